@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
 from mcad.core.quota.tree import Flaw
 from mcad.core.state.lifecycle import Signal
 from tests.documents import LIFECYCLE, MEANING, lifecycle, whole
@@ -55,3 +57,37 @@ def test_every_rule_names_tests_that_exist() -> None:
         for path, function in named:
             content = Path(path).read_text()
             assert f"def {function}(" in content if function else content, (rule, path, function)
+
+
+def _anchors(path: Path) -> set[str]:
+    """The anchors that GitHub makes of the headings of a page."""
+    heads = re.findall(r"^#+ (.*)$", path.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", head.lower()).strip().replace(" ", "-") for head in heads}
+
+
+def _broken(page: Path) -> list[str]:
+    found = []
+    for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text()):
+        if "://" in link:
+            continue
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        if not target.exists() or (anchor and anchor not in _anchors(target)):
+            found.append(link)
+    return found
+
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_no_link_leads_to_nothing(page: Path) -> None:
+    assert _broken(page) == []
+
+
+def test_a_broken_link_is_found(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("# One `two`\n[a](#one-two) [b](#three) [c](gone.md) [d](https://example.com)")
+
+    assert _broken(page) == ["#three", "gone.md"]

@@ -152,7 +152,7 @@ class DispatchDuration(Wire):
     )
     expected: Int | None = Field(
         default=None,
-        description="Seconds that it is expected to run; forecasts use it, nothing else does.",
+        description="Seconds that it is expected to run, used for start time estimates only.",
     )
     overrun: bool | None = Field(default=None, description="Accepted and ignored.")
 

@@ -42,7 +42,8 @@ class Polled(Struct, frozen=True):
         return await self.source.labelled(selector)
 
     async def rows(self, *, waiting_only: bool, with_starts: bool = False) -> list[Json]:
-        """One row per AppWrapper, those in line first and in order; without forecasts."""
+        """One row per AppWrapper, those in line first and in order; without start time
+        estimates."""
         if self.found is None:
             return await self.source.rows(waiting_only=waiting_only, with_starts=with_starts)
         return [row for row in self.found if is_waiting(row) or not waiting_only]

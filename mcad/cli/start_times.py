@@ -37,7 +37,7 @@ def told_starts(starts: Json, now_us: int) -> Iterator[tuple[str, str]]:
         yield "Starts", f"at {early} at the earliest"
     else:
         yield "Starts", UNKNOWN
-    yield "Forecast", starts["why"]
+    yield "Estimate", starts["why"]
 
 
 def _instant(at: str | None, now_us: int) -> str:

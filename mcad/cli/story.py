@@ -83,7 +83,8 @@ class Page:
             yield pair("Queue", _queue(queue, story.detail))
         if seconds := _expected(story):
             yield pair(
-                "Expected", f"to run for {seconds} s (a hint for forecasts; it may take longer)"
+                "Expected",
+                f"to run for {seconds} s (a hint for start time estimates; it may take longer)",
             )
         if story.detail is not None:
             yield from self._figures(story.detail | _on_record(story))

@@ -29,7 +29,7 @@ class Server:
 
 
 def asks_for_starts(request: web.Request) -> bool:
-    """Whether forecasts are asked for (``?starts=true``): they are more work."""
+    """Whether start time estimates are asked for (``?starts=true``): they are more work."""
     return request.query.get("starts") == "true"
 
 

@@ -1,4 +1,5 @@
-"""Forecasts as JSON, beside the rows of those that wait (views.py); ``starts`` of others is None.
+"""Start time estimates as JSON, beside the rows of those that wait (views.py); ``starts`` of others
+is None.
 
 ``restsOn`` is a word of ``mcad.core.views.start_times.Basis``; an unknown instant is None.
 """
@@ -24,14 +25,14 @@ def starts_of_line(cluster: Cluster, picture: Picture) -> dict[str, Json]:
 
 def starts_of_one(cluster: Cluster, picture: Picture, uid: str) -> Json | None:
     """Of one AppWrapper, None if it does not wait."""
-    forecast = start_times(cluster, picture.line(START_TIMES_AHEAD), [uid]).get(uid)
-    return _view(forecast) if forecast is not None and forecast.why else None
+    start_time = start_times(cluster, picture.line(START_TIMES_AHEAD), [uid]).get(uid)
+    return _view(start_time) if start_time is not None and start_time.why else None
 
 
-def _view(forecast: StartTime) -> Json:
+def _view(start_time: StartTime) -> Json:
     return {
-        "earliest": format_instant(forecast.earliest),
-        "latest": format_instant(forecast.latest),
-        "restsOn": str(forecast.basis),
-        "why": forecast.why,
+        "earliest": format_instant(start_time.earliest),
+        "latest": format_instant(start_time.latest),
+        "restsOn": str(start_time.basis),
+        "why": start_time.why,
     }

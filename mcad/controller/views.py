@@ -30,7 +30,7 @@ def rows_view(
     cluster: Cluster, now: Instant, *, waiting_only: bool, with_starts: bool = False
 ) -> Json:
     """``{"items": [...]}``: one object per AppWrapper, those in line first and in order.
-    ``with_starts``: each with its forecast (start_time_views.py)."""
+    ``with_starts``: each with its start time estimate (start_time_views.py)."""
     picture = Picture(cluster, now)
     rows = row_steps(cluster, picture, waiting_only=waiting_only, with_starts=with_starts)
     return {"items": [row for row in rows if row is not None]}

@@ -58,11 +58,11 @@ def test_what_is_over_is_no_time_away() -> None:
 def test_the_page_says_when_and_what_that_rests_on(given: Json, said: str) -> None:
     lines = list(Page(NOW_US, palette("never")).lines(Story(None, DETAIL | {"starts": given})))
     at = next(n for n, line in enumerate(lines) if line.startswith("Starts:"))
-    assert lines[at : at + 2] == [f"Starts:       {said}", f"Forecast:     {WHY}"]
+    assert lines[at : at + 2] == [f"Starts:       {said}", f"Estimate:     {WHY}"]
 
 
 @pytest.mark.parametrize("more", [{}, {"starts": None}])
 def test_of_who_does_not_wait_the_page_says_nothing(more: Json) -> None:
     """Nor does an older dispatcher."""
     lines = list(Page(NOW_US, palette("never")).lines(Story(None, DETAIL | more)))
-    assert not [line for line in lines if line.startswith(("Starts:", "Forecast:"))]
+    assert not [line for line in lines if line.startswith(("Starts:", "Estimate:"))]

@@ -245,5 +245,7 @@ def test_how_long_it_is_expected_to_run_is_shown_as_a_hint() -> None:
         ({}, False),
     ):
         lines = list(Page(0, palette("never")).lines(Story({"metadata": meta, "spec": spec}, None)))
-        hint = "Expected:     to run for 600 s (a hint for forecasts; it may take longer)"
+        hint = (
+            "Expected:     to run for 600 s (a hint for start time estimates; it may take longer)"
+        )
         assert (hint in lines) == told

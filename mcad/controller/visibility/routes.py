@@ -94,7 +94,8 @@ class _Api:
         return web.json_response(documents.discovery())
 
     async def rows(self, request: web.Request) -> web.Response:
-        """``?waiting=true`` leaves out what does not wait, ``?starts=true`` adds forecasts."""
+        """``?waiting=true`` leaves out what does not wait, ``?starts=true`` adds start time
+        estimates."""
         namespace = request.match_info.get("namespace")
         await self._authorize(request, Attributes("list", APPWRAPPER_REPORTS, namespace))
         as_table = _wants_table(request)

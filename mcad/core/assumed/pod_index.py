@@ -24,8 +24,8 @@ class Use:
     """One pod as the books know it.
 
     ``allotment`` is the one it is attributed to. ``live`` tells whether it counts as a live pod of
-    that, ``covers`` whether it covers one unit of it, ``came`` whether it had a node when it was
-    somebody's: that counts once, whose it is said to be later.
+    that, ``covers`` whether it covers one unit of it, ``came`` whether it had a node while it was
+    attributed: that counts once, whatever its labels say later.
     """
 
     pod: Pod

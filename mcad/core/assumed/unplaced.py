@@ -49,7 +49,7 @@ class UnplacedPods:
         self.barred: dict[int, Row] = {}
 
     def twin(self, class_of: Callable[[PodClass], PodClass]) -> UnplacedPods:
-        """A copy for twins of the classes: whom it weighs on, this one does not remember."""
+        """A copy for copies of the classes; questions to it do not touch the original."""
         twin = copy(self)
         twin.by_class = {class_of(pods): n for pods, n in self.by_class.items()}
         twin._weighed = {}

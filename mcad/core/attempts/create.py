@@ -275,7 +275,7 @@ def item_inspected(cluster: Cluster, entry: Entry, event: ItemInspected) -> None
     elif (rival := cluster.entries.get(holder.owner_uid)) is not None:
         _give_way(cluster, entry, event.item, rival)
     else:
-        owner = f"{holder.owner_name!r}" if holder.owner_uid else "nobody we know"
+        owner = f"{holder.owner_name!r}" if holder.owner_uid else "an unknown owner"
         message = held_by(entry.ref(event.item), owner)
         _roll_back(cluster, entry, event.item, message, Next.FAILED)
 

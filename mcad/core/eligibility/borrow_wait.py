@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from itertools import chain, islice
 
 from mcad.core.cluster import Cluster
-from mcad.core.queue.equivalence import NOBODY, EquivalenceClass
+from mcad.core.queue.equivalence import NO_HEAD, EquivalenceClass
 from mcad.core.state.bounds import OWNERS_MAX
 from mcad.core.state.refusal import IMPOSSIBLE
 from mcad.core.state.units import Instant
@@ -25,7 +25,7 @@ def ask_back(cluster: Cluster, eqclass: EquivalenceClass) -> None:
     if not (cluster.turns.has_owners and eqclass.path):
         return
     if cluster.turns.has_its_share(eqclass) or not _may_ask_back(cluster, eqclass):
-        eqclass.asks_back = NOBODY
+        eqclass.asks_back = NO_HEAD
         return
     first = eqclass.first().uid
     if eqclass.asks_back[0] != first:

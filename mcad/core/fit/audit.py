@@ -78,7 +78,7 @@ def _check_reservation(row: Row, assumed: Assumed) -> None:
 
 def _check_pool(pool: Pool, ledger: Ledger) -> None:
     admitted = {row.rank: row for row in ledger.rows.values() if pool.admits(row.node)}
-    check(admitted == pool.rows, "pool-holds-whom-it-admits", f"{sorted(pool.rows)}")
+    check(admitted == pool.rows, "pool-holds-what-it-admits", f"{sorted(pool.rows)}")
     computed = resources(joint_total([pool]))
     check(
         computed == resources(pool.total),
@@ -171,4 +171,4 @@ def _check_held(pod_index: PodIndex, assumed: Assumed) -> None:
         if found:
             assumed.held[uid] = known
     for uid in assumed.held:
-        check(bool(pod_index.held(uid)), "held-by-nobody-is-forgotten", uid)
+        check(bool(pod_index.held(uid)), "held-by-none-is-forgotten", uid)

@@ -76,7 +76,7 @@ class Prospect:
     """A shape in one capacity.
 
     ``pools`` are those whose rises concern it, ``fixed`` is the demand that does not depend on the
-    number of nodes, and ``holders`` counts who holds it.
+    number of nodes, and ``holders`` counts its holders.
 
     The rest is what its last tests found out. ``watched`` is the part that refused it, to be asked
     first (R4), and ``obstacle`` what surely keeps it out. ``searched`` and ``found`` are

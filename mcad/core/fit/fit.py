@@ -51,7 +51,7 @@ class Judge:
         self._plan: Plan | None = None
 
     def new_pass(self) -> list[Prospect]:
-        """A fresh budget; returns whom the last one did not suffice for, to be asked again."""
+        """A fresh budget; returns the prospects that the last one did not suffice for."""
         self._budget, self._looks = EXACT_WORK_PER_PASS_MAX, GREEDY_WORK_PER_PASS_MAX
         put_off, self._put_off, self._fitting = self._put_off, [], None
         for prospect in put_off:
@@ -248,7 +248,7 @@ class Judge:
     def would_fit_emptied(self, prospect: Prospect) -> bool:
         """Whether the gang would fit if every AppWrapper's pods and reservations left (R6).
 
-        Undecided counts as no: who cannot be shown to fit must not hold up the others.
+        Undecided counts as no: a gang that cannot be shown to fit must not hold up others.
         """
         at, fitted = prospect.emptied
         ledger = self._ledger

@@ -2,7 +2,7 @@
 
 kube-scheduler's NodePorts in sums: a pod that binds a port at every address takes the whole port,
 one that binds it at a single address takes a splinter of it and the whole of that address. So both
-exclude who comes second where they must, and only there. ``hostIP`` is compared as text, as there:
+exclude a second pod where they must, and only there. ``hostIP`` is compared as text, as there:
 ``0.0.0.0`` is every address, and nothing else is.
 """
 

@@ -46,7 +46,7 @@ def _scarcest_first(amount: tuple[str, int]) -> tuple[int, str]:
 class PodClass:
     """Pods of one key in one capacity.
 
-    ``holders`` counts who holds the class, ``looked`` the nodes it looked at so far. When ``alarm``
+    ``holders`` counts its holders, ``looked`` the nodes it looked at so far. When ``alarm``
     pods may fit, the class is put among those that have ``rung``.
 
     What it remembers: ``_room``, nodes and how many pods each had room for at the last look, and

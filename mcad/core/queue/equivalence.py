@@ -30,7 +30,7 @@ Turn = tuple[bool, int, int, int, str]
 """How heads of classes compare at an instant: whether it would borrow what others may reclaim, then
 priority with age, share in use, first seen, uid."""
 
-NOBODY: tuple[str, Instant] = ("", 0)
+NO_HEAD: tuple[str, Instant] = ("", 0)
 
 Node = tuple[str, str]  # a quota tree and a node of it
 
@@ -77,7 +77,7 @@ class EquivalenceClass:
     listed_by: Key | None = None
     represents: InadmissibleList | None = None
     planned_at: Instant = 0
-    asks_back: tuple[str, Instant] = NOBODY
+    asks_back: tuple[str, Instant] = NO_HEAD
 
     @property
     def is_inadmissible(self) -> bool:

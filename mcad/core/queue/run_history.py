@@ -1,9 +1,9 @@
 """How long AppWrappers ran, by shape: all that is known of those that declare nothing.
 
-Forecasts for people rest on it, and for how long room is kept where no limit is declared; no
-promise does. It is rebuilt from the Completed AppWrappers that a new leader finds, so it needs no
-store of its own; one that failed or was taken back says nothing of how long such a one runs, and is
-left out.
+Start time estimates for people rest on it, and for how long room is kept where no limit is
+declared; no promise does. It is rebuilt from the Completed AppWrappers that a new leader finds, so
+it needs no store of its own; one that failed or was taken back says nothing of how long such a one
+runs, and is left out.
 """
 
 from __future__ import annotations

@@ -73,7 +73,7 @@ def _lent_below(parent: QuotaNode, resource: str) -> dict[str, int]:
     """What each child lends.
 
     What they borrow comes first from what their parent has besides their shares or borrows itself;
-    the rest from those who leave theirs idle, in proportion, and what does not divide by name.
+    the rest from children with idle shares, in proportion, and what does not divide by name.
     """
     idle = {one.name: max(0, one.room(resource)) for one in parent.children}
     assigned = sum(one.nominal.get(resource, 0) for one in parent.children)

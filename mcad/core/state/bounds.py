@@ -133,8 +133,8 @@ default."""
 
 START_TIMES_AHEAD = 100
 START_TIMES_STEPS = 30_000
-"""How many in line are looked at for a forecast, and with how much work, about a microsecond each:
-people ask, and the loop has other things to do."""
+"""How many in line are looked at for a start time estimate, and with how much work, about a
+microsecond each: people ask, and the loop has other things to do."""
 
 STUCK_AFTER: Duration = 60 * SECOND
 """When a teardown that waits for objects to go says for which: by default pods get 30 s to end."""

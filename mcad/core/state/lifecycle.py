@@ -108,13 +108,13 @@ ENDED = frozenset({Phase.COMPLETED, Phase.FAILED, Phase.DELETED})
 class InvalidTransitionError(Exception):
     """A signal came in a phase in which it makes no sense; carries the story so far."""
 
-    def __init__(self, who: str, phase: Phase, signal: Signal, story: Sequence[str]) -> None:
-        super().__init__(f"{who}: {signal} while {phase}; story: {' > '.join(story)}")
+    def __init__(self, title: str, phase: Phase, signal: Signal, story: Sequence[str]) -> None:
+        super().__init__(f"{title}: {signal} while {phase}; story: {' > '.join(story)}")
 
 
-def transition(who: str, phase: Phase, signal: Signal, story: Sequence[str]) -> Phase:
+def transition(title: str, phase: Phase, signal: Signal, story: Sequence[str]) -> Phase:
     """The next phase, or InvalidTransitionError."""
     try:
         return TABLE[phase, signal]
     except KeyError:
-        raise InvalidTransitionError(who, phase, signal, story) from None
+        raise InvalidTransitionError(title, phase, signal, story) from None

@@ -95,7 +95,7 @@ def _with_reservations(estimate: StartEstimate, owners: list[Entry]) -> list[Ent
 def _latest(estimate: StartEstimate, entry: Entry, undated: list[Entry]) -> StartTime:
     for one in undated:
         if estimate.compete(entry, one):
-            return StartTime(why=f"When {one.title} starts, which is ahead of it, nobody can tell.")
+            return StartTime(why=f"Unknown, as is the start of {one.title}, which is ahead of it.")
     if estimate.is_hopeless(entry):
         return StartTime(why="It would not fit even if every AppWrapper left.")
     start = estimate.place(entry)
@@ -113,12 +113,12 @@ def _latest(estimate: StartEstimate, entry: Entry, undated: list[Entry]) -> Star
 def _rests_on(start: Start) -> str:
     if not (start.left or start.ahead):
         return "It fits already."
-    who = f"it waits for {start.left} to end, with {start.ahead} ahead of it"
+    waits = f"it waits for {start.left} to end, with {start.ahead} ahead of it"
     if not start.soft:
-        return f"By declared limits, unless others go before it: {who}."
+        return f"By declared limits, unless others go before it: {waits}."
     return (
-        f"By what is expected, unless others go before it: {who}, and {start.soft} of these, which "
-        f"have no limit, take no longer than {SLOW} % of equal ones did, or than they say."
+        f"By what is expected, unless others go before it: {waits}, and {start.soft} of these, "
+        f"which have no limit, take no longer than {SLOW} % of equal ones did, or than they say."
     )
 
 
@@ -131,7 +131,7 @@ def _with_earliest(estimate: StartEstimate, entry: Entry, start_time: StartTime)
     if start_time.latest and earliest >= start_time.latest:
         return replace(start_time, earliest=start_time.latest)
     said = (
-        f"Sooner only if somebody takes less than he says, or than {100 - QUICK} % of equal ones."
+        f"Sooner only if one takes less time than it says, or than {100 - QUICK} % of equal ones."
     )
     return replace(start_time, earliest=earliest, why=f"{start_time.why} {said}")
 
@@ -149,11 +149,9 @@ def _of_another(estimate: StartEstimate, entry: Entry) -> StartTime:
 
 def _of_reservation(estimate: StartEstimate, entry: Entry, reservation: Reservation) -> StartTime:
     if reservation.reason in EVICTIONS:
-        return StartTime(
-            why="Its room is reserved: it starts when those have gone who are evicted."
-        )
+        return StartTime(why="Its room is reserved; it starts when the victims are gone.")
     if not reservation.start:
-        why = "Its room is reserved; when that is free nobody can tell, as somebody has no limit."
+        why = "Its room is reserved; when it is free is unknown, as one of its users has no limit."
         return _with_earliest(estimate, entry, StartTime(why=why))
     why = "Its room is reserved, and free by then if all keep their declared limits."
     promise = StartTime(0, reservation.start, Basis.RESERVATION, why)

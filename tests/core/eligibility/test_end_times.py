@@ -1,4 +1,5 @@
-"""When those who run are gone: what a reservation may be dated by, and what only a forecast may."""
+"""When those who run are gone: what a reservation may be dated by, and what only a start time
+estimate may."""
 
 from __future__ import annotations
 

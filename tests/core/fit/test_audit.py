@@ -37,7 +37,7 @@ SPOILT: dict[str, Callable[[Capacity], object]] = {
     "one-reservation-at-most": lambda c: setattr(c._ledger.rows["a"], "reserved_for", "x"),
     "reserved-is-what-is-reserved": lambda c: c._ledger.rows["b"].reserved.update(cpu=1),
     "overcommitted-is-known": lambda c: c._ledger.overcommitted.update(a=None),
-    "pool-holds-whom-it-admits": lambda c: c._ledger.pools()[0].rows.popitem(),
+    "pool-holds-what-it-admits": lambda c: c._ledger.pools()[0].rows.popitem(),
     "pool-total-is-clamped-sum": lambda c: c._ledger.pools()[0].total.update(cpu=1),
     "shared-nodes-are-counted": lambda c: [
         pool.neighbours().update(dict.fromkeys(pool.neighbours(), 9)) for pool in c._ledger.pools()
@@ -59,7 +59,7 @@ SPOILT: dict[str, Callable[[Capacity], object]] = {
     ),
     "arrears-are-what-is-adrift": lambda c: c._unplaced_pods.by_class.popitem(),
     "held-is-what-is-there": lambda c: c._assumed.held.update(one=()),
-    "held-by-nobody-is-forgotten": lambda c: c._assumed.held.update(nobody=()),
+    "held-by-none-is-forgotten": lambda c: c._assumed.held.update(nobody=()),
 }
 
 

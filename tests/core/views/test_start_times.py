@@ -119,7 +119,7 @@ def test_runs_of_equal_shape_tell_of_those_who_say_nothing() -> None:
     assert start_time.why == (
         "By what is expected, unless others go before it: it waits for 1 to end, with 0 ahead of "
         "it, and 1 of these, which have no limit, take no longer than 90 % of equal ones did, or "
-        "than they say. Sooner only if somebody takes less than he says, or than 90 % of equal "
+        "than they say. Sooner only if one takes less time than it says, or than 90 % of equal "
         "ones."
     )
     bench.advance(600)  # of those that took more than ten minutes the shortest took 11
@@ -134,7 +134,7 @@ def test_where_nothing_is_known_nothing_is_promised() -> None:
         why="3 of those it waits for have no declared limit and no history."
     )
     assert told(bench, "f") == StartTime(
-        why="When default/e starts, which is ahead of it, nobody can tell."
+        why="Unknown, as is the start of default/e, which is ahead of it."
     )
 
 
@@ -184,7 +184,7 @@ def test_a_claim_is_a_promise() -> None:
         reservation.start,
         Basis.RESERVATION,
         "Its room is reserved, and free by then if all keep their declared limits. Sooner only if "
-        "somebody takes less than he says, or than 90 % of equal ones.",
+        "one takes less time than it says, or than 90 % of equal ones.",
     )
 
 
