@@ -60,9 +60,11 @@ def test_every_rule_names_tests_that_exist() -> None:
 
 
 def _anchors(path: Path) -> set[str]:
-    """The anchors that GitHub makes of the headings of a page."""
-    heads = re.findall(r"^#+ (.*)$", path.read_text(), re.MULTILINE)
-    return {re.sub(r"[^\w\- ]", "", head.lower()).strip().replace(" ", "-") for head in heads}
+    """The anchors that GitHub makes of the headings of a page, and those that it declares."""
+    text = path.read_text()
+    heads = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    made = {re.sub(r"[^\w\- ]", "", head.lower()).strip().replace(" ", "-") for head in heads}
+    return made | set(re.findall(r'<a id="([^"]+)"', text))
 
 
 def _broken(page: Path) -> list[str]:

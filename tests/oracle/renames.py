@@ -53,5 +53,6 @@ TEXTS: list[tuple[str, str]] = [
         "; AppWrappers of lower priority are evicted for it: ",
     ),
     (r", where others borrow what is its share: ", "; its quota is reclaimed from "),
+    (r"belongs to nobody we know", "belongs to an unknown owner"),
 ]
 """Parts of messages, as regular expressions and what replaces them, in this order."""
