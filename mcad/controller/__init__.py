@@ -1,1 +1,1 @@
-"""The running process: feeds the core with what is observed and executes what it commands."""
+"""The running process: feeds observations to the core and executes its commands."""

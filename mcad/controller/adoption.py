@@ -1,8 +1,8 @@
-"""Takes the upstream controller's finalizer from AppWrappers that it left behind.
+"""Removes the upstream controller's finalizer from AppWrappers that it left behind.
 
-Nothing else would any more, so their deletion would never end. What they wrapped is collected by
-its owner references all the same. Only that finalizer goes, by a fenced patch, and only where
-``spec.managedBy`` does not give the AppWrapper to another controller.
+Without that controller nothing else removes it, so a deletion would never end. The wrapped objects
+are still garbage-collected by their owner references. Only that finalizer is removed, by a fenced
+patch, and only if ``spec.managedBy`` does not assign the AppWrapper to another controller.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ Json = dict[str, Any]
 _log = logging.getLogger(__name__)
 
 FINALIZER = f"{GROUP}/finalizer"
-"""What the upstream controller sets on every AppWrapper that it starts."""
+"""The finalizer that the upstream controller sets on every AppWrapper that it starts."""
 
-WIDTH = 4  # patches under way: there may be thousands to adopt, and nothing waits for them
+WIDTH = 4  # concurrent patches: there may be thousands of AppWrappers, and nothing waits for them
 RETRY_MAX_S = 60.0
 
 
 class Adoption:
-    """One AppWrapper after the other; each at most once at a time."""
+    """Removes the finalizer; at most one task per AppWrapper at a time."""
 
     def __init__(
         self,
@@ -47,14 +47,14 @@ class Adoption:
         self._turns = asyncio.Semaphore(WIDTH)
 
     def seen(self, obj: Json) -> None:
-        """An AppWrapper as it is."""
+        """Take an AppWrapper as it is now; start a task if it has the finalizer."""
         uid = obj["metadata"]["uid"]
         if uid not in self._busy and _is_left_behind(obj):
             self._busy.add(uid)
             self._spawn(self._adopt(obj))
 
     async def _adopt(self, obj: Json) -> None:
-        """Until it is done, or the AppWrapper is gone; a refusal is said once and tried again."""
+        """Retry until the finalizer or the AppWrapper is gone; log only the first refusal."""
         metadata, pause = obj["metadata"], 0.0
         left: Json | None = obj
         try:
@@ -72,7 +72,7 @@ class Adoption:
             self._busy.discard(metadata["uid"])
 
     async def _take_away(self, obj: Json) -> Json | None:
-        """None if nothing is left to do, or the AppWrapper as it is after another one's write."""
+        """Patch the finalizer away. Return None, or the AppWrapper read again after a conflict."""
         metadata = obj["metadata"]
         namespace, name = metadata["namespace"], metadata["name"]
         others = [one for one in metadata["finalizers"] if one != FINALIZER]

@@ -1,4 +1,4 @@
-"""AppWrappers on their way from the watch into the core: judged as a whole first, then read."""
+"""Passes AppWrappers from the watch to the core: first judged all together, then read."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _log = logging.getLogger(__name__)
 
 
 class Arrivals:
-    """What the watch of AppWrappers tells; without a preflight the cluster is taken as it is."""
+    """Receives AppWrappers from the watch. Without a preflight the cluster is taken as it is."""
 
     def __init__(
         self,
@@ -32,7 +32,8 @@ class Arrivals:
         gate: Gate | None,
         adoption: Adoption | None,
     ) -> None:
-        """``adoption`` is None beside another controller, which takes its finalizers off itself."""
+        """``adoption`` is None if another controller manages AppWrappers too, because that one
+        removes its finalizers itself."""
         self._mirror = mirror
         self._sightings = sightings
         self._preflight = preflight
@@ -40,29 +41,29 @@ class Arrivals:
         self._adoption = adoption
 
     async def await_served(self, part: Part[Any]) -> None:
-        """Return when AppWrappers can be listed; that long, tell ``part`` how it stands."""
+        """Return when AppWrappers can be listed; until then, report the state to ``part``."""
         if self._gate is not None:
             await self._gate.passed(part)
 
     def listing(self, namespace: str) -> None:
-        """A list begins, of this namespace or of all (""); it may tell older versions (P13)."""
+        """A list of this namespace, or of all (""), begins; it may report older versions (P13)."""
         self._mirror.rewind(namespace)
 
     def judge(self, writes: Iterable[Write]) -> None:
-        """The last foreign write to each of the first list, before anything is done."""
+        """Judge the last foreign writes to the first list, before anything else is done."""
         if self._preflight is not None:
             self._preflight.listed(writes)
 
     def listed(self, document: Document) -> None:
-        """An AppWrapper of the first list, in its order."""
+        """Take an AppWrapper of the first list, in its order."""
         self._take(document, listed=True)
 
     def seen(self, document: Document) -> None:
-        """A new or changed AppWrapper."""
+        """Take a new or changed AppWrapper."""
         self._take(document)
 
     def _take(self, document: Document, *, listed: bool = False) -> None:
-        """Read it if it is news; one that cannot be read must not hide the others."""
+        """Read an AppWrapper if it is news. Log an unreadable one: it must not block the others."""
         if not self._sightings.is_news(document):
             return
         try:

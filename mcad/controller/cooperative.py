@@ -1,4 +1,4 @@
-"""Long work in slices: other tasks run in between."""
+"""Splits long work into slices, so that other tasks run in between."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -6,11 +6,11 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-SLICE_S = 0.01  # of work between two turns of the loop
+SLICE_S = 0.01  # of work between two turns of the event loop
 
 
 async def with_pauses(steps: Iterator[T]) -> AsyncIterator[T]:
-    """The steps, with a turn of the loop after each."""
+    """Yield the steps, with one turn of the event loop after each."""
     for step in steps:
         yield step
         await asyncio.sleep(0)
@@ -19,7 +19,8 @@ async def with_pauses(steps: Iterator[T]) -> AsyncIterator[T]:
 async def in_slices(
     steps: Iterator[T | None], now: Callable[[], float], renew: Callable[[], None] = lambda: None
 ) -> list[T]:
-    """What the steps make, None aside. ``renew`` is called when others have had a turn.
+    """Return the results of the steps without None. ``renew`` is called after each pause for other
+    tasks.
 
     ``now`` is ``Clock.monotonic``.
     """

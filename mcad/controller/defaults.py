@@ -1,6 +1,7 @@
-"""What admission adds to pods, watched: LimitRanges, RuntimeClasses and PriorityClasses (C5).
+"""Watches what admission adds to pods: LimitRanges, RuntimeClasses and PriorityClasses (C5).
 
-They are not essential. Who may not list them goes on without, and the watch says so once.
+They are not essential: without the right to list them the controller goes on without them, and the
+watch reports it once.
 """
 
 from __future__ import annotations
@@ -42,14 +43,14 @@ PRIORITY_CLASSES = Resource(
 )
 
 SLICE = 50
-"""AppWrappers with demand that is read anew at a stretch: some 10 ms, and others wait that long."""
+"""AppWrappers that are read again without a pause: about 10 ms in which other tasks wait."""
 
 
 class Host(Protocol):
-    """What is needed of the controller around."""
+    """What is needed of the controller."""
 
     def feed(self, event: Event) -> None:
-        """Take an event for the core."""
+        """Feed an event to the core."""
         ...
 
     def spawn(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
@@ -58,7 +59,7 @@ class Host(Protocol):
 
 
 class Defaults:
-    """Keeps ``pod_defaults`` up to date; tells of every AppWrapper that reads otherwise."""
+    """Keeps ``pod_defaults`` up to date; feeds every AppWrapper whose demand has changed."""
 
     def __init__(
         self,
@@ -67,23 +68,23 @@ class Defaults:
         host: Host,
         namespaces: Sequence[str] = (),
     ) -> None:
-        """``namespaces`` are those with AppWrappers that are looked at; none means all."""
+        """``namespaces`` are the watched namespaces of AppWrappers; empty means all."""
         self.pod_defaults = PodDefaults()
         self._client = client
         self._mirror = mirror
         self._host = host
         self._namespaces: Sequence[str | None] = namespaces or (None,)
         self._places: dict[str, str] = {}  # uid -> namespace of a LimitRange, name of a class
-        self._priorities: dict[str, tuple[str, PriorityClass]] = {}  # uid -> name, what it says
+        self._priorities: dict[str, tuple[str, PriorityClass]] = {}  # uid -> name, content
         self._streams: list[Stream[Json]] = []
         self._settled = asyncio.Event()
 
     def read(self, obj: Json, catalog: Catalog) -> Parsed:
-        """``parse``, with the demand that the pods will have."""
+        """Parse an AppWrapper, with the demand that its pods will have."""
         return self.pod_defaults.completed(parse(obj, catalog, from_json=True))
 
     def watch(self) -> None:
-        """Begin; called once."""
+        """Start the watches; called once."""
         now = self._client.clock.monotonic
         ranges = Stream("limitranges", self._range_seen, self._range_gone, self._judge, now)
         classes = Stream(
@@ -102,7 +103,7 @@ class Defaults:
         self._follow(PRIORITY_CLASSES, priorities, (None,))
 
     async def known(self) -> None:
-        """Return when all of them are listed, or it is clear that they cannot be."""
+        """Return when each kind is listed, or its list has failed."""
         await self._settled.wait()
 
     def _follow(
@@ -125,7 +126,7 @@ class Defaults:
         if all(stream.is_synced or stream.error for stream in self._streams):
             self._settled.set()
 
-    # -- what they say -------------------------------------------------------------------------
+    # -- the watched objects -------------------------------------------------------------------
 
     def _range_seen(self, obj: Json) -> None:
         uid, namespace = obj["metadata"]["uid"], obj["metadata"]["namespace"]
@@ -172,7 +173,7 @@ class Defaults:
         self._read_anew([seat.workload.uid for seat in seats if names_a_class(seat.manifests)])
 
     def _read_anew_with_priority(self, name: str, *ones: PriorityClass) -> None:
-        """Those that name it; all, if it is or was the default of those that name none."""
+        """Read again what names this class, or every AppWrapper if it is or was the default."""
         concerns_all = any(one.everywhere for one in ones)
         self._read_anew(
             [

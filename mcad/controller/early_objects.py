@@ -1,4 +1,5 @@
-"""Wrapped objects that are seen before their AppWrapper: each stream has its own pace."""
+"""Holds wrapped objects that are seen before their AppWrapper, because each stream has its own
+pace."""
 
 from __future__ import annotations
 
@@ -10,28 +11,28 @@ Json = dict[str, Any]
 
 
 class Early:
-    """They wait here to be read anew with what their AppWrapper says of them."""
+    """Objects that are read again once their AppWrapper, with its pod sets, is known."""
 
     def __init__(self) -> None:
         self._of: dict[str, dict[str, tuple[Resource, Json]]] = {}
         self._waits_for: dict[str, str] = {}
 
     def put(self, appwrapper: str, resource: Resource, obj: Json) -> None:
-        """An object as it is now; ``appwrapper`` is the uid of the one that is to come."""
+        """Hold an object as it is now, until the AppWrapper with this uid is known."""
         uid = obj["metadata"]["uid"]
         self.drop(uid)
         self._of.setdefault(appwrapper, {})[uid] = (resource, obj)
         self._waits_for[uid] = appwrapper
 
     def take(self, appwrapper: str) -> list[tuple[Resource, Json]]:
-        """The AppWrapper is here: what waited for it."""
+        """Remove and return the objects that waited for this AppWrapper."""
         waited = self._of.pop(appwrapper, {})
         for uid in waited:
             del self._waits_for[uid]
         return list(waited.values())
 
     def drop(self, uid: str) -> None:
-        """The object no longer exists, or is about to be put anew."""
+        """Forget an object: it no longer exists, or is about to be put again."""
         appwrapper = self._waits_for.pop(uid, "")
         if appwrapper:
             del self._of[appwrapper][uid]

@@ -1,6 +1,6 @@
-"""From what the API server tells to events of the core: AppWrappers, nodes, pods, wrapped objects.
+"""Translates what the API server reports to core events: AppWrappers, nodes, pods, wrapped objects.
 
-It keeps what is needed to attribute an object (owners, manifests) and decides nothing.
+It keeps what is needed to attribute an object (owners, manifests), and decides nothing.
 """
 
 from collections.abc import Callable
@@ -44,7 +44,7 @@ CreationOrder = tuple[str, bool, int, str]
 
 
 class PodSighting(Struct, frozen=True):
-    """A pod, slimmed: its object is kept only if an AppWrapper controls it directly."""
+    """A slimmed pod. Its object is kept only if an AppWrapper is its direct controller."""
 
     pod: Pod
     controller: Owner | None
@@ -52,7 +52,7 @@ class PodSighting(Struct, frozen=True):
 
 
 def slim_pod(document: Document) -> PodSighting:
-    """What is needed of a pod; 50,000 of them must not be kept as dicts."""
+    """What is needed of a pod: 50,000 pods must not be kept as dicts."""
     obj = document.pick(projections.POD)
     controller = controller_of(obj)
     wrapped = controller is not None and controller.is_appwrapper
@@ -65,21 +65,22 @@ def slim_node(document: Document) -> Json:
 
 
 class Readers(Struct, frozen=True):
-    """How objects are read whose meaning depends on the configuration, and on what is served."""
+    """Readers of objects whose meaning depends on the configuration or the served kinds."""
 
     appwrapper: Callable[[Json], Parsed]
     node: Callable[[Json], Node] = read_node
 
     @classmethod
     def of(cls, config: Config, appwrapper: Callable[[Json], Parsed]) -> Self:
-        """``appwrapper`` knows the present catalogue."""
+        """The readers for this configuration. ``appwrapper`` knows the present catalogue."""
         return cls(appwrapper, partial(read_node, evictions=config.autopilot.evictions))
 
 
 class Sightings:
-    """Translates and feeds. ``ask`` is called with an owner of unknown controller.
+    """Translates observations and feeds them to the core.
 
-    ``judged`` knows, of an AppWrapper that was fed, by which items and pod sets it is judged.
+    ``ask`` is called with an owner whose controller is unknown. ``judged`` returns, for an
+    AppWrapper that was fed, the workload with the items and pod sets that its attempt is judged by.
     """
 
     def __init__(
@@ -102,8 +103,10 @@ class Sightings:
     # -- AppWrappers -------------------------------------------------------------------------
 
     def is_news(self, document: Document) -> bool:
-        """Whether an AppWrapper has to be looked at (P13): most of what comes is an echo, and that
-        shows without its spec."""
+        """Whether an AppWrapper must be looked at (P13).
+
+        Most of what comes is an echo of our own writes, and that shows without its spec.
+        """
         seat = self._mirror.get(document.identity.uid)
         if seat is None:
             return True
@@ -117,7 +120,7 @@ class Sightings:
 
     @staticmethod
     def _is_echo(seat: Reflection, obj: Json, spec: bytes, status: bytes) -> bool:
-        """Whether it tells nothing but its version; that is known from then on."""
+        """Whether only the version is new; if so, remember the version and the status."""
         if not seat.shows(spec, status):
             return False
         seat.reached(obj["metadata"]["resourceVersion"])
@@ -125,7 +128,7 @@ class Sightings:
         return True
 
     def appwrapper_seen(self, obj: Json, *, listed: bool = False) -> None:
-        """An AppWrapper as it is; our own echoes and what precedes them are passed over (P13)."""
+        """Take an AppWrapper as it is; our own echoes and what precedes them are skipped (P13)."""
         uid, version = obj["metadata"]["uid"], obj["metadata"]["resourceVersion"]
         seat = self._mirror.get(uid)
         if seat is not None and seat.precedes(version):
@@ -154,12 +157,12 @@ class Sightings:
     # -- nodes -------------------------------------------------------------------------------
 
     def node_seen(self, obj: Json) -> None:
-        """A node as it is."""
+        """Take a node as it is."""
         self._nodes[obj["metadata"]["uid"]] = obj["metadata"]["name"]
         self._feed(NodeSeen(self._read.node(obj)))
 
     def node_gone(self, uid: str) -> None:
-        """A node was deleted; a successor of the same name may already be there."""
+        """A node was deleted; a successor of the same name may already exist."""
         name = self._nodes.pop(uid, None)
         if name is not None and name not in self._nodes.values():
             self._feed(NodeGone(name))
@@ -167,7 +170,7 @@ class Sightings:
     # -- pods --------------------------------------------------------------------------------
 
     def pod_seen(self, sighting: PodSighting) -> None:
-        """A pod as it is; one that is itself an item is told as that first (C2)."""
+        """Take a pod as it is. A pod that is itself an item is first reported as an item (C2)."""
         if sighting.obj is not None:
             self.object_seen(catalog_entry(PODS), sighting.obj)
         self._attribute(sighting.pod, sighting.controller)
@@ -188,14 +191,14 @@ class Sightings:
         self._feed(PodSeen(pod))
 
     def _wait_for_link(self, missing: Owner, pod: Pod, controller: Owner | None) -> None:
-        """Only pods with our label are waited for: the cluster is full of others."""
+        """Wait for the missing owner, if the pod has our label: the cluster is full of others."""
         if not pod.attempt or controller is None:
             return
         if self._owners.wait(missing, pod, controller):
             self._ask(pod, missing)
 
     def owner_found(self, uid: str, controller: Owner | None, *, watched: bool = True) -> None:
-        """The controller of an owner is known now."""
+        """The controller of an owner is known now: attribute the pods that waited for it."""
         for pod, own in self._owners.learn(uid, controller, watched=watched):
             self._attribute(pod, own)
 
@@ -206,7 +209,7 @@ class Sightings:
     # -- wrapped objects ---------------------------------------------------------------------
 
     def object_seen(self, resource: Resource, obj: Json) -> None:
-        """An object with our labels: an item, or something between an item and its pods."""
+        """Take an object with our labels: an item, or an object between an item and its pods."""
         uid, controller = obj["metadata"]["uid"], controller_of(obj)
         self.owner_found(uid, controller)
         if controller is None or not controller.is_appwrapper:
@@ -218,7 +221,7 @@ class Sightings:
         self._feed(ChildSeen(self._child(resource, obj, controller.uid)))
 
     def _child(self, resource: Resource, obj: Json, uid: str) -> Child:
-        """Read by the pod sets that its attempt is judged by: the spec may be edited (P8)."""
+        """Read it by the pod sets that its attempt is judged by: the spec may be edited (P8)."""
         work, item = self._judged(uid), child_item(obj)
         if work is None:
             return read_child(obj, resource)
@@ -235,10 +238,12 @@ class Sightings:
 
 
 def creation_order(obj: Json) -> CreationOrder:
-    """The first list is told in the order in which they were created (design section 4).
+    """Sort key of the first list: AppWrappers are fed in the order of their creation (design
+    section 4).
 
-    Within a second, what has a first-seen time goes first: a status write has raised its version.
-    An older second stays older: the first status of what was seen may be lost.
+    Within one second, AppWrappers with a first-seen time come first: a status write has raised
+    their version. The creation second is compared before that, because the first status of an
+    AppWrapper that was seen may be lost.
     """
     metadata, status = obj["metadata"], obj.get("status")
     unseen = not (isinstance(status, dict) and status.get("controllerfirsttimestamp"))

@@ -1,7 +1,7 @@
-"""Commands become requests, answers become events. It must not decide what an answer means (P3a).
+"""Turns commands into requests and answers into events; never decides what an answer means (P3a).
 
-What a request contains is fixed when the command is given, so that a later observation cannot slip
-into a write that was decided before it.
+The content of a request is fixed when the command is given, so that a later observation cannot
+change a write that was decided before it.
 """
 
 import logging
@@ -57,22 +57,21 @@ from mcad.kube.resource import Resource
 Json = dict[str, Any]
 _log = logging.getLogger(__name__)
 
-DISPATCH_WIDTH = 24  # requests in flight that are waited for; more only queue in the server
-REPORT_WIDTH = 4  # requests in flight about refusals
+DISPATCH_WIDTH = 24  # concurrent requests that are waited for; more would only queue in the server
+REPORT_WIDTH = 4  # concurrent requests about refusals
 
 
 class Shell(Protocol):
-    """What the executor needs of the controller around it; there are no writes about shares without
-    ``quotas``."""
+    """What the executor needs of the controller. Without ``quotas`` no quota status is written."""
 
     quotas: Quotas | None
 
     def feed(self, event: Event) -> None:
-        """Take an event for the core, now or after the step under way."""
+        """Feed an event to the core, now or after the step under way."""
         ...
 
     def observe_appwrapper(self, obj: Json) -> None:
-        """Take an AppWrapper that was read outside of the watch."""
+        """Take an AppWrapper that was read outside the watch."""
         ...
 
     def wake_at(self, at: Instant) -> None:
@@ -81,7 +80,7 @@ class Shell(Protocol):
 
 
 class Executor:
-    """Carries out commands."""
+    """Executes commands."""
 
     def __init__(
         self,
@@ -92,7 +91,7 @@ class Executor:
         *,
         creator: Callable[[str], str] = lambda _: "",
     ) -> None:
-        """``creator`` names the user as whom items are created in a namespace, "" for our own."""
+        """``creator`` returns the user that creates the items of a namespace, "" for ours."""
         self._client = client
         self._creator = creator
         self._mirror = mirror
@@ -104,7 +103,7 @@ class Executor:
         self._statuses = StatusWriter(client, mirror, shell.feed, shell.observe_appwrapper)
 
     def submit(self, command: Command) -> None:
-        """Start to carry out a command; never blocks."""
+        """Start to execute a command; never blocks."""
         match command:
             case WriteStatus():
                 urgent = command.urgency is Urgency.DISPATCH
@@ -199,7 +198,7 @@ class Executor:
         return bool(live["metadata"]["uid"] == uid)
 
     async def _review(self, command: ReviewAccess) -> None:
-        ref, allowed = command.ref, None  # None says that we could not ask
+        ref, allowed = command.ref, None  # None: the review failed
         user = self._creator(ref.namespace)
         try:
             allowed = await self._client.self_subject_access_review(
@@ -207,7 +206,7 @@ class Executor:
             )
         except ApiError as error:
             if user and error.forbidden:
-                allowed = False  # we may not speak for the account at all
+                allowed = False  # we may not impersonate the account at all
         except KubeError:
             pass
         reviewed = AccessReviewed(ref.namespace, ref.group, ref.resource, allowed, user)
@@ -227,7 +226,7 @@ class Executor:
         self._shell.feed(ItemDeleted(uid, attempt, item))
 
     async def _find_own(self, uid: str, attempt: int, ref: ObjectRef) -> str:
-        """The uid of the object if this AppWrapper made it in an attempt up to ``attempt``."""
+        """The uid of the object if it is of this AppWrapper and an attempt up to ``attempt``."""
         live = await self._get_or_none(ref)
         owner = controller_of(live) if live is not None else None
         if live is None or owner is None or owner.uid != uid or attempt_of(live) > attempt:
@@ -235,7 +234,7 @@ class Executor:
         return str(live["metadata"]["uid"])
 
     async def _delete_object(self, ref: ObjectRef, object_uid: str) -> ApiError | None:
-        """Foreground, and only this very object; returns how one that is gone or replaced told."""
+        """Delete this very object in the foreground. Return the error if it is gone or replaced."""
         options = DeleteOptions(uid=object_uid, propagation="Foreground")
         try:
             await self._client.delete(resource_of(ref), ref.namespace, ref.name, options)
@@ -251,7 +250,7 @@ class Executor:
             owner = controller_of(live) if live is not None else None
             if owner is not None and owner.uid == command.uid:
                 gone = await self._delete_object(command.ref, command.object_uid)
-                if gone is not None:  # it was there just now: only the watch can tell
+                if gone is not None:  # it existed just now: only the watch can tell
                     answer = answer_of(gone)
                     self._shell.feed(StrayRefused(command.uid, command.object_uid, answer))
         except KubeError as error:
@@ -259,7 +258,7 @@ class Executor:
             self._shell.feed(StrayRefused(command.uid, command.object_uid, answer_of(error)))
 
     async def _force(self, command: ForceDeletion) -> None:
-        """The answer is not waited for: the next look tells what is left."""
+        """Delete with a grace period of 0; the next look shows what is left."""
         ref = command.ref
         options = DeleteOptions(uid=command.object_uid, propagation="Background", grace_period_s=0)
         try:
@@ -293,7 +292,7 @@ class Executor:
             items, _ = await self._client.list_all(resource, selection)
         except ApiError as error:
             if error.not_found:
-                return []  # the kind itself is gone, and its objects with it
+                return []  # the kind itself is gone, and so are its objects
             raise
         return [_remnant(resource, item) for item in items if attempt_of(item) <= command.attempt]
 
@@ -312,7 +311,7 @@ class Executor:
         )
 
     def _regarding(self, command: RecordEvent) -> Regarding | None:
-        """The object that the Event is about: the AppWrapper, if it exists."""
+        """The object that the Event is about: the AppWrapper if it exists, else ``about``."""
         seat, about = self._mirror.get(command.uid), command.about
         if seat is not None:
             work, version = seat.workload, f"{labels.GROUP}/{seat.workload.dialect.value}"
@@ -351,7 +350,7 @@ class Executor:
 
 
 def resource_of(ref: ObjectRef) -> Resource:
-    """The served kind of an inventoried object."""
+    """The served kind of an object of the inventory."""
     return Resource(ref.group, ref.version, ref.resource, ref.kind, bool(ref.namespace))
 
 

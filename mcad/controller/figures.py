@@ -1,6 +1,6 @@
-"""The figures of the process that leads, computed in slices so that its loop keeps turning.
+"""Figures of the leading process, computed in slices so that its event loop keeps turning.
 
-The HTTP port (http.py) and the visibility API (visibility/) answer with the same ones.
+The HTTP port (http.py) and the visibility API (visibility/) return the same figures.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ Json = dict[str, Any]
 T = TypeVar("T")
 
 
-class NoFigures(Exception):  # noqa: N818 - it names a state
-    """The figures cannot be told at present; the message says why."""
+class NoFigures(Exception):  # noqa: N818 - names a state
+    """No figures are available at present; the message says why."""
 
 
 class LeaderFigures:
-    """Asked while this process leads; raises ``NoFigures`` when it does not, or not yet."""
+    """The figures of this process; raises ``NoFigures`` while it does not lead or is not synced."""
 
     def __init__(self, replica: Replica) -> None:
         self._replica = replica
@@ -42,8 +42,8 @@ class LeaderFigures:
         with_starts: bool,
         namespace: str | None = None,
     ) -> list[T]:
-        """One row per AppWrapper (of a namespace), those in line first and in order; each one as
-        ``render`` makes it."""
+        """One row per AppWrapper (of a namespace), made by ``render``; those in line first, in
+        order."""
         picture = await self._picture()
         steps = row_steps(
             self._cluster(),
@@ -56,13 +56,13 @@ class LeaderFigures:
         return await self._in_slices(rendered, picture.renew)
 
     async def detail(self, namespace: str, name: str) -> Json | None:
-        """One AppWrapper in full, None if there is none."""
+        """One AppWrapper in full, or None if it does not exist."""
         picture = await self._picture()
         steps = detail_steps(self._cluster(), picture, namespace, name)
         return next(iter(await self._in_slices(steps, picture.renew)), None)
 
     async def capacity(self) -> bytes:
-        """Per node and in total, as the text of a JSON object."""
+        """Capacity per node and in total, as the text of a JSON object."""
         cluster = self._cluster()
         nodes = await self._texts(node_steps(cluster))
         return b'{"nodes":[' + nodes + b"]," + to_json(capacity_sums(cluster))[1:]
@@ -74,7 +74,7 @@ class LeaderFigures:
         return b'{"enabled":' + enabled + b',"trees":[' + trees + b"]}"
 
     async def quota_node(self, tree: str, node: str) -> Json | None:
-        """One node with its holders and those that wait there, None if there is none."""
+        """One quota node with its holders and its queue, or None if it does not exist."""
         picture = await self._picture()
         steps = quota_views.node_steps(self._cluster(), picture, tree, node)
         return next(iter(await self._in_slices(steps, picture.renew)), None)
@@ -87,7 +87,7 @@ class LeaderFigures:
         return controller
 
     def _cluster(self) -> Cluster:
-        """The core's memory; half a picture would be a wrong answer."""
+        """The state of the core, once it is complete: partial figures would be wrong."""
         watches = self._controller.watches
         if watches.absence:
             raise NoFigures(watches.absence)

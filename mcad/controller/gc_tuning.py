@@ -1,7 +1,7 @@
-"""The garbage collector while the first lists are read.
+"""Tunes the garbage collector while the first lists are read.
 
-What they bring stays. The collector would go over all of it again whenever it has grown by a
-quarter: 260 ms at a time with 10,000 AppWrappers, and nothing else runs meanwhile.
+Objects of the first lists stay. The collector would scan all of them again whenever their number
+has grown by a quarter: 260 ms at a time with 10,000 AppWrappers, and nothing else runs meanwhile.
 """
 
 from __future__ import annotations
@@ -16,18 +16,20 @@ if TYPE_CHECKING:
 FREEZE_S = 0.2
 
 CALM = 20_000
-"""New objects between two looks at them, instead of 700: garbage in a cycle is rare in a list."""
+"""New objects between two collections, instead of 700: cyclic garbage is rare while lists are
+read."""
 
 AFTERWARDS = 50
-"""So often more once everything is listed: the first verdicts come in these seconds and stay, too.
-With 10,000 shapes they are worth 40 ms."""
+"""Further freezes after everything is listed: the first verdicts are made in these seconds and
+stay, too. With 10,000 shapes this saves 40 ms."""
 
 
 async def freeze_while_listing(replica: Replica) -> None:
-    """Keep what is there from the collector until all is listed and judged once, and not longer.
+    """Hide existing objects from the collector until everything is listed and judged once, not
+    longer.
 
-    What comes later may end as garbage in a cycle, which only the collector would find. What is
-    frozen is still freed when its last reference goes.
+    Later objects may become cyclic garbage, which only the collector finds. A frozen object is
+    still freed when its last reference goes.
     """
     left = AFTERWARDS
     usual = gc.get_threshold()

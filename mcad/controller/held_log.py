@@ -1,4 +1,4 @@
-"""One line in the log when a wrapped resource begins to be held, and one when that is over."""
+"""Logs one line when a wrapped resource begins to be held, and one when that ends."""
 
 import logging
 
@@ -9,13 +9,13 @@ _log = logging.getLogger(__name__)
 
 
 class HoldLog:
-    """Compares what is held with what it told last."""
+    """Compares the held resources with those that were logged last."""
 
     def __init__(self) -> None:
         self._told: tuple[HeldResource, ...] = ()
 
     def look(self, held: tuple[HeldResource, ...], now: Instant) -> None:
-        """Tell what has changed."""
+        """Log what has changed."""
         if held == self._told:
             return
         for one in held:

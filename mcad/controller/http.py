@@ -1,9 +1,9 @@
 """The HTTP port: health, readiness, metrics, and the figures that the CLI asks for.
 
-Read-only, and figures about AppWrappers on loopback only (loopback.py). ``/healthz`` fails when the
-loop has not turned for a while, ``/readyz`` as long as what every decision rests on cannot be seen;
-it also names the kinds whose AppWrappers have to wait. While another process leads, standby.py
-answers.
+It is read-only, and figures about AppWrappers are served on loopback only (loopback.py).
+``/healthz`` fails when the event loop has not turned for a while. ``/readyz`` fails while the
+objects that every decision rests on cannot be seen, and names the kinds whose AppWrappers have to
+wait. While another process leads, standby.py answers.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ STALL_S = 60.0  # the loop turns at least every 20 s (runtime.PULSE_S)
 
 
 def application(replica: Replica, count: Callable[[], Awaitable[Figures]]) -> web.Application:
-    """The routes of one process; ``count`` gives a standby its figures."""
+    """The routes of one process; ``count`` computes the figures of a standby."""
     standby = Standby(replica, count)
     app = web.Application(middlewares=[loopback.guard, standby.answer, _or_why_not])
     port = _Port(replica)
@@ -57,7 +57,7 @@ class _Port:
 
     @property
     def _controller(self) -> Controller:
-        """The identity of the leader, which is this process; a standby does not come here."""
+        """The controller of this process, which leads: requests to a standby do not get here."""
         if self._replica.controller is None:
             raise web.HTTPServiceUnavailable
         return self._replica.controller
@@ -70,7 +70,7 @@ class _Port:
         return web.Response(text="ok\n")
 
     async def readyz(self, _: web.Request) -> web.Response:
-        """503 while nothing is dispatched; a line for each kind with AppWrappers that have to
+        """503 while nothing is dispatched; one more line for each kind whose AppWrappers have to
         wait."""
         watches, cluster = self._controller.watches, self._controller.dispatcher.cluster
         obstacles = watches.obstacles()
@@ -124,7 +124,7 @@ class _Port:
 async def _or_why_not(
     request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
 ) -> web.StreamResponse:
-    """503 with the reason where the figures cannot be told."""
+    """Answer 503 with the reason if no figures are available."""
     try:
         return await handler(request)
     except NoFigures as error:

@@ -1,7 +1,8 @@
-"""The AppWrappers of the first lists: held back until all are there, then fed in their order.
+"""Holds back the AppWrappers of the first lists until all are there, then feeds them in their
+order.
 
-Held back they are text, because a dict of one costs five times as much, and they are read one at a
-time with turns for all else in between. Nothing is decided before they are through (P11).
+They are held as text, because a dict of one costs five times as much. They are read one at a time,
+with turns for all other tasks in between. Nothing is decided before all of them are fed (P11).
 """
 
 from collections.abc import Callable, Iterable
@@ -15,7 +16,7 @@ from mcad.controller.other_controllers import Write, last_write
 from mcad.kube.clock import Clock
 from mcad.kube.document import Document
 
-FED_AT_ONCE = 5  # between two turns of the loop: some 5 ms
+FED_AT_ONCE = 5  # between two turns of the event loop: about 5 ms
 
 
 class _Held(Struct, frozen=True):
@@ -25,7 +26,7 @@ class _Held(Struct, frozen=True):
 
 
 class FirstList:
-    """An AppWrapper that is held back changes here alone; the core is not told."""
+    """The AppWrappers that are held back, with their changes; the core does not know them yet."""
 
     def __init__(
         self,
@@ -33,7 +34,7 @@ class FirstList:
         seen: Callable[[Document], None],
         clock: Clock,
     ) -> None:
-        """``judge`` hears the last foreign write to each before any is given to ``seen``."""
+        """``judge`` gets all last foreign writes before the first document is given to ``seen``."""
         self._judge = judge
         self._seen = seen
         self._clock = clock
@@ -41,13 +42,13 @@ class FirstList:
         self._is_feeding = False
 
     def put(self, document: Document) -> None:
-        """It is new or changed: in its old place, or behind all others."""
+        """Hold a new or changed AppWrapper: in its old place, or behind all others."""
         obj = document.pick(projections.APPWRAPPER)
         held = _Held(document.kept(), creation_order(obj), last_write(obj))
         self._held[document.identity.uid] = held
 
     def drop(self, uid: str) -> bool:
-        """It was deleted. True if the core had not been told of it."""
+        """Forget a deleted AppWrapper. Return True if the core certainly does not know it."""
         return self._held.pop(uid, None) is not None and not self._is_feeding
 
     async def feed(self) -> None:
@@ -56,7 +57,7 @@ class FirstList:
         await self._clock.sleep(0)
         in_order = sorted(self._held.items(), key=lambda pair: pair[1].order)
         self._held, self._is_feeding = dict(in_order), True
-        del in_order  # it would keep every text until the last one is read
+        del in_order  # else every text is kept until the last one is read
         while self._held:
             await self._clock.sleep(0)
             for uid in tuple(islice(self._held, FED_AT_ONCE)):

@@ -1,8 +1,8 @@
-"""Notices what is installed, removed, or served in another version: a watch on CRDs tells of it.
+"""Detects kinds that are installed, removed or served in another version, by a watch on CRDs.
 
-So discovery is asked when there is news and at no other time. Kinds of aggregated API servers have
-no CRD, and the right to watch CRDs may be missing: then it is asked now and then, ever more seldom,
-as long as something is missing.
+So discovery is asked only after such a change. Kinds of aggregated API servers have no CRD, and the
+right to watch CRDs may be missing: then discovery is asked from time to time while something is
+missing, at increasing intervals.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 NEWS_PACE = Pace(first_s=0.5, max_s=60.0, jitter=0.2)
-LOOKS = 3  # after news, for a CRD comes in several updates, and discovery follows it a bit later
-SEARCH_S = 60.0  # how often it is looked whether something is missing
-SEARCH_S_MAX = 600.0  # how seldom what stays missing is looked for
-REFUSED_S = 600.0  # how long it is believed that CRDs may not be watched
+LOOKS = 3  # after a change: a CRD comes in several updates, and discovery follows a bit later
+SEARCH_S = 60.0  # interval of the check whether something is missing
+SEARCH_S_MAX = 600.0  # longest interval between searches for what stays missing
+REFUSED_S = 600.0  # after a refused watch of CRDs: time until the next try
 
 
 class Installs:
-    """The sink of a reflector of CRDs, of which only the names are kept."""
+    """The sink of a reflector of CRDs, which keeps only their names."""
 
     def __init__(
         self, client: Client, kinds: Kinds, lookups: Lookups, found: Callable[[], None]
     ) -> None:
-        """``found`` is called when other kinds are served than before."""
+        """``found`` is called when the served kinds have changed."""
         self._client = client
         self._clock = client.clock
         self._kinds = kinds
@@ -49,17 +49,17 @@ class Installs:
         self._is_told = False
         self._refused = asyncio.Event()
         self._news = asyncio.Event()
-        self._looks = 0  # that are left
+        self._looks = 0  # queries of discovery still to be made
         self._backoff = Backoff(client.clock, client.rng, NEWS_PACE)
-        self._is_owing = False  # something new was found, and not all that follows is done
+        self._is_owing = False  # kinds changed, or discovery failed; not handled completely
 
     async def run(self) -> None:
-        """For ever."""
+        """Run for ever."""
         await asyncio.gather(self._watch(), self._follow(), self._search())
 
     def look(self) -> None:
-        """Something may be served otherwise: ask soon, and again."""
-        if not self._looks:  # else news never ends, and the pace becomes slow
+        """The served kinds may have changed: ask discovery soon, several times."""
+        if not self._looks:  # else the backoff only grows while changes keep coming
             self._backoff = Backoff(self._clock, self._client.rng, NEWS_PACE)
         self._looks = LOOKS
         self._news.set()
@@ -82,7 +82,7 @@ class Installs:
         """A list begins."""
 
     def upserted(self, obj: tuple[str, str]) -> None:
-        """A CRD is new or changed; those of the first list were there before discovery was."""
+        """A CRD is new or changed. Those of the first list existed before discovery was asked."""
         uid, name = obj
         is_new = uid not in self._names
         self._names[uid] = name
@@ -101,10 +101,10 @@ class Installs:
             self.look()
 
     def alive(self, at: float) -> None:
-        """Nothing rests on that."""
+        """Not used."""
 
     def failing(self, error: KubeError) -> None:
-        """They are watched again in a moment, unless we may not."""
+        """The reflector retries soon, unless watching CRDs is forbidden or not served."""
         if isinstance(error, ApiError) and (error.forbidden or error.not_found):
             self._is_blind = True
             self._refused.set()
@@ -138,13 +138,12 @@ class Installs:
                 pause = min(2 * pause, SEARCH_S_MAX)
 
     def _expected(self) -> bool:
-        """Whether a CRD is there with a kind that is not served yet: it takes a moment."""
+        """Whether a CRD exists whose kind is not served yet: that takes a moment."""
         missing = self._kinds.missing()
         return bool(missing) and any(name in missing for name in self._names.values())
 
     def _missing(self) -> frozenset[object]:
-        """What discovery has to be asked for now and then: what is wanted, and no watch tells
-        of."""
+        """What is wanted and no watch reports: discovery must be asked from time to time."""
         wanted: set[object] = {seat.workload.uid for seat in self._lookups.without_kind()}
         if self._is_blind:
             wanted |= self._kinds.missing()

@@ -1,7 +1,7 @@
 """Checks what the core keeps twice, for a few AppWrappers after each cycle.
 
 A difference is a fault of the core. It is logged and counted, and changes nothing: the dispatcher
-goes on, because one wrong book is better than none. The work is a share of the time that passes.
+goes on with one wrong book rather than stop. The checks take a fixed share of the elapsed time.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from mcad.core.state.violations import InvariantViolated
 _log = logging.getLogger(__name__)
 
 SHARE = 0.005
-"""CPU seconds per second that passes."""
+"""CPU seconds for checks per elapsed second."""
 AT_ONCE_S = 0.002
-"""CPU seconds after one cycle, so that no cycle is late because of it."""
+"""Maximum CPU seconds after one cycle, so that checks do not delay the next cycle."""
 LOGGED_MAX = 100
-"""Violations are counted without end, and logged up to this many."""
+"""Maximum number of violations that are logged; all are counted."""
 
 
 class Checks(NamedTuple):
@@ -33,7 +33,7 @@ class Checks(NamedTuple):
 
 
 class InvariantAudit:
-    """Looks at the AppWrappers in turn."""
+    """Checks the AppWrappers in turn."""
 
     def __init__(self, cluster: Cluster, cpu: Callable[[], float] = thread_time) -> None:
         self._cluster = cluster
@@ -44,8 +44,10 @@ class InvariantAudit:
         self._logged = 0
 
     def look(self, now: float) -> Checks:
-        """Check as many AppWrappers as the time since the last look allows; ``now`` is monotonic,
-        in seconds. At most each of them once."""
+        """Check as many AppWrappers as the time since the last call allows, each at most once.
+
+        ``now`` is monotonic, in seconds.
+        """
         self._left_s += (now - self._looked_at) * SHARE
         self._looked_at, self._left_s = now, min(self._left_s, AT_ONCE_S)
         begun, most = self._cpu(), len(self._cluster.entries)
@@ -70,7 +72,7 @@ class InvariantAudit:
         cluster = self._cluster
         entry = cluster.entries.get(uid)
         if entry is None or uid in cluster.to_judge or uid in cluster.to_recover:
-            return None  # the next cycle is going to change it
+            return None  # the next cycle will change it
         try:
             appwrapper(cluster, entry)
         except InvariantViolated as violated:

@@ -1,7 +1,7 @@
-"""Which kinds the cluster serves now and which of them may be wrapped: discovery meets the setting.
+"""Which kinds the cluster serves and which of them may be wrapped: discovery and configuration.
 
-Parsing asks it without waiting; it is refreshed in the background, at most as often as discovery
-itself allows, when an AppWrapper names a kind that is not served yet.
+Parsing reads it without waiting. It is refreshed in the background when an AppWrapper names a kind
+that is not served yet, at most as often as discovery allows.
 """
 
 from collections.abc import Iterable
@@ -16,9 +16,9 @@ from mcad.kube.resource import Resource
 
 
 class Kinds:
-    """The present catalogue; ``catalog`` is replaced as a whole by ``refresh``.
+    """The present catalogue; ``refresh`` replaces ``catalog`` as a whole.
 
-    ``trouble`` says why the latest ``refresh`` failed, "" if it did not.
+    ``trouble`` says why the latest ``refresh`` failed, or is "" if it succeeded.
     """
 
     def __init__(self, discovery: Discovery, config: Config) -> None:
@@ -31,7 +31,7 @@ class Kinds:
         self.trouble = "the API server has not told yet which kinds it serves"
 
     async def refresh(self) -> bool:
-        """Ask discovery again; whether anything is different. Raises KubeError."""
+        """Ask discovery again. Return whether anything has changed. Raises KubeError."""
         self._discovery.invalidate()
         try:
             served = await self._discovery.all_resources()
@@ -49,7 +49,7 @@ class Kinds:
         return before != (self.catalog, self._served)
 
     def resource_of(self, owner: Owner) -> Resource | None:
-        """Where objects of an owner's kind are served, None if they are not."""
+        """Where objects of an owner's kind are served, or None if they are not."""
         kind = self.catalog.find(owner.group, owner.version, owner.kind)
         if kind is None:
             return None
@@ -65,11 +65,11 @@ class Kinds:
         return pair in self._served
 
     def missing(self) -> set[str]:
-        """The kinds that may be wrapped and are not served, by the names that their CRDs have."""
+        """The CRD names of kinds that may be wrapped and are not served."""
         return {f"{pair[1]}.{pair[0]}" for pair in self._allowed if pair not in self._served}
 
     def wrapped(self) -> Iterable[Resource]:
-        """The served kinds that may be wrapped, pods aside, in the order of the setting."""
+        """The served kinds that may be wrapped, without pods, in the order of the configuration."""
         pairs = [pair for pair in self._allowed if pair != ("", "pods")]
         return [self._served[pair] for pair in pairs if pair in self._served]
 
@@ -84,7 +84,7 @@ def wrapped_pairs(config: Config) -> list[tuple[str, str]]:
 
 
 def catalog_entry(resource: Resource) -> catalog.Resource:
-    """A served kind as the border writes it down."""
+    """A served kind as an entry of the catalogue."""
     return catalog.Resource(
         resource.group, resource.version, resource.plural, resource.kind, resource.namespaced
     )

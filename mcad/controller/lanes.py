@@ -1,6 +1,6 @@
-"""Bounded concurrency for writes, in two lanes: what is waited for, and reports.
+"""Bounded concurrency for writes, in two lanes: dispatches, which are waited for, and reports.
 
-A lane runs at most ``width`` jobs at once and starts them in the order of their coming. It never
+A lane runs at most ``width`` jobs at once and starts them in the order of submission. It never
 blocks its caller.
 """
 
@@ -23,34 +23,34 @@ class Lane:
 
     @property
     def waiting(self) -> int:
-        """Jobs that have not been started."""
+        """Number of jobs that have not been started."""
         return len(self._waiting)
 
     @property
     def running(self) -> int:
-        """Jobs under way."""
+        """Number of jobs under way."""
         return len(self._running)
 
     def submit(self, job: Job) -> None:
-        """Run the job as soon as its turn comes; a lane that drains takes nothing new."""
+        """Run the job as soon as its turn comes; a closed lane ignores it."""
         if self._closed:
             return
         self._waiting.append(job)
         self._start()
 
     def raise_failure(self) -> None:
-        """Raise what a job died of: jobs report through events, so that is always a bug."""
+        """Raise the exception of a failed job: jobs report through events, so it is a bug."""
         if self._failure is not None:
             raise self._failure
 
     async def drain(self) -> None:
-        """Start nothing more, ever, and wait for what is under way."""
+        """Start no further job, ever, and wait for those under way."""
         self._close()
         if self._running:
             await asyncio.wait(self._running)
 
     def cancel(self) -> None:
-        """Give up what is under way; its outcome is unknown, which the protocol allows for."""
+        """Cancel the jobs under way; their outcome is unknown, which the protocol allows for."""
         self._close()
         for task in self._running:
             task.cancel()

@@ -1,7 +1,7 @@
-"""One line in the log for each turn in the life of an AppWrapper: what the core makes Events of.
+"""Logs one line for each transition of an AppWrapper that the core records an Event for.
 
-Reasons are ours and figures are those of the refusal; the words of the API server and of a manifest
-stay in the status and the Events, because they may quote what should not be in a log.
+The reasons are ours, and the figures are those of the refusal. Texts of the API server and of a
+manifest stay in the status and the Events, because they may quote what does not belong in a log.
 """
 
 import logging
@@ -26,13 +26,13 @@ _ENDS: dict[str, str] = {
 
 
 class LogLines:
-    """Tells what the commands of a step mean, and which AppWrapper is about to be forgotten."""
+    """Logs what the commands of a step mean, and which AppWrapper is about to be forgotten."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
 
     def tell(self, command: Command) -> None:
-        """A command of the step that has just been made."""
+        """Log a command of the step that has just been made."""
         if not isinstance(command, RecordEvent):
             return
         entry = self._cluster.entries.get(command.uid)
@@ -65,7 +65,7 @@ class LogLines:
                 pass
 
     def gone(self, uid: str) -> None:
-        """An AppWrapper was deleted; told before the step that forgets it."""
+        """Log that an AppWrapper was deleted; called before the step that forgets it."""
         entry = self._cluster.entries.get(uid)
         if entry is not None and entry.phase is not Phase.GONE:
             self._ran("deleted", entry, "Deleted")
@@ -90,5 +90,5 @@ def _line(what: str, entry: Entry, reason: str, figure: str, why: str) -> None:
 
 
 def _seconds(since: Instant, now: Instant) -> str:
-    """``12.345``."""
+    """The seconds in between, as in ``12.345``."""
     return f"{max(0, now - since) / 1e6:.3f}"

@@ -1,4 +1,4 @@
-"""Reads outside of the watches: an owner that no watch tells of, AppWrappers of a new kind."""
+"""Reads outside the watches: owners that no watch reports, and AppWrappers of a new kind."""
 
 import logging
 
@@ -12,11 +12,11 @@ from mcad.kube.kinds import APPWRAPPERS
 
 _log = logging.getLogger(__name__)
 
-LINK_GRACE_S = 2.0  # a missing owner normally comes with its own watch; after this we ask
+LINK_GRACE_S = 2.0  # a missing owner normally comes by its own watch; after this it is read
 
 
 class Lookups:
-    """What is found is told to the sightings."""
+    """Reads objects and passes them to the sightings."""
 
     def __init__(self, client: Client, kinds: Kinds, sightings: Sightings) -> None:
         self._client = client
@@ -24,7 +24,7 @@ class Lookups:
         self._sightings = sightings
 
     async def find_owner(self, namespace: str, owner: Owner) -> None:
-        """One cached read of an intermediate owner whose watch does not tell (protocol C3)."""
+        """Read an intermediate owner once that its watch does not report (protocol C3)."""
         await self._client.clock.sleep(LINK_GRACE_S)
         if not self._sightings.is_owner_awaited(owner.uid):
             return
@@ -35,7 +35,7 @@ class Lookups:
             live = await self._client.get(resource, namespace, owner.name, metadata_only=True)
         except KubeError as error:
             if isinstance(error, ApiError) and error.not_found:
-                return  # deleted, and its pods are about to follow
+                return  # deleted; its pods will follow
             _log.warning("owner unknown owner=%s/%s error=%s", namespace, owner.name, error)
             return
         if live["metadata"]["uid"] == owner.uid:
@@ -46,7 +46,7 @@ class Lookups:
         return self._sightings.without_kind()
 
     async def read_again(self) -> None:
-        """Those once more, now that other kinds are installed; raises ``KubeError``."""
+        """Read these AppWrappers again after kinds were installed. Raises ``KubeError``."""
         for seat in self.without_kind():
             await self._read_again(seat)
 
