@@ -108,7 +108,7 @@ class Cluster(Fed):
     def settle(self) -> None:
         cluster = self.dispatcher.cluster
         self.feed(Decide())
-        while cluster.resume_at is not None or cluster.to_report:
+        while cluster.walk.resume_at is not None or cluster.agenda.to_report:
             self.feed(Decide())
 
     def gate(self, running: int) -> None:
@@ -117,7 +117,7 @@ class Cluster(Fed):
         cluster.admission.check()
         assert not self.created
         assert sum(e.phase is Phase.RUNNING for e in cluster.entries.values()) == running
-        for eqclass in list(cluster.queue.eqclasses())[::100]:
+        for eqclass in list(cluster.waiting.queue.eqclasses())[::100]:
             path = cluster.forest.path(Designation(eqclass.first().workload.quota))
             assert cluster.forest.refusal(path, eqclass.shape.fixed) is not None
 
@@ -194,7 +194,7 @@ def main() -> None:
     gc.collect()
     gc.freeze()
     gc.disable()
-    queue = cluster.dispatcher.cluster.queue
+    queue = cluster.dispatcher.cluster.waiting.queue
     print(
         f"{sum(1 for _ in queue.eqclasses())} buckets; an arrival {cluster.arrival:.0f} us; ",
         end="",

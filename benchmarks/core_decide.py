@@ -77,7 +77,7 @@ class Bench(Fed):
 
     def settle(self) -> None:
         """Until everybody has been told."""
-        while self.dispatcher.cluster.to_report:
+        while self.dispatcher.cluster.agenda.to_report:
             self.decide()
 
     def decide(self) -> None:
@@ -99,7 +99,7 @@ def passes(bench: Bench) -> list[float]:
     times = []
     while True:
         times.append(cpu_ms(bench.decide))
-        if bench.dispatcher.cluster.resume_at is None:
+        if bench.dispatcher.cluster.walk.resume_at is None:
             return times
 
 
@@ -156,7 +156,7 @@ def main() -> None:
     cluster = bench.dispatcher.cluster
     told = len(bench.written)
     print(f"told {told} refusals in {time.process_time() - begun:.1f} s CPU")
-    if len(cluster.queue) != options.queued or told != options.queued:
+    if len(cluster.waiting.queue) != options.queued or told != options.queued:
         raise SystemExit("gate: somebody was dispatched, lost, or told twice")
     gc.collect()
     gc.disable()
@@ -174,9 +174,9 @@ def main() -> None:
 
     print("nothing changed         ", bench.timed(lambda _: None, options.repeat))
     print("a pod ends, none starts ", bench.timed(end_pod, options.repeat))
-    before = len(cluster.queue)
+    before = len(cluster.waiting.queue)
     print("a node is freed         ", bench.timed(free_node, options.repeat))
-    print(f"  dispatched meanwhile: {before - len(cluster.queue)}")
+    print(f"  dispatched meanwhile: {before - len(cluster.waiting.queue)}")
     print("all nodes rise a little ", bench.timed(all_change, 5))
     cluster.capacity.check()
     first_verdicts(options.queued // 10, options.nodes // 5)

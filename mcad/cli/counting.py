@@ -109,7 +109,12 @@ class Snapshot(Struct, frozen=True):
     def _tell(self, row: Json) -> Json:
         """The row as the dispatcher would tell it, as far as that is known."""
         doubts = self.cluster.doubts
-        if row["position"] and doubts is not None and doubts.shares and self.cluster.turns.change:
+        if (
+            row["position"]
+            and doubts is not None
+            and doubts.shares
+            and self.cluster.waiting.turns.change
+        ):
             row = row | {"position": None}
         is_open = row["waitsFor"] == OPEN or row["why"] == FITS_AS_STORED
         if doubts is not None and row.get("starts") and (is_open or self.cluster.reservations):

@@ -71,7 +71,7 @@ class InvariantAudit:
     def _check(self, uid: str) -> InvariantViolated | None:
         cluster = self._cluster
         entry = cluster.entries.get(uid)
-        if entry is None or uid in cluster.to_judge or uid in cluster.to_recover:
+        if entry is None or uid in cluster.agenda.to_judge or uid in cluster.agenda.to_recover:
             return None  # the next cycle will change it
         try:
             appwrapper(cluster, entry)

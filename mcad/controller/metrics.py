@@ -158,7 +158,7 @@ class Metrics:
             [({"state": name}, count) for name, count in sorted(states.items())],
         )
         reasons: Tally[str] = Tally()
-        for eqclass in cluster.queue.eqclasses():
+        for eqclass in cluster.waiting.queue.eqclasses():
             verdict = eqclass.refusal.kind.value if eqclass.refusal else "untested"
             reasons[verdict] += len(eqclass.members)
         reasons.update(e.hold.reason for e in entries if e.hold is not None)

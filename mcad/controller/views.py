@@ -99,7 +99,7 @@ def detail_steps(
 
 
 def _detail(cluster: Cluster, entry: Entry) -> Json:
-    eqclass = cluster.queue.eqclass_of(entry)
+    eqclass = cluster.waiting.queue.eqclass_of(entry)
     refusal = cycle.verdict(cluster, cluster.capacity.glance(), eqclass) if eqclass else None
     if refusal is not None and cluster.doubts is not None and cluster.doubts.concern(refusal):
         refusal = None
@@ -170,7 +170,7 @@ def _quota(cluster: Cluster, entry: Entry) -> list[Json]:
 
 def _items(cluster: Cluster, entry: Entry) -> list[Json]:
     """Every item, and the observed object of that number if there is one."""
-    children = {child.item: child for child in cluster.children_for(entry)}
+    children = {child.item: child for child in cluster.objects.of(entry)}
     return [
         {
             "item": number,

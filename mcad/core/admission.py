@@ -136,7 +136,7 @@ class Admission:
         reserved, charged = set(self._capacity.assumed_uids()), set(self._forest.charged())
         check(
             reserved == charged,
-            "charged-as-long-as-reserved",
+            "charged-while-assumed",
             f"only reserved: {sorted(reserved - charged)}, only charged: "
             f"{sorted(charged - reserved)}",
         )

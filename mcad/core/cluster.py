@@ -6,21 +6,19 @@ functions over a Cluster; the Dispatcher routes events to them. Nothing here dec
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from mcad.core.admission import Admission, Gang
 from mcad.core.capacity import Capacity
 from mcad.core.commands import Command, RecordEvent, WakeAt, WriteStatus
-from mcad.core.queue import priority_ceiling
-from mcad.core.queue.equivalence import EquivalenceClass, Turn
-from mcad.core.queue.inadmissible import InadmissibleLists
-from mcad.core.queue.ordering import Turns
-from mcad.core.queue.queue import Queue
 from mcad.core.queue.run_history import History
+from mcad.core.queue.waiting import Waiting
+from mcad.core.queue.walk import Walk
 from mcad.core.quota.status_writes import QuotaStatuses
 from mcad.core.quota.usage import Forest
-from mcad.core.state.bounds import LOOKS, READS_PER_SECOND, Look, PerSecond
-from mcad.core.state.entry import Entry, Hold
+from mcad.core.state.agenda import Agenda
+from mcad.core.state.bounds import READS_PER_SECOND, PerSecond
+from mcad.core.state.entry import Entry
 from mcad.core.state.eviction_pace import EvictionPace
 from mcad.core.state.lifecycle import TEARING_DOWN, Phase
 from mcad.core.state.model import (
@@ -32,26 +30,21 @@ from mcad.core.state.model import (
     Remnant,
     Workload,
 )
-from mcad.core.state.names import Names
+from mcad.core.state.objects import Objects
 from mcad.core.state.quota_records import NOBODYS, Designation, Path
-from mcad.core.state.reasons import APPLIED, ConditionType, EventReason, HoldReason
+from mcad.core.state.reasons import APPLIED, ConditionType, EventReason
 from mcad.core.state.records import replace
 from mcad.core.state.refusal import Doubts
-from mcad.core.state.reservation import Firsts, Patience, PendingEviction, Reservation
+from mcad.core.state.reservation import PendingEviction
+from mcad.core.state.reservation_book import Reservations
 from mcad.core.state.rights import Rights
 from mcad.core.state.settings import Settings
 from mcad.core.state.status_view import Urgency
-from mcad.core.state.timers import Timer, Timers
-from mcad.core.state.units import Duration, Instant
-from mcad.core.state.unproven import Unproven
+from mcad.core.state.units import Instant
 from mcad.core.status import pod_counts, v1beta2_conditions
 from mcad.core.status.status import derive
 
 KindKey = tuple[str, str]
-
-Scope = tuple[str, str] | None
-"""A node of a quota tree that an AppWrapper waits for, as (tree, node), or None for the nodes of
-the cluster."""
 
 AWAITED = frozenset({Phase.INTENDING, Phase.CONFIRMING, Phase.UNDEPLOYING, Phase.SETTLING})
 """Phases that last until a status write is acknowledged."""
@@ -63,69 +56,42 @@ def kind_key(ref: ObjectRef) -> KindKey:
 
 
 class Cluster:
-    """The dispatcher's memory.
+    """The dispatcher's memory: the AppWrappers (``entries``), and one owner for each concern.
 
-    ``to_recover``, ``to_report``, ``to_judge``, ``to_resume``, ``to_settle`` and ``unswept`` are
-    ordered sets (dicts of None) of uids that the next Decide has to look at; observations only add
-    to them (R5).
+    ``evictions`` are those announced, by the uid of the victim. ``unwatched`` are the kinds whose
+    objects cannot be watched, and why. ``started`` is whether the first pass was made,
+    ``last_seen`` the latest first-seen time. ``doubts`` is what a standby cannot know
+    (standby_view.py), None for the dispatcher. ``out`` are the commands of this step.
     """
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self.ceilings = dict(settings.max_priority)
+        self.entries: dict[str, Entry] = {}
+        self.agenda = Agenda(self.entries)
+        self.objects = Objects()
         self.capacity = Capacity(settings)
         self.forest = Forest(settings.quota_grace)
-        self.turns = Turns(settings, self.capacity, self.forest)
-        self.admission = Admission(self.capacity, self.forest, self.turns)
-        self.inadmissible = InadmissibleLists(self.capacity, self.forest, self.turns)
-        self.queue = Queue(self.capacity, self.inadmissible, self.forest.waiting)
+        self.rights = Rights()
+        self.waiting = Waiting(settings, self.capacity, self.forest, self.agenda, self.rights)
+        self.walk = Walk()
+        self.admission = Admission(self.capacity, self.forest, self.waiting.turns)
+        self.reservations = Reservations()
+        self.evictions: dict[str, PendingEviction] = {}
+        self.eviction_pace = EvictionPace(settings.max_evictions_per_minute)
         self.quota_statuses = QuotaStatuses()
         self.history = History()
-        self.entries: dict[str, Entry] = {}
-        self.now: Instant = 0
+        self.unwatched: dict[KindKey, str] = {}
+        self.item_reads = PerSecond(READS_PER_SECOND)
         self.started = False
         self.epoch = 0
         self.last_seen: Instant = 0
-        self.children: dict[str, Child] = {}
-        self.children_of: dict[str, dict[str, Child]] = {}
-        self.disowned: dict[str, Child] = {}  # by uid: only their labels name an AppWrapper
-        self.unproven = Unproven()
-        self.names = Names()
-        self.unwatched: dict[KindKey, str] = {}
-        self.waiting_for_kind: dict[str, None] = {}
-        self.rights = Rights()
-        self.to_recover: dict[str, None] = {}
-        self.to_report: dict[str, None] = {}
-        self.to_judge: dict[str, None] = {}
-        self.to_resume: dict[str, None] = {}
-        self.to_settle: dict[str, None] = {}
-        self.unswept: dict[str, None] = {}
-        self.leftovers: dict[str, None] = {}  # uids of AppWrappers that only objects tell of
-        self.swept: dict[str, Instant] = {}  # uid -> when its deletion may be asked for again
-        self.timers = Timers(self.entries)
-        self.reservations: dict[
-            str, Entry
-        ] = {}  # by uid, those that have one, the oldest reservation first
-        self.fulfilled: dict[str, None] = {}  # by uid: dispatched to what they reserved
-        self.reservations_on_record: dict[str, Reservation] = {}  # by uid: to be planned anew
-        self.preemptors_on_record: dict[
-            str, Reservation
-        ] = {}  # by uid: as their victims' records say
-        self.evictions: dict[str, PendingEviction] = {}  # by uid, of those that are told to leave
-        self.eviction_pace = EvictionPace(settings.max_evictions_per_minute)
-        self.firsts = Firsts()
-        self.ask_back: dict[
-            EquivalenceClass, None
-        ] = {}  # those that borrowers wait for (borrow_wait.py)
-        self.heads: dict[Scope, str] = {}  # the uids of those whose holds are running (R6)
-        self.resume_at: Turn | None = None  # where the walk along the line goes on (R5)
-        self.looked_at: dict[Look, Instant] = {}  # at what is looked now and then
-        self.item_reads = PerSecond(READS_PER_SECOND)
-        self.look_again_at: Instant = 0  # when the refused are tested again, at the latest
-        self.doubts: Doubts | None = (
-            None  # of an onlooker (standby_view.py); the dispatcher has none
-        )
+        self.doubts: Doubts | None = None
         self.out: list[Command] = []
+
+    @property
+    def now(self) -> Instant:
+        """The time of this step."""
+        return self.agenda.now
 
     def judged(self, uid: str) -> Workload | None:
         """An AppWrapper with the items of its attempt if one stands, otherwise those of its
@@ -150,32 +116,9 @@ class Cluster:
         about = Remnant(child.ref, child.uid)
         self.emit(RecordEvent(entry.uid, True, reason, action, note, about))
 
-    # -- timers ------------------------------------------------------------------------------
-
-    def wake_in(self, entry: Entry, timer: Timer, delay: Duration) -> None:
-        """Look at the AppWrapper again after ``delay``, for this purpose."""
-        self.timers.start(entry, timer, self.now + delay)
-
-    def wake_at(self, at: Instant) -> None:
-        """Decide at this instant."""
-        self.timers.wish(at)
-
-    def is_time_for(self, look: Look) -> bool:
-        """Whether it is time for this look; if not, decide again when it is."""
-        due_at = self.looked_at.get(look, 0) + LOOKS[look]
-        if self.now < due_at:
-            self.wake_at(due_at)
-            return False
-        self.looked_at[look] = self.now
-        return True
-
-    def expired(self) -> Iterator[tuple[Entry, Timer]]:
-        """The timers that have expired, in the order of their times."""
-        return self.timers.expired(self.now)
-
-    def ask_to_be_woken(self) -> None:
-        """At the end of a step: request one wake-up, however many timers run (ADR 4)."""
-        at = self.timers.next_wake_up(self.now)
+    def request_wake_up(self) -> None:
+        """At the end of a step: request the next pass, if that is not under way."""
+        at = self.agenda.next_wake_up()
         if at is not None:
             self.emit(WakeAt(at))
 
@@ -213,61 +156,18 @@ class Cluster:
     def line_up(self, entry: Entry) -> None:
         """Put a waiting AppWrapper in line, or on hold if its manifest or a pause keeps it out."""
         self.leave_line(entry)
-        if entry.pause is not None and entry.pause.until <= self.now:
-            entry.pause = None
-        hold = _own_hold(entry) or entry.pause
-        if hold is not None:
-            self.hold(entry, hold)
-            return
-        self._stand(entry)
-        self.to_report[entry.uid] = None
-
-    def rank_anew(self, entry: Entry) -> None:
-        """Its priority climbs no further: rank it anew. Its reason to wait is not reported again
-        because of that."""
-        if entry in self.queue:
-            self.queue.remove(entry)
-            self._stand(entry)
-
-    def _stand(self, entry: Entry) -> None:
-        work = entry.workload
-        rank = priority_ceiling.rank(work, entry.first_seen, self.now, self.ceilings)
-        group = self.turns.group(work.namespace)
-        self.queue.add(entry, self.capacity.shape(work.sets), self.path(entry), group, rank)
-        if rank.until:
-            self.wake_in(entry, Timer.CEILING, rank.until - self.now)
+        self.waiting.enter(entry)
 
     def leave_line(self, entry: Entry) -> None:
-        """Take it out of the line and off any hold; room that is reserved for it is free for
-        all."""
-        self.queue.remove(entry)
+        """Take it out of the line and off any hold, and end its reservation."""
         self.unreserve(entry)
-        if entry.hold is not None and entry.hold.reason == HoldReason.WAITING_FOR_NAME:
-            self.names.stop_waiting(entry.uid, _names_of(entry))
-        entry.hold = None
-        entry.stop(Timer.HOLD)
-        self.waiting_for_kind.pop(entry.uid, None)
+        self.waiting.leave(entry)
 
     def unreserve(self, entry: Entry) -> None:
-        """End its reservation, if it has one (manage.py)."""
-        if self.reservations.pop(entry.uid, None) is not None:
-            entry.reservation, entry.waits_for = None, {}
-            self.firsts.reservation_ended = True
+        """End its reservation, if it has one (manage.py); its room is free for all."""
+        if self.reservations.remove(entry):
+            self.waiting.leave(entry)
             self.admission.unreserve(self.next_gang(entry))
-
-    def hold(self, entry: Entry, hold: Hold) -> None:
-        """Keep a waiting AppWrapper out of the line; the next Decide reports why."""
-        self.queue.remove(entry)
-        entry.hold = hold
-        self.to_report[entry.uid] = None
-        if hold.until:
-            self.wake_in(entry, Timer.HOLD, hold.until - self.now)
-        if hold.reason == HoldReason.KIND_NOT_WATCHED:
-            self.waiting_for_kind[entry.uid] = None
-        if hold.reason == HoldReason.MISSING_RIGHT:
-            self.rights.concern(entry.uid, _names_of(entry))
-        if hold.reason == HoldReason.WAITING_FOR_NAME:
-            self.names.wait(entry.uid, _names_of(entry))
 
     def look_again(self, uids: Iterable[str]) -> None:
         """What kept these AppWrappers out of the line may be over; the next Decide finds out."""
@@ -279,7 +179,7 @@ class Cluster:
     def begin_attempt(self, entry: Entry, record: DispatchRecord) -> None:
         """An attempt stands, of this leader or an earlier one, and takes its names."""
         entry.take_up(record)
-        self.names.take(entry.uid, record.inventory)
+        self.objects.names.take(entry.uid, record.inventory)
 
     def path(self, entry: Entry) -> Path:
         """Where it would be charged now, by its labels."""
@@ -345,14 +245,13 @@ class Cluster:
         if entry.edited is not None:
             entry.unset_condition(ConditionType.EDIT_PENDING, self.now, reason=APPLIED)
         entry.end_attempt()
-        self.names.give_back(entry.uid, entry.inventory)
+        self.objects.names.give_back(entry.uid, entry.inventory)
         for ref in entry.inventory:
-            self.look_again(self.names.waiters(ref))
+            self.look_again(self.waiting.for_name(ref))
 
     def waits_no_more(self, entry: Entry) -> None:
         """It got what it waited for, or is gone: it starts afresh the next time."""
-        self.firsts.waited.pop(entry.uid, None)
-        entry.patience, entry.eviction_patience = Patience(), Patience()
+        self.reservations.waits_no_more(entry)
         entry.head_for = 0
 
     def held_resources(self) -> tuple[HeldResource, ...]:
@@ -365,53 +264,5 @@ class Cluster:
         self.waits_no_more(entry)
         self.end_attempt(entry)
         del self.entries[entry.uid]
-        self.leftovers.pop(entry.uid, None)
-        self.to_recover.pop(entry.uid, None)
-
-    # -- children ----------------------------------------------------------------------------
-
-    def put_child(self, child: Child) -> None:
-        """Remember a wrapped object as it is now."""
-        old = self.children.get(child.uid)
-        if old is not None and old.workload != child.workload:
-            self._unlink(old)
-        self.children[child.uid] = child
-        self.children_of.setdefault(child.workload, {})[child.uid] = child
-        self.names.observe(child)
-        self.unswept[child.uid] = None
-
-    def drop_child(self, uid: str) -> Child | None:
-        """Forget a wrapped object; returns what it was, None if it was not known."""
-        child = self.children.pop(uid, None)
-        self.unswept.pop(uid, None)
-        self.swept.pop(uid, None)
-        if child is None:
-            return None
-        self._unlink(child)
-        self.names.vanish(child)
-        return child
-
-    def _unlink(self, child: Child) -> None:
-        siblings = self.children_of[child.workload]
-        del siblings[child.uid]
-        if not siblings:
-            del self.children_of[child.workload]
-
-    def children_for(self, entry: Entry) -> list[Child]:
-        """The observed objects of the AppWrapper, of whatever attempt."""
-        return list(self.children_of.get(entry.uid, {}).values())
-
-
-def _names_of(entry: Entry) -> list[ObjectRef]:
-    return [item.ref for item in entry.workload.items]
-
-
-def _own_hold(entry: Entry) -> Hold | None:
-    work = entry.workload
-    if work.deleting:
-        return Hold(HoldReason.DELETED, "The AppWrapper is being deleted.")
-    if work.problem is not None:
-        return Hold(work.problem.kind, str(work.problem))
-    if work.suspended:
-        return Hold(HoldReason.SUSPENDED, "spec.suspend is true; set it to false to queue it.")
-    return None
+        self.objects.leftovers.pop(entry.uid, None)
+        self.agenda.to_recover.pop(entry.uid, None)

@@ -70,10 +70,10 @@ class Dispatcher:
         cluster = self.cluster
         if now < cluster.now:
             raise ClockWentBackError(f"step at {now} after one at {cluster.now}")
-        cluster.now = now
+        cluster.agenda.now = now
         cluster.out = []
         self._route(event)
-        cluster.ask_to_be_woken()
+        cluster.request_wake_up()
         return tuple(cluster.out)
 
     def _route(self, event: Event) -> None:
@@ -191,4 +191,4 @@ def _status_refused(cluster: Cluster, entry: Entry, event: StatusRefused) -> Non
     if tries.is_lasting(answer):
         note = f"The status cannot be written: {answer.message}"
         cluster.announce(entry, EventReason.STATUS_REFUSED, note, action="Report", warning=True)
-    cluster.wake_in(entry, Timer.STATUS, pause)
+    cluster.agenda.wake_in(entry, Timer.STATUS, pause)

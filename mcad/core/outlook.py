@@ -125,5 +125,5 @@ class _Drive:
     def _gone(self, uid: str) -> list[Event]:
         """The objects and pods of an AppWrapper that is taken back."""
         cluster = self._dispatcher.cluster
-        children = [ChildGone(one) for one in cluster.children_of.get(uid, {})]
+        children = [ChildGone(one) for one in cluster.objects.by_workload.get(uid, {})]
         return [*children, *(PodGone(pod.uid) for pod in cluster.capacity.pods.of(uid))]

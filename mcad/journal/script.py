@@ -236,7 +236,7 @@ def present(cluster: Cluster) -> Iterator[Event]:
         if not entry.rebuilt and entry.phase is not Phase.GONE:
             work = replace(entry.edited or entry.workload, persisted=_saved(entry, cluster.now))
             yield AppWrapperSeen(work, listed=True)
-    yield from map(ChildSeen, cluster.children.values())
+    yield from map(ChildSeen, cluster.objects.by_uid.values())
     yield from map(PodSeen, cluster.capacity.pods.all())
 
 

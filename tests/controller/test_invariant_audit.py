@@ -70,13 +70,13 @@ async def test_a_violation_is_logged_and_counted_and_everything_goes_on(
 
     found = audit.look(1000.0)
 
-    assert found == (2, ("waits-for-a-kind-if-on-hold-for-it",))
+    assert found == (2, ("waits-for-a-kind-by-its-hold",))
     assert "invariant violated name=waits-for-a-kind-if-on-hold-for-it story=" in caplog.text
     metrics = Metrics(cluster, {}, {}, RealClock())
     metrics.count_checks(found)
     page = (await metrics.page()).decode()
     assert "mcad_invariant_checks_total 2.0" in page
-    name = "waits-for-a-kind-if-on-hold-for-it"
+    name = "waits-for-a-kind-by-its-hold"
     assert f'mcad_invariant_violations_total{{name="{name}"}} 1.0' in page
 
 

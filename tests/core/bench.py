@@ -223,7 +223,7 @@ class Bench:
         self.feed(Decide())
         if len(self.dispatcher.cluster.entries) <= AUDITED_MAX:
             invariants.everything(self.dispatcher.cluster)
-        assert self.dispatcher.cluster.timers.lines <= TIMERS_MAX, "timers pile up"
+        assert self.dispatcher.cluster.agenda.timers.lines <= TIMERS_MAX, "timers pile up"
 
     def settle(self, rounds: int = 200) -> None:
         """Carry out everything until nothing is pending and nothing is decided any more."""

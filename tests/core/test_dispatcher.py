@@ -516,7 +516,7 @@ def test_a_refused_shape_is_tested_again_within_backoff_time() -> None:
     bench = Bench(nodes=[node("n1", 1000)])
     bench.submit(workload("large", 2000))
     bench.settle()
-    (eqclass,) = bench.dispatcher.cluster.queue.eqclasses()
+    (eqclass,) = bench.dispatcher.cluster.waiting.queue.eqclasses()
     for _ in range(40):
         bench.advance(1.7)
         assert bench.now - eqclass.tested_at <= bench.settings.backoff

@@ -13,6 +13,7 @@ from mcad.core.state.lifecycle import Phase
 from mcad.core.state.reasons import HoldReason
 from mcad.core.state.timers import Timer
 from mcad.core.state.violations import InvariantViolated
+from mcad.core.state.waiting_state import ClassState, WaitingState
 from tests.core.bench import Bench, node, workload
 from tests.core.quotas import GOLD, teams
 
@@ -31,23 +32,23 @@ def cluster() -> Cluster:
     )
     bench.settle()
     found = bench.dispatcher.cluster
-    assert len(found.queue) == 3
+    assert len(found.waiting.queue) == 3
     return found
 
 
 def _places(found: Cluster) -> dict:
-    return found.queue._places
+    return found.waiting.queue._places
 
 
-def _bucket(found: Cluster, name: str = "waits"):
-    eqclass = found.queue.eqclass_of(found.entries[f"uid-{name}"])
+def _class_of(found: Cluster, name: str = "waits"):
+    eqclass = found.waiting.queue.eqclass_of(found.entries[f"uid-{name}"])
     assert eqclass is not None
     return eqclass
 
 
 def _shift(found: Cluster) -> None:
-    eqclass = _bucket(found)
-    listed_in = eqclass.listed_in
+    eqclass = _class_of(found)
+    listed_in = eqclass.of_list
     at = listed_in.line.index((eqclass.listed_by, eqclass))
     eqclass.listed_by = (eqclass.listed_by[0], eqclass.listed_by[1], "zzz")
     listed_in.line[at] = (eqclass.listed_by, eqclass)
@@ -57,35 +58,52 @@ def _becomes(found: Cluster, milli: int) -> None:
     found.entries["uid-waits"].workload = workload("waits", milli, quota=((GOLD, "blue"),))
 
 
+def _claims_to_represent(found: Cluster) -> None:
+    eqclass = _class_of(found)
+    found.waiting.inadmissible.requeue(eqclass)
+    eqclass.state, eqclass.of_list = ClassState.REPRESENTATIVE, eqclass.of_shape
+
+
 FAULTS: dict[str, Callable[[Cluster], object]] = {
-    "place-is-known": lambda w: _places(w).update({"uid-waits": _places(w)["uid-too"]}),
-    "each-stands-once": lambda w: _places(w).update({"uid-x": _places(w)["uid-too"]}),
-    "in-line-or-on-hold": lambda w: setattr(
+    "place-in-line-is-known": lambda w: _places(w).update({"uid-waits": _places(w)["uid-too"]}),
+    "each-is-in-line-once": lambda w: _places(w).update({"uid-x": _places(w)["uid-too"]}),
+    "held-by-its-state": lambda w: setattr(
         w.entries["uid-waits"], "hold", Hold(HoldReason.SUSPENDED, "")
     ),
-    "only-those-that-wait-wait": lambda w: setattr(
-        w.entries["uid-waits"], "phase", Phase.COMPLETED
+    "in-line-by-its-state": lambda w: setattr(
+        w.entries["uid-held"], "waiting", WaitingState.IN_LINE
     ),
-    "awake-or-at-rest": lambda w: w.inadmissible._active.update({_bucket(w): None}),
-    "lies-in-its-bed": lambda w: _bucket(w).listed_in.line.clear(),
-    "lies-by-its-head": _shift,
-    "demand-in-line-is-the-sum": lambda w: w.forest.waiting.join(_bucket(w).path, _bucket(w).shape),
+    "reserved-by-its-state": lambda w: setattr(
+        w.entries["uid-held"], "waiting", WaitingState.RESERVED
+    ),
+    "waits-in-its-phase": lambda w: setattr(w.entries["uid-waits"], "phase", Phase.COMPLETED),
+    "represents-its-list": _claims_to_represent,
+    "active-or-inadmissible": lambda w: w.waiting.inadmissible._active.update({_class_of(w): None}),
+    "listed-in-its-list": lambda w: _class_of(w).of_list.line.clear(),
+    "listed-by-its-head": _shift,
+    "demand-in-line-is-the-sum": lambda w: w.forest.waiting.join(
+        _class_of(w).path, _class_of(w).shape
+    ),
     "timers-have-lines": lambda w: w.entries["uid-runs"].timers.update({Timer.LIMIT: 7}),
-    "wishes-have-lines": lambda w: w.timers._wishes.add(7),
-    "names-are-of-objects": lambda w: w.names._observed.update({("", "pods", "a", "b"): "x"}),
-    "objects-have-names": lambda w: w.names._observed.clear(),
-    "reservations-are-known": lambda w: w.reservations.update(
+    "wishes-have-lines": lambda w: w.agenda.timers._wishes.add(7),
+    "names-are-of-objects": lambda w: w.objects.names._observed.update(
+        {("", "pods", "a", "b"): "x"}
+    ),
+    "objects-have-names": lambda w: w.objects.names._observed.clear(),
+    "reservations-are-known": lambda w: w.reservations._owners.update(
         {"uid-waits": w.entries["uid-waits"]}
     ),
     "only-reservations-wait-for-others": lambda w: w.entries["uid-waits"].waits_for.update(
         {"uid-runs": 1}
     ),
-    "waits-for-a-kind-if-on-hold-for-it": lambda w: w.waiting_for_kind.update({"uid-held": None}),
-    "only-what-exists-is-remembered": lambda w: w.waiting_for_kind.update({"uid-gone": None}),
-    "each-child-has-one-parent": lambda w: w.children_of.clear(),
-    "charged-as-long-as-reserved": lambda w: w.forest.release("uid-runs"),
+    "waits-for-a-kind-by-its-hold": lambda w: w.waiting.for_kind.update({"uid-held": None}),
+    "only-known-appwrappers-are-remembered": lambda w: w.waiting.for_kind.update(
+        {"uid-gone": None}
+    ),
+    "each-object-has-one-appwrapper": lambda w: w.objects.by_workload.clear(),
+    "charged-while-assumed": lambda w: w.forest.release("uid-runs"),
     "free-is-what-is-left": lambda w: w.capacity._ledger.rows["n1"].free.update(cpu=7),
-    "stands-with-its-shape": lambda w: _becomes(w, 150),
+    "in-line-with-its-shape": lambda w: _becomes(w, 150),
 }
 
 

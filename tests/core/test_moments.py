@@ -190,7 +190,7 @@ def test_an_object_of_an_older_attempt_tells_nothing_of_the_present_one() -> Non
     bench = begun(1)
     bench.settle()
     cluster, entry = bench.dispatcher.cluster, bench.entry("a")
-    (child,) = cluster.children_for(entry)
+    (child,) = cluster.objects.of(entry)
     objects.apply(cluster, entry, replace(child, uid="older", attempt=entry.attempt - 1))
     assert entry.creation.created == {0: child.uid}
 
@@ -231,11 +231,13 @@ def test_an_eviction_that_is_over_reserves_nothing() -> None:
         preemptor="uid-w",
         reason="Preempted",
     )
-    assert list(restarted(recent, "Pending").dispatcher.cluster.preemptors_on_record) == ["uid-w"]
+    assert list(restarted(recent, "Pending").dispatcher.cluster.reservations.preemptors) == [
+        "uid-w"
+    ]
     ended = replace(recent, next=Next.FAILED)
-    assert not restarted(ended, "Failed").dispatcher.cluster.preemptors_on_record
+    assert not restarted(ended, "Failed").dispatcher.cluster.reservations.preemptors
     old = replace(recent, entered=START - 3600 * SECOND)
-    assert not restarted(old, "Pending").dispatcher.cluster.preemptors_on_record
+    assert not restarted(old, "Pending").dispatcher.cluster.reservations.preemptors
 
 
 def test_a_kind_that_cannot_be_watched_is_not_absent() -> None:

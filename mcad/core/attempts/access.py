@@ -62,7 +62,7 @@ def _test_later(cluster: Cluster, key: RightKey) -> None:
     held = cluster.rights.held[key]
     held.tests += 1
     held.test_at = cluster.now + backoff(held.tests, RIGHT_TEST_BASE, RIGHT_TEST_MAX)
-    cluster.wake_at(held.test_at)
+    cluster.agenda.wake_at(held.test_at)
 
 
 def _end(cluster: Cluster, key: RightKey) -> None:

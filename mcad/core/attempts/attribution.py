@@ -44,7 +44,7 @@ def is_own_pod(cluster: Cluster, pod: Pod) -> bool:
     entry = cluster.entries.get(pod.workload)
     if entry is None or entry.rebuilt:
         return True
-    root = cluster.children.get(pod.root)
+    root = cluster.objects.by_uid.get(pod.root)
     is_below = root is not None and root.workload == entry.uid
     return is_below and pod.namespace == entry.workload.namespace
 
@@ -57,5 +57,6 @@ def own_remains(cluster: Cluster, entry: Entry, found: tuple[Remnant, ...]) -> t
 
 def _remains(cluster: Cluster, entry: Entry, one: Remnant) -> bool:
     if one.ref.kind == "Pod" and not one.ref.group:
-        return one.uid not in cluster.disowned and not cluster.capacity.pods.is_foreign(one.uid)
+        is_disowned = one.uid in cluster.objects.disowned
+        return not is_disowned and not cluster.capacity.pods.is_foreign(one.uid)
     return _item_at(entry, one.ref) is not None or name_key(one.ref) in entry.former

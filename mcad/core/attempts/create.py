@@ -101,9 +101,7 @@ def intent_refused(cluster: Cluster, entry: Entry) -> None:
     entry.dispatch = entry.superseded
     entry.move(Signal.INTENT_REFUSED, cluster.now)
     cluster.line_up(entry)
-    if entry.fulfilled is not None:  # others may have left for it: their room goes to no other
-        cluster.reservations_on_record[entry.uid] = entry.fulfilled
-        entry.fulfilled = None
+    cluster.reservations.intent_refused(entry)
 
 
 def _retry_refused(cluster: Cluster, entry: Entry) -> None:
@@ -111,12 +109,12 @@ def _retry_refused(cluster: Cluster, entry: Entry) -> None:
     entry.end_attempt()
     entry.dispatch = entry.superseded
     entry.move(Signal.RETRY_REFUSED, cluster.now)
-    cluster.to_judge[entry.uid] = None
+    cluster.agenda.to_judge[entry.uid] = None
 
 
 def intent_written(cluster: Cluster, entry: Entry) -> None:
     """The intent is persisted: from here on every observer counts its room."""
-    entry.fulfilled = None
+    cluster.reservations.intent_written(entry)
     entry.move(Signal.INTENT_WRITTEN, cluster.now)
     continue_attempt(cluster, entry)
 
@@ -176,7 +174,7 @@ def confirmed(cluster: Cluster, entry: Entry) -> None:
         action="Dispatch",
     )
     pod_clocks.begin(cluster, entry)
-    cluster.to_judge[entry.uid] = None
+    cluster.agenda.to_judge[entry.uid] = None
 
 
 def item_created(cluster: Cluster, entry: Entry, event: ItemCreated) -> None:
@@ -231,7 +229,8 @@ def _forbidden(cluster: Cluster, entry: Entry, item: int, words: str) -> None:
         continue_attempt(cluster, entry)
     elif entry.tries.denials < DENIALS_BORNE:
         entry.tries.denials += 1
-        cluster.wake_in(entry, Timer.STEP, backoff(entry.tries.denials, RETRY_BASE, RETRY_MAX))
+        pause = backoff(entry.tries.denials, RETRY_BASE, RETRY_MAX)
+        cluster.agenda.wake_in(entry, Timer.STEP, pause)
     else:
         entry.creation.words = words
         access.ask(cluster, entry, item, ref)
@@ -310,7 +309,7 @@ def _again(
         _roll_back(cluster, entry, entry.creation.cursor, message, Next.QUEUED)
         return
     pause = backoff(entry.tries.failures, RETRY_BASE, RETRY_MAX)
-    cluster.wake_in(entry, Timer.STEP, max(at_least, pause))
+    cluster.agenda.wake_in(entry, Timer.STEP, max(at_least, pause))
 
 
 def _give_way(cluster: Cluster, entry: Entry, item: int, rival: Entry) -> None:

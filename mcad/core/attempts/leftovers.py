@@ -38,8 +38,8 @@ def take_up(cluster: Cluster) -> None:
     """At the barrier, once. The objects are left to the cluster's garbage collector: an AppWrapper
     that is unknown here may exist, because another dispatcher may watch other namespaces."""
     budgets: dict[str, _Budget] = {}
-    for uid in [uid for uid in cluster.children_of if uid and uid not in cluster.entries]:
-        left = [child for child in cluster.children_of[uid].values() if child.labelled]
+    for uid in [uid for uid in cluster.objects.by_workload if uid and uid not in cluster.entries]:
+        left = [child for child in cluster.objects.by_workload[uid].values() if child.labelled]
         if left:
             budget = budgets.setdefault(left[0].ref.namespace, _Budget(cluster))
             _take_up_one(cluster, left, budget)
@@ -52,7 +52,7 @@ def _take_up_one(cluster: Cluster, left: list[Child], budget: _Budget) -> None:
     entry.step_since = cluster.now
     entry.dispatch = _record(left, attempt, cluster.now)
     cluster.entries[entry.uid] = entry
-    cluster.leftovers[entry.uid] = None
+    cluster.objects.leftovers[entry.uid] = None
     cluster.adopt(entry)
     for child in left:
         entry.creation.created[child.item] = child.uid
@@ -145,7 +145,7 @@ def room_held(cluster: Cluster, entry: Entry) -> Resources:
 def by_namespace(cluster: Cluster) -> dict[str, Resources]:
     """What is kept in each namespace for pods of unknown AppWrappers."""
     sums: dict[str, dict[str, int]] = {}
-    for entry in map(cluster.entries.__getitem__, cluster.leftovers):
+    for entry in map(cluster.entries.__getitem__, cluster.objects.leftovers):
         books = sums.setdefault(entry.workload.namespace, {})
         for name, n in room_held(cluster, entry):
             books[name] = books.get(name, 0) + n

@@ -20,18 +20,18 @@ NEVER: Instant = 1 << 62
 def sweep(cluster: Cluster) -> None:
     """Delete objects of ours that no recorded attempt accounts for (P7)."""
     later: dict[str, None] = {}
-    for uid in cluster.unswept:
-        child = cluster.children[uid]
+    for uid in cluster.objects.unswept:
+        child = cluster.objects.by_uid[uid]
         entry = cluster.entries.get(child.workload)
         if entry is None or not _is_stray(entry, child):
             continue
-        again = cluster.swept.get(uid, 0)
+        again = cluster.objects.swept.get(uid, 0)
         if cluster.now >= again:
-            cluster.swept[uid] = NEVER
+            cluster.objects.swept[uid] = NEVER
             cluster.emit(DeleteStray(child.workload, child.ref, uid))
         elif again != NEVER:
             later[uid] = None
-    cluster.unswept = later
+    cluster.objects.unswept = later
 
 
 def found_of_deleted(cluster: Cluster, entry: Entry, found: Sequence[Remnant]) -> None:
@@ -40,26 +40,26 @@ def found_of_deleted(cluster: Cluster, entry: Entry, found: Sequence[Remnant]) -
     if not found:
         entry.creation.created.clear()
     for one in found:
-        if one.uid not in cluster.children and not one.terminating and not is_spared(entry):
+        if one.uid not in cluster.objects.by_uid and not one.terminating and not is_spared(entry):
             cluster.emit(DeleteStray(entry.uid, one.ref, one.uid))
 
 
 def judge_anew(cluster: Cluster, entry: Entry) -> None:
     """The next sweep judges all objects of the AppWrapper again."""
-    for child in cluster.children_for(entry):
-        cluster.swept.pop(child.uid, None)
-        cluster.unswept[child.uid] = None
+    for child in cluster.objects.of(entry):
+        cluster.objects.swept.pop(child.uid, None)
+        cluster.objects.unswept[child.uid] = None
 
 
 def refused(cluster: Cluster, event: StrayRefused) -> None:
     """A stray object could not be deleted: try again after a while."""
-    if event.object_uid not in cluster.children:
+    if event.object_uid not in cluster.objects.by_uid:
         return
     slow = is_denial(event.answer)
     pause = max(event.answer.retry_after, REFUSED_WRITE_RETRY if slow else RETRY_MAX)
-    cluster.swept[event.object_uid] = cluster.now + pause
-    cluster.unswept[event.object_uid] = None
-    cluster.wake_at(cluster.now + pause)
+    cluster.objects.swept[event.object_uid] = cluster.now + pause
+    cluster.objects.unswept[event.object_uid] = None
+    cluster.agenda.wake_at(cluster.now + pause)
 
 
 def is_spared(entry: Entry) -> bool:

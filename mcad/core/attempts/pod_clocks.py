@@ -26,7 +26,7 @@ def begin(cluster: Cluster, entry: Entry) -> None:
         left = entry.record.confirmed + timeout - cluster.now
         if left <= 0:
             cluster.capacity.pod_waits.end_placement(entry.uid)
-        cluster.wake_in(entry, Timer.PLACEMENT, max(0, left))
+        cluster.agenda.wake_in(entry, Timer.PLACEMENT, max(0, left))
 
 
 def time_reservation(cluster: Cluster, entry: Entry) -> None:
@@ -37,7 +37,7 @@ def time_reservation(cluster: Cluster, entry: Entry) -> None:
         return
     until = since + cluster.settings.reservation_timeout
     if entry.timers.get(Timer.RESERVATION) != until:
-        cluster.wake_in(entry, Timer.RESERVATION, max(0, until - cluster.now))
+        cluster.agenda.wake_in(entry, Timer.RESERVATION, max(0, until - cluster.now))
 
 
 def placement_timeout(cluster: Cluster, entry: Entry) -> Duration:

@@ -20,7 +20,7 @@ def deletion_seen(cluster: Cluster, entry: Entry) -> None:
     """The AppWrapper is being deleted: nothing more is created, and with foreground deletion its
     objects are deleted."""
     cluster.freeze(entry)
-    cluster.to_judge[entry.uid] = cluster.to_settle[entry.uid] = None
+    cluster.agenda.to_judge[entry.uid] = cluster.agenda.to_settle[entry.uid] = None
     orphans.judge_anew(cluster, entry)
 
 
@@ -33,7 +33,7 @@ def linger(cluster: Cluster, entry: Entry) -> None:
         kind, reason = ConditionType.DELETING_RESOURCES, DELETION_INITIATED
         entry.set_condition(kind, cluster.now, reason=reason)
         cluster.settle(entry)
-    cluster.wake_in(entry, Timer.TOMBSTONE, teardown.next_look(cluster, entry))
+    cluster.agenda.wake_in(entry, Timer.TOMBSTONE, teardown.next_look(cluster, entry))
 
 
 def object_gone(cluster: Cluster, entry: Entry) -> None:
@@ -44,7 +44,7 @@ def object_gone(cluster: Cluster, entry: Entry) -> None:
     entry.move(Signal.OBJECT_GONE, cluster.now)
     entry.announced = False
     orphans.judge_anew(cluster, entry)
-    if is_waiting and not cluster.children_of.get(entry.uid):
+    if is_waiting and not cluster.objects.by_workload.get(entry.uid):
         cluster.forget(entry)
     else:
         bury(cluster, entry)
@@ -53,19 +53,20 @@ def object_gone(cluster: Cluster, entry: Entry) -> None:
 def bury(cluster: Cluster, entry: Entry) -> None:
     """Forget the AppWrapper if nothing of it is left and nothing can come any more; else look
     again."""
-    left = entry.creation.asked or entry.creation.created or cluster.children_of.get(entry.uid)
+    making = entry.creation
+    left = making.asked or making.created or cluster.objects.by_workload.get(entry.uid)
     grace = TOMBSTONE_GRACE + (entry.workload.tolerance.forceful_deletion_grace or 0)
     until = entry.step_since + grace if left else entry.creation.doubt
     _say_what_is_left(cluster, entry)
     if cluster.now >= until:
         cluster.forget(entry)
     else:
-        cluster.wake_in(entry, Timer.TOMBSTONE, min(until - cluster.now, TOMBSTONE_LOOK))
+        cluster.agenda.wake_in(entry, Timer.TOMBSTONE, min(until - cluster.now, TOMBSTONE_LOOK))
 
 
 def _say_what_is_left(cluster: Cluster, entry: Entry) -> None:
     """Report once what is left, by an Event: there is no status any more."""
-    left = cluster.children_for(entry)
+    left = cluster.objects.of(entry)
     if not left or entry.announced or cluster.now - entry.step_since < STUCK_AFTER:
         return
     entry.announced = True
@@ -79,7 +80,7 @@ def visit(cluster: Cluster, entry: Entry) -> None:
         teardown.look(cluster, entry)
     if entry.phase is not Phase.GONE:
         return
-    is_seen = bool(cluster.children_of.get(entry.uid))
+    is_seen = bool(cluster.objects.by_workload.get(entry.uid))
     if teardown.force_is_due(cluster, entry, entry.step_since) <= 0 or (
         entry.creation.created and not is_seen
     ):

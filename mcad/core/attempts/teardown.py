@@ -109,12 +109,12 @@ def late_item(cluster: Cluster, entry: Entry, item: int) -> None:
 def _delete(cluster: Cluster, entry: Entry, item: int, uid: str = "") -> None:
     known = uid or entry.creation.created.get(item) or _observed_uid(cluster, entry, item)
     if known:
-        cluster.swept[known] = orphans.NEVER
+        cluster.objects.swept[known] = orphans.NEVER
     cluster.emit(DeleteItem(entry.uid, entry.attempt, item, entry.ref(item), known))
 
 
 def _observed_uid(cluster: Cluster, entry: Entry, item: int) -> str:
-    for child in cluster.children_for(entry):
+    for child in cluster.objects.of(entry):
         if child.item == item and child.attempt == entry.attempt:
             return child.uid
     return ""
@@ -139,7 +139,7 @@ def deletion_refused(cluster: Cluster, entry: Entry, event: DeletionRefused) -> 
     if first and entry.tries.is_lasting(event.answer):
         note = f"Item {event.item} cannot be deleted: {event.answer.message}"
         cluster.announce(entry, EventReason.REFUSED, note, action="Delete", warning=True)
-    cluster.wake_in(entry, Timer.STEP, pause)
+    cluster.agenda.wake_in(entry, Timer.STEP, pause)
 
 
 def _all_deleted(cluster: Cluster, entry: Entry) -> None:
@@ -171,7 +171,7 @@ def remaining(cluster: Cluster, entry: Entry, event: Remaining) -> None:
         entry.removal.remains, entry.removal.looks = event.objects, entry.removal.looks + 1
         _use_force(cluster, entry, _asked_to_go(entry))
         _say_what_is_left(cluster, entry, _asked_to_go(entry))
-        cluster.wake_in(entry, Timer.TOMBSTONE, next_look(cluster, entry))
+        cluster.agenda.wake_in(entry, Timer.TOMBSTONE, next_look(cluster, entry))
     if entry.phase is not Phase.VERIFYING:
         return
     if event.objects:
@@ -183,9 +183,9 @@ def remaining(cluster: Cluster, entry: Entry, event: Remaining) -> None:
             look(cluster, entry)
         else:
             pause = backoff(entry.removal.looks, LOOK_BASE, LOOK_MAX)
-            cluster.wake_in(entry, Timer.STEP, min(pause, patience))
+            cluster.agenda.wake_in(entry, Timer.STEP, min(pause, patience))
     elif cluster.now < entry.creation.doubt:  # absence may not last (ADR 7)
-        cluster.wake_in(entry, Timer.STEP, entry.creation.doubt - cluster.now)
+        cluster.agenda.wake_in(entry, Timer.STEP, entry.creation.doubt - cluster.now)
     else:
         _nothing_left(cluster, entry)
 
@@ -257,7 +257,7 @@ def _is_stuck(entry: Entry) -> bool:
 def look_failed(cluster: Cluster, entry: Entry, event: LookFailed) -> None:
     """The list failed: absence is not proven."""
     if entry.phase is Phase.VERIFYING and event.attempt == entry.attempt:
-        cluster.wake_in(entry, Timer.STEP, entry.tries.pause(event.answer))
+        cluster.agenda.wake_in(entry, Timer.STEP, entry.tries.pause(event.answer))
 
 
 def last_one_gone(cluster: Cluster, entry: Entry) -> None:
@@ -310,12 +310,12 @@ def settled(cluster: Cluster, entry: Entry) -> None:
     signal, reason = _SETTLED[record.next]
     entry.creation.created, entry.reported, entry.announced = {}, None, False
     if entry.edited is not None:
-        cluster.to_settle[entry.uid] = None  # its condition EditPending ends with the attempt
+        cluster.agenda.to_settle[entry.uid] = None  # EditPending ends with the attempt
     if record.next is not Next.RESET:
         cluster.end_attempt(entry)
     entry.move(signal, cluster.now)
-    for child in cluster.children_for(entry):
-        cluster.unswept[child.uid] = None
+    for child in cluster.objects.of(entry):
+        cluster.objects.unswept[child.uid] = None
     note = record.message or str(record.reason)
     warning = record.reason not in _QUIET
     cluster.announce(entry, reason, note, action=TAKEN_BACK, warning=warning)
@@ -326,12 +326,12 @@ def settled(cluster: Cluster, entry: Entry) -> None:
 def _queue_again(cluster: Cluster, entry: Entry, record: DispatchRecord) -> None:
     pause = _pause_after(cluster, entry, record, cluster.now)
     if pause is None or pause.reason != HoldReason.WAITING_FOR_NAME:
-        entry.pause = pause
+        cluster.waiting.pause(entry, pause)
         cluster.line_up(entry)
     else:  # it ends when the name is free
         cluster.line_up(entry)
         if entry.hold is None:
-            cluster.hold(entry, pause)
+            cluster.waiting.hold(entry, pause)
 
 
 def pause_on_record(cluster: Cluster, entry: Entry) -> Hold | None:
@@ -377,5 +377,5 @@ def _waited_for(cluster: Cluster, entry: Entry) -> str:
     if (entry.phase is Phase.VERIFYING or entry.lingers) and _is_stuck(entry):
         return most_telling(entry.removal.remains).ref.kind if entry.removal.remains else ""
     if entry.phase is Phase.GONE and cluster.now - entry.step_since >= STUCK_AFTER:
-        return next((child.ref.kind for child in cluster.children_for(entry)), "")
+        return next((child.ref.kind for child in cluster.objects.of(entry)), "")
     return ""

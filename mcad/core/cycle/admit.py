@@ -39,7 +39,7 @@ class _Effort:
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        self._resumed_at = cluster.resume_at
+        self._resumed_at = cluster.walk.resume_at
         self._begun = cluster.admission.steps
         self._rest_begun: int | None = None
         self._dispatches = 0
@@ -88,17 +88,17 @@ def dispatch(cluster: Cluster) -> None:
         _Effort(cluster),
         DeferredBorrowing(cluster),
     )
-    line = _heads(cluster, blocking)
+    line, turns = _heads(cluster, blocking), cluster.waiting.turns
     while line:
         key, eqclass = line[0]
-        if cluster.turns.change and key < (now_due := cluster.turns.of(eqclass, cluster.now)):
+        if turns.change and key < (now_due := turns.of(eqclass, cluster.now)):
             heapreplace(line, (now_due, eqclass))  # its group has more in use by now
-            cluster.inadmissible.reconsider(eqclass)
+            cluster.waiting.inadmissible.reconsider(eqclass)
             _call_next(cluster, blocking, line)
             continue
         if blocking.blocks(eqclass):
             _refuse(cluster, eqclass, _BLOCKED)
-            cluster.inadmissible.requeue(eqclass)
+            cluster.waiting.inadmissible.requeue(eqclass)
             heappop(line)
             continue
         if eqclass.refusal == _LENDING and deferred.waits(eqclass):
@@ -116,7 +116,7 @@ def dispatch(cluster: Cluster) -> None:
         else:
             _go(cluster, blocking, effort, eqclass)
             if eqclass.members:
-                heappush(line, (cluster.turns.of(eqclass, cluster.now), eqclass))
+                heappush(line, (cluster.waiting.turns.of(eqclass, cluster.now), eqclass))
         _call_next(cluster, blocking, line)
     _end(cluster, blocking, effort, line)
 
@@ -124,18 +124,18 @@ def dispatch(cluster: Cluster) -> None:
 def _call_next(cluster: Cluster, blocking: HeadOfLineBlocking, line: Line) -> None:
     """Classes that waited for the verdict on a representative are tried in this pass: all of them
     are behind it."""
-    for eqclass in cluster.inadmissible.take_requeued():
+    for eqclass in cluster.waiting.inadmissible.take_requeued():
         if blocking.open_to_all:
-            heappush(line, (cluster.turns.of(eqclass, cluster.now), eqclass))
+            heappush(line, (cluster.waiting.turns.of(eqclass, cluster.now), eqclass))
 
 
 def _end(cluster: Cluster, blocking: HeadOfLineBlocking, effort: _Effort, line: Line) -> None:
-    cluster.resume_at = line[0][0] if line else None
+    cluster.walk.resume_at = line[0][0] if line else None
     if not line:
         blocking.closes()
     if line or effort.leftover:
-        cluster.wake_at(cluster.now)
-    elif len(cluster.queue):
+        cluster.agenda.wake_at(cluster.now)
+    elif len(cluster.waiting.queue):
         _look_again(cluster)
 
 
@@ -147,7 +147,7 @@ def _go(
     hindrance = pre_enqueue.obstacle(cluster, entry)
     if hindrance is not None:
         effort.held()
-        cluster.hold(entry, hindrance)
+        cluster.waiting.hold(entry, hindrance)
     elif _reserved(cluster, eqclass, entry):
         effort.dispatched()
         blocking.goes(entry)
@@ -162,20 +162,20 @@ def _look_again(cluster: Cluster) -> None:
     gets older than all of it. A timer per verdict would never end: each ring would wish another.
     """
     half = cluster.settings.backoff // 2
-    if half and cluster.look_again_at <= cluster.now:
-        cluster.look_again_at = cluster.now + half
-        cluster.wake_at(cluster.look_again_at)
+    if half and cluster.walk.look_again_at <= cluster.now:
+        cluster.walk.look_again_at = cluster.now + half
+        cluster.agenda.wake_at(cluster.walk.look_again_at)
 
 
 def _heads(cluster: Cluster, blocking: HeadOfLineBlocking) -> Line:
     """A refusal stands until something happens that may let the shape in (core R4). It is tested
     again within ``backoffTime`` all the same (``_look_again``), for the day on which this is wrong.
     """
-    inadmissible, until = cluster.inadmissible, cluster.now - cluster.settings.backoff // 2
+    inadmissible, until = cluster.waiting.inadmissible, cluster.now - cluster.settings.backoff // 2
     inadmissible.requeue_all(until, everyone=not blocking.open_to_all)
     # Only where a refused one may block others do those that rest have to be passed.
-    eqclasses = inadmissible.active() if blocking.open_to_all else cluster.queue.eqclasses()
-    line = [(cluster.turns.of(eqclass, cluster.now), eqclass) for eqclass in eqclasses]
+    eqclasses = inadmissible.active() if blocking.open_to_all else cluster.waiting.queue.eqclasses()
+    line = [(cluster.waiting.turns.of(eqclass, cluster.now), eqclass) for eqclass in eqclasses]
     heapify(line)
     return line
 
@@ -196,9 +196,9 @@ def _judge(cluster: Cluster, eqclass: EquivalenceClass) -> None:
 def _rest(cluster: Cluster, eqclass: EquivalenceClass, refusal: Refusal) -> None:
     """A DaemonSet demands less of its shares when a node goes: nothing wakes it but a look."""
     if refusal.quota is not None and eqclass.shape.per_node:
-        cluster.inadmissible.hand_over(eqclass)
+        cluster.waiting.inadmissible.hand_over(eqclass)
     else:
-        cluster.inadmissible.refuse(eqclass, refusal, cluster.now)
+        cluster.waiting.inadmissible.refuse(eqclass, refusal, cluster.now)
 
 
 def _refuse(cluster: Cluster, eqclass: EquivalenceClass, refusal: Refusal) -> None:
@@ -208,7 +208,7 @@ def _refuse(cluster: Cluster, eqclass: EquivalenceClass, refusal: Refusal) -> No
         return
     for entry in eqclass.front(RESTATED_PER_SHAPE):
         if entry.reported is not None:
-            cluster.to_report[entry.uid] = None
+            cluster.agenda.to_report[entry.uid] = None
 
 
 def _reserved(cluster: Cluster, eqclass: EquivalenceClass, entry: Entry) -> bool:

@@ -54,7 +54,7 @@ def decide(cluster: Cluster, *, may_dispatch: bool) -> None:
     if is_first:
         leftovers.take_up(cluster)
     pod_timeouts.watch(cluster)
-    for entry, timer in cluster.expired():
+    for entry, timer in cluster.agenda.expired():
         _on_timer(cluster, entry, timer)
     access.test(cluster)
     monitor.judge(cluster)
@@ -93,7 +93,7 @@ def _on_timer(cluster: Cluster, entry: Entry, timer: Timer) -> None:
         case Timer.HOLD:
             cluster.line_up(entry)
         case Timer.CEILING:
-            cluster.rank_anew(entry)
+            cluster.waiting.rank_anew(entry)
         case Timer.RESTATE:
             _restate_if_changed(cluster, entry)
         case Timer.PLACEMENT:
@@ -103,7 +103,7 @@ def _on_timer(cluster: Cluster, entry: Entry, timer: Timer) -> None:
         case Timer.TOMBSTONE:
             remains.visit(cluster, entry)
         case _:
-            cluster.to_judge[entry.uid] = None
+            cluster.agenda.to_judge[entry.uid] = None
 
 
 def _repeat_step(cluster: Cluster, entry: Entry) -> None:
@@ -119,11 +119,11 @@ def _repeat_step(cluster: Cluster, entry: Entry) -> None:
 
 
 def _settle_changed(cluster: Cluster) -> None:
-    for uid in cluster.to_settle:
+    for uid in cluster.agenda.to_settle:
         entry = cluster.entries.get(uid)
         if entry is not None:
             cluster.settle(entry)
-    cluster.to_settle.clear()
+    cluster.agenda.to_settle.clear()
 
 
 # -- telling -------------------------------------------------------------------------------------
@@ -131,25 +131,25 @@ def _settle_changed(cluster: Cluster) -> None:
 
 def _report(cluster: Cluster) -> None:
     words = Words(cluster.forest)
-    for uid in list(islice(cluster.to_report, REPORTS_PER_PASS)):
+    for uid in list(islice(cluster.agenda.to_report, REPORTS_PER_PASS)):
         entry = cluster.entries.get(uid)
         if entry is not None and _is_untested(cluster, entry):
             continue
-        del cluster.to_report[uid]
+        del cluster.agenda.to_report[uid]
         if entry is not None and entry.phase is Phase.WAITING:
             _report_one(cluster, entry, words)
-    first = cluster.entries.get(next(iter(cluster.to_report), ""))
+    first = cluster.entries.get(next(iter(cluster.agenda.to_report), ""))
     if first is not None and not _is_untested(cluster, first):
-        cluster.wake_at(cluster.now)
+        cluster.agenda.wake_at(cluster.now)
 
 
 def _is_untested(cluster: Cluster, entry: Entry) -> bool:
     """In line, but the pass ended before its shape had a verdict."""
-    return entry in cluster.queue and cluster.queue.refusal_of(entry) is None
+    return entry in cluster.waiting.queue and cluster.waiting.queue.refusal_of(entry) is None
 
 
 def _report_one(cluster: Cluster, entry: Entry, words: Words) -> None:
-    refusal, before = cluster.queue.refusal_of(entry), entry.path
+    refusal, before = cluster.waiting.queue.refusal_of(entry), entry.path
     entry.path = cluster.path(entry)
     if entry.hold is not None:
         _report_hold(cluster, entry, entry.hold)
@@ -179,7 +179,7 @@ def _report_hold(cluster: Cluster, entry: Entry, hold: Hold) -> None:
 def _report_refusal(cluster: Cluster, entry: Entry, refusal: Refusal, words: Words) -> None:
     if entry.reported is not None and cluster.now - entry.reported_at < RESTATE_INTERVAL:
         if Timer.RESTATE not in entry.timers:
-            cluster.wake_in(
+            cluster.agenda.wake_in(
                 entry, Timer.RESTATE, entry.reported_at + RESTATE_INTERVAL - cluster.now
             )
         return
@@ -212,11 +212,11 @@ def _shows_refusal(entry: Entry) -> bool:
 
 
 def _restate_if_changed(cluster: Cluster, entry: Entry) -> None:
-    current = cluster.queue.refusal_of(entry)
+    current = cluster.waiting.queue.refusal_of(entry)
     if current is None or entry.reported is None:
         return
     if signature(current) != signature(entry.reported):
-        cluster.to_report[entry.uid] = None
+        cluster.agenda.to_report[entry.uid] = None
 
 
 # -- for people ---------------------------------------------------------------------------------

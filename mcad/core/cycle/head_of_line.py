@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from mcad.core.cluster import Cluster, Scope
+from mcad.core.cluster import Cluster
 from mcad.core.nodes.shape import Shape
 from mcad.core.queue.equivalence import EquivalenceClass
+from mcad.core.queue.walk import Scope
 from mcad.core.state.entry import Entry
 from mcad.core.state.refusal import IMPOSSIBLE, Refusal
 from mcad.core.state.settings import Policy
@@ -79,31 +80,31 @@ class HeadOfLineBlocking:
 
     def _hold(self, scope: Scope, eqclass: EquivalenceClass) -> None:
         cluster, head = self._cluster, self._heads[scope]
-        if cluster.heads.get(scope) != head.uid:
+        if cluster.walk.heads.get(scope) != head.uid:
             self._step_down(scope)
-            cluster.heads[scope], head.head_since = head.uid, cluster.now
+            cluster.walk.heads[scope], head.head_since = head.uid, cluster.now
         until = head.head_since + self._holding - head.head_for
         if self._holding and cluster.now < until:
             if scope is None:
                 self._closed = True
             else:
                 self._block(scope, eqclass)
-            cluster.wake_at(until)
+            cluster.agenda.wake_at(until)
 
     def goes(self, entry: Entry) -> None:
         """The AppWrapper is dispatched: another attempt may block again."""
-        for scope in [each for each, uid in self._cluster.heads.items() if uid == entry.uid]:
+        for scope in [each for each, uid in self._cluster.walk.heads.items() if uid == entry.uid]:
             self._step_down(scope)
         entry.head_for = 0
 
     def closes(self) -> None:
         """The whole line was looked at. Where there is no head, no clock runs."""
-        for scope in [each for each in self._cluster.heads if each not in self._heads]:
+        for scope in [each for each in self._cluster.walk.heads if each not in self._heads]:
             self._step_down(scope)
 
     def _step_down(self, scope: Scope) -> None:
         cluster = self._cluster
-        entry = cluster.entries.get(cluster.heads.pop(scope, ""))
+        entry = cluster.entries.get(cluster.walk.heads.pop(scope, ""))
         if entry is not None:
             entry.head_for += cluster.now - entry.head_since
 

@@ -59,14 +59,14 @@ def refresh(cluster: Cluster) -> None:
     before = dict.fromkeys(cluster.forest.in_force)
     is_other = cluster.forest.refresh(cluster.now)
     if cluster.forest.absent.next_end:
-        cluster.wake_at(cluster.forest.absent.next_end)
+        cluster.agenda.wake_at(cluster.forest.absent.next_end)
     for news in cluster.forest.absent.take_news():
         reason = EventReason.QUOTA_DROPPED if news.is_over else EventReason.QUOTA_ABSENT
         cluster.emit(RecordQuotaEvent(news.subtree, True, reason, "Limit", news.text))
     if not is_other:
         return
-    for entry in cluster.queue.entries():
-        cluster.rank_anew(entry)
+    for entry in cluster.waiting.queue.entries():
+        cluster.waiting.rank_anew(entry)
     gone = before.keys() - cluster.forest.in_force
     for entry in cluster.entries.values() if gone else ():
         if not gone.isdisjoint(tree for tree, _ in entry.path):
@@ -84,7 +84,7 @@ def report(cluster: Cluster) -> None:
         _report_tree(cluster, turn[1])
         turn = statuses.next()
     if turn is not None:
-        cluster.wake_at(max(turn[0], cluster.now))
+        cluster.agenda.wake_at(max(turn[0], cluster.now))
 
 
 def _report_tree(cluster: Cluster, name: str) -> None:

@@ -22,16 +22,16 @@ from mcad.core.state.units import Instant
 def ask_back(cluster: Cluster, eqclass: EquivalenceClass) -> None:
     """The class was refused: if its head asks within its share, borrowers wait for it from now
     on."""
-    if not (cluster.turns.has_owners and eqclass.path):
+    if not (cluster.waiting.turns.has_owners and eqclass.path):
         return
-    if cluster.turns.has_its_share(eqclass) or not _may_ask_back(cluster, eqclass):
+    if cluster.waiting.turns.has_its_share(eqclass) or not _may_ask_back(cluster, eqclass):
         eqclass.asks_back = NO_HEAD
         return
     first = eqclass.first().uid
     if eqclass.asks_back[0] != first:
         eqclass.asks_back = (first, cluster.now)
     if cluster.now < _until(cluster, eqclass):
-        cluster.ask_back[eqclass] = None
+        cluster.walk.ask_back[eqclass] = None
 
 
 class DeferredBorrowing:
@@ -41,12 +41,12 @@ class DeferredBorrowing:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._owners: list[EquivalenceClass] = []
-        self._others = iter(list(islice(cluster.ask_back, OWNERS_MAX)))
+        self._others = iter(list(islice(cluster.walk.ask_back, OWNERS_MAX)))
 
     def waits(self, eqclass: EquivalenceClass) -> bool:
         """Whether the head of the class borrows and has to let another one go first, if it fits."""
         cluster = self._cluster
-        if not (cluster.ask_back and eqclass.path) or _is_within(cluster, eqclass):
+        if not (cluster.walk.ask_back and eqclass.path) or _is_within(cluster, eqclass):
             return False
         leaves = dict(eqclass.path)
         return any(
@@ -65,11 +65,11 @@ class DeferredBorrowing:
             ask_back(cluster, eqclass)
             until = _until(cluster, eqclass)
             if cluster.now < until:
-                cluster.wake_at(until)
+                cluster.agenda.wake_at(until)
                 self._owners.append(eqclass)
                 yield eqclass
             else:
-                del cluster.ask_back[eqclass]
+                del cluster.walk.ask_back[eqclass]
 
 
 def _until(cluster: Cluster, eqclass: EquivalenceClass) -> Instant:

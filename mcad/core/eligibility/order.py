@@ -21,13 +21,13 @@ _NOT_REFUSED = IMPOSSIBLE | HELD_BACK
 
 def refused(cluster: Cluster) -> Iterator[EquivalenceClass]:
     """All classes that were refused for lack of room, in the order of their heads."""
-    return in_order(cluster, cluster.queue.eqclasses())
+    return in_order(cluster, cluster.waiting.queue.eqclasses())
 
 
 def in_order(cluster: Cluster, eqclasses: Iterable[EquivalenceClass]) -> Iterator[EquivalenceClass]:
     """The refused classes among these, in the order of their heads; without those that can never
     fit and those that only let others go first."""
-    at, now = cluster.turns.at, cluster.now
+    at, now = cluster.waiting.turns.at, cluster.now
     line = [
         (at(eqclass, eqclass.listed_by or eqclass.key, now), eqclass)
         for eqclass in eqclasses

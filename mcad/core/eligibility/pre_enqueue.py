@@ -41,8 +41,8 @@ def _unwatched(cluster: Cluster, ref: ObjectRef) -> Hold | None:
 def _name_taken(cluster: Cluster, ref: ObjectRef, *, but_by: Entry) -> Hold | None:
     """P6 ii, before the intent: the name is taken by an object, or by an attempt that is about to
     create one. An AppWrapper that was reset has taken its own names."""
-    child = cluster.children.get(cluster.names.observed(ref) or "")
-    uid = child.workload if child is not None else cluster.names.taken_by(ref)
+    child = cluster.objects.by_uid.get(cluster.objects.names.observed(ref) or "")
+    uid = child.workload if child is not None else cluster.objects.names.taken_by(ref)
     owner = cluster.entries.get(uid or "")
     if owner is but_by and (child is None or owner.phase is Phase.PAUSING):
         return None

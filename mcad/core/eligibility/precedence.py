@@ -65,9 +65,10 @@ def _of_the_fulfilled(cluster: Cluster) -> list[str]:
     """The nodes of AppWrappers that were dispatched to their reserved room, while pods of theirs
     are not bound: these nodes are the emptiest, so kube-scheduler would fill them with other pods.
     """
-    for uid in [uid for uid in cluster.fulfilled if not sum(cluster.capacity.outstanding(uid))]:
-        del cluster.fulfilled[uid]
-    return [name for uid in cluster.fulfilled for name in cluster.capacity.nodes_of(uid)]
+    fulfilled, capacity = cluster.reservations.fulfilled, cluster.capacity
+    for uid in [uid for uid in fulfilled if not sum(capacity.outstanding(uid))]:
+        del fulfilled[uid]
+    return [name for uid in fulfilled for name in capacity.nodes_of(uid)]
 
 
 def _first(names: Iterable[str]) -> tuple[str, ...]:

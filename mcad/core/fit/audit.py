@@ -116,7 +116,9 @@ def _check_allotments(pod_index: PodIndex, assumed: Assumed, ledger: Ledger) -> 
     for gang in assumed.by_uid.values():
         for allotment in gang.allotments:
             _check_counts(allotment, counted.pop(allotment, []))
-    check(not counted, "allotments-of-the-living", "pods are attributed to an ended reservation")
+    check(
+        not counted, "allotments-are-of-known-gangs", "pods are attributed to an ended reservation"
+    )
 
 
 def _title(allotment: Allotment) -> str:
@@ -131,7 +133,7 @@ def _check_allotment(allotment: Allotment, ledger: Ledger) -> None:
         "slots-are-positive",
         story,
     )
-    check(allotment.size == allotment.target, "assumed-and-adrift-is-the-reservation", story)
+    check(allotment.size == allotment.target, "placed-and-unplaced-is-what-is-assumed", story)
     for name in allotment.at:
         row = ledger.rows.get(name)
         admitted = row is not None and row.rank in allotment.pods.pool.rows
@@ -144,8 +146,8 @@ def _check_counts(allotment: Allotment, uses: list[Use]) -> None:
     for use in covering:
         book(bound, [(use.pod.node, 1)])
     story = f"{_title(allotment)}: {allotment.have} of {allotment.live}"
-    check(allotment.have == len(covering), "have-is-counted", story)
-    check(allotment.live == sum(use.live for use in uses), "live-is-counted", story)
+    check(allotment.have == len(covering), "present-pods-are-counted", story)
+    check(allotment.live == sum(use.live for use in uses), "live-pods-are-counted", story)
     check(allotment.bound == bound, "bound-is-counted-by-node", story)
 
 
@@ -153,7 +155,7 @@ def _check_unplaced(assumed: Assumed, unplaced_pods: UnplacedPods) -> None:
     owed = filter(assumed.counts_in_sums, assumed.by_uid.values())
     allotments = [each for one in owed for each in one.allotments if each.unplaced]
     computed = total((allotment.pods.request, allotment.unplaced) for allotment in allotments)
-    check(unplaced_pods.demand() == computed, "arrears-are-what-is-adrift", f"{computed} computed")
+    check(unplaced_pods.demand() == computed, "unplaced-demand-is-the-sum", f"{computed} computed")
 
 
 def _check_held(pod_index: PodIndex, assumed: Assumed) -> None:
@@ -171,4 +173,4 @@ def _check_held(pod_index: PodIndex, assumed: Assumed) -> None:
         if found:
             assumed.held[uid] = known
     for uid in assumed.held:
-        check(bool(pod_index.held(uid)), "held-by-none-is-forgotten", uid)
+        check(bool(pod_index.held(uid)), "unused-charges-are-dropped", uid)

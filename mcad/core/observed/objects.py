@@ -16,23 +16,23 @@ def child_seen(cluster: Cluster, child: Child) -> None:
     """A wrapped object appeared or changed."""
     entry = cluster.entries.get(child.workload)
     if entry is None or entry.rebuilt:
-        cluster.put_child(child)
+        cluster.objects.put(child)
         return
     own = attribution.own_child(entry, child)
     if own is None:
         disown(cluster, entry, child)
         return
-    cluster.put_child(own)
+    cluster.objects.put(own)
     apply(cluster, entry, own)
-    for pod in cluster.unproven.below(child.uid):
+    for pod in cluster.objects.unproven.below(child.uid):
         pod_seen(cluster, PodSeen(pod))
 
 
 def disown(cluster: Cluster, entry: Entry, child: Child) -> None:
     """The object claims an AppWrapper that it does not belong to: neither it nor its pods count."""
-    if child.uid not in cluster.disowned:
+    if child.uid not in cluster.objects.disowned:
         child_gone(cluster, child.uid)
-    cluster.disowned[child.uid] = child
+    cluster.objects.disowned[child.uid] = child
     for pod in cluster.capacity.pods.of(entry.uid):
         if pod.root == child.uid:
             _take_pod(cluster, pod, is_own=False)
@@ -40,15 +40,15 @@ def disown(cluster: Cluster, entry: Entry, child: Child) -> None:
 
 def look_at_disowned(cluster: Cluster, entry: Entry) -> None:
     """An attempt of another leader became known: some disowned objects may be its items."""
-    for child in [one for one in cluster.disowned.values() if one.workload == entry.uid]:
+    for child in [one for one in cluster.objects.disowned.values() if one.workload == entry.uid]:
         if attribution.own_child(entry, child) is not None:
-            del cluster.disowned[child.uid]
+            del cluster.objects.disowned[child.uid]
             child_seen(cluster, child)
 
 
 def disown_strangers(cluster: Cluster, entry: Entry) -> None:
     """The AppWrapper is known now: disown what was seen before it and is not its own."""
-    for child in cluster.children_for(entry):
+    for child in cluster.objects.of(entry):
         if attribution.own_child(entry, child) is None:
             disown(cluster, entry, child)
     for pod in cluster.capacity.pods.of(entry.uid):
@@ -66,28 +66,28 @@ def apply(cluster: Cluster, entry: Entry, child: Child) -> None:
     completion.hear(entry, child)
     for index, want in enumerate(child.wants):
         cluster.want(entry, child.item, index, want)
-    cluster.to_judge[entry.uid] = None
+    cluster.agenda.to_judge[entry.uid] = None
 
 
 def child_gone(cluster: Cluster, uid: str) -> None:
     """A wrapped object no longer exists: it wants no more pods, and its name is free."""
-    cluster.disowned.pop(uid, None)
-    child = cluster.drop_child(uid)
+    cluster.objects.disowned.pop(uid, None)
+    child = cluster.objects.drop(uid)
     if child is None:
         return
-    cluster.look_again(cluster.names.waiters(child.ref))
+    cluster.look_again(cluster.waiting.for_name(child.ref))
     entry = cluster.entries.get(child.workload)
     if entry is None:
         return
     if child.attempt == entry.attempt:
         _item_gone(cluster, entry, child)
-    cluster.to_judge[entry.uid] = None
+    cluster.agenda.to_judge[entry.uid] = None
     _something_gone(cluster, entry)
 
 
 def _something_gone(cluster: Cluster, entry: Entry) -> None:
     """An object or pod of the AppWrapper is gone: that may have been the last one."""
-    if cluster.children_of.get(entry.uid):
+    if cluster.objects.by_workload.get(entry.uid):
         return
     if entry.phase is Phase.GONE:
         remains.bury(cluster, entry)
@@ -120,7 +120,7 @@ def kind_watched(cluster: Cluster, event: KindWatched) -> None:
         cluster.unwatched[key] = event.message
         return
     if cluster.unwatched.pop(key, None) is not None:
-        cluster.look_again(list(cluster.waiting_for_kind))
+        cluster.look_again(list(cluster.waiting.for_kind))
 
 
 def pod_seen(cluster: Cluster, event: PodSeen) -> None:
@@ -134,9 +134,9 @@ def pod_seen(cluster: Cluster, event: PodSeen) -> None:
 def _take_pod(cluster: Cluster, pod: Pod, *, is_own: bool) -> None:
     before = cluster.capacity.pods.owner_of(pod.uid)
     if is_own:
-        cluster.unproven.drop(pod.uid)
+        cluster.objects.unproven.drop(pod.uid)
     else:
-        cluster.unproven.put(pod)
+        cluster.objects.unproven.put(pod)
         pod = replace(pod, workload="")
     cluster.capacity.pod_seen(pod)
     for uid in (before, pod.workload):
@@ -146,14 +146,14 @@ def _take_pod(cluster: Cluster, pod: Pod, *, is_own: bool) -> None:
 def _look_at(cluster: Cluster, entry: Entry | None) -> None:
     """Something about its pods has changed."""
     if entry is not None:
-        cluster.to_judge[entry.uid] = None
+        cluster.agenda.to_judge[entry.uid] = None
         if entry.rebuilt:
             leftovers.pods_changed(cluster, entry)
 
 
 def pod_gone(cluster: Cluster, uid: str) -> None:
     """A pod no longer exists: it may have been the last one that its AppWrapper waited for."""
-    cluster.unproven.drop(uid)
+    cluster.objects.unproven.drop(uid)
     entry = cluster.entries.get(cluster.capacity.pod_gone(uid))
     _look_at(cluster, entry)
     if entry is not None:

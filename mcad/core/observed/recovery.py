@@ -48,20 +48,20 @@ def restore(cluster: Cluster, entry: Entry, saved: Persisted) -> None:
         entry.opponents[saved.eviction.by] = saved.eviction.at
     entry.dispatch, entry.pods = saved.dispatch, saved.pods
     if saved.reservation is not None:
-        cluster.reservations_on_record[entry.uid] = saved.reservation
+        cluster.reservations.on_record[entry.uid] = saved.reservation
     if saved.dispatch is not None and saved.dispatch.preemptor:
         _note_preemptor(cluster, entry.uid, saved.dispatch)
     entry.counted_at = cluster.now  # a start has more urgent things to write
     entry.restored = True
     if saved.observed_generation not in (0, entry.workload.generation):
-        cluster.to_settle[entry.uid] = (
+        cluster.agenda.to_settle[entry.uid] = (
             None  # this dispatcher wrote it, and the spec was edited since
         )
     if saved.dispatch is not None:
         entry.phase = _restored_phase(saved.dispatch, saved.state)
         if saved.dispatch.phase is not DispatchPhase.RELEASED:
             cluster.begin_attempt(entry, saved.dispatch)
-        entry.pause = teardown.pause_on_record(cluster, entry)
+        cluster.waiting.pause(entry, teardown.pause_on_record(cluster, entry))
         return
     if saved.state == State.COMPLETED:
         entry.phase = Phase.COMPLETED
@@ -123,7 +123,7 @@ def _note_preemptor(cluster: Cluster, victim: str, record: DispatchRecord) -> No
     reclaims = record.reason == TeardownReason.RECLAIMED
     reason = ReservationReason.RECLAIMING if reclaims else ReservationReason.PREEMPTING
     reservation = Reservation(reason, record.entered, until)
-    cluster.preemptors_on_record[record.preemptor] = reservation
+    cluster.reservations.preemptors[record.preemptor] = reservation
 
 
 def _restored_phase(record: DispatchRecord, state: str) -> Phase:
@@ -137,8 +137,8 @@ def _restored_phase(record: DispatchRecord, state: str) -> Phase:
 def recover(cluster: Cluster) -> None:
     """Continue what an earlier leader began: assumed pods first, oldest dispatch first (P1,
     P11)."""
-    begun = [cluster.entries[uid] for uid in cluster.to_recover if uid in cluster.entries]
-    cluster.to_recover.clear()
+    begun = [cluster.entries[uid] for uid in cluster.agenda.to_recover if uid in cluster.entries]
+    cluster.agenda.to_recover.clear()
     begun.sort(key=lambda e: (e.dispatch.since if e.dispatch else 0, e.uid))
     latest = max((entry.dispatch.epoch for entry in begun if entry.dispatch), default=0)
     late = {entry.uid for entry in begun if _is_late(entry, latest)}
@@ -157,8 +157,8 @@ def recover(cluster: Cluster) -> None:
 
 def take_as_recorded(cluster: Cluster) -> None:
     """For a standby: attempts hold their room, and nothing is continued."""
-    begun = [cluster.entries[uid] for uid in cluster.to_recover if uid in cluster.entries]
-    cluster.to_recover.clear()
+    begun = [cluster.entries[uid] for uid in cluster.agenda.to_recover if uid in cluster.entries]
+    cluster.agenda.to_recover.clear()
     for entry in sorted(begun, key=lambda e: (e.dispatch.since if e.dispatch else 0, e.uid)):
         _assume_again(cluster, entry)
         _note_absence(cluster, entry)
@@ -181,7 +181,7 @@ def _has_room(cluster: Cluster, entry: Entry) -> bool:
     that is adopted and finds nodes for all that it still wants fits as well.
     """
     cluster.capacity.place_unplaced()
-    own = [child for child in cluster.children_for(entry) if child.attempt == entry.attempt]
+    own = [child for child in cluster.objects.of(entry) if child.attempt == entry.attempt]
     wants = {(one.item, index): want for one in own for index, want in enumerate(one.wants)}
     refusal = cluster.admission.assume(cluster.gang(entry), cluster.designation(entry), wants)
     _assume_again(cluster, entry)
@@ -207,7 +207,7 @@ def _give_way(cluster: Cluster, entry: Entry) -> None:
 def _assume_again(cluster: Cluster, entry: Entry) -> None:
     if not cluster.capacity.holds(entry.uid):
         cluster.adopt(entry)
-    for child in cluster.children_for(entry):
+    for child in cluster.objects.of(entry):
         objects.apply(cluster, entry, child)
     if entry.workload.deleting:
         cluster.freeze(entry)
@@ -226,7 +226,7 @@ def _note_absence(cluster: Cluster, entry: Entry) -> None:
 
 def _resume(cluster: Cluster, entry: Entry) -> None:
     entry.step_since, making = cluster.now, entry.creation
-    cluster.to_judge[entry.uid] = None
+    cluster.agenda.to_judge[entry.uid] = None
     edits.report(cluster, entry)
     if entry.phase in (Phase.CREATING, Phase.RUNNING):
         eviction.forget(cluster, entry)

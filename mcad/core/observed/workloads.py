@@ -33,7 +33,7 @@ def appwrapper_seen(cluster: Cluster, event: AppWrapperSeen) -> None:
     """First sight, an edit, or a write of another process."""
     if not event.workload.managed:
         return
-    work = cut(event.workload, cluster.ceilings)
+    work = cut(event.workload, cluster.waiting.ceilings)
     entry = cluster.entries.get(work.uid)
     if entry is not None and (entry.rebuilt or (entry.unreadable and not _is_unreadable(work))):
         remains.alive_after_all(cluster, entry)
@@ -61,17 +61,17 @@ def _first_sight(cluster: Cluster, work: Workload, *, listed: bool) -> None:
     _warn(cluster, entry, work.warnings if saved is None else ())
     if saved is not None:
         recovery.restore(cluster, entry, saved)
-    if work.uid in cluster.children_of or cluster.capacity.pods.exist(work.uid):
+    if work.uid in cluster.objects.by_workload or cluster.capacity.pods.exist(work.uid):
         objects.disown_strangers(cluster, entry)
     if entry.phase is Phase.WAITING:
         _enter_queue(cluster, entry)
     elif entry.phase is Phase.COMPLETED:
-        cluster.to_judge[work.uid] = None
+        cluster.agenda.to_judge[work.uid] = None
         cluster.remember_run(entry)
     elif entry.dispatch is not None and entry.phase not in ENDED:
         # Before the barrier everything that was dispatched is there at once, and goes first.
         entry.untested = cluster.started and entry.dispatch.phase in (*LIVE, DispatchPhase.PAUSED)
-        cluster.to_recover[entry.uid] = None
+        cluster.agenda.to_recover[entry.uid] = None
 
 
 def _warn(cluster: Cluster, entry: Entry, warnings: Iterable[str]) -> None:
@@ -110,12 +110,13 @@ def _changed(cluster: Cluster, entry: Entry, work: Workload, *, rewound: bool) -
     _warn(cluster, entry, (one for one in work.warnings if one not in old.warnings))
     if rewound or (saved is not None and _is_news(entry, saved)):
         entry.writes.written = None
-        cluster.to_settle[entry.uid] = None
+        cluster.agenda.to_settle[entry.uid] = None
     if entry.phase is not Phase.WAITING:
         entry.edit(work)
         edits.report(cluster, entry)
         if entry.workload.items != old.items:
-            cluster.to_settle[entry.uid] = None  # a kind is discovered again: its items are shown
+            # a kind is discovered again: its items are shown
+            cluster.agenda.to_settle[entry.uid] = None
         _changed_after_intent(cluster, entry, old)
     elif entry.uid in cluster.reservations and _wants_the_same(work, old):
         entry.workload = work
@@ -127,7 +128,7 @@ def _changed(cluster: Cluster, entry: Entry, work: Workload, *, rewound: bool) -
         entry.workload, entry.reported, entry.reported_at = work, None, 0
         cluster.line_up(entry)
         if reservation is not None and reservation.reason in EVICTIONS:  # others have left for it
-            cluster.reservations_on_record[entry.uid] = reservation
+            cluster.reservations.on_record[entry.uid] = reservation
 
 
 _WANTED = (
@@ -156,7 +157,7 @@ def _changed_after_intent(cluster: Cluster, entry: Entry, old: Workload) -> None
     if work.deleting and (not old.deleting or work.cascade is not old.cascade):
         remains.deletion_seen(cluster, entry)
     elif work.generation != old.generation or work.tolerance != old.tolerance:
-        cluster.to_judge[entry.uid] = cluster.to_settle[entry.uid] = None
+        cluster.agenda.to_judge[entry.uid] = cluster.agenda.to_settle[entry.uid] = None
 
 
 def _is_ahead(entry: Entry, saved: Persisted) -> bool:
@@ -201,7 +202,9 @@ def node_heard(cluster: Cluster, event: NodeSeen | NodeGone) -> None:
         return
     cluster.capacity.node_seen(event.node)
     if event.node.evicts:
-        cluster.to_judge.update(dict.fromkeys(cluster.capacity.pods.users_of(event.node.name)))
+        cluster.agenda.to_judge.update(
+            dict.fromkeys(cluster.capacity.pods.users_of(event.node.name))
+        )
 
 
 def appwrapper_gone(cluster: Cluster, uid: str) -> None:

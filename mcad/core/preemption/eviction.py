@@ -61,7 +61,7 @@ def begin(
             cluster.settle(entry)
         else:
             _take_back(cluster, entry, cluster.evictions[uid])
-    cluster.wake_at(at)
+    cluster.agenda.wake_at(at)
 
 
 def continue_attempt(cluster: Cluster) -> None:
@@ -84,7 +84,7 @@ def _proceed(cluster: Cluster, preemptor: str, uids: Sequence[str]) -> None:
     if owner is None or not pending:
         return
     if any(cluster.now < one.at for one in pending):
-        cluster.wake_at(min(one.at for one in pending))
+        cluster.agenda.wake_at(min(one.at for one in pending))
         return
     needed = _still_needed(cluster, owner, standing)
     if needed is None:
@@ -100,7 +100,7 @@ def _proceed(cluster: Cluster, preemptor: str, uids: Sequence[str]) -> None:
         elif may_be_evicted(entry):
             _take_back(cluster, entry, cluster.evictions[uid])
         else:
-            cluster.wake_at(
+            cluster.agenda.wake_at(
                 (cluster.now // SECOND + 1) * SECOND
             )  # the same for all passes of a second
 

@@ -37,9 +37,9 @@ _HIGHEST = 2**31
 
 def walk(cluster: Cluster) -> None:
     """Search once, if a search is due."""
-    if not (_is_possible(cluster) and (len(cluster.queue) or cluster.reservations)):
+    if not (_is_possible(cluster) and (len(cluster.waiting.queue) or cluster.reservations)):
         return
-    if _may_evict_now(cluster) and cluster.is_time_for(Look.EVICTIONS):
+    if _may_evict_now(cluster) and cluster.agenda.is_time_for(Look.EVICTIONS):
         _look(cluster, _due(cluster))
 
 
@@ -48,15 +48,16 @@ def _may_evict_now(cluster: Cluster) -> bool:
     due = cluster.eviction_pace.next
     if due is None or due.at <= cluster.now or _still_waits(cluster, due) is None:
         return True
-    cluster.wake_at(due.at)
+    cluster.agenda.wake_at(due.at)
     return False
 
 
 def _still_waits(cluster: Cluster, due: NextEvictions) -> Entry | None:
     """The preemptor, None if it does not wait any more."""
     entry = cluster.entries.get(due.preemptor)
-    waits = entry is not None and (entry in cluster.queue or entry.uid in cluster.reservations)
-    return entry if waits else None
+    if entry is None or not (entry in cluster.waiting.queue or entry.uid in cluster.reservations):
+        return None
+    return entry
 
 
 def _is_possible(cluster: Cluster) -> bool:
@@ -69,16 +70,15 @@ def _due(cluster: Cluster) -> list[EquivalenceClass]:
     AppWrappers without a right to evict, nearly all of them at overload, are left out before
     sorting."""
     last = cluster.now - cluster.settings.backoff // 2
-    rightful = (
-        cluster.queue.eqclasses() if cluster.settings.preemption else _within_their_shares(cluster)
-    )
+    every = cluster.waiting.queue.eqclasses()
+    rightful = every if cluster.settings.preemption else _within_their_shares(cluster)
     due = (eqclass for eqclass in rightful if eqclass.planned_at <= last)
     return sorted(in_order(cluster, due), key=lambda eqclass: eqclass.planned_at)
 
 
 def _within_their_shares(cluster: Cluster) -> Iterator[EquivalenceClass]:
     """The classes with a leaf in one of the trees that has share left of all that they demand."""
-    for path, eqclasses in cluster.queue.by_path():
+    for path, eqclasses in cluster.waiting.queue.by_path():
         spent = cluster.forest.spent(path)
         for eqclass in eqclasses:
             demanded = [resource for resource, _ in eqclass.shape.fixed]
@@ -91,7 +91,7 @@ def _look(cluster: Cluster, due: Sequence[EquivalenceClass]) -> None:
     everybody: Survey | None = None
     for entry in chain(_next_preemptor(cluster), _due_owners(cluster), _firsts(cluster, due)):
         if left <= 0:
-            cluster.is_time_for(Look.EVICTIONS)  # the rest at the next look
+            cluster.agenda.is_time_for(Look.EVICTIONS)  # the rest at the next look
             return
         if _may_win(cluster, entry):
             if everybody is None:
@@ -119,7 +119,7 @@ def _next_preemptor(cluster: Cluster) -> Iterator[Entry]:
 def _report_anew(cluster: Cluster, entry: Entry) -> None:
     """Its reason to wait has changed."""
     entry.reported = None
-    cluster.to_report[entry.uid] = None
+    cluster.agenda.to_report[entry.uid] = None
 
 
 def _firsts(cluster: Cluster, due: Iterable[EquivalenceClass]) -> Iterator[Entry]:
@@ -271,5 +271,5 @@ def _try(cluster: Cluster, entry: Entry, everybody: Survey) -> Sought:
         eviction.begin(cluster, entry, sought.victims)
     else:
         _report_anew(cluster, entry)
-        cluster.wake_at(pace.next.at if pace.next is not None else cluster.now)
+        cluster.agenda.wake_at(pace.next.at if pace.next is not None else cluster.now)
     return sought

@@ -15,6 +15,7 @@ from sortedcontainers import SortedDict
 from mcad.core.state.quota_records import Path
 from mcad.core.state.refusal import Refusal
 from mcad.core.state.units import Instant
+from mcad.core.state.waiting_state import ClassSignal, ClassState, of_class
 
 if TYPE_CHECKING:
     from mcad.core.nodes.shape import Shape
@@ -57,12 +58,12 @@ class InadmissibleList:
 class EquivalenceClass:
     """Waiting AppWrappers of one shape, slope, quota path and group (ordering.py).
 
-    ``refusal`` is their common verdict, reached at ``tested_at``. It stands while the class is
-    ``listed_in`` a list, at the key of its head (``listed_by``). ``represents`` is the list that
-    waits for the verdict on this class, ``of_shape`` the list of the classes with its shape and
-    slope that wait for nodes. ``planned_at`` is when victims for its head were last searched, 0 if
-    the head has changed since. ``asks_back`` is the uid of the head that keeps borrowers waiting,
-    and since when (borrow_wait.py).
+    ``refusal`` is their common verdict, reached at ``tested_at``; it stands while the class is
+    inadmissible. ``of_list`` is the list in which the class waits then, at the key of its head
+    (``listed_by``), or that it represents. ``of_shape`` is the list of the classes with its shape
+    and slope that wait for nodes. ``planned_at`` is when victims for its head were last searched, 0
+    if the head has changed since. ``asks_back`` is the uid of the head that keeps borrowers
+    waiting, and since when (borrow_wait.py).
     """
 
     shape: Shape
@@ -73,16 +74,21 @@ class EquivalenceClass:
     members: SortedDict[Key, Entry] = field(default_factory=SortedDict)
     refusal: Refusal | None = None
     tested_at: Instant = 0
-    listed_in: InadmissibleList | None = None
+    state: ClassState = ClassState.ACTIVE
+    of_list: InadmissibleList | None = None
     listed_by: Key | None = None
-    represents: InadmissibleList | None = None
     planned_at: Instant = 0
     asks_back: tuple[str, Instant] = NO_HEAD
+
+    def follow(self, signal: ClassSignal, of_list: InadmissibleList | None = None) -> None:
+        """Change state by the table, waiting in ``of_list`` or representing it."""
+        self.state = of_class(f"{self.path} {self.group}", self.state, signal)
+        self.of_list = of_list
 
     @property
     def is_inadmissible(self) -> bool:
         """Whether its verdict stands, so that it need not be tried."""
-        return self.listed_in is not None
+        return self.state is ClassState.INADMISSIBLE
 
     @property
     def key(self) -> Key:

@@ -19,6 +19,7 @@ from mcad.core.quota.usage import Forest
 from mcad.core.state.refusal import Refusal
 from mcad.core.state.units import Instant
 from mcad.core.state.violations import check
+from mcad.core.state.waiting_state import ClassSignal, ClassState
 
 if TYPE_CHECKING:
     from mcad.core.capacity import Capacity
@@ -66,7 +67,7 @@ class InadmissibleLists:
     def move(self, eqclass: EquivalenceClass) -> None:
         """An inadmissible class has another head. If its list has a representative, the class may
         have to be tried before it."""
-        listed_in = eqclass.listed_in
+        listed_in = eqclass.of_list
         if listed_in is None or listed_in.representative is not None:
             self.requeue(eqclass)
         else:
@@ -88,21 +89,23 @@ class InadmissibleLists:
         """The class was refused; it is inadmissible until what it waits for may be there."""
         listed_in = self._list_for(eqclass, refusal)
         self._active.pop(eqclass, None)
-        if eqclass.represents is listed_in:
-            eqclass.represents = listed_in.representative = None
+        if listed_in.representative is eqclass:
+            listed_in.representative = None
         else:
             self.hand_over(eqclass)
         if listed_in.refusal is not refusal:  # else it was told what others had found out
             listed_in.refusal, listed_in.tested_at = refusal, now
             self._tested.pop(listed_in, None)
             self._tested[listed_in] = None
+        eqclass.follow(ClassSignal.REFUSE, listed_in)
         _insert(eqclass, listed_in)
 
     def hand_over(self, eqclass: EquivalenceClass) -> None:
         """The class ends representing its list, if it did. The next one takes over, unless the list
         has a verdict by now."""
-        listed_in, eqclass.represents = eqclass.represents, None
-        if listed_in is not None:
+        listed_in = eqclass.of_list
+        if listed_in is not None and eqclass.state is ClassState.REPRESENTATIVE:
+            eqclass.follow(ClassSignal.HAND_OVER)
             listed_in.representative = None
             if listed_in.refusal is None:
                 self._appoint(listed_in)
@@ -136,52 +139,50 @@ class InadmissibleLists:
     def reconsider(self, representative: EquivalenceClass) -> None:
         """The shares have changed since the representative was requeued, and it was not dispatched:
         if another class of its list comes first by now, that one takes over."""
-        listed_in = representative.represents
+        listed_in = representative.of_list
         if listed_in is None or not listed_in.line:
             return
         first = self._turns.first(listed_in.line)
-        if self._turns.of(first, 0) < self._turns.of(
-            representative, 0
-        ):  # of one slope, so whenever
-            listed_in.representative, representative.represents, first.represents = (
-                first,
-                None,
-                listed_in,
-            )
-            self.requeue(first)
+        # of one slope, so at whatever instant
+        if self._turns.of(first, 0) < self._turns.of(representative, 0):
+            representative.follow(ClassSignal.HAND_OVER)
+            self._represent(first, listed_in)
 
     def check(self, eqclasses: Iterable[EquivalenceClass]) -> None:
         """Each class is active or in one list, at its place; raises ``InvariantViolated``.
         O(all)."""
-        count, resting = 0, list(self._all_inadmissible())
+        count, listed = 0, list(self._all_inadmissible())
         for eqclass in eqclasses:
             count += 1
-            story = f"{eqclass.path} {eqclass.group}"
-            listed_in = eqclass.listed_in
-            check((eqclass in self._active) == (listed_in is None), "awake-or-at-rest", story)
-            if listed_in is not None:
-                check((eqclass.listed_by, eqclass) in listed_in.line, "lies-in-its-bed", story)
-                check(eqclass.listed_by == eqclass.key, "lies-by-its-head", story)
-                of_shape = self._of_shapes[eqclass.shape][eqclass.slope]
-                check(
-                    listed_in.at is not None or listed_in is of_shape, "lies-with-its-shape", story
-                )
-            if eqclass.represents is not None:
-                check(eqclass.represents.representative is eqclass, "leads-its-bed", story)
-        check(len(resting) + len(self._active) == count, "no-bucket-is-left-behind", str(count))
-        for listed_in in dict.fromkeys(
-            one.listed_in for one in resting if one.listed_in is not None
-        ):
-            keys = [key for key, _ in listed_in.line]
-            check(keys == sorted(keys), "beds-are-in-order", str(listed_in.at))
-            check(
-                listed_in.representative is None
-                or listed_in.representative.represents is listed_in,
-                "beds-know-their-leader",
-                str(listed_in.at),
-            )
+            self._check_class(eqclass)
+        everyone = len(listed) + len(self._active)
+        check(everyone == count, "each-class-is-active-or-listed", str(count))
+        for listed_in in dict.fromkeys(one.of_list for one in listed if one.of_list is not None):
+            self._check_list(listed_in)
 
-    # -- beds ----------------------------------------------------------------------------------
+    def _check_class(self, eqclass: EquivalenceClass) -> None:
+        story, of_list = f"{eqclass.path} {eqclass.group}", eqclass.of_list
+        is_inadmissible = eqclass.is_inadmissible
+        check((eqclass in self._active) != is_inadmissible, "active-or-inadmissible", story)
+        if of_list is not None and is_inadmissible:
+            place, of_shape = (eqclass.listed_by, eqclass), eqclass.of_shape
+            check(place in of_list.line, "listed-in-its-list", story)
+            check(eqclass.listed_by == eqclass.key, "listed-by-its-head", story)
+            is_own = of_list.at is not None or of_list is of_shape
+            check(is_own, "listed-with-its-shape", story)
+        elif of_list is not None:
+            check(of_list.representative is eqclass, "represents-its-list", story)
+        is_alone = eqclass.state is ClassState.ACTIVE
+        check((of_list is None) == is_alone, "lists-by-state", story)
+
+    def _check_list(self, listed_in: InadmissibleList) -> None:
+        keys, story = [key for key, _ in listed_in.line], str(listed_in.at)
+        check(keys == sorted(keys), "lists-are-in-order", story)
+        known = listed_in.representative
+        is_known = known is None or known.of_list is listed_in
+        check(is_known, "lists-know-their-representative", story)
+
+    # -- lists ---------------------------------------------------------------------------------
 
     def _list_for(self, eqclass: EquivalenceClass, refusal: Refusal) -> InadmissibleList:
         limit = refusal.quota
@@ -233,17 +234,21 @@ class InadmissibleLists:
     def _appoint(self, listed_in: InadmissibleList) -> None:
         """Requeue the first class of the list, if there is one, as its representative."""
         if listed_in.line:
-            eqclass = listed_in.representative = self._turns.first(listed_in.line)
-            eqclass.represents = listed_in
-            self.requeue(eqclass)
+            self._represent(self._turns.first(listed_in.line), listed_in)
         else:
             self._tidy(listed_in)
 
+    def _represent(self, eqclass: EquivalenceClass, listed_in: InadmissibleList) -> None:
+        listed_in.representative = eqclass  # first, so that a list that gets empty is kept
+        self.requeue(eqclass)
+        eqclass.follow(ClassSignal.APPOINT, listed_in)
+
     def _remove(self, eqclass: EquivalenceClass) -> None:
-        listed_in = eqclass.listed_in
-        if listed_in is not None:
+        listed_in = eqclass.of_list
+        if listed_in is not None and eqclass.is_inadmissible:
             del listed_in.line[_index(eqclass, listed_in)]
-            eqclass.listed_in = eqclass.listed_by = None
+            eqclass.listed_by = None
+            eqclass.follow(ClassSignal.REQUEUE)
             self._tidy(listed_in)
 
     def _tidy(self, listed_in: InadmissibleList) -> None:
@@ -261,7 +266,7 @@ class InadmissibleLists:
 
 
 def _insert(eqclass: EquivalenceClass, listed_in: InadmissibleList) -> None:
-    eqclass.listed_in, eqclass.listed_by = listed_in, eqclass.key
+    eqclass.listed_by = eqclass.key
     insort(listed_in.line, (eqclass.listed_by, eqclass))
 
 

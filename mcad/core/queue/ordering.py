@@ -138,7 +138,7 @@ class Turns:
         """Recompute what is in use; raises ``InvariantViolated``. O(all)."""
         if self._fairness is not Fairness.NAMESPACE:
             return
-        check(set(self._held) == set(reserved), "in-use-as-long-as-reserved", "")
+        check(set(self._held) == set(reserved), "in-use-while-assumed", "")
         books: dict[str, Books] = {}
         for namespace, amounts in self._held.values():
             book(books.setdefault(namespace, {}), amounts)

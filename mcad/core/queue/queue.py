@@ -162,14 +162,20 @@ class Queue:
         asked = Waiting()
         for eqclass in self.eqclasses():
             story = f"{eqclass.path} {eqclass.group}"
-            check(bool(eqclass.members), "buckets-have-members", story)
-            check(eqclass in self._by_path[eqclass.path], "buckets-are-found-by-path", story)
+            check(bool(eqclass.members), "classes-have-members", story)
+            check(eqclass in self._by_path[eqclass.path], "classes-are-found-by-path", story)
             for key, entry in eqclass.members.items():
-                check(self._places.get(entry.uid) == (eqclass, key), "place-is-known", entry.title)
+                check(
+                    self._places.get(entry.uid) == (eqclass, key),
+                    "place-in-line-is-known",
+                    entry.title,
+                )
                 asked.join(eqclass.path, eqclass.shape)
         members = sum(len(eqclass.members) for eqclass in self.eqclasses())
-        check(members == len(self._places), "each-stands-once", f"{members}, {len(self._places)}")
+        check(
+            members == len(self._places), "each-is-in-line-once", f"{members}, {len(self._places)}"
+        )
         eqclasses = sum(map(len, self._by_path.values()))
-        check(eqclasses == len(list(self.eqclasses())), "paths-know-what-is-there", str(eqclasses))
+        check(eqclasses == len(list(self.eqclasses())), "paths-hold-all-classes", str(eqclasses))
         check(self._waiting.equals(asked), "demand-in-line-is-the-sum", "")
         self._inadmissible.check(self.eqclasses())

@@ -22,15 +22,15 @@ from mcad.core.state.quota_records import Designation
 def walk(cluster: Cluster) -> None:
     """After all others: offer the refused, in their order, the reserved room that came free since
     the last offer, or all that is free if they had no offer yet."""
-    is_new = cluster.capacity.is_relieved or cluster.queue.new
-    if not (cluster.reservations and is_new and cluster.is_time_for(Look.BACKFILL)):
+    is_new = cluster.capacity.is_relieved or cluster.waiting.queue.new
+    if not (cluster.reservations and is_new and cluster.agenda.is_time_for(Look.BACKFILL)):
         return
-    new, cluster.queue.new = cluster.queue.new, {}
+    new, cluster.waiting.queue.new = cluster.waiting.queue.new, {}
     offer = _Offer(cluster, new)
     if not offer.free:
         return
     tries = BACKFILL_TRIES
-    line = in_order(cluster, filter(offer.may_fit, cluster.queue.eqclasses()))
+    line = in_order(cluster, filter(offer.may_fit, cluster.waiting.queue.eqclasses()))
     for eqclass in line:
         if tries <= 0 or not cluster.reservations:
             break
@@ -67,8 +67,8 @@ class _Offer:
 
 def _offer_later(cluster: Cluster, eqclasses: Iterable[EquivalenceClass]) -> None:
     """These classes were not reached: the next walk offers them all that is free."""
-    cluster.queue.new.update((eqclass, None) for eqclass in eqclasses if eqclass.members)
-    cluster.is_time_for(Look.BACKFILL)
+    cluster.waiting.queue.new.update((eqclass, None) for eqclass in eqclasses if eqclass.members)
+    cluster.agenda.is_time_for(Look.BACKFILL)
 
 
 def _try(cluster: Cluster, eqclass: EquivalenceClass, offer: _Offer, most: int) -> int:
@@ -104,7 +104,7 @@ def _next(
 def _go(cluster: Cluster, entry: Entry, plan: Plan) -> None:
     hindrance = pre_enqueue.obstacle(cluster, entry)
     if hindrance is not None:
-        cluster.hold(entry, hindrance)
+        cluster.waiting.hold(entry, hindrance)
         return
     for uid in {row.reserved_for: None for _, row, _ in plan if row.reserved_for}:
         owner = cluster.entries[uid]

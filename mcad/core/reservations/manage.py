@@ -29,9 +29,9 @@ from mcad.core.state.bounds import (
     TEARDOWN_MARGIN,
     Look,
 )
-from mcad.core.state.entry import Entry, Hold
+from mcad.core.state.entry import Entry
 from mcad.core.state.quota_records import Designation
-from mcad.core.state.reasons import EventReason, HoldReason, some_of
+from mcad.core.state.reasons import EventReason, some_of
 from mcad.core.state.records import replace
 from mcad.core.state.reservation import EVICTIONS, Reservation, ReservationReason
 from mcad.core.state.settings import Fit, Settings
@@ -81,22 +81,20 @@ def to_leave(settings: Settings) -> Duration:
 
 
 def _begin(cluster: Cluster, entry: Entry, reservation: Reservation, releasing: ReleaseSet) -> str:
-    cluster.queue.remove(entry)
     cluster.admission.reserve(
         cluster.next_gang(entry), Designation(entry.workload.quota), releasing.plan
     )
     leaving = (cluster.entries[uid] for uid in releasing.leaving)
-    cluster.reservations[entry.uid], entry.waits_for = (
-        entry,
-        {one.uid: one.attempt for one in leaving},
-    )
+    waits_for = {one.uid: one.attempt for one in leaving}
+    cluster.reservations.add(entry, reservation, waits_for)
     places = cluster.capacity.places_of(entry.uid)
     reservation = replace(reservation, nodes=tuple(places), pods=tuple(places.values()))
-    entry.reservation = replace(reservation, waits_for=_waits_for(cluster, entry))
+    reservation = replace(reservation, waits_for=_waits_for(cluster, entry))
+    cluster.reservations.amend(entry, reservation)
     stand_in_front(cluster, entry)
-    message = message_of(entry.reservation)
-    cluster.hold(entry, Hold(HoldReason.ROOM_RESERVED, message))
-    cluster.wake_at(reservation.until)
+    message = message_of(reservation)
+    cluster.waiting.reserve(entry, message)
+    cluster.agenda.wake_at(reservation.until)
     return message
 
 
@@ -144,10 +142,10 @@ def message_of(reservation: Reservation) -> str:
 def keep(cluster: Cluster) -> None:
     """First in a pass: dispatch the AppWrappers whose reserved room is free, and end the
     reservations that have expired."""
-    if cluster.reservations_on_record or cluster.preemptors_on_record:
+    if cluster.reservations.on_record or cluster.reservations.preemptors:
         resume(cluster)
     pressed = cluster.capacity.take_pressed()
-    is_due = bool(cluster.reservations) and cluster.is_time_for(Look.RESERVATIONS)
+    is_due = bool(cluster.reservations) and cluster.agenda.is_time_for(Look.RESERVATIONS)
     for uid, entry in list(cluster.reservations.items()):
         is_free = cluster.admission.is_free(uid)
         if cluster.capacity.unplaced(uid):
@@ -296,10 +294,10 @@ def _fulfil(cluster: Cluster, entry: Entry) -> None:
     plan = None if cluster.settings.fit is Fit.NODES else _room(cluster, entry)
     cluster.unreserve(entry)
     if hindrance is not None:
-        cluster.hold(entry, hindrance)
+        cluster.waiting.hold(entry, hindrance)
     elif _reserve(cluster, entry, plan):
-        entry.fulfilled = reservation
-        cluster.fulfilled[entry.uid] = None
+        if reservation is not None:
+            cluster.reservations.fulfil(entry, reservation)
         create.begin(cluster, entry)
     else:
         cluster.line_up(entry)
@@ -354,7 +352,8 @@ def _look(cluster: Cluster, entry: Entry) -> None:
         return
     left = _waits_for(cluster, entry)
     if left != reservation.waits_for:
-        entry.reported_at, entry.reservation = cluster.now, replace(reservation, waits_for=left)
+        entry.reported_at = cluster.now
+        cluster.reservations.amend(entry, replace(reservation, waits_for=left))
         cluster.settle(entry)
 
 
@@ -410,9 +409,7 @@ def _say_ended(cluster: Cluster, entry: Entry, why: str) -> None:
 
 def resume(cluster: Cluster) -> None:
     """Reservations on record, the oldest first, as far as their victims leave already."""
-    found = cluster.preemptors_on_record | cluster.reservations_on_record
-    cluster.preemptors_on_record, cluster.reservations_on_record = {}, {}
-    for entry, reservation in in_line(cluster, found):
+    for entry, reservation in in_line(cluster, cluster.reservations.take_on_record()):
         if cluster.settings.fit is Fit.NODES or reservation.reason in EVICTIONS:
             _resume_one(cluster, entry, reservation)
         else:
@@ -423,7 +420,7 @@ def in_line(cluster: Cluster, found: dict[str, Reservation]) -> Iterator[tuple[E
     """Those of them that still wait, the oldest reservation first."""
     for uid, reservation in sorted(found.items(), key=lambda one: (one[1].since, one[0])):
         entry = cluster.entries.get(uid)
-        if entry is not None and entry in cluster.queue:
+        if entry is not None and entry in cluster.waiting.queue:
             yield entry, reservation
 
 

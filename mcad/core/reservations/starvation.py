@@ -35,14 +35,14 @@ _LOOKS = 10
 def watch(cluster: Cluster) -> None:
     """At intervals: find the AppWrappers that are first, and how long they have been."""
     interval = _interval(cluster)
-    if not interval or cluster.settings.fit is not Fit.NODES or not len(cluster.queue):
+    if not interval or cluster.settings.fit is not Fit.NODES or not len(cluster.waiting.queue):
         return
-    firsts = cluster.firsts
+    firsts = cluster.reservations.firsts
     passed = cluster.now - firsts.looked_at
     if passed >= interval or firsts.reservation_ended:
         firsts.looked_at, firsts.reservation_ended = cluster.now, False
         _look(cluster, passed)
-    cluster.wake_at(firsts.looked_at + interval)
+    cluster.agenda.wake_at(firsts.looked_at + interval)
 
 
 def _interval(cluster: Cluster) -> Duration:
@@ -60,8 +60,9 @@ def _interval(cluster: Cluster) -> Duration:
 
 
 def _look(cluster: Cluster, passed: Duration) -> None:
-    before = cluster.firsts.waited
-    waited = cluster.firsts.waited = {uid: n for uid, n in before.items() if _waits(cluster, uid)}
+    firsts = cluster.reservations.firsts
+    before = firsts.waited
+    waited = firsts.waited = {uid: n for uid, n in before.items() if _waits(cluster, uid)}
     for entry in list(_firsts(cluster)):
         known = before.get(entry.uid)
         waited[entry.uid] = 0 if known is None else known + passed
@@ -70,7 +71,7 @@ def _look(cluster: Cluster, passed: Duration) -> None:
 
 def _waits(cluster: Cluster, uid: str) -> bool:
     entry = cluster.entries.get(uid)
-    return entry is not None and (entry in cluster.queue or uid in cluster.reservations)
+    return entry is not None and (entry in cluster.waiting.queue or uid in cluster.reservations)
 
 
 def _firsts(cluster: Cluster) -> Iterator[Entry]:
@@ -108,7 +109,7 @@ def _unreserved(cluster: Cluster) -> Iterator[EquivalenceClass]:
     """The classes that want no node of a reservation that counts for them. While a reservation
     stands there are few, so this comes before sorting."""
     behind: dict[_Kind, bool] = {}
-    for eqclass in cluster.queue.eqclasses():
+    for eqclass in cluster.waiting.queue.eqclasses():
         kind = _kind(cluster, eqclass)
         is_behind = behind.get(kind)
         if is_behind is None:
@@ -128,7 +129,7 @@ def _consider(cluster: Cluster, entry: Entry) -> None:
     settings = cluster.settings
     if cluster.now < entry.patience.until:
         return
-    is_starved = 0 < settings.protect_after <= cluster.firsts.waited[entry.uid]
+    is_starved = 0 < settings.protect_after <= cluster.reservations.firsts.waited[entry.uid]
     if not is_starved and settings.policy is not Policy.BACKFILL:
         return
     if pre_enqueue.obstacle(cluster, entry) is not None:

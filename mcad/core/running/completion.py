@@ -121,7 +121,7 @@ def keep(cluster: Cluster, entry: Entry) -> None:
         return
     until = said.changed + ttl
     if cluster.now < until:
-        cluster.wake_in(entry, Timer.TTL, until - cluster.now)
+        cluster.agenda.wake_in(entry, Timer.TTL, until - cluster.now)
         return
     message = f"It was finished {ttl // SECOND} s ago."
     teardown.take_back(cluster, entry, TeardownReason.SUCCESS_TTL, message, Next.COMPLETED)

@@ -60,7 +60,7 @@ def _look_again(cluster: Cluster, entry: Entry, ends: list[Instant]) -> None:
     if not ends:
         entry.stop(Timer.HEALTH)
     elif entry.timers.get(Timer.HEALTH) != min(ends):
-        cluster.wake_in(entry, Timer.HEALTH, min(ends) - cluster.now)
+        cluster.agenda.wake_in(entry, Timer.HEALTH, min(ends) - cluster.now)
 
 
 # -- items ---------------------------------------------------------------------------------------
@@ -101,7 +101,7 @@ def _read(cluster: Cluster, entry: Entry, number: int) -> None:
     if due <= cluster.now and cluster.item_reads.take(cluster.now):
         cluster.emit(InspectItem(entry.uid, entry.attempt, number, entry.ref(number)))
         due = entry.creation.read_again[number] = cluster.now + LOOK_BASE
-    cluster.wake_in(entry, Timer.ITEMS, max(due - cluster.now, SECOND))
+    cluster.agenda.wake_in(entry, Timer.ITEMS, max(due - cluster.now, SECOND))
 
 
 def item_read(cluster: Cluster, entry: Entry, event: ItemInspected) -> None:
@@ -112,7 +112,7 @@ def item_read(cluster: Cluster, entry: Entry, event: ItemInspected) -> None:
     is_other = holder is not None and holder.owner_uid != entry.uid and not holder.terminating
     if (holder is None or is_other) and item not in entry.creation.created:
         entry.creation.absent.add(item)
-        cluster.to_judge[entry.uid] = None
+        cluster.agenda.to_judge[entry.uid] = None
 
 
 def _failed_item(cluster: Cluster, entry: Entry) -> Breakdown | None:

@@ -19,7 +19,7 @@ from mcad.core.status import pod_counts
 def judge(cluster: Cluster) -> None:
     """Complete a finished AppWrapper, take back an unhealthy or unwanted one, and set the
     timers."""
-    for uid in cluster.to_judge:
+    for uid in cluster.agenda.to_judge:
         entry = cluster.entries.get(uid)
         if entry is None:
             continue
@@ -40,7 +40,7 @@ def judge(cluster: Cluster) -> None:
             case _:
                 pass
         _report_pod_counts(cluster, entry)
-    cluster.to_judge.clear()
+    cluster.agenda.to_judge.clear()
 
 
 def _report_pod_counts(cluster: Cluster, entry: Entry) -> None:
@@ -53,7 +53,7 @@ def _report_pod_counts(cluster: Cluster, entry: Entry) -> None:
         return
     due = entry.counted_at + interval
     if cluster.now < due:
-        cluster.wake_in(entry, Timer.COUNTS, due - cluster.now)
+        cluster.agenda.wake_in(entry, Timer.COUNTS, due - cluster.now)
         return
     pod_counts.recount(entry, cluster.capacity, interval, cluster.now)
     cluster.settle(entry)

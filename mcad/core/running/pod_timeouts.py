@@ -47,7 +47,7 @@ def _all_have_nodes(cluster: Cluster, entry: Entry) -> None:
     counts_from = entry.limit_counts_from(record.confirmed) + waited
     entry.waited_for_nodes = waited
     entry.dispatch = replace(record, limit_since=counts_from)
-    cluster.to_judge[entry.uid] = None
+    cluster.agenda.to_judge[entry.uid] = None
     cluster.settle(entry)
 
 
@@ -55,7 +55,8 @@ def give_up(cluster: Cluster, entry: Entry) -> None:
     """C4: no room is kept for ever for pods that are never created."""
     timeout = cluster.settings.reservation_timeout
     given_up = cluster.capacity.pod_waits.give_up(entry.uid, cluster.now - timeout)
-    cluster.to_judge[entry.uid] = None  # pods that are not waited for keep none from completing
+    # pods that are not waited for do not keep an AppWrapper from completing
+    cluster.agenda.to_judge[entry.uid] = None
     pod_clocks.time_reservation(cluster, entry)
     if given_up:
         pods = "1 pod that is" if given_up == 1 else f"{given_up} pods that are"
@@ -79,7 +80,7 @@ def _time_placement(cluster: Cluster, entry: Entry) -> None:
         return
     until = placement_deadline(cluster, entry)
     if until:
-        cluster.wake_in(entry, Timer.PLACEMENT, max(0, until - cluster.now))
+        cluster.agenda.wake_in(entry, Timer.PLACEMENT, max(0, until - cluster.now))
 
 
 def placement_deadline(cluster: Cluster, entry: Entry) -> Instant:

@@ -42,7 +42,7 @@ def judge(cluster: Cluster, entry: Entry) -> None:
     if not ends:
         entry.stop(Timer.LIMIT)
     elif entry.timers.get(Timer.LIMIT) != min(ends):
-        cluster.wake_in(entry, Timer.LIMIT, min(ends) - cluster.now)
+        cluster.agenda.wake_in(entry, Timer.LIMIT, min(ends) - cluster.now)
 
 
 def _deadline(entry: Entry) -> Instant:

@@ -70,7 +70,7 @@ def keep(cluster: Cluster, entry: Entry) -> None:
         reason = TeardownReason(record.reason)
         teardown.take_back(cluster, entry, reason, record.message, Next.FAILED)
     else:
-        cluster.wake_in(entry, Timer.KEEP, until - cluster.now)
+        cluster.agenda.wake_in(entry, Timer.KEEP, until - cluster.now)
 
 
 # -- the pause and what follows it ---------------------------------------------------------------
@@ -92,15 +92,15 @@ def pause(cluster: Cluster, entry: Entry) -> None:
     if entry.workload.suspended or entry.edited is not None:
         give_up_room(cluster, entry)
     elif cluster.now < until:
-        cluster.wake_in(entry, Timer.PAUSE, until - cluster.now)
+        cluster.agenda.wake_in(entry, Timer.PAUSE, until - cluster.now)
     else:
-        cluster.to_resume[entry.uid] = None
+        cluster.agenda.to_resume[entry.uid] = None
 
 
 def resume(cluster: Cluster) -> None:
     """AppWrappers whose pause is over continue with their room; they are requeued if it is gone
     with its node, or if something besides room prevents them."""
-    for uid in cluster.to_resume:
+    for uid in cluster.agenda.to_resume:
         entry = cluster.entries.get(uid)
         if entry is None or entry.phase is not Phase.PAUSING or entry.workload.deleting:
             continue
@@ -108,7 +108,7 @@ def resume(cluster: Cluster) -> None:
             give_up_room(cluster, entry)
         else:
             create.begin(cluster, entry, Signal.RETRY)
-    cluster.to_resume.clear()
+    cluster.agenda.to_resume.clear()
 
 
 def give_up_room(cluster: Cluster, entry: Entry) -> None:

@@ -56,7 +56,7 @@ def report(cluster: Cluster, entry: Entry) -> None:
     due = _due(cluster, entry, shown, found)
     if cluster.now < due:
         if entry.timers.get(Timer.UNSCHEDULED) != due:
-            cluster.wake_in(entry, Timer.UNSCHEDULED, due - cluster.now)
+            cluster.agenda.wake_in(entry, Timer.UNSCHEDULED, due - cluster.now)
         return
     entry.put_condition(
         _shown_in(entry), cluster.now, status=shown.status, reason=shown.reason, message=message

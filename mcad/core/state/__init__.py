@@ -1,8 +1,10 @@
 """Records, enumerations, times, and the state of one AppWrapper.
 
 entry           the state of one AppWrapper
-lifecycle       its phases, as one table
-timers          what waits for a time
+lifecycle, waiting_state   its phases, and how it waits, as tables
+agenda, timers  what the next passes look at; what waits for a time
+objects, unproven   the wrapped objects observed; pods without a proven owner
+reservation_book   all reservations
 model, reservation, quota_records   AppWrappers, nodes, pods, objects; reservations; QuotaSubtrees
 status_view, answer   what a status says; what a failed request says
 records         immutable records, implemented in C
@@ -12,7 +14,6 @@ refusal         why something does not fit, with figures
 reasons, spelling   every word and text that users meet; suggestions for misspelled names
 names, rights   names that are taken; rights that are missing
 inventory       the items that an attempt is judged by
-unproven        pods whose owners do not prove the AppWrapper that their labels name
 eviction_pace   how many evictions in a minute
 units, quantity   times, and amounts of resources
 violations      checks that stay on in production

@@ -28,6 +28,7 @@ from mcad.core.state.status_view import StatusView, Urgency
 from mcad.core.state.timers import OF_PHASE, Timer
 from mcad.core.state.units import Duration, Instant
 from mcad.core.state.violations import InvariantViolated
+from mcad.core.state.waiting_state import WaitingState
 
 STORY_MAX = 16
 
@@ -161,12 +162,12 @@ class Entry:
     writes: StatusWrites = field(default_factory=StatusWrites)
     creation: Creation = field(default_factory=Creation)
     removal: Removal = field(default_factory=Removal)
+    waiting: WaitingState = WaitingState.OUT
     hold: Hold | None = None
     pause: Hold | None = None
     path: Path = ()
     reservation: Reservation | None = None
     waits_for: dict[str, int] = field(default_factory=dict)
-    fulfilled: Reservation | None = None
     patience: Patience = field(default_factory=Patience)
     eviction_patience: Patience = field(default_factory=Patience)
     planned_at: Instant = 0

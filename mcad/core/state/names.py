@@ -1,5 +1,4 @@
-"""Names of wrapped objects: which are taken, which are about to be, and what waits for them
-(P6)."""
+"""Names of wrapped objects: which are in use, and which are about to be (P6)."""
 
 from __future__ import annotations
 
@@ -17,7 +16,7 @@ def name_key(ref: ObjectRef) -> NameKey:
 
 
 class Names:
-    """Three indexes by name: observed objects, names taken by attempts, AppWrappers that wait.
+    """Two indexes by name: observed objects, and names taken by attempts.
 
     A name is *taken* from the intent until everything of the attempt is gone: between a create and
     the watch event that tells of it nothing else says that the name is taken.
@@ -26,7 +25,6 @@ class Names:
     def __init__(self) -> None:
         self._observed: dict[NameKey, str] = {}
         self._taken: dict[NameKey, str] = {}
-        self._waiting: dict[NameKey, dict[str, None]] = {}
 
     def observe(self, child: Child) -> None:
         """An object has this name; the latest one counts."""
@@ -56,23 +54,6 @@ class Names:
     def taken_by(self, ref: ObjectRef) -> str | None:
         """The uid of the AppWrapper whose attempt has taken the name, None if none does."""
         return self._taken.get(name_key(ref))
-
-    def wait(self, uid: str, refs: Iterable[ObjectRef]) -> None:
-        """An AppWrapper waits until the names are free."""
-        for ref in refs:
-            self._waiting.setdefault(name_key(ref), {})[uid] = None
-
-    def stop_waiting(self, uid: str, refs: Iterable[ObjectRef]) -> None:
-        """It waits no more."""
-        for ref in refs:
-            waiters = self._waiting.get(name_key(ref), {})
-            waiters.pop(uid, None)
-            if not waiters:
-                self._waiting.pop(name_key(ref), None)
-
-    def waiters(self, ref: ObjectRef) -> list[str]:
-        """What waits for the name, first come first."""
-        return list(self._waiting.get(name_key(ref), ()))
 
     def check(self, children: Mapping[str, Child]) -> None:
         """Each observed name is that of a known object; raises ``InvariantViolated``. O(all)."""

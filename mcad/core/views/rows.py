@@ -78,8 +78,8 @@ class Picture:
     def __init__(self, cluster: Cluster, now: Instant) -> None:
         self._cluster = cluster
         self._now = now
-        cluster.turns.renew()
-        self._places = cluster.queue.places()
+        cluster.waiting.turns.renew()
+        self._places = cluster.waiting.queue.places()
         self._stills = [
             (subject(e), e.first_seen, e.phase, e.hold, e.dispatch, e.conditions.copy())
             for e in cluster.entries.values()
@@ -178,7 +178,7 @@ class Picture:
         work, first_seen, phase = still[:3]
         place = self._places.get(work.uid)
         if place is not None:
-            return (_IN_LINE, *self._cluster.turns.at(*place, self._now))
+            return (_IN_LINE, *self._cluster.waiting.turns.at(*place, self._now))
         return (_ON_HOLD if phase is Phase.WAITING else _OTHER, False, 0, 0, first_seen, work.uid)
 
 

@@ -31,16 +31,16 @@ def look_on(cluster: Cluster, *, is_led: bool) -> None:
     """Everything is listed: attempts and reservations hold their room, and holds stand as written.
     Where it ``is_led``, another process knows more."""
     if cluster.forest.refresh(cluster.now):
-        for entry in cluster.queue.entries():
-            cluster.rank_anew(entry)
+        for entry in cluster.waiting.queue.entries():
+            cluster.waiting.rank_anew(entry)
     recovery.take_as_recorded(cluster)
     leftovers.take_up(cluster)
     cluster.capacity.place_unplaced()
-    found, cluster.reservations_on_record = cluster.reservations_on_record, {}
+    found, cluster.reservations.on_record = cluster.reservations.on_record, {}
     for entry, reservation in manage.in_line(cluster, found):
-        if entry.uid not in cluster.to_settle:
+        if entry.uid not in cluster.agenda.to_settle:
             _reservation_as_recorded(cluster, entry, reservation)
-    for entry in cluster.queue.entries():
+    for entry in cluster.waiting.queue.entries():
         _hold_as_recorded(cluster, entry)
     cluster.doubts = _doubts(cluster) if is_led else None
 
@@ -56,19 +56,18 @@ def _reservation_as_recorded(cluster: Cluster, entry: Entry, reservation: Reserv
     shown = entry.conditions.get(ConditionType.BACKOFF)
     is_told = shown is not None and shown.status and shown.reason == HoldReason.ROOM_RESERVED
     message = shown.message if shown is not None and is_told else manage.message_of(reservation)
-    cluster.queue.remove(entry)
     cluster.admission.reserve(cluster.next_gang(entry), Designation(entry.workload.quota), plan)
-    cluster.reservations[entry.uid], entry.reservation = entry, reservation
-    cluster.hold(entry, Hold(HoldReason.ROOM_RESERVED, message))
+    cluster.reservations.add(entry, reservation, {})
+    cluster.waiting.reserve(entry, message)
 
 
 def _hold_as_recorded(cluster: Cluster, entry: Entry) -> None:
     """A recorded hold counts as long as the spec is the one that it was written about."""
     shown = entry.conditions.get(ConditionType.BACKOFF)
-    if shown is None or not shown.status or entry.uid in cluster.to_settle:
+    if shown is None or not shown.status or entry.uid in cluster.agenda.to_settle:
         return
     if shown.reason in _ON_RECORD:
-        cluster.hold(entry, Hold(shown.reason, shown.message))
+        cluster.waiting.hold(entry, Hold(shown.reason, shown.message))
 
 
 def _doubts(cluster: Cluster) -> Doubts:

@@ -62,7 +62,7 @@ def start_times(
 
 def _is_in_line(cluster: Cluster, uid: str) -> bool:
     entry = cluster.entries.get(uid)
-    return entry is not None and entry in cluster.queue
+    return entry is not None and entry in cluster.waiting.queue
 
 
 def _of_line(

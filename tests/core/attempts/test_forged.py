@@ -96,7 +96,7 @@ def test_what_was_seen_before_the_appwrapper_is_judged_when_it_comes() -> None:
     quiet(bench)
     bench.feed(ChildGone("copy"))
     bench.feed(PodGone("x"))
-    assert not bench.dispatcher.cluster.disowned
+    assert not bench.dispatcher.cluster.objects.disowned
 
 
 def test_pods_below_an_object_that_no_watch_has_told_of_do_not_count() -> None:
@@ -116,7 +116,7 @@ def test_pods_that_are_seen_before_their_item_count_from_then_on() -> None:
     bench.feed(ChildSeen(other))
     assert pods.owner_of("again") == "uid-a"
     bench.feed(PodGone("again"))
-    assert not bench.dispatcher.cluster.unproven
+    assert not bench.dispatcher.cluster.objects.unproven
 
 
 def test_an_object_at_the_name_of_an_earlier_item_is_none_of_the_present_attempt() -> None:
@@ -154,14 +154,14 @@ def test_an_item_that_was_disowned_comes_back_with_its_pods() -> None:
     child = forged_child("made", "new-0", attempt=2)
     bench.feed(ChildSeen(child))
     bench.feed(PodSeen(forged_pod("made", name="new-0", phase=PodPhase.RUNNING, attempt=2)))
-    assert "made" in cluster.disowned
+    assert "made" in cluster.objects.disowned
     assert cluster.capacity.pods.owner_of("made") == ""
     record = DispatchRecord(2, 9, DispatchPhase.CREATING, "", (ref,), cluster.now)
     saved = Persisted("Pending", entry.first_seen, dispatch=record)
     bench.feed(AppWrapperSeen(replace(bench.works["uid-a"], suspended=False, persisted=saved)))
-    assert not cluster.disowned
+    assert not cluster.objects.disowned
     assert cluster.capacity.pods.owner_of("made") == "uid-a"
-    assert not cluster.unproven
+    assert not cluster.objects.unproven
 
 
 def test_an_attempt_label_that_was_edited_by_hand_costs_no_object() -> None:

@@ -146,8 +146,8 @@ def test_a_create_under_way_is_swept_when_it_is_committed() -> None:
 def test_what_no_watch_has_told_of_is_deleted_when_it_is_found() -> None:
     bench = running(900)
     cluster = bench.dispatcher.cluster
-    (child,) = list(cluster.children.values())
-    cluster.drop_child(child.uid)  # as if the watch had never told
+    (child,) = list(cluster.objects.by_uid.values())
+    cluster.objects.drop(child.uid)  # as if the watch had never told
     gone(bench)
     bench.settle()
     assert bench.names() == ["a-0"]

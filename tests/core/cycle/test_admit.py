@@ -39,7 +39,8 @@ def begun(bench: Bench) -> list[str]:
 def refusals(bench: Bench) -> int:
     """How many buckets have a verdict."""
     return sum(
-        eqclass.refusal is not None for eqclass in bench.dispatcher.cluster.queue.eqclasses()
+        eqclass.refusal is not None
+        for eqclass in bench.dispatcher.cluster.waiting.queue.eqclasses()
     )
 
 
@@ -64,8 +65,8 @@ def test_what_is_refused_is_tested_again_whatever_is_told() -> None:
     bench.submit(workload("a", 200))
     bench.settle()
     cluster = bench.dispatcher.cluster
-    assert bench.now < cluster.look_again_at <= bench.now + 20 * SECOND
-    assert cluster.look_again_at in bench.wishes
+    assert bench.now < cluster.walk.look_again_at <= bench.now + 20 * SECOND
+    assert cluster.walk.look_again_at in bench.wishes
 
 
 def test_a_pass_dispatches_only_so_many(monkeypatch: pytest.MonkeyPatch) -> None:

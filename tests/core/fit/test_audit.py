@@ -47,19 +47,19 @@ SPOILT: dict[str, Callable[[Capacity], object]] = {
     ),
     "slots-are-known-by-node": lambda c: c._assumed.slots_on.update(gone={}),
     "assumed-is-the-sum-of-slots": lambda c: setattr(_allotment(c), "assumed", 7),
-    "assumed-and-adrift-is-the-reservation": lambda c: setattr(_allotment(c), "want", 1),
-    "have-is-counted": lambda c: (
+    "placed-and-unplaced-is-what-is-assumed": lambda c: setattr(_allotment(c), "want", 1),
+    "present-pods-are-counted": lambda c: (
         setattr(_allotment(c), "have", 0),
         setattr(_allotment(c), "given_up", 1),
     ),
-    "live-is-counted": lambda c: setattr(_allotment(c), "live", 0),
+    "live-pods-are-counted": lambda c: setattr(_allotment(c), "live", 0),
     "bound-is-counted-by-node": lambda c: setattr(_allotment(c), "bound", {}),
-    "allotments-of-the-living": lambda c: setattr(
+    "allotments-are-of-known-gangs": lambda c: setattr(
         c._pod_index.uses["foreign"], "allotment", cluster_allotment()
     ),
-    "arrears-are-what-is-adrift": lambda c: c._unplaced_pods.by_class.popitem(),
+    "unplaced-demand-is-the-sum": lambda c: c._unplaced_pods.by_class.popitem(),
     "held-is-what-is-there": lambda c: c._assumed.held.update(one=()),
-    "held-by-none-is-forgotten": lambda c: c._assumed.held.update(nobody=()),
+    "unused-charges-are-dropped": lambda c: c._assumed.held.update(nobody=()),
 }
 
 
@@ -83,7 +83,7 @@ SPOILT_SHARES: dict[str, Callable[[Cluster], object]] = {
     "path-is-current": lambda w: w.forest._charges.update(
         {"uid-a": w.forest._charges["uid-a"]._replace(path=())}
     ),
-    "charged-as-long-as-reserved": lambda w: w.forest.release("uid-a"),
+    "charged-while-assumed": lambda w: w.forest.release("uid-a"),
 }
 
 

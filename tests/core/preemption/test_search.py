@@ -396,7 +396,9 @@ def test_a_look_is_bounded_and_the_next_goes_on(monkeypatch: pytest.MonkeyPatch)
     cluster = bench.dispatcher.cluster
     bench.submit(*(workload(f"w{i}", 900 + i) for i in range(3)), workload("v", 899, priority=1))
     bench.feed(Decide())
-    planned = [eqclass.first().uid for eqclass in cluster.queue.eqclasses() if eqclass.planned_at]
+    planned = [
+        eqclass.first().uid for eqclass in cluster.waiting.queue.eqclasses() if eqclass.planned_at
+    ]
     assert len(planned) <= 1
     bench.advance(10)
     assert phase(bench, "v") is Phase.RUNNING

@@ -339,7 +339,7 @@ def _check_shown(made: Bench, uid: str, one: QuotaSubtree) -> None:
                 dict(cluster.capacity.demand(cluster.capacity.shape(e.workload.sets))).get(
                     resource, 0
                 )
-                for e in cluster.queue.entries()
+                for e in cluster.waiting.queue.entries()
                 if dict(cluster.forest.path(cluster.designation(e)))[one.tree] in below
                 or (each.name == tree.root.name)
             )

@@ -266,11 +266,11 @@ def test_nobody_is_planned_for_who_finds_too_few_slots(monkeypatch: pytest.Monke
 def test_it_is_looked_at_only_when_somebody_left_or_came() -> None:
     bench = busy()
     cluster = bench.dispatcher.cluster
-    before = cluster.looked_at.get(Look.BACKFILL, 0)
+    before = cluster.agenda.looked_at.get(Look.BACKFILL, 0)
     for _ in range(30):
         bench.advance(1)
         bench.decide()
-    assert cluster.looked_at.get(Look.BACKFILL, 0) == before
+    assert cluster.agenda.looked_at.get(Look.BACKFILL, 0) == before
     bench.delete("uid-one")
     bench.decide()
-    assert cluster.looked_at[Look.BACKFILL] > before
+    assert cluster.agenda.looked_at[Look.BACKFILL] > before

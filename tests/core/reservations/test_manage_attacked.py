@@ -109,7 +109,7 @@ def test_who_was_evicted_long_ago_has_made_room_for_nobody() -> None:
     assert bench.order == ["a", "b", "w"]
     bench.now += bench.settings.reservation_timeout + POD_GRACE
     bench.crash()
-    assert not bench.dispatcher.cluster.reservations_on_record
+    assert not bench.dispatcher.cluster.reservations.on_record
 
 
 def test_a_teardown_outlives_a_reservation_timeout_of_nothing() -> None:

@@ -157,8 +157,12 @@ class Changing(Life):
             bench.remove(ref)
         bench.advance(2000)
         cluster = bench.dispatcher.cluster
-        of_claims = (cluster.reservations, cluster.reservations_on_record, cluster.firsts.waited)
-        left = (*of_claims, cluster.evictions, cluster.entries, cluster.queue.new)
+        of_claims = (
+            cluster.reservations,
+            cluster.reservations.on_record,
+            cluster.reservations.firsts.waited,
+        )
+        left = (*of_claims, cluster.evictions, cluster.entries, cluster.waiting.queue.new)
         assert not any(left), left
         assert not list(cluster.capacity.assumed_uids())
 

@@ -76,8 +76,8 @@ def test_a_name_is_taken_before_the_watch_tells_so() -> None:
     bench.submit(first)
     bench.settle()
     cluster = bench.dispatcher.cluster
-    cluster.names.vanish(cluster.children["obj-1"])
-    cluster.drop_child("obj-1")
+    cluster.objects.names.vanish(cluster.objects.by_uid["obj-1"])
+    cluster.objects.drop("obj-1")
     bench.submit(second)
     bench.settle()
     assert bench.condition("b", "Backoff")[1] == "WaitingForName"
@@ -172,7 +172,7 @@ def test_a_deleted_one_keeps_its_names_until_nothing_of_it_can_come_any_more() -
     assert bench.state("b") == "Running"
 
 
-def test_nobody_is_remembered_who_waits_no_more() -> None:
+def test_a_name_is_forgotten_with_the_last_appwrapper_that_waits_for_it() -> None:
     bench = Bench(nodes=[node()])
     bench.submit(*_twins())
     for _ in range(50):
@@ -183,8 +183,8 @@ def test_nobody_is_remembered_who_waits_no_more() -> None:
     bench.settle()
     bench.delete("uid-a")
     bench.feed(Decide())
-    names: Names = bench.dispatcher.cluster.names
-    assert (names._waiting, names._taken, names._observed) == ({}, {}, {})
+    names, waiting = bench.dispatcher.cluster.objects.names, bench.dispatcher.cluster.waiting
+    assert (waiting._for_name, names._taken, names._observed) == ({}, {}, {})
 
 
 def test_an_object_of_its_own_that_is_being_deleted_is_waited_for() -> None:

@@ -16,14 +16,14 @@ def reservations(made: Bench, **since: int) -> None:
     """So old are the reservations of these."""
     for name, at in since.items():
         owner = made.entry(name)
-        owner.reservation = Reservation(ReservationReason.STARVED, since=at, until=at + 1)
-        made.dispatcher.cluster.reservations[owner.uid] = owner
+        reservation = Reservation(ReservationReason.STARVED, since=at, until=at + 1)
+        made.dispatcher.cluster.reservations.add(owner, reservation, {})
 
 
 def keepers(made: Bench, name: str) -> list[str]:
     cluster = made.dispatcher.cluster
     entry = made.entry(name)
-    eqclass = cluster.queue.eqclass_of(entry)
+    eqclass = cluster.waiting.queue.eqclass_of(entry)
     refusal = cycle.verdict(cluster, cluster.capacity.glance(), eqclass) if eqclass else None
     found = in_the_way(cluster, entry, refusal)
     return [owner.workload.name for owner, _ in found]

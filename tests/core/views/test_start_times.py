@@ -212,13 +212,17 @@ def test_what_has_been_asked_changes_nothing() -> None:
     )
     cluster = bench.dispatcher.cluster
     line = line_of(cluster)
-    before = (report_of(cluster.capacity), cluster.capacity.steps, list(cluster.queue.eqclasses()))
+    before = (
+        report_of(cluster.capacity),
+        cluster.capacity.steps,
+        list(cluster.waiting.queue.eqclasses()),
+    )
     first = start_times(cluster, line, line)
     assert start_times(cluster, line, line) == first
     assert (
         report_of(cluster.capacity),
         cluster.capacity.steps,
-        list(cluster.queue.eqclasses()),
+        list(cluster.waiting.queue.eqclasses()),
     ) == before
     cluster.capacity.check()
 

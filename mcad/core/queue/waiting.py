@@ -1,0 +1,172 @@
+"""Every waiting AppWrapper: in line, or out of it and why (waiting_state.py)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mcad.core.queue import priority_ceiling
+from mcad.core.queue.inadmissible import InadmissibleLists
+from mcad.core.queue.ordering import Turns
+from mcad.core.queue.queue import Queue
+from mcad.core.state.agenda import Agenda
+from mcad.core.state.entry import Entry, Hold
+from mcad.core.state.lifecycle import Phase
+from mcad.core.state.model import ObjectRef
+from mcad.core.state.names import NameKey, name_key
+from mcad.core.state.quota_records import Designation
+from mcad.core.state.reasons import HoldReason
+from mcad.core.state.rights import Rights
+from mcad.core.state.settings import Settings
+from mcad.core.state.timers import Timer
+from mcad.core.state.violations import check
+from mcad.core.state.waiting_state import WaitingSignal, WaitingState, waiting
+
+if TYPE_CHECKING:
+    from mcad.core.capacity import Capacity
+    from mcad.core.quota.usage import Forest
+
+
+class Waiting:
+    """Owns ``waiting``, ``hold`` and ``pause`` of every AppWrapper, and the queue.
+
+    A hold that an event ends is found by what the event tells of: ``for_kind`` (an ordered set of
+    the uids that wait for a watch), ``for_name``, and the rights.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        capacity: Capacity,
+        forest: Forest,
+        agenda: Agenda,
+        rights: Rights,
+    ) -> None:
+        self.ceilings = dict(settings.max_priority)
+        self.turns = Turns(settings, capacity, forest)
+        self.inadmissible = InadmissibleLists(capacity, forest, self.turns)
+        self.queue = Queue(capacity, self.inadmissible, forest.waiting)
+        self.for_kind: dict[str, None] = {}
+        self._for_name: dict[NameKey, dict[str, None]] = {}
+        self._capacity = capacity
+        self._forest = forest
+        self._agenda = agenda
+        self._rights = rights
+
+    def enter(self, entry: Entry) -> None:
+        """Put an AppWrapper that is out in line, or on hold if its manifest or a pause requires."""
+        hold = _own_hold(entry)
+        if hold is not None:
+            self.hold(entry, hold)
+            return
+        if entry.pause is not None and entry.pause.until <= self._agenda.now:
+            entry.pause = None
+        if entry.pause is not None:
+            self._keep_out(entry, entry.pause, WaitingSignal.PAUSE)
+        else:
+            self._follow(entry, WaitingSignal.LINE_UP)
+            self._stand(entry)
+            self._agenda.to_report[entry.uid] = None
+
+    def rank_anew(self, entry: Entry) -> None:
+        """Its priority climbs no further: rank it anew. That alone is not reported."""
+        if entry in self.queue:
+            self.queue.remove(entry)
+            self._stand(entry)
+
+    def _stand(self, entry: Entry) -> None:
+        work, now = entry.workload, self._agenda.now
+        rank = priority_ceiling.rank(work, entry.first_seen, now, self.ceilings)
+        group, path = self.turns.group(work.namespace), self._forest.path(Designation(work.quota))
+        self.queue.add(entry, self._capacity.shape(work.sets), path, group, rank)
+        if rank.until:
+            self._agenda.wake_in(entry, Timer.CEILING, rank.until - now)
+
+    def pause(self, entry: Entry, pause: Hold | None) -> None:
+        """Keep the AppWrapper out of the line until then, whatever is edited meanwhile."""
+        entry.pause = pause
+
+    def hold(self, entry: Entry, hold: Hold) -> None:
+        """Keep a waiting AppWrapper out of the line; the next pass reports why."""
+        self._keep_out(entry, hold, WaitingSignal.HOLD)
+
+    def reserve(self, entry: Entry, message: str) -> None:
+        """Room is reserved for the AppWrapper; it is out of the line until that is free."""
+        self._keep_out(entry, Hold(HoldReason.ROOM_RESERVED, message), WaitingSignal.RESERVE)
+
+    def _keep_out(self, entry: Entry, hold: Hold, signal: WaitingSignal) -> None:
+        self.queue.remove(entry)
+        self._follow(entry, signal)
+        entry.hold = hold
+        self._agenda.to_report[entry.uid] = None
+        if hold.until:
+            self._agenda.wake_in(entry, Timer.HOLD, hold.until - self._agenda.now)
+        if hold.reason == HoldReason.KIND_NOT_WATCHED:
+            self.for_kind[entry.uid] = None
+        if hold.reason == HoldReason.MISSING_RIGHT:
+            self._rights.concern(entry.uid, [item.ref for item in entry.workload.items])
+        if hold.reason == HoldReason.WAITING_FOR_NAME:
+            for item in entry.workload.items:
+                self._for_name.setdefault(name_key(item.ref), {})[entry.uid] = None
+
+    def leave(self, entry: Entry) -> None:
+        """Take the AppWrapper out of the line and off any hold."""
+        self.queue.remove(entry)
+        if entry.hold is not None and entry.hold.reason == HoldReason.WAITING_FOR_NAME:
+            self._forget_names(entry)
+        entry.hold = None
+        entry.stop(Timer.HOLD)
+        self.for_kind.pop(entry.uid, None)
+        self._follow(entry, WaitingSignal.LEAVE)
+
+    def _forget_names(self, entry: Entry) -> None:
+        for item in entry.workload.items:
+            key = name_key(item.ref)
+            waiters = self._for_name.get(key, {})
+            waiters.pop(entry.uid, None)
+            if not waiters:
+                self._for_name.pop(key, None)
+
+    def for_name(self, ref: ObjectRef) -> list[str]:
+        """The uids of the AppWrappers that wait until the name is free, first come first."""
+        return list(self._for_name.get(name_key(ref), ()))
+
+    def _follow(self, entry: Entry, signal: WaitingSignal) -> None:
+        entry.waiting = waiting(entry.title, entry.waiting, signal)
+
+    def check(self) -> None:
+        """The queue is right, and so are the holds; raises ``InvariantViolated``. O(all)."""
+        self.queue.check()
+
+    def check_one(self, entry: Entry) -> None:
+        """One AppWrapper waits as its state says."""
+        state = entry.waiting
+        is_out = state is WaitingState.OUT
+        check(is_out == (entry.phase is not Phase.WAITING), "waits-in-its-phase", entry.title)
+        is_in_line = state is WaitingState.IN_LINE
+        check((entry in self.queue) == is_in_line, "in-line-by-its-state", entry.title)
+        has_hold = entry.hold is not None
+        check(has_hold != (is_out or is_in_line), "held-by-its-state", entry.title)
+        reason = entry.hold.reason if entry.hold is not None else ""
+        is_reserved = reason == HoldReason.ROOM_RESERVED
+        check(is_reserved == (state is WaitingState.RESERVED), "reserved-by-its-state", entry.title)
+        waits_for_kind = reason == HoldReason.KIND_NOT_WATCHED
+        check(
+            (entry.uid in self.for_kind) == waits_for_kind,
+            "waits-for-a-kind-by-its-hold",
+            entry.title,
+        )
+        if reason == HoldReason.WAITING_FOR_NAME:
+            for item in entry.workload.items:
+                is_known = entry.uid in self.for_name(item.ref)
+                check(is_known, "waits-for-its-names", entry.title)
+
+
+def _own_hold(entry: Entry) -> Hold | None:
+    work = entry.workload
+    if work.deleting:
+        return Hold(HoldReason.DELETED, "The AppWrapper is being deleted.")
+    if work.problem is not None:
+        return Hold(work.problem.kind, str(work.problem))
+    if work.suspended:
+        return Hold(HoldReason.SUSPENDED, "spec.suspend is true; set it to false to queue it.")
+    return None
