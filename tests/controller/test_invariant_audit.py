@@ -51,8 +51,8 @@ def test_all_have_their_turn() -> None:
     audit.look(1000.0)
     seen = []
     cluster = bench.dispatcher.cluster
-    real = cluster.queue.eqclass_of
-    cluster.queue.eqclass_of = lambda entry: seen.append(entry.uid) or real(entry)  # type: ignore[method-assign]
+    real = cluster.waiting.queue.eqclass_of
+    cluster.waiting.queue.eqclass_of = lambda entry: seen.append(entry.uid) or real(entry)  # type: ignore[method-assign]
     now = 1000.0
     for _ in range(20):
         now += 5 * READING_S / SHARE
@@ -66,12 +66,12 @@ async def test_a_violation_is_logged_and_counted_and_everything_goes_on(
 ) -> None:
     bench, audit = audited(2)
     cluster = bench.dispatcher.cluster
-    cluster.waiting_for_kind["uid-a-1"] = None
+    cluster.waiting.for_kind["uid-a-1"] = None
 
     found = audit.look(1000.0)
 
     assert found == (2, ("waits-for-a-kind-by-its-hold",))
-    assert "invariant violated name=waits-for-a-kind-if-on-hold-for-it story=" in caplog.text
+    assert "invariant violated name=waits-for-a-kind-by-its-hold story=" in caplog.text
     metrics = Metrics(cluster, {}, {}, RealClock())
     metrics.count_checks(found)
     page = (await metrics.page()).decode()
@@ -82,7 +82,7 @@ async def test_a_violation_is_logged_and_counted_and_everything_goes_on(
 
 def test_a_log_is_not_flooded(caplog: pytest.LogCaptureFixture) -> None:
     bench, audit = audited(2)
-    bench.dispatcher.cluster.waiting_for_kind["uid-a-1"] = None
+    bench.dispatcher.cluster.waiting.for_kind["uid-a-1"] = None
 
     for second in range(3 * LOGGED_MAX):
         audit.look(1000.0 + second)
@@ -93,8 +93,8 @@ def test_a_log_is_not_flooded(caplog: pytest.LogCaptureFixture) -> None:
 def test_what_the_next_cycle_is_going_to_change_is_left_to_it() -> None:
     bench, audit = audited(2)
     cluster = bench.dispatcher.cluster
-    cluster.waiting_for_kind["uid-a-1"] = None
-    cluster.to_judge["uid-a-1"] = None
+    cluster.waiting.for_kind["uid-a-1"] = None
+    cluster.agenda.to_judge["uid-a-1"] = None
 
     assert audit.look(1000.0) == (2, ())
 

@@ -142,13 +142,13 @@ async def test_a_kind_that_is_removed_is_told_as_not_installed_and_its_objects_g
         rig.server.fail_always("GET", "/configmaps", refuse(404, "NotFound", "no such kind"))
         rig.server.send(None)
         await lively(rig, 5)
-        assert len(rig.controller.dispatcher.cluster.children) == 1  # it may be starting
+        assert len(rig.controller.dispatcher.cluster.objects.by_uid) == 1  # it may be starting
         assert (await told(rig, "/readyz"))[1] == "ok\ndegraded: configmaps: it is not installed\n"
         await lively(rig, int(3 * ABSENT_S))
-        assert rig.controller.dispatcher.cluster.children == {}
+        assert rig.controller.dispatcher.cluster.objects.by_uid == {}
         rig.server.recover()
         await lively(rig, 90)
-        assert len(rig.controller.dispatcher.cluster.children) == 1
+        assert len(rig.controller.dispatcher.cluster.objects.by_uid) == 1
         changes = [e.watched for e in rig.events if isinstance(e, KindWatched)]
         assert changes == [False, True, False, True]
 

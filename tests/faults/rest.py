@@ -41,9 +41,11 @@ def unrest(
         yield f"known: {[one.title for one in core.entries.values()]}, there: {len(stored)}"
         return
     existing = {obj["metadata"]["uid"] for storage in WRAPPED for obj in objects[storage]}
-    if ghosts := [child.ref for uid, child in core.children.items() if uid not in existing]:
+    if ghosts := [child.ref for uid, child in core.objects.by_uid.items() if uid not in existing]:
         yield f"objects that do not exist: {ghosts}"
-    if core.unswept or core.to_judge or core.to_resume or core.to_recover or core.rights.held:
+    agenda = core.agenda
+    to_do = agenda.to_judge or agenda.to_resume or agenda.to_recover
+    if to_do or core.objects.unswept or core.rights.held:
         yield "something is left to do"
     names = {
         (storage[1], obj["metadata"]["name"]) for storage in WRAPPED for obj in objects[storage]
@@ -96,7 +98,7 @@ def _waits_in_vain(
     core: Cluster, entry: Entry, objects: Objects, names: set[tuple[str, str]], *, fits: bool
 ) -> Iterator[str]:
     """It fits, in its shares and on the nodes, nothing is in front of it, and it does not go."""
-    refusal, reason = core.queue.refusal_of(entry), entry.hold.reason if entry.hold else ""
+    refusal, reason = core.waiting.queue.refusal_of(entry), entry.hold.reason if entry.hold else ""
     if (reason == HoldReason.SUSPENDED) != entry.workload.suspended:
         yield f"{entry.title} is held: {reason}"
     if reason == HoldReason.WAITING_FOR_NAME:

@@ -168,7 +168,7 @@ def test_a_snapshot_makes_nothing_but_what_is_the_cores(evil: object) -> None:
 
 
 def test_a_snapshot_names_no_attribute_of_what_it_may_make() -> None:
-    for name in (b"World.__init__.__globals__", b"Queue", b"replace"):
+    for name in (b"Cluster.__init__.__globals__", b"Capacity", b"replace"):
         payload = (
             b"\x80\x04\x8c\x11mcad.core.cluster" + b"\x8c" + bytes([len(name)]) + name + b"\x93."
         )
