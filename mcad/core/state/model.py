@@ -51,31 +51,29 @@ class Taint(Struct, frozen=True):
 
 
 class Toleration(Struct, frozen=True):
-    """A pod's toleration; an empty key with ``Exists`` tolerates everything, "" any effect."""
+    """A pod's toleration."""
 
-    key: str
+    key: str  # "" with the operator ``Exists`` tolerates everything
     operator: str
     value: str
-    effect: str
+    effect: str  # "" is any effect
 
 
 class Requirement(Struct, frozen=True):
-    """One line of a node selector term; ``field`` tells matchFields from matchExpressions."""
+    """One line of a node selector term."""
 
     key: str
     operator: str
     values: tuple[str, ...]
-    field: bool = False
+    field: bool = False  # of matchFields, else of matchExpressions
 
 
 class Constraint(Struct, frozen=True):
-    """Which nodes admit a pod. ``affinity`` terms are ORed, requirements within a term ANDed.
-
-    ``affinity`` None means no required node affinity; an empty tuple matches no node, as in
-    kube-scheduler.
-    """
+    """Which nodes admit a pod."""
 
     selector: tuple[tuple[str, str], ...] = ()
+    # Terms are ORed, the requirements within a term ANDed. None is no required node affinity; an
+    # empty tuple matches no node, as in kube-scheduler.
     affinity: tuple[tuple[Requirement, ...], ...] | None = None
     tolerations: tuple[Toleration, ...] = ()
     node_name: str = ""
@@ -93,53 +91,40 @@ class HostPort(Struct, frozen=True):
 
 
 class PodSet(Struct, frozen=True):
-    """Pods of one shape within one item.
-
-    ``replicas`` is the declared number; for ``per_node`` sets (DaemonSet) it is ignored and the
-    demand is one pod per admitted node. ``cap`` bounds the pods per node (anti-affinity to itself),
-    0 is no bound; ``ports`` exclude each other on a node, and those of other pods. ``unmodelled``
-    names the predicates of kube-scheduler that the fit test does not look at. ``counts_pods`` is
-    set where the live wish cannot be read from the child (unknown kinds, ``custompodresources``):
-    there, want = declared - succeeded pods (C2).
-    """
+    """Pods of one shape within one item."""
 
     item: int
     index: int
     path: str
-    replicas: int
+    replicas: int  # as declared
     request: Resources
     constraint: Constraint = Constraint()
-    cap: int = 0
-    per_node: bool = False
+    cap: int = 0  # of its pods per node (anti-affinity to itself); 0 is no bound
+    per_node: bool = False  # a DaemonSet: one pod per admitted node, whatever ``replicas`` says
+    # The live wish cannot be read from the child (unknown kinds, ``custompodresources``), so it is
+    # the declared pods less those that succeeded (C2).
     counts_pods: bool = False
-    unmodelled: tuple[str, ...] = ()
-    ports: tuple[HostPort, ...] = ()
+    unmodelled: tuple[str, ...] = ()  # predicates of kube-scheduler that the fit test leaves out
+    ports: tuple[HostPort, ...] = ()  # each is free once per node, for pods of any set
 
 
 class ReservedNodes(NamedTuple):
-    """The names of nodes that are reserved for others, sorted: those that pods should ``avoid`` if
-    there is room elsewhere, and those to ``exclude``, to which they must not go."""
+    """The names of nodes that are reserved for others, sorted."""
 
-    avoid: tuple[str, ...] = ()
-    exclude: tuple[str, ...] = ()
+    avoid: tuple[str, ...] = ()  # its pods go elsewhere if there is room
+    exclude: tuple[str, ...] = ()  # its pods must not go there
 
 
 NO_RESERVED_NODES = ReservedNodes()
 
 
 class Item(Struct, frozen=True):
-    """One wrapped object: where it will live and what makes it count as finished.
-
-    ``completion`` holds condition types in lower case; empty means that the item does not take
-    part in completion. ``tells_end`` is set for kinds that say themselves when they are finished:
-    their pods do not tell it. ``guessed`` is set if the demand was found by walking an unknown
-    kind.
-    """
+    """One wrapped object: where it will live and what makes it count as finished."""
 
     ref: ObjectRef
-    completion: tuple[str, ...] = ()
-    guessed: bool = False
-    tells_end: bool = False
+    completion: tuple[str, ...] = ()  # condition types in lower case; () takes no part in it
+    guessed: bool = False  # the demand was found by walking an unknown kind
+    tells_end: bool = False  # the object itself says when it is finished, not its pods
 
 
 class Cascade(StrEnum):
@@ -177,70 +162,60 @@ class Problem(Struct, frozen=True):
 class DispatchPhase(StrEnum):
     """The recorded part of an attempt, in the order of its phases (protocol P1, P3, P4).
 
-    ``KEEPING``: failed, and its objects are kept for a while so that people can look at them.
-    ``PAUSED`` and ``RELEASED``: torn down and observed absent (P4 d); of the former the room is
-    kept for the next attempt. The record stays, because that must have a higher number than any
-    that a late request may still carry.
+    The record of a released attempt stays, because the next attempt must have a higher number than
+    any that a late request may still carry.
     """
 
     CREATING = "creating"
     DISPATCHED = "dispatched"
-    KEEPING = "keeping"
+    KEEPING = "keeping"  # failed; its objects are kept for a while so that users can look at them
     UNDEPLOYING = "undeploying"
-    PAUSED = "paused"
-    RELEASED = "released"
+    PAUSED = "paused"  # torn down and observed absent; its room is kept for the next attempt
+    RELEASED = "released"  # torn down and observed absent (P4 d)
 
 
 class Next(StrEnum):
-    """Where a teardown ends (protocol P4 d): in the queue, in another attempt by the room that is
-    kept (v1beta2's reset), or for good."""
+    """Where a teardown ends (protocol P4 d)."""
 
     QUEUED = "queued"
-    RESET = "reset"
+    RESET = "reset"  # another attempt in the room that is kept (v1beta2)
     COMPLETED = "completed"
     FAILED = "failed"
     DELETED = "deleted"
 
 
 class DispatchRecord(Struct, frozen=True):
-    """``status.dispatch``: one attempt as every observer and every successor sees it.
-
-    ``since`` is the instant of the intent, ``confirmed`` that of the confirmation (0: not yet),
-    and ``entered`` that at which a later phase began: deadlines count from there (P15).
-    ``reason``, ``message`` and ``next`` are set from the teardown on. ``finished`` are the items
-    that said that they are: they may be gone when another leader reads this. ``quota`` holds
-    (tree, leaf) where it was charged: labels that are edited later do not move it. ``preemptor`` is
-    the uid of the AppWrapper for which it is evicted. ``limit_since`` is since when
-    ``dispatchDuration.limit`` counts if that is not ``confirmed``: time of earlier attempts is
-    added, time in which its pods had no nodes is not (pod_timeouts.py).
-    """
+    """``status.dispatch``: one attempt as every observer and every successor sees it."""
 
     attempt: int
     epoch: int
     phase: DispatchPhase
     payload: str
     inventory: tuple[ObjectRef, ...]
-    since: Instant
-    confirmed: Instant = 0
-    entered: Instant = 0
-    reason: str = ""
+    since: Instant  # of the intent
+    confirmed: Instant = 0  # 0: not yet
+    entered: Instant = 0  # when a later phase began: deadlines count from there (P15)
+    reason: str = ""  # this, ``message`` and ``next`` are set from the teardown on
     message: str = ""
     next: Next = Next.QUEUED
-    finished: tuple[int, ...] = ()
+    finished: tuple[int, ...] = ()  # items that said so; they may be gone at the next start
+    # (tree, leaf) where it is charged: labels that are edited later do not move it.
     quota: tuple[tuple[str, str], ...] = ()
-    preemptor: str = ""
+    preemptor: str = ""  # the uid of the AppWrapper for which it is evicted
+    # Since when ``dispatchDuration.limit`` counts, if that is not ``confirmed``: time of earlier
+    # attempts is added, time in which its pods had no nodes is not (pod_timeouts.py).
     limit_since: Instant = 0
 
 
 class Condition(Struct, frozen=True):
-    """One entry of ``status.conditions``; ``changed`` moves only when ``status`` does."""
+    """One entry of ``status.conditions``."""
 
     type: str
     status: bool
     reason: str
     message: str
     updated: Instant
-    changed: Instant
+    changed: Instant  # moves only when ``status`` does
 
 
 class Unscheduled(Struct, frozen=True):
@@ -251,28 +226,23 @@ class Unscheduled(Struct, frozen=True):
 
 
 class PodCounts(Struct, frozen=True):
-    """Own pods by phase, as far as they are attributed; some running ones are ``leaving``.
-
-    As status says them, without those that leave: ``totals`` is what those that run or have
-    succeeded ask for, and ``unscheduled`` the first few without a node, by name.
-    """
+    """Own pods by phase, as far as they are attributed. Status leaves out those that leave."""
 
     pending: int = 0
     running: int = 0
     succeeded: int = 0
     failed: int = 0
-    leaving: int = 0
-    totals: Resources = ()
-    unscheduled: tuple[tuple[str, Unscheduled], ...] = ()
+    leaving: int = 0  # of the running ones
+    totals: Resources = ()  # requested by those that run or have succeeded
+    unscheduled: tuple[tuple[str, Unscheduled], ...] = ()  # the first few without a node, by name
 
 
 class Persisted(Struct, frozen=True):
     """What the core reads back from ``status`` after a restart.
 
-    ``foreign`` is set when an upstream controller left it running: there is a state that is neither
-    Pending nor terminal, and no ``status.dispatch``. What upstream left queued is ours to dispatch,
-    in its old order, because MCAD wrote the same first-seen time. ``unreadable`` says what of its
-    record of an attempt is not understood: a later version wrote it, or a person.
+    What an upstream controller left queued is dispatched in its old order, because MCAD wrote the
+    same first-seen time. What it left running is ``foreign``: there is a state that is neither
+    Pending nor terminal, and no ``status.dispatch``.
     """
 
     state: str
@@ -289,7 +259,7 @@ class Persisted(Struct, frozen=True):
     reservation: Reservation | None = None
     eviction: Eviction | None = None
     foreign: bool = False
-    unreadable: str = ""
+    unreadable: str = ""  # what of the record is not understood: a later version or a user wrote it
 
 
 POD_GRACE: Duration = 30 * SECOND
@@ -297,64 +267,49 @@ POD_GRACE: Duration = 30 * SECOND
 
 
 class Workload(Struct, frozen=True):
-    """One AppWrapper as the border read it: spec, identity, and its persisted status.
-
-    ``created`` is metadata.creationTimestamp. ``payload`` is the SHA-256 of what would be created.
-    ``slope`` is priorityslope in millionths per second. With a ``problem`` the items may be
-    incomplete and the AppWrapper is refused until its manifest changes. ``managed`` is False if
-    another ``spec.managedBy`` reservations it: then it is ignored, but its pods count. ``cascade``
-    is of interest once it is ``deleting``. ``run_limit`` is how long it may hold room
-    (lifecycle.md), 0 is no limit; ``run_expected`` is how long it says that it will, 0 if it says
-    nothing, and ``attempt_limit`` is when whatever it wraps ends by itself, counted from each
-    dispatch, or 0. ``grace`` is the longest ``terminationGracePeriodSeconds`` of its pod templates.
-    ``never_preempts`` (its PriorityClass says so) and ``never_preempted`` (its annotation, where
-    that is permitted) keep it out of evictions, as the one or the other side. ``quota`` holds its
-    labels as (key, value) if quotas count: a key that is the name of a tree names its leaf there.
-    """
+    """One AppWrapper as the border read it: spec, identity, and its persisted status."""
 
     uid: str
     namespace: str
     name: str
     generation: int
     dialect: Dialect
-    created: Instant
-    payload: str
-    items: tuple[Item, ...]
+    created: Instant  # metadata.creationTimestamp
+    payload: str  # the SHA-256 of what would be created
+    items: tuple[Item, ...]  # may be incomplete if there is a ``problem``
     sets: tuple[PodSet, ...]
     priority: int = 0
-    slope: int = 0
+    slope: int = 0  # priorityslope in millionths per second
     min_available: int = 0
     requeuing: Requeuing = AS_DOCUMENTED
-    run_limit: Duration = 0
-    run_expected: Duration = 0
-    attempt_limit: Duration = 0
-    grace: Duration = POD_GRACE
-    never_preempts: bool = False
-    never_preempted: bool = False
+    run_limit: Duration = 0  # how long it may hold room (docs/lifecycle.md); 0 is no limit
+    run_expected: Duration = 0  # how long it says that it will; 0 if it says nothing
+    attempt_limit: Duration = 0  # when its items end by themselves, from each dispatch on, or 0
+    grace: Duration = POD_GRACE  # the longest terminationGracePeriodSeconds of its pod templates
+    never_preempts: bool = False  # its PriorityClass says so
+    never_preempted: bool = False  # its annotation says so, where that is permitted
     tolerance: FaultTolerance = LENIENT
     suspended: bool = False
-    managed: bool = True
+    managed: bool = True  # else spec.managedBy names another controller; only its pods count
     deleting: bool = False
-    cascade: Cascade = Cascade.BACKGROUND
-    problem: Problem | None = None
+    cascade: Cascade = Cascade.BACKGROUND  # matters once it is ``deleting``
+    problem: Problem | None = None  # it is refused until its manifest changes
+    # Its labels, if quotas count: a key that is the name of a tree names its leaf there.
     quota: tuple[tuple[str, str], ...] = ()
     warnings: tuple[str, ...] = ()
     persisted: Persisted | None = None
 
 
 class Node(Struct, frozen=True):
-    """A node as the fit test sees it. ``ready`` is the Ready condition, True only if "True".
-
-    ``evicts`` names the resources whose users have to leave it (Autopilot's labels).
-    """
+    """A node as the fit test sees it."""
 
     name: str
     allocatable: Resources
-    ready: bool = True
+    ready: bool = True  # the Ready condition, True only if "True"
     unschedulable: bool = False
     taints: tuple[Taint, ...] = ()
     labels: tuple[tuple[str, str], ...] = ()
-    evicts: tuple[str, ...] = ()
+    evicts: tuple[str, ...] = ()  # resources whose users have to leave it (Autopilot's labels)
 
 
 class PodPhase(StrEnum):
@@ -371,45 +326,29 @@ TERMINAL_PHASES = frozenset({PodPhase.SUCCEEDED, PodPhase.FAILED})
 
 
 class Pod(Struct, frozen=True):
-    """A live pod: what it uses, where, and whose it is.
-
-    ``node`` is "" until it is bound. ``workload`` is the uid of the AppWrapper at the end of its
-    chain of controllers, "" if there is none (protocol C3), and ``root`` that of the object next to
-    it in the chain, which may be the pod itself; ``item`` and ``index`` are the hint of
-    the podset label, -1 if absent. ``attempt`` is the attempt label, 0 if absent. ``ports``
-    are taken on the node for as long as ``request`` is. ``created`` is 0 for pods without our
-    label. ``exit_codes`` are those of the containers of a failed pod, zeros left out.
-    ``unscheduled`` is what kube-scheduler says of one that is pending, if it says so. ``grace`` is
-    its ``terminationGracePeriodSeconds``, 0 for pods without our label.
-    """
+    """A live pod: what it uses, where, and to which AppWrapper it belongs."""
 
     uid: str
     namespace: str
     name: str
-    node: str
+    node: str  # "" until it is bound
     phase: PodPhase
     request: Resources
     terminating: bool = False
-    workload: str = ""
-    item: int = -1
+    workload: str = ""  # the uid of the AppWrapper at the end of its chain of controllers (C3)
+    item: int = -1  # this and ``index`` are the hint of the podset label, -1 without one
     index: int = -1
-    attempt: int = 0
-    ports: tuple[HostPort, ...] = ()
-    created: Instant = 0
-    exit_codes: tuple[int, ...] = ()
-    unscheduled: Unscheduled | None = None
-    grace: Duration = 0
-    root: str = ""
+    attempt: int = 0  # the attempt label, 0 without one
+    ports: tuple[HostPort, ...] = ()  # taken on the node for as long as ``request`` is
+    created: Instant = 0  # 0 for pods without our label
+    exit_codes: tuple[int, ...] = ()  # of the containers of a failed pod, zeros left out
+    unscheduled: Unscheduled | None = None  # what kube-scheduler says of a pending pod
+    grace: Duration = 0  # terminationGracePeriodSeconds, 0 for pods without our label
+    root: str = ""  # the uid of the object next to ``workload`` in the chain, or the pod itself
 
 
 class Child(Struct, frozen=True):
-    """A live wrapped object that an AppWrapper controls.
-
-    ``wants`` is the live number of pods per set of the item (protocol C2), None where the object
-    does not tell. ``met`` holds the types, in lower case, of its conditions with status True (for
-    a Pod also its phase). ``labelled`` is True if it carries our uid and attempt labels: only then
-    may the sweep touch it (protocol P7).
-    """
+    """A live wrapped object that an AppWrapper controls."""
 
     uid: str
     ref: ObjectRef
@@ -417,23 +356,19 @@ class Child(Struct, frozen=True):
     attempt: int
     item: int
     terminating: bool = False
-    wants: tuple[int | None, ...] = ()
-    met: frozenset[str] = frozenset()
-    labelled: bool = True
+    wants: tuple[int | None, ...] = ()  # live pods per set (C2), None where it does not tell
+    met: frozenset[str] = frozenset()  # types, in lower case, of its True conditions; a Pod's phase
+    labelled: bool = True  # with our uid and attempt: only then may the sweep touch it (P7)
 
 
 class HeldResource(Struct, frozen=True):
-    """A wrapped resource that is not created in a namespace for now, whatever AppWrapper asks.
-
-    ``reason`` is one word and ``message`` says to people what is missing and for whom; ``since`` is
-    when the hold began.
-    """
+    """A wrapped resource that is not created in a namespace for now, whatever AppWrapper asks."""
 
     namespace: str
     group: str
     resource: str
-    reason: str
-    message: str
+    reason: str  # one word
+    message: str  # tells users what is missing and for which account
     since: Instant
 
     @property

@@ -18,11 +18,10 @@ DEFAULT_LEAF = "default"
 
 
 class Designation(NamedTuple):
-    """The leaves that an AppWrapper names: its labels as (tree, leaf), ``otherwise`` in all trees
-    that it does not name."""
+    """The leaves that an AppWrapper names."""
 
-    labels: tuple[tuple[str, str], ...] = ()
-    otherwise: str = DEFAULT_LEAF
+    labels: tuple[tuple[str, str], ...] = ()  # (tree, leaf)
+    otherwise: str = DEFAULT_LEAF  # in all trees that the labels do not name
 
     def leaf(self, tree: str) -> str:
         """Its leaf in the tree, whether there is such a leaf or not."""
@@ -34,30 +33,23 @@ NOBODYS = Designation(otherwise="")
 
 
 class QuotaChild(Struct, frozen=True):
-    """One node of a tree: its share, and whether it may not borrow (``hard``).
-
-    ``flaw`` is what the border could not read of it: then it does not count.
-    """
+    """One node of a tree."""
 
     name: str
     nominal: Figures = ()
-    hard: bool = False
-    flaw: str = ""
+    hard: bool = False  # it may not borrow
+    flaw: str = ""  # what the border could not read of it: then it does not count
 
 
 class QuotaSubtree(Struct, frozen=True):
-    """One QuotaSubtree: nodes of the tree ``tree`` that hang under ``parent``, "" for the root.
-
-    ``created`` is metadata.creationTimestamp: where two say different things, the older one counts.
-    ``tree`` is "" if it does not say of which tree it is.
-    """
+    """One QuotaSubtree: nodes of a tree that hang under the same parent."""
 
     uid: str
     namespace: str
     name: str
-    created: Instant
-    tree: str
-    parent: str
+    created: Instant  # where two say different things, the older one counts
+    tree: str  # "" if it does not say of which tree it is
+    parent: str  # "" for the root
     children: tuple[QuotaChild, ...]
     generation: int = 0
 
@@ -68,13 +60,13 @@ class QuotaSubtree(Struct, frozen=True):
 
 
 class QuotaCondition(Struct, frozen=True):
-    """One condition of a QuotaSubtree; ``changed`` moves only when ``status`` does."""
+    """One condition of a QuotaSubtree."""
 
     type: str
     status: bool
     reason: str
     message: str
-    changed: Instant
+    changed: Instant  # moves only when ``status`` does
 
 
 class NodeStatus(Struct, frozen=True):

@@ -16,16 +16,12 @@ class Growth(StrEnum):
 
 class Requeuing(Struct, frozen=True):
     """When an AppWrapper with fewer pods than ``minAvailable`` is taken back and queues again
-    (v1beta1's ``schedulingSpec.requeuing``).
+    (v1beta1's ``schedulingSpec.requeuing``)."""
 
-    ``wait`` is how long it may have too few; ``wait_max`` bounds the growing wait, 0 is no bound.
-    After ``times_max`` requeues it is given up, 0 is never.
-    """
-
-    wait: Duration = 300 * SECOND
+    wait: Duration = 300 * SECOND  # how long it may have too few
     growth: Growth = Growth.EXPONENTIAL
-    wait_max: Duration = 0
-    times_max: int = 0
+    wait_max: Duration = 0  # bounds the growing wait; 0 is no bound
+    times_max: int = 0  # after so many requeues it fails; 0 is never
 
 
 AS_DOCUMENTED = Requeuing()
@@ -35,25 +31,21 @@ WEEK: Duration = 168 * 3600 * SECOND
 
 
 class FaultTolerance(Struct, frozen=True):
-    """What happens when something that runs breaks, in the terms of v1beta2's annotations.
+    """What happens when an AppWrapper is unhealthy, in the terms of v1beta2's annotations.
 
-    Graces are how long a state is borne: ``admission_grace`` that pods are missing,
-    ``warmup_grace`` that not all of them run, ``failure_grace`` that failed ones are not replaced.
-    Then it is reset, ``retry_pause`` after nothing of it is left, at most ``retry_limit`` times,
-    else it fails; at once for one of ``terminal_exit_codes``, or one that is not among
-    ``retryable_exit_codes`` if there are any. ``forceful_deletion_grace`` is how long pods may take
-    to go before they are deleted by force; None is never. What failed is kept for
-    ``deletion_on_failure_grace``, and what succeeded for ``success_ttl``; None is for ever.
+    After a grace it is reset, at most ``retry_limit`` times, else it fails. It fails at once for
+    one of ``terminal_exit_codes``, or one that is not among ``retryable_exit_codes`` if there are
+    any.
     """
 
-    admission_grace: Duration = 60 * SECOND
-    warmup_grace: Duration = 300 * SECOND
-    failure_grace: Duration = 60 * SECOND
-    retry_pause: Duration = 90 * SECOND
+    admission_grace: Duration = 60 * SECOND  # while pods are missing
+    warmup_grace: Duration = 300 * SECOND  # while not all of them run
+    failure_grace: Duration = 60 * SECOND  # while failed ones are not replaced
+    retry_pause: Duration = 90 * SECOND  # between the end of its objects and the next attempt
     retry_limit: int = 3
-    forceful_deletion_grace: Duration | None = 600 * SECOND
-    deletion_on_failure_grace: Duration = 0
-    success_ttl: Duration | None = WEEK
+    forceful_deletion_grace: Duration | None = 600 * SECOND  # of its pods; None: never by force
+    deletion_on_failure_grace: Duration = 0  # how long failed objects are kept
+    success_ttl: Duration | None = WEEK  # how long finished objects are kept; None is for ever
     terminal_exit_codes: tuple[int, ...] = ()
     retryable_exit_codes: tuple[int, ...] = ()
 

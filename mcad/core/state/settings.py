@@ -8,10 +8,10 @@ from mcad.core.state.units import SECOND, Duration
 
 
 class Fit(StrEnum):
-    """How capacity is judged: the gang on nodes, or MCAD's plain sum."""
+    """How capacity is judged."""
 
-    NODES = "nodes"
-    AGGREGATE = "aggregate"
+    NODES = "nodes"  # the gang on nodes
+    AGGREGATE = "aggregate"  # sums, as MCAD does
 
 
 class Policy(StrEnum):
@@ -31,18 +31,7 @@ class Fairness(StrEnum):
 
 
 class Settings(Struct, frozen=True):
-    """What decisions depend on; durations in microseconds.
-
-    ``max_priority`` holds (namespace, ceiling), ``*`` for all others (see priority_ceiling.py).
-    ``protect_after`` is for how long an AppWrapper may be first in line in vain, 0 for ever (R8).
-    ``preemption`` and ``reclaim`` permit evictions: for a higher priority, and for a share that
-    others borrow (R10). ``min_run_time`` is how long a dispatched one runs at least before
-    that, and ``preemption_grace`` how long an eviction is told before it begins;
-    ``max_evictions_per_minute`` is of the whole cluster, 0 for no limit.
-    ``quota_grace`` is for how long a QuotaSubtree that was deleted counts as before; 0 where quota
-    trees do not count.
-    ``pod_counts_interval`` is how old status may let pod counts become; 0 writes final ones only.
-    """
+    """What decisions depend on."""
 
     fit: Fit = Fit.NODES
     policy: Policy = Policy.BEST_EFFORT_FIFO
@@ -51,13 +40,13 @@ class Settings(Struct, frozen=True):
     head_of_line_holding: Duration = 0
     reservation_timeout: Duration = 300 * SECOND
     placement_timeout: Duration = 300 * SECOND
-    pod_counts_interval: Duration = 30 * SECOND
-    protect_after: Duration = 600 * SECOND
-    preemption: bool = False
-    reclaim: bool = True
-    min_run_time: Duration = 300 * SECOND
-    preemption_grace: Duration = 0
-    max_evictions_per_minute: int = 10
-    quota_grace: Duration = 0
+    pod_counts_interval: Duration = 30 * SECOND  # age of pod counts in status; 0: final ones only
+    protect_after: Duration = 600 * SECOND  # first in line without room until reserved; 0 is never
+    preemption: bool = False  # evictions for a higher priority (R10)
+    reclaim: bool = True  # evictions for a share that others borrow (R10)
+    min_run_time: Duration = 300 * SECOND  # before an AppWrapper may be evicted
+    preemption_grace: Duration = 0  # between the announcement of an eviction and its begin
+    max_evictions_per_minute: int = 10  # of the whole cluster; 0 is no limit
+    quota_grace: Duration = 0  # a deleted QuotaSubtree counts so long; 0 where quotas do not count
     potential_capacity: Resources = ()
-    max_priority: tuple[tuple[str, int], ...] = ()
+    max_priority: tuple[tuple[str, int], ...] = ()  # (namespace, ceiling); ``*`` is all others

@@ -12,14 +12,7 @@ from mcad.core.state.units import Duration, Instant
 
 
 class StatusView(Struct, frozen=True):
-    """The status of one AppWrapper, derived from core state; the border renders it for the wire.
-
-    ``phase`` is "" on v1beta1 AppWrappers, and ``resets`` and the components (``items`` with their
-    ``sets``) are of v1beta2 ones only. ``system_priority`` is the priority it queues with,
-    ``requeueing_wait`` the present wait before a requeue, 0 before the first, and ``quota`` where
-    it counts: (tree, leaf). ``reservation`` is the room that is promised to it while it waits, and
-    ``eviction`` tells of the last time that it was evicted for another one.
-    """
+    """The status of one AppWrapper, derived from core state; the border renders it for the wire."""
 
     state: str
     queue_job_state: str
@@ -27,20 +20,20 @@ class StatusView(Struct, frozen=True):
     sender: str
     first_seen: Instant
     first_dispatch: Instant
-    system_priority: int
+    system_priority: int  # the priority it queues with
     conditions: tuple[Condition, ...]
     pods: PodCounts
     requeueings: int
-    requeueing_wait: Duration
+    requeueing_wait: Duration  # the present wait before a requeue, 0 before the first
     observed_generation: int
-    phase: str
+    phase: str  # of v1beta2, else ""
     dispatch: DispatchRecord | None
-    resets: int = 0
+    resets: int = 0  # of v1beta2, as are the components: ``items`` with their ``sets``
     items: tuple[Item, ...] = ()
     sets: tuple[PodSet, ...] = ()
-    quota: Path = ()
-    reservation: Reservation | None = None
-    eviction: Eviction | None = None
+    quota: Path = ()  # where it counts: (tree, leaf)
+    reservation: Reservation | None = None  # the room that is reserved for it while it waits
+    eviction: Eviction | None = None  # the last time that it was evicted for another one
 
 
 class Urgency(StrEnum):
