@@ -7,33 +7,33 @@ from mcad.core.state.answer import Answer
 from mcad.core.state.units import SECOND, Duration, Instant
 
 DISPATCHES_PER_PASS = 200
-"""A pass must not keep the loop from reading its inbox; it asks for another one (core R5)."""
+"""Dispatches of one cycle, which must not keep the loop from reading its inbox (R5)."""
 
 STEPS_PER_PASS = 50_000
-"""Steps of all verdicts of a pass, about a microsecond each: another pass goes on from there."""
+"""Work of all verdicts of one cycle, about a microsecond each; the next cycle continues (R5)."""
 
 HOLD_STEPS = 15
-"""What it counts for in a pass to put one AppWrapper on hold."""
+"""The work that putting one AppWrapper on hold counts for."""
 
 REPORTS_PER_PASS = 500
-"""Status writes about refusals that one pass may ask for; they give way to dispatches."""
+"""Status writes about refusals in one cycle; they give way to dispatches."""
 
 RESTATED_PER_SHAPE = 100
-"""How many of a shape's first in line learn that another resource binds them now: a change of
-circumstances must not rewrite 100,000 objects. Those further back are told when they are nearer."""
+"""Members of an equivalence class whose status is rewritten when another resource binds them: a
+change must not rewrite 100,000 objects. The others are rewritten when they are nearer the head."""
 
 QUOTA_INTERVAL: Duration = SECOND
-"""The status of a QuotaSubtree is written at most once in this time, and its tree counted."""
+"""Minimum time between two status writes of a QuotaSubtree, and between two counts of its tree."""
 
 RESTATE_INTERVAL: Duration = 60 * SECOND
-"""A refusal is rewritten at most once a minute per AppWrapper (design section 5)."""
+"""Minimum time between two reports of a refusal for one AppWrapper."""
 
 RETRY_BASE: Duration = SECOND // 2
 RETRY_MAX: Duration = 15 * SECOND
 """Retry of one request whose outcome is unknown or transient."""
 
 NAME_GRACE: Duration = 300 * SECOND
-"""How long an attempt waits for a name whose holder is on its way out (protocol P6 ii)."""
+"""How long an attempt waits for a name of an object that is being deleted (P6 ii)."""
 
 CREATION_BACKOFF_BASE: Duration = 10 * SECOND
 CREATION_BACKOFF_MAX: Duration = 300 * SECOND
@@ -46,20 +46,20 @@ REFUSED_WRITE_RETRY: Duration = 60 * SECOND
 repeated ever more slowly, up to this, so that mending the installation is enough."""
 
 DENIALS_BORNE = 3
-"""An API server that has just started refuses everything with 403 until it has read the roles: that
-passes within seconds. So many refusals in a row are met with nothing but another try."""
+"""Refusals with 403 in a row that are only retried: an API server that has just started refuses
+everything until it has read the roles, which takes seconds."""
 
 RIGHT_TEST_BASE: Duration = 5 * SECOND
 RIGHT_TEST_MAX: Duration = 60 * SECOND
-"""How soon a right that is missing is asked for again: a slip is mended soon, or not for hours."""
+"""How soon a missing right is tested again, ever more slowly."""
 
 LOOK_BASE: Duration = 5 * SECOND
 LOOK_MAX: Duration = 300 * SECOND
-"""Live lists of a teardown when no watch event told that something is gone, ever more slowly."""
+"""Between two live lists of a teardown while no watch event says that something is gone."""
 
 
 READS_PER_SECOND = 50
-"""Live reads of items that no watch has told of: they share the lane of the dispatches."""
+"""Live reads of items that no watch has shown: they share the lane of the dispatches."""
 
 
 @dataclass(slots=True)
@@ -79,11 +79,11 @@ class PerSecond:
 
 
 class Look(StrEnum):
-    """At what is looked now and then, however often is decided."""
+    """What is looked at periodically, not in every cycle."""
 
-    RESERVATIONS = "reservations"  # whether there is room elsewhere, and what is still in the way
-    BACKFILL = "backfill"  # which others may use what is reserved and free
-    EVICTIONS = "evictions"  # for which AppWrappers others may be evicted
+    RESERVATIONS = "reservations"  # is there room elsewhere, and what is still in the way
+    BACKFILL = "backfill"  # which AppWrappers may use reserved room that is free
+    EVICTIONS = "evictions"  # for which AppWrappers victims are searched
 
 
 LOOKS: dict[Look, Duration] = {
@@ -91,71 +91,73 @@ LOOKS: dict[Look, Duration] = {
     Look.BACKFILL: 20 * SECOND,
     Look.EVICTIONS: SECOND,
 }
-"""At most so often. Slurm looks for backfill every 30 s (``bf_interval``)."""
+"""Minimum time between two looks. Slurm looks for backfill every 30 s (``bf_interval``)."""
 
 FIRSTS_LOOK: Duration = 30 * SECOND
-"""How often, with the policy Backfill, the present first in line gets a date; at once if a
+"""How often, with the policy Backfill, the head of the line gets a start time; at once if a
 reservation ended."""
 
 BACKFILL_TRIES = 20
-"""How many it is offered to at a time: each costs a look at every node."""
+"""AppWrappers tried for backfill at a time: each costs a look at every node."""
 
 BACKFILL_MEMBERS = 20
-"""Of equal shapes so many, the first, are asked whether one of them is gone in time."""
+"""Members of an equivalence class that are tested for an end in time."""
 
 AVOIDED_MAX = 128
-"""Names of nodes that a pod template is told to keep off: each takes 60 bytes of it."""
+"""Names of reserved nodes in the affinity of a pod template: each takes 60 bytes of it."""
 
 OUTRANKING_TRIED = 20
-"""How many of a higher priority are asked whether they want reserved room that is free; each costs
-a look at every node."""
+"""AppWrappers of a higher priority that are offered reserved room that is free; each costs a look
+at every node."""
 
 FIRSTS_MAX = 8
-"""Reservations that may stand at a time before no other is protected."""
+"""Reservations at a time that protect a starved head of the line (R8)."""
 
 FIRSTS_LOOKED_AT = 2_000
-"""Shapes of which it is asked whether their first is first in line for its nodes."""
+"""Equivalence classes whose head is tested for being first in line for its nodes."""
 
 OWNERS_MAX = 64
-"""How many may keep borrowers waiting at a time: all are looked at in every pass in which one would
+"""Heads that may defer borrowers at a time: all are looked at in every cycle in which one would
 borrow."""
 
 RESERVATION_TRIES_MAX = 8
-"""A reservation without a date lasts twice as long as the one before, up to 2^8 times
+"""A reservation without a start time lasts twice as long as the one before, up to 2^8 times
 ``protectAfter``: a day and a half by default."""
 
 EVICTION_STEPS = 20_000
-"""Work of plans at a time, about a microsecond each; one more is begun as long as any is left."""
+"""Work of the plans of one look, about a microsecond each; another plan is begun while any is left.
+"""
 
 RUN_TIME_DOUBLES_MAX = 6
-"""One that was evicted this often or more runs 64 times ``minRunTime`` at least: 5 hours by
-default."""
+"""An AppWrapper that was evicted this often runs at least 64 times ``minRunTime`` before the next
+eviction: 5 hours by default."""
 
 START_TIMES_AHEAD = 100
 START_TIMES_STEPS = 30_000
-"""How many in line are looked at for a start time estimate, and with how much work, about a
-microsecond each: people ask, and the loop has other things to do."""
+"""AppWrappers in line that get a start time estimate, and the work for all, about a microsecond
+each: a question must not hold up the loop."""
 
 STUCK_AFTER: Duration = 60 * SECOND
-"""When a teardown that waits for objects to go says for which: by default pods get 30 s to end."""
+"""After this a waiting teardown reports the objects that are left: by default pods get 30 s to end.
+"""
 
 TEARDOWN_MARGIN: Duration = 30 * SECOND
-"""What a teardown takes besides the grace period of its pods: status writes, deletions, lists."""
+"""The time of a teardown besides the grace period of its pods: status writes, deletions, lists."""
 
 COMMIT_GRACE: Duration = 75 * SECOND
 """How long a create without an answer may still be committed: kube-apiserver gives up on a request
 after 60 s (its ``--request-timeout``); the rest is for the way there."""
 
 LEFTOVERS_PART = 10
-"""Pods without a node, of AppWrappers that are not known, keep at most one part in so many of what
-the nodes have, for each namespace: any tenant may write the labels that make them such pods."""
+"""Unbound pods of unknown AppWrappers hold at most this fraction (1/10) of what the nodes have, per
+namespace: any tenant may write the labels that make a pod such a pod."""
 
 TOMBSTONE_GRACE: Duration = 600 * SECOND
 """The longest time that the remains of a deleted AppWrapper hold room (protocol P9)."""
 
 TOMBSTONE_LOOK: Duration = 30 * SECOND
-"""What was created and not observed since is looked for after this long: the watch of its kind may
-have had a gap in which it came and went."""
+"""After this an object that was created and not observed since is read: it may have come and gone
+in a gap of its watch."""
 
 
 def backoff(failures: int, base: Duration, ceiling: Duration) -> Duration:
@@ -164,19 +166,19 @@ def backoff(failures: int, base: Duration, ceiling: Duration) -> Duration:
 
 
 def is_denial(answer: Answer) -> bool:
-    """Whether the server understood and will not, whatever we do."""
+    """Whether the server refuses for good: the same request has the same answer."""
     return 400 <= answer.status < 500 and answer.status not in (401, 408, 409, 429)
 
 
 @dataclass(slots=True)
 class Tries:
-    """Requests for one thing that failed in a row: ``denials`` those that were refused outright."""
+    """Requests for the same thing that failed in a row; ``denials`` are those refused for good."""
 
     failures: int = 0
     denials: int = 0
 
     def pause(self, answer: Answer, *, count: bool = True) -> Duration:
-        """One more has failed (unless it is not to ``count``): how long to wait with the next."""
+        """Count one more failure, unless told not to; returns the wait before the next try."""
         if is_denial(answer):
             self.denials += count
             return backoff(self.denials, RETRY_BASE, REFUSED_WRITE_RETRY)
@@ -184,5 +186,5 @@ class Tries:
         return max(answer.retry_after, backoff(self.failures, RETRY_BASE, RETRY_MAX))
 
     def is_lasting(self, answer: Answer) -> bool:
-        """Whether this is the refusal by which it is clear that it does not pass by itself."""
+        """Whether this is the refusal from which on the cause counts as lasting."""
         return is_denial(answer) and self.denials == DENIALS_BORNE + 1
