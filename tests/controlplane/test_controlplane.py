@@ -168,11 +168,7 @@ def test_nodes_come_with_what_was_asked_for_and_go(plane: ControlPlane) -> None:
     taint = {"key": "gpu", "value": "yes", "effect": "NoSchedule"}
     plane.add_node("second", cpu="500m", memory="1Gi", pods=5, taints=[taint])
     nodes = {one["metadata"]["name"]: one for one in _get(plane, "/api/v1/nodes")["items"]}
-    assert nodes["second"]["status"]["allocatable"] == {
-        "cpu": "500m",
-        "memory": "1Gi",
-        "pods": "5",
-    }
+    assert nodes["second"]["status"]["allocatable"] == {"cpu": "500m", "memory": "1Gi", "pods": "5"}
     assert nodes["second"]["spec"]["taints"] == [taint]
     assert nodes["first"]["status"]["allocatable"]["nvidia.com/gpu"] == "8"
     assert nodes["first"]["metadata"]["labels"]["zone"] == "a"

@@ -77,8 +77,7 @@ def test_rules_are_not_checked_on_an_object_of_wrong_types() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "escaped"),
-    [("a", "a"), ("a-b.c/d", "a__dash__b__dot__c__slash__d"), ("in", "__in__")],
+    ("name", "escaped"), [("a", "a"), ("a-b.c/d", "a__dash__b__dot__c__slash__d"), ("in", "__in__")]
 )
 def test_names_are_escaped(name: str, escaped: str) -> None:
     assert escape(name) == escaped

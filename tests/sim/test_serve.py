@@ -135,11 +135,7 @@ async def test_protobuf_arrives_as_json(served: Served, echo: Echo) -> None:
 
 
 @pytest.mark.parametrize(
-    ("method", "content_type"),
-    [
-        ("POST", "application/cbor"),
-        ("PUT", "text/plain"),
-    ],
+    ("method", "content_type"), [("POST", "application/cbor"), ("PUT", "text/plain")]
 )
 async def test_other_formats_are_refused_with_what_is_taken(
     served: Served, echo: Echo, method: str, content_type: str
