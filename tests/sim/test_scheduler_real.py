@@ -76,15 +76,9 @@ def _required(kind: str, wanted: Any) -> Json:
     return {kind: {"requiredDuringSchedulingIgnoredDuringExecution": wanted}}
 
 
-def _ask(plane: ControlPlane, method: str, path: str, body: Json | None = None) -> Any:
-    status, answer = plane.request(method, path, body)
-    assert status < 400, answer
-    return answer
-
-
 def _decided(plane: ControlPlane, name: str) -> Json:
     def judged() -> Json | None:
-        pod: Json = _ask(plane, "GET", f"{PODS}/{name}")
+        pod: Json = plane.get(f"{PODS}/{name}")
         conditions = (pod.get("status") or {}).get("conditions") or ()
         found = any(one["type"] == "PodScheduled" for one in conditions)
         return pod if found else None
@@ -105,7 +99,7 @@ def test_every_decision_could_have_been_ours(seed: int) -> None:
     with controlplane_or_skip() as plane:
         for name, cpu, memory, labels, taints in NODES:
             plane.add_node(name, cpu, memory, labels=labels, taints=taints)
-        nodes = _ask(plane, "GET", "/api/v1/nodes")["items"]
+        nodes = plane.get("/api/v1/nodes")["items"]
 
         async def compare() -> tuple[int, list[Any]]:
             return await _compare(plane, rng, nodes)
@@ -126,7 +120,7 @@ async def _compare(plane: ControlPlane, rng: Random, nodes: list[Json]) -> tuple
     refused, differing = 0, []
     for number in range(COUNT):
         name = f"p{number}"
-        _ask(plane, "POST", PODS, _random_pod(rng, name))
+        plane.ask("POST", PODS, _random_pod(rng, name))
         real = _decided(plane, name)
         node = real["spec"].pop("nodeName", "")
         pod = registry.create(pod_kind, "default", _bare(real) | {"spec": real["spec"]})
@@ -141,7 +135,7 @@ async def _compare(plane: ControlPlane, rng: Random, nodes: list[Json]) -> tuple
             theirs = _message(real).split(" no new claims")[0]  # nothing is preempted here
             if best or ours != theirs:
                 differing.append((name, theirs, ours, best))
-            _ask(plane, "DELETE", f"{PODS}/{name}")
+            plane.ask("DELETE", f"{PODS}/{name}")
             registry.delete(pod_kind, ("default", name))
         else:
             registry.patch(
@@ -166,11 +160,9 @@ def _remove_one(plane: ControlPlane, registry: Registry, rng: Random) -> None:
     names = [one["metadata"]["name"] for one in registry.list_all(kind)]
     if names:
         name = rng.choice(names)
-        _ask(plane, "DELETE", f"{PODS}/{name}?gracePeriodSeconds=0")
+        plane.ask("DELETE", f"{PODS}/{name}?gracePeriodSeconds=0")
         plane.wait_for(
-            lambda: all(
-                one["metadata"]["name"] != name for one in _ask(plane, "GET", PODS)["items"]
-            ),
+            lambda: all(one["metadata"]["name"] != name for one in plane.get(PODS)["items"]),
             10,
             f"{name} is gone",
         )
