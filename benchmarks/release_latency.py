@@ -42,7 +42,8 @@ def measure(plane: ControlPlane, rounds: int) -> list[float]:
     """Milliseconds per round."""
     url = f"{plane.url}/api/v1/namespaces/default/pods?watch=true"
     seen: list[tuple[float, str, str]] = []
-    command = [sys.executable, "-c", BYSTANDER, url, str(plane.ca_file), plane.admin_token]
+    token = plane.layout.tokens["admin"]
+    command = [sys.executable, "-c", BYSTANDER, url, str(plane.ca_file), token]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as watcher:
         create(plane, appwrapper("aw-0", pod("pod-0", cpu="900m")))
         for number in range(rounds):

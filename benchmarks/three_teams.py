@@ -128,12 +128,7 @@ def play(jobs: list[Job], days: int, settings: Settings, nodes: int = NODES) -> 
     capacity = nodes * CPUS * 1000
     meter = DueMeter({team: round(share * capacity) for team, share in SHARES.items()})
     replay = Replay(
-        jobs,
-        machines(nodes, CPUS),
-        settings,
-        quotas=tree(capacity),
-        shutdown=SHUTDOWN,
-        meter=meter,
+        jobs, machines(nodes, CPUS), settings, quotas=tree(capacity), shutdown=SHUTDOWN, meter=meter
     )
     replay.run(days * DAY)
     replay.check()

@@ -19,14 +19,7 @@ from mcad.kube.errors import ApiError, BadAnswer, api_error
 from mcad.kube.fence import Fence
 from mcad.kube.port import APPLY_PATCH, MERGE_PATCH, NOTHING, Api, Request, Response, nothing
 from mcad.kube.resource import Resource
-from mcad.kube.retry import (
-    Policy,
-    Retrier,
-    idempotent,
-    never,
-    not_processed,
-    parse_retry_after,
-)
+from mcad.kube.retry import Policy, Retrier, idempotent, never, not_processed, parse_retry_after
 from mcad.kube.types import Json
 
 PAGE_LIMIT = 500  # objects per list page: client-go's number, bounds the memory of one decode
@@ -333,12 +326,7 @@ class Client:
         return await self._patch(resource.path(namespace, name), merge_patch, timeout)
 
     async def apply(
-        self,
-        resource: Resource,
-        namespace: str | None,
-        name: str,
-        body: Json,
-        manager: str,
+        self, resource: Resource, namespace: str | None, name: str, body: Json, manager: str
     ) -> Json:
         """Server-side apply as ``manager``: create the object, or make its fields what ``body``
         says, whichever manager had them."""
@@ -409,11 +397,7 @@ class Client:
         return await self._send(request, not_processed, timeout)
 
     async def _send(
-        self,
-        request: Request,
-        again: Policy,
-        timeout: float | None,
-        attempt_s: float | None = None,
+        self, request: Request, again: Policy, timeout: float | None, attempt_s: float | None = None
     ) -> Json:
         return await self._exchange(Response.json, request, again, timeout, attempt_s)
 

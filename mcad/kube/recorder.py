@@ -97,13 +97,7 @@ class Recorder:
         self._queue: asyncio.Queue[Json] = asyncio.Queue(self._limits.queue_max)
 
     def record(
-        self,
-        regarding: Regarding,
-        reason: str,
-        note: str,
-        *,
-        action: str,
-        warning: bool = False,
+        self, regarding: Regarding, reason: str, note: str, *, action: str, warning: bool = False
     ) -> None:
         """Say ``note`` about an object, unless it was said lately or too much was. Never raises.
 

@@ -223,9 +223,7 @@ def _login(proxy: Proxy | None) -> dict[str, str]:
 
 def _session(limit: int) -> aiohttp.ClientSession:
     connector = aiohttp.TCPConnector(
-        limit=limit,
-        keepalive_timeout=IDLE_CONNECTION_S,
-        socket_factory=_socket,
+        limit=limit, keepalive_timeout=IDLE_CONNECTION_S, socket_factory=_socket
     )
     session = aiohttp.ClientSession(
         connector=connector,

@@ -219,13 +219,7 @@ BUILTIN: tuple[Kind, ...] = tuple(
             short_names=("pv",),
             subresources=_STATUS,
         ),
-        _core(
-            "pods",
-            "Pod",
-            short_names=("po",),
-            categories=_ALL,
-            subresources=_STATUS,
-        ),
+        _core("pods", "Pod", short_names=("po",), categories=_ALL, subresources=_STATUS),
         _core("podtemplates", "PodTemplate"),
         _core(
             "replicationcontrollers",

@@ -98,11 +98,7 @@ class Store:
             yield key, objects[key]
 
     def snapshot(
-        self,
-        storage: Storage,
-        version: int,
-        namespace: str | None = None,
-        after: Key | None = None,
+        self, storage: Storage, version: int, namespace: str | None = None, after: Key | None = None
     ) -> Iterator[tuple[Key, Json]]:
         """``items`` as they were at ``version``; raises TooOld.
 

@@ -51,7 +51,7 @@ def scheduler_requests(plane: ControlPlane) -> dict[str, dict[str, int]]:
     """What kube-scheduler counts for each pod."""
     trust = ssl.create_default_context()
     trust.check_hostname, trust.verify_mode = False, ssl.CERT_NONE
-    url = f"{plane.scheduler_url}/metrics/resources"
+    url = f"https://127.0.0.1:{plane.layout.ports.scheduler}/metrics/resources"
     with urllib.request.urlopen(url, context=trust, timeout=10) as answer:
         text = answer.read().decode()
     counted: dict[str, dict[str, int]] = {}

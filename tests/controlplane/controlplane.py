@@ -6,12 +6,10 @@ kubelets, by the rules in stages.yaml. Everything that one control plane writes 
 
 from __future__ import annotations
 
-import contextlib
 import http.client
 import json
 import secrets
 import shutil
-import socket
 import subprocess
 import tempfile
 import time
@@ -22,8 +20,8 @@ from typing import Any, TypeVar
 from tests.controlplane import audit, binaries, commands
 from tests.controlplane.audit import AuditEntry
 from tests.controlplane.commands import Layout, Ports
-from tests.controlplane.processes import ProcessDiedError, ProcessGroup, free_ports, tail
-from tests.controlplane.rest import Reply, Rest
+from tests.controlplane.processes import ProcessDiedError, ProcessGroup, free_ports, listens, tail
+from tests.controlplane.rest import Reply, Rest, decoded
 
 T = TypeVar("T")
 Object = dict[str, Any]
@@ -66,7 +64,6 @@ class ControlPlane:
         self._lease_seconds = lease_seconds
         self._extra_args = dict(extra_args or {})
         self._kept_folder = folder
-        self._layout: Layout | None = None
         self._group: ProcessGroup | None = None
         self._rest: Rest | None = None
 
@@ -99,8 +96,8 @@ class ControlPlane:
                 self._group.end(step)
             self._group.close()
             self._group = None
-        if self._layout is not None and self._kept_folder is None:
-            shutil.rmtree(self._layout.folder, ignore_errors=True)
+            if self._kept_folder is None:
+                shutil.rmtree(self.folder, ignore_errors=True)
 
     def __enter__(self) -> ControlPlane:
         return self.start()
@@ -109,24 +106,23 @@ class ControlPlane:
         self.stop()
 
     def _start(self, bin_folder: Path) -> None:
-        self._layout = layout = Layout(
-            folder=self._new_folder(),
-            bin=bin_folder,
-            ports=Ports(*free_ports(5)),
-            tokens={user: secrets.token_hex(16) for user in commands.USERS},
-        )
+        self.folder = self._new_folder()
+        self._group = ProcessGroup(self.folder, remove=self._kept_folder is None)
+        tokens = {user: secrets.token_hex(16) for user in commands.USERS}
+        self.layout = layout = Layout(self.folder, bin_folder, Ports(*free_ports(5)), tokens)
+        self.url, self.ca_file, self.audit_log = layout.url, layout.certificate, layout.audit_log
+        self.admin_kubeconfig = layout.kubeconfig(commands.ADMIN)
         commands.write_files(layout, start_delay_ms=self._start_delay_ms)
-        self._group = ProcessGroup(layout.folder, remove=self._kept_folder is None)
         self._spawn("etcd", commands.etcd(layout))
-        self._until(lambda: _answers(layout.ports.etcd), "etcd listens")
+        self._until(lambda: listens(layout.ports.etcd), "etcd listens")
         self._spawn("kube-apiserver", commands.apiserver(layout))
-        self._until(lambda: _answers(layout.ports.apiserver), "kube-apiserver listens")
+        self._until(lambda: listens(layout.ports.apiserver), "kube-apiserver listens")
         self._rest = Rest(layout.url, layout.certificate, layout.tokens[commands.ADMIN], USER_AGENT)
         self._until(self.ready, "kube-apiserver is ready")
         self._spawn("kube-controller-manager", commands.controller_manager(layout))
         self._spawn("kube-scheduler", commands.scheduler(layout))
         self._spawn("kwok", commands.kwok(layout, lease_seconds=self._lease_seconds))
-        self._until(lambda: _answers(layout.ports.scheduler), "kube-scheduler listens")
+        self._until(lambda: listens(layout.ports.scheduler), "kube-scheduler listens")
         self._until(lambda: self._takes_pods("default"), "the controller manager works")
         self._until(lambda: self._takes_pods("kube-system"), "the controller manager works")
 
@@ -147,42 +143,6 @@ class ControlPlane:
             return predicate()
 
         self.wait_for(checked, START_SECONDS, what)
-
-    # Where things are
-
-    @property
-    def layout(self) -> Layout:
-        assert self._layout is not None, "the control plane was not started"
-        return self._layout
-
-    @property
-    def url(self) -> str:
-        return self.layout.url
-
-    @property
-    def folder(self) -> Path:
-        return self.layout.folder
-
-    @property
-    def ca_file(self) -> Path:
-        return self.layout.certificate
-
-    @property
-    def admin_kubeconfig(self) -> Path:
-        return self.layout.kubeconfig(commands.ADMIN)
-
-    @property
-    def admin_token(self) -> str:
-        return self.layout.tokens[commands.ADMIN]
-
-    @property
-    def audit_log(self) -> Path:
-        return self.layout.audit_log
-
-    @property
-    def scheduler_url(self) -> str:
-        """For /metrics, which is open to everybody."""
-        return f"https://127.0.0.1:{self.layout.ports.scheduler}"
 
     # Processes
 
@@ -231,24 +191,32 @@ class ControlPlane:
         self.create_namespace(namespace)
         self._ensure(accounts, {"metadata": {"name": name}})
         wish = {"spec": {"expirationSeconds": 24 * 3600}}
-        answer = self._ask("POST", f"{accounts}/{name}/token", wish)
+        answer = self.ask("POST", f"{accounts}/{name}/token", wish)
         token: str = answer["status"]["token"]
         return token
 
     # Requests
 
-    def request(
-        self,
-        method: str,
-        path: str,
-        body: object = None,
-        *,
-        content_type: str = "application/json",
-        token: str | None = None,
-    ) -> Reply:
-        """Status and decoded body, as the admin or with `token`."""
+    def request(self, method: str, path: str, body: object = None, **options: str) -> Reply:
+        """Status and decoded body, as the admin. Options are those of `Rest.send`."""
+        status, raw = self.raw(method, path, body, **options)
+        return status, decoded(raw)
+
+    def raw(self, method: str, path: str, body: object = None, **options: str) -> tuple[int, bytes]:
+        """Status and body as it came."""
         assert self._rest is not None, "the control plane is not running"
-        return self._rest.request(method, path, body, content_type=content_type, token=token)
+        return self._rest.send(method, path, body, **options)
+
+    def ask(self, method: str, path: str, body: object = None, **options: str) -> Object:
+        """The decoded body; RefusedError for a status of 400 and more."""
+        status, answer = self.request(method, path, body, **options)
+        if status >= 400:
+            raise RefusedError(f"{method} {path}: {status}: {answer.get('message', answer)}")
+        return answer
+
+    def get(self, path: str, accept: str = "application/json") -> Object:
+        """What is at this path."""
+        return self.ask("GET", path, accept=accept)
 
     def kubectl(
         self,
@@ -307,17 +275,10 @@ class ControlPlane:
         path = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}"
 
         def is_established() -> bool:
-            conditions = self._ask("GET", path).get("status", {}).get("conditions") or []
+            conditions = self.get(path).get("status", {}).get("conditions") or []
             return any(c["type"] == "Established" and c["status"] == "True" for c in conditions)
 
         self.wait_for(is_established, what=f"{name} is established")
-
-    def _ask(self, method: str, path: str, body: object = None) -> Object:
-        status, answer = self.request(method, path, body)
-        if status >= 400:
-            said = answer.get("message", answer)
-            raise RefusedError(f"{method} {path}: {status}: {said}")
-        return answer
 
     def _ensure(self, collection: str, thing: Object) -> None:
         status, answer = self.request("POST", collection, thing)
@@ -351,7 +312,7 @@ class ControlPlane:
             "spec": {"taints": list(taints or [])},
             "status": {"capacity": capacity, "allocatable": capacity},
         }
-        self._ask("POST", "/api/v1/nodes", node)
+        self.ask("POST", "/api/v1/nodes", node)
         if wait:
             self.wait_for_nodes([name])
 
@@ -360,24 +321,23 @@ class ControlPlane:
         wanted = set(names)
 
         def all_ready() -> bool:
-            nodes = self._ask("GET", "/api/v1/nodes")["items"]
+            nodes = self.get("/api/v1/nodes")["items"]
             return wanted <= {node["metadata"]["name"] for node in nodes if _is_ready(node)}
 
         self.wait_for(all_ready, timeout, f"{len(wanted)} nodes are ready")
 
     def spoil_node(self, name: str) -> None:
-        """Let a node be NotReady, whatever its lease says. Pods on it go on, and are ended by
-        nobody if they have the annotation `controlplane.test/hangs`."""
+        """Let a node be NotReady, whatever its lease says. Pods on it go on; those with the
+        annotation `controlplane.test/hangs` do not end when they are deleted."""
         path, patch = f"/api/v1/nodes/{name}", "application/merge-patch+json"
         mark = {"metadata": {"annotations": {"controlplane.test/not-ready": "true"}}}
-        self.request("PATCH", path, mark, content_type=patch)
+        self.ask("PATCH", path, mark, content_type=patch)
         ready = {"type": "Ready", "status": "False", "reason": "KubeletNotReady"}
         said = {"status": {"conditions": [ready]}}
-        status, answer = self.request("PATCH", f"{path}/status", said, content_type=patch)
-        assert status == 200, answer
+        self.ask("PATCH", f"{path}/status", said, content_type=patch)
 
     def remove_node(self, name: str) -> None:
-        self._ask("DELETE", f"/api/v1/nodes/{name}")
+        self.ask("DELETE", f"/api/v1/nodes/{name}")
 
     # Observation
 
@@ -416,9 +376,3 @@ def _is_ready(node: Object) -> bool:
     )
     taints = node["spec"].get("taints", [])
     return ready and not any(one["key"].startswith("node.kubernetes.io/") for one in taints)
-
-
-def _answers(port: int) -> bool:
-    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
-        return True
-    return False

@@ -1,4 +1,4 @@
-"""Processes that start together and never outlive whoever started them."""
+"""Processes that start together and never outlive the process that started them."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class ProcessDiedError(Exception):
 class ProcessGroup:
     """Named processes in one process group, each with a log file in `folder`.
 
-    The group also keeps a terminal's Ctrl-C away from them: who started them decides the order
-    in which they end.
+    The group also keeps a terminal's Ctrl-C away from them: its owner decides the order in which
+    they end.
     """
 
     def __init__(self, folder: Path, *, remove: bool) -> None:
@@ -106,3 +106,10 @@ def free_ports(count: int) -> list[int]:
         for one in sockets:
             one.bind(("127.0.0.1", 0))
         return [one.getsockname()[1] for one in sockets]
+
+
+def listens(port: int) -> bool:
+    """Whether a connection to this port of 127.0.0.1 is accepted."""
+    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+        return True
+    return False

@@ -1,4 +1,4 @@
-"""A synchronous JSON client of the API server, with nothing but the standard library."""
+"""A synchronous client of the API server that needs only the standard library."""
 
 from __future__ import annotations
 
@@ -24,35 +24,24 @@ class Rest:
         self._local = threading.local()
         self._opened: list[http.client.HTTPSConnection] = []
 
-    def request(
+    def send(
         self,
         method: str,
         path: str,
         body: object = None,
         *,
         content_type: str = "application/json",
-        token: str | None = None,
-    ) -> Reply:
-        """Status and decoded body; a body that is no JSON comes back as {"text": ...}."""
+        accept: str = "application/json",
+        token: str = "",
+    ) -> tuple[int, bytes]:
+        """Status and body of the answer to a request with a JSON body, or with none."""
+        data = None if body is None else json.dumps(body).encode()
         headers = {
             "Authorization": f"Bearer {token or self._token}",
-            "Accept": "application/json",
+            "Accept": accept,
             "User-Agent": self._user_agent,
+            **({} if body is None else {"Content-Type": content_type}),
         }
-        data = None
-        if body is not None:
-            data = json.dumps(body).encode()
-            headers["Content-Type"] = content_type
-        status, raw = self._send(method, path, data, headers)
-        return status, _decode(raw)
-
-    def close(self) -> None:
-        while self._opened:
-            self._opened.pop().close()
-
-    def _send(
-        self, method: str, path: str, data: bytes | None, headers: dict[str, str]
-    ) -> tuple[int, bytes]:
         connection = self._connection()
         # An idle connection may have been closed by the server (it restarted, for one): that
         # deserves one more try. A new connection that breaks is news for the caller.
@@ -63,6 +52,10 @@ class Rest:
             if not kept_alive:
                 raise
         return _exchange(connection, method, path, data, headers)
+
+    def close(self) -> None:
+        while self._opened:
+            self._opened.pop().close()
 
     def _connection(self) -> http.client.HTTPSConnection:
         connection: http.client.HTTPSConnection | None = getattr(self._local, "connection", None)
@@ -89,9 +82,10 @@ def _exchange(
         raise
 
 
-def _decode(raw: bytes) -> dict[str, Any]:
+def decoded(raw: bytes) -> dict[str, Any]:
+    """The JSON object; {"text": ...} of a body that is no JSON, {"value": ...} of other JSON."""
     try:
-        decoded = json.loads(raw)
+        value = json.loads(raw)
     except ValueError:
         return {"text": raw.decode(errors="replace")}
-    return decoded if isinstance(decoded, dict) else {"value": decoded}
+    return value if isinstance(value, dict) else {"value": value}

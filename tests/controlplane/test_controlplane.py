@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -18,7 +16,7 @@ import pytest
 from tests.controlplane.controlplane import ControlPlane, KubectlError
 from tests.controlplane.fixtures import controlplane_or_skip
 from tests.controlplane.operators import KUBERAY, Operators
-from tests.controlplane.processes import ProcessDiedError
+from tests.controlplane.processes import ProcessDiedError, listens
 from tests.controlplane.tutorial import load_tutorial_node
 
 pytestmark = pytest.mark.controlplane
@@ -66,7 +64,7 @@ def test_a_pod_that_no_node_has_room_for_stays_pending(plane: ControlPlane) -> N
 def test_a_job_takes_as_long_as_its_command_sleeps(plane: ControlPlane) -> None:
     plane.apply(_job("nap", ["sleep", "2"]))
     plane.kubectl("wait", "--for=condition=Complete", "job/nap", "--timeout=30s")
-    status = _get(plane, "/apis/batch/v1/namespaces/default/jobs/nap")["status"]
+    status = plane.get("/apis/batch/v1/namespaces/default/jobs/nap")["status"]
     assert [one["type"] for one in status["conditions"]] == ["SuccessCriteriaMet", "Complete"]
     assert status["succeeded"] == 1
     terminated = _pods(plane)[0]["status"]["containerStatuses"][0]["state"]["terminated"]
@@ -167,12 +165,8 @@ def test_a_service_account_has_only_its_own_rights(plane: ControlPlane) -> None:
 def test_nodes_come_with_what_was_asked_for_and_go(plane: ControlPlane) -> None:
     taint = {"key": "gpu", "value": "yes", "effect": "NoSchedule"}
     plane.add_node("second", cpu="500m", memory="1Gi", pods=5, taints=[taint])
-    nodes = {one["metadata"]["name"]: one for one in _get(plane, "/api/v1/nodes")["items"]}
-    assert nodes["second"]["status"]["allocatable"] == {
-        "cpu": "500m",
-        "memory": "1Gi",
-        "pods": "5",
-    }
+    nodes = {one["metadata"]["name"]: one for one in plane.get("/api/v1/nodes")["items"]}
+    assert nodes["second"]["status"]["allocatable"] == {"cpu": "500m", "memory": "1Gi", "pods": "5"}
     assert nodes["second"]["spec"]["taints"] == [taint]
     assert nodes["first"]["status"]["allocatable"]["nvidia.com/gpu"] == "8"
     assert nodes["first"]["metadata"]["labels"]["zone"] == "a"
@@ -208,7 +202,7 @@ def test_kuberay_adds_an_autoscaler_and_an_init_container(plane: ControlPlane) -
         }
         cluster = "/apis/ray.io/v1/namespaces/default/rayclusters/ray"
         plane.wait_for(
-            lambda: _get(plane, cluster)["status"].get("state") == "ready", what="KubeRay is happy"
+            lambda: plane.get(cluster)["status"].get("state") == "ready", what="KubeRay is happy"
         )
         plane.kubectl("delete", "raycluster/ray")
         plane.wait_for(lambda: _pods(plane) == [], what="the pods are gone")
@@ -226,19 +220,19 @@ def test_a_restarted_api_server_is_the_same_one(plane: ControlPlane) -> None:
 def test_kwok_renews_the_nodes_leases(plane: ControlPlane) -> None:
     """Late in the file, so that the first renewal, after 10 s, is past without waiting for it."""
     lease = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/first"
-    made = _time(_get(plane, lease)["metadata"]["creationTimestamp"])
+    made = _time(plane.get(lease)["metadata"]["creationTimestamp"])
     plane.wait_for(
-        lambda: _time(_get(plane, lease)["spec"]["renewTime"]) > made + 5, 15, "it is renewed"
+        lambda: _time(plane.get(lease)["spec"]["renewTime"]) > made + 5, 15, "it is renewed"
     )
-    assert _get(plane, lease)["spec"]["leaseDurationSeconds"] == 40
+    assert plane.get(lease)["spec"]["leaseDurationSeconds"] == 40
 
 
 def test_stop_leaves_nothing(tmp_path: Path) -> None:
     with controlplane_or_skip(folder=tmp_path / "kept") as plane:
         processes = [plane.process(name) for name in ("etcd", "kube-apiserver", "kwok")]
-        url = plane.url
+        port = plane.layout.ports.apiserver
     assert None not in [one.poll() for one in processes]
-    assert not _answers(url)
+    assert not listens(port)
     assert plane.audit_log.exists()  # the folder was asked for, so it stays
     plane.stop()  # a second time does no harm
 
@@ -247,7 +241,7 @@ def test_a_killed_parent_leaves_nothing(tmp_path: Path) -> None:
     script = (
         "from tests.controlplane.controlplane import ControlPlane\n"
         "plane = ControlPlane().start()\n"
-        "print(plane.url, plane.folder, flush=True)\n"
+        "print(plane.layout.ports.apiserver, plane.folder, flush=True)\n"
         "input()\n"
     )
     with subprocess.Popen(
@@ -259,10 +253,11 @@ def test_a_killed_parent_leaves_nothing(tmp_path: Path) -> None:
         text=True,
     ) as parent:
         assert parent.stdout is not None
-        url, folder = parent.stdout.readline().split()
-        assert _answers(url)
+        shown, folder = parent.stdout.readline().split()
+        port = int(shown)
+        assert listens(port)
         parent.kill()
-    ControlPlane().wait_for(lambda: not _answers(url), 10, "the API server has ended")
+    ControlPlane().wait_for(lambda: not listens(port), 10, "the API server has ended")
     ControlPlane().wait_for(lambda: not Path(folder).exists(), 10, "the folder is gone")
 
 
@@ -343,14 +338,8 @@ def _ray_cluster() -> dict[str, Any]:
     }
 
 
-def _get(plane: ControlPlane, path: str) -> dict[str, Any]:
-    status, answer = plane.request("GET", path)
-    assert status == 200, answer
-    return answer
-
-
 def _pods(plane: ControlPlane) -> list[dict[str, Any]]:
-    pods: list[dict[str, Any]] = _get(plane, PODS)["items"]
+    pods: list[dict[str, Any]] = plane.get(PODS)["items"]
     return pods
 
 
@@ -379,10 +368,3 @@ def _time(text: str) -> float:
 
 def _to(account: str) -> str:
     return f"--serviceaccount=default:{account}"
-
-
-def _answers(url: str) -> bool:
-    port = int(url.rpartition(":")[2])
-    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
-        return True
-    return False

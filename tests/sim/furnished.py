@@ -17,12 +17,6 @@ _KINDS = KindTable()
 CREATED = "2023-11-14T22:12:20Z"
 
 
-def _get(plane: ControlPlane, path: str) -> Json:
-    status, answer = plane.request("GET", path)
-    assert status == 200, answer
-    return answer
-
-
 def create_all(plane: ControlPlane) -> None:
     objects = list(yaml.safe_load_all((Path(__file__).parent / "tables.yaml").read_text()))
     for obj in [*objects, *crds()]:
@@ -55,7 +49,7 @@ def create_all(plane: ControlPlane) -> None:
 
 
 def _has(plane: ControlPlane, path: str, condition: str) -> bool:
-    conditions = (_get(plane, path).get("status") or {}).get("conditions") or []
+    conditions = (plane.get(path).get("status") or {}).get("conditions") or []
     return any((one["type"], one["status"]) == (condition, "True") for one in conditions)
 
 
@@ -79,8 +73,7 @@ def _create(plane: ControlPlane, kinds: KindTable, obj: Json) -> None:
     if "status" in obj and kind.has_status and status == 201:
         path = kind.resource.path(namespace, obj["metadata"]["name"], "status")
         patch, form = {"status": obj["status"]}, "application/merge-patch+json"
-        status, answer = plane.request("PATCH", path, patch, content_type=form)
-        assert status == 200, answer
+        plane.ask("PATCH", path, patch, content_type=form)
 
 
 def _post_once(plane: ControlPlane, kinds: KindTable, obj: Json) -> bool:

@@ -17,15 +17,11 @@ Json = dict[str, Any]
 async def test_jobs_of_a_busy_hour_all_complete() -> None:
     async with world(*(f"n{number}" for number in range(5))) as w:
         for number in range(60):
-            template = {
-                "spec": pod("x", cpu="1", command=["sleep", "120"], restartPolicy="Never")["spec"]
-            }
-            spec = {"parallelism": 2, "completions": 2, "template": template}
-            w.create("Job", {"metadata": {"name": f"j{number}"}, "spec": spec})
+            template = pod("x", cpu="1", command=["sleep", "120"], restartPolicy="Never")
+            counts = {"parallelism": 2, "completions": 2}
+            w.make("Job", f"j{number}", template={"spec": template["spec"]}, **counts)
         await w.settle(3600)
-
-        jobs = w.registry.list_all(w.registry.kind("batch/v1", "Job"))
-        assert [job["status"].get("succeeded") for job in jobs] == [2] * 60
+        assert [job["status"].get("succeeded") for job in w.all("Job")] == [2] * 60
 
 
 @virtually

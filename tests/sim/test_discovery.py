@@ -11,7 +11,6 @@ from mcad.api.crd import crds
 from mcad.sim.kinds import KindTable
 from mcad.sim.serving import absent, discovery
 from tests.controlplane.controlplane import ControlPlane
-from tests.sim import real
 
 Json = dict[str, Any]
 KUBECTL = f"{discovery.AGGREGATED_TYPE},application/json"
@@ -51,14 +50,14 @@ def test_every_document_is_that_of_a_real_api_server(plane: ControlPlane, kinds:
     plane.wait_for(
         lambda: any(
             group["metadata"].get("name") == "workload.codeflare.dev" and group["versions"]
-            for group in real.get(plane, "/apis", KUBECTL).json()["items"]
+            for group in plane.get("/apis", KUBECTL)["items"]
         )
     )
     compared = _compare_aggregated(plane, kinds)
     assert compared == len({(kind.group, kind.version, kind.plural) for kind in kinds.all()})
     for group_version in {kind.api_version for kind in kinds.all()}:
         path = f"/api/{group_version}" if "/" not in group_version else f"/apis/{group_version}"
-        theirs, ours = real.get(plane, path).json(), _answer(kinds, path)
+        theirs, ours = plane.get(path), _answer(kinds, path)
         assert {**theirs, "resources": []} == {**ours, "resources": []}
         served = {one["name"] for one in ours["resources"]}
         shown = [_plain(one) for one in theirs["resources"] if one["name"] in served]
@@ -68,21 +67,21 @@ def test_every_document_is_that_of_a_real_api_server(plane: ControlPlane, kinds:
             NOT_SERVED
         )
     groups = {kind.group for kind in kinds.all()} - {""}
-    theirs = real.get(plane, "/apis").json()["groups"]
+    theirs = plane.get("/apis")["groups"]
     by_name = {one["name"]: one for one in _answer(kinds, "/apis")["groups"]}
     assert [by_name[one["name"]] for one in theirs if one["name"] in groups - {"autoscaling"}] == [
         one for one in theirs if one["name"] in groups - {"autoscaling"}
     ]
     for group in sorted(groups - {"autoscaling"}):
         path = f"/apis/{group}"
-        assert real.get(plane, path).json() == _answer(kinds, path)
+        assert plane.get(path) == _answer(kinds, path)
 
 
 def _compare_aggregated(plane: ControlPlane, kinds: KindTable) -> int:
     """How many resources were equal."""
     compared = 0
     for path in ("/api", "/apis"):
-        theirs = _by_path(real.get(plane, path, KUBECTL).json())
+        theirs = _by_path(plane.get(path, KUBECTL))
         ours = _by_path(_answer(kinds, path, KUBECTL))
         for key, resource in ours.items():
             expected = theirs[key]

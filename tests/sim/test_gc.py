@@ -15,8 +15,7 @@ def _config(w: World, name: str, *owners: Json) -> Json:
 
 
 def _names(w: World) -> list[str]:
-    found = w.registry.list_all(w.registry.kind("v1", "ConfigMap"), "default")
-    names = [one["metadata"]["name"] for one in found]
+    names = [one["metadata"]["name"] for one in w.all("ConfigMap", "default")]
     return [name for name in names if name != "kube-root-ca.crt"]
 
 
@@ -26,14 +25,9 @@ async def test_owners_in_a_circle_do_not_wait_for_each_other() -> None:
         one = _config(w, "one")
         two = _config(w, "two", owner(one, blockOwnerDeletion=True))
         references = [owner(two, blockOwnerDeletion=True)]
-        w.change(
-            "ConfigMap",
-            "one",
-            lambda live: live | {"metadata": live["metadata"] | {"ownerReferences": references}},
-        )
+        w.remeta("ConfigMap", "one", ownerReferences=references)
         w.delete("ConfigMap", "one", propagation="Foreground")
         await w.settle()
-
         assert _names(w) == []
 
 
@@ -44,7 +38,6 @@ async def test_another_owner_frees_from_one_that_waits_in_the_foreground() -> No
         _config(w, "child", owner(first, blockOwnerDeletion=True), owner(second))
         w.delete("ConfigMap", "first", propagation="Foreground")
         await w.settle()
-
         assert _names(w) == ["child", "second"]
 
 
@@ -54,7 +47,6 @@ async def test_an_owner_of_an_unknown_kind_may_exist() -> None:
         reference = {"apiVersion": "example.com/v1", "kind": "Thing", "name": "x", "uid": "u"}
         _config(w, "child", reference)
         await w.settle()
-
         assert _names(w) == ["child"]
 
 
@@ -63,15 +55,10 @@ async def test_a_reference_that_is_added_later_counts() -> None:
     async with world() as w:
         top = _config(w, "top")
         _config(w, "child")
-        w.change(
-            "ConfigMap",
-            "child",
-            lambda one: one | {"metadata": one["metadata"] | {"ownerReferences": [owner(top)]}},
-        )
+        w.remeta("ConfigMap", "child", ownerReferences=[owner(top)])
         await w.settle()
         w.delete("ConfigMap", "top")
         await w.settle()
-
         assert _names(w) == []
 
 
@@ -84,5 +71,4 @@ async def test_an_owner_deleted_before_the_collector_started_is_noticed() -> Non
         w.delete("ConfigMap", "top")
         w.cluster.start()
         await w.settle()
-
         assert _names(w) == []

@@ -46,14 +46,7 @@ SAID_OTHERWISE = {
     "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps",  # JSON, unnamed
     "io.k8s.apimachinery.pkg.apis.meta.v1.ManagedFieldsEntry",
 }
-COMPARED = (
-    "type",
-    "format",
-    "allOf",
-    "$ref",
-    "items",
-    "additionalProperties",
-)
+COMPARED = ("type", "format", "allOf", "$ref", "items", "additionalProperties")
 
 
 def shape(schema: Json) -> Json:

@@ -8,7 +8,7 @@ import pytest
 
 from mcad.sim.controllers.commands import End, duration_s, end_of, faults
 from mcad.sim.controllers.kubelet import Kubelet
-from tests.sim.worlds import World, condition, virtually, world
+from tests.sim.worlds import World, condition, notes_of, virtually, world
 
 Json = dict[str, Any]
 
@@ -18,6 +18,11 @@ def _state(w: World, name: str, index: int = 0) -> Json:
     return status
 
 
+def _exit_code(w: World, name: str) -> int:
+    code: int = _state(w, name)["state"]["terminated"]["exitCode"]
+    return code
+
+
 @virtually
 async def test_a_pod_is_created_started_and_ready() -> None:
     async with world("n1") as w:
@@ -25,9 +30,8 @@ async def test_a_pod_is_created_started_and_ready() -> None:
         await w.settle(0.5)
         status = w.get("Pod", "p")["status"]
         assert status["phase"] == "Pending"
-        assert status["containerStatuses"][0]["state"] == {
-            "waiting": {"reason": "ContainerCreating"}
-        }
+        waiting = {"waiting": {"reason": "ContainerCreating"}}
+        assert status["containerStatuses"][0]["state"] == waiting
         assert status["hostIP"] == "172.18.0.2"
         assert condition({"status": status}, "Ready")["status"] == "False"
 
@@ -37,38 +41,26 @@ async def test_a_pod_is_created_started_and_ready() -> None:
         assert status["podIP"] == "10.244.0.1"
         assert status["podIPs"] == [{"ip": "10.244.0.1"}]
         assert status["startTime"] == "2027-01-15T08:00:00Z"
+        names = {"PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady"}
         assert {one["type"]: one["status"] for one in status["conditions"]} == dict.fromkeys(
-            (
-                "PodReadyToStartContainers",
-                "Initialized",
-                "Ready",
-                "ContainersReady",
-                "PodScheduled",
-            ),
-            "True",
+            names | {"PodScheduled"}, "True"
         )
-        assert [reason for reason, _ in w.events("p")] == [
-            "Scheduled",
-            "Pulled",
-            "Created",
-            "Started",
-        ]
+        assert w.reasons("p") == ["Scheduled", "Pulled", "Created", "Started"]
 
 
 @virtually
 async def test_a_pod_with_two_containers_ends_with_the_last() -> None:
     async with world("n1") as w:
         containers = [
-            {"name": "short", "image": "i", "command": ["sleep", "5"]},
-            {"name": "long", "image": "i", "command": ["sleep", "9"]},
+            {"name": name, "image": "i", "command": ["sleep", seconds]}
+            for name, seconds in (("short", "5"), ("long", "9"))
         ]
-        spec = {"containers": containers, "restartPolicy": "Never"}
-        w.create("Pod", {"metadata": {"name": "p"}, "spec": spec})
+        w.make("Pod", "p", containers=containers, restartPolicy="Never")
         await w.settle(7)
         assert w.phase("p") == "Running"
         assert "terminated" in _state(w, "p", 0)["state"]
         assert "running" in _state(w, "p", 1)["state"]
-        assert w.condition("p", "Ready")["message"] == ("containers with unready status: [short]")
+        assert w.condition("p", "Ready")["message"] == "containers with unready status: [short]"
 
         await w.settle(4)
         assert w.phase("p") == "Succeeded"
@@ -81,7 +73,7 @@ async def test_a_script_that_exits_with_a_code_fails_the_pod() -> None:
         await w.settle()
 
         assert w.phase("p") == "Failed"
-        assert _state(w, "p")["state"]["terminated"]["exitCode"] == 3
+        assert _exit_code(w, "p") == 3
         assert w.condition("p", "Ready")["reason"] == "PodFailed"
 
 
@@ -94,19 +86,14 @@ async def test_a_script_that_exits_with_a_code_fails_the_pod() -> None:
         ("Never", ["false"], "Failed", 0),
     ],
 )
-def test_the_restart_policy_decides_what_follows_the_end(
+@virtually
+async def test_the_restart_policy_decides_what_follows_the_end(
     policy: str, command: list[str], phase: str, restarts: int
 ) -> None:
-    @virtually
-    async def run() -> None:
-        async with world("n1") as w:
-            w.pod("p", command=command, restartPolicy=policy)
-            await w.settle(5)
-
-            assert w.phase("p") == phase
-            assert _state(w, "p")["restartCount"] == restarts
-
-    run()
+    async with world("n1") as w:
+        w.pod("p", command=command, restartPolicy=policy)
+        await w.settle(5)
+        assert (w.phase("p"), _state(w, "p")["restartCount"]) == (phase, restarts)
 
 
 @virtually
@@ -115,13 +102,12 @@ async def test_a_container_that_ends_again_and_again_backs_off() -> None:
         w.pod("p", command=["sh", "-c", "sleep 1; exit 1"])
         await w.settle(4)  # started at 1 s, restarted at once at 2 s, ended again at 3 s
         state = _state(w, "p")
-        assert state["state"]["waiting"]["reason"] == "CrashLoopBackOff"
-        assert (
-            "back-off 10s restarting failed container=main" in state["state"]["waiting"]["message"]
-        )
+        waiting = state["state"]["waiting"]
+        assert waiting["reason"] == "CrashLoopBackOff"
+        assert "back-off 10s restarting failed container=main" in waiting["message"]
         assert state["lastState"]["terminated"]["exitCode"] == 1
         assert w.condition("p", "Ready")["status"] == "False"
-        assert "BackOff" in [reason for reason, _ in w.events("p")]
+        assert "BackOff" in w.reasons("p")
 
         counts = []
         for _ in range(4):
@@ -133,7 +119,7 @@ async def test_a_container_that_ends_again_and_again_backs_off() -> None:
 @virtually
 async def test_a_kubelet_that_finds_a_running_pod_lets_it_run_to_its_end() -> None:
     async with world("n1") as w:
-        w.pod("p", annotations={"sim.mcad.dev/run-for": "100s"}, restartPolicy="Never")
+        w.pod("p", annotations=notes_of(run_for="100s"), restartPolicy="Never")
         await w.settle(60)
         before = w.get("Pod", "p")["status"]
         w.cluster.kubelet.stop()
@@ -141,7 +127,7 @@ async def test_a_kubelet_that_finds_a_running_pod_lets_it_run_to_its_end() -> No
         await w.settle(30)
         assert w.get("Pod", "p")["status"] == before
         await w.settle(20)
-        assert w.get("Pod", "p")["status"]["phase"] == "Succeeded"
+        assert w.phase("p") == "Succeeded"
 
 
 @virtually
@@ -154,47 +140,34 @@ async def test_the_deadline_of_a_pod_ends_it() -> None:
         await w.settle(2)
         status = w.get("Pod", "p")["status"]
         assert (status["phase"], status["reason"]) == ("Failed", "DeadlineExceeded")
-        assert _state(w, "p")["state"]["terminated"]["exitCode"] == 137
+        assert _exit_code(w, "p") == 137
 
 
 @virtually
-async def test_annotations_tell_when_and_how_a_pod_ends() -> None:
+async def test_annotations_say_when_and_how_a_pod_ends() -> None:
     async with world("n1") as w:
-        prefix = "sim.mcad.dev/"
-        for name, told in (
-            ("runs", {"run-for": "10s"}),
-            ("fails", {"fail-after": "10s"}),
-            ("code", {"run-for": "10s", "exit-code": "42"}),
-            ("late", {"start-delay": "20s"}),
-            ("wrong", {"run-for": "soon"}),
+        for name, notes in (
+            ("runs", notes_of(run_for="10s")),
+            ("fails", notes_of(fail_after="10s")),
+            ("code", notes_of(run_for="10s", exit_code="42")),
+            ("late", notes_of(start_delay="20s")),
+            ("wrong", notes_of(run_for="soon")),
         ):
-            annotations = {prefix + key: value for key, value in told.items()}
-            w.pod(name, annotations=annotations, restartPolicy="Never")
+            w.pod(name, annotations=notes, restartPolicy="Never")
         await w.settle(12)
-
-        assert [w.phase(name) for name in ("runs", "fails", "code")] == [
-            "Succeeded",
-            "Failed",
-            "Failed",
-        ]
-        assert _state(w, "fails")["state"]["terminated"]["exitCode"] == 1
-        assert _state(w, "code")["state"]["terminated"]["exitCode"] == 42
-        assert w.phase("late") == "Pending"
+        assert (w.phase("runs"), w.phase("late")) == ("Succeeded", "Pending")
+        assert (w.phase("fails"), _exit_code(w, "fails")) == ("Failed", 1)
+        assert (w.phase("code"), _exit_code(w, "code")) == ("Failed", 42)
         said = [text for reason, text in w.events("wrong") if reason == "InvalidAnnotation"]
         assert said[0].startswith('annotation sim.mcad.dev/run-for: "soon" is not a duration')
 
 
 @virtually
-async def test_a_running_pod_can_be_told_to_fail() -> None:
+async def test_an_annotation_ends_a_running_pod() -> None:
     async with world("n1") as w:
         w.pod("p", restartPolicy="Never")
         await w.settle()
-
-        def told(pod: Json) -> Json:
-            annotations = {"sim.mcad.dev/fail-after": "0s"}
-            return pod | {"metadata": pod["metadata"] | {"annotations": annotations}}
-
-        w.change("Pod", "p", told)
+        w.remeta("Pod", "p", annotations=notes_of(fail_after="0s"))
         await w.settle(0.1)
         assert w.phase("p") == "Failed"
 
@@ -211,27 +184,21 @@ async def test_a_deleted_pod_ends_within_a_second_and_is_gone() -> None:
 
         await w.settle(1)
         assert w.find("Pod", "p") is None
-        assert "Killing" in [reason for reason, _ in w.events("p")]
+        assert "Killing" in w.reasons("p")
 
 
 @virtually
 async def test_a_deleted_pod_that_a_finalizer_keeps_says_how_it_ended() -> None:
     async with world("n1") as w:
-        body = {
-            "metadata": {"name": "p", "finalizers": ["example.com/wait"]},
-            "spec": {"containers": [{"name": "c", "image": "i"}]},
-        }
-        w.create("Pod", body)
+        w.pod("p")
+        w.remeta("Pod", "p", finalizers=["example.com/wait"])
         await w.settle()
         w.delete("Pod", "p")
         await w.settle()
 
-        pod = w.get("Pod", "p")
-        assert pod["status"]["phase"] == "Failed"
-        assert pod["status"]["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 137
-        assert pod["metadata"]["deletionGracePeriodSeconds"] == 0
-
-        w.change("Pod", "p", lambda one: one | {"metadata": one["metadata"] | {"finalizers": []}})
+        assert (w.phase("p"), _exit_code(w, "p")) == ("Failed", 137)
+        assert w.get("Pod", "p")["metadata"]["deletionGracePeriodSeconds"] == 0
+        w.remeta("Pod", "p", finalizers=[])
         assert w.find("Pod", "p") is None
 
 
@@ -273,7 +240,7 @@ def test_what_a_command_would_do_is_read_off_its_words(command: list[str], end: 
 
 
 def test_an_exit_code_alone_is_for_the_end_that_comes_anyway_or_at_once() -> None:
-    told = {"sim.mcad.dev/exit-code": "5"}
+    told = notes_of(exit_code="5")
     assert end_of({"command": ["sleep", "7"]}, told) == End(7, 5)
     assert end_of({}, told) == End(0, 5)
 
@@ -287,8 +254,7 @@ def test_durations(text: str, value: float) -> None:
 
 
 def test_annotations_that_cannot_be_read_are_named_with_what_to_do() -> None:
-    wrong = {"sim.mcad.dev/fail-after": "x", "sim.mcad.dev/exit-code": "bad"}
-    assert faults(wrong) == [
+    assert faults(notes_of(fail_after="x", exit_code="bad")) == [
         'annotation sim.mcad.dev/fail-after: "x" is not a duration: write it like "10s" or "1m"',
         'annotation sim.mcad.dev/exit-code: "bad" is not an exit code: write it like "1"',
     ]

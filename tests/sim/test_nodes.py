@@ -17,26 +17,20 @@ def _taints(w: World, name: str) -> list[tuple[str, str]]:
     return [(one["key"].rpartition("/")[2], one["effect"]) for one in taints]
 
 
+def _is_deleted(w: World, pod: str) -> bool:
+    return "deletionTimestamp" in w.get("Pod", pod)["metadata"]
+
+
 @virtually
 async def test_a_node_is_what_kubectl_expects_to_see() -> None:
     async with world() as w:
-        w.cluster.add_node(
-            "n1",
-            cpu="8",
-            memory="32Gi",
-            pods=20,
-            extended={"nvidia.com/gpu": "4"},
-            labels={"a": "b"},
-        )
+        gpus = {"nvidia.com/gpu": "4"}
+        w.cluster.add_node("n1", "8", "32Gi", 20, extended=gpus, labels={"a": "b"})
         await w.settle()
 
         node = w.get("Node", "n1")
-        assert node["status"]["allocatable"] == {
-            "cpu": "8",
-            "memory": "32Gi",
-            "pods": "20",
-            "nvidia.com/gpu": "4",
-        }
+        has = {"cpu": "8", "memory": "32Gi", "pods": "20"} | gpus
+        assert node["status"]["allocatable"] == has
         assert node["metadata"]["labels"]["kubernetes.io/hostname"] == "n1"
         assert node["metadata"]["labels"]["a"] == "b"
         assert condition(node, "Ready")["status"] == "True"
@@ -54,8 +48,7 @@ async def test_a_node_is_what_kubectl_expects_to_see() -> None:
 async def test_a_node_that_a_user_creates_becomes_ready_with_an_address_of_its_own() -> None:
     async with world("n1") as w:
         capacity = {"cpu": "2", "memory": "4Gi", "pods": "10"}
-        body = {"metadata": {"name": "mine"}, "status": {"capacity": capacity}}
-        w.create("Node", body)
+        w.create("Node", {"metadata": {"name": "mine"}, "status": {"capacity": capacity}})
         await w.settle()
 
         node = w.get("Node", "mine")
@@ -72,7 +65,7 @@ async def test_a_node_that_a_user_creates_becomes_ready_with_an_address_of_its_o
 async def test_cordoning_taints_and_uncordoning_takes_the_taint_away() -> None:
     async with world("n1") as w:
         soft = [{"key": "mine", "effect": "PreferNoSchedule"}]
-        w.change("Node", "n1", lambda node: node | {"spec": node["spec"] | {"taints": soft}})
+        w.respec("Node", "n1", taints=soft)
         w.cluster.cordon("n1")
         w.pod("waits")
         await w.settle()
@@ -92,12 +85,8 @@ async def test_pods_of_a_failed_node_are_unready_then_evicted_after_five_minutes
     async with world("n1") as w:
         w.pod("p")
         w.pod("patient", tolerations=[{"operator": "Exists"}])
-        hasty = {
-            "key": "node.kubernetes.io/unreachable",
-            "operator": "Exists",
-            "effect": "NoExecute",
-            "tolerationSeconds": 10,
-        }
+        unreachable = {"key": "node.kubernetes.io/unreachable", "effect": "NoExecute"}
+        hasty = unreachable | {"operator": "Exists", "tolerationSeconds": 10}
         w.pod("hasty", tolerations=[hasty])
         await w.settle()
         w.cluster.fail_node("n1")
@@ -107,17 +96,16 @@ async def test_pods_of_a_failed_node_are_unready_then_evicted_after_five_minutes
         assert condition(w.get("Node", "n1"), "Ready")["status"] == "Unknown"
         assert w.condition("p", "Ready")["status"] == "False"
         assert ("NodeNotReady", "Node is not ready") in w.events("p")
-        assert "deletionTimestamp" not in w.get("Pod", "hasty")["metadata"]
+        assert not _is_deleted(w, "hasty")
 
         await w.settle(10)
-        assert "deletionTimestamp" in w.get("Pod", "hasty")["metadata"]
+        assert _is_deleted(w, "hasty")
         await w.settle(280)
-        assert "deletionTimestamp" not in w.get("Pod", "p")["metadata"]
+        assert not _is_deleted(w, "p")
         await w.settle(20)
-        pod = w.get("Pod", "p")  # still there: its kubelet would have to end it
-        assert "deletionTimestamp" in pod["metadata"]
-        assert condition(pod, "DisruptionTarget")["reason"] == "DeletionByTaintManager"
-        assert "deletionTimestamp" not in w.get("Pod", "patient")["metadata"]
+        assert _is_deleted(w, "p"), "and still there: its kubelet would have to end it"
+        assert w.condition("p", "DisruptionTarget")["reason"] == "DeletionByTaintManager"
+        assert not _is_deleted(w, "patient")
 
         w.cluster.recover_node("n1")
         await w.settle()
@@ -133,7 +121,7 @@ async def test_a_node_that_recovers_in_time_keeps_its_pods() -> None:
         await w.settle()
         w.cluster.fail_node("n1")
         await w.settle(200)
-        assert w.phase("p") == "Running"  # nobody can know better
+        assert w.phase("p") == "Running"  # the control plane cannot know better
 
         w.cluster.recover_node("n1")
         await w.settle(1)
@@ -145,13 +133,13 @@ async def test_a_node_that_recovers_in_time_keeps_its_pods() -> None:
 
 
 @virtually
-async def test_a_no_execute_taint_evicts_who_does_not_bear_it() -> None:
+async def test_a_no_execute_taint_evicts_pods_that_do_not_tolerate_it() -> None:
     async with world("n1") as w:
         w.pod("p")
         w.pod("bears", tolerations=[{"key": "out", "operator": "Exists"}])
         await w.settle()
         taints = [{"key": "out", "effect": "NoExecute"}]
-        w.change("Node", "n1", lambda node: node | {"spec": node["spec"] | {"taints": taints}})
+        w.respec("Node", "n1", taints=taints)
         await w.settle()
 
         assert w.find("Pod", "p") is None

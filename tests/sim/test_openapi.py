@@ -12,7 +12,6 @@ from mcad.sim.failures import Failure
 from mcad.sim.kinds import KindTable
 from mcad.sim.serving import openapi
 from tests.controlplane.controlplane import ControlPlane
-from tests.sim import real
 
 Json = dict[str, Any]
 APPWRAPPERS = "apis/workload.codeflare.dev/v1beta2"
@@ -65,15 +64,15 @@ def test_other_paths_and_forms_are_not_served(kinds: KindTable) -> None:
 @pytest.mark.controlplane
 def test_operations_are_those_of_a_real_api_server(plane: ControlPlane, kinds: KindTable) -> None:
     plane.wait_for(
-        lambda: APPWRAPPERS in real.get(plane, "/openapi/v3").json()["paths"],
+        lambda: APPWRAPPERS in plane.get("/openapi/v3")["paths"],
         60,
         "the CRD is published",
     )
-    index = real.get(plane, "/openapi/v3").json()["paths"]
+    index = plane.get("/openapi/v3")["paths"]
     compared = 0
     for at in _index(kinds):
         ours = _document(kinds, at)
-        theirs = real.get(plane, index[at]["serverRelativeURL"]).json()
+        theirs = plane.get(index[at]["serverRelativeURL"])
         for path, item in ours["paths"].items():
             compared += _compare_operations(path, item, theirs["paths"][path])
     assert compared > 50
@@ -95,7 +94,7 @@ def test_a_custom_schema_is_that_of_a_real_api_server(
     plane: ControlPlane, kinds: KindTable
 ) -> None:
     name = "dev.codeflare.workload.v1beta2.AppWrapper"
-    theirs = real.get(plane, f"/openapi/v3/{APPWRAPPERS}").json()["components"]["schemas"]
+    theirs = plane.get(f"/openapi/v3/{APPWRAPPERS}")["components"]["schemas"]
     ours = _document(kinds, APPWRAPPERS)["components"]["schemas"]
     assert _undescribed(ours[name]) == _undescribed(theirs[name])
     assert _undescribed(ours[f"{name}List"]) == _undescribed(theirs[f"{name}List"])

@@ -53,7 +53,7 @@ class Fleet:
         self._pool = ThreadPoolExecutor(WORKERS)
         for number, overhead in enumerate(OVERHEADS):
             named = {"metadata": {"name": f"class-{number}"}, "handler": "any"}
-            self._ask("POST", CLASSES, named | {"overhead": {"podFixed": overhead}})
+            self.plane.ask("POST", CLASSES, named | {"overhead": {"podFixed": overhead}})
         self.each(lambda name: plane.add_node(name, wait=False), self.nodes)
         plane.wait_for_nodes(self.nodes)
         self.clear()
@@ -68,7 +68,7 @@ class Fleet:
 
     def clear(self) -> None:
         """No pods, and no room that a pod of the next round could be given."""
-        self._ask("DELETE", f"{PODS}?gracePeriodSeconds=0")
+        self.plane.ask("DELETE", f"{PODS}?gracePeriodSeconds=0")
         self.plane.wait_for(lambda: not self._live(), 60, "the pods of the round are gone")
         self.furnish({} for _ in self.nodes)
 
@@ -77,14 +77,16 @@ class Fleet:
         overhead = spec.get("overhead")
         named = {"runtimeClassName": f"class-{OVERHEADS.index(overhead)}"} if overhead else {}
         rest = {key: value for key, value in spec.items() if key != "overhead"}
-        return self._ask("POST", PODS, {"metadata": {"name": name, **meta}, "spec": rest | named})
+        return self.plane.ask(
+            "POST", PODS, {"metadata": {"name": name, **meta}, "spec": rest | named}
+        )
 
     def occupy(self, node: str, spec: Json, status: Json) -> Json:
         """A pod that is on the node, and stays as it is reported."""
         still = {"controlplane.test/start-delay": "9h"}
         self.put(f"on-{node}", spec | {"nodeName": node}, annotations=still)
         path = f"{PODS}/on-{node}/status"
-        return self._ask("PATCH", path, {"status": status}, content_type=MERGE)
+        return self.plane.ask("PATCH", path, {"status": status}, content_type=MERGE)
 
     def judge(self, wanted: list[Amounts], used: list[Amounts]) -> None:
         """Pod i waits for node i, which has a unit too little; then it gets just enough."""
@@ -104,15 +106,12 @@ class Fleet:
         # Nothing of the round before may stay: null takes a resource away.
         allocatable = dict.fromkeys(RESOURCES) | {"pods": "9"} | amounts
         status = {"capacity": allocatable, "allocatable": allocatable}
-        self._ask("PATCH", f"/api/v1/nodes/{name}/status", {"status": status}, content_type=MERGE)
-
-    def _ask(self, method: str, path: str, body: Json | None = None, **more: str) -> Json:
-        status, answer = self.plane.request(method, path, body, **more)
-        assert status < 400, (answer.get("message"), body)
-        return answer
+        self.plane.ask(
+            "PATCH", f"/api/v1/nodes/{name}/status", {"status": status}, content_type=MERGE
+        )
 
     def _live(self) -> dict[str, Json]:
-        return {one["metadata"]["name"]: one for one in self._ask("GET", PODS)["items"]}
+        return {one["metadata"]["name"]: one for one in self.plane.ask("GET", PODS)["items"]}
 
     def _refused(self) -> dict[str, Json] | None:
         found = self._live()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
 from io import BytesIO
 from random import Random
 from typing import Any
@@ -63,6 +64,12 @@ class Served:
             is_json = response.content_type == "application/json"
             return response.status, json.loads(text) if is_json and text else text
 
+    async def refusal(self, method: str, path: str, **options: Any) -> tuple[int, str]:
+        """Status and reason of a refusal."""
+        status, answer = await self.ask(method, path, **options)
+        assert answer["kind"] == "Status"
+        return status, answer["reason"]
+
 
 @pytest.fixture
 def echo() -> Echo:
@@ -71,11 +78,12 @@ def echo() -> Echo:
 
 @pytest.fixture
 async def served(echo: Echo) -> AsyncIterator[Served]:
-    async for one in _serve(echo):
+    async with serve(echo) as one:
         yield one
 
 
-async def _serve(api: Any, token: str = "") -> AsyncIterator[Served]:
+@asynccontextmanager
+async def serve(api: Any, token: str = "") -> AsyncIterator[Served]:
     served = Served(api, token)
     served.url = await served.server.start()
     try:
@@ -108,8 +116,8 @@ async def test_yaml_is_read_as_json_and_its_times_stay_texts(served: Served, ech
     }
     assert echo.asked[0].content_type == "application/json"
     for wrong in ("a: [", "- a", "a: &x [1]\nb: *x", "a: !!python/object:os.system {}"):
-        status, answer = await served.ask("POST", PODS, data=wrong, headers=headers)
-        assert (status, answer["reason"]) == (400, "BadRequest"), wrong
+        told = await served.refusal("POST", PODS, data=wrong, headers=headers)
+        assert told == (400, "BadRequest"), wrong
     assert len(echo.asked) == 1
 
 
@@ -121,25 +129,21 @@ async def test_protobuf_arrives_as_json(served: Served, echo: Echo) -> None:
     assert echo.asked[0].content_type == "application/json"
     secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}}
     assert echo.asked[0].body == secret
-    unknown = body.replace(b"Secret", b"Nobody")  # whose path is not served either
+    unknown = body.replace(b"Secret", b"Things")  # whose path is not served either
     assert (await served.ask("POST", PODS, data=unknown, headers=headers))[0] == 200
-    assert echo.asked[1].body == {"apiVersion": "v1", "kind": "Nobody"}
+    assert echo.asked[1].body == {"apiVersion": "v1", "kind": "Things"}
     without_numbers = body.replace(b"\x06Secret", b"\x09Endpoints").replace(
         bytes([len(about)]) + about[:1], bytes([len(about) + 3]) + about[:1], 1
     )
     status, answer = await served.ask("POST", PODS, data=without_numbers, headers=headers)
     assert status == 415
     assert "reads no Endpoints of v1 in protobuf" in answer["message"]
-    status, answer = await served.ask("POST", PODS, data=body[:-1], headers=headers)
-    assert (status, answer["reason"]) == (400, "BadRequest")
+    told = await served.refusal("POST", PODS, data=body[:-1], headers=headers)
+    assert told == (400, "BadRequest")
 
 
 @pytest.mark.parametrize(
-    ("method", "content_type"),
-    [
-        ("POST", "application/cbor"),
-        ("PUT", "text/plain"),
-    ],
+    ("method", "content_type"), [("POST", "application/cbor"), ("PUT", "text/plain")]
 )
 async def test_other_formats_are_refused_with_what_is_taken(
     served: Served, echo: Echo, method: str, content_type: str
@@ -153,21 +157,17 @@ async def test_other_formats_are_refused_with_what_is_taken(
 
 async def test_a_body_that_is_too_large_is_refused(served: Served, echo: Echo) -> None:
     headers = {"Content-Type": "application/json"}
-    status, answer = await served.ask(
-        "POST", PODS, data=BytesIO(b" " * (BODY_MAX + 1)), headers=headers
-    )
-    assert (status, answer["reason"]) == (413, "RequestEntityTooLarge")
-    assert (await served.ask("POST", PODS, data=BytesIO(b" " * BODY_MAX), headers=headers))[
-        0
-    ] == 200
+    too_large, largest = (BytesIO(b" " * size) for size in (BODY_MAX + 1, BODY_MAX))
+    told = await served.refusal("POST", PODS, data=too_large, headers=headers)
+    assert told == (413, "RequestEntityTooLarge")
+    assert (await served.ask("POST", PODS, data=largest, headers=headers))[0] == 200
 
 
 async def test_an_error_within_is_a_status_and_the_server_goes_on(
     served: Served, echo: Echo, caplog: pytest.LogCaptureFixture
 ) -> None:
     echo.answer = KeyError("x")
-    status, answer = await served.ask("GET", PODS)
-    assert (status, answer["reason"]) == (500, "InternalError")
+    assert await served.refusal("GET", PODS) == (500, "InternalError")
     assert "KeyError" in caplog.text
     echo.answer = RecursionError()
     assert (await served.ask("GET", PODS))[0] == 400
@@ -175,39 +175,38 @@ async def test_an_error_within_is_a_status_and_the_server_goes_on(
     assert (await served.ask("GET", PODS))[0] == 200
 
 
-async def test_head_is_a_get_without_a_body_and_options_are_no_business_of_ours() -> None:
-    async for served in _serve(SimApi(Registry(RealClock(), Random(1)))):
+async def test_head_is_a_get_without_a_body_and_options_is_refused() -> None:
+    async with serve(SimApi(Registry(RealClock(), Random(1)))) as served:
         async with served.session.head(served.url + "/api/v1/namespaces") as response:
             assert response.status == 200
             assert await response.read() == b""
         assert (await served.ask("GET", "/api/v1/namespaces"))[0] == 200
-        status, answer = await served.ask("OPTIONS", "/api/v1/namespaces")
-        assert (status, answer["reason"]) == (405, "MethodNotAllowed")
+        told = await served.refusal("OPTIONS", "/api/v1/namespaces")
+        assert told == (405, "MethodNotAllowed")
 
 
-async def test_health_needs_nobody(served: Served, echo: Echo) -> None:
+async def test_health_is_answered_by_the_server_itself(served: Served, echo: Echo) -> None:
     for path in ("/healthz", "/livez", "/readyz", "/readyz/ping", "/livez?verbose"):
         assert await served.ask("GET", path) == (200, "ok")
     assert echo.asked == []
 
 
 async def test_web_pages_and_foreign_names_are_refused(served: Served, echo: Echo) -> None:
-    for headers in (
+    strange = (
         {"Origin": "http://example.org"},
         {"Host": "example.org"},
         {"Host": "example.org:80"},
-    ):
-        status, answer = await served.ask("GET", PODS, headers=headers)
-        assert (status, answer["reason"]) == (403, "Forbidden")
-    assert (await served.ask("GET", PODS, headers={"Host": "localhost:1"}))[0] == 200
-    assert (await served.ask("GET", PODS, headers={"Host": "[::1]:1"}))[0] == 200
+    )
+    for headers in strange:
+        assert await served.refusal("GET", PODS, headers=headers) == (403, "Forbidden")
+    for host in ("localhost:1", "[::1]:1"):
+        assert (await served.ask("GET", PODS, headers={"Host": host}))[0] == 200
 
 
 async def test_with_a_token_nothing_is_served_without_it(echo: Echo) -> None:
-    async for served in _serve(echo, token="s3cret"):
+    async with serve(echo, token="s3cret") as served:
         for wrong in ({}, {"Authorization": "Bearer other"}, {"Authorization": "Basic s3cret"}):
-            status, answer = await served.ask("GET", PODS, headers=wrong)
-            assert (status, answer["reason"], answer["kind"]) == (401, "Unauthorized", "Status")
+            assert await served.refusal("GET", PODS, headers=wrong) == (401, "Unauthorized")
         right = {"Authorization": "Bearer s3cret"}
         assert (await served.ask("GET", PODS, headers=right))[0] == 200
 
@@ -237,7 +236,7 @@ async def test_a_watch_ends_with_its_client(served: Served, echo: Echo) -> None:
 
 
 async def test_a_closing_server_ends_its_watches_at_once(echo: Echo) -> None:
-    async for served in _serve(echo):
+    async with serve(echo) as served:
         async with served.session.get(f"{served.url}{PODS}?watch=1") as response:
             assert echo.watching == 1
             async with asyncio.timeout(0.9):
@@ -250,14 +249,11 @@ async def test_a_closing_server_ends_its_watches_at_once(echo: Echo) -> None:
 
 def test_a_kubeconfig_points_to_the_server() -> None:
     config = kubeconfig("http://127.0.0.1:1", "t")
-    context = config["contexts"][0]["context"]
-    assert config["current-context"] == config["contexts"][0]["name"]
-    assert (context["cluster"], context["user"]) == (
-        config["clusters"][0]["name"],
-        config["users"][0]["name"],
-    )
-    assert config["clusters"][0]["cluster"]["server"] == "http://127.0.0.1:1"
-    assert config["users"][0]["user"] == {"token": "t"}
+    (cluster,), (user,), (context,) = (config[key] for key in ("clusters", "users", "contexts"))
+    assert config["current-context"] == context["name"]
+    assert context["context"] == {"cluster": cluster["name"], "user": user["name"]}
+    assert cluster["cluster"]["server"] == "http://127.0.0.1:1"
+    assert user["user"] == {"token": "t"}
     assert kubeconfig("http://127.0.0.1:1")["users"][0]["user"] == {}
 
 

@@ -139,14 +139,14 @@ def pod(
     if command is not None:
         container["command"] = command
     metadata: Json = {"name": name, "namespace": namespace}
-    for key, value in (
-        ("labels", labels),
-        ("annotations", annotations),
-        ("ownerReferences", owners),
-    ):
-        if value:
-            metadata[key] = value
+    more = {"labels": labels, "annotations": annotations, "ownerReferences": owners}
+    metadata |= {key: value for key, value in more.items() if value}
     return {"metadata": metadata, "spec": {"containers": [container]} | spec}
+
+
+def notes_of(**notes: str) -> Json:
+    """Annotations that say how a pod lives: ``run_for="10s"``..."""
+    return {f"sim.mcad.dev/{key.replace('_', '-')}": value for key, value in notes.items()}
 
 
 def making(image: str = "img:1", **spec: Any) -> Json:

@@ -15,13 +15,7 @@ from mcad.sim.controllers import jobpods
 from mcad.sim.controllers.claims import without_finalizer
 from mcad.sim.controllers.index import OwnedIndex
 from mcad.sim.controllers.jobpods import TRACKING, finished_condition, index_of, is_indexed
-from mcad.sim.controllers.pods import (
-    is_active,
-    is_deleting,
-    is_ready,
-    is_terminating,
-    phase_of,
-)
+from mcad.sim.controllers.pods import is_active, is_deleting, is_ready, is_terminating, phase_of
 from mcad.sim.controllers.ranking import surplus
 from mcad.sim.controllers.workload import Workload
 from mcad.sim.failures import Failure

@@ -39,8 +39,7 @@ def picture(deployment: Json, replicasets: list[Json]) -> Rollout:
     """Which of the ReplicaSets is the new one, the oldest if several are."""
     template = _without_hash(deployment["spec"].get("template") or {})
     sets = sorted(
-        replicasets,
-        key=lambda one: (one["metadata"]["creationTimestamp"], one["metadata"]["name"]),
+        replicasets, key=lambda one: (one["metadata"]["creationTimestamp"], one["metadata"]["name"])
     )
     new = next(
         (one for one in sets if _without_hash(one["spec"].get("template") or {}) == template), None

@@ -121,11 +121,7 @@ _REQUIRED: dict[str, frozenset[str]] = {
 
 _SHARED = ("V1Binding", "V1DeleteOptions", "V1Scale", "V1Status")
 """What requests and answers are made of besides the kinds themselves."""
-_SCALARS = {
-    "bool": decoding.BOOL,
-    "float": decoding.FLOAT,
-    "bytes": decoding.BYTES,
-}
+_SCALARS = {"bool": decoding.BOOL, "float": decoding.FLOAT, "bytes": decoding.BYTES}
 _NESTED = re.compile(r"(List|Dict)\[(?:str, )?(.+)\]")
 
 

@@ -67,10 +67,7 @@ _JOB_SPEC = _type(template=_TEMPLATE)
 
 
 def _workload(**fields: MergeKeys) -> dict[str, MergeKeys]:
-    return {
-        "spec": _type(template=_TEMPLATE, **fields),
-        "status": _type(**_CONDITIONS),
-    }
+    return {"spec": _type(template=_TEMPLATE, **fields), "status": _type(**_CONDITIONS)}
 
 
 _STRATEGY = MergeKeys(RETAIN)
@@ -82,10 +79,7 @@ _KINDS: dict[tuple[str, str], dict[str, MergeKeys]] = {
         "status": _type(addresses=_by("type"), **_CONDITIONS),
     },
     ("v1", "Namespace"): {"status": _type(**_CONDITIONS)},
-    ("v1", "Service"): {
-        "spec": _type(ports=_by("port")),
-        "status": _type(**_CONDITIONS),
-    },
+    ("v1", "Service"): {"spec": _type(ports=_by("port")), "status": _type(**_CONDITIONS)},
     ("v1", "ServiceAccount"): {"secrets": _by("name")},
     ("v1", "PersistentVolumeClaim"): {"status": _type(**_CONDITIONS)},
     ("v1", "ReplicationController"): _workload(),
@@ -93,10 +87,7 @@ _KINDS: dict[tuple[str, str], dict[str, MergeKeys]] = {
     ("apps/v1", "ReplicaSet"): _workload(),
     ("apps/v1", "StatefulSet"): _workload(),
     ("apps/v1", "DaemonSet"): _workload(),
-    ("batch/v1", "Job"): {
-        "spec": _JOB_SPEC,
-        "status": _type(**_CONDITIONS),
-    },
+    ("batch/v1", "Job"): {"spec": _JOB_SPEC, "status": _type(**_CONDITIONS)},
 }
 _OF_KIND = {
     names: MergeKeys(fields={"metadata": _METADATA, **fields}) for names, fields in _KINDS.items()

@@ -21,12 +21,7 @@ _OWNER = ("apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion
 _LABELS = frozenset({("", "Namespace")})
 _DNS_1123_SERVICE = frozenset({("", "Service")})
 _SEGMENTS = frozenset({"rbac.authorization.k8s.io"})
-_LABELLED = {
-    "In": True,
-    "NotIn": True,
-    "Exists": False,
-    "DoesNotExist": False,
-}
+_LABELLED = {"In": True, "NotIn": True, "Exists": False, "DoesNotExist": False}
 
 
 def metadata_faults(kind: Kind, obj: Json) -> list[Cause]:

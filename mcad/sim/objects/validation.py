@@ -17,11 +17,7 @@ from mcad.sim.kinds import Kind
 from mcad.sim.objects.causes import forbidden, invalid, not_supported, required
 from mcad.sim.objects.defaults import JOB_UID
 from mcad.sim.objects.immutable import change_faults
-from mcad.sim.objects.metavalidation import (
-    metadata_change_faults,
-    metadata_faults,
-    selector_faults,
-)
+from mcad.sim.objects.metavalidation import metadata_change_faults, metadata_faults, selector_faults
 from mcad.sim.objects.podvalidation import not_negative, pod_spec_faults, template_faults
 
 PRIORITY_MAX = 1_000_000_000

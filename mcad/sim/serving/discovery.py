@@ -30,13 +30,8 @@ _VERSION: Json = {
     "platform": "simulated/python",
 }
 _READ_WRITE = ("get", "patch", "update")
-_SUBRESOURCE_VERBS = {
-    "finalize": ("update",),
-    "log": ("get",),
-}
-_SUBRESOURCE_KINDS = {
-    "scale": ("autoscaling", "v1", "Scale"),
-}
+_SUBRESOURCE_VERBS = {"finalize": ("update",), "log": ("get",)}
+_SUBRESOURCE_KINDS = {"scale": ("autoscaling", "v1", "Scale")}
 _CUSTOM_VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
 
 

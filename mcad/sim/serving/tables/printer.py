@@ -123,10 +123,7 @@ def _expression(one: Json) -> str:
 def containers(pod_spec: Json) -> list[str]:
     """Names and images of the containers, two cells."""
     them: Sequence[Json] = pod_spec.get("containers") or ()
-    return [
-        ",".join(one["name"] for one in them),
-        ",".join(one.get("image", "") for one in them),
-    ]
+    return [",".join(one["name"] for one in them), ",".join(one.get("image", "") for one in them)]
 
 
 def template(obj: Json) -> Json:

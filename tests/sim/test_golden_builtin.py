@@ -1,0 +1,125 @@
+"""Built-in kinds: the defaults that kube-apiserver 1.36 stored (golden/defaults.json) and its words
+of refusal (golden/validation.json).
+
+What golden/defaults.json leaves out is not a default: what the registry and admission set (status,
+uid, generation, finalizers, the taint of a new node), and drawn numbers (addresses, node ports).
+Two things of a refusal cannot be reproduced: the server prints Go structs, and it appends diffs. Of
+the former the text after the value is compared; the latter are not in the golden file. Each fault
+counts once.
+"""
+
+import copy
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcad.sim.failures import Cause
+from mcad.sim.kinds import BUILTIN, Kind
+from mcad.sim.objects import builtin
+from mcad.sim.objects.decoding import decode
+from mcad.sim.objects.defaults import default
+from mcad.sim.objects.jobdefaults import job_defaults
+from mcad.sim.objects.validation import validate_create, validate_update
+from mcad.sim.patching import merge
+
+Json = dict[str, Any]
+DEFAULTS, REFUSALS = (
+    json.loads((Path(__file__).parent / "golden" / f"{name}.json").read_text())
+    for name in ("defaults", "validation")
+)
+KINDS = {(kind.api_version, kind.kind): kind for kind in BUILTIN}
+UID = re.compile("[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+SOME_UID = "00000000-0000-0000-0000-000000000000"
+STRUCT = re.compile(r"^Invalid value: (\{.*\}|null)(?=: )", re.DOTALL)
+
+
+def decoded(given: Json) -> tuple[Kind, Json, list[str]]:
+    kind = KINDS[given["apiVersion"], given["kind"]]
+    struct = builtin.type_of(kind)
+    assert struct is not None
+    return kind, *decode(given, struct)
+
+
+def without_drawn(obj: Json) -> Json:
+    if obj["kind"] in {"Node", "Namespace"}:
+        obj.pop("spec", None)
+    if obj["kind"] != "Node":
+        obj.pop("status", None)
+    if obj["kind"] == "Service" and obj["spec"].get("clusterIP", "None") != "None":
+        obj["spec"].pop("clusterIP")
+        obj["spec"].pop("clusterIPs")
+    return obj
+
+
+@pytest.mark.parametrize(
+    "case", DEFAULTS, ids=lambda case: f"{case['given']['kind']}-{len(json.dumps(case['given']))}"
+)
+def test_defaults_are_those_of_kube_apiserver(case: Json) -> None:
+    given = case["given"]
+    namespace = case["stored"]["metadata"].get("namespace")
+    if namespace:
+        given = given | {"metadata": given["metadata"] | {"namespace": namespace}}
+    kind, obj, unknown = decoded(given)
+    before = copy.deepcopy(obj)
+    assert without_drawn(default(kind, obj)) == case["stored"]
+    assert (obj, unknown) == (before, [])
+
+
+def test_labels_of_the_manifest_are_not_replaced() -> None:
+    template = {"metadata": {"labels": {"job-name": "other"}}, "spec": {}}
+    metadata, spec = {"name": "j", "uid": "u-1"}, {"template": template}
+    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec}
+    assert job_defaults(job)["spec"]["template"]["metadata"]["labels"] == {
+        "batch.kubernetes.io/controller-uid": "u-1",
+        "batch.kubernetes.io/job-name": "j",
+        "controller-uid": "u-1",
+        "job-name": "other",  # and validation refuses it
+    }
+
+
+def prepared(given: Json) -> tuple[Kind, Json]:
+    kind, obj, _ = decoded(given)
+    obj = default(kind, obj)
+    if kind.kind == "Job" and "uid" not in obj["metadata"]:
+        obj["metadata"]["uid"] = SOME_UID
+        obj = job_defaults(obj)
+    return kind, obj
+
+
+def comparable(reason: str, message: str, field: str) -> tuple[str, str, str]:
+    return reason, UID.sub("UID", STRUCT.sub("Invalid value: {}", message)), field
+
+
+def ours(causes: list[Cause]) -> list[tuple[str, str, str]]:
+    return sorted({comparable(one.reason, one.message, one.field) for one in causes})
+
+
+def theirs(case: Json) -> list[tuple[str, str, str]]:
+    return sorted({comparable(*cause) for cause in case["causes"]})
+
+
+def label(case: Json) -> str:
+    return f"{case['given']['kind']}-{json.dumps(case['given'].get('spec', case['given']))[:90]}"
+
+
+@pytest.mark.parametrize("case", REFUSALS["create"], ids=label)
+def test_a_new_object_is_judged_as_by_kube_apiserver(case: Json) -> None:
+    kind, obj = prepared(case["given"])
+    before = copy.deepcopy(obj)
+    assert ours(validate_create(kind, obj)) == theirs(case)
+    assert obj == before
+
+
+@pytest.mark.parametrize(
+    "case",
+    REFUSALS["update"],
+    ids=lambda case: f"{case['kind'][1]}-{json.dumps(case['patch'])[:80]}",
+)
+def test_a_change_is_judged_as_by_kube_apiserver(case: Json) -> None:
+    given = case["old"] | dict(zip(("apiVersion", "kind"), case["kind"], strict=True))
+    kind, old = prepared(given)
+    _, new = prepared(merge(given, case["patch"]))
+    assert ours(validate_update(kind, new, old)) == theirs(case)
