@@ -80,12 +80,7 @@ def node_steps(cluster: Cluster, picture: Picture, tree: str, node: str) -> Iter
 
 def _nodes(tree: Tree, asked: Mapping[str, Resources]) -> Iterator[Json]:
     """From the root down, each node before those below it."""
-    books: dict[str, dict[str, Json]] = {name: {book: {} for book in BOOKS} for name in tree.nodes}
-    for share in report.shares(tree, asked):
-        for book in BOOKS:
-            amount = getattr(share, book)
-            if amount or book == "nominal":
-                books[share.node][book][share.resource] = format_amount(share.resource, amount)
+    figures = report.figures(tree, asked)
     for name, node in tree.nodes.items():
         yield {
             "node": name,
@@ -93,13 +88,16 @@ def _nodes(tree: Tree, asked: Mapping[str, Resources]) -> Iterator[Json]:
             "path": [one.name for one in node.chain],
             "hardLimit": node.hard,
             "leaf": not node.children,
-            **books[name],
+            **{
+                book: {one: format_amount(one, n) for one, n in getattr(figures[name], book)}
+                for book in BOOKS
+            },
         }
 
 
 def _fault(cluster: Cluster, fault: Fault) -> Json:
     return {
-        "quotaSubtree": cluster.forest.subtree(fault.uid).title,
+        "quotaSubtree": cluster.forest.subtrees[fault.uid].title,
         "node": fault.child,
         "reason": fault.flaw.value,
         "message": fault.message,

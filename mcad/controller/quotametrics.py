@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from prometheus_client.core import GaugeMetricFamily, Metric
 
 from mcad.core.cluster import Cluster
-from mcad.core.quota.report import shares
+from mcad.core.quota.report import figures
 
 NODES_TOLD = 1000
 """Of each tree."""
@@ -80,12 +80,10 @@ def _add(cluster: Cluster, name: str, gauges: dict[str, GaugeMetricFamily]) -> N
     if tree is None:
         return
     by_depth = sorted(tree.nodes.values(), key=lambda node: len(node.chain))
-    told = {node.name for node in by_depth[:NODES_TOLD]}
-    for share in shares(tree, cluster.forest.waiting.of(name, cluster.admission.demand)):
-        if share.node not in told:
-            continue
+    told = [node.name for node in by_depth[:NODES_TOLD]]
+    lines = figures(tree, cluster.forest.waiting.of(name, cluster.admission.demand))
+    for node in told:
         for word, gauge in gauges.items():
-            amount = getattr(share, word)
-            if amount or word == "nominal":
-                labels = (name, share.node, share.resource)
-                gauge.add_metric(labels, amount / _MILLIS if share.resource == _CPU else amount)
+            for resource, amount in getattr(lines[node], word):
+                labels = (name, node, resource)
+                gauge.add_metric(labels, amount / _MILLIS if resource == _CPU else amount)

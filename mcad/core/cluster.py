@@ -14,7 +14,7 @@ from mcad.core.commands import Command, RecordEvent, WakeAt, WriteStatus
 from mcad.core.queue.run_history import History
 from mcad.core.queue.waiting import Waiting
 from mcad.core.queue.walk import Walk
-from mcad.core.quota.status_writes import QuotaStatuses
+from mcad.core.quota.status import QuotaStatuses
 from mcad.core.quota.usage import Forest
 from mcad.core.state.agenda import Agenda
 from mcad.core.state.bounds import READS_PER_SECOND, PerSecond

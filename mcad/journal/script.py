@@ -230,7 +230,7 @@ def present(cluster: Cluster) -> Iterator[Event]:
         yield KindWatched(group, resource, watched=False, message=message)
     for node in cluster.capacity.nodes():
         yield NodeSeen(node)
-    for subtree in cluster.forest.all_subtrees():
+    for subtree in cluster.forest.subtrees.values():
         yield QuotaSeen(subtree)
     for entry in cluster.entries.values():
         if not entry.rebuilt and entry.phase is not Phase.GONE:

@@ -9,8 +9,7 @@ from __future__ import annotations
 from mcad.core.cluster import Cluster
 from mcad.core.commands import RecordQuotaEvent, WriteQuota
 from mcad.core.events import QuotaGone, QuotaRefused, QuotaSeen, QuotaWritten
-from mcad.core.quota.status import findings, view
-from mcad.core.quota.status_writes import QuotaWrites
+from mcad.core.quota.status import QuotaWrites, findings, view
 from mcad.core.state.bounds import QUOTA_INTERVAL, Tries
 from mcad.core.state.quota_records import QuotaView
 from mcad.core.state.reasons import EventReason
@@ -43,7 +42,7 @@ def _answered(cluster: Cluster, event: QuotaWritten | QuotaRefused, writes: Quot
         writes.not_before = cluster.now + max(QUOTA_INTERVAL, writes.tries.pause(event.answer))
     writes.flying = None
     if writes.is_stale:
-        cluster.quota_statuses.want(cluster.forest.tree_of(event.uid), writes.not_before)
+        cluster.quota_statuses.want(cluster.forest.subtrees[event.uid].tree, writes.not_before)
 
 
 def expect_trees(cluster: Cluster) -> None:
@@ -89,7 +88,7 @@ def report(cluster: Cluster) -> None:
 
 def _report_tree(cluster: Cluster, name: str) -> None:
     statuses = cluster.quota_statuses
-    statuses.has_its_say(name, cluster.now, exists=bool(cluster.forest.subtrees(name)))
+    statuses.has_its_say(name, cluster.now, exists=bool(cluster.forest.subtrees_of(name)))
     for finding in findings(cluster.forest, name, cluster.admission.demand):
         writes = statuses.writes[finding.subtree.uid]
         said = view(finding, writes.shown, cluster.now)

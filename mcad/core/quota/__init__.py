@@ -5,6 +5,5 @@ tree            how QuotaSubtrees become a tree, and what is wrong with those th
 absent          deleted QuotaSubtrees that count until they return or their grace ends
 demand          what the AppWrappers in line demand of every leaf
 explain         a refusal by quota in sentences
-report, status  the figures of a tree; what the status of a QuotaSubtree says
-status_writes   what is being written to each, and when each tree has its turn
+report, status  the figures of a tree; what QuotaSubtrees' statuses say, and when that is written
 """

@@ -26,12 +26,18 @@ class _Absence:
     subtree: QuotaSubtree | None = None
     until: Instant = 0
 
+    @property
+    def title(self) -> str:
+        """What is absent, for messages."""
+        if self.subtree is None:
+            return f'Quota tree "{self.tree}"'
+        return f'QuotaSubtree {self.subtree.title} of tree "{self.tree}"'
+
 
 class AbsenceNews(NamedTuple):
     """An absence began, or its grace period ended (``is_over``). ``subtree`` is None for an
     expected tree."""
 
-    tree: str
     subtree: QuotaSubtree | None
     is_over: bool
     text: str
@@ -75,11 +81,12 @@ class AbsentSubtrees:
         for key, one in list(self._absent.items()):
             if not one.until:
                 one.until = now + self._grace
-                self._report(one, is_over=False)
+                self._news.append(AbsenceNews(one.subtree, False, self._text(one)))
             elif one.until <= now:
                 del self._absent[key]
                 ended.add(one.tree)
-                self._report(one, is_over=True)
+                text = f"{one.title} did not come back: it does not count any more."
+                self._news.append(AbsenceNews(one.subtree, True, text))
         return ended
 
     # -- answers -------------------------------------------------------------------------------
@@ -97,10 +104,6 @@ class AbsentSubtrees:
         """The absent QuotaSubtrees that count in a tree."""
         return [one.subtree for one in self._absent.values() if one.tree == tree and one.subtree]
 
-    def concerns(self, tree: str) -> bool:
-        """Whether anything is absent in a tree."""
-        return any(one.tree == tree for one in self._absent.values())
-
     def trees(self) -> set[str]:
         """The trees in which anything is absent."""
         return {one.tree for one in self._absent.values()}
@@ -114,30 +117,13 @@ class AbsentSubtrees:
         news, self._news = self._news, []
         return news
 
-    def _report(self, one: _Absence, *, is_over: bool) -> None:
-        text = _over(one) if is_over else self._text(one)
-        self._news.append(AbsenceNews(one.tree, one.subtree, is_over, text))
-
     def _text(self, one: _Absence) -> str:
-        grace = format_duration(self._grace)
+        what = "is gone: it counts as before"
         if one.subtree is None:
-            return (
-                f'Quota tree "{one.tree}" was in force before the restart and has no root now: '
-                f"nothing is admitted there{_UNTIL}{grace} at most."
-            )
-        return (
-            f'QuotaSubtree {one.subtree.title} of tree "{one.tree}" is gone: it counts as before'
-            f"{_UNTIL}{grace} at most."
-        )
+            what = "was in force before the restart and has no root now: nothing is admitted there"
+        return f"{one.title} {what}{_UNTIL}{format_duration(self._grace)} at most."
 
 
 def reports_absence(message: str) -> bool:
     """Whether a message has a sentence on an absence."""
     return _UNTIL in message
-
-
-def _over(one: _Absence) -> str:
-    what = f'Quota tree "{one.tree}"'
-    if one.subtree is not None:
-        what = f'QuotaSubtree {one.subtree.title} of tree "{one.tree}"'
-    return f"{what} did not come back: it does not count any more."

@@ -2,71 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import NamedTuple
+from collections.abc import Mapping
 
 from mcad.core.nodes.resources import Books, book
 from mcad.core.quota.tree import QuotaNode, Tree
 from mcad.core.state.model import Resources
 from mcad.core.state.quantity import format_amount
+from mcad.core.state.quota_records import NodeStatus
 
 
-class Share(NamedTuple):
-    """One resource at one node.
-
-    ``allocated`` is charged below it; ``borrowed`` is what of that exceeds its own share, ``lent``
-    what others under the same parent use of it; ``waiting`` is what those in line demand there.
-    """
-
-    node: str
-    resource: str
-    nominal: int
-    allocated: int
-    borrowed: int
-    lent: int
-    waiting: int
-
-
-def shares(tree: Tree, waiting: Mapping[str, Resources]) -> Iterator[Share]:
-    """Every node of a tree, from the root down, with the resources that the tree names;
-    ``waiting`` is by leaf."""
+def figures(tree: Tree, waiting: Mapping[str, Resources]) -> dict[str, NodeStatus]:
+    """Every node of a tree, from the root down, with the resources that the tree names: ``nominal``
+    is its share, ``allocated`` is charged below it, ``borrowed`` is what of that exceeds its share,
+    ``lent`` what others under the same parent use of it. ``waiting``, by leaf, is what is demanded
+    there."""
     asked: dict[str, Books] = {}
     for leaf, amounts in waiting.items():
         for node in tree.node_of(leaf).chain:
             book(asked.setdefault(node.name, {}), amounts)
-    for resource in sorted(tree.named):
-        lent = {tree.root.name: 0}
-        for node in tree.nodes.values():
-            if node.children:
-                lent |= _lent_below(node, resource)
-        for node in tree.nodes.values():
-            used, nominal = node.usage.get(resource, 0), node.nominal.get(resource, 0)
-            wanted = asked.get(node.name, {}).get(resource, 0)
-            over = max(0, used - nominal)
-            yield Share(node.name, resource, nominal, used, over, lent[node.name], wanted)
+    named = sorted(tree.named)
+    lent: dict[str, Books] = {name: {} for name in tree.nodes}
+    for parent in tree.nodes.values():
+        for resource in named if parent.children else ():
+            for name, amount in _lent_below(parent, resource).items():
+                lent[name][resource] = amount
+    found = {}
+    for name, node in tree.nodes.items():
+        borrowed = {resource: max(0, -node.room(resource)) for resource in named}
+        books = (node.usage, borrowed, lent[name], asked.get(name, {}))
+        nominal = tuple((resource, node.nominal.get(resource, 0)) for resource in named)
+        nonzero = (tuple((r, book[r]) for r in named if book.get(r)) for book in books)
+        found[name] = NodeStatus(name, nominal, *nonzero)
+    return found
 
 
 def overcommitted(tree: Tree) -> dict[str, str]:
     """The nodes whose children have more than they have themselves, each with a sentence. That is
     allowed, to lend one share twice, and it is reported."""
-    told = ((node.name, _beyond(node, sorted(tree.named))) for node in tree.nodes.values())
-    return {name: text for name, text in told if text}
-
-
-def _beyond(parent: QuotaNode, resources: Iterable[str]) -> str:
-    figures = []
-    for resource in resources if parent.children else ():
-        nominal = parent.nominal.get(resource, 0)
-        below = sum(one.nominal.get(resource, 0) for one in parent.children)
-        if below > nominal:
-            told = (format_amount(resource, amount) for amount in (below, nominal))
-            figures.append(f"{resource}: {' of '.join(told)}")
-    if not figures:
-        return ""
-    return (
-        f'The shares below "{parent.name}" come to more than its own ({", ".join(figures)}): they '
-        "cannot all be used at once."
-    )
+    found = {}
+    for parent in tree.nodes.values():
+        beyond = []
+        for resource in sorted(tree.named):
+            nominal = parent.nominal.get(resource, 0)
+            below = sum(one.nominal.get(resource, 0) for one in parent.children)
+            if below > nominal:
+                amounts = (format_amount(resource, amount) for amount in (below, nominal))
+                beyond.append(f"{resource}: {' of '.join(amounts)}")
+        if beyond:
+            found[parent.name] = (
+                f'The shares below "{parent.name}" come to more than its own '
+                f"({', '.join(beyond)}): they cannot all be used at once."
+            )
+    return found
 
 
 def _lent_below(parent: QuotaNode, resource: str) -> dict[str, int]:

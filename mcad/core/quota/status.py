@@ -1,21 +1,18 @@
-"""What the status of every QuotaSubtree of a tree says: its figures, and what is wrong with it."""
+"""What the status of every QuotaSubtree of a tree says: its figures, and what is wrong with it; and
+when that is written."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from mcad.core.quota.report import Share, overcommitted, shares
+from mcad.core.quota.report import figures, overcommitted
 from mcad.core.quota.tree import Fault
 from mcad.core.quota.usage import Forest
+from mcad.core.state.bounds import QUOTA_INTERVAL, Tries
 from mcad.core.state.model import Resources
-from mcad.core.state.quota_records import (
-    Figures,
-    NodeStatus,
-    QuotaCondition,
-    QuotaSubtree,
-    QuotaView,
-)
+from mcad.core.state.quota_records import NodeStatus, QuotaCondition, QuotaSubtree, QuotaView
 from mcad.core.state.units import Instant
 
 if TYPE_CHECKING:
@@ -45,11 +42,11 @@ def findings(forest: Forest, name: str, demand: Callable[[Shape], Resources]) ->
     for fault in forest.faults(name):
         faults.setdefault(fault.uid, []).append(fault)
     tree, lines, beyond = forest.tree(name), dict[str, dict[str, NodeStatus]](), dict[str, str]()
-    if tree is not None:
+    if tree is not None and tree.named:
         beyond = overcommitted(tree)
-        for node, figures in _by_node(shares(tree, forest.waiting.of(name, demand))).items():
-            lines.setdefault(tree.nodes[node].subtree, {})[node] = _line(node, figures)
-    for subtree in forest.subtrees(name):
+        for node, line in figures(tree, forest.waiting.of(name, demand)).items():
+            lines.setdefault(tree.nodes[node].subtree, {})[node] = line
+    for subtree in forest.subtrees_of(name):
         mine = lines.get(subtree.uid, {})
         named = dict.fromkeys(child.name for child in subtree.children)
         children = tuple(mine[child] for child in named if child in mine)
@@ -74,31 +71,48 @@ def view(finding: Finding, shown: QuotaView | None, now: Instant) -> QuotaView:
     return QuotaView(finding.subtree.generation, tuple(conditions), finding.children)
 
 
-def _by_node(figures: Iterator[Share]) -> dict[str, list[Share]]:
-    found: dict[str, list[Share]] = {}
-    for share in figures:
-        found.setdefault(share.node, []).append(share)
-    return found
-
-
-def _line(node: str, figures: list[Share]) -> NodeStatus:
-    """Resources are sorted already, as ``shares`` tells them."""
-    return NodeStatus(
-        node,
-        tuple((one.resource, one.nominal) for one in figures),
-        _nonzero((one.resource, one.allocated) for one in figures),
-        _nonzero((one.resource, one.borrowed) for one in figures),
-        _nonzero((one.resource, one.lent) for one in figures),
-        _nonzero((one.resource, one.waiting) for one in figures),
-    )
-
-
-def _nonzero(figures: Iterator[tuple[str, int]]) -> Figures:
-    return tuple((resource, amount) for resource, amount in figures if amount)
-
-
 def _together(faults: list[Fault]) -> str:
     """Every sentence once."""
     said = list(dict.fromkeys(fault.message for fault in faults))
     more = len(said) - FAULTS_REPORTED
     return " ".join(said[:FAULTS_REPORTED]) + (f" And {more} more." if more > 0 else "")
+
+
+# -- writes --------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class QuotaWrites:
+    """One QuotaSubtree: what its status shows as far as we know, and what is being written."""
+
+    shown: QuotaView | None = None
+    flying: QuotaView | None = None
+    serial: int = 0
+    not_before: Instant = 0
+    is_stale: bool = False  # there may be something else to say since it was written
+    tries: Tries = field(default_factory=Tries)
+
+
+class QuotaStatuses:
+    """The writes of all QuotaSubtrees by uid, and when each tree is due."""
+
+    def __init__(self) -> None:
+        self.writes: dict[str, QuotaWrites] = {}
+        self._due: dict[str, Instant] = {}
+        self._not_before: dict[str, Instant] = {}
+
+    def want(self, tree: str, at: Instant = 0) -> None:
+        """The tree may have something to report, from this instant on."""
+        self._due[tree] = min(at, self._due.get(tree, at))
+
+    def next(self) -> tuple[Instant, str] | None:
+        """The tree whose turn it is, and from when on."""
+        turns = ((max(at, self._not_before.get(name, 0)), name) for name, at in self._due.items())
+        return min(turns, default=None)
+
+    def has_its_say(self, tree: str, now: Instant, *, exists: bool) -> None:
+        """The tree reports now; one that still ``exists`` may do so again later."""
+        del self._due[tree]
+        self._not_before.pop(tree, None)
+        if exists:
+            self._not_before[tree] = now + QUOTA_INTERVAL

@@ -100,6 +100,11 @@ class Tree:
             book(node.usage, amounts, times)
         at.see_what_is_spent([name for name, _ in amounts if name in self.named])
 
+    def exceeds(self, node: QuotaNode, demand: Iterable[tuple[str, int]]) -> bool:
+        """Whether the node has less left of its share than is demanded of it."""
+        named = self.named
+        return any(name in named and amount > node.room(name) for name, amount in demand)
+
     def spent(self, leaf: str) -> Set[str]:
         """The resources of which the leaf has used up its share; empty for a name that is no
         leaf."""

@@ -7,7 +7,7 @@ that shrank is overcommitted, and nothing more is charged to it until it is not.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Set
+from collections.abc import Container, Iterator, Mapping, Set
 from typing import NamedTuple
 
 from mcad.core.nodes.resources import Books, book, resources
@@ -47,13 +47,14 @@ NO_NEWS = News()
 
 
 class Forest:
-    """The trees in force, and what is charged to them. Without a tree nothing is limited."""
+    """The trees in force, and what is charged to them. Without a tree nothing is limited.
+
+    ``subtrees`` are the QuotaSubtrees that exist, by uid.
+    """
 
     def __init__(self, grace: Duration = 0) -> None:
         """``grace`` is for how long a QuotaSubtree that was deleted counts as before."""
-        self._subtrees: dict[str, dict[str, QuotaSubtree]] = {}  # by tree and uid
-        self._tree_of: dict[str, str] = {}
-        self._uids: dict[tuple[str, str], str] = {}  # by namespace and name
+        self.subtrees: dict[str, QuotaSubtree] = {}
         self.absent = AbsentSubtrees(grace)
         self._stale: dict[str, None] = {}  # names of trees that have to grow anew
         self._trees: dict[str, Tree] = {}
@@ -68,14 +69,11 @@ class Forest:
 
     def seen(self, subtree: QuotaSubtree) -> None:
         """A QuotaSubtree appeared or changed; it counts from the next ``refresh`` on."""
-        before = self._tree_of.get(subtree.uid)
-        if before is not None and self._subtrees[before][subtree.uid] == subtree:
+        if self.subtrees.get(subtree.uid) == subtree:
             return
-        self._drop(subtree.uid)
-        self._tree_of[subtree.uid] = subtree.tree
-        self._subtrees.setdefault(subtree.tree, {})[subtree.uid] = subtree
-        self._uids[subtree.namespace, subtree.name] = subtree.uid
-        self._stale[subtree.tree] = None
+        before = self.subtrees.pop(subtree.uid, subtree)
+        self.subtrees[subtree.uid] = subtree
+        self._stale.update({before.tree: None, subtree.tree: None})
         predecessors = self.absent.returned(subtree.namespace, subtree.name)
         if predecessors is not None:
             self._stale[predecessors] = None
@@ -83,20 +81,12 @@ class Forest:
     def gone(self, uid: str) -> None:
         """A QuotaSubtree no longer exists, if it was known. It is absent, unless its successor is
         there already."""
-        subtree = self._drop(uid)
-        if subtree is not None and self._uids.get((subtree.namespace, subtree.name)) == uid:
-            del self._uids[subtree.namespace, subtree.name]
-            self.absent.leave(subtree)
-
-    def _drop(self, uid: str) -> QuotaSubtree | None:
-        tree = self._tree_of.pop(uid, None)
-        if tree is None:
-            return None
-        self._stale[tree] = None
-        known = self._subtrees[tree]
-        if len(known) == 1:
-            del self._subtrees[tree]
-        return known.pop(uid)
+        subtree = self.subtrees.pop(uid, None)
+        if subtree is not None:
+            self._stale[subtree.tree] = None
+            at = (subtree.namespace, subtree.name)
+            if all((one.namespace, one.name) != at for one in self.subtrees.values()):
+                self.absent.leave(subtree)
 
     def expect(self, tree: str) -> None:
         """AppWrappers counted in this tree before a restart: it may be about to return."""
@@ -115,12 +105,11 @@ class Forest:
     def _regrow_stale(self) -> None:
         stale, self._stale = sorted(self._stale), {}
         for name in stale:
-            self._regrow(name)
+            self._moved[name] = None
+            self._regrow(name, self.subtrees_of(name))
 
-    def _regrow(self, name: str) -> None:
-        self._moved[name] = None
+    def _regrow(self, name: str, present: list[QuotaSubtree]) -> None:
         before = self._trees.get(name)
-        present = self._subtrees.get(name, {}).values()
         tree, faults = grow(name, present, self.absent.of(name))
         if tree is not None or any(not (one.parent or one.children) for one in present):
             self.absent.arrived(name)
@@ -164,23 +153,22 @@ class Forest:
         """Why so much more does not fit there now; None if it does. What could not fit even in
         empty trees is reported first; a tree that is not in force refuses nothing."""
         found: Refusal | None = None
-        for name, leaf in path:
-            tree = self._trees.get(name)
-            if tree is None:
-                continue
+        for tree, leaf in self._seats(path):
             node = tree.nodes.get(leaf)
             if node is None or node.children:
-                what = QuotaLimit(name, leaf, is_absent=self.absent.concerns(name))
-                return Refusal(RefusalKind.NO_LEAF, quota=what)
+                absent = tree.name in self.absent.trees()
+                return Refusal(
+                    RefusalKind.NO_LEAF, quota=QuotaLimit(tree.name, leaf, is_absent=absent)
+                )
             for limit in node.limits:
                 for resource, amount in demand:
                     if resource not in tree.named or amount <= limit.room(resource):
                         continue
                     nominal = limit.nominal.get(resource, 0)
                     used = limit.usage.get(resource, 0)
-                    absent = self.absent.concerns(name)
+                    absent = tree.name in self.absent.trees()
                     figures = (resource, amount, nominal, used, absent)
-                    what = QuotaLimit(name, leaf, limit.name, *figures)
+                    what = QuotaLimit(tree.name, leaf, limit.name, *figures)
                     if amount > nominal:
                         return Refusal(RefusalKind.ABOVE_QUOTA, quota=what)
                     found = found or Refusal(RefusalKind.QUOTA, quota=what)
@@ -189,13 +177,8 @@ class Forest:
     def is_nominal(self, path: Path, demand: Resources) -> bool:
         """Whether one that is charged there asks within the nominal shares of its leaves; not, if
         there is no tree."""
-        seats = [(tree, tree.nodes.get(leaf)) for n, leaf in path if (tree := self._trees.get(n))]
-        return bool(seats) and all(
-            node is not None and amount <= node.room(resource)
-            for tree, node in seats
-            for resource, amount in demand
-            if resource in tree.named
-        )
+        seats = [(tree, tree.nodes.get(leaf)) for tree, leaf in self._seats(path)]
+        return bool(seats) and all(at and not tree.exceeds(at, demand) for tree, at in seats)
 
     def may_reclaim(self, path: Path, demand: Resources) -> bool:
         """Whether an AppWrapper that is charged there asks within the share of its leaf in one tree
@@ -216,8 +199,11 @@ class Forest:
 
     def spent(self, path: Path) -> list[Set[str]]:
         """For each tree, the resources of which the leaf has used up its share."""
-        trees = ((self._trees.get(name), leaf) for name, leaf in path)
-        return [tree.spent(leaf) for tree, leaf in trees if tree]
+        return [tree.spent(leaf) for tree, leaf in self._seats(path)]
+
+    def _seats(self, path: Path) -> Iterator[tuple[Tree, str]]:
+        """The trees of the path that are in force, with its leaf in each."""
+        return ((self._trees[name], leaf) for name, leaf in path if name in self._trees)
 
     def room(self, tree: str, node: str, resource: str) -> int:
         """How much more may be charged below this node as far as it is concerned."""
@@ -236,11 +222,7 @@ class Forest:
                 leaves = waited_for.get((name, node.name))
                 if leaves is not None and (borrows or leaf in leaves):
                     return True
-                borrows = borrows or any(
-                    amount > node.room(resource)
-                    for resource, amount in demand
-                    if resource in tree.named
-                )
+                borrows = borrows or tree.exceeds(node, demand)
         return False
 
     def books(self) -> tuple[Mapping[str, Tree], Mapping[str, Charge]]:
@@ -280,17 +262,14 @@ class Forest:
     def is_overcommitted(self, uid: str) -> bool:
         """Whether a limit above it is exceeded in a resource that it holds."""
         charge = self._charges.get(uid)
-        if charge is None:
-            return False
+        nothing_more = [(resource, 0) for resource, _ in charge.amounts] if charge else ()
         return any(
-            limit.room(resource) < 0
-            for name, leaf in charge.path
-            for limit in self._trees[name].node_of(leaf).limits
-            for resource, _ in charge.amounts
-            if resource in self._trees[name].named
+            tree.exceeds(limit, nothing_more)
+            for tree, leaf in self._seats(self.path_of(uid))
+            for limit in tree.node_of(leaf).limits
         )
 
-    def charged(self) -> Iterable[str]:
+    def charged(self) -> Set[str]:
         """The uids of the charged AppWrappers, also of those charged with nothing."""
         return self._charges.keys()
 
@@ -313,11 +292,12 @@ class Forest:
 
     def names(self) -> list[str]:
         """All trees that have nodes or had, in force or not."""
-        return sorted(name for name in self._subtrees.keys() | self.absent.trees() if name)
+        names = {one.tree for one in self.subtrees.values()} | self.absent.trees()
+        return sorted(name for name in names if name)
 
-    def subtree(self, uid: str) -> QuotaSubtree:
-        """A known QuotaSubtree."""
-        return self._subtrees[self._tree_of[uid]][uid]
+    def subtrees_of(self, name: str) -> list[QuotaSubtree]:
+        """The QuotaSubtrees of a tree, in force or not, in no order that matters."""
+        return [one for one in self.subtrees.values() if one.tree == name]
 
     def held(self, tree: str) -> Iterator[tuple[str, str, Resources]]:
         """(uid, leaf, amounts) of all that are charged in a tree that is in force."""
@@ -330,19 +310,6 @@ class Forest:
         self._moved.clear()
         self.waiting.moved.clear()
         return moved
-
-    def subtrees(self, name: str) -> list[QuotaSubtree]:
-        """The QuotaSubtrees of a tree, in force or not, in no order that matters."""
-        return list(self._subtrees.get(name, {}).values())
-
-    def all_subtrees(self) -> Iterator[QuotaSubtree]:
-        """Every QuotaSubtree that exists."""
-        for subtrees in self._subtrees.values():
-            yield from subtrees.values()
-
-    def tree_of(self, uid: str) -> str:
-        """The tree that a known QuotaSubtree is of."""
-        return self._tree_of[uid]
 
     def tree(self, name: str) -> Tree | None:
         """A tree in force; to be looked at, not changed."""
