@@ -13,12 +13,12 @@ from mcad.core.state.records import Struct
 class Ends(StrEnum):
     """What ends a wait."""
 
-    ROOM = "room that comes free"
-    CAPACITY = "another node, or a larger quota"
-    TURN = "its turn"
-    EVENT = "an event in the cluster"
-    INSTANT = "an instant"
-    MANIFEST = "another manifest"
+    ROOM = "room or quota comes free"
+    CAPACITY = "nodes or quotas change"
+    TURN = "the AppWrapper ahead starts or leaves"
+    EVENT = "the kind, the name or the right becomes available"
+    INSTANT = "its pause is over"
+    MANIFEST = "the AppWrapper is edited, or its kind is installed"
 
 
 class WaitingReason(StrEnum):
