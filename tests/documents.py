@@ -11,6 +11,7 @@ from pathlib import Path
 from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import RETAINING, TABLE, TEARING_DOWN, Phase, Signal
 from mcad.core.state.model import Dialect, DispatchPhase, DispatchRecord, Next
+from mcad.core.state.waiting_reason import WaitingReason
 from mcad.core.status.status import derive
 from tests.core.builders import appwrapper
 
@@ -50,7 +51,7 @@ _RECORDED = {
 
 def lifecycle() -> str:
     """The generated part of docs/lifecycle.md."""
-    return "\n".join((*_diagram(), "", *_transitions(), "", *_words(), ""))
+    return "\n".join((*_diagram(), "", *_transitions(), "", *_words(), "", *_reasons(), ""))
 
 
 def whole(page: Path, generated: str) -> str:
@@ -96,6 +97,14 @@ def _words() -> Iterator[str]:
     leaving = {derive(_example(p, Next.QUEUED, deleting=True)).phase for p in RETAINING}
     (word,) = leaving
     yield f"| any in which there are objects, and it is deleted after them | as before | {word} |"
+
+
+def _reasons() -> Iterator[str]:
+    """The code is the word in the condition, in metrics and under ``waitsFor``."""
+    yield "| an AppWrapper waits, by the code | AppWrappers behind may wait for it | what ends it |"
+    yield "|---|---|---|"
+    for reason in WaitingReason:
+        yield f"| `{reason}` | {'yes' if reason.blocks else 'no'} | {reason.ends} |"
 
 
 def _example(phase: Phase, then: Next, **changes: bool) -> Entry:

@@ -33,18 +33,10 @@ from mcad.api.status import read_status
 from mcad.api.tolerance import read_tolerance
 from mcad.api.validation import explain
 from mcad.api.wire import Json, Map, as_int, as_list, as_map, as_text, parse_instant
-from mcad.core.state.model import (
-    POD_GRACE,
-    Cascade,
-    Dialect,
-    Item,
-    PodSet,
-    Problem,
-    ProblemKind,
-    Workload,
-)
+from mcad.core.state.model import POD_GRACE, Cascade, Dialect, Item, PodSet, Problem, Workload
 from mcad.core.state.run_policy import FaultTolerance
 from mcad.core.state.units import SECOND
+from mcad.core.state.waiting_reason import WaitingReason
 
 MAX_PAYLOAD = 1 << 20
 """Bytes of all manifests together; etcd takes 1.5 MiB, and status has to fit in as well."""
@@ -89,7 +81,7 @@ class _Spec:
     never_preempted: bool = False  # from the annotations
 
     def refuse(self, where: str, message: str) -> None:
-        self.problems.append(Problem(ProblemKind.INVALID, where, message))
+        self.problems.append(Problem(WaitingReason.INVALID, where, message))
 
 
 def parse(obj: Map, catalog: Catalog, *, from_json: bool = False) -> Parsed:
@@ -123,7 +115,7 @@ def parse(obj: Map, catalog: Catalog, *, from_json: bool = False) -> Parsed:
 
 def _not_served(namespace: str) -> Problem:
     message = f"AppWrappers are not served in {namespace}; an administrator can take it out of "
-    return Problem(ProblemKind.NOT_SERVED, "metadata.namespace", f"{message}excludedNamespaces.")
+    return Problem(WaitingReason.NOT_SERVED, "metadata.namespace", f"{message}excludedNamespaces.")
 
 
 def dialect_of(spec: Json) -> Dialect:

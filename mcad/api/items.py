@@ -26,7 +26,8 @@ from mcad.api.podsets import (
 from mcad.api.podspec import CLAIMS
 from mcad.api.templates import find_templates, set_path
 from mcad.api.wire import Json, Map, as_int, as_map, as_text
-from mcad.core.state.model import Item, ObjectRef, PodSet, Problem, ProblemKind
+from mcad.core.state.model import Item, ObjectRef, PodSet, Problem
+from mcad.core.state.waiting_reason import WaitingReason
 
 MAX_NAME = 253
 MAX_GENERATED_NAME = 63
@@ -79,7 +80,7 @@ class ReadItem:
     problems: list[Problem] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
-    def refuse(self, where: str, message: str, kind: ProblemKind = ProblemKind.INVALID) -> None:
+    def refuse(self, where: str, message: str, kind: WaitingReason = WaitingReason.INVALID) -> None:
         """Note a problem."""
         self.problems.append(Problem(kind, where, message))
 
@@ -112,7 +113,7 @@ def read_item(entry: Entry, index: int, owner: Owner, catalog: Catalog) -> ReadI
     if any(CLAIMS in one.unmodelled for one in demand.sets) and not catalog.ignores_claims:
         message = "its pods have resourceClaims, and whether devices are free is not looked at. "
         message += "Request devices as resources; or an administrator sets ignoreResourceClaims."
-        read.refuse(where, message, ProblemKind.UNSUPPORTED_DRA)
+        read.refuse(where, message, WaitingReason.UNSUPPORTED_DRA)
     read.warnings += [f"{entry.base}: {warning}" for warning in demand.warnings]
     if name:
         ref = ObjectRef(
@@ -150,7 +151,7 @@ def _find_kind(template: Map, where: str, catalog: Catalog, read: ReadItem) -> R
     if served is None:
         message = f"{version[0]} {kind} is not installed in the cluster; install its CRD, or "
         message += "correct apiVersion and kind."
-        read.refuse(f"{where}.kind", shorten(message, 400), ProblemKind.NOT_INSTALLED)
+        read.refuse(f"{where}.kind", shorten(message, 400), WaitingReason.NOT_INSTALLED)
     elif not served.namespaced:
         read.refuse(
             f"{where}.kind", f"{kind} is cluster-scoped; only namespaced kinds are wrapped."
@@ -158,7 +159,7 @@ def _find_kind(template: Map, where: str, catalog: Catalog, read: ReadItem) -> R
     elif not catalog.wrapped(group, served.resource):
         plural = f"{served.resource}.{group}" if group else served.resource
         message = f"{plural} may not be wrapped; an administrator can add it to wrappedResources."
-        read.refuse(f"{where}.kind", message, ProblemKind.NOT_WRAPPED)
+        read.refuse(f"{where}.kind", message, WaitingReason.NOT_WRAPPED)
     return served
 
 
@@ -312,5 +313,5 @@ def duplicates(items: Sequence[tuple[str, Item]]) -> Iterator[Problem]:
         key = (item.ref.group, item.ref.kind, item.ref.name)
         if key in first:
             message = f"{item.ref.kind} {item.ref.name!r} is wrapped twice, first in {first[key]}."
-            yield Problem(ProblemKind.INVALID, where, message)
+            yield Problem(WaitingReason.INVALID, where, message)
         first.setdefault(key, where)

@@ -16,7 +16,7 @@ from mcad.cli.reservation_lines import eviction, kept_off, reservation_facts
 from mcad.cli.rows import place
 from mcad.cli.start_times import told_starts
 from mcad.cli.tables import NONE, UNKNOWN, Row, age, amounts, table
-from mcad.core.state.reasons import HoldReason
+from mcad.core.state.waiting_reason import HOLDS
 
 Json = dict[str, Any]
 
@@ -252,7 +252,7 @@ def _one_ahead(row: Json, *, of_head: bool) -> str:
         return title
     if row["waitsFor"] in ("", NO_DISPATCHER):
         return f"{title} (it fits)"
-    if row["waitsFor"] in set(HoldReason):
+    if row["waitsFor"] in HOLDS:
         return f"{title} (kept back: {row['waitsFor']})"
     return f"{title} (does not fit even with every AppWrapper gone)"
 

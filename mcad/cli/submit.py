@@ -35,8 +35,9 @@ from mcad.cli.session import Session, Target, environment
 from mcad.cli.tables import echo_structured
 from mcad.cli.waiting import SecondsType, wait_until_dispatched
 from mcad.controller.kinds import Kinds
-from mcad.core.state.model import Problem, ProblemKind
+from mcad.core.state.model import Problem
 from mcad.core.state.spelling import did_you_mean
+from mcad.core.state.waiting_reason import WaitingReason
 from mcad.kube.client import CreateOptions
 from mcad.kube.discovery import Discovery
 from mcad.kube.errors import ApiError, KubeError, OutcomeUnknown
@@ -227,7 +228,7 @@ def _tell_problems(document: Document, parsed: Parsed) -> int:
         warn(f"{document.origin}: {text}")
     faults = 0
     for problem in parsed.problems:
-        if problem.kind is ProblemKind.INVALID:
+        if problem.kind is WaitingReason.INVALID:
             _tell(document, problem)
             faults += 1
         else:

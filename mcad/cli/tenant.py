@@ -16,7 +16,8 @@ from msgspec import Struct
 from mcad.api.labels import TREE
 from mcad.api.wire import as_list, as_map, as_text
 from mcad.cli.errors import CliError
-from mcad.core.state.reasons import ConditionType, HoldReason
+from mcad.core.state.reasons import ConditionType
+from mcad.core.state.waiting_reason import WaitingReason
 
 if TYPE_CHECKING:
     from mcad.cli.counting import Snapshot
@@ -127,7 +128,9 @@ class Tenant(Struct, frozen=True):
         why = _last_refusal(status)
         if status.get("reservation"):
             told |= {"position": 0, "headOfLine": False}
-            return row | told | {"waitsFor": str(HoldReason.ROOM_RESERVED), "why": why or NOT_YET}
+            return (
+                row | told | {"waitsFor": str(WaitingReason.ROOM_RESERVED), "why": why or NOT_YET}
+            )
         unknown = {"position": None, "headOfLine": None}
         return row | told | unknown | {"waitsFor": _waits_for(why), "why": why or NOT_YET}
 

@@ -32,7 +32,8 @@ from mcad.core.events import (
     PodGone,
     PodSeen,
 )
-from mcad.core.state.model import Child, Node, Pod, ProblemKind, Workload
+from mcad.core.state.model import Child, Node, Pod, Workload
+from mcad.core.state.waiting_reason import WaitingReason
 from mcad.kube.document import Document
 from mcad.kube.errors import BadAnswer
 from mcad.kube.kinds import PODS
@@ -254,4 +255,4 @@ def creation_order(obj: Json) -> CreationOrder:
 
 def _not_installed(seat: Reflection) -> bool:
     problem = seat.workload.problem
-    return problem is not None and problem.kind is ProblemKind.NOT_INSTALLED
+    return problem is not None and problem.kind is WaitingReason.NOT_INSTALLED

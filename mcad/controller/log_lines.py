@@ -44,7 +44,7 @@ class LogLines:
                 self._waited("dispatched", entry, RUNNABLE)
             case EventReason.QUEUED if entry.reported is not None:
                 refusal = entry.reported
-                self._waited("refused", entry, refusal.binding or refusal.kind, command.note)
+                self._waited("refused", entry, refusal.code, command.note)
             case EventReason.REFUSED if entry.phase is Phase.WAITING and entry.hold is not None:
                 self._waited("refused", entry, entry.hold.reason)
             case EventReason.COMPLETED:

@@ -159,7 +159,7 @@ class Metrics:
         )
         reasons: Tally[str] = Tally()
         for eqclass in cluster.waiting.queue.eqclasses():
-            verdict = eqclass.refusal.kind.value if eqclass.refusal else "untested"
+            verdict = eqclass.refusal.reason.value if eqclass.refusal else "untested"
             reasons[verdict] += len(eqclass.members)
         reasons.update(e.hold.reason for e in entries if e.hold is not None)
         yield self._gauge(

@@ -12,7 +12,8 @@ from mcad.api import labels
 from mcad.api.appwrapper import MAX_PAYLOAD, parse
 from mcad.api.catalog import StaticCatalog
 from mcad.api.models import MAX_ITEMS
-from mcad.core.state.model import Cascade, Dialect, Item, ObjectRef, Problem, ProblemKind
+from mcad.core.state.model import Cascade, Dialect, Item, ObjectRef, Problem
+from mcad.core.state.waiting_reason import WaitingReason
 from tests.api.builders import (
     CATALOG,
     Map,
@@ -486,7 +487,7 @@ def as_wrapper(given: Any) -> Map:
 def test_a_fault_names_the_field_and_what_to_do(given: Any, field: str, message: str) -> None:
     problem = read(as_wrapper(given)).workload.problem
     assert problem is not None
-    assert (problem.kind, problem.field) == (ProblemKind.INVALID, field)
+    assert (problem.kind, problem.field) == (WaitingReason.INVALID, field)
     assert message in problem.message
     assert problem.message.endswith(".")
     assert "\n" not in problem.message
@@ -521,7 +522,7 @@ def test_a_kind_that_may_not_be_wrapped() -> None:
     catalog = StaticCatalog.of(CATALOG.installed.values(), [("", "pods")])
     problem = parse(v1beta1(deployment()), catalog).workload.problem
     assert problem == Problem(
-        ProblemKind.NOT_WRAPPED,
+        WaitingReason.NOT_WRAPPED,
         f"{TEMPLATE}.kind",
         "deployments.apps may not be wrapped; an administrator can add it to wrappedResources.",
     )
@@ -533,7 +534,7 @@ def test_a_namespace_that_is_not_served() -> None:
     assert parse(obj, catalog).workload.problem is None
     obj["metadata"]["namespace"] = "kube-system"
     assert parse(obj, catalog).workload.problem == Problem(
-        ProblemKind.NOT_SERVED,
+        WaitingReason.NOT_SERVED,
         "metadata.namespace",
         "AppWrappers are not served in kube-system; an administrator can take it out of "
         "excludedNamespaces.",
@@ -543,14 +544,14 @@ def test_a_namespace_that_is_not_served() -> None:
 def test_a_kind_that_is_not_installed() -> None:
     problem = read(v1beta1(obj("acme.io/v1", "Rocket"))).workload.problem
     assert problem is not None
-    assert (problem.kind, problem.field) == (ProblemKind.NOT_INSTALLED, f"{TEMPLATE}.kind")
+    assert (problem.kind, problem.field) == (WaitingReason.NOT_INSTALLED, f"{TEMPLATE}.kind")
     assert "acme.io/v1 Rocket is not installed" in problem.message
 
 
 def test_another_version_of_an_installed_kind() -> None:
     problem = read(v1beta1(obj("apps/v1beta1", "Deployment"))).workload.problem
     assert problem is not None
-    assert problem.kind is ProblemKind.NOT_INSTALLED
+    assert problem.kind is WaitingReason.NOT_INSTALLED
 
 
 def test_an_object_that_is_wrapped_twice() -> None:

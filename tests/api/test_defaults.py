@@ -14,7 +14,8 @@ from mcad.api.defaults import (
     read_priority_class,
     read_runtime_class,
 )
-from mcad.core.state.model import Constraint, PodSet, ProblemKind, Toleration
+from mcad.core.state.model import Constraint, PodSet, Toleration
+from mcad.core.state.waiting_reason import WaitingReason
 from tests.api.builders import (
     CATALOG,
     Gi,
@@ -312,7 +313,7 @@ DEVICES = pod("p", resourceClaims=[{"name": "gpu", "resourceClaimTemplateName": 
 def test_pods_with_claims_for_devices_are_named(manifest: dict[str, Any]) -> None:
     problem = parse(manifest, CATALOG).workload.problem
     assert problem is not None
-    assert problem.kind is ProblemKind.UNSUPPORTED_DRA
+    assert problem.kind is WaitingReason.UNSUPPORTED_DRA
     assert "ignoreResourceClaims" in problem.message
 
 

@@ -10,18 +10,11 @@ from mcad.core.dispatcher import ClockWentBackError, Dispatcher
 from mcad.core.events import AppWrapperSeen, Decide, KindWatched, NodeSeen
 from mcad.core.state.answer import Answer
 from mcad.core.state.lifecycle import Phase
-from mcad.core.state.model import (
-    Dialect,
-    Item,
-    ObjectRef,
-    Persisted,
-    PodPhase,
-    Problem,
-    ProblemKind,
-)
+from mcad.core.state.model import Dialect, Item, ObjectRef, Persisted, PodPhase, Problem
 from mcad.core.state.settings import Policy, Settings
 from mcad.core.state.status_view import Urgency
 from mcad.core.state.units import SECOND
+from mcad.core.state.waiting_reason import WaitingReason
 from tests.core.bench import PATIENT, START, Bench, node, workload
 
 
@@ -317,7 +310,7 @@ def test_the_later_dialect_succeeds_when_its_pods_do() -> None:
 
 def test_a_faulty_manifest_says_so_and_the_line_goes_on() -> None:
     bench = Bench(nodes=[node()])
-    problem = Problem(ProblemKind.INVALID, "spec.resources", "is empty; add an item")
+    problem = Problem(WaitingReason.INVALID, "spec.resources", "is empty; add an item")
     bench.submit(workload("bad", problem=problem), workload("good", 100))
     bench.settle()
 

@@ -8,11 +8,10 @@ import pytest
 
 from mcad.core import invariants
 from mcad.core.cluster import Cluster
-from mcad.core.state.entry import Hold
 from mcad.core.state.lifecycle import Phase
-from mcad.core.state.reasons import HoldReason
 from mcad.core.state.timers import Timer
 from mcad.core.state.violations import InvariantViolated
+from mcad.core.state.waiting_reason import Hold, WaitingReason
 from mcad.core.state.waiting_state import ClassState, WaitingState
 from tests.core.bench import Bench, node, workload
 from tests.core.quotas import GOLD, teams
@@ -68,7 +67,7 @@ FAULTS: dict[str, Callable[[Cluster], object]] = {
     "place-in-line-is-known": lambda w: _places(w).update({"uid-waits": _places(w)["uid-too"]}),
     "each-is-in-line-once": lambda w: _places(w).update({"uid-x": _places(w)["uid-too"]}),
     "held-by-its-state": lambda w: setattr(
-        w.entries["uid-waits"], "hold", Hold(HoldReason.SUSPENDED, "")
+        w.entries["uid-waits"], "hold", Hold(WaitingReason.SUSPENDED, "")
     ),
     "in-line-by-its-state": lambda w: setattr(
         w.entries["uid-held"], "waiting", WaitingState.IN_LINE

@@ -22,8 +22,7 @@ from mcad.cli.presence import Presence
 from mcad.cli.snapshot import take_snapshot
 from mcad.controller.runtime import Controller
 from mcad.controller.views import capacity_view, detail_view, rows_view
-from mcad.core.state.reasons import HoldReason
-from mcad.core.state.refusal import RefusalKind
+from mcad.core.state.waiting_reason import HOLDS, WaitingReason
 from mcad.core.views.rows import FITS_AS_STORED, OPEN
 from mcad.kube.client import Client
 from mcad.kube.errors import ApiError
@@ -36,7 +35,7 @@ Json = dict[str, Any]
 
 EVERY_S, STILL_S = 8.0, 0.4
 DAY_S = 86_400
-HELD_BACK = {"", RefusalKind.BLOCKED, RefusalKind.LENDING, *HoldReason}
+HELD_BACK = {"", *HOLDS, *(one for one in WaitingReason if one.lets_others_first)}
 """What the leader may say of one that fits by what is stored."""
 LEFT_OPEN = ("position", "headOfLine", "demand", "inLine", "ahead")
 

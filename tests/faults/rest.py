@@ -10,10 +10,9 @@ from mcad.api.labels import APPWRAPPER_UID
 from mcad.api.status import render_status
 from mcad.controller.mirror import status_mark
 from mcad.core.cluster import Cluster
-from mcad.core.cycle.admit import HELD_BACK
 from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import Phase
-from mcad.core.state.reasons import HoldReason
+from mcad.core.state.waiting_reason import WaitingReason
 from mcad.core.status.status import derive
 from tests.faults.bailiff import Bailiff
 from tests.faults.forging import is_forged
@@ -99,15 +98,15 @@ def _waits_in_vain(
 ) -> Iterator[str]:
     """It fits, in its shares and on the nodes, nothing is in front of it, and it does not go."""
     refusal, reason = core.waiting.queue.refusal_of(entry), entry.hold.reason if entry.hold else ""
-    if (reason == HoldReason.SUSPENDED) != entry.workload.suspended:
+    if (reason == WaitingReason.SUSPENDED) != entry.workload.suspended:
         yield f"{entry.title} is held: {reason}"
-    if reason == HoldReason.WAITING_FOR_NAME:
+    if reason == WaitingReason.WAITING_FOR_NAME:
         if not any((item.ref.resource, item.ref.name) in names for item in entry.workload.items):
             yield f"{entry.title} waits for a name that nobody has"
-    elif reason and reason != HoldReason.SUSPENDED:
+    elif reason and reason != WaitingReason.SUSPENDED:
         yield f"{entry.title} is held: {reason}"
     wanted = sum(one.replicas for one in entry.workload.sets)
-    if not reason and (refusal is None or refusal.kind not in HELD_BACK):
+    if not reason and (refusal is None or not refusal.reason.lets_others_first):
         free = _free(objects)
         if fits and wanted <= free:
             yield f"{entry.title} waits for {wanted} of {free} free CPUs"

@@ -15,8 +15,9 @@ from mcad.core.state.bounds import RIGHT_TEST_BASE, RIGHT_TEST_MAX, backoff
 from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import TEARING_DOWN, Phase
 from mcad.core.state.model import HeldResource, ObjectRef
-from mcad.core.state.reasons import EventReason, HoldReason, missing_right
+from mcad.core.state.reasons import EventReason, missing_right
 from mcad.core.state.rights import Held, RightKey, right_key
+from mcad.core.state.waiting_reason import WaitingReason
 
 
 def ask(cluster: Cluster, entry: Entry, item: int, ref: ObjectRef) -> None:
@@ -51,7 +52,7 @@ def _begin(cluster: Cluster, entry: Entry, item: int, user: str) -> None:
     ref = entry.ref(item)
     key = right_key(ref)
     message = missing_right(ref, entry.creation.words, user)
-    resource = HeldResource(*key, HoldReason.MISSING_RIGHT, message, cluster.now)
+    resource = HeldResource(*key, WaitingReason.MISSING_RIGHT, message, cluster.now)
     cluster.rights.held[key] = Held(resource, ref)
     cluster.announce(entry, EventReason.HELD, message, action="Create", warning=True)
     _test_later(cluster, key)
@@ -71,7 +72,7 @@ def _end(cluster: Cluster, key: RightKey) -> None:
     for uid in held.concerned if held is not None else ():
         entry = cluster.entries.get(uid)
         hold = entry.hold if entry is not None else None
-        if entry is not None and hold is not None and hold.reason == HoldReason.MISSING_RIGHT:
+        if entry is not None and hold is not None and hold.reason == WaitingReason.MISSING_RIGHT:
             cluster.line_up(entry)
 
 

@@ -10,8 +10,9 @@ from __future__ import annotations
 from mcad.core.cluster import Cluster
 from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import ENDED
-from mcad.core.state.model import ProblemKind, Workload
+from mcad.core.state.model import Workload
 from mcad.core.state.reasons import APPLIED, NEXT_ATTEMPT, ConditionType, EventReason
+from mcad.core.state.waiting_reason import WaitingReason
 
 _NOTE = (
     "The spec was edited after the dispatch: what runs stays as it is, and the edit counts from "
@@ -36,4 +37,4 @@ def report(cluster: Cluster, entry: Entry) -> None:
 
 def _is_not_read(spec: Workload) -> bool:
     """Whether it names a kind that is not discovered now: then it cannot be compared."""
-    return spec.problem is not None and spec.problem.kind is ProblemKind.NOT_INSTALLED
+    return spec.problem is not None and spec.problem.kind is WaitingReason.NOT_INSTALLED

@@ -14,7 +14,7 @@ from mcad.core.state.bounds import (
     STUCK_AFTER,
     backoff,
 )
-from mcad.core.state.entry import Entry, Hold
+from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import Phase, Signal
 from mcad.core.state.model import DispatchPhase, DispatchRecord, Next
 from mcad.core.state.names import name_key
@@ -25,7 +25,6 @@ from mcad.core.state.reasons import (
     WAITING_FOR_REMAINS,
     ConditionType,
     EventReason,
-    HoldReason,
     TeardownReason,
     explain_remains,
     most_telling,
@@ -34,14 +33,15 @@ from mcad.core.state.records import replace
 from mcad.core.state.status_view import Urgency
 from mcad.core.state.timers import Timer
 from mcad.core.state.units import SECOND, Duration, Instant
+from mcad.core.state.waiting_reason import Hold, WaitingReason
 
-_PAUSED: dict[str, HoldReason] = {
-    TeardownReason.ITEM_CREATION_FAILURE: HoldReason.CREATION_BACKOFF,
-    TeardownReason.WAITING_FOR_NAME: HoldReason.WAITING_FOR_NAME,
-    TeardownReason.NOT_PLACED: HoldReason.PLACEMENT_BACKOFF,
-    TeardownReason.MIN_PODS_NOT_RUNNING: HoldReason.PREEMPTION_TRIGGERED,
-    TeardownReason.SUSPENDED: HoldReason.PLACEMENT_BACKOFF,
-    TeardownReason.SPEC_CHANGED: HoldReason.PLACEMENT_BACKOFF,
+_PAUSED: dict[str, WaitingReason] = {
+    TeardownReason.ITEM_CREATION_FAILURE: WaitingReason.CREATION_BACKOFF,
+    TeardownReason.WAITING_FOR_NAME: WaitingReason.WAITING_FOR_NAME,
+    TeardownReason.NOT_PLACED: WaitingReason.PLACEMENT_BACKOFF,
+    TeardownReason.MIN_PODS_NOT_RUNNING: WaitingReason.PREEMPTION_TRIGGERED,
+    TeardownReason.SUSPENDED: WaitingReason.PLACEMENT_BACKOFF,
+    TeardownReason.SPEC_CHANGED: WaitingReason.PLACEMENT_BACKOFF,
 }
 """After these nothing tells for sure when another attempt is worth while: there is a pause."""
 
@@ -325,7 +325,7 @@ def settled(cluster: Cluster, entry: Entry) -> None:
 
 def _queue_again(cluster: Cluster, entry: Entry, record: DispatchRecord) -> None:
     pause = _pause_after(cluster, entry, record, cluster.now)
-    if pause is None or pause.reason != HoldReason.WAITING_FOR_NAME:
+    if pause is None or pause.reason != WaitingReason.WAITING_FOR_NAME:
         cluster.waiting.pause(entry, pause)
         cluster.line_up(entry)
     else:  # it ends when the name is free
@@ -341,7 +341,11 @@ def pause_on_record(cluster: Cluster, entry: Entry) -> Hold | None:
     if record.phase is not DispatchPhase.RELEASED or record.next is not Next.QUEUED:
         return None
     pause = _pause_after(cluster, entry, record, record.entered)
-    if pause is None or pause.reason == HoldReason.WAITING_FOR_NAME or pause.until <= cluster.now:
+    if (
+        pause is None
+        or pause.reason == WaitingReason.WAITING_FOR_NAME
+        or pause.until <= cluster.now
+    ):
         return None
     return pause
 

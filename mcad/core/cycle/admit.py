@@ -26,9 +26,10 @@ from mcad.core.state.bounds import (
 )
 from mcad.core.state.entry import Entry
 from mcad.core.state.quota_records import Designation
-from mcad.core.state.refusal import HELD_BACK, Refusal, RefusalKind
+from mcad.core.state.refusal import Refusal
+from mcad.core.state.waiting_reason import WaitingReason
 
-_BLOCKED, _LENDING = Refusal(RefusalKind.BLOCKED), Refusal(RefusalKind.LENDING)
+_BLOCKED, _LENDING = Refusal(WaitingReason.BLOCKED), Refusal(WaitingReason.LENDING)
 
 Line = list[tuple[Turn, EquivalenceClass]]
 """A heap of buckets by the keys of their heads, of which no two are equal."""
@@ -68,7 +69,7 @@ class _Effort:
 
     def leaves(self, key: Turn, eqclass: EquivalenceClass) -> bool:
         """Whether this head keeps its verdict of this walk, although room rose since."""
-        had_one = eqclass.refusal is not None and eqclass.refusal.kind not in HELD_BACK
+        had_one = eqclass.refusal is not None and not eqclass.refusal.reason.lets_others_first
         if not (had_one and self._is_passed(key) and self._spent() >= STEPS_PER_PASS // 2):
             return False
         self.leftover = True
@@ -204,7 +205,7 @@ def _rest(cluster: Cluster, eqclass: EquivalenceClass, refusal: Refusal) -> None
 def _refuse(cluster: Cluster, eqclass: EquivalenceClass, refusal: Refusal) -> None:
     before = eqclass.refusal
     eqclass.refusal = refusal
-    if before is not None and signature(before) == signature(refusal):
+    if before is not None and before.signature == refusal.signature:
         return
     for entry in eqclass.front(RESTATED_PER_SHAPE):
         if entry.reported is not None:
@@ -218,13 +219,3 @@ def _reserved(cluster: Cluster, eqclass: EquivalenceClass, entry: Entry) -> bool
         _refuse(cluster, eqclass, refusal)
         _rest(cluster, eqclass, refusal)
     return refusal is None
-
-
-def signature(refusal: Refusal) -> tuple[RefusalKind, str, bool]:
-    """What has to change before a refusal is worth another write (design section 5)."""
-    return (refusal.kind, refusal.binding, rests_on_absence(refusal))
-
-
-def rests_on_absence(refusal: Refusal) -> bool:
-    """Whether it is by a quota tree of which a QuotaSubtree is absent."""
-    return refusal.quota is not None and refusal.quota.is_absent

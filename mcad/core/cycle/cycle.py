@@ -13,11 +13,7 @@ from itertools import islice
 from mcad.core.attempts import access, create, leftovers, orphans, remains, teardown
 from mcad.core.cluster import AWAITED, Cluster
 from mcad.core.cycle import quota_reports
-from mcad.core.cycle.admit import (
-    dispatch,
-    rests_on_absence,
-    signature,
-)
+from mcad.core.cycle.admit import dispatch
 from mcad.core.eligibility.order import stand_in_front
 from mcad.core.observed import recovery
 from mcad.core.preemption import eviction, search
@@ -28,7 +24,7 @@ from mcad.core.reservations import backfill, manage, starvation
 from mcad.core.running import monitor, pod_timeouts, reset
 from mcad.core.snapshot.glance import Glance
 from mcad.core.state.bounds import REPORTS_PER_PASS, RESTATE_INTERVAL
-from mcad.core.state.entry import Entry, Hold
+from mcad.core.state.entry import Entry
 from mcad.core.state.eviction_pace import reports_due_evictions
 from mcad.core.state.lifecycle import Phase
 from mcad.core.state.reasons import (
@@ -37,11 +33,11 @@ from mcad.core.state.reasons import (
     NOT_RUNNABLE,
     ConditionType,
     EventReason,
-    HoldReason,
 )
-from mcad.core.state.refusal import HELD_BACK, IMPOSSIBLE, Refusal
+from mcad.core.state.refusal import Refusal
 from mcad.core.state.status_view import Urgency
 from mcad.core.state.timers import Timer
+from mcad.core.state.waiting_reason import Hold, WaitingReason
 
 
 def decide(cluster: Cluster, *, may_dispatch: bool) -> None:
@@ -160,7 +156,7 @@ def _report_one(cluster: Cluster, entry: Entry, words: Words) -> None:
 
 
 def _report_hold(cluster: Cluster, entry: Entry, hold: Hold) -> None:
-    if hold.reason == HoldReason.DELETED:
+    if hold.reason == WaitingReason.DELETED:
         return
     entry.reported = None
     before = entry.conditions.get(ConditionType.BACKOFF)
@@ -184,7 +180,7 @@ def _report_refusal(cluster: Cluster, entry: Entry, refusal: Refusal, words: Wor
             )
         return
     due = cluster.eviction_pace.explain(entry.uid)
-    is_brief = bool(due) or rests_on_absence(refusal)
+    is_brief = bool(due) or refusal.rests_on_absence
     on_record = entry.restored and not is_brief and _shows_refusal(entry)
     entry.restored = False
     entry.reported, entry.reported_at = refusal, cluster.now
@@ -215,7 +211,7 @@ def _restate_if_changed(cluster: Cluster, entry: Entry) -> None:
     current = cluster.waiting.queue.refusal_of(entry)
     if current is None or entry.reported is None:
         return
-    if signature(current) != signature(entry.reported):
+    if current.signature != entry.reported.signature:
         cluster.agenda.to_report[entry.uid] = None
 
 
@@ -226,7 +222,7 @@ def verdict(cluster: Cluster, glance: Glance, eqclass: EquivalenceClass) -> Refu
     """The present verdict on a bucket, for people: with live figures, and nothing is changed. What
     would fit may be held back."""
     refusal = _by_quota(cluster, glance, eqclass) or glance.refusal(eqclass.shape)
-    if refusal is None and eqclass.refusal is not None and eqclass.refusal.kind in HELD_BACK:
+    if refusal is None and eqclass.refusal is not None and eqclass.refusal.reason.lets_others_first:
         return eqclass.refusal
     return refusal
 
@@ -243,6 +239,6 @@ def may_be_head(cluster: Cluster, glance: Glance, eqclass: EquivalenceClass) -> 
     if _by_quota(cluster, glance, eqclass) is not None:
         return False
     refusal = glance.refusal(eqclass.shape)
-    if refusal is None or refusal.kind in IMPOSSIBLE:
+    if refusal is None or not refusal.reason.blocks:
         return False
     return glance.would_fit_emptied(eqclass.shape)

@@ -7,7 +7,7 @@ from mcad.core.nodes.shape import Shape
 from mcad.core.queue.equivalence import EquivalenceClass
 from mcad.core.queue.walk import Scope
 from mcad.core.state.entry import Entry
-from mcad.core.state.refusal import IMPOSSIBLE, Refusal
+from mcad.core.state.refusal import Refusal
 from mcad.core.state.settings import Policy
 from mcad.core.state.units import Instant
 
@@ -65,7 +65,7 @@ class HeadOfLineBlocking:
 
     def refused(self, eqclass: EquivalenceClass, refusal: Refusal) -> None:
         """The head of a class was refused: it may block those behind, unless it can never fit."""
-        if self.open_to_all or refusal.kind in IMPOSSIBLE:
+        if self.open_to_all or not refusal.reason.blocks:
             return
         scope = (refusal.quota.tree, refusal.quota.node) if refusal.quota is not None else None
         if scope in self._heads and not self._strict:

@@ -15,7 +15,6 @@ from itertools import chain, islice
 from mcad.core.cluster import Cluster
 from mcad.core.queue.equivalence import NO_HEAD, EquivalenceClass
 from mcad.core.state.bounds import OWNERS_MAX
-from mcad.core.state.refusal import IMPOSSIBLE
 from mcad.core.state.units import Instant
 
 
@@ -77,7 +76,7 @@ def _until(cluster: Cluster, eqclass: EquivalenceClass) -> Instant:
 
 
 def _may_ask_back(cluster: Cluster, eqclass: EquivalenceClass) -> bool:
-    if not eqclass.members or eqclass.refusal is None or eqclass.refusal.kind in IMPOSSIBLE:
+    if not eqclass.members or eqclass.refusal is None or eqclass.refusal.reason.is_impossible:
         return False
     entry = eqclass.first()
     if entry.workload.never_preempts or cluster.now < entry.eviction_patience.until:

@@ -8,15 +8,11 @@ from mcad.core.cluster import Cluster
 from mcad.core.queue.equivalence import EquivalenceClass
 from mcad.core.state.entry import Entry
 from mcad.core.state.reasons import FRONT_OF_QUEUE, ConditionType
-from mcad.core.state.refusal import HELD_BACK, IMPOSSIBLE
 
 
 def stand_in_front(cluster: Cluster, entry: Entry) -> None:
     """Set the condition HeadOfLine, which comes with the first verdict, whichever it is."""
     entry.set_condition(ConditionType.HEAD_OF_LINE, cluster.now, reason=FRONT_OF_QUEUE)
-
-
-_NOT_REFUSED = IMPOSSIBLE | HELD_BACK
 
 
 def refused(cluster: Cluster) -> Iterator[EquivalenceClass]:
@@ -31,6 +27,6 @@ def in_order(cluster: Cluster, eqclasses: Iterable[EquivalenceClass]) -> Iterato
     line = [
         (at(eqclass, eqclass.listed_by or eqclass.key, now), eqclass)
         for eqclass in eqclasses
-        if eqclass.refusal is not None and eqclass.refusal.kind not in _NOT_REFUSED
+        if eqclass.refusal is not None and eqclass.refusal.reason.blocks
     ]
     return (eqclass for _, eqclass in sorted(line))

@@ -5,12 +5,12 @@ from __future__ import annotations
 from functools import partial
 
 from mcad.core.cluster import Cluster, kind_key
-from mcad.core.state.entry import Entry, Hold
+from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import TEARING_DOWN, Phase
 from mcad.core.state.model import ObjectRef
 from mcad.core.state.names import name_key
-from mcad.core.state.reasons import HoldReason
 from mcad.core.state.rights import right_key
+from mcad.core.state.waiting_reason import Hold, WaitingReason
 
 
 def obstacle(cluster: Cluster, entry: Entry) -> Hold | None:
@@ -27,7 +27,7 @@ def obstacle(cluster: Cluster, entry: Entry) -> Hold | None:
 def missing_right(cluster: Cluster, ref: ObjectRef) -> Hold | None:
     """The hold of every AppWrapper with an object like this, None if its resource is not held."""
     held = cluster.rights.held.get(right_key(ref))
-    return Hold(HoldReason.MISSING_RIGHT, held.resource.message) if held is not None else None
+    return Hold(WaitingReason.MISSING_RIGHT, held.resource.message) if held is not None else None
 
 
 def _unwatched(cluster: Cluster, ref: ObjectRef) -> Hold | None:
@@ -35,7 +35,7 @@ def _unwatched(cluster: Cluster, ref: ObjectRef) -> Hold | None:
     if message is None:
         return None
     text = f"{ref.kind} objects cannot be watched: {message}"
-    return Hold(HoldReason.KIND_NOT_WATCHED, text)
+    return Hold(WaitingReason.KIND_NOT_WATCHED, text)
 
 
 def _name_taken(cluster: Cluster, ref: ObjectRef, *, but_by: Entry) -> Hold | None:
@@ -53,7 +53,7 @@ def _name_taken(cluster: Cluster, ref: ObjectRef, *, but_by: Entry) -> Hold | No
         message = f"{ref} is being deleted; this AppWrapper waits until it is gone."
     else:
         message = f"{ref} belongs to AppWrapper {owner.title}; this one waits until it is gone."
-    return Hold(HoldReason.WAITING_FOR_NAME, message)
+    return Hold(WaitingReason.WAITING_FOR_NAME, message)
 
 
 def _uses(owner: Entry, ref: ObjectRef) -> bool:

@@ -18,8 +18,9 @@ from mcad.core.nodes.pod_signature import slots
 from mcad.core.nodes.pools import Plan, Pool, joint_total, rough_total, sum_of, widest
 from mcad.core.nodes.resources import book
 from mcad.core.state.records import replace
-from mcad.core.state.refusal import Refusal, RefusalKind, Shortage
+from mcad.core.state.refusal import Refusal, Shortage
 from mcad.core.state.settings import Fit, Settings
+from mcad.core.state.waiting_reason import WaitingReason
 from mcad.core.state.work_bounds import (
     EXACT_WORK_MAX,
     EXACT_WORK_PER_PASS_MAX,
@@ -80,7 +81,7 @@ class Judge:
         for part in prospect.parts:
             if not part.pods.pool.rows and not part.per_node:
                 prospect.obstacle = NoNodes(part.pods.pool)
-                return _named(RefusalKind.NO_NODE, prospect, part, (), part.replicas)
+                return _named(WaitingReason.NO_NODE, prospect, part, (), part.replicas)
         refused = self._sum_refuses(prospect, sums) if sums is not None else None
         refused = refused or self._some_part_refuses(prospect) or self._refused_together(prospect)
         if refused is None:
@@ -121,7 +122,7 @@ class Judge:
                         prospect, prospect.widest[1], most.resource, most.requested
                     )
                 return Refusal(
-                    RefusalKind.INSUFFICIENT, shortages, unmodelled=prospect.shape.unmodelled
+                    WaitingReason.INSUFFICIENT, shortages, unmodelled=prospect.shape.unmodelled
                 )
         return None
 
@@ -179,10 +180,10 @@ class Judge:
         if not shortages[0].missing:
             if pods.at_most() < replicas:  # else what is set aside for others made them few
                 prospect.obstacle = InsufficientSlots(pods, replicas)
-            return _named(RefusalKind.FRAGMENTED, prospect, part, shortages, missing)
+            return _named(WaitingReason.FRAGMENTED, prospect, part, shortages, missing)
         binding = shortages[0]
         self._remember_short(prospect, (pods.pool,), binding.resource, binding.requested)
-        return _named(RefusalKind.INSUFFICIENT, prospect, part, shortages, missing)
+        return _named(WaitingReason.INSUFFICIENT, prospect, part, shortages, missing)
 
     # -- all parts together --------------------------------------------------------------------
 
@@ -235,7 +236,7 @@ class Judge:
         return all(available.get(name, 0) >= n for name, n in prospect.demand)
 
     def _no_plan(self, prospect: Prospect, outcome: Outcome, sums: Sums) -> Refusal:
-        kind = RefusalKind.FRAGMENTED if outcome.decided else RefusalKind.UNDECIDED
+        kind = WaitingReason.FRAGMENTED if outcome.decided else WaitingReason.UNDECIDED
         shortages = _shortages(prospect.demand, self._less_unplaced(prospect, sums))
         if outcome.part >= 0:
             return _named(kind, prospect, prospect.parts[outcome.part], shortages, outcome.missing)
@@ -314,12 +315,16 @@ def _too_large(prospect: Prospect) -> Refusal | None:
         pods = part.pods
         if pods.pool.rows and pods.too_large():
             shortages = _shortages(pods.request, pods.pool.largest())
-            return _named(RefusalKind.TOO_LARGE, prospect, part, shortages, part.replicas)
+            return _named(WaitingReason.TOO_LARGE, prospect, part, shortages, part.replicas)
     return None
 
 
 def _named(
-    kind: RefusalKind, prospect: Prospect, part: Part, shortages: tuple[Shortage, ...], missing: int
+    kind: WaitingReason,
+    prospect: Prospect,
+    part: Part,
+    shortages: tuple[Shortage, ...],
+    missing: int,
 ) -> Refusal:
     """A refusal by one part; it is named after the first of its sets."""
     pod_set = prospect.shape.sets[part.positions[0]]

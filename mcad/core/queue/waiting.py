@@ -9,16 +9,16 @@ from mcad.core.queue.inadmissible import InadmissibleLists
 from mcad.core.queue.ordering import Turns
 from mcad.core.queue.queue import Queue
 from mcad.core.state.agenda import Agenda
-from mcad.core.state.entry import Entry, Hold
+from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import Phase
 from mcad.core.state.model import ObjectRef
 from mcad.core.state.names import NameKey, name_key
 from mcad.core.state.quota_records import Designation
-from mcad.core.state.reasons import HoldReason
 from mcad.core.state.rights import Rights
 from mcad.core.state.settings import Settings
 from mcad.core.state.timers import Timer
 from mcad.core.state.violations import check
+from mcad.core.state.waiting_reason import Hold, WaitingReason
 from mcad.core.state.waiting_state import WaitingSignal, WaitingState, waiting
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ class Waiting:
 
     def reserve(self, entry: Entry, message: str) -> None:
         """Room is reserved for the AppWrapper; it is out of the line until that is free."""
-        self._keep_out(entry, Hold(HoldReason.ROOM_RESERVED, message), WaitingSignal.RESERVE)
+        self._keep_out(entry, Hold(WaitingReason.ROOM_RESERVED, message), WaitingSignal.RESERVE)
 
     def _keep_out(self, entry: Entry, hold: Hold, signal: WaitingSignal) -> None:
         self.queue.remove(entry)
@@ -100,18 +100,18 @@ class Waiting:
         self._agenda.to_report[entry.uid] = None
         if hold.until:
             self._agenda.wake_in(entry, Timer.HOLD, hold.until - self._agenda.now)
-        if hold.reason == HoldReason.KIND_NOT_WATCHED:
+        if hold.reason == WaitingReason.KIND_NOT_WATCHED:
             self.for_kind[entry.uid] = None
-        if hold.reason == HoldReason.MISSING_RIGHT:
+        if hold.reason == WaitingReason.MISSING_RIGHT:
             self._rights.concern(entry.uid, [item.ref for item in entry.workload.items])
-        if hold.reason == HoldReason.WAITING_FOR_NAME:
+        if hold.reason == WaitingReason.WAITING_FOR_NAME:
             for item in entry.workload.items:
                 self._for_name.setdefault(name_key(item.ref), {})[entry.uid] = None
 
     def leave(self, entry: Entry) -> None:
         """Take the AppWrapper out of the line and off any hold."""
         self.queue.remove(entry)
-        if entry.hold is not None and entry.hold.reason == HoldReason.WAITING_FOR_NAME:
+        if entry.hold is not None and entry.hold.reason == WaitingReason.WAITING_FOR_NAME:
             self._forget_names(entry)
         entry.hold = None
         entry.stop(Timer.HOLD)
@@ -147,15 +147,15 @@ class Waiting:
         has_hold = entry.hold is not None
         check(has_hold != (is_out or is_in_line), "held-by-its-state", entry.title)
         reason = entry.hold.reason if entry.hold is not None else ""
-        is_reserved = reason == HoldReason.ROOM_RESERVED
+        is_reserved = reason == WaitingReason.ROOM_RESERVED
         check(is_reserved == (state is WaitingState.RESERVED), "reserved-by-its-state", entry.title)
-        waits_for_kind = reason == HoldReason.KIND_NOT_WATCHED
+        waits_for_kind = reason == WaitingReason.KIND_NOT_WATCHED
         check(
             (entry.uid in self.for_kind) == waits_for_kind,
             "waits-for-a-kind-by-its-hold",
             entry.title,
         )
-        if reason == HoldReason.WAITING_FOR_NAME:
+        if reason == WaitingReason.WAITING_FOR_NAME:
             for item in entry.workload.items:
                 is_known = entry.uid in self.for_name(item.ref)
                 check(is_known, "waits-for-its-names", entry.title)
@@ -164,9 +164,9 @@ class Waiting:
 def _own_hold(entry: Entry) -> Hold | None:
     work = entry.workload
     if work.deleting:
-        return Hold(HoldReason.DELETED, "The AppWrapper is being deleted.")
+        return Hold(WaitingReason.DELETED, WaitingReason.DELETED.text)
     if work.problem is not None:
         return Hold(work.problem.kind, str(work.problem))
     if work.suspended:
-        return Hold(HoldReason.SUSPENDED, "spec.suspend is true; set it to false to queue it.")
+        return Hold(WaitingReason.SUSPENDED, WaitingReason.SUSPENDED.text)
     return None

@@ -16,9 +16,10 @@ from mcad.core.quota.demand import Waiting
 from mcad.core.quota.tree import Fault, QuotaNode, Tree, grow, without_nodes
 from mcad.core.state.model import Resources
 from mcad.core.state.quota_records import Designation, Path, QuotaSubtree
-from mcad.core.state.refusal import QuotaLimit, Refusal, RefusalKind
+from mcad.core.state.refusal import QuotaLimit, Refusal
 from mcad.core.state.units import Duration, Instant
 from mcad.core.state.violations import check
+from mcad.core.state.waiting_reason import WaitingReason
 
 UNLIMITED = 2**63
 
@@ -156,10 +157,8 @@ class Forest:
         for tree, leaf in self._seats(path):
             node = tree.nodes.get(leaf)
             if node is None or node.children:
-                absent = tree.name in self.absent.trees()
-                return Refusal(
-                    RefusalKind.NO_LEAF, quota=QuotaLimit(tree.name, leaf, is_absent=absent)
-                )
+                what = QuotaLimit(tree.name, leaf, is_absent=tree.name in self.absent.trees())
+                return Refusal(WaitingReason.NO_LEAF, quota=what)
             for limit in node.limits:
                 for resource, amount in demand:
                     if resource not in tree.named or amount <= limit.room(resource):
@@ -170,8 +169,8 @@ class Forest:
                     figures = (resource, amount, nominal, used, absent)
                     what = QuotaLimit(tree.name, leaf, limit.name, *figures)
                     if amount > nominal:
-                        return Refusal(RefusalKind.ABOVE_QUOTA, quota=what)
-                    found = found or Refusal(RefusalKind.QUOTA, quota=what)
+                        return Refusal(WaitingReason.ABOVE_QUOTA, quota=what)
+                    found = found or Refusal(WaitingReason.QUOTA, quota=what)
         return found
 
     def is_nominal(self, path: Path, demand: Resources) -> bool:

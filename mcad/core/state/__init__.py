@@ -10,7 +10,7 @@ status_view, answer   what a status says; what a failed request says
 records         immutable records, implemented in C
 settings, run_policy, bounds   what users set, for all and for one AppWrapper; other limits
 work_bounds     limits of the work of a verdict
-refusal         why something does not fit, with figures
+waiting_reason, refusal   why an AppWrapper waits; the figures if it does not fit
 reasons, spelling   every word and text that users meet; suggestions for misspelled names
 names, rights   names that are taken; rights that are missing
 inventory       the items that an attempt is judged by

@@ -21,27 +21,17 @@ from mcad.core.state.model import (
 from mcad.core.state.names import NameKey, name_key
 from mcad.core.state.quota_records import Path
 from mcad.core.state.reasons import ConditionType, TeardownReason
-from mcad.core.state.records import Struct, replace
+from mcad.core.state.records import replace
 from mcad.core.state.refusal import Refusal
 from mcad.core.state.reservation import Eviction, Patience, Reservation
 from mcad.core.state.status_view import StatusView, Urgency
 from mcad.core.state.timers import OF_PHASE, Timer
 from mcad.core.state.units import Duration, Instant
 from mcad.core.state.violations import InvariantViolated
+from mcad.core.state.waiting_reason import Hold
 from mcad.core.state.waiting_state import WaitingState
 
 STORY_MAX = 16
-
-
-class Hold(Struct, frozen=True):
-    """Something other than capacity that keeps an AppWrapper out of the line.
-
-    ``until`` is the instant at which it is looked at again, 0 if an event ends it.
-    """
-
-    reason: str
-    message: str
-    until: Instant = 0
 
 
 @dataclass(slots=True)

@@ -11,6 +11,7 @@ from mcad.core.state.records import Struct
 from mcad.core.state.reservation import Eviction, Reservation
 from mcad.core.state.run_policy import AS_DOCUMENTED, LENIENT, FaultTolerance, Requeuing
 from mcad.core.state.units import SECOND, Duration, Instant
+from mcad.core.state.waiting_reason import WaitingReason
 
 Resources = tuple[tuple[str, int], ...]
 """(resource name, amount) sorted by name, without zero amounts."""
@@ -138,20 +139,10 @@ class Cascade(StrEnum):
     ORPHAN = "orphan"
 
 
-class ProblemKind(StrEnum):
-    """Why a manifest cannot be dispatched as it stands."""
-
-    INVALID = "InvalidAppWrapper"
-    NOT_WRAPPED = "KindNotWrapped"
-    NOT_INSTALLED = "KindNotInstalled"
-    NOT_SERVED = "NamespaceNotServed"
-    UNSUPPORTED_DRA = "UnsupportedDRA"
-
-
 class Problem(Struct, frozen=True):
     """A fault of the manifest: the field, what is wrong with it, and what to do."""
 
-    kind: ProblemKind
+    kind: WaitingReason
     field: str
     message: str
 

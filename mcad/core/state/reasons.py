@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from mcad.core.state.model import ObjectRef, Remnant
 from mcad.core.state.quantity import format_amount
-from mcad.core.state.refusal import HOST_PORT, Refusal, RefusalKind, Shortage
+from mcad.core.state.refusal import HOST_PORT, Refusal, Shortage
 
 
 class ConditionType(StrEnum):
@@ -85,20 +85,6 @@ class State(StrEnum):
     DELETED = "Deleted"
 
 
-class HoldReason(StrEnum):
-    """What keeps an AppWrapper out of the line besides capacity and a ``ProblemKind``."""
-
-    KIND_NOT_WATCHED = "KindNotWatched"
-    WAITING_FOR_NAME = "WaitingForName"
-    CREATION_BACKOFF = "CreationBackoff"
-    PLACEMENT_BACKOFF = "PlacementBackoff"
-    PREEMPTION_TRIGGERED = "PreemptionTriggered"
-    MISSING_RIGHT = "MissingRight"
-    ROOM_RESERVED = "RoomReserved"
-    SUSPENDED = "Suspended"
-    DELETED = "Terminating"
-
-
 class TeardownReason(StrEnum):
     """Why an attempt is taken back."""
 
@@ -153,30 +139,10 @@ class EventReason(StrEnum):
 
 def explain_refusal(refusal: Refusal) -> str:
     """The figures behind a refusal, in one sentence per fact; stable for equal refusals."""
-    told = [text for text in (_what_is_missing(refusal), _which_set(refusal)) if text]
+    told = [refusal.reason.text.format(figures=_figures(refusal)), _which_set(refusal)]
     if refusal.unmodelled:
         told.append(f"Not checked: {', '.join(refusal.unmodelled)}.")
-    return " ".join(told)
-
-
-def _what_is_missing(refusal: Refusal) -> str:
-    match refusal.kind:
-        case RefusalKind.INSUFFICIENT:
-            return _figures(refusal)
-        case RefusalKind.FRAGMENTED:
-            return f"The sum suffices, but no placement on nodes does. {_figures(refusal)}"
-        case RefusalKind.NO_NODE:
-            return "No node admits its pods: look at node selectors, taints and readiness."
-        case RefusalKind.TOO_LARGE:
-            return f"One pod is larger than any node that admits it. {_figures(refusal)}"
-        case RefusalKind.UNDECIDED:
-            return "No placement was found within the search budget; retrying."
-        case RefusalKind.BLOCKED:
-            return "The head of the line goes first."
-        case RefusalKind.LENDING:
-            return "It would borrow room that another AppWrapper waits for within its share."
-        case RefusalKind.QUOTA | RefusalKind.ABOVE_QUOTA | RefusalKind.NO_LEAF:
-            return ""  # the trees tell (quota/words.py)
+    return " ".join(filter(None, told))
 
 
 def _figures(refusal: Refusal) -> str:

@@ -1,42 +1,12 @@
 """Why a gang does not fit now, with the figures that it was judged by."""
 
-from enum import StrEnum
 from typing import NamedTuple
 
 from mcad.core.state.records import Struct
-
-
-class RefusalKind(StrEnum):
-    """Why a gang does not fit now."""
-
-    INSUFFICIENT = "insufficient"  # the sum of free room is too small
-    FRAGMENTED = "fragmented"  # the sum suffices, the nodes do not
-    NO_NODE = "no-node"  # no node admits the pods at all (selector, taints, readiness)
-    TOO_LARGE = "too-large"  # one pod is larger than any admitted node
-    UNDECIDED = "undecided"  # the exact search ran out of its budget
-    BLOCKED = "blocked"  # it might fit, but the head of the line holds the rest (R6)
-    LENDING = "lending"  # it would borrow what another waits for within its share
-    QUOTA = "quota"  # a share of a quota tree is used up
-    ABOVE_QUOTA = "above-quota"  # it demands more than the whole share
-    NO_LEAF = "no-leaf"  # it names a leaf that its quota tree does not have
-
+from mcad.core.state.waiting_reason import WaitingReason
 
 HOST_PORT = "host port"
 """How the ``resource`` of a shortage begins if it is a host port: ``host port 8080/TCP``."""
-
-
-IMPOSSIBLE = frozenset(
-    {
-        RefusalKind.NO_NODE,
-        RefusalKind.TOO_LARGE,
-        RefusalKind.ABOVE_QUOTA,
-        RefusalKind.NO_LEAF,
-    }
-)
-"""Refusals that block no other, because no release of room will ever let the refused in."""
-
-HELD_BACK = frozenset({RefusalKind.BLOCKED, RefusalKind.LENDING})
-"""Refusals of those that might fit, but let another one go first."""
 
 
 class Shortage(NamedTuple):
@@ -80,7 +50,7 @@ class Refusal(Struct, frozen=True):
     by ``quota`` has nothing of all that.
     """
 
-    kind: RefusalKind
+    reason: WaitingReason
     shortages: tuple[Shortage, ...] = ()
     item: int = -1
     index: int = -1
@@ -106,8 +76,20 @@ class Refusal(Struct, frozen=True):
             return f"{tree}/{node}:{resource}" if node else f"{tree}/{leaf}"
         return self.shortages[0].resource if self.shortages else ""
 
+    @property
+    def code(self) -> str:
+        """What it waits for, in one word."""
+        return self.binding or self.reason.value
 
-_WHATEVER_IS_FREE = frozenset({RefusalKind.NO_NODE, RefusalKind.TOO_LARGE})
+    @property
+    def rests_on_absence(self) -> bool:
+        """Whether it is by a quota tree of which a QuotaSubtree is absent."""
+        return self.quota is not None and self.quota.is_absent
+
+    @property
+    def signature(self) -> tuple[WaitingReason, str, bool]:
+        """What has to change before a refusal is worth another write (design section 5)."""
+        return (self.reason, self.binding, self.rests_on_absence)
 
 
 class Doubts(Struct, frozen=True):
@@ -121,4 +103,4 @@ class Doubts(Struct, frozen=True):
         """Whether the dispatcher may have another verdict."""
         if refusal.quota is not None:
             return self.shares
-        return self.shares or (self.room and refusal.kind not in _WHATEVER_IS_FREE)
+        return self.shares or (self.room and not refusal.reason.is_impossible)

@@ -13,12 +13,13 @@ from mcad.core.eligibility import pre_enqueue
 from mcad.core.queue.equivalence import EquivalenceClass
 from mcad.core.quota.explain import Words
 from mcad.core.running import unscheduled
-from mcad.core.state.entry import Entry, Hold
+from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import ENDED, Phase
 from mcad.core.state.model import Condition, DispatchRecord, Resources, Workload
 from mcad.core.state.records import Struct
 from mcad.core.state.refusal import Refusal
 from mcad.core.state.units import Instant
+from mcad.core.state.waiting_reason import Hold
 from mcad.core.status.status import queue_job_state, state
 from mcad.core.views import standby_view
 
@@ -152,7 +153,7 @@ class Picture:
             return OPEN, f"Only the dispatcher can tell. {standby_view.last_word(entry)}".rstrip()
         if refusal is not None:
             why = (self._words.explain(refusal), self._cluster.eviction_pace.explain(entry.uid))
-            return refusal.binding or refusal.kind.value, " ".join(filter(None, why))
+            return refusal.code, " ".join(filter(None, why))
         hindrance = pre_enqueue.obstacle(self._cluster, entry)
         if hindrance is not None:
             return str(hindrance.reason), hindrance.message

@@ -10,21 +10,14 @@ from mcad.core.attempts import leftovers
 from mcad.core.cluster import Cluster
 from mcad.core.observed import recovery
 from mcad.core.reservations import manage
-from mcad.core.state.entry import Entry, Hold
+from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import ENDED, Phase
 from mcad.core.state.model import DispatchPhase
 from mcad.core.state.quota_records import Designation
-from mcad.core.state.reasons import ConditionType, HoldReason
+from mcad.core.state.reasons import ConditionType
 from mcad.core.state.refusal import Doubts
 from mcad.core.state.reservation import Reservation
-
-_ON_RECORD = frozenset(HoldReason) - {
-    HoldReason.SUSPENDED,
-    HoldReason.DELETED,
-    HoldReason.ROOM_RESERVED,
-}
-"""Holds that are the dispatcher's findings. The first two follow from the AppWrapper itself, the
-last one from ``status.reservation``."""
+from mcad.core.state.waiting_reason import HOLDS, Hold, WaitingReason
 
 
 def look_on(cluster: Cluster, *, is_led: bool) -> None:
@@ -54,7 +47,7 @@ def _reservation_as_recorded(cluster: Cluster, entry: Entry, reservation: Reserv
     else:
         plan = cluster.capacity.plan_on(shape, reservation.nodes)
     shown = entry.conditions.get(ConditionType.BACKOFF)
-    is_told = shown is not None and shown.status and shown.reason == HoldReason.ROOM_RESERVED
+    is_told = shown is not None and shown.status and shown.reason == WaitingReason.ROOM_RESERVED
     message = shown.message if shown is not None and is_told else manage.message_of(reservation)
     cluster.admission.reserve(cluster.next_gang(entry), Designation(entry.workload.quota), plan)
     cluster.reservations.add(entry, reservation, {})
@@ -66,8 +59,8 @@ def _hold_as_recorded(cluster: Cluster, entry: Entry) -> None:
     shown = entry.conditions.get(ConditionType.BACKOFF)
     if shown is None or not shown.status or entry.uid in cluster.agenda.to_settle:
         return
-    if shown.reason in _ON_RECORD:
-        cluster.waiting.hold(entry, Hold(shown.reason, shown.message))
+    if shown.reason in HOLDS:
+        cluster.waiting.hold(entry, Hold(HOLDS[shown.reason], shown.message))
 
 
 def _doubts(cluster: Cluster) -> Doubts:

@@ -6,8 +6,8 @@ The numbers of the protocol are in the names: C1 use, C2 size of the reservation
 import pytest
 
 from mcad.core.state.model import PodCounts, PodPhase
-from mcad.core.state.refusal import RefusalKind
 from mcad.core.state.violations import InvariantViolated
+from mcad.core.state.waiting_reason import WaitingReason
 from tests.core.builders import (
     GPU,
     adopt,
@@ -58,7 +58,7 @@ def test_a_gang_that_is_refused_reserves_nothing() -> None:
     refused = capacity.assume("one", 1, capacity.shape(sets), sets)
 
     assert refused is not None
-    assert refused.kind is RefusalKind.INSUFFICIENT
+    assert refused.reason is WaitingReason.INSUFFICIENT
     assert not capacity.holds("one")
     assert reserved(capacity) == {}
     capacity.check()

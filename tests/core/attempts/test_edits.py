@@ -24,15 +24,15 @@ from mcad.core.state.model import (
     ObjectRef,
     PodPhase,
     Problem,
-    ProblemKind,
     Workload,
 )
 from mcad.core.state.names import name_key
 from mcad.core.state.units import SECOND
+from mcad.core.state.waiting_reason import WaitingReason
 from tests.core.bench import START, Bench, node, workload
 
 Edit = Callable[[Workload], Workload]
-PROBLEM = Problem(ProblemKind.INVALID, "spec", "is wrong; put it right")
+PROBLEM = Problem(WaitingReason.INVALID, "spec", "is wrong; put it right")
 
 
 def _keep(work: Workload, *numbers: int) -> Workload:
@@ -371,7 +371,7 @@ def test_a_kind_that_is_not_discovered_for_a_while_is_no_edit() -> None:
     bench.submit(work)
     bench.settle()
     bench.bind("a-0")
-    unknown = Problem(ProblemKind.NOT_INSTALLED, "spec", "Job is not installed.")
+    unknown = Problem(WaitingReason.NOT_INSTALLED, "spec", "Job is not installed.")
     bench.works[work.uid] = replace(work, payload="", items=(), sets=(), problem=unknown)
     bench.crash()
     bench.advance(5)
@@ -391,7 +391,7 @@ def test_what_is_final_shows_its_items_again_when_their_kind_is_discovered() -> 
     bench.bind("a-0")
     bench.advance(500)
     assert bench.state("a") == "Failed"
-    unknown = Problem(ProblemKind.NOT_INSTALLED, "spec", "Job is not installed.")
+    unknown = Problem(WaitingReason.NOT_INSTALLED, "spec", "Job is not installed.")
     bench.edit(work.uid, payload="", items=(), sets=(), problem=unknown)
     bench.crash()
     bench.advance(5)

@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 from mcad.core.capacity import Capacity
 from mcad.core.fit import fit, greedy
 from mcad.core.state.model import Node, PodSet
-from mcad.core.state.refusal import RefusalKind, Shortage
+from mcad.core.state.refusal import Shortage
 from mcad.core.state.settings import Settings
+from mcad.core.state.waiting_reason import WaitingReason
 from tests.core.builders import (
     GPU,
     cluster,
@@ -24,7 +25,7 @@ from tests.core.builders import (
     waiting,
 )
 
-KIND = RefusalKind
+KIND = WaitingReason
 
 
 @pytest.mark.parametrize(
@@ -142,12 +143,12 @@ def test_what_fits(nodes: list[Node], sets: list[PodSet]) -> None:
     ],
 )
 def test_why_it_does_not_fit(
-    nodes: list[Node], sets: list[PodSet], kind: RefusalKind, named: int, missing: int
+    nodes: list[Node], sets: list[PodSet], kind: WaitingReason, named: int, missing: int
 ) -> None:
     found = refusal(cluster(*nodes), *sets)
 
     assert found is not None
-    assert (found.kind, found.item, found.missing) == (kind, named, missing)
+    assert (found.reason, found.item, found.missing) == (kind, named, missing)
 
 
 def test_figures_are_those_of_the_whole_gang_the_binding_resource_first() -> None:
@@ -190,14 +191,14 @@ def _crossing(cpu: str) -> Capacity:
     [(5, None), (6, None), (7, KIND.INSUFFICIENT), (8, KIND.INSUFFICIENT)],
 )
 def test_the_sum_of_pools_that_overlap_counts_shared_nodes_once(
-    replicas: int, kind: RefusalKind | None
+    replicas: int, kind: WaitingReason | None
 ) -> None:
     in_a = pods(6, "1", where=on(zone="a"))
     of_x = pods(replicas, "1", item=1, where=on(kind="x"))
     capacity = _crossing("4")
     found = refusal(capacity, in_a, of_x)
 
-    assert (found.kind if found else None) == kind
+    assert (found.reason if found else None) == kind
     if found is not None:
         assert figures(found)[0] == ("cpu", (6 + replicas) * 1000, 12000)
 
@@ -209,11 +210,11 @@ def test_pools_that_overlap_may_have_the_sum_and_not_the_nodes() -> None:
         pods(1, "1", item=1, where=on(kind="x")),
     )
     assert found is not None
-    assert (found.kind, found.item) == (KIND.INSUFFICIENT, 0)
+    assert (found.reason, found.item) == (KIND.INSUFFICIENT, 0)
     sets = pods(2, "2", where=on(zone="a")), pods(2, "2", item=1, where=on(kind="x"))
     found = refusal(_crossing("3"), *sets)
     assert found is not None
-    assert (found.kind, found.item) == (KIND.FRAGMENTED, -1)
+    assert (found.reason, found.item) == (KIND.FRAGMENTED, -1)
     assert figures(found)[0] == ("cpu", 8000, 9000)
 
 
@@ -238,7 +239,7 @@ def test_when_a_pass_has_looked_at_too_many_nodes_the_rest_waits_for_the_next(
     for _ in range(4):
         capacity.place_unplaced()
         found = [capacity.refusal(shape) for shape in shapes]
-        decided.append(sum(r is not None and r.kind is KIND.FRAGMENTED for r in found))
+        decided.append(sum(r is not None and r.reason is KIND.FRAGMENTED for r in found))
         assert all(r is not None and figures(r)[0][0] == "cpu" for r in found)
 
     assert decided == [1, 2, 3, 4]
@@ -254,7 +255,7 @@ def test_too_large_is_said_even_if_the_sum_is_short_as_well() -> None:
     found = refusal(cluster(node("a", "4")), pods(1), pods(3, "9", item=1))
 
     assert found is not None
-    assert (found.kind, found.item) == (KIND.TOO_LARGE, 1)
+    assert (found.reason, found.item) == (KIND.TOO_LARGE, 1)
 
 
 def test_a_node_that_is_only_busy_makes_nothing_too_large() -> None:
@@ -263,7 +264,7 @@ def test_a_node_that_is_only_busy_makes_nothing_too_large() -> None:
     found = refusal(capacity, pods(1, "4"))
 
     assert found is not None
-    assert found.kind is KIND.INSUFFICIENT
+    assert found.reason is KIND.INSUFFICIENT
 
 
 def test_predicates_that_are_not_looked_at_are_named_once() -> None:
@@ -294,7 +295,7 @@ def test_sets_of_equal_pods_are_one_part_of_the_gang() -> None:
     assert capacity.refusal(shape) is None
     found = refusal(capacity, *singles, pods(1, "2", item=16))
     assert found is not None
-    assert (found.kind, found.missing) == (KIND.FRAGMENTED, 1)
+    assert (found.reason, found.missing) == (KIND.FRAGMENTED, 1)
 
 
 # -- memory --------------------------------------------------------------------------------------
@@ -305,7 +306,7 @@ def test_the_set_that_refused_last_is_asked_first_and_the_others_after_it() -> N
     shape = capacity.shape((pods(2, "3"), pods(2, "4", item=1)))
     found = capacity.refusal(shape)
     assert found is not None
-    assert (found.kind, found.item, found.missing) == (KIND.FRAGMENTED, 1, 1)
+    assert (found.reason, found.item, found.missing) == (KIND.FRAGMENTED, 1, 1)
 
     capacity.node_seen(node("c", "5"))
     assert capacity.refusal(shape) is None
@@ -313,7 +314,7 @@ def test_the_set_that_refused_last_is_asked_first_and_the_others_after_it() -> N
         capacity.pod_seen(pod(f"x{name}", name, "2"))
     found = capacity.refusal(shape)
     assert found is not None
-    assert (found.kind, found.item) == (KIND.INSUFFICIENT, -1)
+    assert (found.reason, found.item) == (KIND.INSUFFICIENT, -1)
 
 
 def test_what_was_found_for_one_gang_is_not_given_to_another() -> None:
@@ -353,7 +354,7 @@ def test_a_search_beyond_its_budget_is_undecided_and_said_so(
     found = refusal(cluster(node("a", "5"), node("b", "5")), pods(2, "3"), pods(1, "4", item=1))
 
     assert found is not None
-    assert (found.kind, found.item) == (KIND.UNDECIDED, -1)
+    assert (found.reason, found.item) == (KIND.UNDECIDED, -1)
 
 
 def test_what_the_budget_of_a_pass_did_not_suffice_for_is_asked_again_in_the_next(
@@ -363,20 +364,20 @@ def test_what_the_budget_of_a_pass_did_not_suffice_for_is_asked_again_in_the_nex
     capacity = cluster(node("a", "5"), node("b", "5"))
     shapes = [waiting(capacity, pods(2, "3"), pods(1, size, item=1)) for size in ("3.5", "4")]
     capacity.place_unplaced()
-    kinds = [capacity.refusal(shape).kind for shape in shapes]  # type: ignore[union-attr]
+    kinds = [capacity.refusal(shape).reason for shape in shapes]  # type: ignore[union-attr]
     assert capacity.take_requeued() == []
     capacity.place_unplaced()
 
     assert kinds == [KIND.FRAGMENTED, KIND.UNDECIDED]
     assert capacity.take_requeued() == [shapes[1]]
-    assert capacity.refusal(shapes[1]).kind is KIND.FRAGMENTED  # type: ignore[union-attr]
+    assert capacity.refusal(shapes[1]).reason is KIND.FRAGMENTED  # type: ignore[union-attr]
 
 
 def test_an_unusable_term_is_no_reason_to_fail() -> None:
     found = refusal(cluster(node()), pods(1, where=on((needs("x", "Gt", "y"),))))
 
     assert found is not None
-    assert found.kind is KIND.NO_NODE
+    assert found.reason is KIND.NO_NODE
 
 
 @given(st.data())

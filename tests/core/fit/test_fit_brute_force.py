@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from mcad.core.capacity import Capacity
 from mcad.core.fit import greedy
 from mcad.core.state.model import Node, PodSet
-from mcad.core.state.refusal import RefusalKind
+from mcad.core.state.waiting_reason import WaitingReason
 from tests.core import strategies
 from tests.core.builders import (
     Host,
@@ -17,7 +17,7 @@ from tests.core.builders import (
     refusal,
 )
 
-KIND = RefusalKind
+KIND = WaitingReason
 
 
 def _filled(draw: st.DataObject, nodes: dict[str, Node]) -> tuple[Capacity, dict[str, Host]]:
@@ -43,9 +43,9 @@ def test_a_gang_fits_if_and_only_if_brute_force_places_it(
     expected = fits_by_brute_force(hosts.values(), sets)
 
     found = refusal(capacity, *sets)
-    event("fits" if expected else f"refused: {found.kind if found else None}")
+    event("fits" if expected else f"refused: {found.reason if found else None}")
     assert (found is None) is expected
-    assert found is None or found.kind is not KIND.UNDECIDED
+    assert found is None or found.reason is not KIND.UNDECIDED
     assert capacity.would_fit_emptied(capacity.shape(sets)) is expected
     assert (capacity.assume("w", 1, capacity.shape(sets), sets) is None) is expected
     capacity.check()
@@ -64,7 +64,7 @@ def test_a_mixed_gang_at_the_edge_fits_if_and_only_if_brute_force_places_it(
     is_packed = greedy.pack(prospect, greedy.Nodes(), 0, {"cpu": 1}).plan is not None
 
     found = capacity.refusal(shape)
-    event(f"brute force {expected}, greed {is_packed}, {found.kind if found else 'fits'}")
+    event(f"brute force {expected}, greed {is_packed}, {found.reason if found else 'fits'}")
     assert (found is None) is expected
     assert (capacity.assume("w", 1, shape, sets) is None) is expected
     capacity.check()
@@ -78,9 +78,9 @@ def test_a_refusal_of_the_sum_is_a_matter_of_arithmetic(
     """Where the sum is short there is a shortage, elsewhere there is none."""
     found = refusal(cluster(*nodes.values()), *sets)
 
-    if found is not None and found.kind in (KIND.INSUFFICIENT, KIND.TOO_LARGE):
-        assert found.kind is KIND.TOO_LARGE or found.shortages[0].missing
-    if found is not None and found.kind is KIND.FRAGMENTED:
+    if found is not None and found.reason in (KIND.INSUFFICIENT, KIND.TOO_LARGE):
+        assert found.reason is KIND.TOO_LARGE or found.shortages[0].missing
+    if found is not None and found.reason is KIND.FRAGMENTED:
         assert found.missing
     if found is not None:
         ratios = [s.missing * 10**6 // s.requested for s in found.shortages]

@@ -4,8 +4,8 @@ import pytest
 
 from mcad.core.fit import fit
 from mcad.core.state.model import Node, PodSet
-from mcad.core.state.refusal import RefusalKind
 from mcad.core.state.settings import Settings
+from mcad.core.state.waiting_reason import WaitingReason
 from tests.core.builders import (
     AGGREGATE,
     cluster,
@@ -20,7 +20,7 @@ from tests.core.builders import (
     wants,
 )
 
-KIND = RefusalKind
+KIND = WaitingReason
 
 
 # -- aggregate -----------------------------------------------------------------------------------
@@ -45,7 +45,7 @@ def test_aggregate_is_mcads_plain_sum(nodes: list[Node], sets: list[PodSet], fit
     found = refusal(cluster(*nodes, settings=AGGREGATE), *sets)
 
     assert (found is None) is fits
-    assert found is None or found.kind is KIND.INSUFFICIENT
+    assert found is None or found.reason is KIND.INSUFFICIENT
 
 
 def test_potential_capacity_counts_in_aggregate_only() -> None:

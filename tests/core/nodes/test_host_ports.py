@@ -9,7 +9,7 @@ from mcad.core.nodes.host_ports import load
 from mcad.core.state import work_bounds
 from mcad.core.state.model import HostPort, PodPhase
 from mcad.core.state.reasons import explain_refusal
-from mcad.core.state.refusal import RefusalKind
+from mcad.core.state.waiting_reason import WaitingReason
 from tests.core.builders import (
     AGGREGATE,
     cluster,
@@ -105,7 +105,7 @@ def test_a_refusal_calls_a_port_by_its_number() -> None:
     )
     capacity.pod_seen(pod("c", "c", ports=[port(8080, "10.0.0.1")]))
     found = refusal(capacity, pods(1, ports=[port(8080)]))
-    assert found.kind is RefusalKind.INSUFFICIENT
+    assert found.reason is WaitingReason.INSUFFICIENT
     assert explain_refusal(found).startswith(
         "Host port 8080/TCP is taken on every node that admits the pods."
     )

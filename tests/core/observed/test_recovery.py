@@ -16,13 +16,13 @@ from mcad.core.state.model import (
     Persisted,
     PodPhase,
     Problem,
-    ProblemKind,
 )
 from mcad.core.state.run_policy import FaultTolerance
 from mcad.core.state.units import SECOND
+from mcad.core.state.waiting_reason import WaitingReason
 from tests.core.bench import START, Bench, Thing, cpu, node, workload
 
-WRONG = Problem(ProblemKind.INVALID, "spec.x", "is wrong; mend it.")
+WRONG = Problem(WaitingReason.INVALID, "spec.x", "is wrong; mend it.")
 
 
 def test_a_restart_does_not_repeat_the_warning_about_a_faulty_manifest() -> None:
@@ -43,7 +43,7 @@ def test_another_fault_after_a_restart_is_told() -> None:
     bench.submit(workload("a", 1, problem=WRONG))
     bench.settle()
     bench.events.clear()
-    bench.edit("uid-a", problem=Problem(ProblemKind.INVALID, "spec.y", "is worse."))
+    bench.edit("uid-a", problem=Problem(WaitingReason.INVALID, "spec.y", "is worse."))
     bench.crash()
     bench.settle()
 

@@ -16,8 +16,9 @@ from mcad.core.quota.tree import Flaw
 from mcad.core.quota.usage import Forest
 from mcad.core.state.quota_records import NOBODYS, Designation, Path, QuotaSubtree
 from mcad.core.state.records import replace
-from mcad.core.state.refusal import Refusal, RefusalKind
+from mcad.core.state.refusal import Refusal
 from mcad.core.state.violations import InvariantViolated
+from mcad.core.state.waiting_reason import WaitingReason
 from tests.core.quotas import (
     TREES,
     Edit,
@@ -158,7 +159,7 @@ class Play:
         """Whether the verdict is that of the model, with true figures."""
         in_the_way = list(self.model.hindrances(designation, demand))
         self.cases[f"{len(self.model.trees())} trees"] += 1
-        self.cases[str(refusal.kind) if refusal is not None else "fits"] += 1
+        self.cases[str(refusal.reason) if refusal is not None else "fits"] += 1
         if refusal is None:
             assert in_the_way == []
             borrows = self.model.vies(designation, demand, dict.fromkeys(self.nodes(), ()))
@@ -171,15 +172,15 @@ class Play:
         assert tuple(told) in {tuple(one) for one in in_the_way}
         self.cases["absent refuses"] += told.is_absent
         self.cases["nothing of its own"] += told.nominal == 0 and bool(told.node)
-        match refusal.kind:
-            case RefusalKind.NO_LEAF:
+        match refusal.reason:
+            case WaitingReason.NO_LEAF:
                 assert not told.node
                 self.cases["no default"] += told.leaf == "default"
-            case RefusalKind.ABOVE_QUOTA:
+            case WaitingReason.ABOVE_QUOTA:
                 assert told.node
                 assert told.requested > told.nominal
             case _:
-                assert refusal.kind is RefusalKind.QUOTA
+                assert refusal.reason is WaitingReason.QUOTA
                 assert not any(one.is_lasting for one in in_the_way)
 
     def nodes(self) -> list[tuple[str, str]]:

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from mcad.core.quota.report import figures, overcommitted
 from mcad.core.quota.usage import Forest
 from mcad.core.state.quota_records import Designation, NodeStatus
-from mcad.core.state.refusal import QuotaLimit, Refusal, RefusalKind
+from mcad.core.state.refusal import QuotaLimit, Refusal
+from mcad.core.state.waiting_reason import WaitingReason
 from tests.core.quotas import GOLD, child, subtree, teams
 
 
@@ -97,5 +98,5 @@ def test_no_node_lends_more_than_is_idle_or_than_is_borrowed(
 
 def test_of_a_share_that_is_used_beyond_itself_nothing_is_available() -> None:
     limit = QuotaLimit("t", "leaf", "node", "cpu", requested=1000, nominal=4000, used=6000)
-    (figure,) = Refusal(RefusalKind.QUOTA, quota=limit).figures
+    (figure,) = Refusal(WaitingReason.QUOTA, quota=limit).figures
     assert (figure.requested, figure.available, figure.missing) == (1000, 0, 1000)

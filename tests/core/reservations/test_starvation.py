@@ -6,10 +6,10 @@ import pytest
 
 from mcad.core.events import NodeSeen
 from mcad.core.state.model import Workload
-from mcad.core.state.reasons import HoldReason
 from mcad.core.state.records import replace
 from mcad.core.state.settings import Policy, Settings
 from mcad.core.state.units import SECOND
+from mcad.core.state.waiting_reason import WaitingReason
 from tests.core.bench import PATIENT, Bench, node, workload
 from tests.core.quotas import GOLD, child, subtree
 
@@ -59,7 +59,7 @@ class Stream:
 
     def has_reservation(self, name: str) -> bool:
         hold = self.bench.entry(name).hold
-        reservations = hold is not None and hold.reason == HoldReason.ROOM_RESERVED
+        reservations = hold is not None and hold.reason == WaitingReason.ROOM_RESERVED
         assert reservations == (f"uid-{name}" in self.owners)
         return reservations
 

@@ -8,14 +8,14 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from mcad.core.events import AppWrapperSeen, LookOn
-from mcad.core.state.entry import Hold
 from mcad.core.state.lifecycle import Phase
 from mcad.core.state.model import Condition, Persisted
-from mcad.core.state.reasons import ConditionType, HoldReason
-from mcad.core.state.refusal import Doubts, Refusal, RefusalKind
+from mcad.core.state.reasons import ConditionType
+from mcad.core.state.refusal import Doubts, Refusal
 from mcad.core.state.reservation import Reservation, ReservationReason
 from mcad.core.state.settings import Policy, Settings
 from mcad.core.state.units import SECOND
+from mcad.core.state.waiting_reason import Hold, WaitingReason
 from mcad.core.views.rows import FITS_AS_STORED, FITS_NEXT, OPEN, Row
 from tests.core.bench import START, Bench, cpu, node, workload
 
@@ -79,7 +79,7 @@ def test_a_hold_on_record_stands() -> None:
     """It fits, and only the dispatcher knows how often its pods found no nodes before."""
     bench = Bench(nodes=NODES)
     words = "Its pods had no nodes 3 times in a row."
-    reason = HoldReason.PLACEMENT_BACKOFF
+    reason = WaitingReason.PLACEMENT_BACKOFF
     held = Condition(ConditionType.BACKOFF, True, reason, words, START, START)
     saved = Persisted("Pending", START, conditions=(held,))
     bench.feed(AppWrapperSeen(replace(workload("a", 600), persisted=saved), listed=True))
@@ -159,12 +159,12 @@ def test_what_lacks_room_says_so_even_behind_the_head_of_the_line() -> None:
     bench.submit(workload("d", 100, created=START + 3 * SECOND))
     bench.settle()
     told = {row.name: row.waits_for for row in bench.queue()}
-    assert told == {"b": "cpu", "c": "cpu", "d": RefusalKind.BLOCKED}
+    assert told == {"b": "cpu", "c": "cpu", "d": WaitingReason.BLOCKED}
 
 
 def test_doubts_concern_what_rests_on_them() -> None:
     room, shares = Doubts(room=True, shares=False), Doubts(room=False, shares=True)
-    few, never = Refusal(RefusalKind.INSUFFICIENT), Refusal(RefusalKind.TOO_LARGE)
+    few, never = Refusal(WaitingReason.INSUFFICIENT), Refusal(WaitingReason.TOO_LARGE)
     assert [one.concern(few) for one in (NONE, room, shares)] == [False, True, True]
     assert [one.concern(never) for one in (NONE, room, shares)] == [False, False, True]
 
