@@ -162,7 +162,7 @@ def _report_one(cluster: Cluster, entry: Entry, words: Words) -> None:
 def _report_hold(cluster: Cluster, entry: Entry, hold: Hold) -> None:
     if hold.reason == HoldReason.DELETED:
         return
-    entry.reported = None
+    entry.report_anew()
     before = entry.conditions.get(ConditionType.BACKOFF)
     entry.set_condition(
         ConditionType.BACKOFF, cluster.now, reason=hold.reason, message=hold.message
