@@ -17,7 +17,6 @@ from mcad.core.queue.walk import Walk
 from mcad.core.quota.status import QuotaStatuses
 from mcad.core.quota.usage import Forest
 from mcad.core.state.agenda import Agenda
-from mcad.core.state.bounds import READS_PER_SECOND, PerSecond
 from mcad.core.state.entry import Entry
 from mcad.core.state.eviction_pace import EvictionPace
 from mcad.core.state.lifecycle import TEARING_DOWN, Phase
@@ -26,7 +25,6 @@ from mcad.core.state.model import (
     Dialect,
     DispatchRecord,
     HeldResource,
-    ObjectRef,
     Remnant,
     Workload,
 )
@@ -44,24 +42,16 @@ from mcad.core.state.units import Instant
 from mcad.core.status import pod_counts, v1beta2_conditions
 from mcad.core.status.status import derive
 
-KindKey = tuple[str, str]
-
 AWAITED = frozenset({Phase.INTENDING, Phase.CONFIRMING, Phase.UNDEPLOYING, Phase.SETTLING})
 """Phases that last until a status write is acknowledged."""
-
-
-def kind_key(ref: ObjectRef) -> KindKey:
-    """The kind as a watch sees it."""
-    return (ref.group, ref.resource)
 
 
 class Cluster:
     """The dispatcher's memory: the AppWrappers (``entries``), and one owner for each concern.
 
-    ``evictions`` are those announced, by the uid of the victim. ``unwatched`` are the kinds whose
-    objects cannot be watched, and why. ``started`` is whether the first pass was made,
-    ``last_seen`` the latest first-seen time. ``doubts`` is what a standby cannot know
-    (standby_view.py), None for the dispatcher. ``out`` are the commands of this step.
+    ``evictions`` are those announced, by the uid of the victim. ``started`` is whether the first
+    pass was made. ``doubts`` is what a standby cannot know (standby_view.py), None for the
+    dispatcher.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -80,13 +70,10 @@ class Cluster:
         self.eviction_pace = EvictionPace(settings.max_evictions_per_minute)
         self.quota_statuses = QuotaStatuses()
         self.history = History()
-        self.unwatched: dict[KindKey, str] = {}
-        self.item_reads = PerSecond(READS_PER_SECOND)
         self.started = False
         self.epoch = 0
-        self.last_seen: Instant = 0
         self.doubts: Doubts | None = None
-        self.out: list[Command] = []
+        self._commands: list[Command] = []
 
     @property
     def now(self) -> Instant:
@@ -101,7 +88,15 @@ class Cluster:
 
     def emit(self, command: Command) -> None:
         """Add a command to the answer of this step."""
-        self.out.append(command)
+        self._commands.append(command)
+
+    def take_commands(self) -> tuple[Command, ...]:
+        """The answer of this step, with a request for the next pass if that is not under way."""
+        at = self.agenda.next_wake_up()
+        if at is not None:
+            self.emit(WakeAt(at))
+        commands, self._commands = tuple(self._commands), []
+        return commands
 
     def announce(
         self, entry: Entry, reason: EventReason, note: str, *, action: str, warning: bool = False
@@ -115,12 +110,6 @@ class Cluster:
         """Record a warning about an object that outlives its AppWrapper."""
         about = Remnant(child.ref, child.uid)
         self.emit(RecordEvent(entry.uid, True, reason, action, note, about))
-
-    def request_wake_up(self) -> None:
-        """At the end of a step: request the next pass, if that is not under way."""
-        at = self.agenda.next_wake_up()
-        if at is not None:
-            self.emit(WakeAt(at))
 
     # -- status ------------------------------------------------------------------------------
 
@@ -147,9 +136,8 @@ class Cluster:
             return
         if pod_counts.recount(entry, self.capacity, self.settings.pod_counts_interval, self.now):
             view = replace(view, pods=entry.pods)
-        writes.serial += 1
-        writes.flying, writes.flying_in, writes.urgency = view, entry.phase, urgency
-        self.emit(WriteStatus(entry.uid, writes.serial, view, urgency))
+        serial = writes.send(view, entry.phase, urgency)
+        self.emit(WriteStatus(entry.uid, serial, view, urgency))
 
     # -- waiting -----------------------------------------------------------------------------
 
@@ -235,24 +223,15 @@ class Cluster:
         if not entry.keeps_room:
             self.capacity.want(entry.uid, item, index, None if item in entry.failed else want)
 
-    def release(self, entry: Entry) -> None:
-        """Its attempt needs no room any more; all room is given back here."""
-        self.admission.release(entry.uid)
-
     def end_attempt(self, entry: Entry) -> None:
         """Nothing of its attempt is left: room and names are free, and its spec counts again."""
-        self.release(entry)
+        self.admission.release(entry.uid)
         if entry.edited is not None:
             entry.unset_condition(ConditionType.EDIT_PENDING, self.now, reason=APPLIED)
         entry.end_attempt()
         self.objects.names.give_back(entry.uid, entry.inventory)
         for ref in entry.inventory:
             self.look_again(self.waiting.for_name(ref))
-
-    def waits_no_more(self, entry: Entry) -> None:
-        """It got what it waited for, or is gone: it starts afresh the next time."""
-        self.reservations.waits_no_more(entry)
-        entry.head_for = 0
 
     def held_resources(self) -> tuple[HeldResource, ...]:
         """The wrapped resources that are held in a namespace, oldest hold first."""
@@ -261,7 +240,7 @@ class Cluster:
     def forget(self, entry: Entry) -> None:
         """Drop every trace of an AppWrapper that is gone and holds nothing, or is taken up anew."""
         self.leave_line(entry)
-        self.waits_no_more(entry)
+        self.reservations.waits_no_more(entry)
         self.end_attempt(entry)
         del self.entries[entry.uid]
         self.objects.leftovers.pop(entry.uid, None)

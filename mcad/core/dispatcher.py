@@ -40,7 +40,6 @@ from mcad.core.events import (
 )
 from mcad.core.observed import objects, workloads
 from mcad.core.running import health, reset
-from mcad.core.state.bounds import Tries
 from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import Phase
 from mcad.core.state.reasons import EventReason
@@ -71,10 +70,8 @@ class Dispatcher:
         if now < cluster.now:
             raise ClockWentBackError(f"step at {now} after one at {cluster.now}")
         cluster.agenda.now = now
-        cluster.out = []
         self._route(event)
-        cluster.request_wake_up()
-        return tuple(cluster.out)
+        return cluster.take_commands()
 
     def _route(self, event: Event) -> None:
         cluster = self.cluster
@@ -145,19 +142,14 @@ class Dispatcher:
 
 
 def _status_written(cluster: Cluster, entry: Entry, event: StatusWritten) -> None:
-    if event.serial != entry.writes.serial or entry.writes.flying is None:
+    writes = entry.writes
+    if not writes.answer(event.serial, is_persisted=True):
         return
-    entry.writes.written, entry.writes.flying = entry.writes.flying, None
-    entry.writes.tries = Tries()
     entry.stop(Timer.STATUS)
-    continue_attempt = (
-        _ON_WRITTEN.get(entry.phase) if entry.writes.flying_in is entry.phase else None
-    )
+    continue_attempt = _ON_WRITTEN.get(entry.phase) if writes.flying_in is entry.phase else None
     if continue_attempt is not None:
         continue_attempt(cluster, entry)
-    if (
-        entry.writes.dirty and entry.phase is not Phase.CREATING
-    ):  # there the confirmation will say it
+    if writes.dirty and entry.phase is not Phase.CREATING:  # there the confirmation reports it
         cluster.settle(entry, Urgency.DISPATCH if entry.phase in AWAITED else Urgency.REPORT)
 
 
@@ -173,22 +165,20 @@ def _status_refused(cluster: Cluster, entry: Entry, event: StatusRefused) -> Non
     """A conflict means that the object has changed: judge it anew. Any other refused write is
     repeated, also after a 404: if the AppWrapper is gone, its deletion is going to be observed and
     ends the repetition; if not, a proxy was wrong."""
-    if event.serial != entry.writes.serial or entry.writes.flying is None:
+    writes, answer = entry.writes, event.answer
+    if not writes.answer(event.serial, is_persisted=False):
         return
-    entry.writes.flying, entry.writes.written = None, None
-    answer = event.answer
     if answer.status == 409 and entry.phase is Phase.INTENDING:
-        if entry.writes.flying_in is Phase.INTENDING:
+        if writes.flying_in is Phase.INTENDING:
             create.intent_refused(cluster, entry)
         else:
             cluster.settle(entry, Urgency.DISPATCH)
         return
-    entry.writes.dirty = True
-    tries = entry.writes.tries
-    pause = tries.pause(answer)
-    if answer.status == 409 and tries.failures == 1:
+    writes.dirty = True
+    pause = writes.tries.pause(answer)
+    if answer.status == 409 and writes.tries.failures == 1:
         pause = 0  # the controller has already read the object again
-    if tries.is_lasting(answer):
+    if writes.tries.is_lasting(answer):
         note = f"The status cannot be written: {answer.message}"
         cluster.announce(entry, EventReason.STATUS_REFUSED, note, action="Report", warning=True)
     cluster.agenda.wake_in(entry, Timer.STATUS, pause)

@@ -226,7 +226,7 @@ def present(cluster: Cluster) -> Iterator[Event]:
     An AppWrapper whose objects are being created is told as a dispatched one, although some of
     its objects may be unknown to this memory.
     """
-    for (group, resource), message in cluster.unwatched.items():
+    for (group, resource), message in cluster.objects.unwatched.items():
         yield KindWatched(group, resource, watched=False, message=message)
     for node in cluster.capacity.nodes():
         yield NodeSeen(node)

@@ -17,7 +17,6 @@ from mcad.core.state.bounds import (
     NAME_GRACE,
     RETRY_BASE,
     RETRY_MAX,
-    Tries,
     backoff,
 )
 from mcad.core.state.entry import Entry
@@ -33,7 +32,6 @@ from mcad.core.state.reasons import (
     no_fault_of_it,
     some_of,
 )
-from mcad.core.state.records import replace
 from mcad.core.state.status_view import Urgency
 from mcad.core.state.timers import Timer
 from mcad.core.state.units import SECOND, Duration
@@ -74,7 +72,6 @@ def begin(cluster: Cluster, entry: Entry, signal: Signal = Signal.RESERVED) -> N
     """Room is reserved: record the intent. Nothing is created before it is persisted (P1)."""
     work = entry.workload
     cluster.leave_line(entry)
-    entry.superseded = entry.dispatch
     entry.path = cluster.forest.path_of(entry.uid)
     counted = entry.limit_counts_from(cluster.now)
     record = DispatchRecord(
@@ -98,7 +95,7 @@ def intent_refused(cluster: Cluster, entry: Entry) -> None:
         _retry_refused(cluster, entry)
         return
     cluster.end_attempt(entry)
-    entry.dispatch = entry.superseded
+    entry.withdraw()
     entry.move(Signal.INTENT_REFUSED, cluster.now)
     cluster.line_up(entry)
     cluster.reservations.intent_refused(entry)
@@ -106,8 +103,7 @@ def intent_refused(cluster: Cluster, entry: Entry) -> None:
 
 def _retry_refused(cluster: Cluster, entry: Entry) -> None:
     """The AppWrapper still has its room: try again."""
-    entry.end_attempt()
-    entry.dispatch = entry.superseded
+    entry.withdraw()
     entry.move(Signal.RETRY_REFUSED, cluster.now)
     cluster.agenda.to_judge[entry.uid] = None
 
@@ -151,7 +147,7 @@ def judge(cluster: Cluster, entry: Entry) -> bool:
 
 def _all_exist(cluster: Cluster, entry: Entry) -> None:
     now = cluster.now
-    entry.dispatch = replace(entry.record, phase=DispatchPhase.DISPATCHED, confirmed=now)
+    entry.amend(phase=DispatchPhase.DISPATCHED, confirmed=now)
     entry.first_dispatch = entry.first_dispatch or now
     entry.unset_condition(ConditionType.BACKOFF, now, reason=RUNNABLE)
     entry.unset_condition(ConditionType.PREEMPTED, now, reason=RUNNABLE)
@@ -163,8 +159,9 @@ def _all_exist(cluster: Cluster, entry: Entry) -> None:
 def confirmed(cluster: Cluster, entry: Entry) -> None:
     """The confirmation is persisted: the AppWrapper runs."""
     entry.move(Signal.CONFIRMED, cluster.now)
-    entry.refusals, entry.announced, entry.reported = 0, False, None
-    cluster.waits_no_more(entry)
+    entry.stops_waiting()
+    entry.refusals, entry.head_for = 0, 0
+    cluster.reservations.waits_no_more(entry)
     count = len(entry.inventory)
     waited = (cluster.now - entry.first_seen) // 1_000
     cluster.announce(
@@ -182,13 +179,12 @@ def item_created(cluster: Cluster, entry: Entry, event: ItemCreated) -> None:
     if event.attempt != entry.attempt:
         return  # the sweep finds it through the watch
     entry.creation.asked = False
-    entry.creation.created[event.item] = event.object_uid
+    entry.creation.exists(event.item, event.object_uid)
     if event.warnings:
         note = f"{entry.ref(event.item)}: the API server warns: {some_of(event.warnings)}."
         cluster.announce(entry, EventReason.MANIFEST, note, action="Create", warning=True)
     if entry.phase is Phase.CREATING and event.item == entry.creation.cursor:
-        entry.tries = Tries()
-        entry.step_since = cluster.now
+        entry.begin_step(cluster.now)
         continue_attempt(cluster, entry)
     elif entry.phase in TEARING_DOWN:
         teardown.late_item(cluster, entry, event.item)

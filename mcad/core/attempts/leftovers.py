@@ -48,14 +48,15 @@ def take_up(cluster: Cluster) -> None:
 def _take_up_one(cluster: Cluster, left: list[Child], budget: _Budget) -> None:
     attempt = max(child.attempt for child in left)
     sets = tuple(_sets(cluster, left, attempt, budget))
-    entry = Entry(_stand_in(left, sets), cluster.now, phase=Phase.GONE, rebuilt=True)
-    entry.step_since = cluster.now
-    entry.dispatch = _record(left, attempt, cluster.now)
+    now, record = cluster.now, _record(left, attempt, cluster.now)
+    entry = Entry(
+        _stand_in(left, sets), now, rebuilt=True, phase=Phase.GONE, step_since=now, dispatch=record
+    )
     cluster.entries[entry.uid] = entry
     cluster.objects.leftovers[entry.uid] = None
     cluster.adopt(entry)
     for child in left:
-        entry.creation.created[child.item] = child.uid
+        entry.creation.exists(child.item, child.uid)
     pods_changed(cluster, entry)
     if room_held(cluster, entry):
         _report(cluster, entry, left[0])

@@ -42,7 +42,6 @@ def object_gone(cluster: Cluster, entry: Entry) -> None:
     cluster.leave_line(entry)
     cluster.freeze(entry)
     entry.move(Signal.OBJECT_GONE, cluster.now)
-    entry.announced = False
     orphans.judge_anew(cluster, entry)
     if is_waiting and not cluster.objects.by_workload.get(entry.uid):
         cluster.forget(entry)
@@ -67,9 +66,9 @@ def bury(cluster: Cluster, entry: Entry) -> None:
 def _say_what_is_left(cluster: Cluster, entry: Entry) -> None:
     """Report once what is left, by an Event: there is no status any more."""
     left = cluster.objects.of(entry)
-    if not left or entry.announced or cluster.now - entry.step_since < STUCK_AFTER:
+    if not left or entry.removal.remains_reported or cluster.now - entry.step_since < STUCK_AFTER:
         return
-    entry.announced = True
+    entry.removal.remains_reported = True
     note = f"{left[0].ref} outlives its AppWrapper and keeps its room for now; what keeps it?"
     cluster.announce_remnant(entry, left[0], EventReason.REMAINS, note, action="Delete")
 

@@ -274,11 +274,11 @@ def _nothing_left(cluster: Cluster, entry: Entry) -> None:
     now, record = cluster.now, entry.record
     is_reset = record.next is Next.RESET
     if not is_reset:
-        cluster.release(entry)
+        cluster.admission.release(entry.uid)
     phase = DispatchPhase.PAUSED if is_reset else DispatchPhase.RELEASED
     used = entry.limit_used()
     limit_since = now - used if used else 0
-    entry.dispatch = replace(record, phase=phase, entered=now, limit_since=limit_since)
+    entry.amend(phase=phase, entered=now, limit_since=limit_since)
     entry.move(Signal.NOTHING_LEFT, now)
     entry.unset_condition(ConditionType.DELETING_RESOURCES, now, reason=DELETION_COMPLETE)
     if record.next is Next.QUEUED:
@@ -308,7 +308,8 @@ def settled(cluster: Cluster, entry: Entry) -> None:
     """The end of the teardown is persisted."""
     record = entry.record
     signal, reason = _SETTLED[record.next]
-    entry.creation.created, entry.reported, entry.announced = {}, None, False
+    entry.creation.created.clear()
+    entry.stops_waiting()
     if entry.edited is not None:
         cluster.agenda.to_settle[entry.uid] = None  # EditPending ends with the attempt
     if record.next is not Next.RESET:

@@ -158,7 +158,7 @@ def _report_one(cluster: Cluster, entry: Entry, words: Words) -> None:
 def _report_hold(cluster: Cluster, entry: Entry, hold: Hold) -> None:
     if hold.reason == WaitingReason.DELETED:
         return
-    entry.reported = None
+    entry.report_anew()
     before = entry.conditions.get(ConditionType.BACKOFF)
     entry.set_condition(
         ConditionType.BACKOFF, cluster.now, reason=hold.reason, message=hold.message

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from mcad.core.cluster import Cluster, kind_key
+from mcad.core.cluster import Cluster
 from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import TEARING_DOWN, Phase
 from mcad.core.state.model import ObjectRef
@@ -31,7 +31,7 @@ def missing_right(cluster: Cluster, ref: ObjectRef) -> Hold | None:
 
 
 def _unwatched(cluster: Cluster, ref: ObjectRef) -> Hold | None:
-    message = cluster.unwatched.get(kind_key(ref))
+    message = cluster.objects.unwatched.get((ref.group, ref.resource))
     if message is None:
         return None
     text = f"{ref.kind} objects cannot be watched: {message}"

@@ -61,8 +61,7 @@ def apply(cluster: Cluster, entry: Entry, child: Child) -> None:
         return
     if child.item not in entry.creation.created:
         entry.found(child.item)
-    entry.creation.created[child.item] = child.uid
-    entry.creation.absent.discard(child.item)
+    entry.creation.exists(child.item, child.uid)
     completion.hear(entry, child)
     for index, want in enumerate(child.wants):
         cluster.want(entry, child.item, index, want)
@@ -100,8 +99,7 @@ def _item_gone(cluster: Cluster, entry: Entry, child: Child) -> None:
     (P2)."""
     passed = entry.phase is not Phase.CREATING or child.item < entry.creation.cursor
     if passed and entry.creation.created.get(child.item) == child.uid:
-        del entry.creation.created[child.item]
-        entry.creation.absent.add(child.item)
+        entry.creation.vanished(child.item)
     wants_nothing(cluster, entry, child.item)
 
 
@@ -115,11 +113,10 @@ def wants_nothing(cluster: Cluster, entry: Entry, item: int) -> None:
 def kind_watched(cluster: Cluster, event: KindWatched) -> None:
     """A wrapped kind can be watched, or cannot: that concerns only AppWrappers that contain it
     (P11)."""
-    key = (event.group, event.resource)
+    key, unwatched = (event.group, event.resource), cluster.objects.unwatched
     if not event.watched:
-        cluster.unwatched[key] = event.message
-        return
-    if cluster.unwatched.pop(key, None) is not None:
+        unwatched[key] = event.message
+    elif unwatched.pop(key, None) is not None:
         cluster.look_again(list(cluster.waiting.for_kind))
 
 

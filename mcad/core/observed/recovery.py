@@ -4,7 +4,7 @@ P11)."""
 from __future__ import annotations
 
 from mcad.core.attempts import create, edits, pod_clocks, teardown
-from mcad.core.cluster import Cluster, kind_key
+from mcad.core.cluster import Cluster
 from mcad.core.observed import objects
 from mcad.core.preemption import eviction
 from mcad.core.reservations import manage
@@ -33,6 +33,12 @@ _ENDED = {
     Next.DELETED: Phase.DELETED,
 }
 
+_WITHOUT_RECORD: dict[str, Phase] = {
+    State.COMPLETED: Phase.COMPLETED,
+    State.FAILED: Phase.FAILED,
+    State.DELETED: Phase.DELETED,
+}
+
 
 def restore(cluster: Cluster, entry: Entry, saved: Persisted) -> None:
     """Take over what its status says; the next ``recover`` continues what was begun."""
@@ -54,23 +60,14 @@ def restore(cluster: Cluster, entry: Entry, saved: Persisted) -> None:
     entry.counted_at = cluster.now  # a start has more urgent things to write
     entry.restored = True
     if saved.observed_generation not in (0, entry.workload.generation):
-        cluster.agenda.to_settle[entry.uid] = (
-            None  # this dispatcher wrote it, and the spec was edited since
-        )
+        # This dispatcher wrote it, and the spec was edited since.
+        cluster.agenda.to_settle[entry.uid] = None
+    entry.phase = _restored_phase(saved)
     if saved.dispatch is not None:
-        entry.phase = _restored_phase(saved.dispatch, saved.state)
         if saved.dispatch.phase is not DispatchPhase.RELEASED:
             cluster.begin_attempt(entry, saved.dispatch)
         cluster.waiting.pause(entry, teardown.pause_on_record(cluster, entry))
-        return
-    if saved.state == State.COMPLETED:
-        entry.phase = Phase.COMPLETED
-    elif saved.state == State.FAILED:
-        entry.phase = Phase.FAILED
-    elif saved.state == State.DELETED:
-        entry.phase = Phase.DELETED
-    elif saved.foreign or saved.state in (State.RUNNING, State.RUNNING_HOLD_COMPLETION):
-        entry.phase = Phase.FOREIGN
+    elif entry.phase is Phase.FOREIGN:
         note = "Dispatched by another controller: it is left alone, its pods count."
         cluster.announce(entry, EventReason.LEFT_ALONE, note, action="Adopt", warning=True)
 
@@ -126,8 +123,12 @@ def _note_preemptor(cluster: Cluster, victim: str, record: DispatchRecord) -> No
     cluster.reservations.preemptors[record.preemptor] = reservation
 
 
-def _restored_phase(record: DispatchRecord, state: str) -> Phase:
-    if record.phase is DispatchPhase.DISPATCHED and state == State.COMPLETED:
+def _restored_phase(saved: Persisted) -> Phase:
+    record = saved.dispatch
+    if record is None:
+        is_others = saved.foreign or saved.state in (State.RUNNING, State.RUNNING_HOLD_COMPLETION)
+        return _WITHOUT_RECORD.get(saved.state, Phase.FOREIGN if is_others else Phase.WAITING)
+    if record.phase is DispatchPhase.DISPATCHED and saved.state == State.COMPLETED:
         return Phase.COMPLETED
     if record.phase is DispatchPhase.RELEASED:
         return _ENDED.get(record.next, Phase.WAITING)
@@ -220,12 +221,13 @@ def _note_absence(cluster: Cluster, entry: Entry) -> None:
     if entry.phase is not Phase.RUNNING:
         return
     for number, item in enumerate(entry.workload.items):
-        if number not in entry.creation.created and kind_key(item.ref) not in cluster.unwatched:
+        if number not in entry.creation.created and cluster.objects.is_watched(item.ref):
             objects.wants_nothing(cluster, entry, number)
 
 
 def _resume(cluster: Cluster, entry: Entry) -> None:
-    entry.step_since, making = cluster.now, entry.creation
+    entry.begin_step(cluster.now)
+    making = entry.creation
     cluster.agenda.to_judge[entry.uid] = None
     edits.report(cluster, entry)
     if entry.phase in (Phase.CREATING, Phase.RUNNING):

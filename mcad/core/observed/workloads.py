@@ -53,7 +53,7 @@ def _first_sight(cluster: Cluster, work: Workload, *, listed: bool) -> None:
     if saved is not None and saved.first_seen:
         first_seen = saved.first_seen
         if first_seen // SECOND == work.created // SECOND:
-            cluster.last_seen = max(cluster.last_seen, first_seen)
+            cluster.waiting.last_seen = max(cluster.waiting.last_seen, first_seen)
     else:
         first_seen = _stamp(cluster, work.created, listed=listed)
     entry = Entry(replace(work, persisted=None), first_seen)
@@ -88,9 +88,12 @@ def _stamp(cluster: Cluster, created: Instant, *, listed: bool) -> Instant:
     """
     offset = 0 if listed else min(max(cluster.now - created, 0), LATE_ARRIVAL)
     stamp = created + offset
-    if stamp <= cluster.last_seen and stamp // SECOND == cluster.last_seen // SECOND:
-        stamp = cluster.last_seen + 1
-    cluster.last_seen = max(cluster.last_seen, stamp)
+    if (
+        stamp <= cluster.waiting.last_seen
+        and stamp // SECOND == cluster.waiting.last_seen // SECOND
+    ):
+        stamp = cluster.waiting.last_seen + 1
+    cluster.waiting.last_seen = max(cluster.waiting.last_seen, stamp)
     return stamp
 
 
@@ -119,13 +122,15 @@ def _changed(cluster: Cluster, entry: Entry, work: Workload, *, rewound: bool) -
             cluster.agenda.to_settle[entry.uid] = None
         _changed_after_intent(cluster, entry, old)
     elif entry.uid in cluster.reservations and _wants_the_same(work, old):
-        entry.workload = work
+        entry.edit(work)
     elif work != old:
         reservation = entry.reservation
         if work.suspended:
             eviction.in_vain(cluster, entry)
         cluster.leave_line(entry)  # under the record that it was added with
-        entry.workload, entry.reported, entry.reported_at = work, None, 0
+        entry.edit(work)
+        entry.report_anew()
+        entry.reported_at = 0
         cluster.line_up(entry)
         if reservation is not None and reservation.reason in EVICTIONS:  # others have left for it
             cluster.reservations.on_record[entry.uid] = reservation

@@ -17,7 +17,6 @@ from mcad.core.snapshot.removal import fewest
 from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import Phase
 from mcad.core.state.reasons import EVICTION_CALLED_OFF, ConditionType, EventReason, TeardownReason
-from mcad.core.state.records import replace
 from mcad.core.state.reservation import Eviction, PendingEviction, ReservationReason
 from mcad.core.state.units import SECOND
 
@@ -96,7 +95,7 @@ def _proceed(cluster: Cluster, preemptor: str, uids: Sequence[str]) -> None:
         entry = cluster.entries[uid]
         if uid not in needed:
             _call_off(cluster, uid)
-            del reserved[uid]
+            cluster.reservations.let_stay(owner, uid)
         elif may_be_evicted(entry):
             _take_back(cluster, entry, cluster.evictions[uid])
         else:
@@ -127,7 +126,7 @@ def _take_back(cluster: Cluster, entry: Entry, pending: PendingEviction) -> None
     count = 1 + (before.count if before is not None else 0)
     entry.eviction = Eviction(count, pending.reason, preemptor.uid, preemptor.title, cluster.now)
     entry.opponents[preemptor.uid] = cluster.now
-    entry.dispatch = replace(entry.record, preemptor=preemptor.uid)
+    entry.amend(preemptor=preemptor.uid)
     teardown.take_back(cluster, entry, _WORDS[pending.reason][0], pending.message)
 
 

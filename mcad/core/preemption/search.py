@@ -118,7 +118,7 @@ def _next_preemptor(cluster: Cluster) -> Iterator[Entry]:
 
 def _report_anew(cluster: Cluster, entry: Entry) -> None:
     """Its reason to wait has changed."""
-    entry.reported = None
+    entry.report_anew()
     cluster.agenda.to_report[entry.uid] = None
 
 

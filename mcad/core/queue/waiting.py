@@ -17,6 +17,7 @@ from mcad.core.state.quota_records import Designation
 from mcad.core.state.rights import Rights
 from mcad.core.state.settings import Settings
 from mcad.core.state.timers import Timer
+from mcad.core.state.units import Instant
 from mcad.core.state.violations import check
 from mcad.core.state.waiting_reason import Hold, WaitingReason
 from mcad.core.state.waiting_state import WaitingSignal, WaitingState, waiting
@@ -30,7 +31,8 @@ class Waiting:
     """Owns ``waiting``, ``hold`` and ``pause`` of every AppWrapper, and the queue.
 
     A hold that an event ends is found by what the event tells of: ``for_kind`` (an ordered set of
-    the uids that wait for a watch), ``for_name``, and the rights.
+    the uids that wait for a watch), ``for_name``, and the rights. ``last_seen`` is the latest
+    first-seen time: those that arrive in the same second follow it.
     """
 
     def __init__(
@@ -45,6 +47,7 @@ class Waiting:
         self.turns = Turns(settings, capacity, forest)
         self.inadmissible = InadmissibleLists(capacity, forest, self.turns)
         self.queue = Queue(capacity, self.inadmissible, forest.waiting)
+        self.last_seen: Instant = 0
         self.for_kind: dict[str, None] = {}
         self._for_name: dict[NameKey, dict[str, None]] = {}
         self._capacity = capacity

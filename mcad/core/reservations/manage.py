@@ -362,13 +362,11 @@ def _look(cluster: Cluster, entry: Entry) -> None:
 
 def end(cluster: Cluster, entry: Entry, why: str) -> None:
     """The reservation has lasted too long: its room is free for all, and the AppWrapper is in line
-    again. The next one of this kind has to wait three times as long as this one lasted; if it
-    waited for others to end by themselves the AppWrapper keeps its right to evict."""
+    again. If it waited for others to end by themselves the AppWrapper keeps its right to evict."""
     reservation = entry.reservation
     if reservation is not None:
         patience = entry.eviction_patience if reservation.reason in EVICTIONS else entry.patience
-        patience.tries += 1
-        patience.until = cluster.now + 3 * (cluster.now - reservation.since)
+        patience.came_to_nothing(reservation.since, cluster.now)
     cluster.unreserve(entry)
     cluster.line_up(entry)
     _say_ended(cluster, entry, why)

@@ -16,7 +16,6 @@ from mcad.core.state.reasons import (
     EventReason,
     TeardownReason,
 )
-from mcad.core.state.records import replace
 from mcad.core.state.status_view import Urgency
 from mcad.core.state.timers import Timer
 from mcad.core.state.units import SECOND
@@ -76,7 +75,7 @@ def _record(entry: Entry) -> None:
     """Record finished items: they may be deleted, and count as finished for the next leader too."""
     finished = tuple(sorted(entry.finished))
     if finished != entry.record.finished:
-        entry.dispatch = replace(entry.record, finished=finished)
+        entry.amend(finished=finished)
 
 
 def _flagged(entry: Entry) -> list[int]:
@@ -133,7 +132,7 @@ def _complete(cluster: Cluster, entry: Entry) -> None:
     entry.unset_condition(ConditionType.RUNNING_HOLD_COMPLETION, now, reason=PODS_COMPLETED)
     entry.set_condition(ConditionType.COMPLETED, now, reason=PODS_COMPLETED)
     cluster.remember_run(entry)
-    cluster.release(entry)
+    cluster.admission.release(entry.uid)
     entry.move(Signal.COMPLETE, now)
     cluster.settle(entry, Urgency.DISPATCH)
     cluster.announce(entry, EventReason.COMPLETED, "All items are finished.", action="Complete")

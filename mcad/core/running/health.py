@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable
 
-from mcad.core.cluster import Cluster, kind_key
+from mcad.core.cluster import Cluster
 from mcad.core.commands import InspectItem
 from mcad.core.events import ItemInspected
 from mcad.core.running import reset
@@ -82,7 +82,7 @@ def _missing(
         if number not in there
         and number not in entry.finished
         and (needed is None or number in needed)
-        and kind_key(item.ref) not in cluster.unwatched
+        and cluster.objects.is_watched(item.ref)
     ]
     lost = [str(entry.workload.items[number].ref) for number in unseen if number in absent]
     for number in unseen:
@@ -98,7 +98,7 @@ def _missing(
 def _read(cluster: Cluster, entry: Entry, number: int) -> None:
     """Read an item live, if that is due."""
     due = entry.creation.read_again.get(number, 0)
-    if due <= cluster.now and cluster.item_reads.take(cluster.now):
+    if due <= cluster.now and cluster.objects.item_reads.take(cluster.now):
         cluster.emit(InspectItem(entry.uid, entry.attempt, number, entry.ref(number)))
         due = entry.creation.read_again[number] = cluster.now + LOOK_BASE
     cluster.agenda.wake_in(entry, Timer.ITEMS, max(due - cluster.now, SECOND))
@@ -111,7 +111,7 @@ def item_read(cluster: Cluster, entry: Entry, event: ItemInspected) -> None:
     holder, item = event.holder, event.item
     is_other = holder is not None and holder.owner_uid != entry.uid and not holder.terminating
     if (holder is None or is_other) and item not in entry.creation.created:
-        entry.creation.absent.add(item)
+        entry.creation.vanished(item)
         cluster.agenda.to_judge[entry.uid] = None
 
 

@@ -15,7 +15,6 @@ from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import Phase
 from mcad.core.state.model import Pod
 from mcad.core.state.reasons import EventReason, TeardownReason, some_of
-from mcad.core.state.records import replace
 from mcad.core.state.settings import Policy
 from mcad.core.state.timers import Timer
 from mcad.core.state.units import SECOND, Duration, Instant
@@ -46,7 +45,7 @@ def _all_have_nodes(cluster: Cluster, entry: Entry) -> None:
         return
     counts_from = entry.limit_counts_from(record.confirmed) + waited
     entry.waited_for_nodes = waited
-    entry.dispatch = replace(record, limit_since=counts_from)
+    entry.amend(limit_since=counts_from)
     cluster.agenda.to_judge[entry.uid] = None
     cluster.settle(entry)
 

@@ -13,7 +13,7 @@ from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import Phase, Signal
 from mcad.core.state.model import DispatchPhase, Next
 from mcad.core.state.reasons import ConditionType, EventReason, TeardownReason
-from mcad.core.state.records import Struct, replace
+from mcad.core.state.records import Struct
 from mcad.core.state.status_view import Urgency
 from mcad.core.state.timers import Timer
 
@@ -113,7 +113,7 @@ def resume(cluster: Cluster) -> None:
 
 def give_up_room(cluster: Cluster, entry: Entry) -> None:
     """It is requeued at its original position."""
-    entry.dispatch = replace(entry.record, phase=DispatchPhase.RELEASED, next=Next.QUEUED)
+    entry.amend(phase=DispatchPhase.RELEASED, next=Next.QUEUED)
     cluster.end_attempt(entry)
     entry.move(Signal.GIVE_UP_ROOM, cluster.now)
     cluster.line_up(entry)

@@ -1,4 +1,4 @@
-"""One AppWrapper as the dispatcher remembers it: mutable, and owned by the World alone."""
+"""One AppWrapper as the dispatcher remembers it: mutable, with an owner for each field."""
 
 from __future__ import annotations
 
@@ -36,147 +36,153 @@ STORY_MAX = 16
 
 @dataclass(slots=True)
 class StatusWrites:
-    """The status on its way to the server.
+    """The status on its way to the server."""
 
-    ``serial`` numbers the writes; ``flying`` is the one whose outcome is open, ``flying_in`` and
-    ``urgency`` tell what asked for it; ``written`` is the last one that is persisted, None if
-    unknown; ``dirty`` asks for another one as soon as the outcome is known, and ``tries`` counts
-    those that failed.
-    """
-
-    serial: int = 0
-    flying: StatusView | None = None
-    flying_in: Phase = Phase.WAITING
+    serial: int = 0  # numbers the writes
+    flying: StatusView | None = None  # the write whose outcome is open
+    flying_in: Phase = Phase.WAITING  # the phase that requested it
     urgency: Urgency = Urgency.REPORT
-    dirty: bool = False
-    written: StatusView | None = None
-    tries: Tries = field(default_factory=Tries)
+    written: StatusView | None = None  # the last one that is persisted, None if unknown
+    dirty: bool = False  # another write follows as soon as the outcome is known
+    tries: Tries = field(default_factory=Tries)  # those that failed in a row
+
+    def send(self, view: StatusView, phase: Phase, urgency: Urgency) -> int:
+        """A write is under way; returns its number."""
+        self.serial += 1
+        self.flying, self.flying_in, self.urgency = view, phase, urgency
+        return self.serial
+
+    def answer(self, serial: int, *, is_persisted: bool) -> bool:
+        """The outcome of a write; False if it is not that of the one that is open."""
+        if serial != self.serial or self.flying is None:
+            return False
+        self.written, self.flying = self.flying if is_persisted else None, None
+        if is_persisted:
+            self.tries = Tries()
+        return True
 
 
 @dataclass(slots=True)
 class Creation:
-    """The items of an attempt as they come into being.
+    """The items of an attempt as they come into being."""
 
-    ``cursor`` is the next one to create, ``asked`` whether its create is under way, and ``doubt``
-    the instant until which one that got no clear answer may still be committed (ADR 7);
-    ``created`` are the uids of those that exist (item number -> uid), and ``words`` what the server
-    said to a 403. ``absent`` are items that were seen to go, or that a live read did not find, and
-    ``read_again`` is when the next live read of one that no watch has told of is due.
-    """
-
-    cursor: int = 0
-    asked: bool = False
-    doubt: Instant = 0
-    created: dict[int, str] = field(default_factory=dict)
-    words: str = ""
-    absent: set[int] = field(default_factory=set)
+    cursor: int = 0  # the next one to create
+    asked: bool = False  # its create is under way
+    doubt: Instant = 0  # until when a create without a clear answer may be committed (ADR 7)
+    created: dict[int, str] = field(default_factory=dict)  # item -> uid of those that exist
+    words: str = ""  # what the server said to a 403
+    absent: set[int] = field(default_factory=set)  # seen to go, or not found by a live read
+    # When the next live read is due of an item that no watch has told of.
     read_again: dict[int, Instant] = field(default_factory=dict)
+
+    def exists(self, item: int, uid: str) -> None:
+        """The item exists, as the object with this uid."""
+        self.created[item] = uid
+        self.absent.discard(item)
+
+    def vanished(self, item: int) -> None:
+        """The item does not exist any more."""
+        self.created.pop(item, None)
+        self.absent.add(item)
 
 
 @dataclass(slots=True)
 class Removal:
-    """The objects of an attempt that is taken back, as they go.
+    """The objects of an attempt that is taken back, as they go."""
 
-    ``undeleted`` are the items whose deletion is not accepted yet, ``remains`` what the last of so
-    many ``looks`` found, and ``overtaken`` whether something has gone since it was asked for.
-    """
-
-    undeleted: set[int] = field(default_factory=set)
-    remains: tuple[Remnant, ...] = ()
-    looks: int = 0
-    overtaken: bool = False
-    forced: bool = False
+    undeleted: set[int] = field(default_factory=set)  # items whose deletion is not accepted yet
+    remains: tuple[Remnant, ...] = ()  # what the last look found
+    looks: int = 0  # how many looks found something
+    overtaken: bool = False  # something has gone since the look was requested
+    forced: bool = False  # an Event has reported that force was used
+    remains_reported: bool = False  # an Event has reported what outlives the deleted AppWrapper
 
 
 @dataclass(slots=True, eq=False)
 class Entry:
     """Everything that is known about one AppWrapper.
 
-    While an attempt stands, the items of ``workload`` are those of its inventory, one by one, and
-    ``edited`` is the spec as it is now if that differs: it counts when the attempt is over (P8).
-
-    ``former`` (an ordered set) are names of items of earlier attempts that are no item's any more.
-    ``superseded`` is the record that an unwritten intent replaces. ``pods`` are those that status
-    tells of, as they were at ``counted_at`` (see pod_counts.py). ``finished`` are the items that
-    have said so, and ``failed`` those that say that they failed.
-    ``requeueing_wait`` is the present wait before a requeue, 0 before the first, and ``resets``
-    counts those since it was created.
-
-    ``path`` is where it counts in the quota trees, as its status shows it: it is looked up when
-    there is something to tell, so that a new tree does not rewrite the whole line. ``reservation``
-    is the room that is reserved for it while it waits, and ``waits_for`` holds those that have to
-    leave for that, uid -> attempt; ``fulfilled`` is the reservation of an intent that is not
-    persisted yet. ``patience`` tells of reservations that came to nothing because others did not
-    end, ``eviction_patience`` of those for which others were evicted, and ``planned_at`` is when it
-    was last looked for victims while it has a reservation. ``eviction`` is the last time that its
-    room was taken for another one's; ``opponents`` are the uids of all for which it was, and when.
-    ``reported`` is the refusal that its status shows and ``reported_at`` when it was written;
-    ``announced`` whether an Event said so in this stay in the queue; ``restored`` until the first
-    verdict after a restart, which must not rewrite figures that are on record. ``untested``: its
-    attempt is another leader's and was first seen after the barrier, so it is unknown yet whether
-    it fits (P12). ``rebuilt``: only objects that it left were seen, not the AppWrapper (P9).
-    ``unreadable``: its record of an attempt is not understood, so it is left alone until that
-    changes. ``head_since`` is when it became the head of the line, if it is; ``head_for`` for how
-    long it was that before, in this stay in the queue (R6).
-
-    ``awaits_nodes`` is whether this leader has seen it run before all of its pods had nodes, and
-    ``waited_for_nodes`` for how long, if that does not count for its limit (pod_timeouts.py).
-    ``missing_since`` is when pods began to be missing, 0 if none is. ``tries`` counts failed
-    requests of the present step, which began at ``step_since``,
-    ``refusals`` the attempts since the last dispatch that a quota or admission refused, and
-    ``in_vain`` those in a row that came to nothing: not all of their pods ever had nodes (ADR 17).
-    ``pause`` keeps it out of the line after them, whatever is edited. ``timers`` holds the timers
-    that run, with their ends (see timers.py).
+    The fields are grouped by owner; tests/core/test_owners.py says which modules assign them.
     """
 
+    # -- the AppWrapper as it is observed ------------------------------------------------------
+
+    # While an attempt stands, its items are those of the inventory, one by one (P8).
     workload: Workload
     first_seen: Instant
-    edited: Workload | None = None
+    edited: Workload | None = None  # the spec of now if it differs; counts after the attempt (P8)
+    rebuilt: bool = False  # only objects that it left were seen, not the AppWrapper (P9)
+    unreadable: bool = False  # its record is not understood: it is left alone until that changes
+
+    # -- its life ------------------------------------------------------------------------------
+
     phase: Phase = Phase.WAITING
+    story: list[str] = field(default_factory=list)  # the last signals
+    step_since: Instant = 0  # when the present step began
+    tries: Tries = field(default_factory=Tries)  # failed requests of the present step
+    timers: dict[str, Instant] = field(default_factory=dict)  # those that run, with their ends
+
+    # -- its attempt ---------------------------------------------------------------------------
+
     dispatch: DispatchRecord | None = None
-    superseded: DispatchRecord | None = None
+    superseded: DispatchRecord | None = None  # the record that an unwritten intent replaces
+    # An ordered set of names of items of earlier attempts that are no item's any more.
     former: dict[NameKey, None] = field(default_factory=dict)
-    rebuilt: bool = False
-    unreadable: bool = False
-    first_dispatch: Instant = 0
-    awaits_nodes: bool = False
-    waited_for_nodes: Duration = 0
-    requeueings: int = 0
-    requeueing_wait: Duration = 0
-    resets: int = 0
-    pods: PodCounts = field(default_factory=PodCounts)
-    counted_at: Instant = 0
-    conditions: dict[str, Condition] = field(default_factory=dict)
-    finished: set[int] = field(default_factory=set)
-    failed: set[int] = field(default_factory=set)
-    writes: StatusWrites = field(default_factory=StatusWrites)
     creation: Creation = field(default_factory=Creation)
     removal: Removal = field(default_factory=Removal)
-    waiting: WaitingState = WaitingState.OUT
-    hold: Hold | None = None
-    pause: Hold | None = None
+    finished: set[int] = field(default_factory=set)  # items that have said so
+    failed: set[int] = field(default_factory=set)  # items that say that they failed
+    untested: bool = False  # another leader's, seen after the barrier: it may not fit (P12)
+    awaits_nodes: bool = False  # this leader has seen it run before all of its pods had nodes
+    waited_for_nodes: Duration = 0  # for how long, if that does not count for its limit
+    missing_since: Instant = 0  # when pods began to be missing, 0 if none is
+
+    # -- its earlier attempts ------------------------------------------------------------------
+
+    first_dispatch: Instant = 0
+    requeueings: int = 0
+    requeueing_wait: Duration = 0  # the present wait before a requeue, 0 before the first
+    resets: int = 0
+    refusals: int = 0  # attempts since the last dispatch that a quota or admission refused
+    in_vain: int = 0  # in a row, without nodes for all of their pods at any time (ADR 17)
+
+    # -- its status ----------------------------------------------------------------------------
+
+    conditions: dict[str, Condition] = field(default_factory=dict)
+    pods: PodCounts = field(default_factory=PodCounts)  # as they were at counted_at
+    counted_at: Instant = 0
+    # Where it counts in the quota trees; looked up when there is something to report, so that a new
+    # tree does not rewrite the whole line.
     path: Path = ()
+    writes: StatusWrites = field(default_factory=StatusWrites)
+
+    # -- its wait in the line ------------------------------------------------------------------
+
+    waiting: WaitingState = WaitingState.OUT
+    hold: Hold | None = None  # why it is out of the line
+    pause: Hold | None = None  # keeps it out after failed attempts, whatever is edited
+    head_since: Instant = 0  # when it became the head of the line, if it is (R6)
+    head_for: Duration = 0  # for how long it was that before, until it is dispatched
+
+    # -- the reports of why it waits -----------------------------------------------------------
+
+    reported: Refusal | None = None  # the refusal that its status shows
+    reported_at: Instant = 0  # when its status last showed other figures of its wait
+    announced: bool = False  # an Event has reported it, in this stay in the queue
+    restored: bool = False  # until the first report after a restart, which repeats no record
+
+    # -- its reservation -----------------------------------------------------------------------
+
     reservation: Reservation | None = None
-    waits_for: dict[str, int] = field(default_factory=dict)
-    patience: Patience = field(default_factory=Patience)
-    eviction_patience: Patience = field(default_factory=Patience)
-    planned_at: Instant = 0
-    eviction: Eviction | None = None
-    opponents: dict[str, Instant] = field(default_factory=dict)
-    reported: Refusal | None = None
-    reported_at: Instant = 0
-    announced: bool = False
-    restored: bool = False
-    untested: bool = False
-    head_since: Instant = 0
-    head_for: Duration = 0
-    tries: Tries = field(default_factory=Tries)
-    step_since: Instant = 0
-    missing_since: Instant = 0
-    in_vain: int = 0
-    refusals: int = 0
-    timers: dict[str, Instant] = field(default_factory=dict)
-    story: list[str] = field(default_factory=list)
+    waits_for: dict[str, int] = field(default_factory=dict)  # its release set: uid -> attempt
+    patience: Patience = field(default_factory=Patience)  # of those that wait for ends
+    eviction_patience: Patience = field(default_factory=Patience)  # of those with victims
+
+    # -- evictions -----------------------------------------------------------------------------
+
+    planned_at: Instant = 0  # when victims were last searched for it, while it has a reservation
+    eviction: Eviction | None = None  # the last time that it was evicted
+    opponents: dict[str, Instant] = field(default_factory=dict)  # preemptor (uid) -> when
 
     @property
     def uid(self) -> str:
@@ -214,9 +220,13 @@ class Entry:
         self.phase = transition(self.title, self.phase, signal, self.story)
         self.story.append(signal)
         del self.story[:-STORY_MAX]
-        self.tries, self.step_since = Tries(), now
+        self.begin_step(now)
         for timer in OF_PHASE.intersection(self.timers):
             del self.timers[timer]
+
+    def begin_step(self, now: Instant) -> None:
+        """Failed requests are counted from here on."""
+        self.tries, self.step_since = Tries(), now
 
     def take_up(self, record: DispatchRecord) -> None:
         """An attempt stands, of this leader or another: it is judged by its inventory from here
@@ -224,7 +234,7 @@ class Entry:
         self.former.update(dict.fromkeys(map(name_key, self.inventory)))
         for ref in record.inventory:
             self.former.pop(name_key(ref), None)
-        self.dispatch = record
+        self.superseded, self.dispatch = self.dispatch, record
         self.creation.cursor, self.creation.created = 0, {}
         self.missing_since = 0
         self.finished, self.failed = set(record.finished), set()
@@ -232,13 +242,20 @@ class Entry:
         is_edited = record.payload not in ("", spec.payload) or self.workload is not spec
         self.edited = spec if is_edited else None
 
+    def amend(self, **changes: object) -> None:
+        """The same attempt, with something about its record changed."""
+        self.dispatch = replace(self.record, **changes)
+
+    def withdraw(self) -> None:
+        """The intent was not written: the record before it counts."""
+        self.end_attempt()
+        self.dispatch = self.superseded
+
     def end(
         self, phase: DispatchPhase, now: Instant, reason: str, message: str, then: Next
     ) -> None:
         """Its attempt ends: the record says since when and why, and a failure is shown at once."""
-        self.dispatch = replace(
-            self.record, phase=phase, entered=now, reason=reason, message=message, next=then
-        )
+        self.amend(phase=phase, entered=now, reason=reason, message=message, next=then)
         if then is Next.FAILED:
             self.set_condition(ConditionType.FAILED, now, reason=reason, message=message)
 
@@ -255,6 +272,14 @@ class Entry:
         """No attempt stands any more: the spec counts as it is now."""
         if self.edited is not None:
             self.workload, self.edited = self.edited, None
+
+    def report_anew(self) -> None:
+        """What its status shows of its wait does not hold any more."""
+        self.reported = None
+
+    def stops_waiting(self) -> None:
+        """This stay in the queue is over: in the next one, an Event reports why it waits."""
+        self.reported, self.announced = None, False
 
     def stop(self, timer: Timer) -> None:
         """Let a timer not ring, if it runs."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mcad.core.state.model import Child
+from mcad.core.state.bounds import READS_PER_SECOND, PerSecond
+from mcad.core.state.model import Child, ObjectRef
 from mcad.core.state.names import Names
 from mcad.core.state.units import Instant
 from mcad.core.state.unproven import Unproven
@@ -21,7 +22,8 @@ class Objects:
     objects. ``disowned`` are objects of which only labels name an AppWrapper, ``unproven`` pods
     without a proven chain of controllers. ``unswept`` (an ordered set) are objects to be tested for
     orphans, ``swept`` says when the deletion of one may be requested again, and ``leftovers`` are
-    the uids of AppWrappers that only their objects tell of.
+    the uids of AppWrappers that only their objects tell of. ``unwatched`` are the kinds (group,
+    resource) whose objects cannot be watched, and why; ``item_reads`` bounds live reads.
     """
 
     def __init__(self) -> None:
@@ -33,6 +35,8 @@ class Objects:
         self.unswept: dict[str, None] = {}
         self.swept: dict[str, Instant] = {}
         self.leftovers: dict[str, None] = {}
+        self.unwatched: dict[tuple[str, str], str] = {}
+        self.item_reads = PerSecond(READS_PER_SECOND)
 
     def put(self, child: Child) -> None:
         """Remember an object as it is now."""
@@ -60,6 +64,10 @@ class Objects:
         del siblings[child.uid]
         if not siblings:
             del self.by_workload[child.workload]
+
+    def is_watched(self, ref: ObjectRef) -> bool:
+        """Whether objects of this kind can be watched."""
+        return (ref.group, ref.resource) not in self.unwatched
 
     def of(self, entry: Entry) -> list[Child]:
         """The objects of the AppWrapper, of any attempt; a copy."""

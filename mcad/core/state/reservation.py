@@ -76,11 +76,15 @@ class PendingEviction(NamedTuple):
 
 @dataclass(slots=True)
 class Patience:
-    """How often reservations of one AppWrapper came to nothing, and before when there is no other
-    one."""
+    """How often reservations of one AppWrapper came to nothing, and until when there is none."""
 
     tries: int = 0
     until: Instant = 0
+
+    def came_to_nothing(self, since: Instant, now: Instant) -> None:
+        """The next one has to wait three times as long as this one lasted."""
+        self.tries += 1
+        self.until = now + 3 * (now - since)
 
 
 @dataclass(slots=True)

@@ -49,6 +49,10 @@ class Reservations(Mapping[str, Entry]):
         """The same reservation, with something about it changed."""
         entry.reservation = reservation
 
+    def let_stay(self, entry: Entry, uid: str) -> None:
+        """The reservation does not wait for this AppWrapper any more."""
+        del entry.waits_for[uid]
+
     def remove(self, entry: Entry) -> bool:
         """The reservation ends; False if the AppWrapper has none."""
         if self._owners.pop(entry.uid, None) is None:
