@@ -52,7 +52,7 @@ def test_every_rule_that_is_cited_is_written_down() -> None:
 
 def test_every_rule_names_tests_that_exist() -> None:
     for rule, text in rules().items():
-        named = re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", text)
+        named = re.findall(r"`((?:tests|benchmarks)/[\w/]+\.py)(?:::(\w+))?`", text)
         assert named or text.strip().startswith("Not built"), rule
         for path, function in named:
             content = Path(path).read_text()

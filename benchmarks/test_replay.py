@@ -1,7 +1,13 @@
-"""The virtual-time harness of the benchmarks: what it measures is what happened."""
+"""The replays in virtual time: they measure what happened, in three kinds of load."""
 
 from __future__ import annotations
 
+from functools import cache
+from random import Random
+
+import pytest
+
+from benchmarks import starvation, three_teams
 from benchmarks.builders import cores, machines
 from benchmarks.replay import FOREVER, HOUR, MINUTE, Job, Replay
 from benchmarks.traces import Shape, batch
@@ -22,7 +28,7 @@ def test_the_same_jobs_have_the_same_lives() -> None:
     first.check()
 
 
-def test_who_waits_starts_when_the_room_is_free() -> None:
+def test_a_job_that_waits_starts_when_its_room_is_free() -> None:
     jobs = [Job("first", 0, 2, cores(4), run=HOUR), Job("next", MINUTE, 2, cores(4), run=HOUR)]
 
     replay = Replay(jobs, machines(1, 8)).run()
@@ -108,3 +114,63 @@ def test_a_trace_has_the_load_and_the_sizes_that_it_is_to_have() -> None:
     assert by_day > 1200
     assert sum(job.limit < job.run for job in jobs) < 200
     assert sum(job.limit > 2 * job.run for job in jobs) > 800
+
+
+# -- a gang and a stream of small jobs without an end ---------------------------------------------
+
+WATCHED = 4 * HOUR
+UNPROTECTED = Settings(protect_after=0)
+
+
+def starving(settings: Settings | None, limit: object = starvation.nothing) -> starvation.Outcome:
+    """When the gang starts; without settings by the rule of MCAD."""
+    jobs = starvation.stream(Random(1), limit, WATCHED)  # type: ignore[arg-type]
+    return starvation.play(jobs, settings, WATCHED)
+
+
+@pytest.mark.parametrize("settings", [None, UNPROTECTED], ids=["MCAD", "unprotected"])
+def test_without_protection_a_stream_starves_a_gang(settings: Settings | None) -> None:
+    outcome = starving(settings)
+
+    assert outcome.wait == 0
+    assert outcome.overtakers > 300
+
+
+@pytest.mark.parametrize("policy", [Policy.BEST_EFFORT_FIFO, Policy.BACKFILL])
+def test_a_protected_gang_starts_when_it_was_promised_to_and_within_the_bound(
+    policy: Policy,
+) -> None:
+    outcome = starving(Settings(policy=policy), starvation.twofold)
+
+    assert 0 < outcome.wait <= outcome.promised <= outcome.bound
+
+
+def test_a_protected_gang_starts_although_its_run_time_is_unknown() -> None:
+    outcome = starving(Settings())
+
+    assert outcome.wait > starvation.PROTECT_AFTER
+    assert outcome.promised == 0
+
+
+# -- a day of three teams --------------------------------------------------------------------------
+
+
+@cache
+def teams(*, evicting: bool) -> Replay:
+    """A small cluster, four nodes; the replay ends with an error if a pair meets twice."""
+    jobs = three_teams.week(60, days=1, seed=1, nodes=4)
+    return three_teams.play(jobs, 1, Settings(reclaim=evicting, preemption=evicting), 4)
+
+
+def test_without_evictions_none_are_counted() -> None:
+    assert not any(life.evictions for life in teams(evicting=False).lives.values())
+
+
+def test_evictions_of_teams_are_counted_with_what_they_lose() -> None:
+    lives = teams(evicting=True).lives.values()
+    reasons = {one.reason for life in lives for one in life.evictions}
+    assert reasons == {"Preempted", "Reclaimed"}
+    assert sum(life.lost for life in lives) > 0
+    for life in lives:
+        assert life.evictions or not life.lost
+        assert life.dispatches >= len(life.evictions)
