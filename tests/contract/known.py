@@ -29,13 +29,13 @@ class Known:
 
 _COLUMNS = "the embedded server describes the columns of its tables in words of its own"
 _JSON = "what is wrong with a text that is no JSON is said by Python's parser, not by Go's"
-_BETA = "Tables are given as v1 only; nobody but kubectl before 1.16 asked for v1beta1"
+_BETA = "Tables are given as v1 only; only kubectl before 1.16 asked for v1beta1"
 _ESTABLISHED = "a CRD is established when it is created; a real server takes some milliseconds"
 _CRDS = "of the faults of a CRD the first are told, and no Go structures are quoted"
 _SCALE = "a Scale is given as it is, whatever form is asked for"
 
 _TYPES = "a value of another type is refused in plain words, with its field"
-_READ = "which forms of a patch are read is told as it is here"
+_READ = "Refusals name the forms of a patch that the embedded server reads"
 _DIFF = "the embedded server does not quote Go structures, nor the differences between two"
 _PATCHED = "the object that a patch has made is quoted in another order and without managedFields"
 _FORMATS = "formats of integers are not told apart"

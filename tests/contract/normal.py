@@ -22,7 +22,7 @@ MASKED = {
     "clusterIPs": "the allocator chooses it",
     "continue": "tokens are opaque",
 }
-DROPPED = {"managedFields": "who wrote which field is not kept by the embedded server"}
+DROPPED = {"managedFields": "the writers of fields are not kept by the embedded server"}
 _SUFFIX = "[bcdfghjklmnpqrstvwxz2456789]{5}"
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 _UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
