@@ -33,10 +33,9 @@ def admits(node: Node, constraint: Constraint) -> bool:
     repelling = [taint for taint in node.taints if taint.effect in _REPELLING]
     if node.unschedulable:
         repelling.append(UNSCHEDULABLE)
-    if not all(
-        any(_tolerates(one, taint) for one in constraint.tolerations) for taint in repelling
-    ):
-        return False
+    for taint in repelling:
+        if not any(_tolerates(toleration, taint) for toleration in constraint.tolerations):
+            return False
     return _selected(node, constraint)
 
 

@@ -274,7 +274,9 @@ class Ledger:
 
     def note(self, name: str, amounts: Resources, times: int) -> None:
         """Take ``times`` the amounts from the node (give back if negative), when posted."""
-        book(self._noted.setdefault(name, {}), amounts, times)
+        noted = self._noted.setdefault(name, {})
+        for resource, n in amounts:
+            noted[resource] = noted.get(resource, 0) + n * times
 
     def reserve(self, name: str, uid: str, amounts: Resources, times: int) -> None:
         """So much of what is assumed on the node belongs to a reservation, when posted."""
@@ -295,6 +297,8 @@ class Ledger:
 
     def post(self) -> None:
         """Bring the books up to date with what was noted; only the balance is a change."""
+        if not self._noted:
+            return
         noted, self._noted = self._noted, {}
         for name, amounts in noted.items():
             self._post(self.rows[name], amounts)
