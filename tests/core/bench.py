@@ -185,38 +185,43 @@ class Bench:
                 self._render(command)
         return commands
 
-    def submit(self, *works: Workload) -> None:
+    def submit(self, *works: Workload) -> Bench:
         """Users create AppWrappers."""
         for work in works:
             self.works[work.uid] = work
             self.feed(AppWrapperSeen(work))
+        return self
 
-    def share(self, *subtrees: QuotaSubtree) -> None:
+    def share(self, *subtrees: QuotaSubtree) -> Bench:
         """Somebody creates or edits QuotaSubtrees."""
         for one in subtrees:
             self.quotas[one.uid] = one
             self.feed(QuotaSeen(one, self.quota_status.get(one.uid)))
+        return self
 
-    def unshare(self, *uids: str) -> None:
+    def unshare(self, *uids: str) -> Bench:
         """Somebody deletes QuotaSubtrees."""
         for uid in uids:
             del self.quotas[uid]
             self.quota_status.pop(uid, None)
             self.feed(QuotaGone(uid))
+        return self
 
-    def edit(self, uid: str, **changes: object) -> None:
+    def edit(self, uid: str, **changes: object) -> Bench:
         """A user edits an AppWrapper."""
         old = self.works[uid]
         self.works[uid] = replace(old, generation=old.generation + 1, **changes)
         self.feed(AppWrapperSeen(self.observed(uid)))
+        return self
 
-    def delete(self, uid: str) -> None:
+    def delete(self, uid: str) -> Bench:
         """A user deletes an AppWrapper; its objects are collected at once."""
         del self.works[uid]
         self.status.pop(uid, None)
         self.feed(AppWrapperGone(uid))
         for ref in [ref for ref, thing in self.things.items() if thing.child.workload == uid]:
             self.remove(ref)
+        return self
 
     def decide(self) -> None:
         """The inbox is drained."""
@@ -250,7 +255,7 @@ class Bench:
             self.settle()
         self.now = max(self.now, until)
 
-    def crash(self) -> None:
+    def crash(self) -> Bench:
         """Kill the dispatcher and start it again from what is persisted."""
         self.pending, self.wishes = [], []
         self.now += SECOND
@@ -263,6 +268,7 @@ class Bench:
             self.feed(AppWrapperSeen(self.observed(uid), listed=True))
         for ref in list(self.things):
             self.observe(ref)
+        return self
 
     # -- the cluster -------------------------------------------------------------------------
 
@@ -365,15 +371,17 @@ class Bench:
         self.feed(ChildGone(uid))
         self.feed(PodGone(uid))
 
-    def bind(self, name: str, on: str = "n1") -> None:
+    def bind(self, name: str, on: str = "n1") -> Bench:
         """kube-scheduler binds a bare pod."""
         self.change(name, node=on, phase=PodPhase.RUNNING)
+        return self
 
-    def change(self, name: str, **changes: object) -> None:
+    def change(self, name: str, **changes: object) -> Bench:
         """Something happens to a bare pod."""
         ref = next(ref for ref in self.things if ref.name == name)
         self.things[ref] = dataclasses.replace(self.things[ref], **changes)
         self.observe(ref)
+        return self
 
     def observe(self, ref: ObjectRef) -> None:
         """The watches tell of an object and its pod."""

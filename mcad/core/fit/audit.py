@@ -34,60 +34,42 @@ def audit(
     for pods in memory.classes():
         _check_class(pods)
     _check_allotments(pod_index, assumed, ledger)
-    _check_unplaced(assumed, unplaced_pods)
+    owed = filter(assumed.counts_in_sums, assumed.by_uid.values())
+    unplaced = total((each.pods.request, each.unplaced) for one in owed for each in one.allotments)
+    _same("unplaced-demand-is-the-sum", "all", unplaced_pods.demand(), unplaced)
     _check_held(pod_index, assumed)
+
+
+def _same(name: str, where: str, booked: object, computed: object) -> None:
+    check(booked == computed, name, f"{where}: {booked} booked, {computed} computed")
 
 
 def _check_row(row: Row, ledger: Ledger, pod_index: PodIndex, assumed: Assumed) -> None:
     name = row.node.name
-    left: Books = {**dict(row.node.allocatable), **ledger.ports}
+    idle: Books = {**dict(row.node.allocatable), **ledger.ports}
+    left = dict(idle)
     book(left, used_on(name, pod_index), -1)
     book(left, reserved_on(name, assumed), -1)
-    check(
-        resources(left) == resources(row.free),
-        "free-is-what-is-left",
-        f"{name}: {resources(row.free)} booked, {resources(left)} computed",
-    )
-    idle: Books = {**dict(row.node.allocatable), **ledger.ports}
+    _same("free-is-what-is-left", name, resources(row.free), resources(left))
     for use in pod_index.on_node.get(name, {}).values():
         if not use.pod.workload and use.pod.phase not in TERMINAL_PHASES:
             book(idle, use.request, -1)
-    check(
-        resources(idle) == resources(row.idle),
-        "idle-is-what-foreign-pods-leave",
-        f"{name}: {resources(row.idle)} booked, {resources(idle)} computed",
-    )
-    known = name in ledger.overcommitted
-    check(row.overcommitted == known, "overcommitted-is-known", f"{name}: {row.overcommitted}")
-    _check_reservation(row, assumed)
-
-
-def _check_reservation(row: Row, assumed: Assumed) -> None:
-    """A node is in one reservation at most."""
-    slots = assumed.slots_on.get(row.node.name, {})
-    reservations = [allotment for allotment in slots if allotment.gang.reserved]
+    _same("idle-is-what-foreign-pods-leave", name, resources(row.idle), resources(idle))
+    _same("overcommitted-is-known", name, name in ledger.overcommitted, row.overcommitted)
+    reservations = [one for one in assumed.slots_on.get(name, {}) if one.gang.reserved]
     owners = sorted({allotment.gang.uid for allotment in reservations})
-    check(
-        owners == [row.reserved_for][: bool(row.reserved_for)],
-        "one-reservation-at-most",
-        f"{owners}",
-    )
-    computed = total((one.pods.request, one.at[row.node.name]) for one in reservations)
-    check(computed == resources(row.reserved), "reserved-is-what-is-reserved", f"{computed}")
+    owner = [row.reserved_for] if row.reserved_for else []
+    _same("one-reservation-at-most", name, owner, owners)
+    reserved = total((one.pods.request, one.at[name]) for one in reservations)
+    _same("reserved-is-what-is-reserved", name, resources(row.reserved), reserved)
 
 
 def _check_pool(pool: Pool, ledger: Ledger) -> None:
     admitted = {row.rank: row for row in ledger.rows.values() if pool.admits(row.node)}
     check(admitted == pool.rows, "pool-holds-what-it-admits", f"{sorted(pool.rows)}")
-    computed = resources(joint_total([pool]))
-    check(
-        computed == resources(pool.total),
-        "pool-total-is-clamped-sum",
-        f"{resources(pool.total)} booked, {computed} computed",
-    )
+    _same("pool-total-is-clamped-sum", "", resources(pool.total), resources(joint_total([pool])))
     for other, known in pool.neighbours().items():
-        both = len(pool.rows.keys() & other.rows.keys())
-        check(known == both, "shared-nodes-are-counted", f"{known} known, {both} computed")
+        _same("shared-nodes-are-counted", "", known, len(pool.rows.keys() & other.rows.keys()))
 
 
 def _check_class(pods: PodClass) -> None:
@@ -102,60 +84,35 @@ def _check_class(pods: PodClass) -> None:
 
 
 def _check_allotments(pod_index: PodIndex, assumed: Assumed, ledger: Ledger) -> None:
+    covered: dict[Allotment, list[Use]] = {}
+    for use in pod_index.uses.values():
+        if use.allotment is not None:
+            covered.setdefault(use.allotment, []).append(use)
     held: dict[str, dict[Allotment, None]] = {}
     for gang in assumed.by_uid.values():
         for allotment in gang.allotments:
-            _check_allotment(allotment, ledger)
+            _check_allotment(allotment, covered.pop(allotment, []), ledger)
             for name in allotment.at:
                 held.setdefault(name, {})[allotment] = None
     check(held == assumed.slots_on, "slots-are-known-by-node", f"{sorted(held)}")
-    counted: dict[Allotment, list[Use]] = {}
-    for use in pod_index.uses.values():
-        if use.allotment is not None:
-            counted.setdefault(use.allotment, []).append(use)
-    for gang in assumed.by_uid.values():
-        for allotment in gang.allotments:
-            _check_counts(allotment, counted.pop(allotment, []))
-    check(
-        not counted, "allotments-are-of-known-gangs", "pods are attributed to an ended reservation"
-    )
+    check(not covered, "allotments-are-of-known-gangs", "pods are attributed to an ended gang")
 
 
-def _title(allotment: Allotment) -> str:
-    return f"{allotment.gang.uid} set {allotment.position}"
-
-
-def _check_allotment(allotment: Allotment, ledger: Ledger) -> None:
-    story = f"{_title(allotment)}: {allotment.at}, {allotment.unplaced} adrift"
-    check(allotment.assumed == sum(allotment.at.values()), "assumed-is-the-sum-of-slots", story)
-    check(
-        allotment.unplaced >= 0 and all(n > 0 for n in allotment.at.values()),
-        "slots-are-positive",
-        story,
-    )
-    check(allotment.size == allotment.target, "placed-and-unplaced-is-what-is-assumed", story)
+def _check_allotment(allotment: Allotment, uses: list[Use], ledger: Ledger) -> None:
+    title = f"{allotment.gang.uid} set {allotment.position}: {allotment.at}"
+    at = allotment.at.values()
+    _same("assumed-is-the-sum-of-slots", title, allotment.assumed, sum(at))
+    check(allotment.unplaced >= 0 and all(n > 0 for n in at), "slots-are-positive", title)
+    _same("placed-and-unplaced-is-what-is-assumed", title, allotment.size, allotment.target)
     for name in allotment.at:
         row = ledger.rows.get(name)
         admitted = row is not None and row.rank in allotment.pods.pool.rows
-        check(admitted, "slots-are-where-pods-may-go", story)
-
-
-def _check_counts(allotment: Allotment, uses: list[Use]) -> None:
-    covering = [use for use in uses if use.covers]
+        check(admitted, "slots-are-where-pods-may-go", title)
     bound: Books = {}
-    for use in covering:
-        book(bound, [(use.pod.node, 1)])
-    story = f"{_title(allotment)}: {allotment.have} of {allotment.live}"
-    check(allotment.have == len(covering), "present-pods-are-counted", story)
-    check(allotment.live == sum(use.live for use in uses), "live-pods-are-counted", story)
-    check(allotment.bound == bound, "bound-is-counted-by-node", story)
-
-
-def _check_unplaced(assumed: Assumed, unplaced_pods: UnplacedPods) -> None:
-    owed = filter(assumed.counts_in_sums, assumed.by_uid.values())
-    allotments = [each for one in owed for each in one.allotments if each.unplaced]
-    computed = total((allotment.pods.request, allotment.unplaced) for allotment in allotments)
-    check(unplaced_pods.demand() == computed, "unplaced-demand-is-the-sum", f"{computed} computed")
+    book(bound, ((use.pod.node, 1) for use in uses if use.covers))
+    _same("present-pods-are-counted", title, allotment.have, sum(bound.values()))
+    _same("live-pods-are-counted", title, allotment.live, sum(use.live for use in uses))
+    _same("bound-is-counted-by-node", title, allotment.bound, bound)
 
 
 def _check_held(pod_index: PodIndex, assumed: Assumed) -> None:
@@ -165,11 +122,7 @@ def _check_held(pod_index: PodIndex, assumed: Assumed) -> None:
     for uid in dict.fromkeys([*assumed.by_uid, *owners]):
         found = pod_index.held(uid)
         known = assumed.held.get(uid, found)
-        check(
-            sorted(known) == sorted(found),
-            "held-is-what-is-there",
-            f"{uid}: {known} known, {found} found",
-        )
+        _same("held-is-what-is-there", uid, sorted(known), sorted(found))
         if found:
             assumed.held[uid] = known
     for uid in assumed.held:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import product
 from math import prod
-from operator import add, lt
+from operator import add, lt, sub
 from typing import NamedTuple
 
 from mcad.core.nodes.pod_signature import PodClass, slots
@@ -83,7 +83,12 @@ def exact(
     others = [need for need in needs if need is not main]
     if prod(need.replicas + 1 for need in others) > EXACT_STATES_MAX:
         return Verdict(None, decided=False, work=0)
-    return _Search(main, others, free_of, budget, {} if known is None else known).run(rows)
+    search = _Search(main, others, free_of, budget, {} if known is None else known)
+    try:
+        plan = search.run(rows)
+    except _BudgetSpentError:
+        return Verdict(None, decided=False, work=search.work)
+    return Verdict(plan, decided=True, work=search.work)
 
 
 class _BudgetSpentError(Exception):
@@ -100,17 +105,10 @@ class _Search:
         self._budget = budget
         self._known = known
         self._names = sorted({n for need in (main, *others) for n, _ in need.pods.request})
-        self._work = 0
         self._goal = tuple(need.replicas for need in others)
+        self.work = 0
 
-    def run(self, rows: Sequence[Row]) -> Verdict:
-        try:
-            plan = self._search(rows)
-        except _BudgetSpentError:
-            return Verdict(None, decided=False, work=self._work)
-        return Verdict(plan, decided=True, work=self._work)
-
-    def _search(self, rows: Sequence[Row]) -> Plan | None:
+    def run(self, rows: Sequence[Row]) -> Plan | None:
         self._spend(len(rows))
         bearable = sum(self._main_slots(row, self._free_of(row)) for row in rows)
         bearable -= self._main.replicas
@@ -127,8 +125,8 @@ class _Search:
         return None
 
     def _spend(self, steps: int) -> None:
-        self._work += steps
-        if self._work > self._budget:
+        self.work += steps
+        if self.work > self._budget:
             raise _BudgetSpentError
 
     def _main_slots(self, row: Row, free: Books) -> int:
@@ -148,12 +146,11 @@ class _Search:
 
     def _caps(self, row: Row) -> tuple[int, ...]:
         free, rank = self._free_of(row), row.rank
-        return tuple(
-            [
-                min(replicas, slots(free, pods.request, pods.cap)) if rank in pods.pool.rows else 0
-                for _, pods, replicas in self._others
-            ]
-        )
+        caps = [
+            min(replicas, slots(free, pods.request, pods.cap)) if rank in pods.pool.rows else 0
+            for _, pods, replicas in self._others
+        ]
+        return tuple(caps)
 
     def _choices(self, stage: _Stage) -> list[_Choice]:
         """What the node could take of the others, nothing included, without what takes no more
@@ -216,19 +213,17 @@ class _Search:
         """Read the steps backwards; then the main set takes what they left."""
         plan: Plan = []
         taken: dict[int, tuple[int, ...]] = {}
-        open_counts = list(self._goal)
+        missing: tuple[int, ...] = self._goal
         step = last
         while step is not None:
-            counts = tuple(map(min, step.counts, open_counts))
-            for i, count in enumerate(counts):
-                open_counts[i] -= count
-                if count:
-                    plan.append((self._others[i].part, step.row, count))
-            taken[step.row.rank] = counts
+            counts = taken[step.row.rank] = tuple(map(min, step.counts, missing))
+            missing = tuple(map(sub, missing, counts))
+            parts = zip(self._others, counts, strict=True)
+            plan += [(need.part, step.row, count) for need, count in parts if count]
             step = step.before
         left = self._main.replicas
         for row in rows:
-            free = self._less(self._free_of(row), taken.get(row.rank, (0,) * len(self._others)))
+            free = self._less(self._free_of(row), taken.get(row.rank, ()))
             room = min(left, self._main_slots(row, free)) if free is not None else 0
             if room:
                 plan.append((self._main.part, row, room))

@@ -81,7 +81,7 @@ class Judge:
         for part in prospect.parts:
             if not part.pods.pool.rows and not part.per_node:
                 prospect.obstacle = NoNodes(part.pods.pool)
-                return _named(WaitingReason.NO_NODE, prospect, part, (), part.replicas)
+                return _refusal(WaitingReason.NO_NODE, prospect, (), part, part.replicas)
         refused = self._sum_refuses(prospect, sums) if sums is not None else None
         refused = refused or self._some_part_refuses(prospect) or self._refused_together(prospect)
         if refused is None:
@@ -93,13 +93,11 @@ class Judge:
         """Where the gang would go; it must not be refused. With ``fit: aggregate`` the plan may
         hold fewer pods than the gang has."""
         if not self._on_nodes:
-            return as_many_as_fit(prospect, self._nodes())
+            return as_many_as_fit(prospect, Nodes(self._unplaced_pods.barred))
         if self._plan is not None and self._fitting == (prospect, self._ledger.log.now):
             return self._plan
-        return pack(prospect, self._nodes(), 0, self._ledger.allocatable).plan or []
-
-    def _nodes(self) -> Nodes:
-        return Nodes(self._unplaced_pods.barred)
+        nodes = Nodes(self._unplaced_pods.barred)
+        return pack(prospect, nodes, 0, self._ledger.allocatable).plan or []
 
     # -- sums ----------------------------------------------------------------------------------
 
@@ -116,21 +114,15 @@ class Judge:
         for name, n in demand:
             if available.get(name, 0) < n:
                 shortages = _shortages(demand, available)
-                if not prospect.shape.per_node:
-                    most = shortages[0]  # what is short of most lasts longest
-                    self._remember_short(
-                        prospect, prospect.widest[1], most.resource, most.requested
-                    )
-                return Refusal(
-                    WaitingReason.INSUFFICIENT, shortages, unmodelled=prospect.shape.unmodelled
-                )
+                if not prospect.shape.per_node:  # what is short of most lasts longest
+                    self._remember_short(prospect, prospect.widest[1], shortages[0])
+                return _refusal(WaitingReason.INSUFFICIENT, prospect, shortages)
         return None
 
     def _less_unplaced(self, prospect: Prospect, sums: Sums) -> Sums:
         """What is left of the sums after those whose reservations have no node (C6)."""
-        owed = (
-            self._unplaced_pods.weighing_on(prospect.pools) if self._unplaced_pods.by_class else []
-        )
+        unplaced = self._unplaced_pods
+        owed = unplaced.weighing_on(prospect.pools) if unplaced.by_class else []
         if self._on_nodes and not owed:
             return sums
         left = dict(sums)
@@ -141,10 +133,11 @@ class Judge:
         return left
 
     def _remember_short(
-        self, prospect: Prospect, pools: tuple[Pool, ...] | None, resource: str, needed: int
+        self, prospect: Prospect, pools: tuple[Pool, ...] | None, most: Shortage
     ) -> None:
         if pools is None:
             return
+        resource, needed = most.resource, most.requested
         needed -= 0 if self._on_nodes else dict(self._potential).get(resource, 0)
         if sum_of(pools).get(resource, 0) < needed:  # else what is owed to others made it short
             standing_in = len(prospect.pools) > 1 and pools is prospect.widest[1]
@@ -153,11 +146,8 @@ class Judge:
     # -- each part alone -----------------------------------------------------------------------
 
     def _some_part_refuses(self, prospect: Prospect) -> Refusal | None:
-        if prospect.watched:
-            refused = self._part_refuses(prospect, prospect.watched)
-            if refused is not None:
-                return refused
-        for number in range(len(prospect.parts)):
+        first = (prospect.watched,) if prospect.watched else ()
+        for number in (*first, *range(len(prospect.parts))):
             refused = self._part_refuses(prospect, number)
             if refused is not None:
                 prospect.watched = number
@@ -180,10 +170,9 @@ class Judge:
         if not shortages[0].missing:
             if pods.at_most() < replicas:  # else what is set aside for others made them few
                 prospect.obstacle = InsufficientSlots(pods, replicas)
-            return _named(WaitingReason.FRAGMENTED, prospect, part, shortages, missing)
-        binding = shortages[0]
-        self._remember_short(prospect, (pods.pool,), binding.resource, binding.requested)
-        return _named(WaitingReason.INSUFFICIENT, prospect, part, shortages, missing)
+            return _refusal(WaitingReason.FRAGMENTED, prospect, shortages, part, missing)
+        self._remember_short(prospect, (pods.pool,), shortages[0])
+        return _refusal(WaitingReason.INSUFFICIENT, prospect, shortages, part, missing)
 
     # -- all parts together --------------------------------------------------------------------
 
@@ -205,15 +194,17 @@ class Judge:
             if refused is not None:
                 return refused
         ample = self._ample()
-        outcome = self._pack(prospect, self._nodes())
+        outcome = self._pack(prospect, Nodes(self._unplaced_pods.barred))
         if outcome.plan is not None:
             self._plan = outcome.plan
             return None
         if not outcome.decided and not ample:
             self._put_off.append(prospect)
-        return self._no_plan(
-            prospect, outcome, joint_total(prospect.pools) if sums is None else sums
-        )
+        sums = joint_total(prospect.pools) if sums is None else sums
+        shortages = _shortages(prospect.demand, self._less_unplaced(prospect, sums))
+        kind = WaitingReason.FRAGMENTED if outcome.decided else WaitingReason.UNDECIDED
+        part = prospect.parts[outcome.part] if outcome.part >= 0 else None
+        return _refusal(kind, prospect, shortages, part, outcome.missing)
 
     def _ample(self) -> bool:
         """Whether a search that is undecided now would be so in any other pass."""
@@ -234,15 +225,6 @@ class Judge:
         """A lower bound of the sum, so that nodes need not be added up at every dispatch."""
         available = self._less_unplaced(prospect, rough_total(prospect.pools))
         return all(available.get(name, 0) >= n for name, n in prospect.demand)
-
-    def _no_plan(self, prospect: Prospect, outcome: Outcome, sums: Sums) -> Refusal:
-        kind = WaitingReason.FRAGMENTED if outcome.decided else WaitingReason.UNDECIDED
-        shortages = _shortages(prospect.demand, self._less_unplaced(prospect, sums))
-        if outcome.part >= 0:
-            return _named(kind, prospect, prospect.parts[outcome.part], shortages, outcome.missing)
-        return Refusal(
-            kind, shortages, missing=outcome.missing, unmodelled=prospect.shape.unmodelled
-        )
 
     # -- emptied -------------------------------------------------------------------------------
 
@@ -315,20 +297,23 @@ def _too_large(prospect: Prospect) -> Refusal | None:
         pods = part.pods
         if pods.pool.rows and pods.too_large():
             shortages = _shortages(pods.request, pods.pool.largest())
-            return _named(WaitingReason.TOO_LARGE, prospect, part, shortages, part.replicas)
+            return _refusal(WaitingReason.TOO_LARGE, prospect, shortages, part, part.replicas)
     return None
 
 
-def _named(
+def _refusal(
     kind: WaitingReason,
     prospect: Prospect,
-    part: Part,
     shortages: tuple[Shortage, ...],
-    missing: int,
+    part: Part | None = None,
+    missing: int = 0,
 ) -> Refusal:
-    """A refusal by one part; it is named after the first of its sets."""
-    pod_set = prospect.shape.sets[part.positions[0]]
-    return Refusal(kind, shortages, pod_set.item, pod_set.index, missing, prospect.shape.unmodelled)
+    """A refusal by one part, named after the first of its sets, or by all of them together."""
+    shape = prospect.shape
+    if part is None:
+        return Refusal(kind, shortages, missing=missing, unmodelled=shape.unmodelled)
+    pod_set = shape.sets[part.positions[0]]
+    return Refusal(kind, shortages, pod_set.item, pod_set.index, missing, shape.unmodelled)
 
 
 def _shortages(demand: Iterable[tuple[str, int]], available: Sums) -> tuple[Shortage, ...]:

@@ -30,19 +30,13 @@ def admits(node: Node, constraint: Constraint) -> bool:
         return False
     if constraint.node_name and constraint.node_name != node.name:
         return False
-    return _tolerated(node, constraint.tolerations) and _selected(node, constraint)
-
-
-def _tolerated(node: Node, tolerations: tuple[Toleration, ...]) -> bool:
-    if node.unschedulable and not _any_tolerates(tolerations, UNSCHEDULABLE):
-        return False
-    return all(
-        _any_tolerates(tolerations, taint) for taint in node.taints if taint.effect in _REPELLING
-    )
-
-
-def _any_tolerates(tolerations: tuple[Toleration, ...], taint: Taint) -> bool:
-    return any(_tolerates(toleration, taint) for toleration in tolerations)
+    repelling = [taint for taint in node.taints if taint.effect in _REPELLING]
+    if node.unschedulable:
+        repelling.append(UNSCHEDULABLE)
+    for taint in repelling:
+        if not any(_tolerates(toleration, taint) for toleration in constraint.tolerations):
+            return False
+    return _selected(node, constraint)
 
 
 def _tolerates(toleration: Toleration, taint: Taint) -> bool:
@@ -50,13 +44,9 @@ def _tolerates(toleration: Toleration, taint: Taint) -> bool:
         return False
     if toleration.key and toleration.key != taint.key:
         return False
-    match toleration.operator:
-        case "" | "Equal":
-            return toleration.value == taint.value
-        case "Exists":
-            return True
-        case _:
-            return False
+    if toleration.operator in ("", "Equal"):
+        return toleration.value == taint.value
+    return toleration.operator == "Exists"
 
 
 def _selected(node: Node, constraint: Constraint) -> bool:
@@ -81,13 +71,8 @@ def _matches_field(node: Node, requirement: Requirement) -> bool:
     """matchFields knows one field and one value; anything else is an error, so no match."""
     if requirement.key != "metadata.name" or len(requirement.values) != 1:
         return False
-    match requirement.operator:
-        case "In":
-            return node.name == requirement.values[0]
-        case "NotIn":
-            return node.name != requirement.values[0]
-        case _:
-            return False
+    is_known = requirement.operator in ("In", "NotIn")
+    return is_known and _matches_label({requirement.key: node.name}, requirement)
 
 
 def _matches_label(labels: Mapping[str, str], requirement: Requirement) -> bool:

@@ -217,10 +217,9 @@ class Ledger:
     def _rebook(self, name: str, old: Resources, new: Resources) -> None:
         book(self.allocatable, new)
         self._unbook(old)
-        self.note(name, old, 1)
-        self.note(name, new, -1)
-        self.note_idle(name, old, 1)
-        self.note_idle(name, new, -1)
+        for amounts, times in ((old, 1), (new, -1)):
+            self.note(name, amounts, times)
+            self.note_idle(name, amounts, times)
 
     def _unbook(self, amounts: Iterable[tuple[str, int]]) -> None:
         """Subtract amounts, and drop entries that become 0."""
@@ -232,8 +231,8 @@ class Ledger:
     def _profile(self, node: Node) -> Profile:
         profile = self._profiles.get(node.allocatable)
         if profile is None:
-            profile = self._profiles[node.allocatable] = Profile(node.allocatable)
-            profile.amounts.update(self.ports)
+            profile = Profile({**dict(node.allocatable), **self.ports})
+            self._profiles[node.allocatable] = profile
         profile.nodes += 1
         return profile
 
@@ -275,9 +274,7 @@ class Ledger:
 
     def note(self, name: str, amounts: Resources, times: int) -> None:
         """Take ``times`` the amounts from the node (give back if negative), when posted."""
-        noted = self._noted.get(name)
-        if noted is None:
-            noted = self._noted[name] = {}
+        noted = self._noted.setdefault(name, {})
         for resource, n in amounts:
             noted[resource] = noted.get(resource, 0) + n * times
 
@@ -325,14 +322,11 @@ class Ledger:
             if delta := (after if after > 0 else 0) - lent:
                 for pool in row.pools:
                     pool.total[name] += delta
-        if changed:
-            self._changed(row, rose=rose)
-
-    def _changed(self, row: Row, *, rose: bool) -> None:
+        if not changed:
+            return
         change = self.log.touch(row.rank)
-        if rose:
-            for pool in row.pools:
-                pool.rise(row, change)
+        for pool in row.pools if rose else ():
+            pool.rise(row, change)
         if row.overcommitted:
             self.overcommitted[row.node.name] = None
         else:

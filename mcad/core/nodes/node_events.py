@@ -4,33 +4,21 @@ them."""
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from sortedcontainers import SortedDict
 
 from mcad.core.nodes.sorted_nodes import with_at_least
-from mcad.core.state.model import Resources
 from mcad.core.state.work_bounds import NEWS_MAX
 
 if TYPE_CHECKING:
+    from mcad.core.nodes.pod_signature import PodClass
     from mcad.core.nodes.pools import Row
 
 
-class Follower(Protocol):
-    """A pod class that knows of every node with room for one of its pods. ``request`` is never
-    empty."""
-
-    request: Resources
-
-    def rose(self, rows: list[Row]) -> None:
-        """These nodes gained room, and have enough of the first resource of the request."""
-
-    def lose_track(self) -> None:
-        """Nodes gained room, and which is not reported."""
-
-
 class News:
-    """The nodes of one pool that gained room and were not reported yet, and the followers.
+    """The nodes of one pool that gained room and were not reported yet, and the followers: pod
+    classes that know of every node with room for one of their pods.
 
     Followers are sorted by their request of the resource that is scarcest for them: a larger
     request sees fewer nodes, and none that has too little of it.
@@ -39,7 +27,7 @@ class News:
     __slots__ = ("_followers", "_risen")
 
     def __init__(self) -> None:
-        self._followers: dict[str, SortedDict[int, dict[Follower, None]]] = {}
+        self._followers: dict[str, SortedDict[int, dict[PodClass, None]]] = {}
         self._risen: dict[int, Row] = {}
 
     def rise(self, row: Row) -> None:
@@ -51,14 +39,14 @@ class News:
         """The node left the pool."""
         self._risen.pop(row.rank, None)
 
-    def follow(self, follower: Follower) -> None:
+    def follow(self, follower: PodClass) -> None:
         """Report every node that gains room from now on to this follower."""
         name, n = follower.request[0]
         if name not in self._followers:
             self._followers[name] = SortedDict()
         self._followers[name].setdefault(n, {})[follower] = None
 
-    def unfollow(self, follower: Follower) -> None:
+    def unfollow(self, follower: PodClass) -> None:
         """Report nothing more to this follower."""
         name, n = follower.request[0]
         del self._followers[name][n][follower]
@@ -78,7 +66,7 @@ class News:
             return
         risen, self._risen = list(self._risen.values()), {}
         left = NEWS_MAX
-        lost: list[Follower] = []
+        lost: list[PodClass] = []
         for name, known in self._followers.items():
             rows = risen
             for n, followers in known.items():

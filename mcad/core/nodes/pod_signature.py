@@ -55,24 +55,6 @@ class PodClass:
     never too small: nodes that rise are added and never taken off.
     """
 
-    __slots__ = (
-        "_complete",
-        "_cut",
-        "_log",
-        "_room",
-        "_seen",
-        "_sized_at",
-        "_total",
-        "_witness",
-        "alarm",
-        "cap",
-        "holders",
-        "key",
-        "looked",
-        "pool",
-        "request",
-    )
-
     def __init__(self, key: ClassKey, pool: Pool, log: ChangeLog) -> None:
         taken = with_pod_slot(tuple((name, n) for name, n in key.request if n > 0))
         self.key = key
@@ -253,9 +235,6 @@ class PodClass:
         if self._sized_at != pool.shifted:
             self._sized_at = pool.shifted
             if self._witness not in pool.profiles:
-                self._witness = None
-                for profile in pool.profiles:
-                    if slots(profile.amounts, self.request):
-                        self._witness = profile
-                        break
+                large = (one for one in pool.profiles if slots(one.amounts, self.request))
+                self._witness = next(large, None)
         return self._witness is None

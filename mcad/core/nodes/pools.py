@@ -7,30 +7,30 @@ its nodes sorted (``tails``), and which of them gained room since the last look 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
+from dataclasses import dataclass, field
 from itertools import combinations
 from typing import TYPE_CHECKING
 
 from mcad.core.nodes.node_events import News
 from mcad.core.nodes.resources import Books, book
 from mcad.core.nodes.sorted_nodes import Tails
-from mcad.core.state.model import Node, Resources
+from mcad.core.state.model import Node
 
 if TYPE_CHECKING:
     from mcad.core.nodes.pod_signature import PodClass
 
 
+@dataclass(slots=True, eq=False)
 class Profile:
     """What nodes of one kind have allocatable; one for all of them, for there are few kinds."""
 
-    __slots__ = ("amounts", "nodes")
-
-    def __init__(self, allocatable: Resources) -> None:
-        self.amounts: Books = dict(allocatable)
-        self.nodes = 0
+    amounts: Books
+    nodes: int = 0
 
 
+@dataclass(slots=True, eq=False)
 class Row:
     """One node as the ledger knows it.
 
@@ -42,17 +42,14 @@ class Row:
     there.
     """
 
-    __slots__ = ("free", "idle", "node", "pools", "profile", "rank", "reserved", "reserved_for")
-
-    def __init__(self, rank: int, node: Node, profile: Profile, free: Books, idle: Books) -> None:
-        self.rank = rank
-        self.node = node
-        self.profile = profile
-        self.free = free
-        self.idle = idle
-        self.pools: dict[Pool, None] = {}
-        self.reserved_for = ""
-        self.reserved: Books = {}
+    rank: int
+    node: Node
+    profile: Profile
+    free: Books
+    idle: Books
+    pools: dict[Pool, None] = field(default_factory=dict)
+    reserved_for: str = ""
+    reserved: Books = field(default_factory=dict)
 
     @property
     def overcommitted(self) -> bool:
@@ -66,6 +63,10 @@ class Row:
         """Whether, reservations aside, there is room for some of each reserved resource."""
         free = self.free
         return all(free.get(name, 0) + n > 0 for name, n in self.reserved.items())
+
+    def to_lend(self) -> Iterator[tuple[str, int]]:
+        """What is free, 0 where more is used than there is."""
+        return ((name, max(0, n)) for name, n in self.free.items())
 
     def unreserved(self, resource: str) -> int:
         """What would be free without the reservation on this node."""
@@ -140,7 +141,7 @@ class Pool:
 
     def _enter(self, row: Row) -> None:
         self.rows[row.rank] = row
-        book(self.total, ((name, max(0, n)) for name, n in row.free.items()))
+        book(self.total, row.to_lend())
         self._count_profile(row.profile, 1)
 
     def withdraw(self, row: Row, change: int) -> None:
@@ -150,7 +151,7 @@ class Pool:
         for other in self._neighbours:
             if row.rank in other.rows:
                 self._share(other, -1)
-        book(self.total, ((name, max(0, n)) for name, n in row.free.items()), -1)
+        book(self.total, row.to_lend(), -1)
         self._forget_names(row)
         self.news.forget(row)
         self._count_profile(row.profile, -1)
@@ -248,7 +249,7 @@ def joint_total(pools: Sequence[Pool]) -> Books:
     rows = {rank: row for pool in pools for rank, row in pool.rows.items()}
     sums: Books = {}
     for row in rows.values():
-        book(sums, ((name, max(0, n)) for name, n in row.free.items()))
+        book(sums, row.to_lend())
     return sums
 
 

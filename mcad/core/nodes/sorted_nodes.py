@@ -79,10 +79,6 @@ class Cut(NamedTuple):
         return len(self.tail.rows) - self.at
 
 
-def _left(cut: Cut) -> int:
-    return cut.left
-
-
 class Tails:
     """The tails of one pool, made when they are asked for. ``rows`` are the pool's own."""
 
@@ -121,7 +117,7 @@ class Tails:
             if best.left <= TAIL_SHORT:
                 break
             if name != PODS:
-                best = min(best, self._cut(name, n), key=_left)
+                best = min(best, self._cut(name, n), key=lambda cut: cut.left)
         return best
 
     def _cut(self, name: str, n: int) -> Cut:

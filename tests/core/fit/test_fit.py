@@ -1,14 +1,11 @@
 """Verdicts: what fits, why something does not, with which figures, and what is remembered."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from mcad.core.capacity import Capacity
 from mcad.core.fit import fit, greedy
 from mcad.core.state.model import Node, PodSet
 from mcad.core.state.refusal import Shortage
-from mcad.core.state.settings import Settings
 from mcad.core.state.waiting_reason import WaitingReason
 from tests.core.builders import (
     GPU,
@@ -378,35 +375,6 @@ def test_an_unusable_term_is_no_reason_to_fail() -> None:
 
     assert found is not None
     assert found.reason is KIND.NO_NODE
-
-
-@given(st.data())
-def test_on_emptied_nodes_a_look_at_what_changed_finds_what_a_look_at_all_does(
-    data: st.DataObject,
-) -> None:
-    capacity, thorough = Capacity(Settings()), Capacity(Settings())
-    thorough._judge._still_lacks = lambda _: False  # type: ignore[method-assign]
-    sets = (pods(data.draw(st.integers(1, 9)), "2"), pods(1, "3", item=1, where=on(zone="a")))
-    for each in (capacity, thorough):
-        each.remember(each.shape(sets))
-    for step in range(data.draw(st.integers(4, 20))):
-        name = f"n{data.draw(st.integers(0, 4))}"
-        what = data.draw(st.sampled_from(["node", "node", "foreign", "own", "end", "gone"]))
-        cpu, zone = str(data.draw(st.integers(1, 8))), data.draw(st.sampled_from("ab"))
-        for each in (capacity, thorough):
-            match what:
-                case "node":
-                    each.node_seen(node(name, cpu, labels={"zone": zone}))
-                case "foreign":
-                    each.pod_seen(pod(f"p{step}", name, cpu))
-                case "own":
-                    each.pod_seen(pod(f"p{step - 1}", name, cpu, of="ours"))
-                case "end":
-                    each.pod_gone(f"p{step - int(cpu)}")
-                case _:
-                    each.node_gone(name)
-        found = [each.would_fit_emptied(each.shape(sets)) for each in (capacity, thorough)]
-        assert found[0] is found[1]
 
 
 def test_people_may_ask_for_nodes_that_were_not_asked_for_before() -> None:

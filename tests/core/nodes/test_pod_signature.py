@@ -73,59 +73,44 @@ def test_what_only_some_nodes_have_is_asked_for_first() -> None:
 
 
 @pytest.mark.usefixtures("bounds")
-@settings(max_examples=40)
+@settings(max_examples=60)
 @given(st.data())
-def test_missing_is_exact_at_zero_and_a_lower_bound_beyond_through_any_history(
+def test_a_class_finds_what_a_look_at_every_node_finds_through_any_history(
     data: st.DataObject,
 ) -> None:
+    """``missing`` is exact at zero and a lower bound beyond; ``places`` has all nodes with room."""
     ledger = Ledger()
     pool = pool_of(ledger)
-    requests = [wants("1"), wants("3", gpu=1), wants("2")]
-    pods = [
-        PodClass(alike(each, cap), pool, ledger.log)
-        for each, cap in zip(requests, (0, 0, 1), strict=True)
-    ]
+    keys = [alike(wants("1")), alike(wants("3", gpu=1)), alike(wants("2"), cap=1)]
+    classes_of_pods = [PodClass(key, pool, ledger.log) for key in keys]
     for step in range(data.draw(st.integers(3, 25))):
-        name = f"n{data.draw(st.integers(0, 5))}"
-        _change(ledger, data, name)
-        for each in pods if data.draw(st.booleans()) else ():
-            exact = sum(each.slots(row) for row in pool.rows.values())
-            asked = (
-                data.draw(st.integers(0, 40)) if step % 2 else exact + data.draw(st.integers(0, 1))
-            )
-            missing = each.missing(asked)
+        _change(ledger, data, f"n{data.draw(st.integers(0, 5))}")
+        for pods in classes_of_pods if data.draw(st.booleans()) else ():
+            room = {rank: n for rank, row in pool.rows.items() if (n := pods.slots(row))}
+            exact = sum(room.values())
+            edge = st.integers(exact, exact + 1)
+            asked = data.draw(st.integers(0, 40) if step % 2 else edge)
+            missing = pods.missing(asked)
             event("fits" if not missing else "refused")
             assert (missing == 0) == (exact >= asked)
             assert missing <= max(0, asked - exact)
+            if data.draw(st.booleans()):
+                assert room.keys() <= {row.rank for row in pods.places()}
 
 
 def _change(ledger: Ledger, data: st.DataObject, name: str) -> None:
     if name not in ledger.rows:
         ledger.add(data.draw(strategies.nodes(name)))
-    elif data.draw(st.integers(0, 5)) == 0:
-        ledger.remove(name)
-    elif data.draw(st.integers(0, 5)) == 0:
-        ledger.replace(data.draw(strategies.nodes(name)))
-    else:
-        taken = wants(str(data.draw(st.integers(0, 4))), gpu=data.draw(st.integers(0, 2)))
-        ledger.note(name, taken, data.draw(st.sampled_from([1, 1, -1])))
-        ledger.post()
-
-
-@pytest.mark.usefixtures("bounds")
-@settings(max_examples=40)
-@given(st.data())
-def test_places_are_a_superset_of_the_nodes_with_room(data: st.DataObject) -> None:
-    ledger = Ledger()
-    pool = pool_of(ledger)
-    pods = PodClass(alike(wants("2", gpu=1)), pool, ledger.log)
-    for _ in range(data.draw(st.integers(3, 25))):
-        _change(ledger, data, f"n{data.draw(st.integers(0, 5))}")
-        if data.draw(st.booleans()):
-            pods.missing(data.draw(st.integers(0, 9)))
-        if data.draw(st.booleans()):
-            with_room = {rank for rank, row in pool.rows.items() if pods.slots(row)}
-            assert with_room <= {row.rank for row in pods.places()}
+        return
+    match data.draw(st.integers(0, 6)):
+        case 0:
+            ledger.remove(name)
+        case 1:
+            ledger.replace(data.draw(strategies.nodes(name)))
+        case _:
+            taken = wants(str(data.draw(st.integers(0, 4))), gpu=data.draw(st.integers(0, 2)))
+            ledger.note(name, taken, data.draw(st.sampled_from([1, 1, -1])))
+            ledger.post()
 
 
 def test_a_class_that_saw_everything_looks_only_at_what_changed(

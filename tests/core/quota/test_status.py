@@ -47,15 +47,13 @@ def cpu(milli: int) -> tuple[tuple[str, int], ...]:
 
 def test_every_node_shows_what_it_has_and_what_becomes_of_it() -> None:
     made = bench(2000, red=500, blue=1500)
-    made.submit(of("red", "a", 1200), of("red", "b", 900), of("blue", "c", 100))
-    made.advance(3)
+    made.submit(of("red", "a", 1200), of("red", "b", 900), of("blue", "c", 100)).advance(3)
 
     red, blue = line(made, TEAMS, "red"), line(made, TEAMS, "blue")
     assert red == NodeStatus("red", cpu(500), cpu(1200), cpu(700), (), cpu(900))
     assert blue == NodeStatus("blue", cpu(1500), cpu(100), (), cpu(700), ())
     assert line(made, ROOT, "root") == NodeStatus("root", cpu(2000), cpu(1300), (), (), cpu(900))
-    made.delete("uid-a")
-    made.advance(3)
+    made.delete("uid-a").advance(3)
     assert line(made, TEAMS, "red") == NodeStatus("red", cpu(500), cpu(900), cpu(400), (), ())
 
 
@@ -63,8 +61,7 @@ def test_what_a_pod_on_every_node_asks_for_follows_the_nodes() -> None:
     made = bench(1000, red=1000)
     work = of("red", "a", 900)
     per_node = tuple(replace(one, per_node=True) for one in work.sets)
-    made.submit(replace(work, sets=per_node))
-    made.advance(2)
+    made.submit(replace(work, sets=per_node)).advance(2)
     assert line(made, TEAMS, "red").allocated == cpu(900)
     made.submit(replace(of("red", "b", 300), sets=(replace(per_node[0], request=cpu(300)),)))
     made.advance(2)
@@ -73,22 +70,18 @@ def test_what_a_pod_on_every_node_asks_for_follows_the_nodes() -> None:
 
 def test_an_appwrapper_that_goes_to_another_leaf_waits_there() -> None:
     made = bench(1000, red=500, blue=500)
-    made.submit(of("red", "a", 1000), of("red", "b", 300))
-    made.advance(2)
+    made.submit(of("red", "a", 1000), of("red", "b", 300)).advance(2)
     assert line(made, TEAMS, "red").waiting == cpu(300)
-    made.edit("uid-b", quota=((GOLD, "blue"),))
-    made.advance(2)
+    made.edit("uid-b", quota=((GOLD, "blue"),)).advance(2)
     assert line(made, TEAMS, "red").waiting == ()
     assert line(made, TEAMS, "blue").waiting == cpu(300)
-    made.delete("uid-b")
-    made.advance(2)
+    made.delete("uid-b").advance(2)
     assert line(made, TEAMS, "blue").waiting == ()
 
 
 def test_what_is_held_does_not_wait_in_line() -> None:
     made = bench(1000, red=1000)
-    made.submit(of("red", "a", 1000), of("red", "b", 300, suspended=True))
-    made.advance(2)
+    made.submit(of("red", "a", 1000), of("red", "b", 300, suspended=True)).advance(2)
     assert line(made, TEAMS, "red").waiting == ()
 
 
@@ -140,8 +133,7 @@ WRONG = {
 def test_what_is_wrong_is_told_where_it_is_wrong_and_nowhere_else(reason: str) -> None:
     wrong, uid, message = WRONG[reason]
     made = bench(1000, red=500, blue=500)
-    made.share(*wrong)
-    made.advance(5)
+    made.share(*wrong).advance(5)
 
     assert [one.type for one in made.quota_status[uid].conditions] == ["Ready", "Invalid"]
     status, told, text = shown(made, uid)
@@ -152,18 +144,15 @@ def test_what_is_wrong_is_told_where_it_is_wrong_and_nowhere_else(reason: str) -
     for one in (ROOT, TEAMS):
         assert shown(made, one) == (True, "InForce", "")
         assert shown(made, one, "Invalid") == (False, "InForce", "")
-    made.unshare(*(one.uid for one in wrong))
-    made.advance(5)
+    made.unshare(*(one.uid for one in wrong)).advance(5)
     assert shown(made, TEAMS) == (True, "InForce", "")
 
 
 def test_what_is_mended_is_in_force() -> None:
     made = Bench(nodes=[node()])
-    made.share(subtree("teams", child("red", cpu=1), parent="root"))
-    made.advance(2)
+    made.share(subtree("teams", child("red", cpu=1), parent="root")).advance(2)
     assert shown(made, TEAMS)[:2] == (False, "NoRoot")
-    made.share(subtree("root", child("root", cpu=1)))
-    made.advance(2)
+    made.share(subtree("root", child("root", cpu=1))).advance(2)
     assert shown(made, TEAMS) == (True, "InForce", "")
     assert [one.name for one in made.quota_status[TEAMS].children] == ["red"]
 
@@ -173,8 +162,7 @@ def test_of_many_faults_each_is_told_once_and_the_rest_is_counted() -> None:
     names = [f"n{number}" for number in range(8)]
     made.share(subtree("root", child("root", cpu=1)))
     made.share(subtree("x", *(child(name) for name in names), parent="nobody"))
-    made.share(subtree("y", *(child(name) for name in names), parent="z", tree=SILVER))
-    made.advance(5)
+    made.share(subtree("y", *(child(name) for name in names), parent="z", tree=SILVER)).advance(5)
     text = shown(made, "uid-gold-x")[2]
     assert text.count("leads to") == 5
     assert text.endswith(" And 3 more.")
@@ -194,14 +182,11 @@ def test_a_condition_keeps_the_time_since_which_it_holds() -> None:
     made = bench(1000, red=500)
     made.advance(2)
     first = made.quota_status[TEAMS].conditions[0].changed
-    made.submit(of("red", "a", 100))
-    made.advance(2)
+    made.submit(of("red", "a", 100)).advance(2)
     assert made.quota_status[TEAMS].conditions[0].changed == first
-    made.crash()
-    made.advance(60)
+    made.crash().advance(60)
     assert made.quota_status[TEAMS].conditions[0].changed == first
-    made.unshare(ROOT)
-    made.advance(2)
+    made.unshare(ROOT).advance(2)
     assert made.quota_status[TEAMS].conditions[0].changed > first
 
 
@@ -210,8 +195,7 @@ def test_a_condition_keeps_the_time_since_which_it_holds() -> None:
 
 def test_at_rest_nothing_is_written_and_nobody_is_woken() -> None:
     made = bench(1000, red=500)
-    made.submit(of("red", "a", 100))
-    made.advance(10)
+    made.submit(of("red", "a", 100)).advance(10)
     made.writes.clear()
     assert made.wishes == []
     made.advance(600)
@@ -220,12 +204,10 @@ def test_at_rest_nothing_is_written_and_nobody_is_woken() -> None:
 
 def test_a_restart_writes_nothing_that_is_shown_already() -> None:
     made = bench(1000, red=500)
-    made.submit(of("red", "a", 100), of("red", "b", 5000))
-    made.advance(10)
+    made.submit(of("red", "a", 100), of("red", "b", 5000)).advance(10)
     before = dict(made.quota_status)
     made.writes.clear()
-    made.crash()
-    made.advance(600)
+    made.crash().advance(600)
     assert made.writes["quota"] == 0
     assert made.quota_status == before
 
@@ -235,8 +217,7 @@ def test_a_subtree_is_written_once_a_second_however_much_happens() -> None:
     made.advance(5)
     made.writes.clear()
     for number in range(100):
-        made.submit(of("red", f"a{number}", 10))
-        made.advance(0.05)
+        made.submit(of("red", f"a{number}", 10)).advance(0.05)
     assert made.writes["quota"] <= 2 * 6  # two QuotaSubtrees, five seconds and the begun one
     made.advance(5)
     assert line(made, TEAMS, "red").allocated == cpu(1000)
@@ -247,15 +228,13 @@ def test_what_somebody_else_wrote_there_is_put_right() -> None:
     made.advance(5)
     right = made.quota_status[TEAMS]
     made.quota_status[TEAMS] = QuotaView(7)
-    made.share(made.quotas[TEAMS])
-    made.advance(5)
+    made.share(made.quotas[TEAMS]).advance(5)
     assert made.quota_status[TEAMS].children == right.children
 
 
 def test_a_new_generation_is_acknowledged_even_if_nothing_changes() -> None:
     made = bench(1000, red=500)
-    made.share(replace(made.quotas[TEAMS], generation=4))
-    made.advance(5)
+    made.share(replace(made.quotas[TEAMS], generation=4)).advance(5)
     assert made.quota_status[TEAMS].generation == 4
 
 
@@ -263,8 +242,7 @@ def test_a_new_generation_is_acknowledged_even_if_nothing_changes() -> None:
 def test_a_write_that_fails_is_repeated_ever_more_slowly(status: int) -> None:
     made = Bench(nodes=[node()])
     made.refuse("WriteQuota", *[Answer(status, "no", "no")] * 4)
-    made.share(*teams(1000, red=500))
-    made.advance(1)
+    made.share(*teams(1000, red=500)).advance(1)
     assert made.writes["quota"] == 0
     made.advance(120)
     assert made.writes["quota"] == 2
@@ -283,8 +261,7 @@ def test_an_object_that_is_gone_is_told_nothing_more() -> None:
     made = bench(1000, red=500)
     made.decide()
     (first, *_) = made.pending
-    made.unshare(TEAMS, ROOT)
-    made.advance(30)
+    made.unshare(TEAMS, ROOT).advance(30)
     assert first.uid not in made.quota_status
     assert not made.dispatcher.cluster.quota_statuses.writes
 
@@ -394,8 +371,7 @@ def test_one_that_refuses_its_status_is_left_alone_while_the_others_go_on() -> N
     made.dispatcher.cluster.quota_statuses.writes[TEAMS].not_before = made.now + 60 * SECOND
     made.writes.clear()
     for number in range(10):
-        made.submit(of("red", f"a{number}", 100))
-        made.advance(2)
+        made.submit(of("red", f"a{number}", 100)).advance(2)
     assert made.writes["quota"] == 10
     assert line(made, TEAMS, "red").allocated == ()
     made.advance(60)
@@ -422,8 +398,7 @@ def test_a_tree_is_counted_once_a_second_and_one_of_them_in_a_pass(
     made.advance(5)
     counted.clear()
     for number in range(20):
-        made.submit(of("red", f"a{number}", 10))
-        made.advance(0.1)
+        made.submit(of("red", f"a{number}", 10)).advance(0.1)
     assert counted.count(GOLD) <= 4  # in two seconds
     made.advance(5)
     counted.clear()
@@ -436,12 +411,10 @@ def test_of_a_gang_with_pods_on_every_node_each_part_is_counted_once() -> None:
     made.submit(of("red", "a", 900))
     work = of("red", "b", 300, 50)
     sets = (replace(work.sets[0], per_node=True), work.sets[1])
-    made.submit(replace(work, sets=sets))
-    made.advance(2)
+    made.submit(replace(work, sets=sets)).advance(2)
     assert line(made, TEAMS, "red").waiting == cpu(350)
     made.feed(NodeSeen(node("n2", 100_000)))
-    made.submit(of("red", "c", 7))
-    made.advance(2)
+    made.submit(of("red", "c", 7)).advance(2)
     assert line(made, TEAMS, "red").waiting == cpu(650)
 
 
