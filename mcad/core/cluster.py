@@ -41,8 +41,8 @@ from mcad.core.state.rights import Rights
 from mcad.core.state.settings import Settings
 from mcad.core.state.status_view import Urgency
 from mcad.core.state.units import Instant
-from mcad.core.status import pod_counts, v1beta2_conditions
-from mcad.core.status.status import derive
+from mcad.core.status import pod_counts
+from mcad.core.status.status import derive, keep_conditions
 
 KindKey = tuple[str, str]
 
@@ -141,7 +141,7 @@ class Cluster:
             return
         writes.dirty = False
         if entry.workload.dialect is Dialect.V1BETA2:
-            v1beta2_conditions.keep(entry, self.now)
+            keep_conditions(entry, self.now)
         view = derive(entry)
         if view == writes.written and entry.phase not in AWAITED:
             return
