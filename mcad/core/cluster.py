@@ -39,8 +39,8 @@ from mcad.core.state.rights import Rights
 from mcad.core.state.settings import Settings
 from mcad.core.state.status_view import Urgency
 from mcad.core.state.units import Instant
-from mcad.core.status import pod_counts, v1beta2_conditions
-from mcad.core.status.status import derive
+from mcad.core.status import pod_counts
+from mcad.core.status.status import derive, keep_conditions
 
 AWAITED = frozenset({Phase.INTENDING, Phase.CONFIRMING, Phase.UNDEPLOYING, Phase.SETTLING})
 """Phases that last until a status write is acknowledged."""
@@ -130,7 +130,7 @@ class Cluster:
             return
         writes.dirty = False
         if entry.workload.dialect is Dialect.V1BETA2:
-            v1beta2_conditions.keep(entry, self.now)
+            keep_conditions(entry, self.now)
         view = derive(entry)
         if view == writes.written and entry.phase not in AWAITED:
             return

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from mcad.cli.tenant import NOTE, _figures
-from mcad.core.state.reasons import explain_refusal
 from mcad.core.state.refusal import Refusal, Shortage
 from mcad.core.state.waiting_reason import WaitingReason
 from tests.cli.cluster import condition, kubeconfig, tutorial, waiting
@@ -145,6 +144,6 @@ def _dispatch(obj: Json) -> None:
 @pytest.mark.parametrize("resource", ["cpu", "nvidia.com/gpu", "hugepages-2Mi"])
 def test_figures_are_read_back_from_the_words_that_tell_them(resource: str) -> None:
     shortages = (Shortage(resource, 4096, 1024), Shortage("memory", 10, 3))
-    message = explain_refusal(Refusal(WaitingReason.FRAGMENTED, shortages))
+    message = Refusal(WaitingReason.FRAGMENTED, shortages).message
     assert [one["resource"] for one in _figures(message)] == [resource, "memory"]
     assert all(one["missing"] != "0" for one in _figures(message))

@@ -24,55 +24,109 @@ from mcad.core.state.bounds import (
     RESTATED_PER_SHAPE,
     STEPS_PER_PASS,
 )
-from mcad.core.state.entry import Entry
 from mcad.core.state.quota_records import Designation
 from mcad.core.state.refusal import Refusal
 from mcad.core.state.waiting_reason import WaitingReason
 
 _BLOCKED, _LENDING = Refusal(WaitingReason.BLOCKED), Refusal(WaitingReason.LENDING)
 
-Line = list[tuple[Turn, EquivalenceClass]]
-"""A heap of buckets by the keys of their heads, of which no two are equal."""
+
+def dispatch(cluster: Cluster) -> None:
+    """Continue the walk as far as this pass gets."""
+    _Pass(cluster).run()
 
 
-class _Effort:
-    """The work of one pass. ``leftover``: a class ahead was left for the next walk."""
+class _Pass:
+    """One pass of the walk. ``_line`` is a heap of equivalence classes by the turns of their heads,
+    of which no two are equal; ``_leftover``: a class ahead was left for the next walk."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
+        self._turns, self._lists = cluster.waiting.turns, cluster.waiting.inadmissible
+        self._blocking, self._deferred = HeadOfLineBlocking(cluster), DeferredBorrowing(cluster)
         self._resumed_at = cluster.walk.resume_at
         self._begun = cluster.admission.steps
-        self._rest_begun: int | None = None
-        self._dispatches = 0
-        self._holds = 0
-        self.leftover = False
+        self._begun_behind: int | None = None
+        self._dispatches = self._holds = 0
+        self._leftover = False
+        self._line: list[tuple[Turn, EquivalenceClass]] = []
 
-    def dispatched(self) -> None:
-        """One more AppWrapper starts."""
-        self._dispatches += 1
+    def run(self) -> None:
+        """Try the heads in turn until all have a verdict or the pass is over."""
+        self._line_up()
+        while self._line:
+            key, eqclass = self._line[0]
+            if self._turns.change and key < (now_due := self._turn(eqclass)):
+                heapreplace(self._line, (now_due, eqclass))  # its group has more in use by now
+                self._lists.reconsider(eqclass)
+            elif self._blocking.blocks(eqclass):
+                self._refuse(eqclass, _BLOCKED)
+                self._lists.requeue(eqclass)
+                heappop(self._line)
+                continue
+            elif eqclass.refusal == _LENDING and self._deferred.waits(eqclass):
+                heappop(self._line)  # as before: thousands may, and a verdict costs ten times more
+                continue
+            elif not self._try(key, eqclass):
+                break
+            # Classes that waited for the verdict on a representative are tried in this pass: all
+            # of them are behind it.
+            for requeued in self._lists.take_requeued():
+                if self._blocking.open_to_all:
+                    heappush(self._line, (self._turn(requeued), requeued))
+        self._end()
 
-    def held(self) -> None:
-        """One more fits and does not start, for a reason of its own."""
-        self._holds += 1
+    def _turn(self, eqclass: EquivalenceClass) -> Turn:
+        return self._turns.of(eqclass, self._cluster.now)
 
-    def is_over(self, key: Turn) -> bool:
+    def _line_up(self) -> None:
+        """A refusal stands until something happens that may let the shape in (core R4). It is
+        tested again within ``backoffTime`` all the same (``_look_again``), for the day on which
+        this is wrong."""
+        cluster, open_to_all = self._cluster, self._blocking.open_to_all
+        until = cluster.now - cluster.settings.backoff // 2
+        self._lists.requeue_all(until, everyone=not open_to_all)
+        # Only where a refused one may block others do those that rest have to be passed.
+        eqclasses = self._lists.active() if open_to_all else cluster.waiting.queue.eqclasses()
+        self._line = [(self._turn(eqclass), eqclass) for eqclass in eqclasses]
+        heapify(self._line)
+
+    def _try(self, key: Turn, eqclass: EquivalenceClass) -> bool:
+        """Judge the class if it needs a verdict, and start its head if it fits; returns False if
+        the pass ends before it."""
+        if not (eqclass.is_inadmissible or self._leaves(key, eqclass)):
+            if self._is_over(key):
+                return False
+            self._judge(eqclass)
+        heappop(self._line)
+        if eqclass.refusal is not None:
+            self._blocking.refused(eqclass, eqclass.refusal)
+        elif self._deferred.waits(eqclass):
+            self._refuse(eqclass, _LENDING)
+        else:
+            self._start(eqclass)
+            if eqclass.members:
+                heappush(self._line, (self._turn(eqclass), eqclass))
+        return True
+
+    def _is_over(self, key: Turn) -> bool:
         """Whether the pass ends before this head, which needs a verdict."""
         if self._dispatches >= DISPATCHES_PER_PASS:
             return True
         if self._is_passed(key):
             return self._spent() >= STEPS_PER_PASS
-        if self._rest_begun is None:
-            self._rest_begun = self._spent()
+        if self._begun_behind is None:
+            self._begun_behind = self._spent()
         share = STEPS_PER_PASS if self._resumed_at is None else STEPS_PER_PASS // 2
-        spent = self._spent() - self._rest_begun
+        spent = self._spent() - self._begun_behind
         return spent > 0 and spent >= share  # the next in the walk gets a verdict
 
-    def leaves(self, key: Turn, eqclass: EquivalenceClass) -> bool:
+    def _leaves(self, key: Turn, eqclass: EquivalenceClass) -> bool:
         """Whether this head keeps its verdict of this walk, although room rose since."""
         had_one = eqclass.refusal is not None and not eqclass.refusal.reason.lets_others_first
         if not (had_one and self._is_passed(key) and self._spent() >= STEPS_PER_PASS // 2):
             return False
-        self.leftover = True
+        self._leftover = True
         return True
 
     def _is_passed(self, key: Turn) -> bool:
@@ -81,141 +135,71 @@ class _Effort:
     def _spent(self) -> int:
         return self._cluster.admission.steps - self._begun + self._holds * HOLD_STEPS
 
-
-def dispatch(cluster: Cluster) -> None:
-    """Continue the walk as far as this pass gets."""
-    blocking, effort, deferred = (
-        HeadOfLineBlocking(cluster),
-        _Effort(cluster),
-        DeferredBorrowing(cluster),
-    )
-    line, turns = _heads(cluster, blocking), cluster.waiting.turns
-    while line:
-        key, eqclass = line[0]
-        if turns.change and key < (now_due := turns.of(eqclass, cluster.now)):
-            heapreplace(line, (now_due, eqclass))  # its group has more in use by now
-            cluster.waiting.inadmissible.reconsider(eqclass)
-            _call_next(cluster, blocking, line)
-            continue
-        if blocking.blocks(eqclass):
-            _refuse(cluster, eqclass, _BLOCKED)
-            cluster.waiting.inadmissible.requeue(eqclass)
-            heappop(line)
-            continue
-        if eqclass.refusal == _LENDING and deferred.waits(eqclass):
-            heappop(line)  # as before: thousands may, and a verdict costs ten times as much
-            continue
-        if not (eqclass.is_inadmissible or effort.leaves(key, eqclass)):
-            if effort.is_over(key):
-                break
-            _judge(cluster, eqclass)
-        heappop(line)
-        if eqclass.refusal is not None:
-            blocking.refused(eqclass, eqclass.refusal)
-        elif deferred.waits(eqclass):
-            _refuse(cluster, eqclass, _LENDING)
+    def _judge(self, eqclass: EquivalenceClass) -> None:
+        """Its shares, then the nodes. On these all of one shape have the same verdict."""
+        cluster, shape = self._cluster, eqclass.shape
+        eqclass.tested_at = cluster.now
+        refusal = cluster.admission.quota_refusal(shape, eqclass.path)
+        refusal = refusal or eqclass.of_shape.refusal or cluster.capacity.refusal(shape)
+        if refusal is None:
+            eqclass.refusal = None
         else:
-            _go(cluster, blocking, effort, eqclass)
-            if eqclass.members:
-                heappush(line, (cluster.waiting.turns.of(eqclass, cluster.now), eqclass))
-        _call_next(cluster, blocking, line)
-    _end(cluster, blocking, effort, line)
+            self._put_aside(eqclass, refusal)
+            ask_back(cluster, eqclass)
 
-
-def _call_next(cluster: Cluster, blocking: HeadOfLineBlocking, line: Line) -> None:
-    """Classes that waited for the verdict on a representative are tried in this pass: all of them
-    are behind it."""
-    for eqclass in cluster.waiting.inadmissible.take_requeued():
-        if blocking.open_to_all:
-            heappush(line, (cluster.waiting.turns.of(eqclass, cluster.now), eqclass))
-
-
-def _end(cluster: Cluster, blocking: HeadOfLineBlocking, effort: _Effort, line: Line) -> None:
-    cluster.walk.resume_at = line[0][0] if line else None
-    if not line:
-        blocking.closes()
-    if line or effort.leftover:
-        cluster.agenda.wake_at(cluster.now)
-    elif len(cluster.waiting.queue):
-        _look_again(cluster)
-
-
-def _go(
-    cluster: Cluster, blocking: HeadOfLineBlocking, effort: _Effort, eqclass: EquivalenceClass
-) -> None:
-    """The head of the class fits: it starts, unless something besides room prevents it."""
-    entry = eqclass.first()
-    hindrance = pre_enqueue.obstacle(cluster, entry)
-    if hindrance is not None:
-        effort.held()
-        cluster.waiting.hold(entry, hindrance)
-    elif _reserved(cluster, eqclass, entry):
-        effort.dispatched()
-        blocking.goes(entry)
+    def _start(self, eqclass: EquivalenceClass) -> None:
+        """The head of the class fits: it starts, unless something besides room prevents it."""
+        cluster, entry = self._cluster, eqclass.first()
+        hindrance = pre_enqueue.obstacle(cluster, entry)
+        if hindrance is not None:
+            self._holds += 1
+            cluster.waiting.hold(entry, hindrance)
+            return
+        gang, designation = cluster.next_gang(entry), Designation(entry.workload.quota)
+        refusal = cluster.admission.assume(gang, designation)
+        if refusal is not None:
+            self._put_aside(eqclass, refusal)
+            return
+        self._dispatches += 1
+        self._blocking.goes(entry)
         stand_in_front(cluster, entry)
         create.begin(cluster, entry)
 
+    def _put_aside(self, eqclass: EquivalenceClass, refusal: Refusal) -> None:
+        """Refuse the class until something changes. A DaemonSet demands less of its shares when a
+        node goes: nothing requeues it, so it is tried again in each pass."""
+        self._refuse(eqclass, refusal)
+        if refusal.quota is not None and eqclass.shape.per_node:
+            self._lists.hand_over(eqclass)
+        else:
+            self._lists.refuse(eqclass, refusal, self._cluster.now)
 
-def _look_again(cluster: Cluster) -> None:
-    """Wake twice in ``backoffTime`` while any wait, by one timer however often a pass is made.
+    def _refuse(self, eqclass: EquivalenceClass, refusal: Refusal) -> None:
+        before = eqclass.refusal
+        eqclass.refusal = refusal
+        if before is not None and before.signature == refusal.signature:
+            return
+        for entry in eqclass.front(RESTATED_PER_SHAPE):
+            if entry.reported is not None:
+                self._cluster.agenda.to_report[entry.uid] = None
 
-    At each ring those are tested whose verdict is half of ``backoffTime`` old or older, so none
-    gets older than all of it. A timer per verdict would never end: each ring would wish another.
-    """
-    half = cluster.settings.backoff // 2
-    if half and cluster.walk.look_again_at <= cluster.now:
-        cluster.walk.look_again_at = cluster.now + half
-        cluster.agenda.wake_at(cluster.walk.look_again_at)
+    def _end(self) -> None:
+        cluster, line = self._cluster, self._line
+        cluster.walk.resume_at = line[0][0] if line else None
+        if not line:
+            self._blocking.closes()
+        if line or self._leftover:
+            cluster.agenda.wake_at(cluster.now)
+        elif len(cluster.waiting.queue):
+            self._look_again()
 
+    def _look_again(self) -> None:
+        """Wake twice in ``backoffTime`` while any wait, by one timer however often a pass is made.
 
-def _heads(cluster: Cluster, blocking: HeadOfLineBlocking) -> Line:
-    """A refusal stands until something happens that may let the shape in (core R4). It is tested
-    again within ``backoffTime`` all the same (``_look_again``), for the day on which this is wrong.
-    """
-    inadmissible, until = cluster.waiting.inadmissible, cluster.now - cluster.settings.backoff // 2
-    inadmissible.requeue_all(until, everyone=not blocking.open_to_all)
-    # Only where a refused one may block others do those that rest have to be passed.
-    eqclasses = inadmissible.active() if blocking.open_to_all else cluster.waiting.queue.eqclasses()
-    line = [(cluster.waiting.turns.of(eqclass, cluster.now), eqclass) for eqclass in eqclasses]
-    heapify(line)
-    return line
-
-
-def _judge(cluster: Cluster, eqclass: EquivalenceClass) -> None:
-    """Its shares, then the nodes. On these all of one shape have the same verdict."""
-    eqclass.tested_at = cluster.now
-    refusal = cluster.admission.quota_refusal(eqclass.shape, eqclass.path)
-    refusal = refusal or eqclass.of_shape.refusal or cluster.capacity.refusal(eqclass.shape)
-    if refusal is None:
-        eqclass.refusal = None
-    else:
-        _refuse(cluster, eqclass, refusal)
-        ask_back(cluster, eqclass)
-        _rest(cluster, eqclass, refusal)
-
-
-def _rest(cluster: Cluster, eqclass: EquivalenceClass, refusal: Refusal) -> None:
-    """A DaemonSet demands less of its shares when a node goes: nothing wakes it but a look."""
-    if refusal.quota is not None and eqclass.shape.per_node:
-        cluster.waiting.inadmissible.hand_over(eqclass)
-    else:
-        cluster.waiting.inadmissible.refuse(eqclass, refusal, cluster.now)
-
-
-def _refuse(cluster: Cluster, eqclass: EquivalenceClass, refusal: Refusal) -> None:
-    before = eqclass.refusal
-    eqclass.refusal = refusal
-    if before is not None and before.signature == refusal.signature:
-        return
-    for entry in eqclass.front(RESTATED_PER_SHAPE):
-        if entry.reported is not None:
-            cluster.agenda.to_report[entry.uid] = None
-
-
-def _reserved(cluster: Cluster, eqclass: EquivalenceClass, entry: Entry) -> bool:
-    gang = cluster.next_gang(entry)
-    refusal = cluster.admission.assume(gang, Designation(entry.workload.quota))
-    if refusal is not None:
-        _refuse(cluster, eqclass, refusal)
-        _rest(cluster, eqclass, refusal)
-    return refusal is None
+        At each ring those are tested whose verdict is half of ``backoffTime`` old or older, so none
+        gets older than all of it. A timer per verdict would never end: each ring would wish
+        another."""
+        cluster, half = self._cluster, self._cluster.settings.backoff // 2
+        if half and cluster.walk.look_again_at <= cluster.now:
+            cluster.walk.look_again_at = cluster.now + half
+            cluster.agenda.wake_at(cluster.walk.look_again_at)

@@ -9,7 +9,7 @@ from mcad.core.quota.tree import QuotaNode, Tree
 from mcad.core.quota.usage import Forest
 from mcad.core.state.quantity import format_amount
 from mcad.core.state.quota_records import DEFAULT_LEAF
-from mcad.core.state.reasons import explain_refusal, some_of
+from mcad.core.state.reasons import some_of
 from mcad.core.state.refusal import QuotaLimit, Refusal
 from mcad.core.state.spelling import ALIKE_MAX, did_you_mean
 
@@ -30,7 +30,7 @@ class Words:
         """The sentence about a refusal, by quota or otherwise."""
         limit = refusal.quota
         if limit is None:
-            return explain_refusal(refusal)
+            return refusal.message
         tree = self._forest.tree(limit.tree)
         if tree is None:
             return f'Quota tree "{limit.tree}" was taken away just now.'

@@ -8,8 +8,6 @@ from collections.abc import Sequence
 from enum import StrEnum
 
 from mcad.core.state.model import ObjectRef, Remnant
-from mcad.core.state.quantity import format_amount
-from mcad.core.state.refusal import HOST_PORT, Refusal, Shortage
 
 
 class ConditionType(StrEnum):
@@ -135,42 +133,6 @@ class EventReason(StrEnum):
     PREEMPT_CANDIDATE = "PreemptCandidate"
     QUOTA_ABSENT = "QuotaAbsent"
     QUOTA_DROPPED = "QuotaDropped"
-
-
-def explain_refusal(refusal: Refusal) -> str:
-    """The figures behind a refusal, in one sentence per fact; stable for equal refusals."""
-    told = [refusal.reason.text.format(figures=_figures(refusal)), _which_set(refusal)]
-    if refusal.unmodelled:
-        told.append(f"Not checked: {', '.join(refusal.unmodelled)}.")
-    return " ".join(filter(None, told))
-
-
-def _figures(refusal: Refusal) -> str:
-    short = [s for s in refusal.shortages if s.missing] or list(refusal.shortages[:1])
-    return " ".join(_figure(one) for one in short)
-
-
-def _figure(one: Shortage) -> str:
-    if one.resource.startswith(HOST_PORT):
-        return _port_figure(one)
-    missing = f", {format_amount(one.resource, one.missing)} missing" if one.missing else ""
-    return (
-        f"{one.resource}: {format_amount(one.resource, one.requested)} requested, "
-        f"{format_amount(one.resource, one.available)} available{missing}."
-    )
-
-
-def _port_figure(one: Shortage) -> str:
-    if not one.available:
-        return f"H{one.resource[1:]} is taken on every node that admits the pods."
-    return f"H{one.resource[1:]} is needed on {one.requested} nodes and free on {one.available}."
-
-
-def _which_set(refusal: Refusal) -> str:
-    if refusal.item < 0 or not refusal.missing:
-        return ""
-    pods = "1 pod" if refusal.missing == 1 else f"{refusal.missing} pods"
-    return f"No place for {pods} of item {refusal.item}."
 
 
 HARMLESS_FINALIZERS = frozenset(

@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+from mcad.core.state.quantity import format_amount
 from mcad.core.state.records import Struct
 from mcad.core.state.waiting_reason import WaitingReason
 
@@ -24,6 +25,18 @@ class Shortage(NamedTuple):
     def missing(self) -> int:
         """How much more there would have to be; 0 if this resource suffices."""
         return max(0, self.requested - self.available)
+
+    @property
+    def message(self) -> str:
+        """The figures as a sentence."""
+        name, requested, available = self
+        if not name.startswith(HOST_PORT):
+            lack = f", {format_amount(name, self.missing)} missing" if self.missing else ""
+            wanted, there = format_amount(name, requested), format_amount(name, available)
+            return f"{name}: {wanted} requested, {there} available{lack}."
+        if not available:
+            return f"H{name[1:]} is taken on every node that admits the pods."
+        return f"H{name[1:]} is needed on {requested} nodes and free on {available}."
 
 
 class QuotaLimit(NamedTuple):
@@ -80,6 +93,19 @@ class Refusal(Struct, frozen=True):
     def code(self) -> str:
         """What it waits for, in one word."""
         return self.binding or self.reason.value
+
+    @property
+    def message(self) -> str:
+        """The figures, in one sentence per fact; stable for equal refusals. One by quota is
+        explained by the trees (quota/explain.py)."""
+        short = [one for one in self.shortages if one.missing] or self.shortages[:1]
+        facts = [self.reason.text.format(figures=" ".join(one.message for one in short))]
+        if self.item >= 0 and self.missing:
+            pods = "1 pod" if self.missing == 1 else f"{self.missing} pods"
+            facts.append(f"No place for {pods} of item {self.item}.")
+        if self.unmodelled:
+            facts.append(f"Not checked: {', '.join(self.unmodelled)}.")
+        return " ".join(filter(None, facts))
 
     @property
     def rests_on_absence(self) -> bool:

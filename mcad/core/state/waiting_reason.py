@@ -119,3 +119,8 @@ class Hold(Struct, frozen=True):
     reason: WaitingReason
     message: str
     until: int = 0
+
+    @property
+    def code(self) -> str:
+        """What it waits for, in one word."""
+        return self.reason.value

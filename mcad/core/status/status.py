@@ -1,13 +1,22 @@
-"""The status of an AppWrapper as a pure function of what the core knows of it.
+"""The status of an AppWrapper, derived from what the core knows of it.
 
-MCAD's words for both dialects, and ``phase`` for v1beta2 on top (facts: v1beta1 section 2,
-v1beta2 section 2.1).
+MCAD's words for both dialects, and ``phase`` with its conditions for v1beta2 on top (facts:
+v1beta1 section 2, v1beta2 section 2).
 """
+
+from __future__ import annotations
+
+from typing import NamedTuple
 
 from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import ENDED, TEARING_DOWN, Phase
 from mcad.core.state.model import Dialect, Next, Persisted
 from mcad.core.state.reasons import (
+    DELETION_COMPLETE,
+    DELETION_INITIATED,
+    DELETION_PAUSED,
+    RESETTING,
+    RESUMING,
     SENDER_BACKOFF,
     SENDER_CAN_NOT_RUN,
     SENDER_CAN_RUN,
@@ -15,39 +24,73 @@ from mcad.core.state.reasons import (
     SENDER_DISPATCHED,
     SENDER_HOLD_COMPLETION,
     SENDER_QUEUEING,
+    SUCCEEDED,
+    SUSPENDED,
     ConditionType,
     State,
 )
 from mcad.core.state.status_view import StatusView
+from mcad.core.state.units import SECOND, Instant
 
-_CAN_RUN = frozenset({Phase.INTENDING, Phase.CREATING, Phase.CONFIRMING, Phase.RUNNING})
 
-_SENDER = {
-    Phase.INTENDING: SENDER_CAN_RUN,
-    Phase.CREATING: SENDER_CAN_RUN,
-    Phase.CONFIRMING: SENDER_DISPATCHED,
-    Phase.RUNNING: SENDER_DISPATCHED,
+class _Standing(NamedTuple):
+    """The conditions of v1beta2 about room and objects."""
+
+    reserved: bool
+    deployed: bool
+    reason: str
+    message: str
+
+
+_DISPATCHED = _Standing(True, True, RESUMING, "")  # what runs well has no message in a column
+_QUEUED = _Standing(False, False, SUSPENDED, "Queued, or held by spec.suspend.")
+_PAUSED = _Standing(True, False, RESETTING, "Resources deleted for resetting AppWrapper")
+_SUCCEEDED = _Standing(False, True, SUCCEEDED, "All pods have succeeded.")
+_CLEARED = _Standing(False, False, SUCCEEDED, "Time to live after success is over.")
+_FAILED = _Standing(False, False, State.FAILED, "Resources deleted for failed AppWrapper")
+
+
+class _Words(NamedTuple):
+    """What status says in a phase: ``phase`` and ``standing`` are of v1beta2, and without a
+    standing the conditions stay as they are."""
+
+    state: State
+    phase: str
+    standing: _Standing | None
+    sender: str = SENDER_CAN_NOT_RUN
+
+
+_IN_PHASE = {
+    Phase.WAITING: _Words(State.PENDING, "Suspended", _QUEUED, SENDER_QUEUEING),
+    Phase.INTENDING: _Words(State.PENDING, "Resuming", _DISPATCHED, SENDER_CAN_RUN),
+    Phase.CREATING: _Words(State.PENDING, "Resuming", _DISPATCHED, SENDER_CAN_RUN),
+    Phase.CONFIRMING: _Words(State.RUNNING, "Running", _DISPATCHED, SENDER_DISPATCHED),
+    Phase.RUNNING: _Words(State.RUNNING, "Running", _DISPATCHED, SENDER_DISPATCHED),
+    Phase.COMPLETED: _Words(State.COMPLETED, "Succeeded", _SUCCEEDED, SENDER_COMPLETED),
+    Phase.KEEPING: _Words(State.FAILED, "Failed", _DISPATCHED),
+    Phase.PAUSING: _Words(State.PENDING, "Resetting", _PAUSED),
+    Phase.FAILED: _Words(State.FAILED, "Failed", _FAILED),
+    Phase.DELETED: _Words(State.DELETED, "Failed", None),
 }
 
-_PHASE = {
-    Phase.WAITING: "Suspended",
-    Phase.INTENDING: "Resuming",
-    Phase.CREATING: "Resuming",
-    Phase.CONFIRMING: "Running",
-    Phase.RUNNING: "Running",
-    Phase.COMPLETED: "Succeeded",
-    Phase.KEEPING: "Failed",
-    Phase.PAUSING: "Resetting",
-    Phase.FAILED: "Failed",
-    Phase.DELETED: "Failed",
+_IN_TEARDOWN = {
+    Next.QUEUED: _Words(State.PENDING, "Suspending", _QUEUED),
+    Next.RESET: _Words(State.PENDING, "Resetting", _PAUSED),
+    Next.COMPLETED: _Words(State.COMPLETED, "Succeeded", _CLEARED, SENDER_COMPLETED),
+    Next.FAILED: _Words(State.FAILED, "Failed", _FAILED),
+    Next.DELETED: _Words(State.DELETED, "Failed", None),
 }
+"""What follows is told before it is there; the standing is that at the end of the teardown."""
 
-_PHASE_ON_THE_WAY = {
-    Next.RESET: "Resetting",
-    Next.COMPLETED: "Succeeded",
-    Next.FAILED: "Failed",
-    Next.DELETED: "Failed",
-}
+_UNTOLD = _Words(State.PENDING, "", None)
+
+
+def _words(entry: Entry) -> _Words:
+    record = entry.dispatch
+    is_cleared = record is not None and record.next is Next.COMPLETED
+    if entry.phase in TEARING_DOWN or (entry.phase is Phase.COMPLETED and is_cleared):
+        return _IN_TEARDOWN[entry.record.next]
+    return _IN_PHASE.get(entry.phase, _UNTOLD)
 
 
 def derive(entry: Entry) -> StatusView:
@@ -56,7 +99,7 @@ def derive(entry: Entry) -> StatusView:
     return StatusView(
         state=state(entry),
         queue_job_state=queue_job_state(entry),
-        can_run=entry.phase in _CAN_RUN,
+        can_run=_words(entry).sender in (SENDER_CAN_RUN, SENDER_DISPATCHED),
         sender=_sender(entry),
         first_seen=entry.first_seen,
         first_dispatch=entry.first_dispatch,
@@ -98,72 +141,89 @@ def persisted(view: StatusView) -> Persisted:
     )
 
 
-_OUTCOME = {
-    Next.COMPLETED: State.COMPLETED,
-    Next.FAILED: State.FAILED,
-    Next.DELETED: State.DELETED,
-}
-
-
 def state(entry: Entry) -> State:
     """``status.state``: Running from the confirmation on; in a teardown the state that follows."""
-    match entry.phase:
-        case Phase.CONFIRMING | Phase.RUNNING:
-            held = entry.shows(ConditionType.RUNNING_HOLD_COMPLETION)
-            return State.RUNNING_HOLD_COMPLETION if held else State.RUNNING
-        case Phase.COMPLETED:
-            return State.COMPLETED
-        case Phase.FAILED | Phase.KEEPING:
-            return State.FAILED
-        case Phase.DELETED:
-            return State.DELETED
-        case _ if entry.phase in TEARING_DOWN:
-            return _OUTCOME.get(entry.record.next, State.PENDING)
-        case _:
-            return State.PENDING
+    current = _words(entry).state
+    if current is State.RUNNING and entry.shows(ConditionType.RUNNING_HOLD_COMPLETION):
+        return State.RUNNING_HOLD_COMPLETION
+    return current
 
 
 def _has_ended(entry: Entry) -> bool:
     """Whether it holds nothing and waits for nothing any more, or will not once this is written."""
     if entry.phase is Phase.SETTLING:
-        return entry.record.next in _OUTCOME
+        return _words(entry).state is not State.PENDING
     return entry.phase in ENDED
 
 
 def queue_job_state(entry: Entry) -> str:
     """``status.queuejobstate``: the type of the condition that describes the present."""
     current = state(entry)
-    if current in (State.COMPLETED, State.FAILED, State.DELETED, State.RUNNING_HOLD_COMPLETION):
-        return current.value
     if current is State.RUNNING:
         return ConditionType.DISPATCHED
+    if current is not State.PENDING:
+        return current.value
     for kind in (ConditionType.BACKOFF, ConditionType.HEAD_OF_LINE, ConditionType.QUEUEING):
-        condition = entry.conditions.get(kind)
-        if condition is not None and condition.status:
+        if entry.shows(kind):
             return kind
     return ConditionType.INIT
 
 
 def _sender(entry: Entry) -> str:
-    current = state(entry)
-    if current is State.RUNNING_HOLD_COMPLETION:
+    if state(entry) is State.RUNNING_HOLD_COMPLETION:
         return SENDER_HOLD_COMPLETION
-    if current is State.COMPLETED:
-        return SENDER_COMPLETED
-    if entry.phase in _SENDER:
-        return _SENDER[entry.phase]
-    if entry.phase is not Phase.WAITING:
-        return SENDER_CAN_NOT_RUN
-    backoff = entry.conditions.get(ConditionType.BACKOFF)
-    return SENDER_BACKOFF if backoff is not None and backoff.status else SENDER_QUEUEING
+    if entry.phase is Phase.WAITING and entry.shows(ConditionType.BACKOFF):
+        return SENDER_BACKOFF
+    return _words(entry).sender
 
 
 def _phase(entry: Entry) -> str:
     if entry.workload.deleting and entry.phase is not Phase.WAITING:
         return "Terminating"
-    if entry.phase in _PHASE:
-        return _PHASE[entry.phase]
-    then = entry.record.next
-    if then is Next.RESET and entry.workload.suspended:
+    if entry.phase in TEARING_DOWN and entry.record.next is Next.RESET and entry.workload.suspended:
         return "Suspending"  # no attempt follows
-    return _PHASE_ON_THE_WAY.get(then, "Suspending")
+    return _words(entry).phase
+
+
+# -- the conditions of v1beta2 -------------------------------------------------------------------
+
+
+def keep_conditions(entry: Entry, now: Instant) -> None:
+    """Bring the conditions that follow from the phase up to date (facts: v1beta2, 2.2). Times are
+    those of the last change, so they are kept from one status to the next and read back after a
+    restart."""
+    _keep_deletion(entry, now)
+    is_on_the_way = entry.phase in TEARING_DOWN and entry.phase is not Phase.SETTLING
+    standing = _words(entry).standing
+    if standing is None or is_on_the_way:  # how far a teardown is cannot be known
+        return
+    _put(entry, ConditionType.QUOTA_RESERVED, now, standing, status=standing.reserved)
+    _put(entry, ConditionType.RESOURCES_DEPLOYED, now, standing, status=standing.deployed)
+    if entry.phase is Phase.INTENDING:  # every attempt has clocks of its own
+        _put(entry, ConditionType.PODS_READY, now, standing, status=False)
+        _put(entry, ConditionType.UNHEALTHY, now, standing, status=False)
+
+
+def _put(
+    entry: Entry, kind: ConditionType, now: Instant, standing: _Standing, *, status: bool
+) -> None:
+    """A condition that was never True stays absent, and one about room keeps its first reason."""
+    shown = entry.conditions.get(kind)
+    if shown is None and not status and entry.phase is not Phase.INTENDING:
+        return
+    if kind is ConditionType.QUOTA_RESERVED and shown is not None and shown.status == status:
+        return
+    entry.put_condition(kind, now, status=status, reason=standing.reason, message=standing.message)
+
+
+def _keep_deletion(entry: Entry, now: Instant) -> None:
+    kind = ConditionType.DELETING_RESOURCES
+    if entry.phase is Phase.KEEPING and not entry.lingers:
+        seconds = entry.workload.tolerance.deletion_on_failure_grace // SECOND
+        message = f"deletionOnFailureGracePeriodDuration keeps them for {seconds} s."
+        entry.put_condition(kind, now, status=False, reason=DELETION_PAUSED, message=message)
+    elif entry.lingers or (entry.phase in TEARING_DOWN and entry.phase is not Phase.SETTLING):
+        if not entry.shows(kind):
+            entry.set_condition(kind, now, reason=DELETION_INITIATED)
+    else:
+        entry.unset_condition(kind, now, reason=DELETION_COMPLETE)

@@ -53,10 +53,8 @@ HEADS_ASKED = 100
 that would not fit on an empty cluster none is called head: each costs a look at every node."""
 
 _IN_LINE, _ON_HOLD, _OTHER = range(3)
-
 _Key = tuple[int, bool, int, int, int, str]
 _Still = tuple[Workload, Instant, Phase, Hold | None, DispatchRecord | None, dict[str, Condition]]
-
 
 OPEN = "open"
 """What an AppWrapper waits for where a standby cannot tell."""
@@ -124,14 +122,15 @@ class Picture:
                 continue
             if eqclass is not None and eqclass not in verdicts:
                 verdicts[eqclass] = cycle.verdict(self._cluster, self._glance, eqclass)
+            refusal = verdicts[eqclass] if eqclass is not None else None
             is_head = None if is_open and eqclass is not None else head == work.uid
-            yield self._row(still, eqclass, verdicts, place, head=is_head)
+            yield self._row(still, eqclass, refusal, place, head=is_head)
 
     def _row(
         self,
         still: _Still,
         eqclass: EquivalenceClass | None,
-        verdicts: dict[EquivalenceClass, Refusal | None],
+        refusal: Refusal | None,
         place: int,
         *,
         head: bool | None,
@@ -140,12 +139,29 @@ class Picture:
         entry = Entry(
             work, first_seen, phase=phase, hold=hold, dispatch=dispatch, conditions=conditions
         )
+        demand, cluster = None, self._cluster
         if eqclass is not None:
-            waits = self._waits_in_line(entry, verdicts[eqclass])
-            return _row(entry, self._glance.demand(eqclass.shape), waits, place, head=head)
-        is_open = self._cluster.doubts is not None and standby_view.is_edited(entry)
-        demand = None if is_open else self._glance.demand(self._cluster.capacity.shape(work.sets))
-        return _row(entry, demand, _waits_on_hold(entry) or self._runs(work.uid))
+            waits_for, why = self._waits_in_line(entry, refusal)
+            demand = self._glance.demand(eqclass.shape)
+        else:
+            waits_for, why = (hold.code, hold.message) if hold else ("", self._lacks(work.uid))
+            if cluster.doubts is None or not standby_view.is_edited(entry):
+                demand = self._glance.demand(cluster.capacity.shape(work.sets))
+        return Row(
+            uid=work.uid,
+            namespace=work.namespace,
+            name=work.name,
+            position=place if eqclass is not None else 0,
+            head=head,
+            state=state(entry),
+            queue_job_state=queue_job_state(entry),
+            priority=work.priority,
+            first_seen=first_seen,
+            demand=demand,
+            attempt=entry.attempt,
+            waits_for=waits_for,
+            why=why,
+        )
 
     def _waits_in_line(self, entry: Entry, refusal: Refusal | None) -> tuple[str, str]:
         doubts = self._cluster.doubts
@@ -156,14 +172,13 @@ class Picture:
             return refusal.code, " ".join(filter(None, why))
         hindrance = pre_enqueue.obstacle(self._cluster, entry)
         if hindrance is not None:
-            return str(hindrance.reason), hindrance.message
+            return hindrance.code, hindrance.message
         return "", FITS_NEXT if doubts is None else FITS_AS_STORED
 
-    def _runs(self, uid: str) -> tuple[str, str]:
-        """What a running AppWrapper waits for: nothing, or nodes for some of its pods."""
+    def _lacks(self, uid: str) -> str:
+        """Why pods of a running AppWrapper have no nodes, "" if all have."""
         entry = self._cluster.entries.get(uid)
-        why = unscheduled.explain(self._cluster, entry, self._now) if entry is not None else ""
-        return "", why
+        return unscheduled.explain(self._cluster, entry, self._now) if entry is not None else ""
 
     def line(self, count: int) -> list[str]:
         """The uids of the first in line, at most so many."""
@@ -183,39 +198,7 @@ class Picture:
         return (_ON_HOLD if phase is Phase.WAITING else _OTHER, False, 0, 0, first_seen, work.uid)
 
 
-def _row(
-    entry: Entry,
-    demand: Resources | None,
-    waits: tuple[str, str],
-    position: int = 0,
-    *,
-    head: bool | None = False,
-) -> Row:
-    work = entry.workload
-    waits_for, why = waits
-    return Row(
-        uid=work.uid,
-        namespace=work.namespace,
-        name=work.name,
-        position=position,
-        head=head,
-        state=state(entry),
-        queue_job_state=queue_job_state(entry),
-        priority=work.priority,
-        first_seen=entry.first_seen,
-        demand=demand,
-        attempt=entry.attempt,
-        waits_for=waits_for,
-        why=why,
-    )
-
-
 def subject(entry: Entry) -> Workload:
     """What an AppWrapper is told as: of one that has ended, the spec as it is now."""
     edited = entry.edited if entry.phase in ENDED else None
     return edited if edited is not None else entry.workload
-
-
-def _waits_on_hold(entry: Entry) -> tuple[str, str] | None:
-    hold = entry.hold
-    return (str(hold.reason), hold.message) if hold is not None else None

@@ -8,7 +8,6 @@ from mcad.core.nodes import ledger as ledgers
 from mcad.core.nodes.host_ports import load
 from mcad.core.state import work_bounds
 from mcad.core.state.model import HostPort, PodPhase
-from mcad.core.state.reasons import explain_refusal
 from mcad.core.state.waiting_reason import WaitingReason
 from tests.core.builders import (
     AGGREGATE,
@@ -100,17 +99,15 @@ def test_a_refusal_calls_a_port_by_its_number() -> None:
         capacity.pod_seen(pod(name, name, ports=[port(8080)]))
     found = refusal(capacity, pods(2, ports=[port(8080)]))
     assert figures(found)[0] == ("host port 8080/TCP", 2, 1)
-    assert explain_refusal(found).startswith(
-        "Host port 8080/TCP is needed on 2 nodes and free on 1."
-    )
+    assert found.message.startswith("Host port 8080/TCP is needed on 2 nodes and free on 1.")
     capacity.pod_seen(pod("c", "c", ports=[port(8080, "10.0.0.1")]))
     found = refusal(capacity, pods(1, ports=[port(8080)]))
     assert found.reason is WaitingReason.INSUFFICIENT
-    assert explain_refusal(found).startswith(
+    assert found.message.startswith(
         "Host port 8080/TCP is taken on every node that admits the pods."
     )
     found = refusal(capacity, pods(1, where=on(zone="c"), ports=[port(8080, "10.0.0.1")]))
-    assert "Host port 8080/TCP at 10.0.0.1 is taken on every node" in explain_refusal(found)
+    assert "Host port 8080/TCP at 10.0.0.1 is taken on every node" in found.message
 
 
 def test_a_refusal_of_something_else_does_not_speak_of_ports() -> None:
