@@ -4,12 +4,7 @@ A command names (uid, attempt, item), never a manifest: what is created is known
 only (protocol P3a).
 """
 
-from mcad.core.state.model import (
-    NO_RESERVED_NODES,
-    ObjectRef,
-    Remnant,
-    ReservedNodes,
-)
+from mcad.core.state.model import NO_RESERVED_NODES, ObjectRef, Remnant, ReservedNodes
 from mcad.core.state.quota_records import QuotaSubtree, QuotaView
 from mcad.core.state.records import Struct
 from mcad.core.state.status_view import StatusView, Urgency

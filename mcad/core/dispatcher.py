@@ -3,41 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
+from mcad.core import events
 from mcad.core.attempts import create, orphans, remains, teardown
 from mcad.core.cluster import AWAITED, Cluster
 from mcad.core.commands import Command
 from mcad.core.cycle import cycle, quota_reports
-from mcad.core.events import (
-    AccessReviewed,
-    AppWrapperGone,
-    AppWrapperSeen,
-    ChildGone,
-    ChildSeen,
-    Decide,
-    DeletionRefused,
-    Event,
-    ItemCreated,
-    ItemDeleted,
-    ItemInspected,
-    ItemRefused,
-    KindWatched,
-    Leading,
-    LookFailed,
-    LookOn,
-    NodeGone,
-    NodeSeen,
-    PodGone,
-    PodSeen,
-    QuotaGone,
-    QuotaRefused,
-    QuotaSeen,
-    QuotaWritten,
-    Remaining,
-    StatusRefused,
-    StatusWritten,
-    StrayRefused,
-)
 from mcad.core.observed import objects, workloads
 from mcad.core.running import health, reset
 from mcad.core.state.entry import Entry
@@ -60,7 +32,7 @@ class Dispatcher:
     def __init__(self, settings: Settings) -> None:
         self.cluster = Cluster(settings)
 
-    def step(self, event: Event, now: Instant) -> tuple[Command, ...]:
+    def step(self, event: events.Event, now: Instant) -> tuple[Command, ...]:
         """Take one event at ``now`` (microseconds, never decreasing) and return commands.
 
         Observations and answers change state and continue attempts; what starts is decided on
@@ -70,78 +42,61 @@ class Dispatcher:
         if now < cluster.now:
             raise ClockWentBackError(f"step at {now} after one at {cluster.now}")
         cluster.agenda.now = now
-        self._route(event)
+        match event:
+            case events.Leading():
+                cluster.epoch = event.epoch
+            case events.Decide():
+                cycle.decide(cluster, may_dispatch=event.may_dispatch)
+            case events.LookOn():
+                standby_view.look_on(cluster, is_led=event.is_led)
+            case events.AccessReviewed():  # it concerns all that asked
+                create.access_reviewed(cluster, event)
+            case events.StrayRefused():
+                orphans.refused(cluster, event)
+            case (
+                events.QuotaSeen()
+                | events.QuotaGone()
+                | events.QuotaWritten()
+                | events.QuotaRefused()
+            ):
+                quota_reports.heard(cluster, event)
+            case _ if type(event) in _ANSWERS:
+                _answered(cluster, event)
+            case _:
+                _observed(cluster, event)
         return cluster.take_commands()
 
-    def _route(self, event: Event) -> None:
-        cluster = self.cluster
-        match event:
-            case AppWrapperSeen():
-                workloads.appwrapper_seen(cluster, event)
-            case AppWrapperGone():
-                workloads.appwrapper_gone(cluster, event.uid)
-            case NodeSeen() | NodeGone():
-                workloads.node_heard(cluster, event)
-            case QuotaSeen() | QuotaGone() | QuotaWritten() | QuotaRefused():
-                quota_reports.heard(cluster, event)
-            case PodSeen():
-                objects.pod_seen(cluster, event)
-            case PodGone():
-                objects.pod_gone(cluster, event.uid)
-            case ChildSeen():
-                objects.child_seen(cluster, event.child)
-            case ChildGone():
-                objects.child_gone(cluster, event.uid)
-            case KindWatched():
-                objects.kind_watched(cluster, event)
-            case StrayRefused():
-                orphans.refused(cluster, event)
-            case Leading() | Decide() | LookOn():
-                self._lead(event)
-            case _:
-                self._route_answer(event)
 
-    def _lead(self, event: Leading | Decide | LookOn) -> None:
-        if isinstance(event, Leading):
-            self.cluster.epoch = event.epoch
-        elif isinstance(event, LookOn):
-            standby_view.look_on(self.cluster, is_led=event.is_led)
-        else:
-            cycle.decide(self.cluster, may_dispatch=event.may_dispatch)
+def _observed(cluster: Cluster, event: events.Event) -> None:
+    match event:
+        case events.AppWrapperSeen():
+            workloads.appwrapper_seen(cluster, event)
+        case events.AppWrapperGone():
+            workloads.appwrapper_gone(cluster, event.uid)
+        case events.NodeSeen() | events.NodeGone():
+            workloads.node_heard(cluster, event)
+        case events.PodSeen():
+            objects.pod_seen(cluster, event.pod)
+        case events.PodGone():
+            objects.pod_gone(cluster, event.uid)
+        case events.ChildSeen():
+            objects.child_seen(cluster, event.child)
+        case events.ChildGone():
+            objects.child_gone(cluster, event.uid)
+        case events.KindWatched():
+            objects.kind_watched(cluster, event)
 
-    def _route_answer(self, event: Event) -> None:
-        cluster = self.cluster
-        if isinstance(event, AccessReviewed):  # it concerns all that asked
-            create.access_reviewed(cluster, event)
-            return
-        entry = cluster.entries.get(getattr(event, "uid", ""))
-        if entry is None:
-            return  # deleted meanwhile
-        match event:
-            case StatusWritten():
-                _status_written(cluster, entry, event)
-            case StatusRefused():
-                _status_refused(cluster, entry, event)
-            case ItemCreated():
-                create.item_created(cluster, entry, event)
-            case ItemRefused():
-                create.item_refused(cluster, entry, event)
-            case ItemInspected():
-                read = health.item_read if entry.phase is Phase.RUNNING else create.item_inspected
-                read(cluster, entry, event)
-            case ItemDeleted():
-                teardown.item_deleted(cluster, entry, event)
-            case DeletionRefused():
-                teardown.deletion_refused(cluster, entry, event)
-            case Remaining():
-                teardown.remaining(cluster, entry, event)
-            case LookFailed():
-                teardown.look_failed(cluster, entry, event)
+
+def _answered(cluster: Cluster, event: Any) -> None:
+    """The outcome of a command about an AppWrapper, which may be deleted meanwhile."""
+    entry = cluster.entries.get(event.uid)
+    if entry is not None:
+        _ANSWERS[type(event)](cluster, entry, event)
         if entry.phase is Phase.GONE:
             remains.bury(cluster, entry)
 
 
-def _status_written(cluster: Cluster, entry: Entry, event: StatusWritten) -> None:
+def _status_written(cluster: Cluster, entry: Entry, event: events.StatusWritten) -> None:
     writes = entry.writes
     if not writes.answer(event.serial, is_persisted=True):
         return
@@ -161,7 +116,7 @@ _ON_WRITTEN: dict[Phase, Callable[[Cluster, Entry], None]] = {
 }
 
 
-def _status_refused(cluster: Cluster, entry: Entry, event: StatusRefused) -> None:
+def _status_refused(cluster: Cluster, entry: Entry, event: events.StatusRefused) -> None:
     """A conflict means that the object has changed: judge it anew. Any other refused write is
     repeated, also after a 404: if the AppWrapper is gone, its deletion is going to be observed and
     ends the repetition; if not, a proxy was wrong."""
@@ -182,3 +137,21 @@ def _status_refused(cluster: Cluster, entry: Entry, event: StatusRefused) -> Non
         note = f"The status cannot be written: {answer.message}"
         cluster.announce(entry, EventReason.STATUS_REFUSED, note, action="Report", warning=True)
     cluster.agenda.wake_in(entry, Timer.STATUS, pause)
+
+
+def _item_inspected(cluster: Cluster, entry: Entry, event: events.ItemInspected) -> None:
+    read = health.item_read if entry.phase is Phase.RUNNING else create.item_inspected
+    read(cluster, entry, event)
+
+
+_ANSWERS: dict[type, Callable[[Cluster, Entry, Any], None]] = {
+    events.StatusWritten: _status_written,
+    events.StatusRefused: _status_refused,
+    events.ItemCreated: create.item_created,
+    events.ItemRefused: create.item_refused,
+    events.ItemInspected: _item_inspected,
+    events.ItemDeleted: teardown.item_deleted,
+    events.DeletionRefused: teardown.deletion_refused,
+    events.Remaining: teardown.remaining,
+    events.LookFailed: teardown.look_failed,
+}

@@ -1,4 +1,4 @@
-"""Everything the core can be told. A closed union: ``Event`` at the end lists it.
+"""Everything that the core hears of. A closed union: ``Event`` at the end lists it.
 
 Observations only change state; decisions are taken on ``Decide`` alone (core rule R5). The outcome
 of a command comes back as an event that carries the facts of the server's answer; what they mean
@@ -42,7 +42,7 @@ class NodeSeen(Struct, frozen=True):
 
 
 class NodeGone(Struct, frozen=True):
-    """A node no longer exists; pods that are still bound to it are reserved again (C6)."""
+    """A node no longer exists; pods that are still bound to it are assumed again (C6)."""
 
     name: str
 
@@ -116,55 +116,59 @@ class LookOn(Struct, frozen=True):
     is_led: bool = True
 
 
-class StatusWritten(Struct, frozen=True):
+class _OfWrite(Struct, frozen=True):
+    """About a write of a status."""
+
+    uid: str
+    serial: int
+
+
+class StatusWritten(_OfWrite, frozen=True):
     """The status write numbered ``serial`` is persisted."""
 
-    uid: str
-    serial: int
 
-
-class StatusRefused(Struct, frozen=True):
+class StatusRefused(_OfWrite, frozen=True):
     """The status write numbered ``serial`` is not persisted, or its outcome is unknown."""
 
-    uid: str
-    serial: int
     answer: Answer
 
 
-class QuotaWritten(Struct, frozen=True):
+class QuotaWritten(_OfWrite, frozen=True):
     """The status of a QuotaSubtree shows what WriteQuota ``serial`` said."""
 
-    uid: str
-    serial: int
 
-
-class QuotaRefused(Struct, frozen=True):
+class QuotaRefused(_OfWrite, frozen=True):
     """The status of a QuotaSubtree was not written, or the outcome is unknown."""
 
-    uid: str
-    serial: int
     answer: Answer
 
 
-class ItemCreated(Struct, frozen=True):
+class _OfAttempt(Struct, frozen=True):
+    """About an attempt of an AppWrapper."""
+
+    uid: str
+    attempt: int
+
+
+class _OfItem(_OfAttempt, frozen=True):
+    """About an item of an attempt."""
+
+    item: int
+
+
+class ItemCreated(_OfItem, frozen=True):
     """The item was created by this very request.
 
     ``warnings`` are what the API server said beside: fields that it does not know, for example.
     """
 
-    uid: str
-    attempt: int
-    item: int
     object_uid: str
     warnings: tuple[str, ...] = ()
 
 
-class ItemRefused(Struct, frozen=True):
+class ItemRefused(_OfItem, frozen=True):
     """The item was not created, or the outcome is unknown."""
 
-    uid: str
-    attempt: int
-    item: int
     answer: Answer
 
 
@@ -184,21 +188,18 @@ class Holder(Struct, frozen=True):
     terminating: bool
 
 
-class ItemInspected(Struct, frozen=True):
+class ItemInspected(_OfItem, frozen=True):
     """The holder of the item's name; None if it has none any more, ``answer`` if the read
     failed."""
 
-    uid: str
-    attempt: int
-    item: int
     holder: Holder | None
     answer: Answer | None = None
 
 
 class AccessReviewed(Struct, frozen=True):
-    """Whether the creator of the items has the right to; None if we could not ask.
+    """Whether the creator of the items has the right to; None if the review failed.
 
-    ``user`` is the one that we impersonate to create them, "" if none.
+    ``user`` is the one that is impersonated to create them, "" if none.
     """
 
     namespace: str
@@ -208,20 +209,13 @@ class AccessReviewed(Struct, frozen=True):
     user: str = ""
 
 
-class ItemDeleted(Struct, frozen=True):
+class ItemDeleted(_OfItem, frozen=True):
     """The server accepted the deletion of an inventoried item, or it was gone already."""
 
-    uid: str
-    attempt: int
-    item: int
 
-
-class DeletionRefused(Struct, frozen=True):
+class DeletionRefused(_OfItem, frozen=True):
     """The deletion of an item failed or its outcome is unknown."""
 
-    uid: str
-    attempt: int
-    item: int
     answer: Answer
 
 
@@ -233,19 +227,15 @@ class StrayRefused(Struct, frozen=True):
     answer: Answer
 
 
-class Remaining(Struct, frozen=True):
+class Remaining(_OfAttempt, frozen=True):
     """A live list found these objects and pods of attempts up to ``attempt`` (protocol P4 c)."""
 
-    uid: str
-    attempt: int
     objects: tuple[Remnant, ...]
 
 
-class LookFailed(Struct, frozen=True):
+class LookFailed(_OfAttempt, frozen=True):
     """The live list of protocol P4 c could not be made."""
 
-    uid: str
-    attempt: int
     answer: Answer
 
 

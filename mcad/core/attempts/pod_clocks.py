@@ -23,21 +23,17 @@ def begin(cluster: Cluster, entry: Entry) -> None:
     time_reservation(cluster, entry)
     timeout = placement_timeout(cluster, entry)
     if timeout:
-        left = entry.record.confirmed + timeout - cluster.now
-        if left <= 0:
+        until = entry.record.confirmed + timeout
+        if until <= cluster.now:
             cluster.capacity.pod_waits.end_placement(entry.uid)
-        cluster.agenda.wake_in(entry, Timer.PLACEMENT, max(0, left))
+        cluster.agenda.set_timer(entry, Timer.PLACEMENT, until)
 
 
 def time_reservation(cluster: Cluster, entry: Entry) -> None:
     """Set the timer of the pod that has been missing longest; stop it if none is missing."""
     since = cluster.capacity.pod_waits.since(entry.uid)
-    if since is None:
-        entry.stop(Timer.RESERVATION)
-        return
-    until = since + cluster.settings.reservation_timeout
-    if entry.timers.get(Timer.RESERVATION) != until:
-        cluster.agenda.wake_in(entry, Timer.RESERVATION, max(0, until - cluster.now))
+    until = 0 if since is None else since + cluster.settings.reservation_timeout
+    cluster.agenda.set_timer(entry, Timer.RESERVATION, until)
 
 
 def placement_timeout(cluster: Cluster, entry: Entry) -> Duration:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mcad.core.attempts import attribution, leftovers, remains, teardown
 from mcad.core.cluster import Cluster
-from mcad.core.events import KindWatched, PodSeen
+from mcad.core.events import KindWatched
 from mcad.core.running import completion
 from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import Phase
@@ -25,7 +25,7 @@ def child_seen(cluster: Cluster, child: Child) -> None:
     cluster.objects.put(own)
     apply(cluster, entry, own)
     for pod in cluster.objects.unproven.below(child.uid):
-        pod_seen(cluster, PodSeen(pod))
+        pod_seen(cluster, pod)
 
 
 def disown(cluster: Cluster, entry: Entry, child: Child) -> None:
@@ -120,10 +120,9 @@ def kind_watched(cluster: Cluster, event: KindWatched) -> None:
         cluster.look_again(list(cluster.waiting.for_kind))
 
 
-def pod_seen(cluster: Cluster, event: PodSeen) -> None:
+def pod_seen(cluster: Cluster, pod: Pod) -> None:
     """A pod appeared or changed. It stays with its AppWrapper when its controller is gone; a pod
     with unknown controllers belongs to no AppWrapper."""
-    pod = event.pod
     was_own = pod.workload != "" and cluster.capacity.pods.owner_of(pod.uid) == pod.workload
     _take_pod(cluster, pod, is_own=was_own or attribution.is_own_pod(cluster, pod))
 

@@ -82,7 +82,7 @@ class Waiting:
         group, path = self.turns.group(work.namespace), self._forest.path(Designation(work.quota))
         self.queue.add(entry, self._capacity.shape(work.sets), path, group, rank)
         if rank.until:
-            self._agenda.wake_in(entry, Timer.CEILING, rank.until - now)
+            self._agenda.set_timer(entry, Timer.CEILING, rank.until)
 
     def pause(self, entry: Entry, pause: Hold | None) -> None:
         """Keep the AppWrapper out of the line until then, whatever is edited meanwhile."""
@@ -102,7 +102,7 @@ class Waiting:
         entry.hold = hold
         self._agenda.to_report[entry.uid] = None
         if hold.until:
-            self._agenda.wake_in(entry, Timer.HOLD, hold.until - self._agenda.now)
+            self._agenda.set_timer(entry, Timer.HOLD, hold.until)
         if hold.reason == WaitingReason.KIND_NOT_WATCHED:
             self.for_kind[entry.uid] = None
         if hold.reason == WaitingReason.MISSING_RIGHT:

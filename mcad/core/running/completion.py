@@ -64,9 +64,8 @@ def judge(cluster: Cluster, entry: Entry) -> bool:
         _complete(cluster, entry)
         return True
     if not is_v1beta2 and not entry.shows(ConditionType.RUNNING_HOLD_COMPLETION):
-        entry.set_condition(
-            ConditionType.RUNNING_HOLD_COMPLETION, cluster.now, reason=SOME_ITEMS_COMPLETED
-        )
+        kind = ConditionType.RUNNING_HOLD_COMPLETION
+        entry.set_condition(kind, cluster.now, reason=SOME_ITEMS_COMPLETED)
     _record(entry)
     return False
 
@@ -78,13 +77,9 @@ def _record(entry: Entry) -> None:
         entry.amend(finished=finished)
 
 
-def _flagged(entry: Entry) -> list[int]:
-    return [number for number, item in enumerate(entry.workload.items) if item.completion]
-
-
 def _has_said_so(entry: Entry) -> bool:
     """v1beta1: every item with ``completionstatus`` was seen with one of its words."""
-    flagged = _flagged(entry)
+    flagged = [number for number, item in enumerate(entry.workload.items) if item.completion]
     return bool(flagged) and entry.finished.issuperset(flagged)
 
 
@@ -120,7 +115,7 @@ def keep(cluster: Cluster, entry: Entry) -> None:
         return
     until = said.changed + ttl
     if cluster.now < until:
-        cluster.agenda.wake_in(entry, Timer.TTL, until - cluster.now)
+        cluster.agenda.set_timer(entry, Timer.TTL, until)
         return
     message = f"It was finished {ttl // SECOND} s ago."
     teardown.take_back(cluster, entry, TeardownReason.SUCCESS_TTL, message, Next.COMPLETED)

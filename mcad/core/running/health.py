@@ -8,7 +8,7 @@ which are persisted.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Container
 
 from mcad.core.cluster import Cluster
 from mcad.core.commands import InspectItem
@@ -17,7 +17,7 @@ from mcad.core.running import reset
 from mcad.core.running.reset import Breakdown
 from mcad.core.state.bounds import LOOK_BASE
 from mcad.core.state.entry import Entry
-from mcad.core.state.model import ObjectRef, Pod
+from mcad.core.state.model import Pod
 from mcad.core.state.reasons import (
     FOUND_FAILED_PODS,
     FOUND_NO_FAILED_PODS,
@@ -43,7 +43,7 @@ def judge(cluster: Cluster, entry: Entry) -> None:
     if broken is not None:
         reset.break_down(cluster, entry, broken)
         return
-    _look_again(cluster, entry, [at for at in (borne, warm) if at])
+    cluster.agenda.set_timer(entry, Timer.HEALTH, min(filter(None, (borne, warm)), default=0))
 
 
 def judge_items(cluster: Cluster, entry: Entry) -> None:
@@ -54,13 +54,6 @@ def judge_items(cluster: Cluster, entry: Entry) -> None:
     broken = _missing(cluster, entry, {one.item for one in entry.workload.sets})
     if broken is not None:
         reset.break_down(cluster, entry, broken)
-
-
-def _look_again(cluster: Cluster, entry: Entry, ends: list[Instant]) -> None:
-    if not ends:
-        entry.stop(Timer.HEALTH)
-    elif entry.timers.get(Timer.HEALTH) != min(ends):
-        cluster.agenda.wake_in(entry, Timer.HEALTH, min(ends) - cluster.now)
 
 
 # -- items ---------------------------------------------------------------------------------------
@@ -116,16 +109,13 @@ def item_read(cluster: Cluster, entry: Entry, event: ItemInspected) -> None:
 
 
 def _failed_item(cluster: Cluster, entry: Entry) -> Breakdown | None:
-    failed = [str(ref) for ref in _refs(entry, entry.failed) if ref.kind != "Pod"]
+    refs = (entry.ref(item) for item in sorted(entry.failed))
+    failed = [str(ref) for ref in refs if ref.kind != "Pod"]
     if not failed:
         return None
     final = _is_final(entry.workload.tolerance, cluster.capacity.pods.failed(entry.uid))
     message = f"Failed: {some_of(failed)}."
     return Breakdown(TeardownReason.FAILED_COMPONENT, message, final=final)
-
-
-def _refs(entry: Entry, items: Iterable[int]) -> list[ObjectRef]:
-    return [entry.ref(item) for item in sorted(items)]
 
 
 # -- pods ----------------------------------------------------------------------------------------
@@ -188,11 +178,9 @@ def _too_few(cluster: Cluster, entry: Entry) -> tuple[Breakdown | None, Instant]
 
     Since when pods are missing is not on record: after a restart that clock starts anew.
     """
-    pods, expected = (
-        cluster.capacity.pods.counts(entry.uid),
-        cluster.capacity.pods.expected(entry.uid),
-    )
-    ready, kind = pods.running + pods.succeeded - pods.leaving, ConditionType.PODS_READY
+    index, kind = cluster.capacity.pods, ConditionType.PODS_READY
+    pods, expected = index.counts(entry.uid), index.expected(entry.uid)
+    ready = pods.running + pods.succeeded - pods.leaving
     if ready >= expected:
         entry.missing_since = 0
         entry.set_condition(kind, cluster.now, reason=SUFFICIENT_PODS_READY)

@@ -37,8 +37,6 @@ def judge(cluster: Cluster) -> None:
                 reset.keep(cluster, entry)
             case Phase.PAUSING:
                 reset.pause(cluster, entry)
-            case _:
-                pass
         _report_pod_counts(cluster, entry)
     cluster.agenda.to_judge.clear()
 
@@ -53,7 +51,7 @@ def _report_pod_counts(cluster: Cluster, entry: Entry) -> None:
         return
     due = entry.counted_at + interval
     if cluster.now < due:
-        cluster.agenda.wake_in(entry, Timer.COUNTS, due - cluster.now)
+        cluster.agenda.set_timer(entry, Timer.COUNTS, due)
         return
     pod_counts.recount(entry, cluster.capacity, interval, cluster.now)
     cluster.settle(entry)

@@ -64,9 +64,8 @@ def give_up(cluster: Cluster, entry: Entry) -> None:
             f"{pods} wanted did not appear within {timeout // SECOND} s; "
             f"{ends} reservation ends. Is the controller of the wrapped kind running?"
         )
-        cluster.announce(
-            entry, EventReason.PODS_NOT_ATTRIBUTED, note, action="Reserve", warning=True
-        )
+        reason = EventReason.PODS_NOT_ATTRIBUTED
+        cluster.announce(entry, reason, note, action="Reserve", warning=True)
 
 
 # -- placement -----------------------------------------------------------------------------------
@@ -75,11 +74,8 @@ def give_up(cluster: Cluster, entry: Entry) -> None:
 def _time_placement(cluster: Cluster, entry: Entry) -> None:
     """Look at the AppWrapper when the first of its pods may have been without a node for too
     long."""
-    if Timer.PLACEMENT in entry.timers:
-        return
-    until = placement_deadline(cluster, entry)
-    if until:
-        cluster.agenda.wake_in(entry, Timer.PLACEMENT, max(0, until - cluster.now))
+    if Timer.PLACEMENT not in entry.timers:
+        cluster.agenda.set_timer(entry, Timer.PLACEMENT, placement_deadline(cluster, entry))
 
 
 def placement_deadline(cluster: Cluster, entry: Entry) -> Instant:

@@ -10,7 +10,7 @@ from mcad.core.attempts import teardown
 from mcad.core.cluster import Cluster
 from mcad.core.running import pod_timeouts, reset
 from mcad.core.state.entry import Entry
-from mcad.core.state.model import Dialect, Next, PodCounts
+from mcad.core.state.model import Dialect, Next
 from mcad.core.state.reasons import (
     MIN_PODS_NOT_RUNNING,
     PODS_RUNNING,
@@ -25,7 +25,8 @@ from mcad.core.state.units import SECOND, Duration, Instant
 
 def judge(cluster: Cluster, entry: Entry) -> None:
     """Leave it running, take it back, or fail it."""
-    deadline = _deadline(entry)
+    limit = entry.workload.run_limit
+    deadline = entry.limit_counts_from(entry.record.confirmed) + limit if limit else 0
     if deadline and deadline <= cluster.now:
         _time_is_over(cluster, entry)
         return
@@ -38,16 +39,7 @@ def judge(cluster: Cluster, entry: Entry) -> None:
     if due and due <= cluster.now:
         _requeue(cluster, entry)
         return
-    ends = [at for at in (deadline, due) if at]
-    if not ends:
-        entry.stop(Timer.LIMIT)
-    elif entry.timers.get(Timer.LIMIT) != min(ends):
-        cluster.agenda.wake_in(entry, Timer.LIMIT, min(ends) - cluster.now)
-
-
-def _deadline(entry: Entry) -> Instant:
-    limit = entry.workload.run_limit
-    return entry.limit_counts_from(entry.record.confirmed) + limit if limit else 0
+    cluster.agenda.set_timer(entry, Timer.LIMIT, min(filter(None, (deadline, due)), default=0))
 
 
 def _time_is_over(cluster: Cluster, entry: Entry) -> None:
@@ -76,7 +68,7 @@ def _too_few_until(cluster: Cluster, entry: Entry) -> Instant:
     if not minimum:
         return 0
     pods, kind = cluster.capacity.pods.counts(entry.uid), ConditionType.RUNNING
-    if _enough(pods) >= minimum:
+    if pods.running + pods.succeeded - pods.leaving >= minimum:
         entry.set_condition(kind, cluster.now, reason=PODS_RUNNING)
         candidate = entry.conditions.get(ConditionType.PREEMPT_CANDIDATE)
         if candidate is not None and candidate.reason == MIN_PODS_NOT_RUNNING:
@@ -86,10 +78,6 @@ def _too_few_until(cluster: Cluster, entry: Entry) -> Instant:
     shown = entry.conditions.get(kind)
     since = max(entry.record.confirmed, shown.changed if shown is not None else 0)
     return since + (entry.requeueing_wait or entry.workload.requeuing.wait)
-
-
-def _enough(pods: PodCounts) -> int:
-    return pods.running + pods.succeeded - pods.leaving
 
 
 def _requeue(cluster: Cluster, entry: Entry) -> None:

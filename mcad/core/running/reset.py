@@ -70,7 +70,7 @@ def keep(cluster: Cluster, entry: Entry) -> None:
         reason = TeardownReason(record.reason)
         teardown.take_back(cluster, entry, reason, record.message, Next.FAILED)
     else:
-        cluster.agenda.wake_in(entry, Timer.KEEP, until - cluster.now)
+        cluster.agenda.set_timer(entry, Timer.KEEP, until)
 
 
 # -- the pause and what follows it ---------------------------------------------------------------
@@ -92,7 +92,7 @@ def pause(cluster: Cluster, entry: Entry) -> None:
     if entry.workload.suspended or entry.edited is not None:
         give_up_room(cluster, entry)
     elif cluster.now < until:
-        cluster.agenda.wake_in(entry, Timer.PAUSE, until - cluster.now)
+        cluster.agenda.set_timer(entry, Timer.PAUSE, until)
     else:
         cluster.agenda.to_resume[entry.uid] = None
 

@@ -46,17 +46,14 @@ def report(cluster: Cluster, entry: Entry) -> None:
     shown = entry.conditions.get(_shown_in(entry))
     tells = cluster.capacity.pods.counts(entry.uid).pending and not _are_ready(entry)
     found = _look(cluster, entry) if tells else None
-    if shown is None or (found is None and not _is_report(shown)):
-        entry.stop(Timer.UNSCHEDULED)
-        return
     message = _for_later(entry, found) if found is not None else ""
-    if _gist(message) == _gist(shown.message):
+    is_news = shown is not None and (found is not None or _is_report(shown))
+    if shown is None or not is_news or _gist(message) == _gist(shown.message):
         entry.stop(Timer.UNSCHEDULED)
         return
     due = _due(cluster, entry, shown, found)
     if cluster.now < due:
-        if entry.timers.get(Timer.UNSCHEDULED) != due:
-            cluster.agenda.wake_in(entry, Timer.UNSCHEDULED, due - cluster.now)
+        cluster.agenda.set_timer(entry, Timer.UNSCHEDULED, due)
         return
     entry.put_condition(
         _shown_in(entry), cluster.now, status=shown.status, reason=shown.reason, message=message
@@ -122,11 +119,8 @@ def _ends(entry: Entry) -> str:
 def _for_now(entry: Entry, found: Unplaced, now: Instant) -> str:
     """With time spans, for a reader of now."""
     text = f"{_pods(found.count)} for {_span(now - found.since)} ({found.words})"
-    return (
-        f"{text}; {_ends(entry)} in {_span(found.until - now + SECOND - 1)}."
-        if found.until
-        else f"{text}."
-    )
+    left = _span(found.until - now + SECOND - 1)
+    return f"{text}; {_ends(entry)} in {left}." if found.until else f"{text}."
 
 
 def _for_later(entry: Entry, found: Unplaced) -> str:

@@ -35,6 +35,13 @@ class Agenda:
         """Start a timer of the AppWrapper."""
         self.timers.start(entry, timer, self.now + delay)
 
+    def set_timer(self, entry: Entry, timer: Timer, at: Instant) -> None:
+        """Let a timer of the AppWrapper end at this instant, now if that is past; 0 stops it."""
+        if not at:
+            entry.stop(timer)
+        elif entry.timers.get(timer) != at:
+            self.timers.start(entry, timer, max(at, self.now))
+
     def wake_at(self, at: Instant) -> None:
         """Request a pass at this instant."""
         self.timers.wish(at)
