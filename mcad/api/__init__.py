@@ -1,1 +1,1 @@
-"""The border: Kubernetes objects and configuration in, core records out, and status back."""
+"""Translates Kubernetes objects and the configuration into core records, and status back."""

@@ -1,8 +1,8 @@
-"""What the configuration adds to every pod template of whatever is wrapped.
+"""Additions of the configuration to every wrapped pod template.
 
-It is added when a manifest is read, before its demand is, so the fit test sees what will be created
-and the payload's hash covers it (P8): what is queued follows a new configuration, what runs does
-not.
+They are merged when a manifest is read, before its demand is computed. So the fit test sees what
+will be created, and the hash of the payload covers it (P8): a new configuration changes queued
+AppWrappers, not running ones.
 """
 
 import copy
@@ -25,7 +25,7 @@ NOTHING = PodSetInfo()
 
 
 class Toleration(Strict):
-    """A toleration as pods have it."""
+    """A toleration, as in a pod spec."""
 
     key: str | None = None
     operator: str | None = None
@@ -37,7 +37,7 @@ class Toleration(Strict):
     @classmethod
     def _operator(cls, value: str | None) -> str | None:
         if value not in (None, "Equal", "Exists"):
-            raise ValueError(f"{value!r} is not an operator; Equal and Exists are")
+            raise ValueError(f"{value!r} is not an operator: use Equal or Exists")
         return value
 
     @field_validator("effect")
@@ -45,13 +45,13 @@ class Toleration(Strict):
     def _effect(cls, value: str | None) -> str | None:
         if value not in (None, "NoSchedule", "PreferNoSchedule", "NoExecute"):
             raise ValueError(
-                f"{value!r} is not an effect; NoSchedule, PreferNoSchedule and NoExecute are"
+                f"{value!r} is not an effect: use NoSchedule, PreferNoSchedule or NoExecute"
             )
         return value
 
 
 class Gate(Strict):
-    """A gate that holds a pod back from scheduling until it is taken away."""
+    """A scheduling gate: the pod is not scheduled until the gate is removed."""
 
     name: str
 
@@ -64,7 +64,7 @@ class Gate(Strict):
 
 
 class Injection(Strict):
-    """What every pod gets, in the words of ``podSetInfos``."""
+    """The setting ``inject``: additions to every pod, in the form of ``podSetInfos``."""
 
     labels: dict[str, StrictStr] = Field(default_factory=dict)
     annotations: dict[str, StrictStr] = Field(default_factory=dict)
@@ -85,7 +85,7 @@ class Injection(Strict):
     def _not_ours(cls, value: dict[str, str]) -> dict[str, str]:
         for key in value:
             if key in labels.OURS:
-                raise ValueError(f"{key} is set by the dispatcher itself; take it out")
+                raise ValueError(f"{key} is set by the dispatcher itself; remove it")
         return value
 
     @field_validator("annotations")
@@ -97,7 +97,7 @@ class Injection(Strict):
         return value
 
     def info(self) -> PodSetInfo:
-        """The same on the wire."""
+        """The same in the form of ``podSetInfos``."""
         return PodSetInfo(
             annotations=self.annotations,
             labels=self.labels,
@@ -110,7 +110,7 @@ class Injection(Strict):
 
 
 class Additions(Struct, frozen=True):
-    """All of it. ``scheduler`` names a scheduler for templates that name none, "" leaves them."""
+    """All additions. ``scheduler`` is set in templates that name none; "" sets nothing."""
 
     injected: PodSetInfo = NOTHING
     scheduler: str = ""
@@ -125,10 +125,10 @@ class Additions(Struct, frozen=True):
     def add(
         self, manifest: Map, paths: Sequence[str], templates: Sequence[Map]
     ) -> tuple[Map, list[Fault]]:
-        """The manifest with everything in it; itself if there is nothing to add.
+        """Return the manifest with all additions; the same object if there is nothing to add.
 
-        ``paths`` name pod templates that might not be found by their looks, and ``templates`` are
-        those that its demand was read from.
+        ``paths`` are pod templates that a search by shape might miss; ``templates`` are those that
+        the demand was read from.
         """
         for_all = self.injected is not NOTHING or self.scheduler
         if not for_all and not any(map(self.avoidance.concerns, templates)):
@@ -147,7 +147,7 @@ NO_ADDITIONS = Additions()
 
 
 def _templates(manifest: Map, paths: Sequence[str]) -> Iterator[tuple[str, Map]]:
-    """Every pod template once, and where it is."""
+    """Each pod template once, with its path."""
     seen: set[int] = set()
     spots = ((set_path(spot.path), spot.template) for spot in find_templates(manifest))
     for path, template in (*_at(manifest, paths), *spots):
@@ -161,15 +161,15 @@ def _at(manifest: Map, paths: Sequence[str]) -> Iterator[tuple[str, Map]]:
         try:
             yield path, follow(path, manifest)
         except PathError:
-            continue  # the operator makes it, or it is a fault that is told elsewhere
+            continue  # the operator makes it, or it is a fault that is reported elsewhere
 
 
 def _of_configuration(path: str) -> Contradiction:
     def fault(place: str, key: str, value: str, given: Json) -> Fault:
         setting = place.rpartition(".")[2]
         message = (
-            f"is {given!r}, and the dispatcher is configured to set {value!r} in every pod "
-            f"(inject.{setting}); take it out, or ask an administrator."
+            f"is {given!r}, but the dispatcher is configured to set {value!r} in every pod "
+            f"(inject.{setting}); remove it, or ask an administrator."
         )
         return Fault(join(path, f"{place}.{key}"), message)
 

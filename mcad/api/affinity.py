@@ -1,4 +1,4 @@
-"""Node affinity written into pod templates: what their pods must avoid, and what they should."""
+"""Writes node affinity into pod templates: nodes that the pods must avoid or should avoid."""
 
 from collections.abc import Iterable
 
@@ -13,13 +13,14 @@ _WEIGHT_MAX = 100
 
 
 def node_affinity(template: Map) -> Map | None:
-    """The map of a pod template, put there if it is missing; None if something else is there."""
+    """The ``nodeAffinity`` map of a pod template, added if missing; None if it is not a map."""
     affinity = own_map(as_map(template.get("spec")), "affinity")
     return own_map(affinity, "nodeAffinity") if affinity is not None else None
 
 
 def require(nodes: Map, expressions: list[Map]) -> None:
-    """Into every term, as they are ORed; a term that says nothing admits no node, and stays so."""
+    """Add required expressions to every term: terms are ORed. An empty term matches no node and
+    stays empty."""
     required = nodes.get(_REQUIRED)
     if required is None and expressions:
         nodes[_REQUIRED] = {"nodeSelectorTerms": [{"matchExpressions": expressions}]}
@@ -38,14 +39,14 @@ def _implies(said: Json, wanted: Map) -> bool:
 
 
 def prefer(nodes: Map, term: Map, weight: int) -> None:
-    """One more term that a node should meet, of a weight from 1 to 100."""
+    """Add a preferred term with a weight from 1 to 100."""
     said = nodes.get(_PREFERRED)
     if said is None or isinstance(said, list):
         nodes[_PREFERRED] = [*(said or []), {"weight": weight, "preference": term}]
 
 
 def keep_off(template: Map, reserved: ReservedNodes) -> None:
-    """The pods of the template keep off nodes that are reserved for others."""
+    """Keep the pods of a template off nodes that are reserved for other AppWrappers."""
     unwished, forbidden = _not_named(reserved.avoid), _not_named(reserved.exclude)
     nodes = node_affinity(template) if unwished or forbidden else None
     if nodes is None:
@@ -57,12 +58,12 @@ def keep_off(template: Map, reserved: ReservedNodes) -> None:
 
 
 def _not_named(names: Iterable[str]) -> list[Map]:
-    """Each name is a requirement of its own: of a field the API takes one value."""
+    """One requirement per name: the API allows one value for a field."""
     return [{"key": "metadata.name", "operator": "NotIn", "values": [name]} for name in names]
 
 
 def _forbid(nodes: Map, fields: list[Map]) -> None:
-    """Into every term, as they are ORed; a term that says nothing admits no node, and stays so."""
+    """Add required fields to every term, as ``require`` adds expressions."""
     required = nodes.get(_REQUIRED)
     if required is None:
         nodes[_REQUIRED] = {"nodeSelectorTerms": [{"matchFields": fields}]}

@@ -1,7 +1,7 @@
-"""An AppWrapper as the API server gives it, to the core's Workload and the manifests to create.
+"""Reads an AppWrapper of the API server: the core's Workload, and the manifests to create.
 
-``parse`` never raises: whatever is wrong with an object becomes its ``problem``, because one bad
-manifest must not stop the reader of all others.
+``parse`` never raises. A fault of an object becomes its ``problem``: one bad manifest must not stop
+the reading of all others.
 """
 
 import hashlib
@@ -50,10 +50,10 @@ _SLOPE_UNIT = 1_000_000
 
 
 class Parsed(Struct, frozen=True):
-    """``manifests`` has one entry per item of the workload: its template as compact JSON.
+    """A parsed AppWrapper. ``manifests`` has the template of each item as compact JSON.
 
-    The template is what the user wrote, with keys sorted and ``podSetInfos`` merged; labels and the
-    rest come when it is rendered (manifest.py). ``problems`` are all that were found;
+    The template is the user's, with sorted keys and ``podSetInfos`` merged; labels, owner and name
+    are added when it is rendered (manifest.py). ``problems`` are all that were found;
     ``workload.problem`` is the first.
     """
 
@@ -64,7 +64,7 @@ class Parsed(Struct, frozen=True):
 
 @dataclass(slots=True)
 class _Spec:
-    """What was understood of a spec so far."""
+    """The parts of a spec that are read so far."""
 
     dialect: Dialect
     from_json: bool = False  # canonical.py
@@ -85,8 +85,8 @@ class _Spec:
 
 
 def parse(obj: Map, catalog: Catalog, *, from_json: bool = False) -> Parsed:
-    """Read one AppWrapper. ``from_json``: it was decoded from JSON, so that it can be written as
-    JSON again; the values of a YAML file may not."""
+    """Read one AppWrapper. ``from_json``: it was decoded from JSON, so JSON can express it; this
+    may not hold for the values of a YAML file."""
     meta = as_map(obj.get("metadata"))
     owner = Owner(
         uid=as_text(meta.get("uid")),
@@ -119,7 +119,7 @@ def _not_served(namespace: str) -> Problem:
 
 
 def dialect_of(spec: Json) -> Dialect:
-    """The dialect by shape; apiVersion says nothing, as both versions are served (design 6)."""
+    """The dialect by shape: both versions are served, so apiVersion does not tell (design 6)."""
     spec = as_map(spec)
     later = spec.get("components") is not None and spec.get("resources") is None
     return Dialect.V1BETA2 if later else Dialect.V1BETA1
@@ -163,7 +163,7 @@ def _to_workload(
 
 
 def _cascade(meta: Map) -> Cascade:
-    """What the garbage collector will do with the objects (its own two finalizers)."""
+    """How the garbage collector will delete the objects, from its own two finalizers."""
     finalizers = as_list(meta.get("finalizers"))
     if "orphan" in finalizers:
         return Cascade.ORPHAN
@@ -171,7 +171,7 @@ def _cascade(meta: Map) -> Cascade:
 
 
 def _slope(value: float) -> int:
-    """Millionths per second; 0 for a value that is refused anyway, NaN included."""
+    """Priority slope in millionths per second; 0 for a value that is refused anyway, like NaN."""
     return round(value * _SLOPE_UNIT) if abs(value) <= MAX_SLOPE else 0
 
 
@@ -200,12 +200,12 @@ def _read_spec(value: Json, owner: Owner, catalog: Catalog, *, from_json: bool) 
 
 
 def _claim(value: Json) -> AppWrapperSpec:
-    """A claim to be ignored counts even if the rest cannot be read."""
+    """The ``managedBy`` of a spec: it counts even if the rest cannot be read."""
     return AppWrapperSpec(managedBy=as_text(as_map(value).get("managedBy")) or None)
 
 
 def _check_rules(model: AppWrapperSpec, spec: _Spec) -> None:
-    """What types alone do not say."""
+    """Check what the types of the models cannot express."""
     if abs(model.priority or 0) > MAX_PRIORITY:
         spec.refuse("spec.priority", f"must be within {MAX_PRIORITY} of 0.")
     if not abs(model.priorityslope or 0) <= MAX_SLOPE:  # NaN is not <= anything
@@ -217,7 +217,7 @@ def _check_rules(model: AppWrapperSpec, spec: _Spec) -> None:
 
 
 def _entries(model: AppWrapperSpec, spec: _Spec) -> Iterator[Entry]:
-    """The wrapped objects of whichever dialect it is; too many are refused unread."""
+    """The wrapped objects in either dialect; too many are refused unread."""
     if model.resources is not None and model.components is not None:
         spec.refuse("spec", "has both resources and components; keep the one that you mean.")
         return
@@ -272,8 +272,8 @@ def _component_entry(component: Component, base: str, spec: _Spec) -> Entry:
 
 
 def _read_items(entries: Sequence[Entry], owner: Owner, catalog: Catalog, spec: _Spec) -> None:
-    """Read every entry. The items are kept only if each of them could be named, as their numbers
-    must agree with those of the entries."""
+    """Read every entry. Items are kept only if all of them have names: their numbers must be those
+    of the entries."""
     reads = [read_item(entry, index, owner, catalog) for index, entry in enumerate(entries)]
     for read in reads:
         spec.problems += read.problems
@@ -312,7 +312,7 @@ def _check_sizes(reads: Sequence[ReadItem], spec: _Spec) -> None:
 
 
 def _ignored(model: AppWrapperSpec) -> Iterator[str]:
-    """What is accepted for the sake of old manifests, and has no effect."""
+    """Fields that old manifests have, and that have no effect."""
     resources = model.resources
     if resources is not None:
         if resources.items is not None:
@@ -337,7 +337,7 @@ def _ignored(model: AppWrapperSpec) -> Iterator[str]:
 
 
 def _unknown(value: Any, path: str) -> Iterator[str]:
-    """Fields that no model knows. The API server drops them; only a file can still have them."""
+    """Fields that no model knows. The API server drops them; only a file can have them."""
     if isinstance(value, Wire):
         for name in value.model_extra or ():
             yield f"{join(path, name)}: unknown field, ignored."
@@ -353,7 +353,7 @@ def _unknown(value: Any, path: str) -> Iterator[str]:
 
 @cache
 def _nesting(model: type[Wire]) -> tuple[tuple[str, str], ...]:
-    """The fields of a model that may hold other models, and their names on the wire."""
+    """The fields of a model that may hold other models, with their names in the API."""
     return tuple(
         (name, field.alias or name)
         for name, field in model.model_fields.items()

@@ -1,7 +1,7 @@
-"""Nodes that Autopilot has found unfit for a resource: its labels, read as if they were taints.
+"""Autopilot's labels of nodes that are unfit for a resource, read as if they were taints.
 
-Pods that ask for the resource are kept away from such nodes by a node affinity, which the scheduler
-and the fit test both see; those that run on a node whose label evicts have to leave it.
+A node affinity keeps pods that request the resource off such nodes; the scheduler and the fit test
+both see it. Running pods have to leave a node whose label evicts.
 """
 
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ Evictions = tuple[tuple[str, str, str], ...]
 
 
 class Effect(StrEnum):
-    """What a label means for pods that ask for the resource."""
+    """What a label means for pods that request the resource."""
 
     NO_SCHEDULE = "NoSchedule"
     NO_EXECUTE = "NoExecute"
@@ -65,7 +65,7 @@ DEFAULT_TAINTS: dict[str, tuple[LabelTaint, ...]] = {
 
 
 class AutopilotSettings(Strict):
-    """What is done about such labels."""
+    """The setting ``autopilot``: which labels count, and for which resources."""
 
     inject_anti_affinities: bool = Field(default=True, alias="injectAntiAffinities")
     monitor_nodes: bool = Field(default=True, alias="monitorNodes")
@@ -78,7 +78,7 @@ class AutopilotSettings(Strict):
 
     @property
     def evictions(self) -> Evictions:
-        """The labels that are watched for."""
+        """The labels that evict pods."""
         if not self.monitor_nodes:
             return ()
         return tuple(
@@ -90,7 +90,7 @@ class AutopilotSettings(Strict):
 
 
 def evicted(tags: Map, evictions: Evictions) -> tuple[str, ...]:
-    """The resources with pods that have to leave a node with these labels."""
+    """The resources whose pods have to leave a node with these labels."""
     if not evictions:
         return ()
     found = (resource for resource, key, value in evictions if tags.get(key) == value)
@@ -98,7 +98,7 @@ def evicted(tags: Map, evictions: Evictions) -> tuple[str, ...]:
 
 
 class Avoidance(Struct, frozen=True):
-    """What is added to the pod templates that ask for one of these resources."""
+    """Node affinity for pod templates that request one of these resources."""
 
     taints: dict[str, tuple[LabelTaint, ...]]
     weight: int
@@ -110,11 +110,11 @@ class Avoidance(Struct, frozen=True):
         return cls(taints, settings.prefer_no_schedule_weight)
 
     def concerns(self, template: Map) -> bool:
-        """Whether a pod template asks for a resource of concern."""
+        """Whether a pod template requests one of these resources."""
         return bool(self.taints) and any(self._asked(template))
 
     def add(self, template: Map) -> None:
-        """Keep the pods of a template away from such nodes; what is written stays as it is."""
+        """Keep the pods of a template off such nodes; existing affinity stays as it is."""
         must: Values = {}
         should: Values = {}
         for resource in sorted(set(self._asked(template))):

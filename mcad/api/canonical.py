@@ -1,7 +1,7 @@
-"""Canonical JSON: compact, keys sorted, ASCII. What is recorded of a payload is a hash of it.
+"""Canonical JSON: compact, sorted keys, ASCII. The recorded hash of a payload is a hash of it.
 
-Python's encoder defines the form, because hashes of it are on record; msgspec writes the same bytes
-at an eighth of the cost for all that real manifests hold.
+Python's encoder defines the form, because recorded hashes depend on it; for all that real manifests
+hold, msgspec writes the same bytes at an eighth of the cost.
 """
 
 import json
@@ -26,8 +26,8 @@ _OTHERS = bytes(set(range(256)) - set(b"{}[]"))
 def encode(value: Any, *, from_json: bool = False) -> bytes:
     """The text of a value; ``TypeError`` or ``ValueError`` if JSON cannot express it.
 
-    ``from_json``: it was decoded from JSON. Where that is not known msgspec is not asked, because
-    it writes dates and the like without a word.
+    ``from_json``: the value was decoded from JSON. If that is not known, msgspec is not used: it
+    writes dates and the like without an error.
     """
     if from_json:
         try:
@@ -47,13 +47,13 @@ def _has_exponent(text: bytes) -> bool:
 
 
 def nests_deeper(text: bytes, levels: int) -> bool:
-    """Whether a canonical text has more levels of maps and lists than so many.
+    """Whether a canonical text nests maps and lists deeper than ``levels``.
 
-    Most texts do not have that many brackets at all, those in strings included. Of the others, a
-    way down takes one level for a map that is the value of a key, and at most two for a list: its
-    own, and that of a map in it (in strings there can only be more; ``[[[[`` counts as two pairs,
-    which is enough for its four). Without its strings a text is brackets; each round takes away the
-    innermost ones.
+    Most texts have fewer brackets than that, even with those in strings. For the others there is an
+    upper bound: one level for each map that is the value of a key, two for each list (its own, and
+    that of a map in it; ``[[[[`` counts as two pairs, which covers its four levels). Only beyond
+    that bound are the levels counted: without strings the text is brackets, and each round removes
+    the innermost ones.
     """
     if len(text.translate(None, _OTHERS)) <= 2 * levels:
         return False

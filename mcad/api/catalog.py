@@ -1,4 +1,4 @@
-"""What parsing has to know of the cluster and of the configuration: a read-only view."""
+"""A read-only view of the cluster and the configuration, as far as parsing depends on them."""
 
 from collections.abc import Iterable, Mapping
 from typing import Protocol
@@ -11,7 +11,7 @@ from mcad.api.tolerance import BY_DEFAULT, Tolerances
 
 
 class Resource(Struct, frozen=True):
-    """How the API server serves a kind: the pieces of an ObjectRef that do not depend on a name."""
+    """A kind as the API server serves it: the parts of an ObjectRef without namespace and name."""
 
     group: str
     version: str
@@ -21,7 +21,7 @@ class Resource(Struct, frozen=True):
 
 
 class Catalog(Protocol):
-    """Which kinds the cluster serves, which may be wrapped, and what is made of AppWrappers."""
+    """Which kinds are served, which may be wrapped, and how the configuration changes them."""
 
     def find(self, group: str, version: str, kind: str) -> Resource | None:
         """The served kind, None if it is not installed."""
@@ -33,7 +33,7 @@ class Catalog(Protocol):
         """Whether AppWrappers of the namespace are served (``excludedNamespaces``)."""
 
     def makes_pods(self, group: str, resource: str) -> bool:
-        """Whether pods can come of such an object (``resourcesWithoutPods``)."""
+        """Whether such an object can have pods (``resourcesWithoutPods``)."""
 
     @property
     def ignores_claims(self) -> bool:
@@ -41,24 +41,23 @@ class Catalog(Protocol):
 
     @property
     def tolerances(self) -> Tolerances:
-        """What AppWrappers bear, and how much of that they may change (``faultTolerance``)."""
+        """Defaults and bounds of fault tolerance (``faultTolerance``)."""
 
     @property
     def additions(self) -> Additions:
-        """What is added to pod templates (``inject``, ``schedulerName``, ``autopilot``)."""
+        """Additions to pod templates (``inject``, ``schedulerName``, ``autopilot``)."""
 
     @property
     def leaves(self) -> LeafLabels:
-        """How labels name leaves of quota trees (``quotaEnabled``, ``queueNameTree``)."""
+        """Which labels name leaves of quota trees (``quotaEnabled``, ``queueNameTree``)."""
 
     @property
     def never_preempt(self) -> frozenset[str]:
-        """Namespaces with AppWrappers that may say that they are never evicted
-        (``neverPreempt``)."""
+        """Namespaces whose AppWrappers may opt out of eviction (``neverPreempt``)."""
 
 
 class StaticCatalog(Struct, frozen=True):
-    """A catalog out of memory: what discovery found, or a fixed list."""
+    """A catalog in memory: the result of discovery, or a fixed list."""
 
     installed: Mapping[tuple[str, str, str], Resource]
     allowed: frozenset[tuple[str, str]] = frozenset()
@@ -79,7 +78,7 @@ class StaticCatalog(Struct, frozen=True):
         podless: Iterable[tuple[str, str]] = (),
     ) -> "StaticCatalog":
         """Index served kinds; ``allowed`` and ``podless`` hold pairs of (group, plural),
-        ``excluded`` namespaces with AppWrappers that are not served."""
+        ``excluded`` the namespaces whose AppWrappers are not served."""
         served = {(one.group, one.version, one.kind): one for one in resources}
         return cls(served, frozenset(allowed), frozenset(excluded), frozenset(podless))
 
@@ -96,7 +95,7 @@ class StaticCatalog(Struct, frozen=True):
         return namespace not in self.excluded
 
     def makes_pods(self, group: str, resource: str) -> bool:
-        """Whether pods can come of such an object."""
+        """Whether such an object can have pods."""
         return (group, resource) not in self.podless
 
 

@@ -1,5 +1,4 @@
-"""Live wrapped objects as the core sees them: their AppWrapper, and how many pods they still
-want."""
+"""Reads live wrapped objects for the core: their AppWrapper, and how many pods they still want."""
 
 from collections.abc import Sequence
 
@@ -17,20 +16,20 @@ _UNKNOWN = Kind()
 
 
 def child_item(obj: Map) -> int:
-    """The number of the item that an object was created for, -1 if its label does not say."""
+    """The item number in an object's label, -1 if it has none."""
     return labels.parse_number(labels.labels_of(obj).get(labels.ITEM), -1)
 
 
 def attempt_of(obj: Map) -> int:
-    """The attempt that an object was created in, 0 if its label does not say."""
+    """The attempt number in an object's label, 0 if it has none."""
     return labels.parse_number(labels.labels_of(obj).get(labels.ATTEMPT), 0)
 
 
 def read_child(obj: Map, resource: Resource, sets: Sequence[PodSet] = ()) -> Child:
-    """A live object. ``sets`` are the pod sets of its item (see ``child_item``), empty if its
+    """Read a live object. ``sets`` are the pod sets of its item (see ``child_item``), empty if its
     AppWrapper is not known yet.
 
-    Objects out of a list carry neither apiVersion nor kind, hence ``resource``.
+    Objects in a list have neither apiVersion nor kind, hence ``resource``.
     """
     meta, status = as_map(obj.get("metadata")), as_map(obj.get("status"))
     tags = as_map(meta.get("labels"))
@@ -61,7 +60,7 @@ def read_child(obj: Map, resource: Resource, sets: Sequence[PodSet] = ()) -> Chi
 def _wants(
     obj: Map, status: Map, row: Kind, sets: Sequence[PodSet], *, final: bool
 ) -> tuple[int | None, ...]:
-    """Per set: nothing once the object is finished, else what it says at the set's own path."""
+    """Pods per set: 0 once the object is finished, else the count at the path of the set."""
     if not sets:
         return ()
     if final:
@@ -74,7 +73,7 @@ def _wants(
 
 
 def _live(family: Family, root: Part, status: Map) -> dict[str, int]:
-    """Pods per path of a family, on the live object."""
+    """Pods at each path of a family in the live object."""
     return {
         set_path(join(part.path, family.template)): (
             family.left(part, status) if family.left else family.pods(part)

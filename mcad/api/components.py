@@ -1,7 +1,7 @@
-"""``componentStatus``: what v1beta2 tells of each wrapped object.
+"""``componentStatus``: the v1beta2 status of each wrapped object, the same as upstream's.
 
-Upstream says the same here. Its pods by phase are beside it, in MCAD's words and for all items
-together (ADR 22); whether an object itself exists is shown by ``mcad describe``.
+Pods by phase are not in it, but in MCAD's own fields, for all items together (ADR 22);
+``mcad describe`` shows whether an object itself exists.
 """
 
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ DELETED = "CompononetDeleted"
 
 
 def render_components(view: StatusView) -> list[Map]:
-    """One element per item, in their order, with its pod sets as they were declared or inferred."""
+    """One element per item, in order, with its declared or inferred pod sets."""
     sets: list[list[Map]] = [[] for _ in view.items]
     for one in view.sets:
         sets[one.item].append(_pod_set(one))
@@ -40,8 +40,8 @@ def _pod_set(one: PodSet) -> Map:
 
 
 def _conditions(view: StatusView) -> Iterator[Map]:
-    """One, as soon as there was an attempt. All items have the same, as all of them are made and
-    taken away together."""
+    """One condition after the first attempt, the same for all items: they are created and deleted
+    together."""
     deployed = next((one for one in view.conditions if one.type == DEPLOYED), None)
     record = view.dispatch
     if deployed is None or record is None:

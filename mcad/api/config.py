@@ -1,4 +1,4 @@
-"""The configuration: one frozen record with every setting, its default and its bounds.
+"""The configuration: one frozen record of all settings with their defaults and bounds.
 
 Settings that MCAD had keep MCAD's names and units.
 """
@@ -41,7 +41,7 @@ _GROUP = re.compile(r"([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-
 
 
 SYSTEM_NAMESPACES = ("kube-node-lease", "kube-public", "kube-system")
-"""What Kubernetes itself runs in: whoever may create an object there may take the cluster over."""
+"""Namespaces of Kubernetes itself: a right to create objects there is a right over the cluster."""
 
 DANGEROUS: Mapping[str, frozenset[str]] = {
     "": frozenset({"namespaces", "nodes", "persistentvolumes", "serviceaccounts"}),
@@ -56,7 +56,7 @@ DANGEROUS: Mapping[str, frozenset[str]] = {
 
 
 def is_dangerous(group: str, plural: str) -> bool:
-    """Whether to wrap the kind is to hand out rights."""
+    """Whether the right to wrap this kind gives further rights."""
     kinds = DANGEROUS.get(group)
     return kinds is not None and (not kinds or plural in kinds)
 
@@ -92,7 +92,7 @@ class WrappedGroup(KindGroup):
     @classmethod
     def _not_itself(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         if "appwrappers" in value:
-            raise ValueError("an AppWrapper cannot wrap another one; take appwrappers out")
+            raise ValueError("an AppWrapper cannot wrap another one; remove appwrappers")
         return value
 
     @model_validator(mode="after")
@@ -101,14 +101,14 @@ class WrappedGroup(KindGroup):
         if found and not self.dangerous:
             group = f" of {self.api_group}" if self.api_group else ""
             raise ValueError(
-                f"{', '.join(found)}{group}: who may wrap these can gain rights by an AppWrapper; "
-                "take them out, or set dangerous: true beside them"
+                f"{', '.join(found)}{group}: users can gain rights by wrapping these; remove them, "
+                "or set dangerous: true beside them"
             )
         return self
 
 
 class Impersonate(Strict):
-    """As whom items are created: a service account in the namespace of each AppWrapper."""
+    """The service account, in the namespace of each AppWrapper, that creates its items."""
 
     service_account: str = Field(alias="serviceAccount")
 
@@ -117,19 +117,19 @@ class Impersonate(Strict):
     def _account(cls, value: str) -> str:
         if not _ACCOUNT.fullmatch(value) or len(value) > _ACCOUNT_MAX:
             raise ValueError(
-                f"{value!r} is not the name of a service account; name one without its namespace"
+                f"{value!r} is not the name of a service account; write it without a namespace"
             )
         return value
 
     def user(self, namespace: str) -> str:
-        """The user that the account is to the API server (Kubernetes docs, Authenticating)."""
+        """The user name of the account (Kubernetes docs, Authenticating)."""
         return f"system:serviceaccount:{namespace}:{self.service_account}"
 
 
 class LeaderElection(Strict):
-    """The Lease that the one dispatcher of a cluster holds, and its times in seconds.
+    """The Lease that the leading dispatcher of a cluster holds, and its times in seconds.
 
-    The duration is a whole number because the Lease says it so.
+    The duration is a whole number because it is one in the Lease.
     """
 
     namespace: str = LEASE_NAMESPACE
@@ -154,16 +154,16 @@ class LeaderElection(Strict):
 
     @model_validator(mode="after")
     def _in_time(self) -> Self:
-        """A holder stops before it can be succeeded, and a renewal that fails can be repeated."""
+        """A holder stops before another one can begin; a renewal that fails can be retried."""
         if self.renew_deadline >= self.lease_duration:
             raise ValueError(
                 f"renewDeadline ({self.renew_deadline:g}) must be less than leaseDuration "
-                f"({self.lease_duration}): a holder stops before another one begins"
+                f"({self.lease_duration}): a holder must stop before another one begins"
             )
         if 2 * self.retry_period > self.renew_deadline:
             raise ValueError(
                 f"retryPeriod ({self.retry_period:g}) must be at most half of renewDeadline "
-                f"({self.renew_deadline:g}): a renewal that fails is repeated"
+                f"({self.renew_deadline:g}): there must be time to retry a failed renewal"
             )
         return self
 
@@ -172,8 +172,8 @@ def _group(api_group: str, *resources: str) -> WrappedGroup:
     return WrappedGroup(apiGroup=api_group, resources=resources)
 
 
-# ServiceAccounts, Roles and RoleBindings are left out on purpose: whoever may create AppWrappers
-# must not gain rights by them.
+# ServiceAccounts, Roles and RoleBindings are left out on purpose: the right to create AppWrappers
+# must not give further rights.
 DEFAULT_WRAPPED = (
     _group("", "pods", "services", "configmaps", "secrets", "persistentvolumeclaims"),
     _group("apps", "deployments", "replicasets", "statefulsets", "daemonsets"),
@@ -315,12 +315,12 @@ class Config(Strict):
 
     @model_validator(mode="after")
     def _impersonates_only_where_it_watches(self) -> Self:
-        """The right to impersonate is granted namespace by namespace, never for the cluster: that
-        would be the right to be any account of this name, in kube-system for example."""
+        """Impersonation needs ``watchNamespaces``: the right is granted per namespace, never for
+        the cluster. That would include any account of this name, in kube-system for example."""
         if self.impersonate is not None and not self.watch_namespaces:
             raise ValueError(
                 "impersonate needs watchNamespaces: the right to impersonate is granted in each "
-                "of them, never cluster-wide; list the namespaces, or take impersonate out"
+                "of them, never cluster-wide; list the namespaces, or remove impersonate"
             )
         return self
 
@@ -329,8 +329,8 @@ class Config(Strict):
         both = sorted({*self.watch_namespaces} & {*self.excluded_namespaces})
         if both:
             raise ValueError(
-                f"{', '.join(both)} is in watchNamespaces and in excludedNamespaces; take it out "
-                "of one of them"
+                f"{', '.join(both)} is in both watchNamespaces and excludedNamespaces; remove it "
+                "from one of them"
             )
         return self
 
@@ -349,7 +349,7 @@ def _is_namespace(name: str) -> bool:
 
 
 def catalog_of(config: Config, served: Iterable[Resource]) -> StaticCatalog:
-    """These kinds, as far as the configuration lets them be wrapped, and where."""
+    """The catalog of these kinds under this configuration."""
     podless = _pairs(config.resources_without_pods)
     found = StaticCatalog.of(served, config.allowed, config.excluded_namespaces, podless)
     return replace(
@@ -363,7 +363,7 @@ def catalog_of(config: Config, served: Iterable[Resource]) -> StaticCatalog:
 
 
 def to_settings(config: Config) -> Settings:
-    """The part that decisions depend on, in the core's units."""
+    """The settings that decisions depend on, in the core's units."""
     capacity = (
         (name, quantity(name, value) or 0) for name, value in config.potential_capacity.items()
     )
@@ -394,7 +394,7 @@ _NAMED_OTHERWISE = {
     "dispatch_resource_reservation_timeout": "reservation_timeout",
     "preemption_grace_period": "preemption_grace",
 }
-"""Fields of ``Config`` whose name in ``Settings`` is another one."""
+"""Fields of ``Config`` that have another name in ``Settings``."""
 
 DECISIVE: Mapping[str, str] = {
     field.alias or name: _NAMED_OTHERWISE.get(name, name)
@@ -402,11 +402,11 @@ DECISIVE: Mapping[str, str] = {
     if _NAMED_OTHERWISE.get(name, name) in Settings.__struct_fields__
 }
 """The settings that decisions depend on, by the name that users know, and their ``Settings`` field.
-What quota trees count for is read from labels before, so ``quotaEnabled`` is none of them."""
+``quotaEnabled`` is not one of them: labels that name leaves are read before."""
 
 
 def overridden(settings: Settings, config: Config) -> Settings:
-    """The settings, but for those that the configuration gives; ``ValueError`` for one that no
+    """The settings with those of the configuration that are given; ``ValueError`` for one that no
     decision depends on."""
     names = {name: field.alias or name for name, field in Config.model_fields.items()}
     given = [names[name] for name in config.model_fields_set]

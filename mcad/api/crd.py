@@ -1,9 +1,9 @@
 """The CustomResourceDefinitions, generated from the models: ``mcad crd`` prints them.
 
 Both versions of the AppWrapper are served with the same union schema and no conversion, so neither
-loses a field of the other; the dialect shows in the shape (facts: v1beta2 section 10.3, option A).
-Bounds of numbers are left to the dispatcher: the schema judges a status patch too, and must never
-fail an object that an older schema had let in.
+loses a field of the other; the shape tells the dialect (facts: v1beta2 section 10.3, option A).
+The schema has no bounds of numbers, the dispatcher checks them: a status patch is validated too,
+and must never fail for an object that an older schema admitted.
 """
 
 import copy
@@ -34,7 +34,7 @@ _DROPPED = frozenset({"title", "default", "$ref", "$defs", "anyOf", "minimum", "
 
 
 def crds() -> list[Map]:
-    """Every CRD of the dispatcher, as objects to apply; the AppWrapper's is the first."""
+    """All CRDs of the dispatcher, as objects to apply; that of AppWrappers is the first."""
     return [
         _crd(GROUP, KIND, PLURAL, "aw", [_version(name) for name in VERSIONS]),
         _crd(QUOTA_GROUP, QUOTA_KIND, QUOTA_PLURAL, "qst", [_quota_version()]),
@@ -42,7 +42,7 @@ def crds() -> list[Map]:
 
 
 def crd_yaml(plural: str = "") -> str:
-    """The CRD of one kind, or all; what is checked in."""
+    """The text of one kind's CRD, or of all, as checked in under deploy/."""
     wanted = [one for one in crds() if plural in ("", one["spec"]["names"]["plural"])]
     documents = yaml.safe_dump_all(wanted, sort_keys=False, width=100, explicit_start=True)
     return HEADER + documents
@@ -88,7 +88,7 @@ def _quota_version() -> Map:
         "storage": True,
         "schema": {
             "openAPIV3Schema": _object(
-                "Shares of teams: nodes of a quota tree that hang under one parent.",
+                "Quotas of teams: nodes of a quota tree that have the same parent.",
                 structural(QuotaSubtreeSpec),
                 structural(QuotaSubtreeStatus),
             )
@@ -106,7 +106,7 @@ def _quota_columns() -> list[Map]:
             "name": "Parent",
             "type": "string",
             "jsonPath": ".spec.parent",
-            "description": "The node that its nodes hang under; empty for the root.",
+            "description": "The parent of its nodes; empty for the root.",
         },
         {
             "name": "Ready",
@@ -132,28 +132,28 @@ def _columns() -> list[Map]:
             "name": "Phase",
             "type": "string",
             "jsonPath": ".status.phase",
-            "description": "The state in v1beta2's words.",
+            "description": "The state in the terms of v1beta2.",
             "priority": 1,
         },
         {
             "name": "Priority",
             "type": "integer",
             "jsonPath": ".spec.priority",
-            "description": "Higher goes first.",
+            "description": "AppWrappers with a higher priority go first.",
             "priority": 1,
         },
         {
             "name": "Condition",
             "type": "string",
             "jsonPath": ".status.queuejobstate",
-            "description": "The condition that describes the present.",
+            "description": "The current condition.",
             "priority": 1,
         },
         {
             "name": "Message",
             "type": "string",
             "jsonPath": '.status.conditions[?(@.status=="True")].message',
-            "description": "Why it waits or failed.",
+            "description": "Why the AppWrapper waits or failed.",
             "priority": 1,
         },
         {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
@@ -163,7 +163,7 @@ def _columns() -> list[Map]:
 def _schema() -> Map:
     spec = structural(AppWrapperSpec)
     spec["x-kubernetes-validations"] = list(_rules())
-    what = "A bundle of objects that is created as a whole once all of it fits."
+    what = "A set of objects that are created together once all of their pods fit."
     return _object(what, spec, structural(AppWrapperStatus))
 
 
@@ -185,11 +185,11 @@ def _object(description: str, spec: Map, status: Map) -> Map:
 
 
 def _rules() -> Iterator[Map]:
-    """Rules on the spec, with messages that a user can act on.
+    """Validation rules of the spec, with messages that a user can act on.
 
-    v1beta2 promises that what is wrapped stays as it is; v1beta1 lets it be edited while it queues.
-    Templates are compared, not whole components, which would freeze podSetInfos too. CEL does not
-    see unknown fields in full; the hash of the payload catches what slips through (P8).
+    Wrapped objects are immutable in v1beta2; in v1beta1 they may be edited while queued. Templates
+    are compared, not whole components: podSetInfos may change. CEL does not see unknown fields in
+    full; the hash of the payload catches such changes (P8).
     """
     both = "has(self.components) && has(oldSelf.components)"
     same = "self.components.map(c, {}) == oldSelf.components.map(c, {})"
@@ -197,11 +197,12 @@ def _rules() -> Iterator[Map]:
     counts = "has(c.podSets) ? c.podSets.map(p, has(p.replicas) ? p.replicas : 1) : []"
     yield {
         "rule": "has(self.resources) != has(self.components)",
-        "message": "exactly one of resources (v1beta1) and components (v1beta2) is needed",
+        "message": "exactly one of resources (v1beta1) and components (v1beta2) is required",
     }
     yield {
         "rule": "has(self.components) == has(oldSelf.components)",
-        "message": "resources cannot be exchanged for components, nor back; create another one",
+        "message": "resources cannot be replaced by components, or the other way round; "
+        "create another AppWrapper",
     }
     for what, part in (
         ("templates", "c.template"),
@@ -226,7 +227,7 @@ def structural(model: type[BaseModel]) -> Map:
 
 @cache
 def _generated(model: type[BaseModel]) -> Map:
-    """Generated once: pydantic takes 40 ms for it."""
+    """The schema of a model, generated once: pydantic takes 40 ms for it."""
     schema = model.model_json_schema(by_alias=True)
     return _resolve(schema, as_map(schema.get("$defs")))
 
@@ -257,5 +258,5 @@ def _resolve(schema: Map, definitions: Map) -> Map:
 
 
 def _default(schema: Map) -> Map:
-    """Only defaults that users know from MCAD; the others are ours and mean "not given"."""
+    """The default, if users know it from MCAD; null is ours and means "not given"."""
     return {"default": schema["default"]} if schema.get("default") is not None else {}

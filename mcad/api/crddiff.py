@@ -1,9 +1,9 @@
-"""Whether an installed CRD is the one that this version brings: the first difference that matters.
+"""Compares an installed CRD with the one of this version: the first difference that matters.
 
-What matters is what is stored, pruned, refused and defaulted. Descriptions, messages of rules,
-printer columns, labels and whatever the API server adds on its own do not; nor does which of our
-versions is stored, as all have the same schema: a cluster that comes from MCAD stores v1beta1 for a
-while.
+A difference matters if it changes what is stored, pruned, refused or defaulted. Descriptions,
+messages of rules, printer columns, labels and additions of the API server do not matter. Nor does
+the storage version, as all versions have the same schema: a cluster that migrates from MCAD stores
+v1beta1 for a while.
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ _UNORDERED = frozenset({"required", "enum"})
 
 
 def first_difference(live: Map, ours: Map) -> str:
-    """The first difference of an installed CRD from ours, in words; "" if there is none."""
+    """The first difference of an installed CRD from ours, as text; "" if there is none."""
     return next(_differences(as_map(live.get("spec")), as_map(ours["spec"])), "")
 
 
@@ -58,7 +58,7 @@ def _version(live: Map, ours: Map) -> Iterator[str]:
 
 
 def _schema(path: str, live: Map, ours: Map) -> Iterator[str]:
-    """Differences of two structural schemas, those of the outermost fields first."""
+    """Differences of two structural schemas, outermost fields first."""
     title = path.lstrip(".") or "schema"
     for keyword in sorted({*live, *ours} - _WORDS - {"properties", *_NESTED}):
         there, here = (_value(keyword, one.get(keyword)) for one in (live, ours))
@@ -74,14 +74,14 @@ def _schema(path: str, live: Map, ours: Map) -> Iterator[str]:
 
 
 def _nested(schema: Map) -> dict[str, Map]:
-    """The schemas of what is inside, by how a path goes on to there."""
+    """The nested schemas, by the next part of their path."""
     inside = {mark: schema.get(key) for key, mark in _NESTED.items()}
     inside |= {f".{name}": one for name, one in as_map(schema.get("properties")).items()}
     return {mark: as_map(one) for mark, one in inside.items() if one is not None}
 
 
 def _value(keyword: str, value: Json) -> Json:
-    """A keyword's value without what does not matter."""
+    """The value of a keyword, without the parts that do not matter."""
     if keyword == _RULES:
         return sorted(as_text(as_map(one).get("rule")) for one in as_list(value))
     if keyword in _UNORDERED and value is not None:

@@ -1,8 +1,7 @@
-"""What the API server will add to pods before kube-scheduler sees them (protocol C5).
+"""Defaults that the API server adds to pods before kube-scheduler sees them (protocol C5).
 
-As its admission plugins LimitRanger, RuntimeClass and Priority do it. Live pods have all of it in
-them; a template has not, and judged as it stands its pods would be larger than the room they were
-given.
+They are those of its admission plugins LimitRanger, RuntimeClass and Priority. Live pods have them,
+templates do not: without them the pods would be larger than the room that was found for them.
 """
 
 import json
@@ -32,7 +31,7 @@ _SAYS_NEVER = b'"preemptionPolicy":"Never"'
 
 
 class RuntimeClass(Struct, frozen=True):
-    """What pods of a class get: overhead, and where they may go besides what they say."""
+    """What a RuntimeClass adds to its pods: overhead, node selector and tolerations."""
 
     overhead: tuple[tuple[str, int], ...] = ()
     selector: tuple[tuple[str, str], ...] = ()
@@ -50,9 +49,9 @@ class RuntimeClass(Struct, frozen=True):
 
 
 class PriorityClass(Struct, frozen=True):
-    """What pods of a class get, of what matters here: ``never`` is ``preemptionPolicy: Never``.
+    """The relevant part of a PriorityClass: ``never`` is ``preemptionPolicy: Never``.
 
-    ``everywhere``: pods that name no class are of this one.
+    ``everywhere``: it is the global default, for pods that name no class.
     """
 
     never: bool = False
@@ -60,15 +59,15 @@ class PriorityClass(Struct, frozen=True):
 
 
 def read_priority_class(obj: Map) -> PriorityClass:
-    """Whether pods of this PriorityClass may have others preempted."""
+    """Read a PriorityClass."""
     return PriorityClass(obj.get("preemptionPolicy") == _NEVER, obj.get("globalDefault") is True)
 
 
 def read_limit_range(obj: Map) -> Amounts:
-    """What a container requests that says nothing: ``defaultRequest``, else ``default``.
+    """The default request of a container: ``defaultRequest``, else ``default``.
 
-    Limits for pods and claims, minima and maxima only refuse; the server writes a maximum that
-    becomes a default into the object itself.
+    Limits for pods and claims, minima and maxima only refuse pods; if a maximum becomes a default,
+    the server writes it into the LimitRange itself.
     """
     found: Amounts = {}
     for limit in as_list(as_map(obj.get("spec")).get("limits")):
@@ -79,7 +78,7 @@ def read_limit_range(obj: Map) -> Amounts:
 
 
 def read_runtime_class(obj: Map) -> RuntimeClass:
-    """What a RuntimeClass adds to its pods."""
+    """Read a RuntimeClass."""
     scheduling = as_map(obj.get("scheduling"))
     selector = as_map(scheduling.get("nodeSelector"))
     return RuntimeClass(
@@ -91,9 +90,9 @@ def read_runtime_class(obj: Map) -> RuntimeClass:
 
 @dataclass(slots=True)
 class PodDefaults:
-    """LimitRanges by namespace, RuntimeClasses and PriorityClasses by name, as they are now.
+    """The present LimitRanges by namespace, RuntimeClasses and PriorityClasses by name.
 
-    Of several LimitRanges in a namespace the server takes any default first: the largest counts.
+    With several LimitRanges in a namespace, the server may apply any default: the largest counts.
     """
 
     _ranges: dict[str, dict[str, Amounts]] = field(default_factory=dict)
@@ -101,13 +100,13 @@ class PodDefaults:
     _priorities: dict[str, PriorityClass] = field(default_factory=dict)
 
     def put_range(self, namespace: str, uid: str, defaults: Amounts) -> bool:
-        """A LimitRange is as it is; whether that makes a difference."""
+        """Add or change a LimitRange; return whether that makes a difference."""
         before = self.of_namespace(namespace)
         self._ranges.setdefault(namespace, {})[uid] = defaults
         return self.of_namespace(namespace) != before
 
     def drop_range(self, namespace: str, uid: str) -> bool:
-        """A LimitRange is gone; whether that makes a difference."""
+        """Remove a LimitRange; return whether that makes a difference."""
         before = self.of_namespace(namespace)
         ranges = self._ranges.get(namespace, {})
         ranges.pop(uid, None)
@@ -116,51 +115,51 @@ class PodDefaults:
         return self.of_namespace(namespace) != before
 
     def put_class(self, name: str, found: RuntimeClass) -> bool:
-        """A RuntimeClass is as it is; whether that makes a difference."""
+        """Add or change a RuntimeClass; return whether that makes a difference."""
         known = self._classes.get(name)
         self._classes[name] = found
         return known != found
 
     def drop_class(self, name: str) -> bool:
-        """A RuntimeClass is gone; whether that makes a difference."""
+        """Remove a RuntimeClass; return whether that makes a difference."""
         return self._classes.pop(name, None) is not None
 
     def put_priority(self, name: str, found: PriorityClass) -> bool:
-        """A PriorityClass is as it is; whether that makes a difference."""
+        """Add or change a PriorityClass; return whether that makes a difference."""
         known = self._priorities.get(name, PriorityClass())
         self._priorities[name] = found
         return known.never != found.never or (found.never and known != found)
 
     def drop_priority(self, name: str) -> bool:
-        """A PriorityClass is gone; whether that makes a difference."""
+        """Remove a PriorityClass; return whether that makes a difference."""
         known = self._priorities.pop(name, None)
         return known is not None and known.never
 
     def of_namespace(self, namespace: str) -> Amounts:
-        """What a container of the namespace requests that says nothing."""
+        """The default request of a container in the namespace."""
         found: Amounts = {}
         for one in self._ranges.get(namespace, {}).values():
             found = _larger(found, one)
         return found
 
     def concerns(self, work: Workload, manifests: Iterable[bytes]) -> bool:
-        """Whether any of it may matter to these manifests (compact JSON)."""
+        """Whether any default may change the pods of these manifests (compact JSON)."""
         if self._ranges.get(work.namespace):
             return True
         found = tuple(manifests)
         return names_a_class(found) or self._may_never_preempt(found)
 
     def completed(self, parsed: Parsed) -> Parsed:
-        """What was read from a manifest, with the demand and the rank that its pods will have."""
+        """A parsed AppWrapper with the defaults that its pods will get."""
         work, manifests = parsed.workload, parsed.manifests
         if not self.concerns(work, manifests):
             return parsed
         return replace(parsed, workload=self.with_defaults(work, manifests))
 
     def with_defaults(self, work: Workload, manifests: Sequence[bytes]) -> Workload:
-        """The AppWrapper with what its pods will have, whatever it had so far.
+        """The AppWrapper with the defaults that its pods will get, whatever it had before.
 
-        What is hashed and created are the manifests, so the payload stays what it is (P8).
+        The manifests do not change, so the hash of the payload stays the same (P8).
         """
         sets = list(work.sets)
         for item, manifest in enumerate(manifests):
@@ -173,10 +172,10 @@ class PodDefaults:
         return replace(work, sets=tuple(sets), never_preempts=self._never_preempts(work, manifests))
 
     def _never_preempts(self, work: Workload, manifests: Sequence[bytes]) -> bool:
-        """Whether nothing is to be evicted for it: all of its pods have to say so.
+        """Whether nothing may be evicted for the AppWrapper: all of its pods have the policy Never.
 
-        One that says nothing would have others preempted for it by kube-scheduler as well; those
-        that an operator adds on its own are not asked.
+        A pod without that policy may preempt in kube-scheduler as well; pods that an operator adds
+        on its own do not count.
         """
         if not self._may_never_preempt(manifests):
             return False
@@ -188,7 +187,7 @@ class PodDefaults:
         return answers == {True}
 
     def _may_never_preempt(self, manifests: Iterable[bytes]) -> bool:
-        """Whether a pod of these manifests (compact JSON) may be one that never preempts."""
+        """Whether a pod of these manifests (compact JSON) may have the policy Never."""
         never = [name for name, one in self._priorities.items() if one.never]
         if any(self._priorities[name].everywhere for name in never):
             return True
@@ -198,7 +197,7 @@ class PodDefaults:
         )
 
     def _is_never(self, spec: Map) -> bool:
-        """As admission reads it: what the pod says, else its class, else the one for all others."""
+        """The policy as admission reads it: of the pod, else its class, else the global default."""
         if said := as_text(spec.get("preemptionPolicy")):
             return said == _NEVER
         if name := as_text(spec.get("priorityClassName")):
@@ -225,7 +224,7 @@ def names_priority(manifests: Iterable[bytes], name: str) -> bool:
 
 
 def _templates(work: Workload, item: int, manifest: bytes) -> list[Map]:
-    """The templates of an item's pods as its manifest has them, none of sets without pods."""
+    """The pod templates of an item in its manifest, without those of sets that have no pods."""
     sets = [one for one in work.sets if one.item == item and (one.replicas or one.per_node)]
     obj, ref = as_map(json.loads(manifest)) if sets else {}, work.items[item].ref
     found = [template_of(obj, ref, one) for one in sets if one.path]
@@ -235,7 +234,7 @@ def _templates(work: Workload, item: int, manifest: bytes) -> list[Map]:
 
 
 def _completed(spec: Map, defaults: Amounts, overhead: Amounts) -> Map:
-    """The pod spec as it will be stored, as far as requests go; a limit is a request already."""
+    """The requests of the pod spec as it will be stored; a limit has become a request already."""
     level = pod_level(spec)
     whole = {"resources": {"requests": _quantities(level)}} if level else {}
     lists = {

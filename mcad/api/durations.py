@@ -1,4 +1,4 @@
-"""Go's notation of durations: ``1h30m``, ``90s``, ``1.5h``."""
+"""Reads durations in Go's notation: ``1h30m``, ``90s``, ``1.5h``."""
 
 import re
 from functools import lru_cache
@@ -27,7 +27,7 @@ _WHOLE = re.compile(rf"([-+]?)(?:0|(?:{_PART})+)", re.ASCII)
 
 @lru_cache(_KNOWN)
 def parse_duration(text: str) -> Duration | None:
-    """Microseconds, rounded towards zero; None if Go would not take the text as a duration."""
+    """The microseconds, rounded towards zero; None if Go would not accept the text."""
     whole = _WHOLE.fullmatch(text) if len(text) <= _TEXT_MAX else None
     if whole is None:
         return None

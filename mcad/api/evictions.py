@@ -1,7 +1,7 @@
-"""An annotation by which an AppWrapper says that it may not be evicted; it has to be permitted.
+"""The annotation by which an AppWrapper opts out of eviction.
 
-It keeps its room for as long as it likes, so the annotation counts only where the setting
-``neverPreempt`` says.
+Such an AppWrapper keeps its room without limit, so the annotation has an effect only in the
+namespaces of the setting ``neverPreempt``.
 """
 
 from collections.abc import Collection
@@ -17,9 +17,9 @@ EVERYWHERE = "*"
 def read_never_preempt(
     annotations: Json, namespace: str, permitted: Collection[str]
 ) -> tuple[bool, tuple[str, ...]]:
-    """Whether an AppWrapper with these annotations is never evicted, and what is wrong with them.
+    """Whether an AppWrapper with these annotations is never evicted, and warnings about them.
 
-    ``permitted`` holds the namespaces in which it counts, ``*`` for all.
+    ``permitted`` holds the namespaces in which the annotation has an effect, ``*`` for all.
     """
     said = as_map(annotations).get(ANNOTATION)
     if said in (None, "false"):

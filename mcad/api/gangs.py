@@ -1,7 +1,7 @@
-"""Gangs that are larger than the AppWrapper: they would wait for ever, so it is said at once.
+"""Warns of gangs that need more pods than the AppWrapper has: they would wait forever.
 
-A PodGroup of the coscheduler is an item like any other, without pods of its own; pods name it by a
-label. scheduler-plugins binds none of them before ``minMember`` of them are there.
+A PodGroup of the coscheduler is an item without pods; pods name it by a label. scheduler-plugins
+binds none of them until there are ``minMember`` of them.
 """
 
 import json
@@ -22,8 +22,7 @@ POD_GROUP_LABELS = ("scheduling.x-k8s.io/pod-group", "pod-group.scheduling.sigs.
 def too_few_pods(
     least: int, items: Sequence[Item], sets: Sequence[PodSet], catalog: Catalog
 ) -> Iterator[str]:
-    """One sentence if ``minAvailable`` asks for more pods than the items do. Nothing where their
-    number is unknown."""
+    """A warning if ``minAvailable`` is more than the number of pods, unless that is unknown."""
     counted = {one.item for one in sets}
     known = all(
         number in counted or not catalog.makes_pods(item.ref.group, item.ref.resource)
@@ -32,15 +31,15 @@ def too_few_pods(
     there = sum(one.replicas for one in sets)
     if least > there and known and not any(one.per_node for one in sets):
         yield (
-            f"schedulingSpec.minAvailable: is {least}, but the items ask for {there} pods; unless "
-            "more come, it is requeued again and again."
+            f"schedulingSpec.minAvailable: is {least}, but the items have {there} pods; unless "
+            "there are more, the AppWrapper is requeued again and again."
         )
 
 
 def too_small_gangs(
     items: Sequence[Item], sets: Sequence[PodSet], manifests: Sequence[bytes]
 ) -> Iterator[str]:
-    """One sentence per PodGroup that waits for more pods than name it."""
+    """A warning for each PodGroup that waits for more pods than name it."""
     numbers = [n for n, item in enumerate(items) if _is_pod_group(item)]
     if not numbers:
         return
@@ -52,7 +51,7 @@ def too_small_gangs(
         if there < wanted:
             yield (
                 f"PodGroup {name} has minMember {wanted}, but {there} pods of this AppWrapper have "
-                f"the label {POD_GROUP_LABELS[0]}: {name}, so that none may ever be scheduled."
+                f"the label {POD_GROUP_LABELS[0]}: {name}, so none of them may ever be scheduled."
             )
 
 
@@ -61,7 +60,7 @@ def _is_pod_group(item: Item) -> bool:
 
 
 def _members(items: Sequence[Item], sets: Sequence[PodSet], objs: Sequence[Map]) -> dict[str, int]:
-    """How many pods name each group."""
+    """The number of pods that name each group."""
     found: dict[str, int] = {}
     for one in sets:
         obj, ref = objs[one.item], items[one.item].ref

@@ -1,4 +1,4 @@
-"""Reading one wrapped object: where it will live, what it needs, and what is wrong with it."""
+"""Reads one wrapped object: its reference, its demand and its faults."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -42,7 +42,7 @@ _API_VERSION = re.compile(r"(?:([^/\s]+)/)?([^/\s]+)")
 
 
 class Entry(Struct, frozen=True):
-    """One element of GenericItems or components, in words that suit both.
+    """One element of GenericItems or of components.
 
     ``base`` is its field path and ``key`` that of the template in it. ``from_json``: it was
     decoded from JSON.
@@ -59,7 +59,7 @@ class Entry(Struct, frozen=True):
 
 
 class Owner(Struct, frozen=True):
-    """The AppWrapper that the item belongs to."""
+    """The AppWrapper of an item."""
 
     uid: str
     namespace: str
@@ -68,9 +68,11 @@ class Owner(Struct, frozen=True):
 
 @dataclass(slots=True)
 class ReadItem:
-    """What came of one entry; ``item`` is None if it cannot even be named. ``deadline`` is when it
-    ends by itself, in seconds from its creation; 0 if that is not known. ``grace`` is for how many
-    seconds its pods may take to end, None if no template says so."""
+    """The result of reading one entry; ``item`` is None if the object has no usable name.
+
+    ``deadline`` is when it ends by itself, in seconds from its creation; 0 if that is not known.
+    ``grace`` is the termination grace period of its pods in seconds, None if it has no template.
+    """
 
     item: Item | None = None
     manifest: bytes = b""
@@ -86,7 +88,7 @@ class ReadItem:
 
 
 def read_item(entry: Entry, index: int, owner: Owner, catalog: Catalog) -> ReadItem:
-    """Item number ``index``."""
+    """Read item number ``index``."""
     read = ReadItem()
     where = f"{entry.base}.{entry.key}"
     template = entry.template
@@ -111,8 +113,9 @@ def read_item(entry: Entry, index: int, owner: Owner, catalog: Catalog) -> ReadI
     for fault in _check_labels(merged, index, owner):
         read.refuse(f"{where}.{fault.path}", fault.message)
     if any(CLAIMS in one.unmodelled for one in demand.sets) and not catalog.ignores_claims:
-        message = "its pods have resourceClaims, and whether devices are free is not looked at. "
-        message += "Request devices as resources; or an administrator sets ignoreResourceClaims."
+        message = "its pods have resourceClaims, and mcad does not check whether devices are free. "
+        message += "Request devices as resources, or ask an administrator to set "
+        message += "ignoreResourceClaims."
         read.refuse(where, message, WaitingReason.UNSUPPORTED_DRA)
     read.warnings += [f"{entry.base}: {warning}" for warning in demand.warnings]
     if name:
@@ -133,7 +136,7 @@ def read_item(entry: Entry, index: int, owner: Owner, catalog: Catalog) -> ReadI
 
 
 def _find_kind(template: Map, where: str, catalog: Catalog, read: ReadItem) -> Resource | None:
-    """The served kind of the template, with every reason why it may not be wrapped."""
+    """The served kind of the template; every reason why it may not be wrapped is refused."""
     version = _API_VERSION.fullmatch(as_text(template.get("apiVersion")))
     kind = as_text(template.get("kind"))
     if version is None:
@@ -154,7 +157,7 @@ def _find_kind(template: Map, where: str, catalog: Catalog, read: ReadItem) -> R
         read.refuse(f"{where}.kind", shorten(message, 400), WaitingReason.NOT_INSTALLED)
     elif not served.namespaced:
         read.refuse(
-            f"{where}.kind", f"{kind} is cluster-scoped; only namespaced kinds are wrapped."
+            f"{where}.kind", f"{kind} is cluster-scoped; only namespaced kinds can be wrapped."
         )
     elif not catalog.wrapped(group, served.resource):
         plural = f"{served.resource}.{group}" if group else served.resource
@@ -164,10 +167,10 @@ def _find_kind(template: Map, where: str, catalog: Catalog, read: ReadItem) -> R
 
 
 def _name(meta: Map, index: int, owner: Owner, where: str, read: ReadItem) -> str:
-    """The name of the object, "" if it has none that can be used."""
+    """The name of the object, "" if it has no usable one."""
     name, prefix = meta.get("name"), meta.get("generateName")
     if name in (None, "") and isinstance(prefix, str) and prefix:
-        # The same name after a restart, so that a repeated POST finds what the first one made (P2).
+        # The same name after a restart, so that a repeated POST finds the object of the first (P2).
         digest = labels.short_hash(f"{owner.uid}/{index}")
         name, key = prefix[: MAX_GENERATED_NAME - len(digest)] + digest, "generateName"
     else:
@@ -175,7 +178,7 @@ def _name(meta: Map, index: int, owner: Owner, where: str, read: ReadItem) -> st
     if name in (None, ""):
         read.refuse(f"{where}.metadata.name", "is required: give the object a name.")
     elif not isinstance(name, str):
-        message = f"must be a text, not {describe(name)}; quote it."
+        message = f"must be a string, not {describe(name)}; quote it."
         read.refuse(f"{where}.metadata.name", message)
     elif len(name) > MAX_NAME:
         message = f"has {len(name)} characters; {MAX_NAME} are allowed."
@@ -193,12 +196,13 @@ def _name(meta: Map, index: int, owner: Owner, where: str, read: ReadItem) -> st
 def _check_metadata(meta: Map, owner: Owner) -> Iterator[Fault]:
     namespace = meta.get("namespace")
     if namespace not in (None, "", owner.namespace):
-        message = f"must be absent or {owner.namespace!r}: items live beside their AppWrapper."
+        message = f"must be absent or {owner.namespace!r}: items are created in the namespace of "
+        message += "their AppWrapper."
         yield Fault("namespace", message)
     if meta.get("ownerReferences"):
         yield Fault("ownerReferences", "must be absent: the AppWrapper owns the object.")
     if meta.get("finalizers"):
-        yield Fault("finalizers", "must be absent: they would keep a taken-back object alive.")
+        yield Fault("finalizers", "must be absent: they would keep a deleted object alive.")
     yield from _string_maps(meta)
 
 
@@ -212,11 +216,11 @@ def _string_maps(meta: Map) -> Iterator[Fault]:
             continue
         for name, value in values.items():
             if not isinstance(value, str):
-                yield Fault(f"{key}.{name}", f"must be a text, not {describe(value)}; quote it.")
+                yield Fault(f"{key}.{name}", f"must be a string, not {describe(value)}; quote it.")
 
 
 def _check_labels(template: Map, index: int, owner: Owner) -> Iterator[Fault]:
-    """Labels of ours that a manifest may not set, on the object and in its pod templates."""
+    """Check the labels that only the dispatcher sets, on the object and in its pod templates."""
     spots = [("", template), *((spot.path, spot.template) for spot in find_templates(template))]
     allowed = {labels.APPWRAPPER: labels.label_value(owner.name), labels.ITEM: str(index)}
     for path, holder in dict(spots).items():
@@ -234,17 +238,17 @@ def _check_labels(template: Map, index: int, owner: Owner) -> Iterator[Fault]:
 
 
 def _without_declaration(entry: Entry, kind: str, read: ReadItem) -> Entry:
-    """Pods that no such object makes would hold room that is never used."""
+    """The entry without declared pods: this kind makes none, so they would hold unused room."""
     for name, declared in (("custompodresources", entry.pods), ("podSets", entry.sets)):
         if declared:
-            read.warnings.append(f"{entry.base}.{name}: ignored; no pods come of a {kind}.")
+            read.warnings.append(f"{entry.base}.{name}: ignored; a {kind} has no pods.")
     return replace(entry, pods=(), sets=())
 
 
 def _demand(
     entry: Entry, template: Map, served: Resource, index: int, catalog: Catalog
 ) -> tuple[Demand, Map]:
-    """The demand, and the template with podSetInfos and the configuration's additions merged in."""
+    """The demand, and the template merged with podSetInfos and the configuration's additions."""
     inference = infer(template, served.group, served.kind)
     paths = [one.path for one in entry.sets] or [
         set_path(found.path) for found in inference.found if not found.implied
@@ -268,7 +272,7 @@ def _demand(
 
 
 def _deadline(template: Map, served: Resource) -> int:
-    """A Job's ``activeDeadlineSeconds``; they do not pass while it is suspended."""
+    """The ``activeDeadlineSeconds`` of a Job; a suspended Job has no deadline."""
     spec = as_map(template.get("spec"))
     if (served.group, served.kind) != ("batch", "Job") or spec.get("suspend") is True:
         return 0
@@ -283,13 +287,13 @@ def _check_declared(pods: Sequence[DeclaredPods]) -> Iterator[Fault]:
 
 
 def _locate(entry: Entry, path: str) -> str:
-    """The full field path of a fault: in the template, which paths call ``template``, or beside."""
+    """The full field path of a fault, in the template (``template`` in its path) or beside it."""
     head, _, rest = path.partition(".")
     return join(f"{entry.base}.{entry.key}", rest) if head == "template" else f"{entry.base}.{path}"
 
 
 def _to_bytes(template: Map, where: str, read: ReadItem, *, from_json: bool) -> bytes:
-    """The manifest in its one form to keep and to hash."""
+    """The manifest in the canonical form that is kept and hashed."""
     try:
         text = canonical.encode(template, from_json=from_json)
     except (TypeError, ValueError):  # only from a file: dates, binary data, keys of mixed types
@@ -301,13 +305,13 @@ def _to_bytes(template: Map, where: str, read: ReadItem, *, from_json: bool) -> 
 
 
 def completion_words(text: str | None) -> tuple[str, ...]:
-    """``Complete, Failed`` as the core compares it."""
+    """Condition types like ``Complete, Failed`` in the form that the core compares."""
     words = (word.strip().lower() for word in (text or "").split(","))
     return tuple(dict.fromkeys(word for word in words if word))
 
 
 def duplicates(items: Sequence[tuple[str, Item]]) -> Iterator[Problem]:
-    """Two items that would be the same object."""
+    """A problem for each item that is the same object as an earlier one."""
     first: dict[tuple[str, str, str], str] = {}
     for where, item in items:
         key = (item.ref.group, item.ref.kind, item.ref.name)

@@ -1,6 +1,6 @@
-"""The table of kinds: where their pod templates are, and how many pods follow from each.
+"""The table of kinds: where their pod templates are, and how many pods each of them has.
 
-One row per kind. What is not in the table is found by walking the object (podsets.py).
+One row per kind. The pod templates of other kinds are found by walking the object (podsets.py).
 """
 
 from collections.abc import Callable
@@ -20,7 +20,7 @@ def one(_: Part) -> int:
 
 
 def none(_: Part) -> int:
-    """No pod yet: a schedule makes them later, if ever."""
+    """No pod: the pods of a schedule come later."""
     return 0
 
 
@@ -30,7 +30,7 @@ def replicas(part: Part) -> int:
 
 
 def job_pods(job: Part) -> int:
-    """Pods of a Job that run at a time: no more than there are completions."""
+    """Pods of a Job that run at the same time: at most its completions."""
     parallelism = job.count("parallelism", 1)
     return min(parallelism, job.count("completions", parallelism))
 
@@ -46,14 +46,14 @@ def group_leaders(spec: Part) -> int:
 
 
 def group_workers(spec: Part) -> int:
-    """The other pods of the groups; all of them if leaders have no template of their own."""
+    """The other pods of the groups; all pods if leaders have no template of their own."""
     inner = spec.at("leaderWorkerTemplate")
     size = inner.count("size", 1)
     return replicas(spec) * (max(size - 1, 0) if "leaderTemplate" in inner.value else size)
 
 
 def job_left(job: Part, status: Map) -> int:
-    """Pods that a running Job still wants: it never runs more than what is left to complete."""
+    """Pods that a running Job still wants: at most those that are left to complete."""
     parallelism = job.count("parallelism", 1)
     completions = job.count("completions", parallelism)
     return max(0, min(parallelism, completions - Part(status, "", []).count("succeeded", 0)))
@@ -104,9 +104,9 @@ class Family(Struct, frozen=True):
 
 
 class Kind(Struct, frozen=True):
-    """One row. ``final`` holds the condition types after which no more pods are wanted, ``states``
-    the status fields that tell a state besides conditions; ``guessed`` marks rows that do not see
-    everything."""
+    """One row. ``final`` are the condition types of an object that wants no more pods, ``states``
+    the status fields with a state beside its conditions; ``guessed`` marks rows that do not find
+    all pods."""
 
     families: tuple[Family, ...] = ()
     final: frozenset[str] = frozenset()
@@ -208,20 +208,20 @@ KINDS: dict[tuple[str, str], Kind] = {
 
 
 def tells_end(group: str, kind: str) -> bool:
-    """Whether objects of this kind say themselves when they are finished."""
+    """Whether objects of this kind report when they are finished."""
     row = KINDS.get((group, kind))
     return row is not None and bool(row.final)
 
 
 def kubeflow_rank(part: Part) -> tuple[int, str]:
-    """Masters before workers, as they are created and as v1beta2 lists them."""
+    """Sort key: masters before workers, in the order of creation and of v1beta2."""
     name = part.name
     rank = KUBEFLOW_ORDER.index(name) if name in KUBEFLOW_ORDER else len(KUBEFLOW_ORDER)
     return rank, name
 
 
 def states_of(kind: Kind, status: Map) -> frozenset[str]:
-    """Condition types with status True and named states, in lower case."""
+    """The condition types with status True and the states of an object, in lower case."""
     met = {
         value["type"].lower()
         for value in as_list(status.get("conditions"))

@@ -1,4 +1,4 @@
-"""Every label key that the dispatcher reads or writes, and the values it gives them."""
+"""The label keys that the dispatcher reads or writes, and the values that it sets."""
 
 import hashlib
 import re
@@ -16,7 +16,7 @@ QUOTA_GROUP = "quota.codeflare.dev"
 QUOTA_VERSION = "v1alpha1"
 QUOTA_KIND = "QuotaSubtree"
 TREE = "tree"
-"""On a QuotaSubtree: of which tree it is. On an AppWrapper the name of a tree is the key."""
+"""The label of a QuotaSubtree that names its tree. On an AppWrapper the name of a tree is a key."""
 
 APPWRAPPER = f"{GROUP}/appwrapper"
 APPWRAPPER_UID = f"{GROUP}/appwrapper-uid"
@@ -24,22 +24,22 @@ ATTEMPT = f"{GROUP}/attempt"
 ITEM = f"{GROUP}/item"
 PODSET = f"{GROUP}/podset"
 OURS = (APPWRAPPER, APPWRAPPER_UID, ATTEMPT, ITEM, PODSET)
-"""Set on what we create; a manifest that gives one of them another value is refused."""
+"""Labels of created objects; a manifest with another value for one of them is refused."""
 
 LEGACY_APPWRAPPER = "appwrapper.mcad.ibm.com"
 LEGACY_RESOURCE = "resourceName"
-"""MCAD's labels, kept for whoever selects by them; nothing of ours reads them."""
+"""MCAD's labels, kept for selectors of users; the dispatcher does not read them."""
 
 QUEUE_NAME = "kueue.x-k8s.io/queue-name"
-"""The queue of Kueue that an AppWrapper was made for: shown, and with quota its leaf in the tree of
-the setting ``queueNameTree``; there is one queue."""
+"""Kueue's label for the queue of an AppWrapper: shown, and with quota the leaf in the tree of the
+setting ``queueNameTree``. The dispatcher has one queue."""
 
 LEASE_NAMESPACE = "kube-system"
 LEASE_NAME = "mcad-dispatcher"
-"""The Lease of whoever dispatches: one per cluster, wherever the dispatcher is installed."""
+"""The Lease of the leading dispatcher: one per cluster, wherever the dispatcher is installed."""
 
 CONTROLLERS = frozenset({"workload.codeflare.dev/appwrapper-controller"})
-"""Values of ``spec.managedBy`` that mean us."""
+"""Values of ``spec.managedBy`` that mean this dispatcher."""
 
 MAX_VALUE = 63
 _DIGEST = 10
@@ -53,19 +53,19 @@ _VALUE = re.compile(rf"({_WORD})?", re.ASCII)
 
 
 def key_fault(text: str) -> str:
-    """Why a text is no key of a label, an annotation or a taint, "" if it is one."""
+    """Why a text is not a valid key of a label, annotation or taint, "" if it is one."""
     return "" if _KEY.fullmatch(text) else f"{text!r} is not a key like team or example.com/team"
 
 
 def value_fault(text: str) -> str:
-    """Why a text is no value of a label, "" if it is one."""
+    """Why a text is not a valid value of a label, "" if it is one."""
     if _VALUE.fullmatch(text):
         return ""
     return f"{text!r} is not the value of a label: at most 63 letters, digits, '-', '_' and '.'"
 
 
 def short_hash(text: str) -> str:
-    """Ten hexadecimal digits that stand for a text in a name or a label."""
+    """A hash of ten hexadecimal digits, for names and labels."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGEST]
 
 
@@ -78,7 +78,7 @@ def label_value(name: str) -> str:
 
 
 def item_labels(workload: Workload, item: int, attempt: int) -> dict[str, str]:
-    """The labels of item number ``item``, which its pods carry too."""
+    """The labels of item number ``item`` and of its pods."""
     return {
         APPWRAPPER: label_value(workload.name),
         APPWRAPPER_UID: workload.uid,
@@ -88,7 +88,7 @@ def item_labels(workload: Workload, item: int, attempt: int) -> dict[str, str]:
 
 
 def legacy_labels(workload: Workload, item: int) -> dict[str, str]:
-    """MCAD's labels of item number ``item``; the later dialect never had them."""
+    """MCAD's labels of item number ``item``; v1beta2 does not have them."""
     if workload.dialect is not Dialect.V1BETA1:
         return {}
     return {
@@ -103,13 +103,13 @@ def podset_value(item: int, index: int) -> str:
 
 
 def parse_number(value: Json, default: int) -> int:
-    """A label value that should be a small whole number."""
+    """The whole number in a label value; the default if it is not one."""
     text = as_text(value)
     return int(text) if _NUMBER.fullmatch(text) else default
 
 
 def parse_podset(value: Json) -> tuple[int, int]:
-    """(item, index) of a podset label; (-1, -1) if it is not one of ours."""
+    """(item, index) of a podset label; (-1, -1) if it is malformed."""
     item, dot, index = as_text(value).partition(".")
     pair = parse_number(item, -1), parse_number(index, -1)
     return pair if dot and min(pair) >= 0 else (-1, -1)

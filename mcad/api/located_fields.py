@@ -1,4 +1,4 @@
-"""Pieces of a manifest together with the place where they were found."""
+"""Parts of a manifest together with their field paths."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -8,18 +8,18 @@ from msgspec import Struct
 from mcad.api.wire import Json, Map, as_list, as_map
 
 MAX_COUNT = 1_000_000
-"""More pods than any cluster can hold: a count above this is a slip of the keyboard."""
+"""More pods than any cluster can hold: a larger count is a typing error."""
 
 
 class Fault(NamedTuple):
-    """What is wrong at one place; ``path`` is relative to the manifest."""
+    """A fault at one place; ``path`` is relative to the manifest."""
 
     path: str
     message: str
 
 
 class Part(Struct, frozen=True):
-    """One map of a manifest. Reading a count notes in ``faults`` what is malformed."""
+    """One map of a manifest. A malformed count is added to ``faults`` when it is read."""
 
     value: Map
     path: str
@@ -74,7 +74,7 @@ def join(path: str, key: str) -> str:
 
 
 def own_map(owner: Map, key: str) -> Map | None:
-    """The map under a key, made if there is none; None if something else is there."""
+    """The map under a key, added if missing; None if the value is not a map."""
     value = owner.get(key)
     if value is None:
         value = owner[key] = {}
@@ -82,18 +82,18 @@ def own_map(owner: Map, key: str) -> Map | None:
 
 
 def count_fault(value: Json) -> str:
-    """Why a value is no number of pods, "" if it is one."""
+    """Why a value is not a valid number of pods, "" if it is one."""
     if not isinstance(value, int) or isinstance(value, bool):
         return f"must be a whole number, not {describe(value)}."
     if value < 0:
         return f"must not be negative, but is {describe(value)}."
     if value > MAX_COUNT:
-        return f"is {describe(value)}; more than {MAX_COUNT} is surely not meant."
+        return f"is {describe(value)}; at most {MAX_COUNT} is allowed."
     return ""
 
 
 def describe(value: Json) -> str:
-    """A value in a message: its type, and itself if it is short."""
+    """A value for a message: its type, and the value itself if it is short."""
     match value:
         case None:
             return "null"
@@ -104,7 +104,7 @@ def describe(value: Json) -> str:
         case list():
             return "a list"
         case str():
-            return f"the text {shorten(value)!r}"
+            return f"the string {shorten(value)!r}"
         case int() if abs(value) >= 2**64:
             return "a very large number"
         case _:
@@ -112,5 +112,5 @@ def describe(value: Json) -> str:
 
 
 def shorten(text: str, limit: int = 64) -> str:
-    """A text that fits into a message."""
+    """A text that is cut to fit into a message."""
     return text if len(text) <= limit else f"{text[: limit - 3]}..."

@@ -1,4 +1,4 @@
-"""The object to create: the user's template with the name, the owner and the labels it gets."""
+"""Renders the object to create: the user's template with name, owner and labels."""
 
 import json
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ SERVER_FIELDS = (
     "selfLink",
     "uid",
 )
-"""Metadata of an object that was exported from a cluster; the server refuses or ignores it."""
+"""Metadata that an object exported from a cluster has; the server refuses or ignores it."""
 
 
 def render(
@@ -41,8 +41,8 @@ def render(
     attempt: int,
     reserved: ReservedNodes = NO_RESERVED_NODES,
 ) -> bytes:
-    """Item number ``item`` of this attempt, as the body of a POST; its pods keep off nodes that are
-    ``reserved`` for others."""
+    """The body of a POST for item number ``item`` of this attempt; its pods keep off nodes that are
+    ``reserved`` for other AppWrappers."""
     obj: Map = json.loads(manifest)
     ref = workload.items[item].ref
     sets = [one for one in workload.sets if one.item == item]
@@ -69,8 +69,8 @@ def render(
 
 
 def _write_out(obj: Map, ref: ObjectRef) -> None:
-    """Give pods that an operator makes of its own accord the template that it would take: without
-    one they have no labels, and could not be told from the pods of strangers."""
+    """Write out the templates of pods that an operator would add by itself: without a template they
+    would have no labels, and could not be told from other pods."""
     row, root = KINDS.get((ref.group, ref.kind)), Part(obj, "", [])
     for family in row.families if row else ():
         if not (family.implied and family.build):
@@ -82,9 +82,9 @@ def _write_out(obj: Map, ref: ObjectRef) -> None:
 
 
 def _copy_labels(obj: Map) -> None:
-    """The labels of the object into those of ``spec.template``, if that has any: as MCAD does it
-    (``genericresource.go``), and manifests live by that. A Deployment may select by labels that
-    only the Deployment itself has."""
+    """Copy the labels of the object into those of ``spec.template``, if that has any. MCAD does so
+    (``genericresource.go``), and manifests rely on it: a Deployment may select by labels that only
+    the Deployment itself has."""
     template = as_map(as_map(obj.get("spec")).get("template"))
     given = as_map(template.get("metadata")).get("labels")
     if isinstance(given, dict):
@@ -103,7 +103,7 @@ def _owner_reference(workload: Workload) -> Map:
 
 
 def _label_maps(obj: Map, ref: ObjectRef, sets: list[PodSet]) -> Iterator[tuple[str, Map]]:
-    """(pod set path, map with the ``labels`` that its pods get) of everything that makes pods."""
+    """(pod set path, map with the ``labels`` of its pods) for all pod templates."""
     seen: set[int] = set()
     for path, holder in _pod_metadata(obj, ref, sets):
         if id(holder) not in seen:
@@ -127,7 +127,7 @@ def _pod_metadata(obj: Map, ref: ObjectRef, sets: list[PodSet]) -> Iterator[tupl
 
 
 def _pod_labels(path: str, sets: list[PodSet], ours: dict[str, str]) -> dict[str, str]:
-    """Our labels, with the pod set if the template makes pods of exactly one."""
+    """The dispatcher's labels, with that of the pod set if the template belongs to exactly one."""
     mine = [one for one in sets if one.path in (path, "")]
     if len(mine) != 1:
         return ours
@@ -135,13 +135,13 @@ def _pod_labels(path: str, sets: list[PodSet], ours: dict[str, str]) -> dict[str
 
 
 def _label_pod(holder: Map, ours: dict[str, str], legacy: dict[str, str]) -> None:
-    """MCAD's labels yield to the user's: a selector may depend on them."""
+    """Add labels; the user's take precedence over MCAD's, as a selector may depend on them."""
     given = _own_map(holder, "labels")
     holder["labels"] = legacy | given | ours
 
 
 def _own_map(owner: Map, key: str) -> Map:
-    """The map under a key, put there if it is missing or not a map."""
+    """The map under a key, added if the value is missing or not a map."""
     value = as_map(owner.get(key))
     owner[key] = value
     return value

@@ -1,7 +1,7 @@
-"""The AppWrapper on the wire, both dialects in one: what users may write and what we answer.
+"""The AppWrapper in the API, with the fields of both dialects: its spec and its status.
 
-These models validate a spec and are the source of the CRD's schema (crd.py), so a field exists in
-one place only. Types are strict: the API server would refuse ``replicas: "2"`` as well.
+These models validate a spec and are the source of the CRD's schema (crd.py). Types are strict: the
+API server would refuse ``replicas: "2"`` as well. Descriptions are shown by ``kubectl explain``.
 """
 
 from typing import Annotated, Any
@@ -11,8 +11,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSche
 from mcad.api.wire import Json
 
 MAX_ITEMS = 256
-"""Items of one AppWrapper. The inventory of all of them has to fit into status, and schedulers that
-wrap every replica of a job as a pod of its own (torchx) come with a hundred."""
+"""Items of one AppWrapper. The inventory of all items has to fit into status; schedulers that wrap
+each replica of a job as a pod of its own (torchx) need a hundred."""
 
 MAX_POD_SETS = 64
 """Declared pod sets of one item."""
@@ -31,30 +31,32 @@ QUANTITY = {
 }
 
 Free = Annotated[Any, WithJsonSchema(FREE_FORM)]
-"""An object that nobody here looks into."""
+"""An object that is not read."""
 
 Template = Annotated[Any, WithJsonSchema(EMBEDDED)]
-"""A whole Kubernetes object. The API server insists on its apiVersion and kind; what else has to be
-there is checked when it is read, with a better message."""
+"""A whole Kubernetes object. The API server requires apiVersion and kind; everything else is
+checked when it is read, with a better message."""
 
 Quantities = dict[str, Annotated[Any, WithJsonSchema(QUANTITY)]]
-"""Quantities are checked when they are read, against the grammar rather than a pattern."""
+"""Quantities are checked when they are read, by the grammar rather than by a pattern."""
 
 Time = Annotated[str, WithJsonSchema({"type": "string", "format": "date-time"})]
 Long = Annotated[int, WithJsonSchema({"type": "integer", "format": "int64"})]
 
 
-CONDITION_TYPE = "What it is about."
+CONDITION_TYPE = "The type of the condition."
 CONDITION_STATUS = "True, False or Unknown."
-CONDITION_REASON = "Why, in one word."
-CONDITION_MESSAGE = "Why, in a sentence."
-CONDITION_TIME = "When status last changed."
-OBSERVED_GENERATION = "The metadata.generation that this answers."
-UNUSED = "A field of MCAD's that keeps its place; nothing depends on it."
+CONDITION_REASON = "Why the condition has this status, in one word."
+CONDITION_MESSAGE = "Why the condition has this status, in a sentence."
+CONDITION_TIME = "The time when status last changed."
+OBSERVED_GENERATION = "The metadata.generation that this status is based on."
+ACCEPTED = "Accepted and ignored, as in MCAD."
+UNUSED = "A field of MCAD that is kept for compatibility; it has no meaning."
+IN_PHASE = "The number of pods in this phase."
 
 
 def _whole(value: Json) -> Json:
-    """Manifests of MCAD's first generation wrote priorities as 5.0."""
+    """Accept 5.0 as 5: manifests of MCAD's first generation have priorities like that."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
@@ -64,18 +66,18 @@ Int = Annotated[
 
 
 class Wire(BaseModel):
-    """What all parts have in common. Unknown fields are kept, to be answered with a warning."""
+    """The base of all models. Unknown fields are kept, to be reported as warnings."""
 
     model_config = ConfigDict(frozen=True, strict=True, extra="allow")
 
 
 class CustomPodResource(Wire):
-    """Pods of one size that the item will have."""
+    """Pods of the item that have the same size."""
 
-    replicas: Int = Field(description="How many pods of this size.")
-    requests: Quantities = Field(description="What each of them requests.")
+    replicas: Int = Field(description="The number of pods of this size.")
+    requests: Quantities = Field(description="The resources that each pod requests.")
     limits: Quantities | None = Field(
-        default=None, description="Stands in for a request that is absent or 0."
+        default=None, description="Used instead of a request that is missing or 0."
     )
 
 
@@ -86,20 +88,18 @@ class GenericItem(Wire):
     custompodresources: list[CustomPodResource] | None = Field(
         default=None,
         max_length=MAX_POD_SETS,
-        description="The pods that come of the object. Wins over what its template shows.",
+        description="The pods of the object. Overrides the pods in its template.",
     )
     completionstatus: str | None = Field(
         default=None,
-        description="Condition types, separated by commas; the item is finished once it has one.",
+        description="Condition types, separated by commas; the item is finished once one is True.",
     )
-    replicas: Int | None = Field(default=None, description="Accepted and ignored, as MCAD did.")
-    minavailable: Int | None = Field(default=None, description="Accepted and ignored, as MCAD did.")
-    allocated: Int | None = Field(default=None, description="Accepted and ignored, as MCAD did.")
-    priority: float | None = Field(default=None, description="Accepted and ignored, as MCAD did.")
-    priorityslope: float | None = Field(
-        default=None, description="Accepted and ignored, as MCAD did."
-    )
-    metadata: Free = Field(default=None, description="Left over from old manifests; ignored.")
+    replicas: Int | None = Field(default=None, description=ACCEPTED)
+    minavailable: Int | None = Field(default=None, description=ACCEPTED)
+    allocated: Int | None = Field(default=None, description=ACCEPTED)
+    priority: float | None = Field(default=None, description=ACCEPTED)
+    priorityslope: float | None = Field(default=None, description=ACCEPTED)
+    metadata: Free = Field(default=None, description="Used in old manifests; ignored.")
 
 
 class WrappedResources(Wire):
@@ -109,7 +109,7 @@ class WrappedResources(Wire):
         default=None,
         alias="GenericItems",
         max_length=MAX_ITEMS,
-        description="The objects, in order.",
+        description="The objects, in the order of creation.",
     )
     items: list[Free] | None = Field(
         default=None,
@@ -120,39 +120,49 @@ class WrappedResources(Wire):
 
 
 class Requeuing(Wire):
-    """What happens to an AppWrapper with fewer than minAvailable pods."""
+    """How an AppWrapper with fewer than minAvailable pods is requeued."""
 
     time_in_seconds: Int | None = Field(
-        default=300, alias="timeInSeconds", description="The wait before it is taken back."
+        default=300,
+        alias="timeInSeconds",
+        description="The time to wait for the pods before the AppWrapper is requeued.",
     )
     initial_time_in_seconds: Int | None = Field(
         default=None,
         alias="initialTimeInSeconds",
-        description="The first wait, instead of timeInSeconds, if it is more than 0.",
+        description="The first wait, if it is more than 0; timeInSeconds is then not used.",
     )
     max_time_in_seconds: Int | None = Field(
-        default=0, alias="maxTimeInSeconds", description="Bound of the growing wait; 0 is none."
+        default=0,
+        alias="maxTimeInSeconds",
+        description="The maximum of the growing wait; 0 means no maximum.",
     )
     growth_type: str | None = Field(
-        default="exponential", alias="growthType", description="exponential, linear or none."
+        default="exponential",
+        alias="growthType",
+        description="How the wait grows with each requeuing: exponential, linear or none.",
     )
     num_requeuings: Int | None = Field(
-        default=0, alias="numRequeuings", description="Not for users."
+        default=0, alias="numRequeuings", description="Ignored; not for users."
     )
     max_num_requeuings: Int | None = Field(
-        default=0, alias="maxNumRequeuings", description="Give up after so many; 0 is never."
+        default=0,
+        alias="maxNumRequeuings",
+        description="The AppWrapper fails after this number of requeuings; 0 means no limit.",
     )
 
 
 class DispatchDuration(Wire):
-    """How long it may run."""
+    """The run time of the AppWrapper."""
 
     limit: Int | None = Field(
-        default=None, description="Seconds from its first dispatch; then it fails."
+        default=None,
+        description="The maximum run time in seconds from the first dispatch; the AppWrapper then "
+        "fails.",
     )
     expected: Int | None = Field(
         default=None,
-        description="Seconds that it is expected to run, used for start time estimates only.",
+        description="The expected run time in seconds, used for start time estimates only.",
     )
     overrun: bool | None = Field(default=None, description="Accepted and ignored.")
 
@@ -163,29 +173,25 @@ class SchedulingSpec(Wire):
     min_available: Int | None = Field(
         default=None,
         alias="minAvailable",
-        description="Pods that must run or have succeeded; 0 is none.",
+        description="The number of pods that must be running or have succeeded; 0 means none.",
     )
     requeuing: Requeuing | None = None
     dispatch_duration: DispatchDuration | None = Field(default=None, alias="dispatchDuration")
     node_selector: dict[str, str] | None = Field(
-        default=None, alias="nodeSelector", description="Accepted and ignored, as MCAD did."
+        default=None, alias="nodeSelector", description=ACCEPTED
     )
-    cluster_scheduling: Free = Field(
-        default=None, alias="clusterScheduling", description="Accepted and ignored, as MCAD did."
-    )
-    dispatching_window: Free = Field(
-        default=None, alias="dispatchingWindow", description="Accepted and ignored, as MCAD did."
-    )
+    cluster_scheduling: Free = Field(default=None, alias="clusterScheduling", description=ACCEPTED)
+    dispatching_window: Free = Field(default=None, alias="dispatchingWindow", description=ACCEPTED)
 
 
 class SchedulingGate(Wire):
-    """A gate that holds a pod back from scheduling."""
+    """A gate: the pod is not scheduled until it is removed."""
 
-    name: str = Field(description="The gate's name.")
+    name: str = Field(description="The name of the gate.")
 
 
 class PodSetInfo(Wire):
-    """What a quota system adds to the pods of one pod set."""
+    """Additions of a quota system to the pods of one pod set."""
 
     annotations: dict[str, str] | None = Field(
         default=None, description="Added to the annotations of the pods."
@@ -212,10 +218,10 @@ class PodSetSpec(Wire):
 
     path: str = Field(
         max_length=1024,
-        description="Where the pod template is, like template.spec.template or template.",
+        description="The path of the pod template, like template.spec.template or template.",
     )
-    replicas: Int | None = Field(default=None, description="How many pods; 1 if not given.")
-    annotations: dict[str, str] | None = Field(default=None, description="Not read here.")
+    replicas: Int | None = Field(default=None, description="The number of pods; the default is 1.")
+    annotations: dict[str, str] | None = Field(default=None, description="Accepted and ignored.")
 
 
 class Component(Wire):
@@ -226,55 +232,65 @@ class Component(Wire):
         default=None,
         alias="podSets",
         max_length=MAX_POD_SETS,
-        description="The pods that come of it; inferred from its kind if not given.",
+        description="The pods of the object; inferred from its kind if not given.",
     )
     pod_set_infos: list[PodSetInfo] | None = Field(
         default=None,
         alias="podSetInfos",
         max_length=MAX_POD_SETS,
-        description="Written by a quota system, merged into the pod templates.",
+        description="Additions of a quota system, which are merged into the pod templates.",
     )
-    annotations: dict[str, str] | None = Field(default=None, description="Not read here.")
+    annotations: dict[str, str] | None = Field(default=None, description="Accepted and ignored.")
 
 
 class AppWrapperSpec(Wire):
-    """What the user asks for: either ``resources`` (v1beta1) or ``components`` (v1beta2)."""
+    """The desired objects: either ``resources`` (v1beta1) or ``components`` (v1beta2)."""
 
     resources: WrappedResources | None = Field(
-        default=None, description="The wrapped objects, v1beta1 dialect."
+        default=None, description="The wrapped objects in the v1beta1 dialect."
     )
     components: list[Component] | None = Field(
-        default=None, max_length=MAX_ITEMS, description="The wrapped objects, v1beta2 dialect."
+        default=None,
+        max_length=MAX_ITEMS,
+        description="The wrapped objects in the v1beta2 dialect.",
     )
-    priority: Int | None = Field(default=None, description="Higher goes first.")
+    priority: Int | None = Field(
+        default=None, description="AppWrappers with a higher priority go first."
+    )
     priorityslope: float | None = Field(
-        default=None, description="How much the priority grows per second of waiting."
+        default=None, description="The increase of the priority per second of waiting."
     )
     scheduling_spec: SchedulingSpec | None = Field(default=None, alias="schedulingSpec")
     sched_spec: Free = Field(
         default=None,
         alias="schedSpec",
-        description="What schedulingSpec was called once; ignored, as MCAD did.",
+        description="The former name of schedulingSpec; ignored, as in MCAD.",
     )
     suspend: bool | None = Field(
-        default=None, description="True holds it in the queue, and takes it back if it runs."
+        default=None,
+        description="If true, the AppWrapper stays in the queue; if it runs, it is requeued.",
     )
     managed_by: str | None = Field(
-        default=None, alias="managedBy", description="Another controller's name makes us ignore it."
+        default=None,
+        alias="managedBy",
+        description="The controller of the AppWrapper. With the name of another controller, this "
+        "dispatcher ignores it.",
     )
-    service: Free = Field(default=None, description="Accepted and ignored, as MCAD did.")
-    selector: Free = Field(default=None, description="Accepted and ignored, as MCAD did.")
+    service: Free = Field(default=None, description=ACCEPTED)
+    selector: Free = Field(default=None, description=ACCEPTED)
 
 
 class ConditionStatus(Wire):
-    """One condition; v1beta1 times have microseconds, v1beta2 adds lastTransitionTime."""
+    """One condition; times of v1beta1 have microseconds, v1beta2 adds lastTransitionTime."""
 
     type: str = Field(description=CONDITION_TYPE)
     status: str = Field(description=CONDITION_STATUS)
     reason: str | None = Field(default=None, description=CONDITION_REASON)
     message: str | None = Field(default=None, description=CONDITION_MESSAGE)
     last_update_micro_time: Time | None = Field(
-        default=None, alias="lastUpdateMicroTime", description="When any of it last changed."
+        default=None,
+        alias="lastUpdateMicroTime",
+        description="The time when any field of the condition last changed.",
     )
     last_transition_micro_time: Time | None = Field(
         default=None, alias="lastTransitionMicroTime", description=CONDITION_TIME
@@ -290,109 +306,137 @@ class ConditionStatus(Wire):
 class InventoryLine(Wire):
     """One object of an attempt."""
 
-    group: str | None = Field(default=None, description="Its API group; absent for core kinds.")
+    group: str | None = Field(
+        default=None, description="Its API group; missing for kinds of the core group."
+    )
     version: str = Field(description="Its API version, without the group.")
-    resource: str = Field(description="The plural of its kind, as in the API's paths.")
+    resource: str = Field(description="The plural name of its kind, as in API paths.")
     kind: str = Field(description="Its kind.")
     namespace: str | None = Field(default=None, description="Its namespace.")
     name: str = Field(description="Its name.")
 
 
 class QuotaLine(Wire):
-    """A leaf of a quota tree that an AppWrapper, or an attempt of it, is charged to."""
+    """A leaf of a quota tree to which an AppWrapper, or its attempt, is charged."""
 
     tree: str = Field(description="The quota tree.")
-    leaf: str = Field(description="The leaf of it.")
+    leaf: str = Field(description="The leaf of the tree.")
 
 
 class DispatchStatus(Wire):
-    """The present attempt: what is being created, runs, or is taken back."""
+    """The current attempt: its objects are being created, exist, or are being deleted."""
 
     format: Int | None = Field(
         default=None,
-        description="The format of this record; a version that does not know it leaves it alone.",
+        description="The format of this record. A version that does not know it does not change "
+        "the record.",
     )
-    attempt: Long = Field(description="The number of the attempt; it only rises.")
-    epoch: Long = Field(description="The leadership under which it began; it only rises.")
-    phase: str = Field(description="Where the attempt is; absent status.dispatch means none.")
+    attempt: Long = Field(description="The number of the attempt; it only increases.")
+    epoch: Long = Field(
+        description="The number of the leader election before the attempt; it only increases."
+    )
+    phase: str = Field(
+        description="The phase of the attempt. Without an attempt there is no status.dispatch."
+    )
     payload_sha256: str | None = Field(
-        default=None, alias="payloadSHA256", description="The hash of the spec that it is made of."
+        default=None,
+        alias="payloadSHA256",
+        description="The hash of the objects to create, as given in the spec.",
     )
     inventory: list[InventoryLine] | None = Field(
-        default=None, description="The objects that it creates, in order; written before they are."
+        default=None,
+        description="The objects of the attempt in the order of creation, recorded before they are "
+        "created.",
     )
-    reason: str | None = Field(default=None, description="Why it is taken back.")
-    message: str | None = Field(default=None, description="The same in a sentence.")
-    next: str | None = Field(default=None, description="What follows once it is taken back.")
+    reason: str | None = Field(
+        default=None, description="Why the objects are deleted, in one word."
+    )
+    message: str | None = Field(
+        default=None, description="Why the objects are deleted, in a sentence."
+    )
+    next: str | None = Field(
+        default=None, description="What follows after the objects are deleted."
+    )
     intent_time: Time | None = Field(
-        default=None, alias="intentTime", description="When the attempt began."
+        default=None, alias="intentTime", description="The time when the attempt began."
     )
     confirm_time: Time | None = Field(
-        default=None, alias="confirmTime", description="When all of its objects existed."
+        default=None,
+        alias="confirmTime",
+        description="The time when all objects of the attempt existed.",
     )
     phase_time: Time | None = Field(
-        default=None, alias="phaseTime", description="When it entered the phase."
+        default=None, alias="phaseTime", description="The time when the phase began."
     )
-    finished: list[Int] | None = Field(default=None, description="Numbers of finished items.")
+    finished: list[Int] | None = Field(default=None, description="The numbers of finished items.")
     quota: list[QuotaLine] | None = Field(
-        default=None, description="The leaves that the attempt is charged to."
+        default=None, description="The leaves to which the attempt is charged."
     )
     preemptor: str | None = Field(
-        default=None, description="The uid of the AppWrapper for which it is evicted."
+        default=None, description="The uid of the AppWrapper for which this one is evicted."
     )
     limit_since: Time | None = Field(
         default=None,
         alias="limitSince",
-        description="Since when dispatchDuration.limit counts, if earlier attempts count too.",
+        description="The time from which dispatchDuration.limit counts, if it includes earlier "
+        "attempts.",
     )
 
 
 class ReservedPlace(Wire):
-    """One node on which room is kept."""
+    """The reserved room on one node."""
 
-    node: str = Field(description="Its name.")
-    pods: list[Int] = Field(description="How many pods of each pod set.")
+    node: str = Field(description="The name of the node.")
+    pods: list[Int] = Field(description="The number of pods of each pod set.")
 
 
 class ReservationStatus(Wire):
-    """Room that is promised to an AppWrapper before it is free; everybody else keeps off it."""
+    """Room reserved for an AppWrapper before it is free; other AppWrappers cannot use it."""
 
     reason: str = Field(description="Starved, Planned, Preempting or Reclaiming.")
-    since: Time = Field(description="When it was made.")
-    until: Time | None = Field(default=None, description="When it is given up.")
+    since: Time = Field(description="The time when the reservation was made.")
+    until: Time | None = Field(default=None, description="The time when the reservation expires.")
     start: Time | None = Field(
-        default=None, description="When all of it is free at the latest, if declared limits hold."
+        default=None,
+        description="The latest time when all of the room is free, if no AppWrapper exceeds its "
+        "declared run time.",
     )
     node_count: Int | None = Field(
-        default=None, alias="nodeCount", description="On how many nodes the room is."
+        default=None, alias="nodeCount", description="The number of nodes with reserved room."
     )
-    nodes: list[str] | None = Field(default=None, description="The first sixteen of them.")
+    nodes: list[str] | None = Field(
+        default=None, description="The first sixteen nodes with reserved room."
+    )
     placement: list[ReservedPlace] | None = Field(
-        default=None, description="Where its pods go; left out if that is too many nodes."
+        default=None, description="The nodes of its pods; left out if there are too many nodes."
     )
     waits_for: list[str] | None = Field(
         default=None,
         alias="waitsFor",
-        description="The first sixteen AppWrappers that still have to leave.",
+        description="The first sixteen AppWrappers that still use the reserved room.",
     )
 
 
 class EvictionStatus(Wire):
-    """The last time that an AppWrapper was taken back for another one."""
+    """The last eviction of the AppWrapper."""
 
-    count: Int = Field(description="How often this has happened.")
-    reason: str = Field(description="Preempting or Reclaiming: why the other one got the room.")
-    by: str | None = Field(default=None, description="The uid of the other AppWrapper.")
-    title: str | None = Field(default=None, description="Its namespace/name.")
-    at: Time | None = Field(default=None, description="When.")
+    count: Int = Field(description="The number of evictions so far.")
+    reason: str = Field(description="Preempting or Reclaiming.")
+    by: str | None = Field(
+        default=None, description="The uid of the AppWrapper for which this one was evicted."
+    )
+    title: str | None = Field(default=None, description="The namespace/name of that AppWrapper.")
+    at: Time | None = Field(default=None, description="The time of the eviction.")
 
 
 class PodSetStatus(Wire):
-    """A pod set as it was declared or inferred."""
+    """A declared or inferred pod set."""
 
-    path: str = Field(description="Where the pod template is, like template.spec.template.")
-    replicas: Int | None = Field(default=None, description="How many pods.")
-    annotations: dict[str, str] | None = Field(default=None, description="As they were declared.")
+    path: str = Field(description="The path of the pod template, like template.spec.template.")
+    replicas: Int | None = Field(default=None, description="The number of pods.")
+    annotations: dict[str, str] | None = Field(
+        default=None, description="The annotations of the declared pod set."
+    )
 
 
 class ComponentStatus(Wire):
@@ -400,92 +444,101 @@ class ComponentStatus(Wire):
 
     name: str = Field(description="Its name.")
     kind: str = Field(description="Its kind.")
-    api_version: str = Field(alias="apiVersion", description="Its group and version.")
+    api_version: str = Field(alias="apiVersion", description="Its API group and version.")
     pod_sets: list[PodSetStatus] | None = Field(
-        default=None, alias="podSets", description="The pods that come of it."
+        default=None, alias="podSets", description="Its pod sets."
     )
     conditions: list[ConditionStatus] | None = Field(
-        default=None, description="Whether it exists, and whether it is finished."
+        default=None, description="Whether the object exists, and whether it is finished."
     )
 
 
 class PendingPod(Wire):
-    """A pod that kube-scheduler finds no node for."""
+    """A pod for which kube-scheduler finds no node."""
 
-    podname: str | None = Field(default=None, description="Its name.")
-    conditions: list[Free] | None = Field(default=None, description="Those of the pod's status.")
+    podname: str | None = Field(default=None, description="The name of the pod.")
+    conditions: list[Free] | None = Field(
+        default=None, description="The conditions of the pod's status."
+    )
 
 
 class AppWrapperStatus(Wire):
-    """What the dispatcher answers, in MCAD's words."""
+    """The status of the AppWrapper, with the field names of MCAD."""
 
     state: str | None = Field(
         default=None,
         description="Pending, Running, RunningHoldCompletion, Completed, Failed or Deleted.",
     )
-    phase: str | None = Field(default=None, description="The state in v1beta2's words.")
-    queuejobstate: str | None = Field(default=None, description="The condition of the present.")
-    canrun: bool | None = Field(default=None, description="It may hold capacity.")
+    phase: str | None = Field(default=None, description="The state in the terms of v1beta2.")
+    queuejobstate: str | None = Field(
+        default=None, description="The type of the current condition."
+    )
+    canrun: bool | None = Field(default=None, description="Whether it may use capacity.")
     isdispatched: bool | None = Field(
-        default=None, description="Whether its objects are created or being created."
+        default=None, description="Whether its objects exist or are being created."
     )
-    pending: Int | None = Field(default=None, description="Pods in this phase.")
-    running: Int | None = Field(default=None, description="Pods in this phase.")
-    succeeded: Int | None = Field(
-        default=None, alias="Succeeded", description="Pods in this phase."
-    )
-    failed: Int | None = Field(default=None, description="Pods in this phase.")
+    pending: Int | None = Field(default=None, description=IN_PHASE)
+    running: Int | None = Field(default=None, description=IN_PHASE)
+    succeeded: Int | None = Field(default=None, alias="Succeeded", description=IN_PHASE)
+    failed: Int | None = Field(default=None, description=IN_PHASE)
     template: Int | None = Field(default=None, description=UNUSED)
     message: str | None = Field(default=None, description=UNUSED)
-    systempriority: float | None = Field(default=None, description="The priority it queues with.")
-    controllerfirsttimestamp: Time | None = Field(default=None, description="First seen.")
+    systempriority: float | None = Field(
+        default=None, description="The priority in the queue, which may grow while it waits."
+    )
+    controllerfirsttimestamp: Time | None = Field(
+        default=None, description="The time when a dispatcher first saw the AppWrapper."
+    )
     controllerfirstdispatchtimestamp: Time | None = Field(
-        default=None, description="First dispatched."
+        default=None, description="The time of the first dispatch."
     )
     filterignore: bool | None = Field(default=None, description=UNUSED)
     sender: str | None = Field(
-        default=None, description="The step of MCAD that would have written this status."
+        default=None, description="The function of MCAD that would have written this status."
     )
     local: bool | None = Field(default=None, description=UNUSED)
     conditions: list[ConditionStatus] | None = Field(
-        default=None, description="What has happened, and what holds now, in both dialects."
+        default=None, description="The conditions of both dialects: the history and the present."
     )
     pendingpodconditions: list[PendingPod] | None = Field(
-        default=None, description="The first ten pods without a node, and why."
+        default=None, description="The first ten pods without a node, with the reasons."
     )
     totalcpu: Long | None = Field(
-        default=None, description="Milli-CPU of pods that run or succeeded."
+        default=None, description="The milli-CPU of running and succeeded pods."
     )
     totalmemory: Long | None = Field(
-        default=None, description="Bytes of pods that run or succeeded."
+        default=None, description="The bytes of memory of running and succeeded pods."
     )
     totalgpu: Long | None = Field(
-        default=None, description="nvidia.com/gpu of pods that run or succeeded."
+        default=None, description="The nvidia.com/gpu of running and succeeded pods."
     )
     requeueing_time_in_seconds: Int | None = Field(
         default=None,
         alias="requeueingTimeInSeconds",
-        description="How long it may run with too few pods before it is taken back the next time.",
+        description="The time to wait for the pods before the next requeuing.",
     )
     number_of_requeueings: Int | None = Field(
         default=None,
         alias="numberOfRequeueings",
-        description="How often it was taken back because too few of its pods ran.",
+        description="The number of requeuings because too few pods were running.",
     )
     observed_generation: Long | None = Field(
         default=None, alias="observedGeneration", description=OBSERVED_GENERATION
     )
     dispatch: DispatchStatus | None = None
     quota: list[QuotaLine] | None = Field(
-        default=None, description="Where it counts: its leaf in every quota tree in force."
+        default=None, description="The leaf of the AppWrapper in every quota tree in force."
     )
     reservation: ReservationStatus | None = None
     eviction: EvictionStatus | None = None
     resetting_count: Int | None = Field(
         default=None,
         alias="resettingCount",
-        description="How often its objects were deleted and created anew after a failure.",
+        description="The number of times that its objects were deleted and created again after a "
+        "failure.",
     )
     component_status: list[ComponentStatus] | None = Field(
-        default=None, alias="componentStatus", description="The wrapped objects, v1beta2 dialect."
+        default=None,
+        alias="componentStatus",
+        description="The wrapped objects, in the v1beta2 dialect.",
     )

@@ -1,4 +1,4 @@
-"""What operators make of their custom resources: pods that no template in the manifest shows.
+"""Pods that operators make of their custom resources, beyond the templates in the manifest.
 
 The figures are those of the operators' sources: KubeRay 1.4 (common/pod.go, common/job.go), the
 Kubeflow training operator 1.8 (config.go, mpi/mpijob.go), Spark 3 on Kubernetes.
@@ -20,12 +20,12 @@ MPI_DELIVERY = {"cpu": "100m", "memory": "512Mi", "ephemeral-storage": "5Gi"}
 
 
 def container(requests: Map) -> Map:
-    """A container that only requests something."""
+    """A container with these requests and nothing else."""
     return {"resources": {"requests": requests}}
 
 
 def with_containers(template: Map, containers: list[Json], inits: list[Json]) -> Map:
-    """The template with further containers, as an operator adds them: at the end."""
+    """The template with more containers at the end, as an operator adds them."""
     spec = as_map(template.get("spec"))
     return template | {
         "spec": spec
@@ -37,7 +37,7 @@ def with_containers(template: Map, containers: list[Json], inits: list[Json]) ->
 
 
 def ray_head(group: Part, cluster: Part) -> Map | None:
-    """The head pod: with in-tree autoscaling it has a second container."""
+    """The head pod; with in-tree autoscaling it has a second container."""
     template = as_map(group.value.get("template"))
     if not template or cluster.value.get("enableInTreeAutoscaling") is not True:
         return template or None
@@ -47,20 +47,20 @@ def ray_head(group: Part, cluster: Part) -> Map | None:
 
 
 def ray_worker(group: Part, _: Part) -> Map | None:
-    """A worker pod: an init container waits for the head."""
+    """A worker pod; its init container waits for the head."""
     template = as_map(group.value.get("template"))
     return with_containers(template, [], [container(WAIT_FOR_HEAD)]) if template else None
 
 
 def ray_workers(group: Part) -> int:
-    """Desired pods of a worker group: replicas within its bounds, times the hosts of each."""
+    """Desired pods of a worker group: replicas within its bounds, times hosts per replica."""
     least, most = group.count("minReplicas", 0), group.count("maxReplicas", 2**31 - 1)
     wished = max(group.count("replicas", 0), least)
     return min(wished, most) * group.count("numOfHosts", 1)
 
 
 def ray_submitter(spec: Part, _: Part) -> Map | None:
-    """The pod that submits the job to the cluster, unless the operator does so itself."""
+    """The pod that submits the job to the cluster, unless the operator submits it itself."""
     if as_text(spec.value.get("submissionMode")) not in ("", "K8sJobMode"):
         return None
     given = as_map(spec.value.get("submitterPodTemplate"))
@@ -68,7 +68,7 @@ def ray_submitter(spec: Part, _: Part) -> Map | None:
 
 
 def _submitter(head: Json) -> Map:
-    """KubeRay's own, with the image of the head as far as that is known."""
+    """KubeRay's default submitter pod, with the image of the head if that is known."""
     image = {"image": image_of(head)} if image_of(head) else {}
     made = {"name": "ray-job-submitter", "resources": SUBMITTER, **image}
     return {"spec": {"restartPolicy": "Never", "containers": [made]}}
@@ -81,21 +81,21 @@ def image_of(template: Json) -> str:
 
 
 def pytorch(replica: Part, job: Part) -> Map | None:
-    """Workers wait for their master in an init container."""
+    """A pod of a PyTorchJob; workers wait for their master in an init container."""
     template = as_map(replica.value.get("template"))
     waits = replica.name == "Worker" and "Master" in as_map(job.value.get("pytorchReplicaSpecs"))
     return with_containers(template, [], [container(PYTORCH_INIT)]) if waits else template or None
 
 
 def mpi(replica: Part, job: Part) -> Map | None:
-    """The launcher fetches kubectl in an init container; that of v2beta1 does not."""
+    """A pod of an MPIJob; the launcher of v1 fetches kubectl in an init container."""
     template = as_map(replica.value.get("template"))
     fetches = replica.name == "Launcher" and job.value.get("apiVersion") == "kubeflow.org/v1"
     return with_containers(template, [], [container(MPI_DELIVERY)]) if fetches else template or None
 
 
 def serving(component: Part, _: Part) -> Map | None:
-    """A component of an InferenceService is a pod spec, with the model server as one more map."""
+    """A pod of an InferenceService: a component is a pod spec with the model server as a map."""
     value = component.value
     if not value:
         return None
@@ -104,7 +104,7 @@ def serving(component: Part, _: Part) -> Map | None:
 
 
 def train_node(trainer: Part, _: Part) -> Map | None:
-    """A node of a TrainJob, as far as the job tells; the rest is in its runtime."""
+    """A pod of a TrainJob, as far as the job describes it; the rest is in its runtime."""
     return {"spec": {"containers": [{"resources": trainer.value.get("resourcesPerNode")}]}}
 
 
@@ -114,7 +114,7 @@ _SPARK_OVERHEAD_LEAST = 384
 
 
 def spark_pod(role: Part, application: Part) -> Map | None:
-    """Driver or executor: cores, and heap plus overhead; JVM languages need less of the latter."""
+    """A Spark driver or executor: cores, and heap plus overhead (less for JVM languages)."""
     value = role.value
     heap = _spark_mib(value.get("memory"), default=1024)
     factor = _spark_factor(application.value)
@@ -132,7 +132,7 @@ def spark_pod(role: Part, application: Part) -> Map | None:
 
 
 def spark_executors(executor: Part) -> int:
-    """The executors that the driver asks for at its start."""
+    """The number of executors that the driver requests at its start."""
     return executor.count("instances", 1)
 
 
@@ -144,7 +144,7 @@ def _spark_factor(application: Map) -> float:
 
 
 def _spark_mib(value: Json, *, default: int) -> int:
-    """Spark's notation for memory: ``512m``, ``1g``; a bare number is MiB."""
+    """MiB of memory in Spark's notation: ``512m``, ``1g``; a bare number is MiB."""
     match = _SPARK_MEMORY.fullmatch(as_text(value))
     if match is None:
         return default

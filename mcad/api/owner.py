@@ -1,4 +1,4 @@
-"""The controller owner reference of an object: the link that attribution follows (protocol C3)."""
+"""The controller owner reference of an object, by which pods find their AppWrapper (C3)."""
 
 from msgspec import Struct
 
@@ -17,7 +17,7 @@ class Owner(Struct, frozen=True):
 
     @property
     def is_appwrapper(self) -> bool:
-        """Whether it is an AppWrapper of whichever version."""
+        """Whether the owner is an AppWrapper, of any version."""
         return self.group == GROUP and self.kind == KIND
 
 

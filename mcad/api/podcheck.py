@@ -1,4 +1,4 @@
-"""What is wrong with a pod template: the strict counterpart of podspec.py, for manifests only."""
+"""Checks pod templates of manifests: the strict counterpart of podspec.py."""
 
 from collections.abc import Iterable, Iterator
 
@@ -18,7 +18,7 @@ _LISTS = (
 
 
 def check_template(template: Json, path: str) -> Iterator[Fault]:
-    """Everything in a template that would be misread, or that the API server would refuse."""
+    """Faults of a template that would be misread, or that the API server would refuse."""
     if not isinstance(template, dict):
         yield Fault(path, f"must be a pod template, not {describe(template)}.")
         return
@@ -46,7 +46,7 @@ def _shapes(spec: Map, where: str, keys: Iterable[str], wanted: type, word: str)
 def _selector(selector: Json, where: str) -> Iterator[Fault]:
     for key, value in as_map(selector).items():
         if not isinstance(value, str):
-            yield Fault(join(where, key), f"must be a text, not {describe(value)}; quote it.")
+            yield Fault(join(where, key), f"must be a string, not {describe(value)}; quote it.")
 
 
 def _containers(containers: Json, where: str) -> Iterator[Fault]:
@@ -61,7 +61,7 @@ def _containers(containers: Json, where: str) -> Iterator[Fault]:
 
 
 def check_resources(resources: Json, where: str) -> Iterator[Fault]:
-    """Requests and limits of a container, a pod, or a declaration."""
+    """Faults of the requests and limits of a container, a pod or a declaration."""
     if resources is None:
         return
     if not isinstance(resources, dict):
@@ -72,7 +72,7 @@ def check_resources(resources: Json, where: str) -> Iterator[Fault]:
 
 
 def check_quantities(quantities: Json, where: str) -> Iterator[Fault]:
-    """A map of resource names to quantities that are not negative."""
+    """Faults of a map of resource names to quantities, which must not be negative."""
     if quantities is None:
         return
     if not isinstance(quantities, dict):

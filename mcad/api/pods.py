@@ -1,7 +1,7 @@
-"""Live pods and nodes as the core sees them.
+"""Reads live pods and nodes for the core.
 
-Both functions run over every object of the cluster at start and on every change of one: plain
-dictionary reads, no models, and no exception whatever the object looks like.
+Both functions run for every object of the cluster at start and on every change: plain dictionary
+reads, no models, and no exception whatever the object looks like.
 """
 
 import json
@@ -28,16 +28,15 @@ _OF_STATUS = (
     "resources",
     "allocatedResources",
 )
-_ALIKE = 4096  # kinds of pods with needs that are remembered
+_ALIKE = 4096  # entries of the cache
 _WORDS_MAX = 256
-_TEXT_MAX = 2048  # bytes of one of them; what is longer hardly has its like
+_TEXT_MAX = 2048  # bytes of a cached text; longer ones hardly repeat
 
 
 def read_pod(obj: Map, workload_uid: str = "") -> Pod:
-    """A live pod. ``workload_uid`` is the AppWrapper at the end of its owner chain (C3).
+    """Read a live pod. ``workload_uid`` is the AppWrapper at the end of its owner chain (C3).
 
-    A quantity that cannot be read counts as 0: the API server admits none, so this is no way to
-    hide what a pod uses.
+    A malformed quantity counts as 0. The API server admits none, so a pod cannot hide its use.
     """
     meta, spec = as_map(obj.get("metadata")), as_map(obj.get("spec"))
     status, tags = as_map(obj.get("status")), as_map(meta.get("labels"))
@@ -66,8 +65,8 @@ def read_pod(obj: Map, workload_uid: str = "") -> Pod:
 
 
 def _unscheduled(status: Map) -> Unscheduled | None:
-    """What kube-scheduler says of a pod that it tried in vain. Its text names every reason of every
-    node, so it is cut."""
+    """Why kube-scheduler could not place a pod. The text has the reasons of all nodes, so it is
+    cut."""
     for one in map(as_map, as_list(status.get("conditions"))):
         if one.get("type") == POD_SCHEDULED and one.get("reason") == UNSCHEDULABLE:
             since = parse_instant(one.get("lastTransitionTime"))
@@ -76,15 +75,15 @@ def _unscheduled(status: Map) -> Unscheduled | None:
 
 
 def _exit_codes(status: Map) -> tuple[int, ...]:
-    """Of the containers that failed, each once; init containers do not count (v1beta2)."""
+    """Distinct exit codes of failed containers; init containers do not count (v1beta2)."""
     states = (as_map(as_map(one).get("state")) for one in as_list(status.get("containerStatuses")))
     codes = (as_int(as_map(state.get("terminated")).get("exitCode")) for state in states)
     return tuple(sorted({code for code in codes if code}))
 
 
 def _needs(spec: Map, status: Map) -> tuple[Resources, tuple[HostPort, ...]]:
-    """What a pod takes of its node. Thousands of pods are made alike, so it is read once of what
-    they have in common: the text of all that it depends on."""
+    """The request and host ports of a pod. Thousands of pods are alike, so the result is cached by
+    the text of all fields that it depends on."""
     depends: list[Any] = [spec.get(key) for key in _OF_SPEC]
     depends += [status.get(key) for key in _OF_STATUS]
     depends.append(resizes(status))
@@ -101,12 +100,12 @@ def _known_needs(text: bytes) -> tuple[Resources, tuple[HostPort, ...]]:
 
 
 def _phase(status: Map) -> PodPhase:
-    """No phase at all is that of a pod which no kubelet has looked at yet."""
+    """The phase of a pod; one without a phase is pending, as no kubelet has seen it yet."""
     return _PHASES.get(as_text(status.get("phase") or "Pending"), PodPhase.UNKNOWN)
 
 
 def read_node(obj: Map, evictions: Evictions = ()) -> Node:
-    """A live node; ``evictions`` are the labels that Autopilot's users have to leave."""
+    """Read a live node; ``evictions`` are Autopilot's labels that evict pods."""
     meta, spec, status = (as_map(obj.get(key)) for key in ("metadata", "spec", "status"))
     tags = as_map(meta.get("labels"))
     return Node(

@@ -1,8 +1,8 @@
-"""Merging more into pod templates: ``podSetInfos``, which a quota system writes, and what the
-configuration injects.
+"""Merges additions into pod templates: ``podSetInfos`` of a quota system, and the setting
+``inject``.
 
-What the user wrote is never overwritten. A value that contradicts it is a fault, because either
-choice would be wrong; what is malformed is left for its own fault.
+Values of the user are never overwritten. A contradicting value is a fault, because either choice
+would be wrong; malformed values are left for their own fault.
 """
 
 import copy
@@ -20,7 +20,7 @@ Contradiction = Callable[[str, str, str, Json], Fault]
 def merge_infos(
     template: Map, paths: Sequence[str], infos: Sequence[PodSetInfo]
 ) -> tuple[Map, list[Fault]]:
-    """The component's template with every info merged in; the n-th belongs to the n-th pod set."""
+    """The template with all infos merged; the n-th info belongs to the n-th pod set."""
     if not infos:
         return template, []
     if len(infos) != len(paths):
@@ -40,13 +40,13 @@ def merge_infos(
 def _of_an_info(where: str) -> Contradiction:
     def fault(place: str, key: str, value: str, given: Json) -> Fault:
         field = place.rpartition(".")[2]
-        return Fault(f"{where}.{field}.{key}", f"is {value!r}, but the template says {given!r}.")
+        return Fault(f"{where}.{field}.{key}", f"is {value!r}, but the template has {given!r}.")
 
     return fault
 
 
 def merge_into(pod: Map, info: PodSetInfo, contradiction: Contradiction) -> list[Fault]:
-    """Merge an info into a pod template, which is changed."""
+    """Merge an info into a pod template, in place."""
     faults: list[Fault] = []
     for place, added in (
         ("metadata.annotations", info.annotations or {}),
@@ -63,7 +63,7 @@ def merge_into(pod: Map, info: PodSetInfo, contradiction: Contradiction) -> list
 
 
 def _union(pod: Map, place: str, added: dict[str, str]) -> Map:
-    """Add what is missing; returns what is there with another value."""
+    """Add missing keys; return the existing ones that have another value."""
     holder: Map | None = pod if added else None
     for key in place.split("."):
         holder = own_map(holder, key) if holder is not None else None

@@ -1,4 +1,4 @@
-"""The demand of one wrapped object: its pod sets, inferred by kind or as the user declares them."""
+"""The demand of one wrapped object: its pod sets, inferred by kind or declared by the user."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -16,10 +16,10 @@ from mcad.core.state.quantity import format_amount
 
 
 class Found(Struct, frozen=True):
-    """Pods of one shape that follow from a manifest.
+    """Pods of one shape that are inferred from a manifest.
 
-    ``template`` is complete with what the operator adds, and ``reading`` what it says; ``path`` is
-    where it sits in the manifest, relative to it. ``implied`` pods have no place there.
+    ``template`` includes the additions of the operator, ``reading`` is what was read from it, and
+    ``path`` its place in the manifest. ``implied`` pods have no place there.
     """
 
     path: str
@@ -31,10 +31,10 @@ class Found(Struct, frozen=True):
 
 
 class Demand(Struct, frozen=True):
-    """The pod sets of one item, and what there is to say about them.
+    """The pod sets of one item, with faults and warnings.
 
-    ``grace`` is for how many seconds its pods may take to end, None if it has no pod template. The
-    paths of faults are relative to the component; the manifest in it is called ``template``.
+    ``grace`` is the termination grace period of its pods in seconds, None if it has no template.
+    Paths of faults are relative to the component; the manifest in it is ``template``.
     """
 
     sets: tuple[PodSet, ...]
@@ -45,7 +45,7 @@ class Demand(Struct, frozen=True):
 
 
 class Inference(Struct, frozen=True):
-    """What follows from the manifest alone. ``known`` tells the table from the walk."""
+    """The pods that follow from the manifest alone; ``known``: the kind is in the table."""
 
     found: tuple[Found, ...]
     faults: tuple[Fault, ...]
@@ -96,7 +96,7 @@ def _by_walking(root: Part) -> Iterable[Found]:
 
 
 def inferred_demand(obj: Map, inference: Inference, item: int) -> Demand:
-    """The demand where the user declares none."""
+    """The demand of an object without declared pods."""
     faults = [Fault(set_path(fault.path), fault.message) for fault in inference.faults]
     for found in inference.found:
         faults += found.reading.faults_at(set_path(found.path))
@@ -160,7 +160,7 @@ class DeclaredPods(Struct, frozen=True):
 def declared_demand(
     obj: Map, inference: Inference, declared: Sequence[DeclaredPods], item: int
 ) -> Demand:
-    """The demand that ``custompodresources`` states; the template only says where pods may go."""
+    """The demand declared by ``custompodresources``; the template only says where pods may go."""
     inferred = _to_sets(obj, inference, item)
     places = _places(declared, inferred)
     sets = tuple(
@@ -182,14 +182,14 @@ def declared_demand(
 
 
 def _declared_request(entry: DeclaredPods) -> Resources:
-    """A limit stands in for a request that is absent or 0, as in MCAD."""
+    """The request of an entry; as in MCAD, a limit replaces a request that is absent or 0."""
     requests = {name: value for name, value in amounts(dict(entry.requests)).items() if value}
     return to_resources(amounts(dict(entry.limits)) | requests | ONE_POD)
 
 
 def _places(declared: Sequence[DeclaredPods], inferred: Sequence[PodSet]) -> list[Placement]:
-    """Where declared pods may go: as the template at the same place, if the counts say that it is
-    the same; else as all templates agree; else anywhere."""
+    """Where declared pods may go: as the template at the same position, if all counts are equal;
+    else as the templates say, if they agree; else anywhere."""
     if [entry.replicas for entry in declared] == [one.replicas for one in inferred]:
         return [_place(one, one.unmodelled) for one in inferred]
     names = tuple(dict.fromkeys(name for one in inferred for name in one.unmodelled))
@@ -203,14 +203,14 @@ def _place(one: PodSet, unmodelled: tuple[str, ...]) -> Placement:
 
 
 def _difference(declared: Sequence[PodSet], inferred: Sequence[PodSet]) -> Iterable[str]:
-    """One sentence if the declaration and the template disagree; the declaration counts."""
+    """A warning if declaration and template disagree; the declaration counts."""
     if not inferred or any(one.per_node for one in inferred):
         return
     said, seen = _sum(declared), _sum(inferred)
     if said != seen:
         yield (
-            f"custompodresources declares {_words(said)}, the template asks for {_words(seen)}; "
-            "the declaration counts."
+            f"custompodresources declares {_words(said)}, but the template requests "
+            f"{_words(seen)}; the declaration counts."
         )
 
 
@@ -239,14 +239,14 @@ class DeclaredSet(Struct, frozen=True):
 def declared_sets(
     obj: Map, inference: Inference, declared: Sequence[DeclaredSet], item: int
 ) -> Demand:
-    """The demand that ``podSets`` states: its counts, with the shapes found at its paths."""
+    """The demand declared by ``podSets``: its counts, with the templates at its paths."""
     by_path = {set_path(one.path): one for one in inference.found}
     sets: list[PodSet] = []
     faults: list[Fault] = []
     for index, entry in enumerate(declared):
         where = f"podSets[{index}].path"
         if any(entry.path == one.path for one in declared[:index]):
-            faults.append(Fault(where, "is given twice; each pod set needs a path of its own."))
+            faults.append(Fault(where, "is given twice; each pod set needs its own path."))
         try:
             template = follow(entry.path, obj)
         except PathError as error:
@@ -262,14 +262,14 @@ def declared_sets(
 
 
 def _disagreement(declared: Sequence[DeclaredSet], inference: Inference) -> Iterable[str]:
-    """One sentence if the declared counts are not those of the template."""
+    """A warning if the declared counts differ from those of the template."""
     if not inference.known:
         return
     said = {one.path: one.replicas for one in declared}
     seen = {set_path(one.path): one.replicas for one in inference.found if not one.implied}
     if said != seen:
         yield (
-            f"podSets declares {_counts(said)}, the template has {_counts(seen)}; "
+            f"podSets declares {_counts(said)}, but the template has {_counts(seen)}; "
             "the declaration counts."
         )
 

@@ -1,7 +1,7 @@
-"""What kube-scheduler reads from one pod: its effective request and where it may go (C5).
+"""Reads a pod spec as kube-scheduler does: its effective request and where it may go (C5).
 
-Tolerant: a malformed part counts as absent, because these functions also run over every live pod.
-What a user must be told about is found by podcheck.py.
+A malformed part counts as absent, because these functions also run for every live pod. Faults that
+a user must know of are found by podcheck.py.
 """
 
 from collections.abc import Callable, Iterable
@@ -36,7 +36,7 @@ Amounts = dict[str, int]
 HOSTNAME = "kubernetes.io/hostname"
 ANYWHERE = Constraint()
 CLAIMS = "resourceClaims"
-"""What ``unmodelled`` calls devices of dynamic resource allocation."""
+"""The name of devices of dynamic resource allocation in ``unmodelled``."""
 
 ONE_POD: Amounts = {"pods": MILLIS}
 
@@ -88,7 +88,7 @@ def _thousandths(text: str) -> int | None:
 
 
 def amounts(quantities: Json) -> Amounts:
-    """A map of quantities as amounts, without the malformed ones."""
+    """The amounts in a map of quantities, without malformed ones."""
     read: Amounts = {}
     for name, value in as_map(quantities).items():
         number = _thousandths(_quantity_text(value))
@@ -98,15 +98,15 @@ def amounts(quantities: Json) -> Amounts:
 
 
 def container_requests(container: Json) -> Amounts:
-    """The requests of one container; a limit stands in where there is no request."""
+    """The requests of one container; a limit replaces a missing request."""
     resources = as_map(as_map(container).get("resources"))
     return amounts(resources.get("limits")) | amounts(resources.get("requests"))
 
 
 def effective_request(spec: Map, status: Map | None = None) -> Resources:
-    """kube-scheduler's formula, in its order, plus one ``pods`` slot.
+    """The request of a pod by kube-scheduler's formula, plus one ``pods`` slot.
 
-    With ``status`` what a live pod was given counts as well.
+    With ``status``, the resources that a live pod was given count as well.
     """
     read = _actual_reader(status) if status else container_requests
     total = of_containers(spec, read)
@@ -118,8 +118,8 @@ def effective_request(spec: Map, status: Map | None = None) -> Resources:
 
 
 def of_containers(spec: Map, read: Callable[[Json], Amounts] = container_requests) -> Amounts:
-    """What all containers need. While an init container starts, it runs beside the sidecars before
-    it; afterwards all regular containers run beside all sidecars."""
+    """The request of all containers. An init container runs beside the sidecars before it; after
+    that, all regular containers run beside all sidecars."""
     total: Amounts = {}
     for container in as_list(spec.get("containers")):
         _add(total, read(container))
@@ -129,10 +129,10 @@ def of_containers(spec: Map, read: Callable[[Json], Amounts] = container_request
 
 
 def pod_level(spec: Map) -> Amounts:
-    """What the pod requests as a whole, instead of the sum of its containers.
+    """The request of the pod as a whole, which replaces the sum of its containers.
 
-    The server completes it where there is any limit: by that sum, else by the limit. It does so
-    before a LimitRange adds to the containers, and before anything is resized.
+    If there is any limit, the server completes the request: by that sum, else by the limit. It does
+    so before a LimitRange adds to the containers, and before any resize.
     """
     level = as_map(spec.get("resources"))
     requests = amounts(level.get("requests"))
@@ -155,7 +155,7 @@ def _given_level(requests: Amounts, status: Map) -> Amounts:
 
 
 def to_resources(total: Amounts) -> Resources:
-    """Amounts as the core holds them; equal ones are one object, as thousands of pods are equal."""
+    """Amounts in the core's form; equal ones are one object, as thousands of pods are equal."""
     wholes = (
         (name, size if name == CPU else -(-size // MILLIS))
         for name, size in total.items()
@@ -172,7 +172,7 @@ def _shared(resources: Resources) -> Resources:
 def _while_initialising(
     inits: list[Json], total: Amounts, read: Callable[[Json], Amounts]
 ) -> Amounts:
-    """The peak while starting; sidecars are added to ``total``, as they go on running."""
+    """The peak while init containers run; adds the sidecars to ``total``: they keep running."""
     sidecars: Amounts = {}
     peak: Amounts = {}
     for container in inits:
@@ -189,9 +189,9 @@ def _while_initialising(
 
 
 def _actual_reader(status: Map) -> Callable[[Json], Amounts]:
-    """Requests of a live container: the largest of wanted, allocated and actual.
+    """Reads requests of live containers: the largest of wanted, allocated and actual.
 
-    What is wanted does not count once the node has said that it can never give it.
+    The wanted request does not count once the node has reported that the resize is infeasible.
     """
     infeasible = _resize_infeasible(status)
     reported = {
@@ -220,7 +220,7 @@ def _granted(wanted: Amounts, report: Map, *, infeasible: bool) -> Amounts:
 
 
 def resizes(status: Map) -> list[Map]:
-    """The conditions of a live pod that its request depends on."""
+    """The conditions of a live pod that affect its request: pending resizes."""
     return [one for one in _maps(status.get("conditions")) if one.get("type") == "PodResizePending"]
 
 
@@ -235,12 +235,12 @@ def _add(total: Amounts, more: Amounts) -> None:
 
 def _raise(total: Amounts, floor: Amounts) -> None:
     for name, value in floor.items():
-        if value > total.get(name, -1):  # a request of 0 is one, too
+        if value > total.get(name, -1):  # a request of 0 is a request, too
             total[name] = value
 
 
 class Placement(Struct, frozen=True):
-    """Where pods of one template may go, and what of it the fit test does not look at."""
+    """Where pods of one template may go; ``unmodelled``: parts that the fit test ignores."""
 
     constraint: Constraint = ANYWHERE
     cap: int = 0
@@ -249,7 +249,7 @@ class Placement(Struct, frozen=True):
 
 
 def placement(template: Map) -> Placement:
-    """Read a pod template, or a pod."""
+    """Read the placement of a pod template, or of a pod."""
     spec = as_map(template.get("spec"))
     affinity = as_map(spec.get("affinity"))
     labels = as_map(as_map(template.get("metadata")).get("labels"))
@@ -283,7 +283,7 @@ def _maps(value: Json) -> Iterable[Map]:
 
 
 def _pairs(value: Json) -> tuple[tuple[str, str], ...]:
-    """A map of strings, sorted."""
+    """The items of a map of strings, sorted."""
     return tuple(sorted((key, one) for key, one in as_map(value).items() if isinstance(one, str)))
 
 
@@ -292,7 +292,7 @@ def _required(affinity: Json) -> list[Json]:
 
 
 def tolerations_of(value: Json) -> tuple[Toleration, ...]:
-    """A list of tolerations, without the malformed ones."""
+    """The tolerations in a list, without malformed ones."""
     return tuple(map(_toleration, _maps(value)))
 
 
@@ -306,7 +306,7 @@ def _toleration(value: Map) -> Toleration:
 
 
 def _node_affinity(affinity: Map) -> tuple[tuple[Requirement, ...], ...] | None:
-    """The required terms. One without requirements matches no node, so it is left out."""
+    """The required terms. A term without requirements matches no node, so it is left out."""
     required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
     if not isinstance(required, dict):
         return None
@@ -328,7 +328,7 @@ def _term(value: Map) -> tuple[Requirement, ...]:
 
 
 def _anti_affinity(affinity: Map, labels: Map) -> tuple[bool, bool]:
-    """(it keeps its own pods on different nodes, it says something else besides)."""
+    """(pods of the template exclude each other from a node, there are other terms)."""
     own = [_keeps_itself_apart(as_map(term), labels) for term in _required(affinity)]
     return any(own), not all(own)
 
@@ -364,8 +364,8 @@ def _satisfied(requirement: Map, labels: Map) -> bool:
 
 
 def host_ports(spec: Map) -> tuple[HostPort, ...]:
-    """The ports that a pod binds on its node, as kube-scheduler's NodePorts counts them: those of
-    regular containers and sidecars; host networking makes every container's port one."""
+    """The ports that a pod binds on its node, as in kube-scheduler's NodePorts: those of regular
+    containers and sidecars; with host networking, every container port is a host port."""
     sidecars = (
         one for one in _maps(spec.get("initContainers")) if one.get("restartPolicy") == "Always"
     )

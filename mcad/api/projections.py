@@ -1,7 +1,7 @@
-"""The fields of live objects that are read: the rest is never decoded.
+"""The fields of live objects that are read; all others are not decoded.
 
-Of a pod that is nine tenths: environments, volumes, managed fields. A leaf is whatever was sent;
-what is malformed is for its reader to bear.
+Nine tenths of a pod are not read: environments, volumes, managed fields. A leaf may have any type;
+its reader has to accept malformed values.
 """
 
 from typing import Any, TypedDict
@@ -10,7 +10,7 @@ import msgspec
 
 
 class MetadataPick(TypedDict, total=False):
-    """Of any object."""
+    """The metadata of any object."""
 
     name: Any
     namespace: Any
@@ -23,7 +23,7 @@ class MetadataPick(TypedDict, total=False):
 
 
 class WritePick(TypedDict, total=False):
-    """Of what the server knows of a field manager."""
+    """An entry of ``managedFields``."""
 
     manager: Any
     subresource: Any
@@ -31,7 +31,7 @@ class WritePick(TypedDict, total=False):
 
 
 class AppWrapperMetadataPick(TypedDict, total=False):
-    """Of an AppWrapper: what changes with what it asks for, its version and its place in line."""
+    """The metadata of an AppWrapper that may affect its demand, version or place in the queue."""
 
     name: Any
     namespace: Any
@@ -47,14 +47,14 @@ class AppWrapperMetadataPick(TypedDict, total=False):
 
 
 class AppWrapperPick(TypedDict, total=False):
-    """All of an AppWrapper but its spec, which has a generation."""
+    """An AppWrapper without its spec, which has a generation."""
 
     metadata: AppWrapperMetadataPick
     status: Any
 
 
 class ContainerPick(TypedDict, total=False):
-    """Of a container and of the status of one."""
+    """A container, or the status of one."""
 
     name: Any
     resources: Any
@@ -64,7 +64,7 @@ class ContainerPick(TypedDict, total=False):
 
 
 class PodSpecPick(TypedDict, total=False):
-    """Of the spec of a pod."""
+    """The spec of a pod."""
 
     nodeName: Any
     containers: list[ContainerPick]
@@ -76,25 +76,25 @@ class PodSpecPick(TypedDict, total=False):
 
 
 class TerminatedPick(TypedDict, total=False):
-    """Of how a container ended."""
+    """The end of a container."""
 
     exitCode: Any
 
 
 class StatePick(TypedDict, total=False):
-    """Of the state of a container: nothing that differs between pods that run."""
+    """The state of a container, without what differs between running pods."""
 
     terminated: TerminatedPick
 
 
 class ContainerStatusPick(ContainerPick, total=False):
-    """Of the status of a regular container."""
+    """The status of a regular container."""
 
     state: StatePick
 
 
 class ConditionPick(TypedDict, total=False):
-    """Of a condition of a pod or a node."""
+    """A condition of a pod or a node."""
 
     type: Any
     status: Any
@@ -104,7 +104,7 @@ class ConditionPick(TypedDict, total=False):
 
 
 class PodStatusPick(TypedDict, total=False):
-    """Of the status of a pod."""
+    """The status of a pod."""
 
     phase: Any
     conditions: list[ConditionPick]
@@ -115,7 +115,7 @@ class PodStatusPick(TypedDict, total=False):
 
 
 class PodPick(TypedDict, total=False):
-    """Of a pod."""
+    """A pod."""
 
     metadata: MetadataPick
     spec: PodSpecPick
@@ -123,14 +123,14 @@ class PodPick(TypedDict, total=False):
 
 
 class NodeStatusPick(TypedDict, total=False):
-    """Of the status of a node."""
+    """The status of a node."""
 
     allocatable: Any
     conditions: list[ConditionPick]
 
 
 class NodePick(TypedDict, total=False):
-    """Of a node; its spec is small."""
+    """A node; its spec is small."""
 
     metadata: MetadataPick
     spec: Any

@@ -1,6 +1,6 @@
-"""The settings of the dispatcher that leads, as an annotation of its Lease.
+"""The settings of the leading dispatcher, as an annotation of its Lease.
 
-A process that does not lead counts with them: what it tells then rests on the same rules.
+A process that does not lead uses them, so that its answers follow the same rules.
 """
 
 import json
@@ -16,35 +16,35 @@ from mcad.api.wire import as_map
 ANNOTATION = f"{GROUP}/settings"
 
 _PRIVATE = frozenset({"leader_election", "impersonate"})
-"""Settings that no figure depends on: they are not published."""
+"""Settings that no decision or answer depends on; they are not published."""
 
 
 class Published(Struct, frozen=True):
-    """The settings to count with, and the names of those that this version does not know."""
+    """The settings to use, and the names of settings that this version does not know."""
 
     config: Config
     unknown: tuple[str, ...] = ()
 
 
 def publish(config: Config, identity: str) -> str:
-    """All settings that figures depend on, defaults too: those of another version may differ.
-    ``identity`` is that of the process, as the Lease names it."""
+    """The text to publish, with defaults, as another version may have others. ``identity`` is the
+    process as the Lease names it."""
     settings = config.model_dump(mode="json", by_alias=True, exclude=set(_PRIVATE))
     return json.dumps({"holder": identity, "settings": settings})
 
 
 def is_of(text: str, holder: str) -> bool:
-    """Whether the holder of the Lease wrote this, or the last one if there is none now. An older
-    version leaves what another process published where it is."""
+    """Whether the holder of the Lease published this, or the last holder if there is none now. An
+    older version leaves the annotation of another process in place."""
     try:
         return as_map(json.loads(text)).get("holder") == holder or not holder
     except ValueError:
-        return True  # ``read_published`` says that it makes no sense
+        return True  # ``read_published`` rejects it
 
 
 def read_published(text: str, own: Config) -> Published | None:
-    """The published settings, but for those that ``own`` was given; None if they make no sense to
-    this version."""
+    """The published settings, overridden by those given in ``own``; None if this version cannot
+    read them."""
     try:
         told = as_map(as_map(json.loads(text)).get("settings"))
         given = own.model_dump(mode="json", by_alias=True, include=own.model_fields_set)

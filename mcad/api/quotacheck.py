@@ -1,8 +1,8 @@
-"""What is wrong with manifests of QuotaSubtrees, before they are applied.
+"""Checks manifests of QuotaSubtrees before they are applied.
 
-Which nodes get a place in their tree is told by the code that will place them (core
-quota/trees.py); here is only what the API server would refuse, and where in which manifest to mend
-it.
+Which nodes get a place in their tree is decided by the core (quota/tree.py), as later in the
+cluster. Added here is what the API server would refuse, and which field of which manifest to
+correct.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,7 +14,7 @@ from mcad.api.labels import QUOTA_GROUP, QUOTA_VERSION, TREE, value_fault
 from mcad.api.located_fields import describe
 from mcad.api.quotamodels import QuotaChildSpec, Quotas, QuotaSubtreeSpec
 from mcad.api.quotas import read_quota
-from mcad.api.validation import explain
+from mcad.api.validation import UNKNOWN, explain
 from mcad.api.wire import Json, Map, as_list, as_map, as_text
 from mcad.core.quota.report import overcommitted
 from mcad.core.quota.tree import Fault, Flaw, Tree, grow
@@ -33,10 +33,10 @@ _FIELDS = tuple(
 
 
 class Finding(NamedTuple):
-    """What is wrong at one field of a manifest; a ``warning`` keeps nothing from working.
+    """A fault at one field of a manifest; a ``warning`` does not prevent its use.
 
-    ``origin`` is the manifest's file, ``title`` its object as ``namespace/name``; ``field`` is ""
-    if it is about the whole.
+    ``origin`` is the file of the manifest, ``title`` its object as ``namespace/name``; ``field`` is
+    "" for the object as a whole.
     """
 
     origin: str
@@ -47,7 +47,7 @@ class Finding(NamedTuple):
 
 
 class Checked(NamedTuple):
-    """All that was found, in the order of the manifests, and the trees that there would be."""
+    """All findings in the order of the manifests, and the resulting trees."""
 
     findings: list[Finding]
     trees: list[Tree]
@@ -69,7 +69,7 @@ class _Manifest(NamedTuple):
 
 
 def check(manifests: Iterable[tuple[str, Map]]) -> Checked:
-    """Judge (origin, object) pairs as if they alone were in the cluster."""
+    """Check (origin, object) pairs as if there were no others in the cluster."""
     read = [_read(number, *each) for number, each in enumerate(manifests)]
     findings = [found for one in read for found in (*_form(one), *_readable(one))]
     findings += _repeated(read)
@@ -86,7 +86,7 @@ def check(manifests: Iterable[tuple[str, Map]]) -> Checked:
 
 
 def _read(number: int, origin: str, content: Map) -> _Manifest:
-    """As the dispatcher will see it: it has a uid there, and a namespace."""
+    """Read a manifest as the dispatcher will, which sees a uid and a namespace."""
     metadata = {"namespace": "default", **as_map(content.get("metadata")), "uid": str(number)}
     return _Manifest(origin, content, read_quota({**content, "metadata": metadata}))
 
@@ -95,13 +95,14 @@ def _read(number: int, origin: str, content: Map) -> _Manifest:
 
 
 def _form(one: _Manifest) -> Iterator[Finding]:
-    """What the API server would refuse, or no dispatcher would look at."""
+    """Faults that the API server would refuse, or that make the dispatcher ignore the object."""
     content, metadata = one.content, as_map(one.content.get("metadata"))
     version = as_text(content.get("apiVersion"))
     if version != API_VERSION:
-        old = ", which is not served any more" * (version == OLD_API_VERSION)
+        old = ", which is no longer served" * (version == OLD_API_VERSION)
         yield one.finding(
-            "apiVersion", f"is {version or 'missing'}{old}: write {API_VERSION}; all else may stay."
+            "apiVersion",
+            f"is {version or 'missing'}{old}: use {API_VERSION}; keep all other fields.",
         )
     if not as_text(metadata.get("name")):
         yield one.finding("metadata.name", "is required.")
@@ -117,24 +118,25 @@ def _form(one: _Manifest) -> Iterator[Finding]:
         QuotaSubtreeSpec.model_validate(spec, extra="forbid")
     except ValidationError as error:
         for place, message in explain(error):
-            unknown = message == "is not known here."
-            told = _unknown(str(place[-1]), _FIELDS) if unknown else message
-            yield one.finding(_path(place), told)
+            unknown = message == UNKNOWN
+            yield one.finding(
+                _path(place), _unknown(str(place[-1]), _FIELDS) if unknown else message
+            )
 
 
 def _tree_label(labels: Map) -> Iterator[tuple[str, str]]:
     tree: Json = labels.get(TREE)
     field = f"metadata.labels.{TREE}"
     if tree is None or tree == "":
-        yield field, "is required: it says which tree this is of; without it nobody looks at it."
+        yield field, "is required: it names the tree; without it the object is ignored."
     elif not isinstance(tree, str):
-        yield field, f"must be a text, not {describe(tree)}: put it in quotes."
+        yield field, f"must be a string, not {describe(tree)}; quote it."
     elif fault := value_fault(tree):
         yield field, f"{fault}."
 
 
 def _unknown(key: str, known: Sequence[str]) -> str:
-    return f"is not known here. {did_you_mean(key, known) or 'Take it out.'}"
+    return f"{UNKNOWN} {did_you_mean(key, known) or 'Remove it.'}"
 
 
 def _path(place: tuple[int | str, ...]) -> str:
@@ -142,10 +144,10 @@ def _path(place: tuple[int | str, ...]) -> str:
 
 
 def _readable(one: _Manifest) -> Iterator[Finding]:
-    """What of the nodes cannot be read, or would surprise."""
+    """Faults of single nodes, and settings of theirs that have no effect."""
     children = as_list(as_map(one.content.get("spec")).get("children"))
     if not children:
-        yield one.finding("spec.children", "is empty, so this adds no node.", warning=True)
+        yield one.finding("spec.children", "is empty, so this adds no nodes.", warning=True)
     for number, child in enumerate(one.subtree.children):
         place = f"spec.children[{number}]"
         if child.flaw:
@@ -158,18 +160,18 @@ def _readable(one: _Manifest) -> Iterator[Finding]:
         if as_map(as_map(children[number]).get("quotas")).get("disabled") is True:
             yield one.finding(
                 f"{place}.quotas.disabled",
-                "has no effect; to take the share away take the node out.",
+                "has no effect; to remove the share, remove the node.",
                 warning=True,
             )
 
 
 def _repeated(read: list[_Manifest]) -> Iterator[Finding]:
-    """Of two manifests of one object only the one that is applied last would count."""
+    """Objects with more than one manifest: only the one that is applied last would count."""
     seen: dict[str, _Manifest] = {}
     for one in read:
         earlier = seen.setdefault(one.title, one)
         if earlier is not one:
-            text = f"the same object is in {earlier.origin} already; give one of them another name."
+            text = f"the same object is already in {earlier.origin}; rename one of them."
             yield one.finding("metadata.name", text)
 
 
@@ -177,22 +179,23 @@ def _repeated(read: list[_Manifest]) -> Iterator[Finding]:
 
 
 def _placed(mine: dict[str, _Manifest], faults: list[Fault]) -> Iterator[Finding]:
-    """What keeps nodes out of their tree. A fault of a whole manifest is told once."""
-    told: set[tuple[str, Flaw]] = set()
+    """Faults that keep nodes out of their tree. A fault of a whole manifest is reported once."""
+    reported: set[tuple[str, Flaw]] = set()
     for fault in faults:
         one, subtree = mine[fault.uid], mine[fault.uid].subtree
         if fault.flaw is Flaw.UNREADABLE:
-            continue  # told with the manifest
+            continue  # reported with the manifest
         if fault.flaw is Flaw.NAME_USED_TWICE:
             numbers = [n for n, child in enumerate(subtree.children) if child.name == fault.child]
             yield one.finding(f"spec.children[{numbers[-1]}].name", fault.message)
-        elif (fault.uid, fault.flaw) not in told:
-            told.add((fault.uid, fault.flaw))
-            yield one.finding("spec.parent", fault.message + _alike(mine, subtree, fault.flaw))
+        elif (fault.uid, fault.flaw) not in reported:
+            reported.add((fault.uid, fault.flaw))
+            hint = _similar_parent(mine, subtree, fault.flaw)
+            yield one.finding("spec.parent", fault.message + hint)
 
 
-def _alike(mine: dict[str, _Manifest], subtree: QuotaSubtree, flaw: Flaw) -> str:
-    """Which parent may have been meant."""
+def _similar_parent(mine: dict[str, _Manifest], subtree: QuotaSubtree, flaw: Flaw) -> str:
+    """A hint at an existing node with a similar name, for a parent that is missing."""
     if flaw is not Flaw.PARENT_MISSING:
         return ""
     own = {child.name for child in subtree.children}
@@ -203,7 +206,7 @@ def _alike(mine: dict[str, _Manifest], subtree: QuotaSubtree, flaw: Flaw) -> str
 
 
 def _doubtful(mine: list[_Manifest], tree: Tree) -> Iterator[Finding]:
-    """What works and may not be meant."""
+    """Warnings of trees that work, but perhaps not as intended."""
     for parent, message in overcommitted(tree).items():
         at = next(one for one in mine if one.subtree.parent == parent)
         yield at.finding("spec.children", message, warning=True)

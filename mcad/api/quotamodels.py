@@ -1,8 +1,8 @@
-"""The QuotaSubtree on the wire, as MCAD has it (facts: MCAD, section 5.1), and what we answer.
+"""The QuotaSubtree in the API: MCAD's spec (facts: MCAD, section 5.1), and the status.
 
-Like those of the AppWrapper (models.py) these models are the source of the CRD's schema. Nothing is
-required of a spec: what is wrong with a tree shows only beside its other objects, so all of it is
-told in conditions.
+Like those of the AppWrapper (models.py), these models are the source of the CRD's schema. No field
+of the spec is required: faults of a tree depend on its other objects, so they are reported in
+conditions.
 """
 
 from typing import Annotated
@@ -10,6 +10,7 @@ from typing import Annotated
 from pydantic import Field, WithJsonSchema
 
 from mcad.api.models import (
+    ACCEPTED,
     CONDITION_MESSAGE,
     CONDITION_REASON,
     CONDITION_STATUS,
@@ -23,64 +24,67 @@ from mcad.api.models import (
     Wire,
 )
 
-IGNORED = "Accepted and ignored, as MCAD did."
-
 Amounts = dict[str, Annotated[str, WithJsonSchema({"type": "string"})]]
 """Canonical quantities, by resource."""
 
 
 class Quotas(Wire):
-    """The share of one node."""
+    """The quota of one node."""
 
     requests: Quantities | None = Field(
-        default=None, description="Its share of each resource; what is not named is 0."
+        default=None, description="The quota per resource; 0 for resources that are not listed."
     )
     hard_limit: bool | None = Field(
         default=None,
         alias="hardLimit",
-        description="True if nobody below may borrow beyond its share.",
+        description="If true, the node and the nodes below it cannot borrow beyond its quota.",
     )
-    disabled: bool | None = Field(default=None, description=IGNORED)
+    disabled: bool | None = Field(default=None, description=ACCEPTED)
 
 
 class QuotaChildSpec(Wire):
     """One node of the tree."""
 
     name: str | None = Field(
-        default=None, description="Its name, unique in the tree; AppWrappers name leaves by it."
+        default=None,
+        description="The name of the node, unique in the tree; AppWrappers refer to leaves by it.",
     )
     quotas: Quotas | None = None
-    namespace: str | None = Field(default=None, description=IGNORED)
-    path: str | None = Field(default=None, description=IGNORED)
-    share: Int | None = Field(default=None, description=IGNORED)
+    namespace: str | None = Field(default=None, description=ACCEPTED)
+    path: str | None = Field(default=None, description=ACCEPTED)
+    share: Int | None = Field(default=None, description=ACCEPTED)
 
 
 class QuotaSubtreeSpec(Wire):
-    """Nodes that hang under one parent. The label tree says of which tree."""
+    """Nodes of a quota tree that have the same parent. The label tree names the tree."""
 
     parent: str | None = Field(
-        default=None, description="The node that the children hang under; empty for the root."
+        default=None, description="The parent of the children; empty for the root."
     )
-    parent_namespace: str | None = Field(default=None, alias="parentNamespace", description=IGNORED)
+    parent_namespace: str | None = Field(
+        default=None, alias="parentNamespace", description=ACCEPTED
+    )
     children: list[QuotaChildSpec] | None = Field(
-        default=None, description="The nodes, each with its share."
+        default=None, description="The nodes, each with its quota."
     )
 
 
 class QuotaChildStatus(Wire):
-    """What one node has, and what becomes of it."""
+    """The quota of one node and its use."""
 
-    name: str = Field(description="The node's name.")
-    nominal: Amounts | None = Field(default=None, description="Its share.")
-    allocated: Amounts | None = Field(default=None, description="What is in use below it.")
+    name: str = Field(description="The name of the node.")
+    nominal: Amounts | None = Field(default=None, description="The quota of the node.")
+    allocated: Amounts | None = Field(
+        default=None, description="Resources in use by AppWrappers of the node and below it."
+    )
     borrowed: Amounts | None = Field(
-        default=None, description="What of that exceeds its own share; no zeros."
+        default=None, description="The part of allocated that exceeds the node's own quota."
     )
     lent: Amounts | None = Field(
-        default=None, description="What others under the same parent use of its share."
+        default=None, description="The part of the node's quota that its siblings use."
     )
     waiting: Amounts | None = Field(
-        default=None, description="What AppWrappers in line demand below it."
+        default=None, description="Resources requested by queued AppWrappers below the node."
     )
 
 
@@ -97,14 +101,14 @@ class QuotaCondition(Wire):
 
 
 class QuotaSubtreeStatus(Wire):
-    """What the dispatcher answers."""
+    """The status of the nodes, written by the dispatcher."""
 
     observed_generation: Long | None = Field(
         default=None, alias="observedGeneration", description=OBSERVED_GENERATION
     )
     conditions: list[QuotaCondition] | None = Field(
-        default=None, description="Whether all of its nodes are in force."
+        default=None, description="Whether all nodes are in force."
     )
     children: list[QuotaChildStatus] | None = Field(
-        default=None, description="What each of its nodes has, uses, borrows and lends."
+        default=None, description="The quota and use of each node."
     )

@@ -1,7 +1,7 @@
-"""QuotaSubtrees as the core sees them, and the labels by which an AppWrapper names its leaves.
+"""Reads QuotaSubtrees for the core, and the labels by which AppWrappers name their leaves.
 
-Nothing is refused here: what cannot be read of a node is its flaw, which the core tells (facts:
-MCAD, section 5).
+Nothing is refused here: a malformed node has a flaw, which the core reports (facts: MCAD,
+section 5).
 """
 
 from msgspec import Struct
@@ -30,7 +30,7 @@ from mcad.core.state.quota_records import (
 
 
 def read_quota(obj: Map) -> QuotaSubtree:
-    """A QuotaSubtree; without the label ``tree`` it is of none."""
+    """Read a QuotaSubtree; without the label ``tree`` it belongs to no tree."""
     meta, spec = as_map(obj.get("metadata")), as_map(obj.get("spec"))
     return QuotaSubtree(
         uid=as_text(meta.get("uid")),
@@ -58,19 +58,19 @@ def _child(child: Map) -> QuotaChild:
 
 
 class LeafLabels(Struct, frozen=True):
-    """Whether labels of AppWrappers name leaves, and in which tree Kueue's queue name is one."""
+    """Whether labels name leaves, and the tree in which Kueue's queue name is one."""
 
     count: bool = False
     queue_tree: str = ""
 
     def read(self, labels: Map) -> tuple[tuple[str, str], ...]:
-        """The labels as (tree, leaf); none if they mean nothing."""
+        """The labels as (tree, leaf); none if quota is disabled."""
         return quota_labels(labels, self.queue_tree) if self.count else ()
 
 
 def quota_labels(labels: Map, queue_tree: str = "") -> tuple[tuple[str, str], ...]:
     """Labels of an AppWrapper as (tree, leaf). Kueue's queue name is the leaf in the tree
-    ``queue_tree``, unless a label of that name says another one."""
+    ``queue_tree``, unless the label of that tree names another one."""
     told = {key: as_text(value) for key, value in labels.items() if as_text(value)}
     if queue_tree and QUEUE_NAME in told:
         told.setdefault(queue_tree, told[QUEUE_NAME])
@@ -112,7 +112,7 @@ def _render_node(node: NodeStatus) -> Map:
 
 
 def read_quota_status(status: Json) -> QuotaView | None:
-    """What a status says; None if it says nothing. Garbage counts as absent."""
+    """Read a status; None if it is empty. Malformed parts count as absent."""
     status = as_map(status)
     if not status:
         return None

@@ -1,9 +1,9 @@
-"""The rights of the dispatcher, as they follow from its configuration.
+"""The RBAC rules that the dispatcher needs with a given configuration.
 
-Wrapped kinds are created, watched and deleted, never updated or patched, and pods that do not go
-are deleted whatever made them; nothing is granted by a pattern. With ``watchNamespaces`` everything
-that lives in a namespace is granted there only; the Lease has Roles where it lives. With
-``impersonate`` nothing may be created but as the one account named, in the watched namespaces.
+Wrapped kinds are created, watched and deleted, never updated or patched; pods that do not terminate
+are deleted, of whatever owner. No rule has a wildcard. With ``watchNamespaces``, rights on
+namespaced objects are granted in these namespaces only; the Lease has Roles in its own. With
+``impersonate``, objects are created only as the named account, in the watched namespaces.
 """
 
 from collections.abc import Iterable, Iterator
@@ -24,7 +24,7 @@ WRAPPED_VERBS = ("create", "delete", *READ)
 WRAPPED_BY_OTHERS = ("delete", *READ)
 
 WEBHOOKS = ("mutatingwebhookconfigurations", "validatingwebhookconfigurations")
-"""Listed to find another controller of AppWrappers, whatever the name that it is installed by."""
+"""Listed to find another controller of AppWrappers, under whatever name it is installed."""
 
 Pair = tuple[str, str]
 
@@ -47,36 +47,36 @@ OWNED_THROUGH: dict[Pair, tuple[Pair, ...]] = {
     ("serving.kserve.io", "inferenceservices"): (("apps", "deployments"), _REPLICA_SETS),
     ("trainer.kubeflow.org", "trainjobs"): (_JOB_SETS, _JOBS),
 }
-"""What stands between a wrapped object and its pods: read to find whose a pod is (C3)."""
+"""Kinds between a wrapped object and its pods, read to find the AppWrapper of a pod (C3)."""
 
 
 def namespaced_rules(config: Config) -> list[Map]:
-    """What is needed in every namespace with AppWrappers."""
+    """Rules for every namespace with AppWrappers."""
     between = {pair for one in config.allowed for pair in OWNED_THROUGH.get(one, ())}
     return [
-        _rule(GROUP, ["appwrappers"], (*READ, "patch")),  # to take upstream's finalizer away
+        _rule(GROUP, ["appwrappers"], (*READ, "patch")),  # to remove upstream's finalizer
         _rule(GROUP, ["appwrappers/status"], ("patch",)),
         *_quota_rules(config),
         *_creation_rules(config),
-        *_by_group({PODS} - config.allowed, ("delete",)),  # by force, if they do not go
+        *_by_group({PODS} - config.allowed, ("delete",)),  # by force, if they do not terminate
         *_by_group(between - config.allowed, ("get",)),
-        _rule("", ["limitranges"], WATCH),  # what containers request that say nothing
+        _rule("", ["limitranges"], WATCH),  # default requests of containers
         _rule("events.k8s.io", ["events"], ("create",)),
     ]
 
 
 def _quota_rules(config: Config) -> Iterator[Map]:
-    """Trees are read, and told what becomes of them; what is in them is others' to say."""
+    """Rules for quota trees: read, and write their status; never change their spec."""
     if config.quota_enabled:
         yield _rule(QUOTA_GROUP, ["quotasubtrees"], WATCH)
         yield _rule(QUOTA_GROUP, ["quotasubtrees/status"], ("patch",))
 
 
 def _creation_rules(config: Config) -> Iterator[Map]:
-    """Who creates what is wrapped: the dispatcher, or a service account through it.
+    """Rules to create wrapped objects, as the dispatcher or as an impersonated account.
 
-    OwnerReferencesPermissionEnforcement asks whoever creates with blockOwnerDeletion for ``update``
-    of the owner's finalizers; an impersonated account has to be given that by whoever made it.
+    With OwnerReferencesPermissionEnforcement, to create with blockOwnerDeletion needs the right to
+    ``update`` the owner's finalizers; an impersonated account gets that from its administrator.
     """
     if config.impersonate is None:
         yield _rule(GROUP, ["appwrappers/finalizers"], ("update",))
@@ -88,9 +88,9 @@ def _creation_rules(config: Config) -> Iterator[Map]:
 
 
 def cluster_rules(config: Config) -> list[Map]:
-    """What concerns the cluster as a whole: its capacity, and what is looked at before the start.
+    """Rules for the whole cluster: its capacity, and the checks before the start.
 
-    Pods count wherever they are, so they are read everywhere even with ``watchNamespaces``.
+    Pods use capacity in every namespace, so all are read even with ``watchNamespaces``.
     """
     crd = _rule("apiextensions.k8s.io", ["customresourcedefinitions"], ("get",))
     ours = [f"appwrappers.{GROUP}"]
@@ -99,7 +99,7 @@ def cluster_rules(config: Config) -> list[Map]:
     return [
         _rule("", ["nodes", "pods"], WATCH),
         _rule("node.k8s.io", ["runtimeclasses"], WATCH),
-        _rule("scheduling.k8s.io", ["priorityclasses"], WATCH),  # whose pods never preempt
+        _rule("scheduling.k8s.io", ["priorityclasses"], WATCH),  # preemptionPolicy: Never
         crd | {"resourceNames": ours},
         _rule("apiextensions.k8s.io", ["customresourcedefinitions"], WATCH),  # metadata only
         _rule("admissionregistration.k8s.io", list(WEBHOOKS), ("list",)),
@@ -108,7 +108,7 @@ def cluster_rules(config: Config) -> list[Map]:
 
 
 def lease_rules(config: Config) -> list[Map]:
-    """What is needed of the Lease, and of no other one; where none is yet, no name can be asked."""
+    """Rules for the Lease, by name; ``create`` cannot be limited to a name."""
     return [
         _named_lease(config, ("get", "patch")),
         _rule(LEASE_GROUP, ["leases"], ("create",)),
@@ -116,7 +116,7 @@ def lease_rules(config: Config) -> list[Map]:
 
 
 def lease_reader_rules(config: Config) -> list[Map]:
-    """What everybody may know: who dispatches, and that somebody does."""
+    """Rules for all users: to read which process holds the Lease."""
     return [_named_lease(config, ("get",))]
 
 
@@ -125,7 +125,7 @@ def _named_lease(config: Config, verbs: tuple[str, ...]) -> Map:
 
 
 def rules(config: Config, namespace: str = "mcad-system", service_account: str = NAME) -> list[Map]:
-    """ServiceAccount, roles and bindings, in the order in which they are applied."""
+    """ServiceAccount, roles and bindings, in the order to apply them."""
     subject = {"kind": "ServiceAccount", "name": service_account, "namespace": namespace}
     account = {
         "apiVersion": "v1",
@@ -152,7 +152,7 @@ def rules(config: Config, namespace: str = "mcad-system", service_account: str =
 
 
 def rbac_yaml(config: Config, namespace: str, service_account: str) -> str:
-    """The same as text to apply."""
+    """The same as YAML."""
     documents: str = yaml.safe_dump_all(
         rules(config, namespace, service_account), sort_keys=False, explicit_start=True
     )
@@ -174,7 +174,7 @@ def _rule(group: str, resources: list[str], verbs: tuple[str, ...]) -> Map:
 def _role_and_binding(
     namespace: str, granted: list[Map], subject: Map, name: str = NAME
 ) -> Iterator[Map]:
-    """A Role in a namespace, or a ClusterRole if there is none."""
+    """A Role in a namespace, or a ClusterRole without one, and its binding."""
     kind = "Role" if namespace else "ClusterRole"
     meta = {"name": name} | ({"namespace": namespace} if namespace else {})
     yield {

@@ -1,7 +1,6 @@
-"""How long an AppWrapper may run, and when too few pods make it queue again.
+"""Reads ``schedulingSpec``: the run time limit, and requeuing when too few pods run.
 
-``schedulingSpec`` says both. Who came from v1beta2 has none; what it wraps may have a limit of its
-own (``attempt_limit``).
+AppWrappers of v1beta2 have none; their wrapped objects may have a limit (``attempt_limit``).
 """
 
 from collections.abc import Collection
@@ -16,13 +15,13 @@ from mcad.core.state.run_policy import AS_DOCUMENTED, Growth, Requeuing
 from mcad.core.state.units import SECOND, Duration
 
 MAX_NUMBER = 2**31 - 1
-"""The largest number of the wire. People write one like it where they mean "never"."""
+"""The largest number in the API. Users write numbers like it to mean "never"."""
 
 _FORMS = 256
 
 
 class Scheduling(Struct, frozen=True):
-    """What was understood; the paths of ``faults`` and ``warnings`` begin at ``schedulingSpec``."""
+    """The rules that were read; paths of faults and warnings begin at ``schedulingSpec``."""
 
     min_available: int = 0
     requeuing: Requeuing = AS_DOCUMENTED
@@ -37,7 +36,7 @@ _NO_DURATION = DispatchDuration()
 
 
 def read_scheduling(spec: SchedulingSpec | None) -> Scheduling:
-    """The rules of an AppWrapper; what is at fault has its default."""
+    """Read the rules of an AppWrapper; a field with a fault gets its default."""
     if spec is None:
         return NOTHING
     least = spec.min_available or 0
@@ -52,10 +51,10 @@ def read_scheduling(spec: SchedulingSpec | None) -> Scheduling:
 
 
 def attempt_limit(deadlines: Collection[int], resets: int) -> Duration:
-    """How long an attempt holds its room at most, by what it wraps; 0 if nothing says so.
+    """The maximum run time of an attempt by its wrapped objects; 0 if there is none.
 
     ``deadlines`` are the ``activeDeadlineSeconds`` of every item with pods, 0 for one without. A
-    reset begins the time anew with the same room, so an AppWrapper that may be reset has no limit.
+    reset starts the time again with the same room, so an AppWrapper that may be reset has no limit.
     """
     if not deadlines or not all(deadlines) or resets:
         return 0
@@ -63,7 +62,7 @@ def attempt_limit(deadlines: Collection[int], resets: int) -> Duration:
 
 
 class _Reader:
-    """Reads numbers, and notes what is wrong with them."""
+    """Reads the fields, and collects faults and warnings."""
 
     def __init__(self) -> None:
         self.faults: list[Fault] = []
@@ -80,26 +79,25 @@ class _Reader:
             wait = AS_DOCUMENTED.wait // SECOND
             if wire.time_in_seconds == 0:
                 self.warnings.append(
-                    f"{where}.timeInSeconds: is 0, which leaves pods no time to start; "
+                    f"{where}.timeInSeconds: is 0, which leaves the pods no time to start; "
                     f"{wait} is used."
                 )
         return _shared(wait, self._growth(f"{where}.growthType", wire.growth_type), longest, times)
 
     def durations(self, wire: DispatchDuration) -> tuple[Duration, Duration]:
-        """(limit, expected). One that expects more than the limit permits is stopped at that."""
+        """(limit, expected); the expected run time is at most the limit."""
         where = "schedulingSpec.dispatchDuration"
         limit = self._number(f"{where}.limit", wire.limit)
         expected = self._number(f"{where}.expected", wire.expected)
         if limit and expected > limit:
             self.warnings.append(
-                f"{where}.expected: is {expected}, but after {limit} (limit) it fails; {limit} is "
-                "used."
+                f"{where}.expected: is {expected}, but the limit is {limit}; {limit} is used."
             )
             expected = limit
         return limit * SECOND, expected * SECOND
 
     def _number(self, path: str, value: int | None) -> int:
-        """A number that is not negative, 0 if it is not given or wrong."""
+        """A number that is not negative, 0 if it is missing or invalid."""
         if not value:
             return 0
         if value < 0:
@@ -112,20 +110,20 @@ class _Reader:
         return 0
 
     def _growth(self, path: str, word: str | None) -> Growth:
-        """MCAD let the wait not grow for any word that it did not know."""
+        """How the wait grows; as in MCAD, it does not grow if the word is unknown."""
         if word is None:
             return AS_DOCUMENTED.growth
         try:
             return Growth(word)
         except ValueError:
             self.warnings.append(
-                f"{path}: is {describe(word)}; exponential, linear and none are known. The wait "
-                "does not grow."
+                f"{path}: is {describe(word)}; use exponential, linear or none. The wait does not "
+                "grow."
             )
             return Growth.NONE
 
 
 @lru_cache(_FORMS)
 def _shared(wait: int, growth: Growth, longest: int, times: int) -> Requeuing:
-    """Equal rules are one object: thousands of AppWrappers have the same ones. Seconds."""
+    """A record in seconds; equal rules are one object, as thousands of AppWrappers share them."""
     return Requeuing(wait * SECOND, growth, longest * SECOND, times)

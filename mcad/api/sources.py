@@ -1,7 +1,4 @@
-"""Where settings come from: a file, the environment and ``--set``, each over the one before.
-
-The file is the only thing that is read here.
-"""
+"""Loads settings from a file, the environment and ``--set``; later ones override earlier ones."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,17 +16,17 @@ from mcad.core.state.spelling import did_you_mean
 
 ENVIRONMENT_PREFIX = "MCAD_"
 
-_SIMILAR = 0.85  # the prefix, which is always right, counts
+_SIMILAR = 0.85  # higher than the default: the prefix, which is always right, counts
 
 NAMES: Mapping[str, str] = {
     info.alias or name: ENVIRONMENT_PREFIX + name.upper()
     for name, info in Config.model_fields.items()
 }
-"""Every setting, and the environment variable that gives it."""
+"""All settings, with their environment variables."""
 
 
 class ConfigError(Exception):
-    """One line: the source, the setting, and what to do about it."""
+    """A faulty setting, in one line: its source, its name, and how to correct it."""
 
 
 def load(
@@ -55,7 +52,7 @@ def load(
 
 @dataclass(slots=True)
 class _Layers:
-    """Settings so far, and where each comes from."""
+    """The settings so far, and the source of each."""
 
     values: Map = field(default_factory=dict)
     sources: dict[str, str] = field(default_factory=dict)
@@ -68,7 +65,7 @@ class _Layers:
         if inner:
             old = self.values.get(name) or {}
             if not isinstance(old, dict):
-                raise ConfigError(f"{source}: {name} is {describe(old)}; set it as a whole.")
+                raise ConfigError(f"{source}: {name} is {describe(old)}, not a map.")
             value = old | {inner: value}
         self.values[name] = value
         self.sources[name] = source
@@ -91,8 +88,8 @@ def _add_file(layers: _Layers, path: Path) -> None:
 
 
 def _add_environment(layers: _Layers, environ: Mapping[str, str]) -> None:
-    """Variables of ours. Kubernetes adds MCAD_SERVICE_HOST and more for a Service called mcad, so
-    an unknown one is an error only if it looks like a slip of the pen."""
+    """Add the environment variables. Kubernetes adds MCAD_SERVICE_HOST and more for a Service
+    called mcad, so an unknown variable is an error only if it is similar to a known one."""
     names = {variable: name for name, variable in NAMES.items()}
     for variable, text in sorted(environ.items()):
         if not variable.startswith(ENVIRONMENT_PREFIX):
@@ -107,7 +104,7 @@ def _add_environment(layers: _Layers, environ: Mapping[str, str]) -> None:
 def _add_set(layers: _Layers, text: str) -> None:
     source = f"--set {text}"
     key, equals, value = text.partition("=")
-    # Only the first dot divides: resource names have dots too (potentialCapacity.nvidia.com/gpu).
+    # Only the first dot separates: resource names have dots too (potentialCapacity.nvidia.com/gpu).
     name, _, inner = key.strip().partition(".")
     if not equals or not name:
         raise ConfigError(f"{source}: must be KEY=VALUE, like backoffTime=5.")
@@ -120,15 +117,17 @@ def _from_yaml(text: str, source: str) -> Json:
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = f" in line {mark.line + 1}" if mark else ""
-        raise ConfigError(f"{source}: is not YAML{line}; quote the value or indent it.") from None
+        raise ConfigError(
+            f"{source}: is not valid YAML{line}; quote the value or indent it."
+        ) from None
 
 
 def _explain(error: ValidationError, layers: _Layers) -> str:
     """The first fault, in one line."""
     place, message = next(explain(error))
-    told = " ".join(message.split())
+    text = " ".join(message.split())
     if not place:
-        return f"configuration: {told}"  # several settings together, each may be right by itself
+        return f"configuration: {text}"  # a conflict of settings, each may be valid by itself
     where = ".".join(str(part) for part in place)
     source = layers.sources.get(str(place[0]), "defaults")
-    return f"{source}: {where}: {told}"
+    return f"{source}: {where}: {text}"

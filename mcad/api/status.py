@@ -1,8 +1,8 @@
-"""``status`` on the wire: rendered from the core's view of it, and read back after a restart.
+"""Renders ``status`` from the core's view of it, and reads it back after a restart.
 
-Every field that is ours is always rendered, as None where it has no value, so that a merge patch
-removes what no longer holds. Fields that kubectl prints are those of MCAD's documents, no more:
-zeros are left out as MCAD left them out, but for the two requeueing fields of a queued AppWrapper.
+All fields of ours are always rendered, as None without a value, so that a merge patch removes
+outdated values. As in MCAD, zeros are left out, except for the two requeueing fields of a queued
+AppWrapper.
 """
 
 from mcad.api.components import render_components
@@ -34,26 +34,23 @@ from mcad.core.state.units import SECOND
 
 QUEUED = "Pending"
 AT_REST = frozenset({"", QUEUED, "Completed", "Failed", "Deleted"})
-"""States of an AppWrapper that needs no attempt of ours. In any other one without our record of it
-another controller has dispatched it."""
+"""States without an attempt. An AppWrapper in another state, but without a record of its attempt,
+was dispatched by another controller."""
 
 STATE_OF_PHASE = {"Suspended": QUEUED, "Succeeded": "Completed", "Failed": "Failed"}
-"""What an upstream v1beta2 controller left at rest, in v1beta1's words."""
+"""Final and suspended phases of an upstream v1beta2 controller, as v1beta1 states."""
 
 _TOTALS = {"totalcpu": "cpu", "totalmemory": "memory", "totalgpu": "nvidia.com/gpu"}
-"""Milli-CPU, bytes and devices; MCAD kept them in 32 bits, which bytes do not fit into."""
+"""Milli-CPU, bytes and devices; MCAD had 32 bits for them, which is too few for bytes."""
 
 MAX_CONDITIONS = 64
-"""Conditions that are read back, of either list; MCAD appended to its own for ever."""
-
+"""Conditions that are read back, of either list; MCAD appended to its own without limit."""
 
 MAX_NAMES = 16
-"""Nodes of a reservation, and AppWrappers that it waits for, that status names; the first by
-name."""
-
+"""Nodes of a reservation, and AppWrappers that it waits for, that are named; the first by name."""
 
 MAX_PLACES = 256
-"""Nodes of a reservation up to which status says how many pods go to each: about 10 KB."""
+"""Reservations with more nodes have no ``placement``, which would be more than about 10 KB."""
 
 
 def render_status(view: StatusView) -> Map:
@@ -95,9 +92,9 @@ def render_status(view: StatusView) -> Map:
 
 
 def _render_condition(condition: Condition, *, standard: bool) -> Map:
-    """Elements of the list replace each other as wholes, so here absent is simply left out.
+    """One condition. A list is replaced as a whole, so fields without a value are left out.
 
-    Clients of v1beta2 (``standard``) look for lastTransitionTime; v1beta1 never had it.
+    Clients of v1beta2 (``standard``) read lastTransitionTime; v1beta1 does not have it.
     """
     rendered = {
         "type": condition.type,
@@ -112,7 +109,7 @@ def _render_condition(condition: Condition, *, standard: bool) -> Map:
 
 
 def _render_unscheduled(pod: str, said: Unscheduled) -> Map:
-    """The pod's condition as MCAD copied it: of those that are pending, the unschedulable ones."""
+    """The condition of a pending pod that is unschedulable, as MCAD copied it."""
     condition = {
         "type": POD_SCHEDULED,
         "status": "False",
@@ -124,7 +121,7 @@ def _render_unscheduled(pod: str, said: Unscheduled) -> Map:
 
 
 FORMAT = 1
-"""Of ``status.dispatch``. It rises when a version writes what an older one would misread."""
+"""The format of ``status.dispatch``; increased when an older version would misread it."""
 
 
 def _render_dispatch(record: DispatchRecord) -> Map:
@@ -150,7 +147,7 @@ def _render_dispatch(record: DispatchRecord) -> Map:
 
 
 def render_reservation(reservation: Reservation) -> Map:
-    """``status.reservation``: of many nodes and AppWrappers the first."""
+    """``status.reservation``, with the first ``MAX_NAMES`` nodes and AppWrappers."""
     return {
         "reason": reservation.reason.value,
         "since": format_instant(reservation.since),
@@ -164,7 +161,7 @@ def render_reservation(reservation: Reservation) -> Map:
 
 
 def _render_placement(reservation: Reservation) -> Json:
-    """All of it or nothing: a part of it says nothing of what is free elsewhere."""
+    """All nodes or None: from a part one cannot tell what is free elsewhere."""
     if not reservation.pods or len(reservation.pods) > MAX_PLACES:
         return None
     return [
@@ -201,11 +198,10 @@ def _render_ref(ref: ObjectRef) -> Map:
 
 
 def read_status(status: Json) -> Persisted | None:
-    """What a status says to us; None if it says nothing. Garbage counts as absent.
+    """Read a status; None if it is empty. Malformed parts count as absent.
 
-    MCAD wrote a first-seen time too, so that alone does not make a status ours: what an upstream
-    controller left queued is ours to dispatch in its old order, what it left running is ``foreign``
-    and not ours to judge (P7).
+    A status may be of MCAD, which wrote a first-seen time too: an AppWrapper that it left queued is
+    dispatched in its old order; one that it left running is ``foreign`` and left alone (P7).
     """
     status = as_map(status)
     phase = as_text(status.get("phase"))
@@ -276,8 +272,8 @@ def _read_condition(value: Json) -> Condition | None:
 
 
 def _why_unreadable(value: Json) -> str:
-    """What of ``status.dispatch`` this version does not understand, "" if there is none. To take it
-    for no record would create the objects of its attempt a second time."""
+    """The part of ``status.dispatch`` that this version does not know, "" if there is none. If the
+    record were ignored, the objects of the attempt would be created a second time."""
     if not value:
         return ""
     record = as_map(value)
@@ -320,8 +316,7 @@ def _read_dispatch(value: Map) -> DispatchRecord | None:
 
 
 def _read_reservation(value: Map) -> Reservation | None:
-    """Of many nodes and AppWrappers only the first names come back, unless it says where all of
-    its pods go."""
+    """Read a reservation; without ``placement``, only the first ``MAX_NAMES`` nodes are known."""
     places = [as_map(one) for one in as_list(value.get("placement"))[:MAX_PLACES]]
     since = parse_instant(value.get("since"))
     reason = _read_reason(value)
@@ -363,7 +358,7 @@ def _read_names(value: Json) -> tuple[str, ...]:
 
 
 def _read_numbers(value: Json, end: int) -> tuple[int, ...]:
-    """Numbers of items, as far as there are any of them."""
+    """The numbers of existing items in a list."""
     numbers = (as_int(one, -1) for one in as_list(value))
     return tuple(number for number in numbers if 0 <= number < end)
 
@@ -373,7 +368,7 @@ def _read_counts(value: Json) -> tuple[int, ...]:
 
 
 def _read_leaves(value: Json) -> tuple[tuple[str, str], ...]:
-    """(tree, leaf) in the order of the trees."""
+    """The (tree, leaf) pairs, ordered by tree."""
     lines = [as_map(line) for line in as_list(value)]
     return tuple(sorted((as_text(one.get("tree")), as_text(one.get("leaf"))) for one in lines))
 

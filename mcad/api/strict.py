@@ -1,4 +1,4 @@
-"""What every part of the configuration has in common: nothing in it is unknown or changes."""
+"""The base of all parts of the configuration: immutable, and unknown fields are refused."""
 
 from typing import Annotated
 
@@ -17,7 +17,7 @@ class Strict(BaseModel):
 
 
 def _seconds(value: Json) -> Json:
-    """A number, or a text in Go's notation."""
+    """The seconds of a number, or of a duration in Go's notation."""
     if not isinstance(value, str):
         return value
     duration = parse_duration(value)

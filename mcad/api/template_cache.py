@@ -1,7 +1,7 @@
-"""What a pod template asks for, read once of all that are alike.
+"""Reads pod templates, with a cache of templates that are alike.
 
-Thousands of AppWrappers come of one generator: their pods differ in names, environments and labels,
-and in nothing that is read here.
+Thousands of AppWrappers have the same generator: their pods differ in names, environments and
+labels only, which are not read here.
 """
 
 from typing import Any
@@ -34,12 +34,12 @@ _OF_SPEC = (
 _OF_CONTAINER = ("ports", "resources", "restartPolicy")
 _LISTS = ("containers", "initContainers")
 _KNOWN_MAX = 2048
-_TEXT_MAX = 4096  # characters of one of them; what is longer hardly has its like
+_TEXT_MAX = 4096  # characters of a cached text; longer ones hardly repeat
 
 
 class Reading(Struct, frozen=True):
-    """The request of one pod, where it may go, for how long it may take to end (seconds), and what
-    is wrong; paths begin at the template."""
+    """The request of one pod, its placement, its termination grace period in seconds, and its
+    faults; their paths begin at the template."""
 
     request: Resources
     place: Placement
@@ -47,7 +47,7 @@ class Reading(Struct, frozen=True):
     faults: tuple[Fault, ...]
 
     def faults_at(self, path: str) -> list[Fault]:
-        """What is wrong with a template at this place."""
+        """The faults of a template at this path."""
         return [Fault(join(path, fault.path), fault.message) for fault in self.faults]
 
 
@@ -55,9 +55,9 @@ _known: dict[str, Reading] = {}
 
 
 def read_template(template: Map) -> Reading:
-    """What a pod template says."""
+    """Read a pod template, or return the cached reading of an equal one."""
     depends = _depends(template)
-    text = repr(depends)  # unlike JSON it tells any two values apart, those of a YAML file too
+    text = repr(depends)  # unlike JSON it distinguishes all values, those of a YAML file too
     reading = _known.get(text)
     if reading is None:
         reading = _read(depends)
@@ -79,8 +79,7 @@ def _read(template: Map) -> Reading:
 
 
 def _grace(spec: Map) -> int:
-    """``terminationGracePeriodSeconds``, or what the API server sets; 1 for a negative one, as
-    there."""
+    """``terminationGracePeriodSeconds`` with the API server's default; 1 if it is negative."""
     value = spec.get("terminationGracePeriodSeconds")
     if type(value) is not int:
         return POD_GRACE // SECOND
@@ -88,7 +87,7 @@ def _grace(spec: Map) -> int:
 
 
 def _depends(template: Map) -> Map:
-    """The template without what is never asked about. What is malformed stays as it is."""
+    """The template without the fields that are never read; malformed values stay as they are."""
     spec = template.get("spec")
     if not isinstance(spec, dict):
         return {"spec": spec}

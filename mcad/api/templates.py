@@ -1,7 +1,6 @@
-"""Finding the pod templates of any object, and following the paths that name one.
+"""Finds the pod templates of any object, and follows paths to them.
 
-The walk goes through keys in sorted order, so that equal objects give equal results whatever the
-order in which their keys were written.
+The walk visits keys in sorted order, so that the result does not depend on the order of keys.
 """
 
 import re
@@ -24,7 +23,7 @@ _STEP = re.compile(r"\.([^.\[\]]+)|\[(\d{1,6})\]", re.ASCII)
 
 
 class Spot(Struct, frozen=True):
-    """A pod template, where it is, and the map that holds it (None if a list does)."""
+    """A pod template, its path, and the map that holds it (None if a list holds it)."""
 
     path: str
     template: Map
@@ -66,7 +65,7 @@ def is_template(value: Map) -> bool:
 
 
 class PathError(ValueError):
-    """A path that leads nowhere; the message says how far it went."""
+    """A path without a pod template; the message says where it fails."""
 
 
 def follow(path: str, obj: Map) -> Map:

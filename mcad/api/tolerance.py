@@ -1,7 +1,7 @@
-"""How an AppWrapper bears what breaks: the configuration, and the annotations that override it.
+"""Fault tolerance of AppWrappers: the configuration, and the annotations that override it.
 
-Names and bounds are those of v1beta2; the annotations count in both dialects. Whatever is wrong
-with one is told and the default used, because nothing of it may keep an AppWrapper from running.
+Names and bounds are those of v1beta2; the annotations have an effect in both dialects. A faulty one
+is reported and the default is used, because it must not keep an AppWrapper from running.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -28,14 +28,14 @@ MAX_TTL_SECONDS = 366 * 24 * 3600
 MAX_RETRIES = 2**31 - 1
 MAX_CODE = 2**31
 
-_TEXT_MAX = 1024  # bytes of an annotation that is looked into: a few hundred exit codes
+_TEXT_MAX = 1024  # characters of an annotation that are read: a few hundred exit codes
 _INT_DIGITS = 10
-_UNKNOWN_MAX = 8  # annotations of no meaning that are told of
-_SHAPES = 1024  # combinations of values that are remembered
+_UNKNOWN_MAX = 8  # unknown annotations that are reported
+_SHAPES = 1024  # combinations of values in the cache
 
 
 class FaultToleranceSettings(Strict):
-    """What holds where no annotation says otherwise, in seconds, and how far those may go."""
+    """Defaults in seconds for AppWrappers without annotations, and bounds of the annotations."""
 
     admission_grace_period: Seconds = Field(
         default=60, alias="admissionGracePeriod", ge=0, le=MAX_SECONDS
@@ -64,7 +64,7 @@ class FaultToleranceSettings(Strict):
 
     @model_validator(mode="after")
     def _in_order(self) -> Self:
-        """As upstream checks it at its start."""
+        """Check the order of the values, as upstream does at its start."""
         ceiling = self.grace_period_ceiling
         for name in (
             "admission_grace_period",
@@ -83,7 +83,8 @@ class FaultToleranceSettings(Strict):
         if self.admission_grace_period > self.warmup_grace_period:
             raise ValueError(
                 f"admissionGracePeriod ({self.admission_grace_period:g}) must be at most "
-                f"warmupGracePeriod ({self.warmup_grace_period:g}): pods are made before they run"
+                f"warmupGracePeriod ({self.warmup_grace_period:g}): pods are created before they "
+                "run"
             )
         most = self.retry_limit_ceiling
         if most is not None and self.retry_limit > most:
@@ -96,7 +97,7 @@ class FaultToleranceSettings(Strict):
 class Tolerances(Struct, frozen=True):
     """The configuration in the core's units.
 
-    ``lenient`` holds for v1beta1, which neither deletes by force nor removes what is finished.
+    ``lenient`` is for v1beta1, without forced deletion and without removal of finished AppWrappers.
     """
 
     tolerant: FaultTolerance
@@ -136,14 +137,14 @@ BY_DEFAULT = Tolerances.of(FaultToleranceSettings())
 def read_tolerance(
     annotations: Json, dialect: Dialect, tolerances: Tolerances
 ) -> tuple[FaultTolerance, tuple[str, ...]]:
-    """What holds for an AppWrapper with these annotations, and what is wrong with them."""
+    """The fault tolerance of an AppWrapper with these annotations, and warnings about them."""
     base = tolerances.lenient if dialect is Dialect.V1BETA1 else tolerances.tolerant
     own = tuple(_own(as_map(annotations))) if annotations else ()
     return _read(own, base, tolerances) if own else (base, ())
 
 
 def _own(annotations: Map) -> Iterator[tuple[str, str]]:
-    """(name, value) of what concerns us, in the order of names; of unknown ones only a few."""
+    """(name, value) of the annotations with our prefix, sorted; of unknown ones only a few."""
     unknown = 0
     names = (key for key in annotations if isinstance(key, str) and key.startswith(PREFIX))
     for key in sorted(names):
@@ -158,7 +159,7 @@ def _own(annotations: Map) -> Iterator[tuple[str, str]]:
 def _read(
     own: tuple[tuple[str, str], ...], base: FaultTolerance, tolerances: Tolerances
 ) -> tuple[FaultTolerance, tuple[str, ...]]:
-    """Thousands of AppWrappers have the same ones, so each combination is read once."""
+    """Read a combination of annotations; cached, as thousands of AppWrappers have the same one."""
     reader = _Reader(base, tolerances)
     for name, text in own:
         reader.read(name, text)
@@ -166,7 +167,7 @@ def _read(
 
 
 class _Reader:
-    """Reads one annotation after the other, and notes what is wrong with them."""
+    """Reads annotations one by one, and collects warnings."""
 
     def __init__(self, base: FaultTolerance, tolerances: Tolerances) -> None:
         self.found: Map = {}
@@ -178,7 +179,7 @@ class _Reader:
         known = _ANNOTATIONS.get(name)
         if known is None:
             hint = did_you_mean(name, _ANNOTATIONS)
-            self._warn(name, f"is not known here and has no effect. {hint}".rstrip())
+            self._warn(name, f"is unknown and has no effect. {hint}".rstrip())
             return
         read, field = known
         read(self, name, field, text)
@@ -195,7 +196,7 @@ class _Reader:
             self._cut(name, text, f"0s and {_span(most)}", _span(used))
 
     def lifetime(self, name: str, field: str, text: str) -> None:
-        """A duration that may only be shorter than what is configured."""
+        """A duration up to the configured one."""
         given, most = parse_duration(text), self._base.success_ttl
         if given is None or given <= 0:
             self._use_default(name, text, 'a duration longer than 0, like "24h"', _span(most))
@@ -229,14 +230,13 @@ class _Reader:
             self.found[field] = tuple(sorted({code for code in numbers if code is not None}))
 
     def _use_default(self, name: str, text: str, expected: str, default: str) -> None:
-        told = f"is {describe(text)}, not {expected}; the default is used, {default}."
-        self._warn(name, told)
+        self._warn(name, f"is {describe(text)}, not {expected}; the default is used, {default}.")
 
     def _cut(self, name: str, text: str, bounds: str, used: str) -> None:
         self._warn(name, f"is {describe(text)}; between {bounds} is allowed, {used} is used.")
 
-    def _warn(self, name: str, told: str) -> None:
-        self.warnings.append(f"metadata.annotations.{PREFIX}{name}: {told}")
+    def _warn(self, name: str, message: str) -> None:
+        self.warnings.append(f"metadata.annotations.{PREFIX}{name}: {message}")
 
 
 def _number(text: str) -> int | None:
@@ -261,4 +261,4 @@ _ANNOTATIONS: Mapping[str, tuple[Callable[[_Reader, str, str, str], None], str]]
     "terminalExitCodes": (_Reader.codes, "terminal_exit_codes"),
     "retryableExitCodes": (_Reader.codes, "retryable_exit_codes"),
 }
-"""How each annotation is read, and what it becomes. All of them are of the AppWrapper."""
+"""How each annotation of an AppWrapper is read, and its field in ``FaultTolerance``."""

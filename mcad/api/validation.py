@@ -1,4 +1,4 @@
-"""pydantic's findings in the words of this project: what must be there, and what is there."""
+"""Translates pydantic's errors into plain messages: the expected value, and the given one."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -6,6 +6,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from mcad.api.located_fields import describe
+
+UNKNOWN = "is unknown."
 
 _EXPECTED = {
     "bool_parsing": "must be true or false",
@@ -18,13 +20,13 @@ _EXPECTED = {
     "int_type": "must be a whole number",
     "list_type": "must be a list",
     "model_type": "must be a map",
-    "string_type": "must be a text",
+    "string_type": "must be a string",
     "tuple_type": "must be a list",
 }
 
 
 def explain(error: ValidationError) -> Iterator[tuple[tuple[int | str, ...], str]]:
-    """(place, message) of every fault; unknown names first, as they often cause the others."""
+    """(place, message) of every error; unknown names first, as they often cause the others."""
     faults = error.errors(include_url=False)
     for fault in sorted(faults, key=lambda one: one["type"] != "extra_forbidden"):
         yield fault["loc"], _message(fault)
@@ -36,7 +38,7 @@ def _message(fault: Any) -> str:
         case "missing":
             return "is required."
         case "extra_forbidden":
-            return "is not known here."
+            return UNKNOWN
         case "value_error":
             return f"{str(context['error']).rstrip('.')}."
         case "enum":
@@ -54,5 +56,5 @@ def _message(fault: Any) -> str:
 
 
 def _plain(bound: float) -> str:
-    """A bound without an exponent."""
+    """The text of a bound, without an exponent."""
     return str(int(bound)) if bound == int(bound) else str(bound)

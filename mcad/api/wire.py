@@ -1,7 +1,6 @@
-"""Reading JSON of unknown origin: nothing in here raises, whatever the shape.
+"""Reads JSON of unknown origin; no function raises, whatever its shape.
 
-Also the two notations of the wire that the core does not know: RFC 3339 times and durations in
-units other than microseconds.
+Also RFC 3339 times, which the core does not know.
 """
 
 import json
@@ -22,8 +21,8 @@ Map = dict[str, Json]
 _ENCODER = msgspec.json.Encoder(order="sorted")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
-_INSTANTS = 1024  # one object says the same time in several places, and its neighbours say it too
-_TIME_MAX = 64  # characters of a time, with any number of digits that makes sense
+_INSTANTS = 1024  # an object has the same time in several places, and other objects have it too
+_TIME_MAX = 64  # characters of a time, with any reasonable number of digits
 
 
 def as_map(value: Json) -> Map:
@@ -47,7 +46,7 @@ def as_int(value: Json, default: int = 0) -> int:
 
 
 def dig(value: Json, *keys: str) -> Json:
-    """The value at the end of a chain of keys, None if any of them is missing."""
+    """The value at the end of a chain of keys, None if a key is missing."""
     for key in keys:
         if not isinstance(value, dict):
             return None
@@ -56,7 +55,7 @@ def dig(value: Json, *keys: str) -> Json:
 
 
 def to_json(value: Json) -> bytes:
-    """The compact text of a value that is not hashed; keys are sorted."""
+    """The compact JSON of a value with sorted keys; not for hashes (canonical.py)."""
     try:
         return _ENCODER.encode(value)
     except (msgspec.MsgspecError, ValueError, OverflowError):  # half a surrogate pair, say
@@ -64,7 +63,7 @@ def to_json(value: Json) -> bytes:
 
 
 def parse_instant(value: Json) -> Instant:
-    """Microseconds since the epoch of an RFC 3339 time, 0 if it is none."""
+    """The microseconds since the epoch of an RFC 3339 time, 0 if it is malformed."""
     return _instant(value) if isinstance(value, str) and len(value) <= _TIME_MAX else 0
 
 
@@ -77,7 +76,7 @@ def _instant(text: str) -> Instant:
 
 
 def format_instant(instant: Instant) -> str | None:
-    """``2023-07-21T11:18:27.082148Z`` as Kubernetes writes a MicroTime; None for 0, "never"."""
+    """A MicroTime of Kubernetes: ``2023-07-21T11:18:27.082148Z``; None for 0, "never"."""
     if not instant:
         return None
     moment = _EPOCH + instant * _MICROSECOND

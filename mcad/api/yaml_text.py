@@ -1,7 +1,7 @@
-"""YAML as people write it, with a bound on what its aliases may stand for.
+"""Reads YAML with a bound on the size of its aliases when they are written out.
 
-A few hundred bytes of aliases to aliases stand for gigabytes, which the parser does not notice:
-it shares the values, and only what reads them later writes them out one by one.
+A few hundred bytes of aliases to aliases can mean gigabytes. The parser shares the values, so only
+code that writes them out later would notice.
 """
 
 from typing import Any
@@ -9,15 +9,14 @@ from typing import Any
 import yaml
 
 ALIASED_MAX = 3 * 1024 * 1024
-"""Characters that all aliases of a document may stand for: the API server's bound for a request."""
+"""Characters of all aliases of a document, written out: the API server's bound for a request."""
 
 
 class BoundedLoader(yaml.SafeLoader):
-    """PyYAML's safe loader; a document with aliases that stand for too much is a
-    MarkedYAMLError."""
+    """PyYAML's safe loader, with a MarkedYAMLError for a document with too large aliases."""
 
     def compose_document(self) -> yaml.Node | None:
-        """The nodes of the next document, refused before any value is made of them."""
+        """The nodes of the next document; refuses it before any value is constructed."""
         root: yaml.Node | None = super().compose_document()
         if root is not None:
             sizes: dict[int, int] = {}
@@ -25,15 +24,15 @@ class BoundedLoader(yaml.SafeLoader):
                 raise yaml.constructor.ConstructorError(
                     None,
                     None,
-                    f"its aliases stand for more than {ALIASED_MAX >> 20} MiB; write out what is "
-                    "meant",
+                    f"its aliases expand to more than {ALIASED_MAX >> 20} MiB; write the values "
+                    "out instead",
                     root.start_mark,
                 )
         return root
 
 
 def read_yaml(text: str) -> Any:
-    """The value of the only document; raises YAMLError."""
+    """The value of a text with one document; raises YAMLError."""
     return yaml.load(text, BoundedLoader)  # noqa: S506 - a safe loader
 
 
@@ -48,16 +47,16 @@ def _weight(node: yaml.Node) -> int:
 
 
 def _expanded(node: yaml.Node, sizes: dict[int, int]) -> int:
-    """The size with every alias written out; ``sizes`` has those of nodes that were met before."""
+    """The size with all aliases written out; ``sizes`` caches those of known nodes."""
     if id(node) not in sizes:
-        sizes[id(node)] = 0  # an alias to what it stands in; making the value fails on that
+        sizes[id(node)] = 0  # an alias to a node that contains it; the constructor refuses that
         total = _weight(node) + sum(_expanded(each, sizes) for each in _children(node))
         sizes[id(node)] = total
     return sizes[id(node)]
 
 
 def _own(node: yaml.Node, seen: set[int]) -> int:
-    """The size as it is written, each node once."""
+    """The size as written, each node once."""
     if id(node) in seen:
         return 0
     seen.add(id(node))

@@ -267,7 +267,7 @@ def test_a_contradiction_is_refused_and_says_whose_word_it_is(own: Map, path: st
         (problem,) = parsed(thing, INJECT).problems
         assert problem.field == f"{base}.spec.template.{path}"
         field = path.split(".")[1]
-        assert f"pod (inject.{field}); take it out, or ask an administrator." in problem.message
+        assert f"pod (inject.{field}); remove it, or ask an administrator." in problem.message
 
 
 def test_a_quota_system_is_contradicted_as_well() -> None:
@@ -353,17 +353,17 @@ WRONG = {
     "inject={labels: {-a: b}}": "inject.labels: '-a' is not a key like team or example.com/team.",
     "inject={nodeSelector: {a: b c}}": "inject.nodeSelector: 'b c' is not the value of a label",
     "inject={annotations: {a b: c}}": "inject.annotations: 'a b' is not a key",
-    "inject={labels: {a: 1}}": "inject.labels.a: must be a text, not 1.",
-    "inject={tolerations: [{key: a, operator: In}]}": "'In' is not an operator; Equal and Exists",
+    "inject={labels: {a: 1}}": "inject.labels.a: must be a string, not 1.",
+    "inject={tolerations: [{key: a, operator: In}]}": "'In' is not an operator: use Equal",
     "inject={tolerations: [{key: a, effect: no}]}": "inject.tolerations.0.effect:",
-    "inject={tolerations: [{keys: a}]}": "inject.tolerations.0.keys: is not known here.",
+    "inject={tolerations: [{keys: a}]}": "inject.tolerations.0.keys: is unknown.",
     "inject={schedulingGates: [{name: a b}]}": "inject.schedulingGates.0.name: 'a b' is not a key",
     "schedulerName=a b": "schedulerName: 'a b' is not the name of a scheduler; \"\" names none.",
     "autopilot={preferNoScheduleWeight: 0}": "preferNoScheduleWeight: must be at least 1, not 0.",
     "autopilot={resourceTaints: {gpu: [{key: a, value: b, effect: Evict}]}}": "effect: must be "
-    "'NoSchedule', 'NoExecute' or 'PreferNoSchedule', not the text 'Evict'.",
+    "'NoSchedule', 'NoExecute' or 'PreferNoSchedule', not the string 'Evict'.",
     "autopilot={resourceTaints: {gpu: [{key: a b, value: b, effect: NoExecute}]}}": "'a b' is not",
-    "autopilot={slackQueueName: a}": "autopilot.slackQueueName: is not known here.",
+    "autopilot={slackQueueName: a}": "autopilot.slackQueueName: is unknown.",
 }
 
 

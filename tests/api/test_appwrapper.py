@@ -272,7 +272,7 @@ FAULTS: dict[str, tuple[Any, str, str]] = {
     "an item that is a text": (
         {"resources": {"GenericItems": ["x"]}},
         ITEM,
-        "must be a map, not the text 'x'",
+        "must be a map, not the string 'x'",
     ),
     "an item without a template": (generic(None), TEMPLATE, "put the object to create here"),
     "a component without a template": (
@@ -280,7 +280,7 @@ FAULTS: dict[str, tuple[Any, str, str]] = {
         "spec.components[0].template",
         "is required",
     ),
-    "a template that is a text": (generic("x"), TEMPLATE, "must be a map, not the text 'x'"),
+    "a template that is a text": (generic("x"), TEMPLATE, "must be a map, not the string 'x'"),
     "no apiVersion": (without(pod(), "apiVersion"), f"{TEMPLATE}.apiVersion", "like v1 or apps/v1"),
     "a strange apiVersion": (obj("a/b/c", "Pod"), f"{TEMPLATE}.apiVersion", "like v1 or apps/v1"),
     "no kind": (without(pod(), "kind"), f"{TEMPLATE}.kind", "is required"),
@@ -405,7 +405,7 @@ FAULTS: dict[str, tuple[Any, str, str]] = {
     "replicas beyond any cluster": (
         deployment(replicas=2_000_000),
         f"{TEMPLATE}.spec.replicas",
-        "surely not meant",
+        "at most 1000000 is allowed",
     ),
     "replicas that are a text": (
         deployment(replicas="2"),
@@ -441,7 +441,7 @@ FAULTS: dict[str, tuple[Any, str, str]] = {
     "a priority that is a text": (
         {"resources": {"GenericItems": [generic(pod())]}, "priority": "high"},
         "spec.priority",
-        "must be a whole number, not the text 'high'",
+        "must be a whole number, not the string 'high'",
     ),
     "a priority with a fraction": (
         {"resources": {"GenericItems": [generic(pod())]}, "priority": 1.5},
@@ -509,13 +509,13 @@ def test_what_makes_no_pods_holds_no_room() -> None:
     work = accepted(v1beta1(generic(config_map(), custompodresources=[entry]))).workload
     assert work.sets == ()
     assert work.warnings == (
-        "spec.resources.GenericItems[0].custompodresources: ignored; no pods come of a ConfigMap.",
+        "spec.resources.GenericItems[0].custompodresources: ignored; a ConfigMap has no pods.",
     )
     holder = obj("v1", "PodTemplate") | {"template": template()}
     declared = [{"path": "template.template", "replicas": 7}]
     work = accepted(v1beta2({"template": holder, "podSets": declared})).workload
     assert work.sets == ()
-    assert work.warnings == ("spec.components[0].podSets: ignored; no pods come of a PodTemplate.",)
+    assert work.warnings == ("spec.components[0].podSets: ignored; a PodTemplate has no pods.",)
 
 
 def test_a_kind_that_may_not_be_wrapped() -> None:
@@ -638,7 +638,7 @@ PERMITTED: dict[str, tuple[Any, set[str], bool, str]] = {
         {NEVER_PREEMPT: "yes"},
         {"*"},
         False,
-        'must be "true" or "false", not the text \'yes\'; ignored.',
+        'must be "true" or "false", not the string \'yes\'; ignored.',
     ),
 }
 

@@ -175,11 +175,15 @@ WRONG = {
     "a text for a number": (
         {"MCAD_BACKOFF_TIME": "soon"},
         [],
-        "MCAD_BACKOFF_TIME: backoffTime: must be a number, not the text 'soon'.",
+        "MCAD_BACKOFF_TIME: backoffTime: must be a number, not the string 'soon'.",
     ),
     "a negative time": ({}, ["backoffTime=-1"], "backoffTime: must be at least 0, not -1."),
     "an endless time": ({}, ["backoffTime=9999999"], "must be at most 604800, not 9999999."),
-    "an unknown choice": ({}, ["fit=x"], "fit: must be 'nodes' or 'aggregate', not the text 'x'."),
+    "an unknown choice": (
+        {},
+        ["fit=x"],
+        "fit: must be 'nodes' or 'aggregate', not the string 'x'.",
+    ),
     "no key of a label": (
         {"MCAD_QUEUE_NAME_TREE": "my teams"},
         [],
@@ -210,18 +214,18 @@ WRONG = {
     "AppWrappers in AppWrappers": (
         {},
         ["wrappedResources=[{apiGroup: a, resources: [appwrappers]}]"],
-        "an AppWrapper cannot wrap another one; take appwrappers out.",
+        "an AppWrapper cannot wrap another one; remove appwrappers.",
     ),
     "rights": (
         {},
         ["wrappedResources=[{apiGroup: rbac.authorization.k8s.io, resources: [roles]}]"],
-        "wrappedResources.0: roles of rbac.authorization.k8s.io: who may wrap these can gain "
-        "rights by an AppWrapper; take them out, or set dangerous: true beside them",
+        "wrappedResources.0: roles of rbac.authorization.k8s.io: users can gain rights by "
+        "wrapping these; remove them, or set dangerous: true beside them",
     ),
     "a system namespace": (
         {},
         ["watchNamespaces=[kube-system]"],
-        "kube-system is in watchNamespaces and in excludedNamespaces; take it out of one of them",
+        "kube-system is in both watchNamespaces and excludedNamespaces; remove it from one of them",
     ),
     "no namespace to exclude": (
         {},
@@ -231,20 +235,24 @@ WRONG = {
     "a slip inside": (
         {},
         ["wrappedResources=[{apiGroup: a, resource: [b]}]"],
-        "wrappedResources.0.resource: is not known here.",
+        "wrappedResources.0.resource: is unknown.",
     ),
     "a quantity that is none": (
         {},
         ["potentialCapacity.cpu=4x"],
         "potentialCapacity: cpu: '4x' is not a quantity",
     ),
-    "an entry of what is no map": ({}, ["fit=nodes", "fit.x=1"], "fit is the text 'nodes'; set it"),
+    "an entry of what is no map": (
+        {},
+        ["fit=nodes", "fit.x=1"],
+        "fit is the string 'nodes', not a map",
+    ),
     "a namespace that is none": ({}, ["watchNamespaces=[A]"], "'A' is not the name of a namespace"),
     "impersonation everywhere": (
         {},
         ["impersonate.serviceAccount=runner"],
         "configuration: impersonate needs watchNamespaces: the right to impersonate is granted in "
-        "each of them, never cluster-wide; list the namespaces, or take impersonate out.",
+        "each of them, never cluster-wide; list the namespaces, or remove impersonate.",
     ),
     "impersonation of nobody": (
         {"MCAD_IMPERSONATE": "{}"},
@@ -259,7 +267,7 @@ WRONG = {
     "impersonation as a text": (
         {"MCAD_IMPERSONATE": "runner"},
         ["watchNamespaces=[a]"],
-        "MCAD_IMPERSONATE: impersonate: must be a map, not the text 'runner'.",
+        "MCAD_IMPERSONATE: impersonate: must be a map, not the string 'runner'.",
     ),
     "a ceiling for nobody": (
         {},
@@ -269,7 +277,7 @@ WRONG = {
     "a ceiling that is none": (
         {},
         ["maxPriority.team=high"],
-        "maxPriority.team: must be a whole number, not the text 'high'.",
+        "maxPriority.team: must be a whole number, not the string 'high'.",
     ),
     "a ceiling for everybody": (
         {"MCAD_MAX_PRIORITY": "10"},
@@ -279,12 +287,12 @@ WRONG = {
     "a lease that ends before its holder stops": (
         {},
         ["leaderElection.leaseDuration=5"],
-        "leaderElection: renewDeadline (10) must be less than leaseDuration (5): a holder stops",
+        "leaderElection: renewDeadline (10) must be less than leaseDuration (5): a holder must",
     ),
     "a renewal that cannot be repeated": (
         {},
         ["leaderElection.retryPeriod=9"],
-        "leaderElection: retryPeriod (9) must be at most half of renewDeadline (10): a renewal",
+        "leaderElection: retryPeriod (9) must be at most half of renewDeadline (10): there must",
     ),
     "half a second of a lease": (
         {},
@@ -296,8 +304,8 @@ WRONG = {
         ["leaderElection.name=A"],
         "leaderElection.name: 'A' is not the name of a Lease.",
     ),
-    "a text for a list": ({}, ["watchNamespaces=a"], "must be a list, not the text 'a'."),
-    "broken YAML": ({}, ["fit=[a"], "--set fit=[a: is not YAML in line 1; quote the value"),
+    "a text for a list": ({}, ["watchNamespaces=a"], "must be a list, not the string 'a'."),
+    "broken YAML": ({}, ["fit=[a"], "--set fit=[a: is not valid YAML in line 1; quote the value"),
 }
 
 
@@ -315,8 +323,8 @@ def test_what_is_wrong_fits_into_one_line(
     ("text", "message"),
     [
         ("- a", "must be a map of settings, not a list."),
-        ("a: [", "is not YAML in line 1"),
-        ("fit: x", "fit: must be 'nodes' or 'aggregate', not the text 'x'."),
+        ("a: [", "is not valid YAML in line 1"),
+        ("fit: x", "fit: must be 'nodes' or 'aggregate', not the string 'x'."),
     ],
 )
 def test_a_file_that_is_wrong_is_named(tmp_path: Path, text: str, message: str) -> None:

@@ -210,7 +210,7 @@ MUTABLE = {
     ),
     "the dialect": (
         {"components": None, "resources": {"GenericItems": [generic(pod())]}},
-        "resources cannot be exchanged for components",
+        "resources cannot be replaced by components",
     ),
     "managedBy": ({"managedBy": "somebody.else/else"}, "managedBy cannot be changed"),
 }

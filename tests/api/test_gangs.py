@@ -57,7 +57,7 @@ def test_one_that_can_never_be_whole_is_told(items: list[Map], there: int) -> No
     (warning,) = accepted(v1beta2(pod_group(3), *items)).workload.warnings
     assert warning == (
         f"PodGroup gang has minMember 3, but {there} pods of this AppWrapper have the label "
-        "scheduling.x-k8s.io/pod-group: gang, so that none may ever be scheduled."
+        "scheduling.x-k8s.io/pod-group: gang, so none of them may ever be scheduled."
     )
 
 
@@ -77,8 +77,8 @@ def test_more_pods_than_there_are_will_never_run(least: int, told: bool) -> None
     rules = {"minAvailable": least}
     warnings = accepted(v1beta1(deployment(replicas=3), schedulingSpec=rules)).workload.warnings
     message = (
-        "spec.schedulingSpec.minAvailable: is 4, but the items ask for 3 pods; unless more come, "
-        "it is requeued again and again."
+        "spec.schedulingSpec.minAvailable: is 4, but the items have 3 pods; unless "
+        "there are more, the AppWrapper is requeued again and again."
     )
     assert warnings == ((message,) if told else ())
 

@@ -444,8 +444,8 @@ def test_custompodresources_win_over_the_template() -> None:
     ]
     assert all(one.counts_pods for one in parsed.sets)
     assert parsed.warnings == (
-        "spec.resources.GenericItems[0]: custompodresources declares cpu 10, pods 4, the template "
-        "asks for cpu 2, pods 2; the declaration counts.",
+        "spec.resources.GenericItems[0]: custompodresources declares cpu 10, pods 4, but the "
+        "template requests cpu 2, pods 2; the declaration counts.",
     )
 
 
@@ -488,7 +488,7 @@ def test_declared_pod_sets_win() -> None:
     parsed = accepted(v1beta2(component(deployment(), {"path": T, "replicas": 5}))).workload
     assert [(one.path, one.replicas, one.counts_pods) for one in parsed.sets] == [(T, 5, False)]
     assert parsed.warnings == (
-        f"spec.components[0]: podSets declares 5 at {T}, the template has 2 at {T}; "
+        f"spec.components[0]: podSets declares 5 at {T}, but the template has 2 at {T}; "
         "the declaration counts.",
     )
 

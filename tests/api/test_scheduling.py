@@ -65,8 +65,8 @@ def test_an_unknown_growth_is_none_and_is_told(word: str) -> None:
     work = accepted(requeued(growthType=word)).workload
     assert work.requeuing.growth is Growth.NONE
     assert work.warnings == (
-        f"spec.schedulingSpec.requeuing.growthType: is the text {word!r}; exponential, linear and "
-        "none are known. The wait does not grow.",
+        f"spec.schedulingSpec.requeuing.growthType: is the string {word!r}; use exponential, "
+        "linear or none. The wait does not grow.",
     )
 
 
@@ -74,7 +74,8 @@ def test_no_wait_at_all_would_take_everything_back_before_it_starts() -> None:
     work = accepted(requeued(timeInSeconds=0)).workload
     assert work.requeuing == DEFAULT
     assert work.warnings == (
-        "spec.schedulingSpec.requeuing.timeInSeconds: is 0, which leaves pods no time to start; "
+        "spec.schedulingSpec.requeuing.timeInSeconds: is 0, which leaves the pods no time to "
+        "start; "
         "300 is used.",
     )
     first = accepted(requeued(timeInSeconds=0, initialTimeInSeconds=4)).workload
@@ -101,8 +102,7 @@ def test_nobody_runs_for_longer_than_he_may() -> None:
     work = accepted(v1beta1(pod(), schedulingSpec=rules)).workload
     assert (work.run_expected, work.run_limit) == (600 * SECOND, 600 * SECOND)
     assert work.warnings == (
-        "spec.schedulingSpec.dispatchDuration.expected: is 601, but after 600 (limit) it fails; "
-        "600 is used.",
+        "spec.schedulingSpec.dispatchDuration.expected: is 601, but the limit is 600; 600 is used.",
     )
 
 

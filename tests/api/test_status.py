@@ -643,8 +643,8 @@ def test_names_that_are_none_are_left_out() -> None:
 @pytest.mark.parametrize(
     ("record", "what"),
     [
-        ({"phase": "migrating"}, "phase the text 'migrating'"),
-        ({"next": "elsewhere"}, "next the text 'elsewhere'"),
+        ({"phase": "migrating"}, "phase the string 'migrating'"),
+        ({"next": "elsewhere"}, "next the string 'elsewhere'"),
         ({"format": 2}, "format 2"),
         ({"attempt": 0}, "without an attempt, a phase or an inventory"),
         ({"inventory": None}, "without an attempt, a phase or an inventory"),

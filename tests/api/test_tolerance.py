@@ -105,37 +105,38 @@ def test_what_succeeded_is_kept_for_ever_in_the_older_dialect_unless_it_says_oth
         (
             "warmupGracePeriodDuration",
             "5 minutes",
-            'is the text \'5 minutes\', not a duration like "90s" or "1h30m"; the default is '
+            'is the string \'5 minutes\', not a duration like "90s" or "1h30m"; the default is '
             "used, 5m.",
         ),
         (
             "retryPausePeriodDuration",
             "90",
-            'is the text \'90\', not a duration like "90s" or "1h30m"; the default is used, 1m30s.',
+            'is the string \'90\', not a duration like "90s" or "1h30m"; the default is used, '
+            "1m30s.",
         ),
         (
             "retryLimit",
             "three",
-            "is the text 'three', not a whole number like \"3\"; the default is used, 3.",
+            "is the string 'three', not a whole number like \"3\"; the default is used, 3.",
         ),
-        ("retryLimit", "1e2", "is the text '1e2', not a whole number"),
-        ("retryLimit", "", "is the text '', not a whole number"),
-        ("retryLimit", "9" * 40, "is the text '9999"),
+        ("retryLimit", "1e2", "is the string '1e2', not a whole number"),
+        ("retryLimit", "", "is the string '', not a whole number"),
+        ("retryLimit", "9" * 40, "is the string '9999"),
         (
             "successTTLDuration",
             "0s",
-            "is the text '0s', not a duration longer than 0, like \"24h\"; the default is used, "
+            "is the string '0s', not a duration longer than 0, like \"24h\"; the default is used, "
             "168h.",
         ),
-        ("successTTLDuration", "-1s", "is the text '-1s', not a duration longer than 0"),
+        ("successTTLDuration", "-1s", "is the string '-1s', not a duration longer than 0"),
         (
             "terminalExitCodes",
             "1,two",
-            "is the text '1,two', not exit codes like \"3,10,42\"; the default is used, none.",
+            "is the string '1,two', not exit codes like \"3,10,42\"; the default is used, none.",
         ),
-        ("retryableExitCodes", "1,,2", "is the text '1,,2', not exit codes"),
-        ("retryableExitCodes", "2147483648", "is the text '2147483648', not exit codes"),
-        ("terminalExitCodes", "1," * 1000 + "1", "is the text '1,1,"),
+        ("retryableExitCodes", "1,,2", "is the string '1,,2', not exit codes"),
+        ("retryableExitCodes", "2147483648", "is the string '2147483648', not exit codes"),
+        ("terminalExitCodes", "1," * 1000 + "1", "is the string '1,1,"),
     ],
 )
 def test_nonsense_is_told_and_the_default_used(name: str, text: str, said: str) -> None:
@@ -154,28 +155,28 @@ def test_nonsense_is_told_and_the_default_used(name: str, text: str, said: str) 
             "25h",
             "failure_grace",
             24 * HOUR,
-            "is the text '25h'; between 0s and 24h is allowed, 24h is used.",
+            "is the string '25h'; between 0s and 24h is allowed, 24h is used.",
         ),
         (
             "admissionGracePeriodDuration",
             "-5s",
             "admission_grace",
             0,
-            "is the text '-5s'; between 0s and 24h is allowed, 0s is used.",
+            "is the string '-5s'; between 0s and 24h is allowed, 0s is used.",
         ),
         (
             "successTTLDuration",
             "169h",
             "success_ttl",
             WEEK,
-            "is the text '169h'; between 0s and 168h is allowed, 168h is used.",
+            "is the string '169h'; between 0s and 168h is allowed, 168h is used.",
         ),
         (
             "retryLimit",
             "-1",
             "retry_limit",
             0,
-            "is the text '-1'; between 0 and 2147483647 is allowed, 0 is used.",
+            "is the string '-1'; between 0 and 2147483647 is allowed, 0 is used.",
         ),
     ],
 )
@@ -188,15 +189,15 @@ def test_an_administrator_bounds_the_retries() -> None:
     assert later(ceiling, retryLimit="5").retry_limit == 5
     found, said = told(ceiling, retryLimit="6")
     assert found.retry_limit == 5
-    assert said == ["is the text '6'; between 0 and 5 is allowed, 5 is used."]
+    assert said == ["is the string '6'; between 0 and 5 is allowed, 5 is used."]
 
 
 def test_a_slip_in_a_name_is_told() -> None:
     found, said = told(deletionOnFailureGracePeriod="5m")
     assert found == TOLERANT
     meant = 'Did you mean "deletionOnFailureGracePeriodDuration"?'
-    assert said == [f"is not known here and has no effect. {meant}"]
-    assert told(zzz="5m")[1] == ["is not known here and has no effect."]
+    assert said == [f"is unknown and has no effect. {meant}"]
+    assert told(zzz="5m")[1] == ["is unknown and has no effect."]
     many = {f"z{number}": "" for number in range(1000)}
     parsed = judged(annotated(v1beta2(pod()), **many, retryLimit="1"))
     assert len(parsed.workload.warnings) == 8
@@ -265,7 +266,7 @@ def test_the_configuration_is_the_default_of_the_annotations() -> None:
     found = later(*sets, retryLimit="1")
     assert found == replace(TOLERANT, success_ttl=HOUR, retry_pause=5 * SECOND, retry_limit=1)
     _, (said,) = told(*sets, successTTLDuration="2h")
-    assert said == "is the text '2h'; between 0s and 1h is allowed, 1h is used."
+    assert said == "is the string '2h'; between 0s and 1h is allowed, 1h is used."
 
 
 WRONG = {
@@ -273,15 +274,15 @@ WRONG = {
     "(86400).",
     "{gracePeriodCeiling: 100}": "warmupGracePeriod (300) must be at most gracePeriodCeiling (100)",
     "{admissionGracePeriod: 301}": "admissionGracePeriod (301) must be at most warmupGracePeriod "
-    "(300): pods are made before they run.",
+    "(300): pods are created before they run.",
     "{retryLimitCeiling: 2}": "retryLimit (3) must be at most retryLimitCeiling (2).",
     "{successTTL: 0}": "faultTolerance.successTTL: must be more than 0, not 0.",
     "{successTTL: 100000h}": "faultTolerance.successTTL: must be at most 31622400, not",
     "{warmupGracePeriod: soon}": "faultTolerance.warmupGracePeriod: must be a number of seconds or "
-    "a duration like \"1m30s\", not the text 'soon'.",
+    "a duration like \"1m30s\", not the string 'soon'.",
     "{warmupGracePeriod: -1s}": "faultTolerance.warmupGracePeriod: must be at least 0, not",
     "{retryLimit: 1.5}": "faultTolerance.retryLimit: must be a whole number, not 1.5.",
-    "{resetPause: 5}": "faultTolerance.resetPause: is not known here.",
+    "{resetPause: 5}": "faultTolerance.resetPause: is unknown.",
 }
 
 

@@ -49,7 +49,7 @@ KINDS = sorted(
 )
 REFUSED = (
     "this AppWrapper wraps a Pod, and system:serviceaccount:team:alice may not create pods"
-    " in the namespace team; ask for that right or take it out."
+    " in the namespace team; ask for that right or remove it."
 )
 
 

@@ -92,7 +92,7 @@ def path_of(number: int) -> str:
 GRAMMAR = "' is not like template.spec.template or template.spec.workers[0].template; correct it."
 ELSEWHERE = (
     "items live in the namespace of their AppWrapper, default, not in kube-system.",
-    "items live beside their AppWrapper",
+    "items are created in the namespace of their AppWrapper",
 )
 NESTED = ("an AppWrapper cannot wrap another one; wrap its items.",) * 2
 

@@ -37,7 +37,7 @@ def _without_crd(api: FakeApi) -> None:
 
 
 def _by_policy(api: FakeApi) -> None:
-    told = "denied request: ask for that right or take it out."
+    told = "denied request: ask for that right or remove it."
     api.fail_always("*", "", refuse(403, "Forbidden", told))
 
 
@@ -79,7 +79,7 @@ CASES: list[Case] = [
         "an administrator for the role `view` in this one",
     ),
     (("describe", "x"), _denied("appwrappers"), 1, 'User "ann" cannot list resource'),
-    (("get",), _by_policy, 1, "ask for that right or take it out; ask an administrator for"),
+    (("get",), _by_policy, 1, "ask for that right or remove it; ask an administrator for"),
     (("queue",), _busy, 1, "the API server is busy or broken (503 ServiceUnavailable: etcd is"),
     (("describe", "x"), _unchanged, 4, 'no AppWrapper "x" in namespace default; see `mcad get -A`'),
     (("get", "x", "-n", "y"), _unchanged, 4, 'no AppWrapper "x" in namespace y that this'),

@@ -331,13 +331,13 @@ def broken(change: Any) -> list[Json]:
         (
             lambda o: o["spec"]["children"][1]["quotas"].update(hardLimits=True),
             "spec.children[1].quotas.hardLimits",
-            'is not known here. Did you mean "hardLimit"?',
+            'is unknown. Did you mean "hardLimit"?',
         ),
-        (lambda o: o["spec"].update(owner="x"), "spec.owner", "is not known here. Take it out."),
+        (lambda o: o["spec"].update(owner="x"), "spec.owner", "is unknown. Remove it."),
         (
             lambda o: o["spec"]["children"][1]["quotas"].update(hardLimit="yes"),
             "spec.children[1].quotas.hardLimit",
-            "must be true or false, not the text 'yes'.",
+            "must be true or false, not the string 'yes'.",
         ),
         (lambda o: o["metadata"].pop("labels"), "metadata.labels.tree", "is required"),
         (
@@ -346,7 +346,7 @@ def broken(change: Any) -> list[Json]:
             "is not the value of a label",
         ),
         (lambda o: o["metadata"].pop("name"), "metadata.name", "is required."),
-        (lambda o: o.update(apiVersion="ibm.com/v1"), "apiVersion", "not served any more"),
+        (lambda o: o.update(apiVersion="ibm.com/v1"), "apiVersion", "no longer served"),
         (lambda o: o.update(sepc={}), "sepc", 'Did you mean "spec"?'),
         (lambda o: o.pop("spec"), "spec", "is required, with parent and children."),
     ],
@@ -395,7 +395,10 @@ def test_one_object_in_two_files_is_told_with_both(mcad: Type, tmp_path: Path) -
     first = write(tmp_path, *trees(), name="a.yaml")
     second = write(tmp_path, trees()[1], name="b.yaml")
     result = mcad("quota", "check", "-f", str(tmp_path))
-    assert f"{second}: quota/teams: metadata.name: the same object is in {first}" in result.stderr
+    assert (
+        f"{second}: quota/teams: metadata.name: the same object is already in {first}"
+        in result.stderr
+    )
 
 
 @pytest.mark.parametrize(

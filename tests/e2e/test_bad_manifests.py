@@ -308,12 +308,12 @@ HELD = {
     "a ClusterRole": Held(
         item_with(thing("rbac.authorization.k8s.io/v1", "ClusterRole")),
         f"{TEMPLATE}.kind",
-        "only namespaced kinds are wrapped",
+        "only namespaced kinds can be wrapped",
     ),
     "a Namespace": Held(
         component_with(thing("v1", "Namespace")),
         f"{COMPONENT}.template.kind",
-        "only namespaced kinds are wrapped",
+        "only namespaced kinds can be wrapped",
         version=V2,
     ),
     "an AppWrapper": Held(
@@ -341,7 +341,7 @@ HELD = {
     "another namespace": Held(
         item_with(bad_pod("metadata.namespace", "kube-system")),
         f"{TEMPLATE}.metadata.namespace",
-        "items live beside their AppWrapper",
+        "items are created in the namespace of their AppWrapper",
     ),
     "owner references": Held(
         item_with(
@@ -398,7 +398,7 @@ HELD = {
     "a million millions of replicas": Held(
         component_with(deployment("x", 10**12)),
         f"{COMPONENT}.template.spec.replicas",
-        "surely not meant",
+        "at most 1000000 is allowed",
         version=V2,
     ),
     "a text as parallelism": Held(

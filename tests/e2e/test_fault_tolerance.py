@@ -118,5 +118,5 @@ def test_nonsense_is_told_and_keeps_nothing_from_running(plane: ControlPlane) ->
         if one["involvedObject"]["name"] == "odd" and one["type"] == "Warning"
     ]
     (note,) = [one for one in notes if "retryLimit" in one]
-    assert f"metadata.annotations.{PREFIX}retryLimit: is the text 'many', not a whole" in note
+    assert f"metadata.annotations.{PREFIX}retryLimit: is the string 'many', not a whole" in note
     assert note.endswith("the default is used, 3.")

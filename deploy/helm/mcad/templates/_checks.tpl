@@ -27,12 +27,12 @@ rbac.authorization.k8s.io: []
 {{- fail "authorization: impersonate needs watchNamespaces: the right to impersonate is granted in each of them, never cluster-wide." -}}
 {{- end -}}
 {{- else if .Values.impersonate.serviceAccount -}}
-{{- fail (printf "impersonate.serviceAccount has no effect with authorization: %s. Set authorization: impersonate, or take it out." .Values.authorization) -}}
+{{- fail (printf "impersonate.serviceAccount has no effect with authorization: %s. Set authorization: impersonate, or remove it." .Values.authorization) -}}
 {{- end -}}
 {{- $excluded := include "mcad.excludedNamespaces" . | fromYamlArray -}}
 {{- range .Values.watchNamespaces -}}
 {{- if has . $excluded -}}
-{{- fail (printf "watchNamespaces: nothing is wrapped in %s, which is in excludedNamespaces or the namespace of this release; take it out of one of them." .) -}}
+{{- fail (printf "watchNamespaces: nothing is wrapped in %s, which is in excludedNamespaces or the namespace of this release; remove it from one of them." .) -}}
 {{- end -}}
 {{- end -}}
 {{- $dangerous := include "mcad.dangerous" . | fromYaml -}}
@@ -50,7 +50,7 @@ rbac.authorization.k8s.io: []
 {{- range $group := .Values.wrappedResources -}}
 {{- range $plural, $kind := .resources -}}
 {{- if eq $plural "appwrappers" -}}
-{{- fail "wrappedResources: an AppWrapper cannot wrap another one; take appwrappers out." -}}
+{{- fail "wrappedResources: an AppWrapper cannot wrap another one; remove appwrappers." -}}
 {{- end -}}
 {{- $plain := printf "%s/%s" $group.apiGroup $kind -}}
 {{- $before := get $seen $plain -}}

@@ -71,7 +71,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 ^template(\.[^.\[\]]+|\[[0-9]{1,6}\])*$
 {{- end -}}
 
-{{/* Kinds that no pods come of, as group/Kind: resourcesWithoutPods by default; a test compares. */}}
+{{/* Kinds without pods, as group/Kind: resourcesWithoutPods by default; a test compares. */}}
 {{- define "mcad.withoutPods" -}}
 '/ConfigMap', '/Endpoints', '/LimitRange', '/PersistentVolumeClaim', '/PodTemplate',
 '/ResourceQuota', '/Secret', '/ServiceAccount', '/Service', 'autoscaling/HorizontalPodAutoscaler',
