@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mcad.cli.tenant import NOTE, _figures
+from mcad.cli.namespace_figures import NOTE, _figures
 from mcad.core.state.reasons import explain_refusal
 from mcad.core.state.refusal import Refusal, RefusalKind, Shortage
 from tests.cli.cluster import condition, kubeconfig, tutorial, waiting
