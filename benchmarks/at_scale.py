@@ -56,7 +56,7 @@ from aiohttp import web
 from benchmarks.fakecluster import FakeCluster
 from benchmarks.measuring import rss_mb
 from mcad.api.config import Config
-from mcad.controller import http
+from mcad.controller import http_port
 from mcad.controller.gc_tuning import freeze_while_listing
 from mcad.controller.runtime import Controller
 from mcad.kube.client import Client
@@ -194,7 +194,7 @@ async def queries(args: argparse.Namespace) -> None:
     async with running(cluster) as bench:
         await bench.until(lambda: bench.controller.watches.is_synced)
         await asyncio.sleep(5)
-        port = http.application(_leading(bench.controller), _nobody)
+        port = http_port.application(_leading(bench.controller), _nobody)
         asked: dict[str, Callable[[], Awaitable[object]]] = {}
         for path in ("/api/v1/queue", "/metrics", "/api/v1/appwrappers/team-042/aw-000042"):
             asked[path] = _ask(port, path)

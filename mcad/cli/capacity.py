@@ -8,10 +8,10 @@ from typing import Any
 
 import click
 
-from mcad.cli.complete import complete_nodes
+from mcad.cli.completion_candidates import complete_nodes
 from mcad.cli.errors import CliError, fail_for_missing
 from mcad.cli.figures import Source, look, source_options
-from mcad.cli.humane import humane
+from mcad.cli.human_amounts import human_amount
 from mcad.cli.names import NODE, names_of
 from mcad.cli.options import Output, Scope, output_options
 from mcad.cli.session import environment
@@ -73,9 +73,9 @@ def rows_of(name: str, node: Json) -> Iterator[tuple[str, ...]]:
     """The rows below ``TITLES``: one per resource that the node has or that somebody uses on it."""
     for resource in sorted({key for book in BOOKS for key in node[book]}):
         amounts = (node[book].get(resource, "0") for book in BOOKS)
-        yield (name, resource, *(humane(resource, amount) for amount in amounts))
+        yield (name, resource, *(human_amount(resource, amount) for amount in amounts))
 
 
 def _reserved(title: str, reserved: Json) -> Iterator[tuple[str, ...]]:
     for resource, amount in reserved.items():
-        yield (title, resource, "0", "0", humane(resource, amount), "0")
+        yield (title, resource, "0", "0", human_amount(resource, amount), "0")

@@ -20,17 +20,17 @@ import yaml
 from msgspec import Struct
 
 from mcad.api.config import Config
-from mcad.cli import quotaplay, tutorial
-from mcad.cli.child import run_with
+from mcad.cli import demo_quota, tutorial_objects
+from mcad.cli.child_process import run_with
 from mcad.cli.colours import BOLD, Palette
 from mcad.cli.config import load_config
+from mcad.cli.demo_cluster import dispatching, embedded_cluster
+from mcad.cli.demo_quota import QuotaDemo
+from mcad.cli.demo_tutorial import LOOK_S, DemoFailedError, DemoOutput, TutorialDemo
 from mcad.cli.errors import CliError
+from mcad.cli.invocation import invocation
 from mcad.cli.options import Output, Settings, record, settings_options
-from mcad.cli.play import LOOK_S, BrokenPromiseError, Manner, Play
-from mcad.cli.presence import Presence, listen
-from mcad.cli.program import invocation
-from mcad.cli.quotaplay import QuotaPlay
-from mcad.cli.stage import dispatching, embedded_cluster
+from mcad.cli.presence import Presence, read_presence
 from mcad.kube.client import Client
 from mcad.kube.clock import RealClock
 from mcad.kube.kinds import QUOTA_SUBTREES
@@ -126,7 +126,7 @@ def demo(shape: Shape, serving: Serving, pause_s: float, settings: Settings) -> 
     soon as the cluster is ready, and the end of the command is the end of it all:
     `mcad demo --serve -- bash`.
     """
-    if not serving.serve and serving.command not in PIECES:
+    if not serving.serve and serving.command not in DEMOS:
         raise click.UsageError(
             "a command is for the cluster of --serve: give that, too, or say `mcad demo quota`"
         )
@@ -137,30 +137,30 @@ def demo(shape: Shape, serving: Serving, pause_s: float, settings: Settings) -> 
         raise click.exceptions.Exit(asyncio.run(_serve(shape, serving, settings, palette)))
     try:
         asyncio.run(
-            _perform(PIECES[serving.command], settings, Manner(click.echo, palette, pause_s))
+            _run_demo(DEMOS[serving.command], settings, DemoOutput(click.echo, palette, pause_s))
         )
-    except BrokenPromiseError as error:
+    except DemoFailedError as error:
         raise CliError(f"the demo did not do what it said: {error}; please report it") from error
 
 
-class Piece(Struct, frozen=True):
+class Demo(Struct, frozen=True):
     """What can be played: on which cluster, with which settings, and the last lines."""
 
     load: Callable[[Cluster], None]
-    play: Callable[[Client, Config, Manner], Play | QuotaPlay]
+    steps: Callable[[Client, Config, DemoOutput], TutorialDemo | QuotaDemo]
     settings: dict[str, Any]
     ends: Callable[[], tuple[str, ...]]
 
 
-async def _perform(piece: Piece, settings: Settings, manner: Manner) -> None:
-    config = load_config(settings).model_copy(update=piece.settings)
+async def _run_demo(chosen: Demo, settings: Settings, output: DemoOutput) -> None:
+    config = load_config(settings).model_copy(update=chosen.settings)
     rng = Random(SEED)  # noqa: S311 - names of simulated objects are no secrets
     async with embedded_cluster(RealClock(), rng) as cluster:
-        piece.load(cluster)
+        chosen.load(cluster)
         async with dispatching(cluster, config, rng) as client:
-            await piece.play(client, config, manner).run()
-    for line in piece.ends():
-        manner.say(line)
+            await chosen.steps(client, config, output).run()
+    for line in chosen.ends():
+        output.say(line)
 
 
 def _after_the_tutorial() -> tuple[str, ...]:
@@ -206,7 +206,7 @@ async def _until_led(client: Client, config: Config) -> None:
     """Return when the dispatcher is at work, or in doubt after a while: it is no condition."""
     until = client.clock.monotonic() + LED_S
     while client.clock.monotonic() < until:
-        if (await listen(client, config)).presence is Presence.RUNNING:
+        if (await read_presence(client, config)).presence is Presence.RUNNING:
             return
         await client.clock.sleep(LOOK_S)
 
@@ -266,22 +266,22 @@ def _private_file(name: str, text: str) -> Iterator[Path]:
 def load_tutorial(cluster: Cluster) -> None:
     """The tutorial's node and the pods of others on it."""
     cluster.add_node(
-        tutorial.NODE,
-        cpu=tutorial.NODE_CPU,
-        memory=tutorial.NODE_MEMORY,
-        pods=tutorial.NODE_PODS,
+        tutorial_objects.NODE,
+        cpu=tutorial_objects.NODE_CPU,
+        memory=tutorial_objects.NODE_MEMORY,
+        pods=tutorial_objects.NODE_PODS,
     )
     pods = cluster.registry.kind("v1", "Pod")
-    for pod in tutorial.foreign_pods():
-        cluster.registry.create(pods, tutorial.FOREIGN_NAMESPACE, pod)
+    for pod in tutorial_objects.foreign_pods():
+        cluster.registry.create(pods, tutorial_objects.FOREIGN_NAMESPACE, pod)
 
 
 def load_shares(cluster: Cluster) -> None:
     """The node and the quota tree of the play about shares."""
-    cluster.add_node(quotaplay.NODE, cpu=quotaplay.NODE_CPU, memory=quotaplay.NODE_MEMORY)
+    cluster.add_node(demo_quota.NODE, cpu=demo_quota.NODE_CPU, memory=demo_quota.NODE_MEMORY)
     subtrees = cluster.registry.kind(QUOTA_SUBTREES.api_version, QUOTA_SUBTREES.kind)
-    for obj in quotaplay.subtrees():
-        cluster.registry.create(subtrees, tutorial.NAMESPACE, obj)
+    for obj in demo_quota.subtrees():
+        cluster.registry.create(subtrees, tutorial_objects.NAMESPACE, obj)
 
 
 def _fill(cluster: Cluster, shape: Shape) -> None:
@@ -295,8 +295,8 @@ def _fill(cluster: Cluster, shape: Shape) -> None:
         )
 
 
-PIECES = {
-    (): Piece(load_tutorial, Play, {}, _after_the_tutorial),
-    ("quota",): Piece(load_shares, QuotaPlay, {"quota_enabled": True}, _after_the_shares),
+DEMOS = {
+    (): Demo(load_tutorial, TutorialDemo, {}, _after_the_tutorial),
+    ("quota",): Demo(load_shares, QuotaDemo, {"quota_enabled": True}, _after_the_shares),
 }
 """By what stands after ``mcad demo``."""

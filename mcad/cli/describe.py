@@ -11,14 +11,14 @@ from msgspec import Struct
 from mcad.api.wire import as_list
 from mcad.cli import rows as columns
 from mcad.cli.colours import palette
-from mcad.cli.complete import complete_appwrappers
+from mcad.cli.completion_candidates import complete_appwrappers
+from mcad.cli.describe_page import Description, Page, event_time
 from mcad.cli.errors import NOT_INSTALLED, CliError, fail_for_missing, warn
-from mcad.cli.figures import Source, asked_namespace, figures_in, source_options, tell_notes
+from mcad.cli.figures import Source, asked_namespace, figures_in, source_options, warn_of_notes
 from mcad.cli.names import APPWRAPPER, names_of
 from mcad.cli.options import Scope, color_option, namespace_option
-from mcad.cli.server import server_at
+from mcad.cli.server_figures import server_at
 from mcad.cli.session import Session, environment
-from mcad.cli.story import Page, Story, event_time
 from mcad.cli.tables import echo, echo_structured
 from mcad.kube.client import Client, Selection
 from mcad.kube.errors import ApiError
@@ -36,7 +36,7 @@ class Found(Struct, frozen=True):
     """What there is to tell, and the names of which there is nothing."""
 
     namespace: str
-    stories: list[Story]
+    descriptions: list[Description]
     missing: list[str]
 
 
@@ -62,11 +62,11 @@ def describe(
         raise click.UsageError("name an AppWrapper: `mcad get` lists them")
     found = asyncio.run(_look(names, Scope(namespace), source))
     if form:
-        _print_structured(found.stories, form, alone=len(names) == 1)
+        _print_structured(found.descriptions, form, alone=len(names) == 1)
     else:
         page = Page(environment().clock.now_us(), palette(color))
-        for number, story in enumerate(found.stories):
-            echo([*BETWEEN * (number > 0), *page.lines(story)])
+        for number, described in enumerate(found.descriptions):
+            echo([*BETWEEN * (number > 0), *page.lines(described)])
     where = columns.where(found.namespace)
     fail_for_missing(found.missing, f'no AppWrapper "{{}}"{where}; see `mcad get -A`')
 
@@ -76,8 +76,10 @@ async def _look(names: tuple[str, ...], scope: Scope, source: Source) -> Found:
         where = asked_namespace(environment(), source, scope) or ""
         server = server_at(source.server)
         details = {name: await server.detail(where, name) for name in names}
-        stories = [Story(None, detail) for detail in details.values() if detail is not None]
-        return Found(where, stories, [name for name in names if details[name] is None])
+        descriptions = [
+            Description(None, detail) for detail in details.values() if detail is not None
+        ]
+        return Found(where, descriptions, [name for name in names if details[name] is None])
     async with environment().connect(source.target) as session:
         where = scope.choose(session.namespace) or ""
         return await _read_all(session, names, where, source)
@@ -90,12 +92,12 @@ async def _read_all(session: Session, names: tuple[str, ...], where: str, source
     if not found:
         return Found(where, [], missing)
     figures = await figures_in(session, source, where)
-    tell_notes(figures)
-    stories = []
+    warn_of_notes(figures)
+    descriptions = []
     for name, obj in found.items():
         events = await _events(session.client, where, obj["metadata"]["uid"])
-        stories.append(Story(obj, await figures.detail(where, name), events))
-    return Found(where, stories, missing)
+        descriptions.append(Description(obj, await figures.detail(where, name), events))
+    return Found(where, descriptions, missing)
 
 
 async def _read(session: Session, namespace: str, name: str) -> Json | None:
@@ -127,22 +129,22 @@ async def _events(client: Client, namespace: str, uid: str) -> list[Json]:
 # -- for scripts -----------------------------------------------------------------------------
 
 
-def _print_structured(stories: list[Story], form: str, *, alone: bool) -> None:
+def _print_structured(descriptions: list[Description], form: str, *, alone: bool) -> None:
     """One AppWrapper as itself, several as a list."""
-    told = [_structured(story) for story in stories]
+    told = [_structured(described) for described in descriptions]
     if not alone:
         echo_structured({"items": told}, form)
     elif told:
         echo_structured(told[0], form)
 
 
-def _structured(story: Story) -> Json:
-    if story.obj is None:
-        return {"appwrapper": story.detail}
+def _structured(described: Description) -> Json:
+    if described.obj is None:
+        return {"appwrapper": described.detail}
     return {
-        "appwrapper": story.detail,
-        "conditions": as_list(story.status.get("conditions")),
-        "dispatch": story.status.get("dispatch"),
+        "appwrapper": described.detail,
+        "conditions": as_list(described.status.get("conditions")),
+        "dispatch": described.status.get("dispatch"),
         "events": [
             {
                 "type": event.get("type"),
@@ -150,6 +152,6 @@ def _structured(story: Story) -> Json:
                 "time": event_time(event),
                 "message": event.get("message"),
             }
-            for event in story.events
+            for event in described.events
         ],
     }

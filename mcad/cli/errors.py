@@ -11,7 +11,7 @@ from typing import IO, Any
 
 import click
 
-from mcad.cli.program import pasteable
+from mcad.cli.invocation import pasteable
 from mcad.kube.errors import ApiError, KubeError, OutcomeUnknown
 
 FAILED, USAGE, NOT_FOUND, TIMED_OUT, INTERRUPTED = 1, 2, 4, 124, 130

@@ -17,8 +17,8 @@ from msgspec import Struct
 
 from mcad.cli.errors import warn
 from mcad.cli.options import SETTINGS_OPTIONS, TARGET_OPTIONS, Scope, Settings, record
-from mcad.cli.polling import Polling, poll_rows, poll_trees
-from mcad.cli.server import server_at
+from mcad.cli.polled_figures import Polling, poll_rows, poll_trees
+from mcad.cli.server_figures import server_at
 from mcad.cli.session import Environment, Session, Target
 from mcad.kube.kinds import APPWRAPPER_REPORTS, QUOTA_REPORTS
 from mcad.kube.resource import Resource
@@ -142,9 +142,9 @@ async def _reports(
     """What the visibility API tells; None if commands have to count."""
     if source.is_what_if:
         return None
-    from mcad.cli import visibility  # noqa: PLC0415 - see above
+    from mcad.cli import visibility_figures  # noqa: PLC0415 - see above
 
-    return await visibility.find(session.client, wants, namespace, own)
+    return await visibility_figures.find(session.client, wants, namespace, own)
 
 
 async def count_in(session: Session, source: Source, namespace: str | None) -> Figures:
@@ -153,13 +153,13 @@ async def count_in(session: Session, source: Source, namespace: str | None) -> F
     Who may not list the whole cluster gets what ``namespace`` shows, if one is given.
     """
     from mcad.cli.config import as_dispatched, load_config  # noqa: PLC0415 - see above
-    from mcad.cli.snapshot import take_figures  # noqa: PLC0415
+    from mcad.cli.listed_figures import compute_visible_figures  # noqa: PLC0415
 
     config = await as_dispatched(session.client, load_config(source.settings))
-    return await take_figures(session.client, config, namespace)
+    return await compute_visible_figures(session.client, config, namespace)
 
 
-def tell_notes(figures: Figures) -> None:
+def warn_of_notes(figures: Figures) -> None:
     """Say on stderr what concerns all of the figures."""
     for note in figures.notes:
         warn(note)
@@ -208,7 +208,7 @@ async def follow(
         yield Polling(server_at(source.server), environment.clock, poll), namespace
         return
     from mcad.cli.config import as_dispatched, load_config  # noqa: PLC0415 - see above
-    from mcad.cli.live import live  # noqa: PLC0415
+    from mcad.cli.watched_figures import live  # noqa: PLC0415
 
     config = load_config(source.settings)
     async with environment.connect(source.target) as session:

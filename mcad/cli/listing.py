@@ -10,21 +10,21 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mcad.cli import rows as columns
-from mcad.cli.complete import complete_appwrappers
+from mcad.cli.completion_candidates import complete_appwrappers
 from mcad.cli.errors import INTERRUPTED, fail_for_missing
-from mcad.cli.figures import Figures, Source, follow, look, source_options, tell_notes
+from mcad.cli.figures import Figures, Source, follow, look, source_options, warn_of_notes
 from mcad.cli.names import APPWRAPPER, names_of
 from mcad.cli.options import Output, Scope, output_options, record, scope_options
 from mcad.cli.rows import is_waiting
 from mcad.cli.session import environment
 from mcad.cli.tables import echo, echo_structured, table
-from mcad.cli.watching import PLACES_TOLD, Printer, until_nobody_reads
+from mcad.cli.watch_printer import PLACES_REPORTED, Printer, until_reader_leaves
 from mcad.kube import selectors
 
 Json = dict[str, Any]
 
 
-class Manner(Struct, frozen=True):
+class ListOptions(Struct, frozen=True):
     """Which ones, in which order, and whether to stay: --selector, --sort-by and --watch."""
 
     selector: str | None = None
@@ -32,9 +32,9 @@ class Manner(Struct, frozen=True):
     watch: bool = False
 
 
-manner_options = record(
-    "manner",
-    Manner,
+list_options = record(
+    "options",
+    ListOptions,
     click.option(
         "-l",
         "--selector",
@@ -86,9 +86,9 @@ class Wanted(Struct, frozen=True):
 @click.command()
 @source_options
 @scope_options
-@manner_options
+@list_options
 @output_options("json", "yaml", "wide", "name")
-def queue(source: Source, scope: Scope, manner: Manner, output: Output) -> None:
+def queue(source: Source, scope: Scope, options: ListOptions, output: Output) -> None:
     """Who waits, in which order, and for what.
 
     Positions count in the whole cluster, whichever namespaces are shown; they are <unknown> (null
@@ -101,17 +101,17 @@ def queue(source: Source, scope: Scope, manner: Manner, output: Output) -> None:
     With --watch a row is printed again when it has changed, and a last time when its AppWrapper
     leaves the queue. Of those who only move up, the first ten are told.
     """
-    _list(Wanted(waiting_only=True), source, scope, manner, output)
+    _list(Wanted(waiting_only=True), source, scope, options, output)
 
 
 @click.command()
 @click.argument("names", metavar="[NAME]...", nargs=-1, shell_complete=complete_appwrappers)
 @source_options
 @scope_options
-@manner_options
+@list_options
 @output_options("json", "yaml", "wide", "name")
 def get(
-    names: tuple[str, ...], source: Source, scope: Scope, manner: Manner, output: Output
+    names: tuple[str, ...], source: Source, scope: Scope, options: ListOptions, output: Output
 ) -> None:
     """All AppWrappers with their state and place in line.
 
@@ -119,22 +119,24 @@ def get(
     dispatcher's figures; `kubectl get appwrapper NAME -o yaml` has the manifest.
     """
     names = names_of(APPWRAPPER, names)
-    if names and manner.selector is not None:
+    if names and options.selector is not None:
         raise click.UsageError("a name says enough: leave -l out")
     if names and scope.all_namespaces:
         raise click.UsageError("a name belongs to one namespace: use -n instead of -A")
-    _list(Wanted(waiting_only=False, names=names), source, scope, manner, output)
+    _list(Wanted(waiting_only=False, names=names), source, scope, options, output)
 
 
-def _list(wanted: Wanted, source: Source, scope: Scope, manner: Manner, output: Output) -> None:
-    if manner.selector is not None:
-        _check_selector(manner.selector, source)
-        wanted = replace(wanted, selector=manner.selector)
-    if not manner.watch:
-        asyncio.run(_print_once(wanted, source, scope, manner, output))
+def _list(
+    wanted: Wanted, source: Source, scope: Scope, options: ListOptions, output: Output
+) -> None:
+    if options.selector is not None:
+        _check_selector(options.selector, source)
+        wanted = replace(wanted, selector=options.selector)
+    if not options.watch:
+        asyncio.run(_print_once(wanted, source, scope, options, output))
         return
     try:
-        asyncio.run(until_nobody_reads(_watch(wanted, source, scope, manner, output)))
+        asyncio.run(until_reader_leaves(_watch(wanted, source, scope, options, output)))
     except KeyboardInterrupt:  # which is how a watch ends
         raise click.exceptions.Exit(INTERRUPTED) from None
 
@@ -149,28 +151,28 @@ def _check_selector(selector: str, source: Source) -> None:
 
 
 async def _print_once(
-    wanted: Wanted, source: Source, scope: Scope, manner: Manner, output: Output
+    wanted: Wanted, source: Source, scope: Scope, options: ListOptions, output: Output
 ) -> None:
     async with look(environment(), source, scope) as (figures, namespace):
         with_starts = output.form in columns.FORMS_WITH_STARTS
         rows = await wanted.rows(figures, waiting_only=wanted.waiting_only, with_starts=with_starts)
-    tell_notes(figures)
+    warn_of_notes(figures)
     shown, missing = wanted.pick(rows, namespace)
     if not shown and not missing:
-        _tell_of_nobody(wanted, rows, namespace)
-    _print(columns.in_order(shown, manner.sort_by), output, namespaces=scope.all_namespaces)
+        _report_empty(wanted, rows, namespace)
+    _print(columns.in_order(shown, options.sort_by), output, namespaces=scope.all_namespaces)
     _fail_for_missing(missing, namespace)
 
 
 async def _watch(
-    wanted: Wanted, source: Source, scope: Scope, manner: Manner, output: Output
+    wanted: Wanted, source: Source, scope: Scope, options: ListOptions, output: Output
 ) -> None:
     world = environment()
     printer = Printer(
         output,
         world.clock.now_us,
         namespaces=scope.all_namespaces,
-        places_told=float("inf") if wanted.names else PLACES_TOLD,
+        places_reported=float("inf") if wanted.names else PLACES_REPORTED,
     )
     async with follow(world, source, scope) as (feed, namespace):
         figures = await feed.next()
@@ -180,11 +182,11 @@ async def _watch(
         if missing and not shown:
             _fail_for_missing(missing, namespace)
         if not shown:
-            _tell_of_nobody(wanted, list(filter(is_waiting, rows)), namespace)
+            _report_empty(wanted, list(filter(is_waiting, rows)), namespace)
         while True:
             shown = wanted.pick_present(rows, namespace)
             others = wanted.pick_all(rows, namespace)
-            printer.show(columns.in_order(shown, manner.sort_by), others)
+            printer.show(columns.in_order(shown, options.sort_by), others)
             figures = await feed.next()
             printer.mention(feed.trouble)
             printer.note(figures.notes)
@@ -196,7 +198,7 @@ def _fail_for_missing(missing: list[str], namespace: str | None) -> None:
     fail_for_missing(missing, f'no AppWrapper "{{}}"{place}; see `mcad get -A`')
 
 
-def _tell_of_nobody(wanted: Wanted, rows: list[Json], namespace: str | None) -> None:
+def _report_empty(wanted: Wanted, rows: list[Json], namespace: str | None) -> None:
     if wanted.waiting_only:
         elsewhere = f" ({len(rows)} in others: -A shows them)" if rows else ""
         click.echo(f"Nobody waits{columns.where(namespace)}{elsewhere}.", err=True)

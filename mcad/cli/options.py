@@ -10,7 +10,7 @@ import click
 from msgspec import Struct
 
 from mcad.cli.colours import AUTO, CHOICES, Palette, palette
-from mcad.cli.complete import complete_namespaces
+from mcad.cli.completion_candidates import complete_namespaces
 from mcad.cli.session import Target
 
 Command = Callable[..., Any]

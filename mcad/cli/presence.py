@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 
-LISTEN_S = 10.0  # how often who stays asks whether a dispatcher is running
+PRESENCE_POLL_S = 10.0  # how often who stays asks whether a dispatcher is running
 LEASE_S = 15  # of a Lease that does not say how long it holds
 SECOND_US = 1_000_000
 SKEW_S = 5  # between the clocks of two machines that are kept well
@@ -34,7 +34,7 @@ class Presence(Enum):
     UNKNOWN = "unknown"
 
 
-NOBODY_STARTS: Json = {
+NEVER_STARTS: Json = {
     "earliest": None,
     "latest": None,
     "restsOn": "",
@@ -59,7 +59,7 @@ class Heartbeat(Struct, frozen=True):
     def tell(self, row: Json) -> Json:
         """The row of somebody in line, who goes next only if somebody dispatches."""
         if self.presence is Presence.ABSENT and row.get("starts"):
-            row = row | {"starts": NOBODY_STARTS}
+            row = row | {"starts": NEVER_STARTS}
         if row["position"] == 0 or row["waitsFor"] or self.presence is not Presence.ABSENT:
             return row
         return row | {"waitsFor": NO_DISPATCHER, "why": "It fits, but no dispatcher is running."}
@@ -68,7 +68,7 @@ class Heartbeat(Struct, frozen=True):
 RUNNING, UNKNOWN = Heartbeat(Presence.RUNNING), Heartbeat(Presence.UNKNOWN)
 
 
-async def listen(client: Client, config: Config) -> Heartbeat:
+async def read_presence(client: Client, config: Config) -> Heartbeat:
     """Read the Lease now; whatever prevents that says nothing about the dispatcher."""
     lease = config.leader_election
     try:

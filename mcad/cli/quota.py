@@ -8,8 +8,8 @@ from typing import Any
 import click
 
 _COMMANDS = {
-    "show": ("mcad.cli.quotashow", "show"),
-    "check": ("mcad.cli.quotacheck", "check_files"),
+    "show": ("mcad.cli.quota_show", "show"),
+    "check": ("mcad.cli.quota_check", "check_files"),
 }
 _HELP = ("-h", "--help")
 

@@ -10,10 +10,10 @@ import click
 from msgspec import Struct
 
 from mcad.api.wire import format_instant, parse_instant, plural
-from mcad.cli.comparing import compare
+from mcad.cli.appwrapper_history import AppWrapperHistory, named
 from mcad.cli.errors import FAILED, CliError
 from mcad.cli.options import record
-from mcad.cli.retelling import Retelling, named
+from mcad.cli.settings_comparison import compare
 from mcad.cli.tables import echo
 from mcad.core.commands import Command, CreateItem, WriteStatus
 from mcad.core.events import AppWrapperSeen
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-class Question(Struct, frozen=True):
+class ReplayOptions(Struct, frozen=True):
     """What was asked for on the command line; at most one besides ``until``."""
 
     until: Instant | None
@@ -84,9 +84,9 @@ class InstantType(click.ParamType["Instant"]):
         return found
 
 
-question_options = record(
-    "question",
-    Question,
+replay_options = record(
+    "options",
+    ReplayOptions,
     click.option("--until", type=InstantType(), help="Stop before what came later."),
     click.option(
         "--aw", "name", metavar="[NAMESPACE/]NAME", help="Tell the story of this AppWrapper."
@@ -115,35 +115,35 @@ question_options = record(
 @click.argument(
     "folder", metavar="DIR", type=click.Path(exists=True, file_okay=False, path_type=Path)
 )
-@question_options
-def replay(folder: Path, question: Question) -> None:
+@replay_options
+def replay(folder: Path, options: ReplayOptions) -> None:
     """Make the decisions of a journal again.
 
     DIR is a folder that `mcad run --journal DIR` has written. No cluster is asked.
     """
-    asked = (question.assignments, question.copy, question.name, question.diff)
+    asked = (options.assignments, options.copy, options.name, options.diff)
     if sum(map(bool, asked)) > 1:
         raise click.UsageError("Give one of --aw, --diff, --set and --anonymous")
     found, wrong = sessions(folder)
     if not found and not wrong:
         raise CliError(f"no journal in {folder}: `mcad run --journal {folder}` writes one")
-    if question.assignments:
-        lines, unreadable = compare(found, question.assignments, question.until)
+    if options.assignments:
+        lines, unreadable = compare(found, options.assignments, options.until)
         echo(lines)
         _end(wrong + unreadable)
         return
-    if question.copy is not None:
-        if question.copy.exists():
-            raise CliError(f"{question.copy} exists: name a folder that does not")
-        echo(write_copy(found, question.copy, wrong))
+    if options.copy is not None:
+        if options.copy.exists():
+            raise CliError(f"{options.copy} exists: name a folder that does not")
+        echo(write_copy(found, options.copy, wrong))
         _end(wrong)
         return
     differing = False
     for session in found:
         count = Count()
-        echo(_told(session, question, count, wrong))
-        if question.name is None:
-            echo(_summary(session, count, diff=question.diff))
+        echo(_told(session, options, count, wrong))
+        if options.name is None:
+            echo(_summary(session, count, diff=options.diff))
         differing |= count.differs_at is not None
     _end(wrong, failed=differing)
 
@@ -155,19 +155,21 @@ def _end(wrong: list[str], *, failed: bool = False) -> None:
         raise click.exceptions.Exit(FAILED)
 
 
-def _told(session: Session, question: Question, count: Count, wrong: list[str]) -> Iterator[str]:
-    retelling = Retelling(question.name) if question.name is not None else None
-    for made in make_again(session, question.until):
+def _told(
+    session: Session, options: ReplayOptions, count: Count, wrong: list[str]
+) -> Iterator[str]:
+    history = AppWrapperHistory(options.name) if options.name is not None else None
+    for made in make_again(session, options.until):
         if isinstance(made, Gap):
             wrong.append(made.why)
             continue
         count.add(made)
-        if question.diff and made.differs:
+        if options.diff and made.differs:
             count.differs_at = made.step.number
             yield from _difference(made)
             return  # what follows would differ on account of this
-        if retelling is not None:
-            yield from retelling.tell(made)
+        if history is not None:
+            yield from history.tell(made)
 
 
 def _difference(made: Made) -> Iterator[str]:

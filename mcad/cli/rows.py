@@ -9,7 +9,7 @@ import click
 
 from mcad.api.labels import GROUP
 from mcad.cli.options import Output
-from mcad.cli.start_times import within_what_time
+from mcad.cli.start_times import start_column
 from mcad.cli.tables import NONE, UNKNOWN, age, amounts
 
 Json = dict[str, Any]
@@ -57,7 +57,7 @@ def cells(row: Json, output: Output, now_us: int, *, namespaces: bool) -> tuple[
         str(row["attempt"]),
         row["uid"],
         row["firstSeen"] or NONE,
-        within_what_time(row.get("starts"), now_us),
+        start_column(row.get("starts"), now_us),
         row["why"] or NONE,
     )
     return (row["namespace"],) * namespaces + plain + more * (output.form == "wide")

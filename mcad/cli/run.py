@@ -26,7 +26,7 @@ from mcad.cli.config import load_config
 from mcad.cli.errors import FAILED, CliError, explain
 from mcad.cli.logs import LEVELS, start_logging
 from mcad.cli.options import Settings, settings_options, target_options
-from mcad.cli.runoptions import (
+from mcad.cli.run_options import (
     Address,
     AddressType,
     JournalOptions,
@@ -35,13 +35,13 @@ from mcad.cli.runoptions import (
     visibility_options,
 )
 from mcad.cli.session import Target
-from mcad.cli.standin import StandIn
-from mcad.controller.figures import LeaderFigures
+from mcad.cli.standby_figures import StandbyFigures
 from mcad.controller.gc_tuning import freeze_while_listing
-from mcad.controller.http import application
+from mcad.controller.http_port import application
+from mcad.controller.http_server import Server
+from mcad.controller.leader_figures import LeaderFigures
 from mcad.controller.preflight import Preflight, Unfit
 from mcad.controller.replica import Replica
-from mcad.controller.serving import Server
 from mcad.controller.visibility.listener import Listening, Visibility
 from mcad.core.cluster import Cluster
 from mcad.journal.header import Header
@@ -159,7 +159,7 @@ async def _work(launch: Launch, stop: asyncio.Event, begun: asyncio.Event) -> No
         )
         if launch.listening is not None:
             replica.companion = Visibility(LeaderFigures(replica), launch.listening).run
-        counted = StandIn(client, launch.config)
+        counted = StandbyFigures(client, launch.config)
         async with _serving(application(replica, counted.figures), launch.http):
             _log.info("started identity=%s", identity)
             begun.set()

@@ -11,7 +11,7 @@ from mcad.core.views.start_times import Basis
 Json = dict[str, Any]
 
 
-def within_what_time(starts: Json | None, now_us: int) -> str:
+def start_column(starts: Json | None, now_us: int) -> str:
     """``5m-30m``, ``<30m`` at the latest, ``>5m`` at the earliest, with ``?`` if the latest is only
     what is expected: for a column."""
     if not starts or not (starts["earliest"] or starts["latest"]):
@@ -26,7 +26,7 @@ def within_what_time(starts: Json | None, now_us: int) -> str:
     return f"<{late}" if late != "0s" else "now"
 
 
-def told_starts(starts: Json, now_us: int) -> Iterator[tuple[str, str]]:
+def start_lines(starts: Json, now_us: int) -> Iterator[tuple[str, str]]:
     """Lines for a page: when, and what that rests on."""
     early, late = (_instant(starts[key], now_us) for key in ("earliest", "latest"))
     if early and late:

@@ -22,7 +22,7 @@ from mcad.api.wire import as_map, as_text
 from mcad.cli.config import load_config
 from mcad.cli.documents import Document, read_documents
 from mcad.cli.errors import FAILED, CliError, clause, explain, warn
-from mcad.cli.itemcheck import check_items
+from mcad.cli.item_dry_run import check_items
 from mcad.cli.options import (
     Settings,
     files_option,
@@ -32,9 +32,9 @@ from mcad.cli.options import (
     target_options,
 )
 from mcad.cli.session import Session, Target, environment
+from mcad.cli.submit_wait import SecondsType, wait_until_dispatched
 from mcad.cli.tables import echo_structured
-from mcad.cli.waiting import SecondsType, wait_until_dispatched
-from mcad.controller.kinds import Kinds
+from mcad.controller.served_kinds import Kinds
 from mcad.core.state.model import Problem
 from mcad.core.state.spelling import did_you_mean
 from mcad.core.state.waiting_reason import WaitingReason
@@ -48,7 +48,7 @@ Json = dict[str, Any]
 OLD_GROUP = "mcad.ibm.com"
 
 
-class Plan(Struct, frozen=True):
+class SubmitOptions(Struct, frozen=True):
     """How to create, what to print, how long to stay: --dry-run, -o, --wait and --timeout."""
 
     dry_run: str | None
@@ -65,9 +65,9 @@ class Prepared(Struct, frozen=True):
     parsed: Parsed
 
 
-plan_options = record(
-    "plan",
-    Plan,
+submit_options = record(
+    "options",
+    SubmitOptions,
     click.option(
         "--dry-run",
         type=click.Choice(["client", "server"]),
@@ -91,7 +91,7 @@ plan_options = record(
 @click.command()
 @files_option("A file of YAML or JSON")
 @namespace_option
-@plan_options
+@submit_options
 @target_options
 @settings_options
 def submit(
@@ -99,7 +99,7 @@ def submit(
     namespace: str | None,
     target: Target,
     settings: Settings,
-    plan: Plan,
+    options: SubmitOptions,
 ) -> None:
     """Create AppWrappers from files, checked before they are sent.
 
@@ -108,15 +108,15 @@ def submit(
     not know, or that may not be wrapped, is only a warning: the dispatcher keeps such an AppWrapper
     waiting.
     """
-    if plan.wait and plan.dry_run:
+    if options.wait and options.dry_run:
         raise click.UsageError("--wait needs something to wait for: leave --dry-run out")
-    if plan.timeout_s is not None and not plan.wait:
+    if options.timeout_s is not None and not options.wait:
         raise click.UsageError("--timeout is for --wait: give both")
     documents = [document for path in paths for document in read_documents(path)]
     for document in documents:
         _check_kind(document)
     config = load_config(settings)
-    asyncio.run(_submit(documents, namespace, target, config, plan))
+    asyncio.run(_submit(documents, namespace, target, config, options))
 
 
 async def _submit(
@@ -124,13 +124,13 @@ async def _submit(
     namespace: str | None,
     target: Target,
     config: Config,
-    plan: Plan,
+    options: SubmitOptions,
 ) -> None:
-    if plan.dry_run == "client":
+    if options.dry_run == "client":
         own = environment().namespace(target)
         catalog = catalog_of(config, WELL_KNOWN)
         for one in _prepare(documents, namespace, own, catalog):
-            _report(one.obj, plan)
+            _report(one.obj, options)
         return
     async with environment().connect(target) as session:
         kinds = Kinds(Discovery(session.client), config)
@@ -140,16 +140,16 @@ async def _submit(
         for one in prepared:
             faults += await check_items(session.client, one.origin, one.parsed)
         _fail_for(faults)
-        sent = [await _create(session, one.obj, plan) for one in prepared]
+        sent = [await _create(session, one.obj, options) for one in prepared]
         made = [obj for obj in sent if obj is not None]
         well = len(made) == len(prepared)
-        if plan.wait:
+        if options.wait:
             well &= await wait_until_dispatched(
                 session.client,
                 config,
                 made,
-                plan.timeout_s,
-                lambda obj: _report(obj, plan, "dispatched"),
+                options.timeout_s,
+                lambda obj: _report(obj, options, "dispatched"),
             )
     if not well:
         raise click.exceptions.Exit(FAILED)
@@ -243,19 +243,19 @@ def _tell(document: Document, problem: Problem) -> None:
 # -- sending ---------------------------------------------------------------------------------
 
 
-async def _create(session: Session, obj: Json, plan: Plan) -> Json | None:
+async def _create(session: Session, obj: Json, options: SubmitOptions) -> Json | None:
     """Create one; None if that failed, which has been told by then."""
     version = obj["apiVersion"].rpartition("/")[2]
     resource = replace(APPWRAPPERS, version=version)
-    options = CreateOptions(dry_run=plan.dry_run == "server", field_validation="Strict")
+    create = CreateOptions(dry_run=options.dry_run == "server", field_validation="Strict")
     metadata = obj["metadata"]
     try:
-        made = await session.client.create(resource, metadata["namespace"], obj, options)
+        made = await session.client.create(resource, metadata["namespace"], obj, create)
     except KubeError as error:
         title = metadata.get("name") or metadata.get("generateName")
         _refused(f"{metadata['namespace']}/{title}", error).show()
         return None
-    _report(made, plan)
+    _report(made, options)
     return made
 
 
@@ -274,16 +274,16 @@ def _refused(title: str, error: KubeError) -> CliError:
     return CliError(f"{title} cannot be created: {explain(error).message}")
 
 
-def _report(obj: Json, plan: Plan, what: str = "created") -> None:
+def _report(obj: Json, options: SubmitOptions, what: str = "created") -> None:
     """One line as kubectl prints it, or the object, of which one is enough for scripts."""
-    if plan.form and what != "created":
+    if options.form and what != "created":
         return
     metadata = obj["metadata"]
     title = f"appwrapper.{GROUP}/{metadata.get('name') or metadata.get('generateName')}"
-    if plan.form in ("json", "yaml"):
-        echo_structured(obj, plan.form)
-    elif plan.form == "name":
+    if options.form in ("json", "yaml"):
+        echo_structured(obj, options.form)
+    elif options.form == "name":
         click.echo(title)
     else:
-        dry = {"client": " (dry run)", "server": " (server dry run)"}.get(plan.dry_run or "", "")
+        dry = {"client": " (dry run)", "server": " (server dry run)"}.get(options.dry_run or "", "")
         click.echo(f"{title} {what}{dry}")

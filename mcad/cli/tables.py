@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from mcad.cli.colours import PLAIN, Palette, printable, style
-from mcad.cli.humane import humane
+from mcad.cli.human_amounts import human_amount
 from mcad.kube.durations import human
 
 NONE, UNKNOWN = "<none>", "<unknown>"
@@ -89,7 +89,10 @@ def amounts(quantities: Mapping[str, str] | None) -> str:
     """``cpu=200m,memory=512Mi``: one word, in the order of the names; None is not known."""
     if quantities is None:
         return UNKNOWN
-    return ",".join(f"{name}={humane(name, value)}" for name, value in quantities.items()) or NONE
+    return (
+        ",".join(f"{name}={human_amount(name, value)}" for name, value in quantities.items())
+        or NONE
+    )
 
 
 def until(instant: str, now_us: int) -> str:

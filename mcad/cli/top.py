@@ -15,12 +15,12 @@ from msgspec.structs import replace
 
 from mcad.cli.colours import Palette, palette
 from mcad.cli.errors import CliError
-from mcad.cli.figures import Feed, Figures, Source, follow, look, source_options, tell_notes
-from mcad.cli.frame import Moment, frame
+from mcad.cli.figures import Feed, Figures, Source, follow, look, source_options, warn_of_notes
 from mcad.cli.options import Scope, color_option, scope_options
 from mcad.cli.screen import full_screen, size
 from mcad.cli.session import Environment, environment
 from mcad.cli.tables import echo
+from mcad.cli.top_page import Moment, frame
 
 TICK_S = 1.0  # ages grow although nothing changes
 PAGE_ROWS = 10  # of PgDn: some rows stay in sight, whatever the size
@@ -56,7 +56,7 @@ async def _print_once(source: Source, scope: Scope, colours: Palette, *, may_nar
     world = environment()
     async with look(world, source, scope, may_narrow=may_narrow) as (figures, namespace):
         moment = await _moment(world, source, namespace, figures)
-    tell_notes(figures)
+    warn_of_notes(figures)
     moment = replace(moment, notes=())
     # A pipe has no width; COLUMNS, or else a wide line, so that reasons can be read and searched.
     columns = size()[0] if sys.stdout.isatty() else shutil.get_terminal_size((200, 0)).columns

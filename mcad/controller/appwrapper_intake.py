@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from mcad.controller.adoption import Adoption
-    from mcad.controller.event_translation import Sightings
+    from mcad.controller.event_translation import EventTranslator
     from mcad.controller.mirror import Mirror
     from mcad.controller.other_controllers import Write
     from mcad.controller.preflight import Gate, Preflight
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 
-class Arrivals:
+class AppWrapperIntake:
     """Receives AppWrappers from the watch. Without a preflight the cluster is taken as it is."""
 
     def __init__(
         self,
         mirror: Mirror,
-        sightings: Sightings,
+        sightings: EventTranslator,
         preflight: Preflight | None,
         gate: Gate | None,
         adoption: Adoption | None,

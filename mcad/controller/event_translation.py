@@ -18,9 +18,9 @@ from mcad.api.config import Config
 from mcad.api.owner import Owner, controller_of
 from mcad.api.pods import read_node, read_pod
 from mcad.controller.early_objects import Early
-from mcad.controller.kinds import catalog_entry
 from mcad.controller.mirror import Mirror, Reflection, spec_mark, status_mark
-from mcad.controller.owners import Missing, Owners
+from mcad.controller.owner_chains import Missing, Owners
+from mcad.controller.served_kinds import catalog_entry
 from mcad.core.events import (
     AppWrapperGone,
     AppWrapperSeen,
@@ -44,7 +44,7 @@ Json = dict[str, Any]
 CreationOrder = tuple[str, bool, int, str]
 
 
-class PodSighting(Struct, frozen=True):
+class SlimPod(Struct, frozen=True):
     """A slimmed pod. Its object is kept only if an AppWrapper is its direct controller."""
 
     pod: Pod
@@ -52,12 +52,12 @@ class PodSighting(Struct, frozen=True):
     obj: Json | None
 
 
-def slim_pod(document: Document) -> PodSighting:
+def slim_pod(document: Document) -> SlimPod:
     """What is needed of a pod: 50,000 pods must not be kept as dicts."""
     obj = document.pick(projections.POD)
     controller = controller_of(obj)
     wrapped = controller is not None and controller.is_appwrapper
-    return PodSighting(read_pod(obj), controller, document.json() if wrapped else None)
+    return SlimPod(read_pod(obj), controller, document.json() if wrapped else None)
 
 
 def slim_node(document: Document) -> Json:
@@ -77,7 +77,7 @@ class Readers(Struct, frozen=True):
         return cls(appwrapper, partial(read_node, evictions=config.autopilot.evictions))
 
 
-class Sightings:
+class EventTranslator:
     """Translates observations and feeds them to the core.
 
     ``ask`` is called with an owner whose controller is unknown. ``judged`` returns, for an
@@ -170,7 +170,7 @@ class Sightings:
 
     # -- pods --------------------------------------------------------------------------------
 
-    def pod_seen(self, sighting: PodSighting) -> None:
+    def pod_seen(self, sighting: SlimPod) -> None:
         """Take a pod as it is. A pod that is itself an item is first reported as an item (C2)."""
         if sighting.obj is not None:
             self.object_seen(catalog_entry(PODS), sighting.obj)

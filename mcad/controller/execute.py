@@ -12,11 +12,11 @@ from mcad.api import labels
 from mcad.api.children import attempt_of
 from mcad.api.manifest import render
 from mcad.api.owner import controller_of
-from mcad.controller.lanes import Lane
 from mcad.controller.mirror import Mirror
-from mcad.controller.quotas import Quotas
+from mcad.controller.quota_subtrees import Quotas
 from mcad.controller.request_failures import answer_of
-from mcad.controller.statuses import StatusWriter
+from mcad.controller.status_writer import StatusWriter
+from mcad.controller.write_lanes import Lane
 from mcad.core.commands import (
     Command,
     CreateItem,

@@ -12,7 +12,7 @@ import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from mcad.controller.kinds import Kinds
+from mcad.controller.served_kinds import Kinds
 from mcad.kube.client import Client, Selection
 from mcad.kube.errors import ApiError, KubeError
 from mcad.kube.kinds import CRDS
@@ -20,7 +20,7 @@ from mcad.kube.reflector import Reflector
 from mcad.kube.retry import Backoff, Pace
 
 if TYPE_CHECKING:
-    from mcad.controller.lookups import Lookups
+    from mcad.controller.extra_reads import Lookups
     from mcad.kube.document import Document
 
 _log = logging.getLogger(__name__)

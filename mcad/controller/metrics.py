@@ -13,9 +13,9 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 import mcad
 from mcad.controller.cooperative import with_pauses
 from mcad.controller.invariant_audit import Checks
-from mcad.controller.lanes import Lane
-from mcad.controller.quotametrics import quota_metrics
+from mcad.controller.quota_metrics import quota_metrics
 from mcad.controller.streams import Stream
+from mcad.controller.write_lanes import Lane
 from mcad.core.attempts import leftovers
 from mcad.core.attempts.teardown import TAKEN_BACK, stuck_teardowns
 from mcad.core.cluster import Cluster

@@ -18,21 +18,21 @@ from mcad.api import labels
 from mcad.api.config import Config, to_settings
 from mcad.api.owner import Owner
 from mcad.controller.adoption import Adoption
-from mcad.controller.appwrapper_intake import Arrivals
+from mcad.controller.appwrapper_intake import AppWrapperIntake
 from mcad.controller.defaults import Defaults
-from mcad.controller.event_translation import Readers, Sightings
+from mcad.controller.event_translation import EventTranslator, Readers
 from mcad.controller.execute import Executor
+from mcad.controller.extra_reads import Lookups
 from mcad.controller.held_log import HoldLog
 from mcad.controller.installed_kinds import Installs
 from mcad.controller.invariant_audit import InvariantAudit
-from mcad.controller.kinds import Kinds
 from mcad.controller.log_lines import LogLines
-from mcad.controller.lookups import Lookups
 from mcad.controller.metrics import Metrics
 from mcad.controller.mirror import Mirror
-from mcad.controller.overcommitment import OvercommitmentLog
+from mcad.controller.overcommitment_log import OvercommitmentLog
 from mcad.controller.preflight import Gate, Preflight
-from mcad.controller.quotas import Quotas
+from mcad.controller.quota_subtrees import Quotas
+from mcad.controller.served_kinds import Kinds
 from mcad.controller.wakeup import Alarm
 from mcad.controller.watches import Watches
 from mcad.core.dispatcher import Dispatcher
@@ -96,7 +96,7 @@ class Controller:
         self.quotas = Quotas(writer, self.feed) if config.quota_enabled else None
         self.executor = Executor(writer, self._mirror, self._recorder, self, creator=creator)
         self._defaults = Defaults(client, self._mirror, self, config.watch_namespaces)
-        self._sightings = Sightings(
+        self._sightings = EventTranslator(
             self._mirror,
             Readers.of(config, lambda obj: self._defaults.read(obj, self._kinds.catalog)),
             self.feed,
@@ -106,7 +106,7 @@ class Controller:
         gate = Gate(preflight.installed, self.clock, self.spawn) if preflight else None
         alone = preflight is None or not preflight.coexist
         adoption = Adoption(client, self._recorder, self.spawn) if alone else None
-        self.arrivals = Arrivals(self._mirror, self._sightings, preflight, gate, adoption)
+        self.arrivals = AppWrapperIntake(self._mirror, self._sightings, preflight, gate, adoption)
         self.watches = Watches(client, self._kinds, self._sightings, self, config.watch_namespaces)
         self._lookups = Lookups(client, self._kinds, self._sightings)
         self._installs = Installs(client, self._kinds, self._lookups, self.watches.watch_wrapped)

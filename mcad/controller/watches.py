@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 from msgspec.structs import replace
 
 from mcad.api import labels, projections
-from mcad.controller.event_translation import PodSighting, Sightings, slim_node, slim_pod
+from mcad.controller.event_translation import EventTranslator, SlimPod, slim_node, slim_pod
 from mcad.controller.initial_lists import FirstList
-from mcad.controller.kinds import Kinds, catalog_entry
+from mcad.controller.served_kinds import Kinds, catalog_entry
 from mcad.controller.streams import Stream
 from mcad.core.events import Event, KindWatched
 from mcad.kube.client import EVERYTHING, Client, Selection
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable, Coroutine, Sequence
 
-    from mcad.controller.appwrapper_intake import Arrivals
-    from mcad.controller.quotas import Quotas
+    from mcad.controller.appwrapper_intake import AppWrapperIntake
+    from mcad.controller.quota_subtrees import Quotas
 
 Json = dict[str, Any]
 _log = logging.getLogger(__name__)
@@ -62,7 +62,7 @@ class Host(Protocol):
     """What the watches need of the controller around them; ``arrivals`` takes AppWrappers,
     ``quotas`` QuotaSubtrees if they count."""
 
-    arrivals: Arrivals
+    arrivals: AppWrapperIntake
     quotas: Quotas | None
 
     def feed(self, event: Event) -> None:
@@ -113,7 +113,7 @@ class Watches:
         self,
         client: Client,
         kinds: Kinds,
-        sightings: Sightings,
+        sightings: EventTranslator,
         host: Host,
         namespaces: Sequence[str] = (),
     ) -> None:
@@ -175,7 +175,7 @@ class Watches:
         now = self._client.clock.monotonic
         nodes = Stream("nodes", seen.node_seen, seen.node_gone, self._stream_changed, now)
         self._watch(NODES, nodes, slim=slim_node)
-        pods: Stream[PodSighting] = Stream(
+        pods: Stream[SlimPod] = Stream(
             "pods", seen.pod_seen, seen.pod_gone, self._stream_changed, now
         )
         self._watch(PODS, pods, slim=slim_pod)

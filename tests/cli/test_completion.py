@@ -6,7 +6,7 @@ import time
 import pytest
 from click.testing import CliRunner
 
-from mcad.cli import complete
+from mcad.cli import completion_candidates
 from mcad.cli.main import COMMANDS, main
 from mcad.kube.port import Request, Response
 from tests.cli.conftest import FakeEnvironment, Type
@@ -65,7 +65,7 @@ def test_it_does_not_wait_long(api: FakeApi, monkeypatch: pytest.MonkeyPatch) ->
         raise AssertionError
 
     monkeypatch.setattr(api, "request", hang)
-    monkeypatch.setattr(complete, "PATIENCE_S", 0.05)
+    monkeypatch.setattr(completion_candidates, "PATIENCE_S", 0.05)
     began = time.monotonic()
     assert completed(api, "mcad describe ") == []
     assert time.monotonic() - began < 2

@@ -18,14 +18,14 @@ import yaml
 from click.testing import CliRunner
 
 from mcad.api.config import Config
-from mcad.cli import program, quotaplay, tutorial
+from mcad.cli import demo_quota, invocation, tutorial_objects
 from mcad.cli.colours import PLAIN
 from mcad.cli.demo import demo, load_shares, load_tutorial
+from mcad.cli.demo_cluster import dispatching, embedded_cluster
+from mcad.cli.demo_quota import QuotaDemo
+from mcad.cli.demo_tutorial import DemoFailedError, DemoOutput, TutorialDemo
 from mcad.cli.errors import CliError, warn
 from mcad.cli.main import main
-from mcad.cli.play import BrokenPromiseError, Manner, Play
-from mcad.cli.quotaplay import QuotaPlay
-from mcad.cli.stage import dispatching, embedded_cluster
 from mcad.sim.clock import VirtualClock, run_virtually
 
 CLI = (sys.executable, "-m", "mcad", "demo")
@@ -35,7 +35,7 @@ NOT_YET = (
 SAMPLES = Path(__file__).parents[2] / "samples"
 
 
-def play(*, cpu: str = tutorial.NODE_CPU) -> list[str]:
+def play(*, cpu: str = tutorial_objects.NODE_CPU) -> list[str]:
     """What the play says, in virtual time, on a node of that many CPUs."""
     said: list[str] = []
 
@@ -43,12 +43,14 @@ def play(*, cpu: str = tutorial.NODE_CPU) -> list[str]:
         rng = Random(1)
         async with embedded_cluster(VirtualClock(), rng) as cluster:
             load_tutorial(cluster)
-            if cpu != tutorial.NODE_CPU:
+            if cpu != tutorial_objects.NODE_CPU:
                 node = cluster.registry.kind("v1", "Node")
-                cluster.registry.delete(node, ("", tutorial.NODE))
-                cluster.add_node(tutorial.NODE, cpu=cpu, memory=tutorial.NODE_MEMORY)
+                cluster.registry.delete(node, ("", tutorial_objects.NODE))
+                cluster.add_node(
+                    tutorial_objects.NODE, cpu=cpu, memory=tutorial_objects.NODE_MEMORY
+                )
             async with dispatching(cluster, Config(), rng) as client:
-                await Play(client, Config(), Manner(said.append, PLAIN, 4.0)).run()
+                await TutorialDemo(client, Config(), DemoOutput(said.append, PLAIN, 4.0)).run()
 
     run_virtually(work())
     return said
@@ -58,11 +60,11 @@ def test_the_play_tells_what_happens() -> None:
     text = "\n".join(play())
     assert "cpu        2             1750m   0          250m" in text
     assert "cpu: 150m requested, 50m available, 100m missing." in text
-    assert text.index(f"2/5  Submit {tutorial.FIRST}") < text.index(
-        f"3/5  Submit {tutorial.SECOND}"
+    assert text.index(f"2/5  Submit {tutorial_objects.FIRST}") < text.index(
+        f"3/5  Submit {tutorial_objects.SECOND}"
     )
     last = text[text.index("5/5") :]
-    assert f"{tutorial.SECOND}   <none>     Running" in last
+    assert f"{tutorial_objects.SECOND}   <none>     Running" in last
 
 
 def test_the_same_seed_tells_the_same() -> None:
@@ -77,14 +79,14 @@ def test_the_same_seed_tells_the_same() -> None:
     ],
 )
 def test_a_promise_that_is_not_kept_is_an_error(cpu: str, broken: str) -> None:
-    with pytest.raises(BrokenPromiseError, match=broken):
+    with pytest.raises(DemoFailedError, match=broken):
         play(cpu=cpu)
 
 
 # -- the play about shares -----------------------------------------------------------------------
 
 
-def share(day: type[QuotaPlay] = QuotaPlay) -> str:
+def share(day: type[QuotaDemo] = QuotaDemo) -> str:
     """What the play about shares says."""
     said: list[str] = []
     config = Config(quotaEnabled=True)
@@ -94,7 +96,7 @@ def share(day: type[QuotaPlay] = QuotaPlay) -> str:
         async with embedded_cluster(VirtualClock(), rng) as cluster:
             load_shares(cluster)
             async with dispatching(cluster, config, rng) as client:
-                await day(client, config, Manner(said.append, PLAIN, 4.0)).run()
+                await day(client, config, DemoOutput(said.append, PLAIN, 4.0)).run()
 
     run_virtually(work())
     return "\n".join(said)
@@ -114,7 +116,7 @@ def test_the_pages_show_what_is_printed_while_one_waits_for_his_share() -> None:
     """The blocks of docs/quota.md and of README.md, line by line."""
     looks: list[str] = []
 
-    class Look(QuotaPlay):
+    class Look(QuotaDemo):
         async def _late(self) -> None:
             await super()._late()
             looks.extend([*await self._tree(), *await self._node("research")])
@@ -133,13 +135,13 @@ def test_the_pages_show_what_is_printed_while_one_waits_for_his_share() -> None:
 
 
 def test_without_a_borrower_the_play_about_shares_breaks_its_promise() -> None:
-    class Thrifty(QuotaPlay):
+    class Thrifty(QuotaDemo):
         async def _submit(self, obj: dict[str, Any]) -> None:
-            if obj["metadata"]["name"] == quotaplay.BORROWER:
-                obj = quotaplay.appwrapper(quotaplay.BORROWER, "product", 0)
+            if obj["metadata"]["name"] == demo_quota.BORROWER:
+                obj = demo_quota.appwrapper(demo_quota.BORROWER, "product", 0)
             await super()._submit(obj)
 
-    with pytest.raises(BrokenPromiseError):
+    with pytest.raises(DemoFailedError):
         share(Thrifty)
 
 
@@ -150,12 +152,12 @@ def test_the_play_about_shares_is_given_with_the_samples() -> None:
         for obj in yaml.safe_load_all(path.read_text())
     ]
     told = [
-        quotaplay.appwrapper(quotaplay.BORROWER, "research", 2),
-        quotaplay.appwrapper(quotaplay.OPS, "ops", 1),
-        quotaplay.appwrapper(quotaplay.PRODUCT, "product", 3),
-        quotaplay.appwrapper(quotaplay.RESEARCH, "research", 4),
-        quotaplay.lost(),
-        *quotaplay.subtrees(),
+        demo_quota.appwrapper(demo_quota.BORROWER, "research", 2),
+        demo_quota.appwrapper(demo_quota.OPS, "ops", 1),
+        demo_quota.appwrapper(demo_quota.PRODUCT, "product", 3),
+        demo_quota.appwrapper(demo_quota.RESEARCH, "research", 4),
+        demo_quota.lost(),
+        *demo_quota.subtrees(),
     ]
     assert found == told
 
@@ -319,12 +321,12 @@ def test_hints_can_be_pasted(
     script, on_path, told = case
     python = tmp_path / ".venv" / "bin" / "python"
     found = {"mcad": f"{on_path}/mcad"} if on_path else {}
-    monkeypatch.setattr(program.shutil, "which", found.get)
+    monkeypatch.setattr(invocation.shutil, "which", found.get)
     monkeypatch.setattr(sys, "executable", str(python))
     monkeypatch.setattr(sys, "argv", [script.format(here=tmp_path)])
     monkeypatch.chdir(tmp_path)
     typed = told.format(python=".venv/bin/python")
-    assert program.invocation() == typed
+    assert invocation.invocation() == typed
     CliError("see `mcad get -A`").show()
     warn("run `mcad run`")
     said = f"error: see `{typed} get -A`\nwarning: run `{typed} run`\n"

@@ -11,14 +11,14 @@ import yaml
 
 from mcad.kube.port import Request, Response
 from tests.cli.cluster import kubeconfig, tutorial
-from tests.cli.test_server import CAPACITY, DETAIL, QUOTA, ROW
+from tests.cli.test_server_figures import CAPACITY, DETAIL, QUOTA, ROW
 from tests.fakeapi import answer
 from tests.serving import answering, served
 
 LOGIN = "client.authentication.k8s.io/v1"
 HEAVY = ("kubernetes", "pydantic", "aiohttp", "mcad.sim", "mcad.core.dispatcher", "yaml")
 PATIENCE_S = 30  # of a completion, on a busy machine: the import of the client library counts
-PATIENT = f"from mcad.cli import complete\ncomplete.PATIENCE_S = {PATIENCE_S}\n"
+PATIENT = f"from mcad.cli import completion_candidates\ncomplete.PATIENCE_S = {PATIENCE_S}\n"
 CODE = """\
 import sys
 from mcad.cli.main import main

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcad.cli.humane import humane
+from mcad.cli.human_amounts import human_amount
 from mcad.cli.main import main
 from mcad.cli.names import APPWRAPPER, NODE, names_of
 from mcad.cli.narrow import fitted
@@ -120,12 +120,12 @@ def test_scripts_get_exact_quantities(mcad: Type, api: FakeApi) -> None:
     ],
 )
 def test_quantities_are_shown_as_people_say_them(resource: str, exact: str, shown: str) -> None:
-    assert humane(resource, exact) == shown
+    assert human_amount(resource, exact) == shown
 
 
 @given(st.integers(-(2**63) + 1, 2**63 - 1))
 def test_rounding_never_makes_more_than_a_twentieth_of_a_unit(size: int) -> None:
-    shown = humane("memory", format_amount("memory", size))
+    shown = human_amount("memory", format_amount("memory", size))
     power = "KMGTPE".find(shown[-2:-1]) + 1 if shown.endswith("i") else 0
     number = float(shown.rstrip("KMGTPEi"))
     assert abs(number - size / 1024**power) <= 0.051

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mcad.cli.colours import palette
-from mcad.cli.story import Page, Story
+from mcad.cli.describe_page import Description, Page
 from tests.cli.cluster import NOW_US
 
 Json = dict[str, Any]
@@ -43,7 +43,7 @@ DETAIL: Json = {
 
 def said(**more: Any) -> list[str]:
     """The lines about reservations and evictions."""
-    lines = list(Page(NOW_US, palette("never")).lines(Story(None, DETAIL | more)))
+    lines = list(Page(NOW_US, palette("never")).lines(Description(None, DETAIL | more)))
     begin = next(n for n, line in enumerate(lines) if line.startswith("Position:")) + 1
     end = next(n for n, line in enumerate(lines) if line.startswith("Demand:"))
     return lines[begin:end]

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from mcad.cli.colours import palette
-from mcad.cli.start_times import within_what_time
-from mcad.cli.story import Page, Story
+from mcad.cli.describe_page import Description, Page
+from mcad.cli.start_times import start_column
 from tests.cli.cluster import NOW_US
 from tests.cli.test_reservations import DETAIL
 
@@ -38,12 +38,12 @@ def starts(earliest: int = 0, latest: int = 0, rests_on: str = "Limits") -> Json
     ],
 )
 def test_the_column_says_in_what_time(given: Json | None, cell: str) -> None:
-    assert within_what_time(given, NOW_US) == cell
+    assert start_column(given, NOW_US) == cell
 
 
 def test_what_is_over_is_no_time_away() -> None:
-    assert within_what_time(starts(5, 30), NOW_US + 600_000_000) == "0s-20m"
-    assert within_what_time(starts(0, 5), NOW_US + 600_000_000) == "now"
+    assert start_column(starts(5, 30), NOW_US + 600_000_000) == "0s-20m"
+    assert start_column(starts(0, 5), NOW_US + 600_000_000) == "now"
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,9 @@ def test_what_is_over_is_no_time_away() -> None:
     ],
 )
 def test_the_page_says_when_and_what_that_rests_on(given: Json, said: str) -> None:
-    lines = list(Page(NOW_US, palette("never")).lines(Story(None, DETAIL | {"starts": given})))
+    lines = list(
+        Page(NOW_US, palette("never")).lines(Description(None, DETAIL | {"starts": given}))
+    )
     at = next(n for n, line in enumerate(lines) if line.startswith("Starts:"))
     assert lines[at : at + 2] == [f"Starts:       {said}", f"Estimate:     {WHY}"]
 
@@ -64,5 +66,5 @@ def test_the_page_says_when_and_what_that_rests_on(given: Json, said: str) -> No
 @pytest.mark.parametrize("more", [{}, {"starts": None}])
 def test_of_who_does_not_wait_the_page_says_nothing(more: Json) -> None:
     """Nor does an older dispatcher."""
-    lines = list(Page(NOW_US, palette("never")).lines(Story(None, DETAIL | more)))
+    lines = list(Page(NOW_US, palette("never")).lines(Description(None, DETAIL | more)))
     assert not [line for line in lines if line.startswith(("Starts:", "Estimate:"))]

@@ -67,7 +67,7 @@ entrance()
         ("main", ["crd"], "click"),
         ("main", ["crd"], "click.shell_completion"),
         ("main", ["crd"], "mcad.cli.main"),
-        ("main", ["crd"], "mcad.cli.program"),
+        ("main", ["crd"], "mcad.cli.invocation"),
         ("main", ["crd"], "mcad.cli.install"),
         ("main", ["queue"], "mcad.cli.listing"),
         ("main", ["queue"], "asyncio"),

@@ -10,9 +10,9 @@ import pytest
 import yaml
 
 from mcad.cli.colours import palette
+from mcad.cli.describe_page import Description, Page
 from mcad.cli.logs import KeyValue
 from mcad.cli.progress import Progress
-from mcad.cli.story import Page, Story
 from mcad.cli.tables import Columns, age, table
 from mcad.kube.durations import human
 from tests.cli.conftest import Type
@@ -221,7 +221,7 @@ def test_commands_are_listed_without_loading_any(instruction: str) -> None:
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=env)
     assert "describe" in done.stdout
-    own = ["mcad.cli", "mcad.cli.errors", "mcad.cli.main", "mcad.cli.program"]
+    own = ["mcad.cli", "mcad.cli.errors", "mcad.cli.main", "mcad.cli.invocation"]
     light = ["mcad", *own, "mcad.kube", "mcad.kube.errors", "mcad.kube.types"]
     assert done.stdout.splitlines()[-1] == str(sorted(light))
 
@@ -231,9 +231,9 @@ def test_the_queue_of_kueue_is_shown_for_what_it_is() -> None:
     metadata = {"name": "a", "namespace": "b", "uid": "c"}
     tags = {"labels": {"kueue.x-k8s.io/queue-name": "research"}}
     page = Page(0, palette("never"))
-    told = list(page.lines(Story({"metadata": metadata | tags}, None)))
+    told = list(page.lines(Description({"metadata": metadata | tags}, None)))
     assert told[3] == "Queue:        research (a label of Kueue's; here all wait in one queue)"
-    bare = list(page.lines(Story({"metadata": metadata}, None)))
+    bare = list(page.lines(Description({"metadata": metadata}, None)))
     assert [one for one in told if one not in bare] == [told[3]]
 
 
@@ -244,7 +244,9 @@ def test_how_long_it_is_expected_to_run_is_shown_as_a_hint() -> None:
         ({"schedulingSpec": {"dispatchDuration": {"limit": 900}}}, False),
         ({}, False),
     ):
-        lines = list(Page(0, palette("never")).lines(Story({"metadata": meta, "spec": spec}, None)))
+        lines = list(
+            Page(0, palette("never")).lines(Description({"metadata": meta, "spec": spec}, None))
+        )
         hint = (
             "Expected:     to run for 600 s (a hint for start time estimates; it may take longer)"
         )

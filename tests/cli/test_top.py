@@ -22,7 +22,7 @@ from mcad.cli.screen import ENTER, LEAVE
 from mcad.kube.port import Request, Response
 from tests.cli.cluster import appwrapper, deployment, kubeconfig
 from tests.cli.conftest import Type
-from tests.cli.test_server import ROW
+from tests.cli.test_server_figures import ROW
 from tests.fakeapi import FakeApi, answer
 from tests.serving import answering, served
 

@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from mcad.cli.options import Output
-from mcad.cli.watching import Printer
+from mcad.cli.watch_printer import Printer
 from mcad.kube.port import Request, Response
 from tests.cli.cluster import appwrapper, deployment, kubeconfig, node, tutorial
 from tests.cli.conftest import Type
-from tests.cli.test_server import ROW
+from tests.cli.test_server_figures import ROW
 from tests.fakeapi import GROUP, FakeApi, answer
 from tests.serving import answering, served
 
@@ -213,7 +213,7 @@ def printer(form: str | None = None, **options: Any) -> Printer:
 
 
 def test_moving_up_is_news_in_front_only(capsys: pytest.CaptureFixture[str]) -> None:
-    one = printer(places_told=2)
+    one = printer(places_reported=2)
     one.show([row("a", 1), row("b", 2), row("c", 3), row("d", 4)])
     assert len(printed(capsys)) == 4
     one.show([row("b", 1), row("c", 2), row("d", 3)], [row("a", 0, state="Running")])

@@ -9,7 +9,7 @@ import pytest
 from mcad.api import labels
 from mcad.api.appwrapper import parse
 from mcad.api.catalog import Resource, StaticCatalog
-from mcad.controller.event_translation import Readers, Sightings
+from mcad.controller.event_translation import EventTranslator, Readers
 from mcad.controller.mirror import Mirror
 from mcad.core.dispatcher import Dispatcher
 from mcad.core.events import ChildSeen, Event
@@ -97,7 +97,7 @@ def _told(*seen: Json) -> Child:
         dispatcher.step(event, 1_800_000_000_000_000)
 
     judged = dispatcher.cluster.judged
-    sightings = Sightings(
+    sightings = EventTranslator(
         Mirror(), Readers(lambda obj: parse(obj, SERVED)), feed, lambda pod, owner: None, judged
     )
     for obj in seen[:-1]:

@@ -11,11 +11,11 @@ from mcad.api import labels, projections
 from mcad.api.appwrapper import parse
 from mcad.api.config import Config
 from mcad.api.wire import to_json
-from mcad.controller.appwrapper_intake import Arrivals
-from mcad.controller.event_translation import Readers, Sightings
-from mcad.controller.kinds import Kinds
+from mcad.controller.appwrapper_intake import AppWrapperIntake
+from mcad.controller.event_translation import EventTranslator, Readers
 from mcad.controller.mirror import Mirror
 from mcad.controller.preflight import Preflight, Unfit
+from mcad.controller.served_kinds import Kinds
 from mcad.core.events import AppWrapperSeen, ChildSeen, Event, NodeGone, NodeSeen
 from mcad.kube.document import Document, Identity
 from mcad.kube.errors import BadAnswer
@@ -27,12 +27,12 @@ Json = dict[str, Any]
 
 
 class Told:
-    """Sightings, and the events that come of them."""
+    """EventTranslator, and the events that come of them."""
 
     def __init__(self) -> None:
         self.events: list[Event] = []
         readers = Readers(lambda obj: parse(obj, SERVED))
-        self.sightings = Sightings(
+        self.sightings = EventTranslator(
             Mirror(), readers, self.events.append, lambda pod, owner: None, lambda uid: None
         )
 
@@ -113,7 +113,7 @@ def test_one_that_cannot_be_read_does_not_hide_the_others(
         def json(self) -> Json:
             raise BadAnswer("no JSON")
 
-    arrivals = Arrivals(Mirror(), told.sightings, None, None, None)
+    arrivals = AppWrapperIntake(Mirror(), told.sightings, None, None, None)
     arrivals.seen(Broken())  # type: ignore[arg-type]
     good = Document(Raw(to_json(wrapper("8"))), APPWRAPPERS, projections.APPWRAPPER)
     arrivals.seen(good)

@@ -5,11 +5,11 @@ import asyncio
 import pytest
 
 from mcad.api.owner import Owner, controller_of
-from mcad.controller.lanes import Lane
 from mcad.controller.mirror import spec_mark, status_mark
-from mcad.controller.owners import CHAIN_MAX, NOBODYS, End, Missing, Owners
+from mcad.controller.owner_chains import CHAIN_MAX, NOBODYS, End, Missing, Owners
 from mcad.controller.streams import SILENCE_S, Stream
 from mcad.controller.wakeup import Alarm
+from mcad.controller.write_lanes import Lane
 from mcad.core.state.model import Pod, PodPhase
 from mcad.kube.errors import ApiError, ConnectionLost, KubeError, RequestTimeout
 from mcad.kube.versions import is_older

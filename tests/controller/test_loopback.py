@@ -8,7 +8,7 @@ import pytest
 from aiohttp import web
 
 from mcad.controller import loopback
-from mcad.controller.serving import Server
+from mcad.controller.http_server import Server
 
 # All of 127.0.0.0/8 is loopback; an address from elsewhere is what the guard is told it is.
 ASKED = ("/api/v1/queue", "/api/v1/appwrappers/ns/name", "/healthz", "/metrics")

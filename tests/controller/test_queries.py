@@ -12,8 +12,8 @@ from aiohttp import web
 from aiohttp.test_utils import make_mocked_request
 
 from mcad.controller import cooperative, reservation_views, start_time_views, views
-from mcad.controller.figures import NoFigures
-from mcad.controller.http import STALL_S, application
+from mcad.controller.http_port import STALL_S, application
+from mcad.controller.leader_figures import FiguresUnavailable
 from mcad.core.cycle import cycle
 from mcad.core.events import AppWrapperGone, QuotaSeen
 from mcad.core.state.reservation import Reservation, ReservationReason
@@ -101,7 +101,7 @@ async def test_before_all_is_listed_there_are_no_figures() -> None:
         await full(rig)
         rig.controller.watches.is_synced = False
         for path in PATHS[:4]:
-            with pytest.raises(NoFigures, match="not synced yet"):
+            with pytest.raises(FiguresUnavailable, match="not synced yet"):
                 await get(rig, path)
 
 

@@ -12,9 +12,9 @@ from aiohttp.test_utils import TestClient, TestServer
 
 from mcad.api.config import Config
 from mcad.api.labels import LEASE_NAME, LEASE_NAMESPACE
-from mcad.cli.stage import embedded_cluster
-from mcad.controller.figures import NoFigures
-from mcad.controller.http import application
+from mcad.cli.demo_cluster import embedded_cluster
+from mcad.controller.http_port import application
+from mcad.controller.leader_figures import FiguresUnavailable
 from mcad.controller.preflight import Preflight, Unfit
 from mcad.controller.replica import Replica
 from mcad.kube.client import Client
@@ -247,7 +247,7 @@ async def count() -> Table:
 
 
 async def fail() -> Table:
-    raise NoFigures("you may not list nodes")
+    raise FiguresUnavailable("you may not list nodes")
 
 
 def standby() -> Replica:

@@ -12,7 +12,7 @@ import pytest
 
 from mcad.api.config import Config
 from mcad.controller.execute import DISPATCH_WIDTH
-from mcad.controller.http import STALL_S
+from mcad.controller.http_port import STALL_S
 from mcad.controller.other_controllers import Write
 from mcad.controller.preflight import Preflight, Unfit
 from mcad.controller.runtime import Controller

@@ -14,14 +14,14 @@ import aiohttp
 import pytest
 
 from mcad.api.config import Config
-from mcad.controller.figures import LeaderFigures, NoFigures
+from mcad.controller.http_server import Server
+from mcad.controller.leader_figures import FiguresUnavailable, LeaderFigures
 from mcad.controller.replica import Replica
-from mcad.controller.serving import Server
 from mcad.controller.visibility import listener, routes
 from mcad.controller.visibility.access import HOLDS_S, Access, Attributes
 from mcad.controller.visibility.endpoint import Endpoint
+from mcad.controller.visibility.front_proxy import Caller, FrontProxy, read_front_proxy
 from mcad.controller.visibility.listener import LOOK_S, RETRY_S, Listening, Visibility
-from mcad.controller.visibility.proxied import Caller, FrontProxy, read_front_proxy
 from mcad.kube.client import Client
 from mcad.kube.kinds import APPWRAPPER_REPORTS
 from mcad.kube.port import Request
@@ -183,7 +183,7 @@ class Told:
 
     async def rows(self, render: Callable[[Json], bytes], **wishes: Any) -> list[bytes]:
         if self.trouble:
-            raise NoFigures(self.trouble)
+            raise FiguresUnavailable(self.trouble)
         self.wishes = wishes
         return [render(ROW)]
 

@@ -9,7 +9,7 @@ import pytest
 from aiohttp.test_utils import TestClient, TestServer
 
 from mcad.api.config import Config
-from mcad.controller.http import STALL_S, application
+from mcad.controller.http_port import STALL_S, application
 from mcad.controller.preflight import Preflight
 from mcad.controller.replica import Replica
 from mcad.core.events import Decide, KindWatched

@@ -16,10 +16,10 @@ from typing import Any
 from mcad.api.config import Config
 from mcad.api.published import ANNOTATION, publish
 from mcad.api.wire import format_instant
+from mcad.cli.computed_figures import Snapshot
 from mcad.cli.config import as_dispatched
-from mcad.cli.counting import Snapshot
+from mcad.cli.listed_figures import compute_figures
 from mcad.cli.presence import Presence
-from mcad.cli.snapshot import take_snapshot
 from mcad.controller.runtime import Controller
 from mcad.controller.views import capacity_view, detail_view, rows_view
 from mcad.core.state.waiting_reason import HOLDS, WaitingReason
@@ -81,7 +81,7 @@ class World(world.World):
         before = rows_view(core, clock.now_us(), waiting_only=False)
         await clock.sleep(STILL_S)
         port = rows_view(core, clock.now_us(), waiting_only=False)
-        seen = await take_snapshot(onlooker, await as_dispatched(onlooker, Config()))
+        seen = await compute_figures(onlooker, await as_dispatched(onlooker, Config()))
         if before != port or port != rows_view(core, clock.now_us(), waiting_only=False):
             return
         assert seen.heartbeat.presence is Presence.RUNNING

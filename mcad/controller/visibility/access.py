@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from mcad.controller.visibility.proxied import Caller
+from mcad.controller.visibility.front_proxy import Caller
 from mcad.kube.client import Client
 from mcad.kube.resource import Resource
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from mcad.controller.figures import LeaderFigures
-from mcad.controller.serving import Server
+from mcad.controller.http_server import Server
+from mcad.controller.leader_figures import LeaderFigures
 from mcad.controller.visibility.access import Access
-from mcad.controller.visibility.proxied import PUBLISHED_IN, FrontProxy, read_front_proxy
+from mcad.controller.visibility.front_proxy import PUBLISHED_IN, FrontProxy, read_front_proxy
 from mcad.controller.visibility.routes import application
 from mcad.kube.errors import KubeError
 from mcad.kube.kinds import CONFIG_MAPS

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from aiohttp import web
 
 from mcad.api.wire import to_json
-from mcad.controller.figures import LeaderFigures, NoFigures
-from mcad.controller.serving import asks_for_starts, json_answer
+from mcad.controller.http_server import asks_for_starts, json_answer
+from mcad.controller.leader_figures import FiguresUnavailable, LeaderFigures
 from mcad.controller.visibility import documents
 from mcad.controller.visibility.access import Access, Attributes
 from mcad.controller.visibility.documents import Problem
@@ -25,7 +25,7 @@ from mcad.kube.kinds import (
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from mcad.controller.visibility.proxied import Caller, FrontProxy
+    from mcad.controller.visibility.front_proxy import Caller, FrontProxy
     from mcad.kube.resource import Resource
 
 Json = dict[str, Any]
@@ -82,7 +82,7 @@ class _Api:
         except web.HTTPException as error:
             reason = {404: "NotFound", 405: "MethodNotAllowed"}.get(error.status, "BadRequest")
             problem = Problem(error.status, reason, f"{error.reason}: {request.path[:256]}")
-        except NoFigures as error:
+        except FiguresUnavailable as error:
             problem = Problem(503, "ServiceUnavailable", str(error))
         except KubeError as error:
             _log.warning("cannot ask what a caller may see error=%s", error)

@@ -9,9 +9,9 @@ from typing import Any
 
 from mcad.api.status import render_status
 from mcad.api.wire import to_json
-from mcad.controller.lanes import Lane
 from mcad.controller.mirror import Mirror, Reflection, status_mark
 from mcad.controller.request_failures import answer_of
+from mcad.controller.write_lanes import Lane
 from mcad.core.commands import WriteStatus
 from mcad.core.events import Event, StatusRefused, StatusWritten
 from mcad.core.state.answer import Answer

@@ -20,7 +20,7 @@ from mcad.core.state.reasons import ConditionType
 from mcad.core.state.waiting_reason import WaitingReason
 
 if TYPE_CHECKING:
-    from mcad.cli.counting import Snapshot
+    from mcad.cli.computed_figures import Snapshot
 
 Json = dict[str, Any]
 
@@ -48,7 +48,7 @@ _FIGURE = re.compile(
 )
 
 
-class Tenant(Struct, frozen=True):
+class NamespaceFigures(Struct, frozen=True):
     """Figures of one namespace; see ``mcad.cli.figures.Figures``.
 
     ``seen`` was counted without any node: only what does not depend on room is taken from it.

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from mcad.cli.colours import Palette
-from mcad.cli.humane import humane
+from mcad.cli.describe_page import indented, pair
+from mcad.cli.human_amounts import human_amount
 from mcad.cli.rows import place
-from mcad.cli.story import indented, pair
 from mcad.cli.tables import NONE, UNKNOWN, Row, amounts, table
 
 Json = dict[str, Any]
@@ -53,7 +53,7 @@ def _section(title: str, columns: Row, rows: Iterable[Row], palette: Palette) ->
 def figures(node: Json, resource: str) -> Row:
     """The figures of a node in the columns of ``FIGURES``; those that nobody told are unknown."""
     return tuple(
-        humane(resource, node[book].get(resource, "0")) if node[book] is not None else UNKNOWN
+        human_amount(resource, node[book].get(resource, "0")) if node[book] is not None else UNKNOWN
         for book in BOOKS
     )
 

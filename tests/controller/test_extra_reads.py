@@ -10,8 +10,8 @@ import pytest
 
 from mcad.api.config import Config
 from mcad.api.owner import Owner
-from mcad.controller.kinds import Kinds
-from mcad.controller.lookups import LINK_GRACE_S, Lookups
+from mcad.controller.extra_reads import LINK_GRACE_S, Lookups
+from mcad.controller.served_kinds import Kinds
 from mcad.kube.client import Client
 from mcad.kube.discovery import Discovery
 from mcad.kube.resource import Resource
@@ -23,7 +23,7 @@ OWNER = Owner("uid-w", "example.com", "v1", "Widget", "w")
 
 
 class Awaiting:
-    """Sightings of which a pod waits for the owner."""
+    """EventTranslator of which a pod waits for the owner."""
 
     def __init__(self, *, awaited: bool = True) -> None:
         self.awaited = awaited

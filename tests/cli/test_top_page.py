@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from mcad.cli.colours import Palette
-from mcad.cli.frame import Moment, frame
-from tests.cli.test_server import ROW
+from mcad.cli.top_page import Moment, frame
+from tests.cli.test_server_figures import ROW
 
 Json = dict[str, Any]
 

@@ -1,6 +1,6 @@
 """The tutorial as a play: each step says what will happen, does it, and looks whether it did.
 
-``Performance`` is what other plays have in common with it.
+``DemoSteps`` is what other plays have in common with it.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from mcad.cli import rows as columns
 from mcad.cli.capacity import TITLES as CAPACITY_TITLES
 from mcad.cli.capacity import rows_of
 from mcad.cli.colours import BOLD, Palette
+from mcad.cli.listed_figures import compute_figures
 from mcad.cli.options import Output
-from mcad.cli.snapshot import take_snapshot
 from mcad.cli.tables import table
-from mcad.cli.tutorial import FIRST, NAMESPACE, SECOND, appwrapper
+from mcad.cli.tutorial_objects import FIRST, NAMESPACE, SECOND, appwrapper
 from mcad.kube.client import Client, Selection
 from mcad.kube.errors import ApiError
 from mcad.kube.kinds import APPWRAPPERS, DEPLOYMENTS, OLD_APPWRAPPERS, PODS
@@ -26,15 +26,15 @@ from mcad.kube.resource import Resource
 
 Json = dict[str, Any]
 
-PROMISE_S = 15.0  # until what was said to happen has happened
+EXPECT_S = 15.0  # until what was said to happen has happened
 LOOK_S = 0.05  # between two looks
 
 
-class BrokenPromiseError(Exception):
+class DemoFailedError(Exception):
     """Something that the play said would happen did not."""
 
 
-class Manner(Struct, frozen=True):
+class DemoOutput(Struct, frozen=True):
     """How the play is told. ``pause_s`` is the time to read a step, 0 for none at all."""
 
     say: Callable[[str], None]
@@ -42,22 +42,22 @@ class Manner(Struct, frozen=True):
     pause_s: float
 
 
-class Performance:
+class DemoSteps:
     """What every play needs: to say what will happen, and to look whether it did."""
 
-    def __init__(self, client: Client, config: Config, manner: Manner) -> None:
+    def __init__(self, client: Client, config: Config, output: DemoOutput) -> None:
         self._client = client
         self._config = config
-        self._manner = manner
+        self._output = output
 
     # -- promises ------------------------------------------------------------------------------
 
-    async def _promise(self, what: str, holds: Callable[[], Awaitable[bool]]) -> None:
+    async def _expect(self, what: str, holds: Callable[[], Awaitable[bool]]) -> None:
         clock = self._client.clock
-        until = clock.monotonic() + PROMISE_S
+        until = clock.monotonic() + EXPECT_S
         while not await holds():
             if clock.monotonic() >= until:
-                raise BrokenPromiseError(f"{what}: not after {PROMISE_S:.0f} s")
+                raise DemoFailedError(f"{what}: not after {EXPECT_S:.0f} s")
             await clock.sleep(LOOK_S)
 
     async def _status(self, name: str) -> Json:
@@ -66,7 +66,7 @@ class Performance:
         return status
 
     async def _appwrappers(self) -> Iterable[str]:
-        figures = await take_snapshot(self._client, self._config)
+        figures = await compute_figures(self._client, self._config)
         output = Output()
         now_us = self._client.clock.now_us()
         lines = [
@@ -74,31 +74,31 @@ class Performance:
             for row in await figures.rows(waiting_only=False)
         ]
         titles = columns.titles(output, namespaces=False)
-        return ["$ mcad get", *table(titles, lines, palette=self._manner.palette)]
+        return ["$ mcad get", *table(titles, lines, palette=self._output.palette)]
 
     # -- telling -------------------------------------------------------------------------------
 
     def _step(self, title: str, *explanation: str) -> None:
-        self._manner.say(self._manner.palette.paint(title, BOLD))
+        self._output.say(self._output.palette.paint(title, BOLD))
         for line in explanation:
-            self._manner.say(f"     {line}")
-        self._manner.say("")
+            self._output.say(f"     {line}")
+        self._output.say("")
 
     def _lines(self, lines: Iterable[str]) -> None:
         for line in lines:
-            self._manner.say(f"    {line}")
-        self._manner.say("")
+            self._output.say(f"    {line}")
+        self._output.say("")
 
     async def _pause(self) -> None:
-        if self._manner.pause_s:
-            await self._client.clock.sleep(self._manner.pause_s)
+        if self._output.pause_s:
+            await self._client.clock.sleep(self._output.pause_s)
 
 
-class Play(Performance):
+class TutorialDemo(DemoSteps):
     """The five steps; each says what will happen, does it, and looks whether it did."""
 
     async def run(self) -> None:
-        """Everything in order; raises ``BrokenPromiseError``."""
+        """Everything in order; raises ``DemoFailedError``."""
         await self._show_cluster()
         await self._first_runs()
         await self._second_waits()
@@ -122,7 +122,7 @@ class Play(Performance):
             "creates the Deployment at once, and the cluster runs its pods.",
         )
         await self._submit(FIRST, "100m")
-        await self._promise("two pods of the first AppWrapper run", self._is_running(FIRST))
+        await self._expect("two pods of the first AppWrapper run", self._is_running(FIRST))
         self._lines(await self._appwrappers())
         self._lines(await self._pods())
         await self._pause()
@@ -134,7 +134,7 @@ class Play(Performance):
             "creates all of it or nothing, so now it creates nothing: no Deployment, no pod.",
         )
         await self._submit(SECOND, "75m")
-        await self._promise("the second AppWrapper waits", self._is_refused)
+        await self._expect("the second AppWrapper waits", self._is_refused)
         await self._check_nothing_of_second()
         self._lines(await self._appwrappers())
         await self._pause()
@@ -147,10 +147,10 @@ class Play(Performance):
         status = await self._status(SECOND)
         for condition in status["conditions"]:
             reason = condition.get("reason", "")
-            self._manner.say(f"    {condition['type']:<11} {condition['status']:<5} {reason}")
+            self._output.say(f"    {condition['type']:<11} {condition['status']:<5} {reason}")
             if condition.get("message"):
-                self._manner.say(f"    {'':<17} {condition['message']}")
-        self._manner.say("")
+                self._output.say(f"    {'':<17} {condition['message']}")
+        self._output.say("")
         await self._pause()
 
     async def _second_follows(self) -> None:
@@ -159,8 +159,8 @@ class Play(Performance):
             "Its Deployment and pods go with it. The room goes to whoever waits, at once.",
         )
         await self._client.delete(APPWRAPPERS, NAMESPACE, FIRST)
-        await self._promise("two pods of the second AppWrapper run", self._is_running(SECOND))
-        await self._promise("nothing of the first is left", self._is_gone(FIRST))
+        await self._expect("two pods of the second AppWrapper run", self._is_running(SECOND))
+        await self._expect("nothing of the first is left", self._is_gone(FIRST))
         self._lines(await self._appwrappers())
         self._lines(await self._pods())
 
@@ -191,7 +191,7 @@ class Play(Performance):
 
     async def _check_nothing_of_second(self) -> None:
         if not await self._is_gone(SECOND)():
-            raise BrokenPromiseError("a part of the second AppWrapper was created")
+            raise DemoFailedError("a part of the second AppWrapper was created")
 
     async def _submit(self, name: str, cpu: str) -> None:
         await self._client.create(OLD_APPWRAPPERS, NAMESPACE, appwrapper(name, cpu))
@@ -212,13 +212,13 @@ class Play(Performance):
         return (await self._client.list_all(PODS, selection))[0]
 
     async def _capacity(self) -> Iterable[str]:
-        view = await (await take_snapshot(self._client, self._config)).capacity()
+        view = await (await compute_figures(self._client, self._config)).capacity()
         lines = rows_of("<total>", view["total"])
-        printed = table(CAPACITY_TITLES, lines, palette=self._manner.palette)
+        printed = table(CAPACITY_TITLES, lines, palette=self._output.palette)
         return ["$ mcad capacity --total", *printed]
 
     async def _pods(self) -> Iterable[str]:
         pods, _ = await self._client.list_all(PODS, Selection(namespace=NAMESPACE))
         lines = [(pod["metadata"]["name"], pod["status"].get("phase", "")) for pod in pods]
-        printed = table(("NAME", "STATUS"), lines, palette=self._manner.palette)
+        printed = table(("NAME", "STATUS"), lines, palette=self._output.palette)
         return ["$ kubectl get pods", *printed]

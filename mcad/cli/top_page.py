@@ -15,7 +15,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from mcad.cli.bars import capacity_lines
+from mcad.cli.capacity_bars import capacity_lines
 from mcad.cli.colours import (
     BOLD,
     DIM,

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from mcad.cli.play import BrokenPromiseError, Performance
-from mcad.cli.quotapage import page
-from mcad.cli.quotashow import rows_of, titles
-from mcad.cli.snapshot import take_snapshot
+from mcad.cli.demo_tutorial import DemoFailedError, DemoSteps
+from mcad.cli.listed_figures import compute_figures
+from mcad.cli.quota_page import page
+from mcad.cli.quota_show import rows_of, titles
 from mcad.cli.tables import table
-from mcad.cli.tutorial import NAMESPACE
+from mcad.cli.tutorial_objects import NAMESPACE
 from mcad.kube.kinds import APPWRAPPERS, OLD_APPWRAPPERS
 
 Json = dict[str, Any]
@@ -94,11 +94,11 @@ def _container(seconds: str) -> Json:
     }
 
 
-class QuotaPlay(Performance):
+class QuotaDemo(DemoSteps):
     """The five steps."""
 
     async def run(self) -> None:
-        """Everything in order; raises ``BrokenPromiseError``."""
+        """Everything in order; raises ``DemoFailedError``."""
         await self._show_tree()
         await self._borrow()
         await self._late()
@@ -127,7 +127,7 @@ class QuotaPlay(Performance):
             (OPS, "ops", 1),
         ):
             await self._submit(appwrapper(name, leaf, pods))
-            await self._promise(f"{name} runs", self._is(name, "Running"))
+            await self._expect(f"{name} runs", self._is(name, "Running"))
         self._lines(await self._tree())
         await self._pause()
 
@@ -138,7 +138,7 @@ class QuotaPlay(Performance):
             "has 1: so it waits. It says at which node of the tree, and who borrows there.",
         )
         await self._submit(appwrapper(PRODUCT, "product", 3))
-        await self._promise("the one of product waits", self._refused(PRODUCT, "research (2)"))
+        await self._expect("the one of product waits", self._refused(PRODUCT, "research (2)"))
         await self._say_why(PRODUCT)
         self._lines(await self._node("product"))
         await self._pause()
@@ -150,7 +150,7 @@ class QuotaPlay(Performance):
             "in nobody's way, and is told which leaf may be meant.",
         )
         await self._client.create(APPWRAPPERS, NAMESPACE, lost())
-        await self._promise(
+        await self._expect(
             "the misspelt one waits", self._refused(UNKNOWN_LEAF, 'Did you mean "research"?')
         )
         await self._say_why(UNKNOWN_LEAF)
@@ -162,9 +162,9 @@ class QuotaPlay(Performance):
             "What it borrowed is free when its pods are gone, and product gets its share at once.",
         )
         await self._client.delete(APPWRAPPERS, NAMESPACE, BORROWER)
-        await self._promise(f"{PRODUCT} runs", self._is(PRODUCT, "Running"))
+        await self._expect(f"{PRODUCT} runs", self._is(PRODUCT, "Running"))
         if await self._state(UNKNOWN_LEAF) != "Pending":
-            raise BrokenPromiseError("what names no leaf was dispatched")
+            raise DemoFailedError("what names no leaf was dispatched")
         self._lines(await self._tree())
 
     # -- promises ------------------------------------------------------------------------------
@@ -195,18 +195,18 @@ class QuotaPlay(Performance):
     # -- looks ---------------------------------------------------------------------------------
 
     async def _say_why(self, name: str) -> None:
-        self._manner.say(f"    `kubectl describe appwrapper {name}` says:")
+        self._output.say(f"    `kubectl describe appwrapper {name}` says:")
         for sentence in (await self._message(name)).replace(". ", ".\n").split("\n"):
-            self._manner.say(f"      {sentence}")
-        self._manner.say("")
+            self._output.say(f"      {sentence}")
+        self._output.say("")
 
     async def _tree(self) -> Iterable[str]:
-        view = await (await take_snapshot(self._client, self._config)).quota()
+        view = await (await compute_figures(self._client, self._config)).quota()
         rows = [row for tree in view["trees"] for row in rows_of(tree, wide=False)]
-        return ["$ mcad quota", *table(titles(wide=False), rows, palette=self._manner.palette)]
+        return ["$ mcad quota", *table(titles(wide=False), rows, palette=self._output.palette)]
 
     async def _node(self, node: str) -> Iterable[str]:
-        view = await (await take_snapshot(self._client, self._config)).quota_node(TREE, node)
+        view = await (await compute_figures(self._client, self._config)).quota_node(TREE, node)
         if view is None:
-            raise BrokenPromiseError(f"there is no node {node}")
-        return [f"$ mcad quota {node}", *page(view, self._manner.palette, wide=False)]
+            raise DemoFailedError(f"there is no node {node}")
+        return [f"$ mcad quota {node}", *page(view, self._output.palette, wide=False)]

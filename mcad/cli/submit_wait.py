@@ -12,7 +12,7 @@ import click
 from mcad.api.config import Config
 from mcad.api.wire import as_list, as_map, as_text
 from mcad.cli.errors import TIMED_OUT, CliError, one_line, warn
-from mcad.cli.presence import LISTEN_S, listen
+from mcad.cli.presence import PRESENCE_POLL_S, read_presence
 from mcad.core.state.reasons import ConditionType, State
 from mcad.kube.client import Client, Selection
 from mcad.kube.document import Document
@@ -62,7 +62,7 @@ async def wait_until_dispatched(
     """
     watches = [_Watch(obj, tell) for obj in made]
     tasks = [asyncio.ensure_future(one.run(client)) for one in watches]
-    tasks.append(asyncio.ensure_future(_tell_of_absence(client, config)))
+    tasks.append(asyncio.ensure_future(_warn_of_absence(client, config)))
     ends = asyncio.gather(*(one.end for one in watches))
     try:
         async with asyncio.timeout(timeout_s):
@@ -80,16 +80,16 @@ async def wait_until_dispatched(
         await asyncio.gather(ends, *tasks, return_exceptions=True)
 
 
-async def _tell_of_absence(client: Client, config: Config) -> None:
+async def _warn_of_absence(client: Client, config: Config) -> None:
     """Say that no dispatcher is running, whenever that begins."""
     told: tuple[str, ...] = ()
     while True:
-        notes = (await listen(client, config)).notes
+        notes = (await read_presence(client, config)).notes
         for note in notes:
             if note not in told:
                 warn(note)
         told = notes
-        await client.clock.sleep(LISTEN_S)
+        await client.clock.sleep(PRESENCE_POLL_S)
 
 
 async def _first_failure(

@@ -8,7 +8,7 @@ import pytest
 
 from mcad.cli.logs import KeyValue
 from mcad.controller.metrics import Metrics
-from mcad.controller.overcommitment import OvercommitmentLog
+from mcad.controller.overcommitment_log import OvercommitmentLog
 from mcad.core.events import PodSeen
 from mcad.core.state.model import Pod, PodPhase
 from mcad.kube.clock import RealClock

@@ -1,6 +1,6 @@
 """One look at the cluster: everything that counts is listed once and counted.
 
-Who may not list the whole cluster sees what one namespace shows; see ``mcad.cli.tenant``.
+A caller that may not list the whole cluster gets figures of one namespace (namespace_figures.py).
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from msgspec.structs import replace
 
 from mcad.api import labels
 from mcad.api.config import Config
-from mcad.cli.counting import Inventory, Memory, Snapshot, count, told
+from mcad.cli.computed_figures import Inventory, ReadCache, Snapshot, count, told
 from mcad.cli.defaults import list_defaults
 from mcad.cli.errors import NO_QUOTAS, NOT_INSTALLED, CliError, warn
-from mcad.cli.presence import listen
+from mcad.cli.namespace_figures import NamespaceFigures
+from mcad.cli.presence import read_presence
 from mcad.cli.progress import Progress
-from mcad.cli.tenant import Tenant
 from mcad.controller.event_translation import slim_pod
-from mcad.controller.kinds import Kinds
+from mcad.controller.served_kinds import Kinds
 from mcad.core.outlook import Foreseen, foresee
 from mcad.kube.client import Client, Selection
 from mcad.kube.discovery import Discovery
@@ -39,29 +39,33 @@ class DeniedError(CliError):
     """An essential list that the caller may not make."""
 
 
-async def take_snapshot(client: Client, config: Config) -> Snapshot:
+async def compute_figures(client: Client, config: Config) -> Snapshot:
     """List everything that counts, and count it; a ``DeniedError`` if the caller may not."""
-    return await _Photographer(client, config).take()
+    return await _ClusterLister(client, config).take()
 
 
-async def take_figures(client: Client, config: Config, namespace: str | None) -> Snapshot | Tenant:
+async def compute_visible_figures(
+    client: Client, config: Config, namespace: str | None
+) -> Snapshot | NamespaceFigures:
     """The same, or what ``namespace`` shows to who may not list the whole cluster."""
     try:
-        return await take_snapshot(client, config)
+        return await compute_figures(client, config)
     except DeniedError:
         if namespace is None:
             raise
-    return Tenant(await _Photographer(client, config, namespace).take_silently(), namespace)
+    return NamespaceFigures(
+        await _ClusterLister(client, config, namespace).take_silently(), namespace
+    )
 
 
 async def foresee_evictions(
     client: Client, config: Config, subtrees: Sequence[Json]
 ) -> list[Foreseen]:
     """What a dispatcher of this configuration would evict if these QuotaSubtrees were applied."""
-    return await _Photographer(client, config).foresee(subtrees)
+    return await _ClusterLister(client, config).foresee(subtrees)
 
 
-class _Photographer:
+class _ClusterLister:
     def __init__(self, client: Client, config: Config, namespace: str | None = None) -> None:
         """``namespace`` is the only one that is looked into, None for the whole cluster."""
         self._client = client
@@ -79,7 +83,7 @@ class _Photographer:
         return snapshot
 
     async def take_silently(self) -> Snapshot:
-        heartbeat = asyncio.ensure_future(listen(self._client, self._config))
+        heartbeat = asyncio.ensure_future(read_presence(self._client, self._config))
         try:
             inventory = await self._list_everything()
             inventory = replace(inventory, heartbeat=await heartbeat)
@@ -101,9 +105,9 @@ class _Photographer:
         memory = await self._memory()
         return foresee(await told(inventory, self._config, memory, self._now), self._now)
 
-    async def _memory(self) -> Memory:
+    async def _memory(self) -> ReadCache:
         defaults = await list_defaults(self._client, self._namespaces)
-        return replace(Memory.of(self._client, self._kinds), pod_defaults=defaults)
+        return replace(ReadCache.of(self._client, self._kinds), pod_defaults=defaults)
 
     async def _list_everything(self) -> Inventory:
         await self._kinds.refresh()

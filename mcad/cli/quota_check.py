@@ -73,7 +73,7 @@ def check_files(
 
 
 async def _foresee(target: Target, config: Config, subtrees: Sequence[Json]) -> list[Foreseen]:
-    from mcad.cli.snapshot import foresee_evictions  # noqa: PLC0415 - only with a cluster
+    from mcad.cli.listed_figures import foresee_evictions  # noqa: PLC0415 - only with a cluster
 
     async with environment().connect(target) as session:
         running = await as_dispatched(session.client, config)

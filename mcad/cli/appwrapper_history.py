@@ -34,7 +34,7 @@ def named(event: Event) -> str:
     return f"{type(event).__name__} {name}".rstrip()
 
 
-class Retelling:
+class AppWrapperHistory:
     """What was seen of an AppWrapper and what was commanded about it, a line each."""
 
     def __init__(self, name: str) -> None:

@@ -10,16 +10,16 @@ import pytest
 
 from mcad.api.catalog import WELL_KNOWN, StaticCatalog
 from mcad.api.config import Config
-from mcad.cli import live as module
-from mcad.cli.counting import Readings
-from mcad.cli.live import Live, live
-from mcad.cli.snapshot import take_snapshot
+from mcad.cli import watched_figures as module
+from mcad.cli.computed_figures import ParsedAppWrappers
+from mcad.cli.listed_figures import compute_figures
+from mcad.cli.watched_figures import Live, live
 from mcad.controller.defaults import LIMIT_RANGES
 from mcad.kube.client import Client
 from mcad.kube.errors import ApiError
 from mcad.kube.resource import Resource
 from tests.cli.cluster import appwrapper, crowd, deployment, node, tutorial, waiting
-from tests.cli.test_waiting import TickingClock
+from tests.cli.test_submit_wait import TickingClock
 from tests.fakeapi import FakeApi, reset
 
 Json = dict[str, Any]
@@ -36,7 +36,7 @@ async def following(api: FakeApi) -> AsyncIterator[tuple[Client, Live]]:
 
 async def until_the_same(api: FakeApi, client: Client, feed: Live) -> None:
     """The next figures are, soon, those that one look gives."""
-    wanted = await take_snapshot(client, Config())
+    wanted = await compute_figures(client, Config())
     wanted_rows = await wanted.rows(waiting_only=False)
     async with asyncio.timeout(PATIENCE_S):
         while True:
@@ -83,7 +83,7 @@ async def test_what_a_limit_range_adds_to_pods_is_counted() -> None:
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "bare"}, "spec": bare}
     api.put("appwrappers", appwrapper("bare", "uid-bare", "07:59:40", pod))
     async with following(api) as (client, feed):
-        for figures in (await feed.next(), await take_snapshot(client, Config())):
+        for figures in (await feed.next(), await compute_figures(client, Config())):
             rows = await figures.rows(waiting_only=True)
             assert {row["name"]: row["demand"].get("cpu") for row in rows}["bare"] == "300m"
 
@@ -196,7 +196,7 @@ def _gadget() -> Json:
 
 
 def test_an_appwrapper_is_parsed_once_for_each_version_and_catalogue() -> None:
-    readings = Readings()
+    readings = ParsedAppWrappers()
     one, two = StaticCatalog.of(WELL_KNOWN, []), StaticCatalog.of([], [])
     obj = waiting()
     obj["metadata"]["resourceVersion"] = "1"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mcad.cli.tenant import NOTE, _figures
+from mcad.cli.namespace_figures import NOTE, _figures
 from mcad.core.state.refusal import Refusal, Shortage
 from mcad.core.state.waiting_reason import WaitingReason
 from tests.cli.cluster import condition, kubeconfig, tutorial, waiting

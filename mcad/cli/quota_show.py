@@ -9,14 +9,14 @@ from typing import Any
 import click
 from msgspec import Struct
 
-from mcad.cli.complete import complete_trees
+from mcad.cli.completion_candidates import complete_trees
 from mcad.cli.errors import INTERRUPTED, CliError, NotFoundError, warn
-from mcad.cli.figures import Figures, Source, follow, look, source_options, tell_notes
+from mcad.cli.figures import Figures, Source, follow, look, source_options, warn_of_notes
 from mcad.cli.options import Output, Scope, output_options
-from mcad.cli.quotapage import FIGURES, figures, page
+from mcad.cli.quota_page import FIGURES, figures, page
 from mcad.cli.session import environment
 from mcad.cli.tables import Columns, Row, echo, echo_structured
-from mcad.cli.watching import Notes, until_nobody_reads
+from mcad.cli.watch_printer import Notes, until_reader_leaves
 from mcad.core.state.spelling import ALIKE_MAX, did_you_mean
 from mcad.kube.kinds import QUOTA_REPORTS
 
@@ -26,7 +26,7 @@ EVERYWHERE = Scope(all_namespaces=True)
 TITLES = ("TREE", "NODE", *FIGURES)
 WIDE_TITLES = ("PARENT", "LIMIT")
 INDENT = "  "
-OFF_THERE = "quota is off: this dispatcher limits nobody's share; set its quotaEnabled to true"
+OFF_AT_SERVER = "quota is off: this dispatcher limits nobody's share; set its quotaEnabled to true"
 OFF = (
     "quota is off: no dispatcher with quotaEnabled has written about a QuotaSubtree that you may "
     "see; ask the dispatcher with --server URL, or say --set quotaEnabled=true if it is on there"
@@ -63,7 +63,7 @@ def show(name: str, source: Source, watch: bool, output: Output) -> None:  # noq
         asyncio.run(_print_once(name, source, output))
         return
     try:
-        asyncio.run(until_nobody_reads(_watch(name, source, output)))
+        asyncio.run(until_reader_leaves(_watch(name, source, output)))
     except KeyboardInterrupt:  # which is how a watch ends
         raise click.exceptions.Exit(INTERRUPTED) from None
 
@@ -74,7 +74,7 @@ async def _print_once(name: str, source: Source, output: Output) -> None:
         trees = await _trees(read, source)
         place = find(name, trees)
         node = await read.quota_node(place.tree, place.node) if place.node else None
-    tell_notes(read)
+    warn_of_notes(read)
     if place.node:
         _print_node(node, place, output)
         return
@@ -91,7 +91,7 @@ async def _print_once(name: str, source: Source, output: Output) -> None:
 async def _trees(read: Figures, source: Source) -> list[Json]:
     view = await read.quota()
     if not view["enabled"]:
-        raise CliError(OFF_THERE if source.server else OFF)
+        raise CliError(OFF_AT_SERVER if source.server else OFF)
     if not view["trees"]:
         raise CliError(NO_TREE)
     trees: list[Json] = view["trees"]

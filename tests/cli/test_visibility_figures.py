@@ -7,7 +7,7 @@ import pytest
 from mcad.kube.errors import RequestTimeout
 from mcad.kube.port import Request, Response
 from tests.cli.conftest import Type
-from tests.cli.test_server import CAPACITY, DETAIL, QUOTA, ROW
+from tests.cli.test_server_figures import CAPACITY, DETAIL, QUOTA, ROW
 from tests.fakeapi import FakeApi, answer, refuse
 
 ROOT = "/apis/visibility.workload.codeflare.dev/v1beta1"

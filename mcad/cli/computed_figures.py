@@ -20,11 +20,11 @@ from mcad.api.owner import Owner, controller_of
 from mcad.api.quotas import read_quota
 from mcad.api.wire import as_map
 from mcad.cli.presence import UNKNOWN, Heartbeat, Presence
-from mcad.controller.event_translation import PodSighting, Readers, Sightings, creation_order
-from mcad.controller.kinds import Kinds, catalog_entry
+from mcad.controller.event_translation import EventTranslator, Readers, SlimPod, creation_order
 from mcad.controller.mirror import Mirror
-from mcad.controller.owners import CHAIN_MAX
+from mcad.controller.owner_chains import CHAIN_MAX
 from mcad.controller.quota_views import node_view, trees_view
+from mcad.controller.served_kinds import Kinds, catalog_entry
 from mcad.controller.views import capacity_view, detail_view, rows_view
 from mcad.core.cluster import Cluster
 from mcad.core.dispatcher import Dispatcher
@@ -128,14 +128,14 @@ class Inventory(Struct, frozen=True):
 
     appwrappers: Iterable[Json]
     nodes: Iterable[Json]
-    pods: Iterable[PodSighting]
+    pods: Iterable[SlimPod]
     children: Mapping[Resource, Iterable[Json]]
     unseen: Iterable[Resource]
     heartbeat: Heartbeat = UNKNOWN
     quotas: Sequence[Json] | None = ()
 
 
-class Links:
+class OwnerLookup:
     """Owners between an item and its pods that no list has shown, each one read once."""
 
     def __init__(self, client: Client, kinds: Kinds) -> None:
@@ -164,7 +164,7 @@ class Links:
         return controller_of(live) if live["metadata"]["uid"] == owner.uid else None
 
 
-class Readings:
+class ParsedAppWrappers:
     """AppWrappers as they were parsed, for the next count: reading them is most of the work."""
 
     def __init__(self) -> None:
@@ -191,25 +191,25 @@ class Readings:
             del self._known[uid]
 
 
-class Memory(Struct, frozen=True):
+class ReadCache(Struct, frozen=True):
     """What one count may leave to the next one."""
 
     kinds: Kinds
-    links: Links
-    readings: Readings
+    links: OwnerLookup
+    readings: ParsedAppWrappers
     pod_defaults: PodDefaults = field(default_factory=PodDefaults)
 
     @classmethod
     def of(cls, client: Client, kinds: Kinds) -> Self:
         """An empty one."""
-        return cls(kinds, Links(client, kinds), Readings())
+        return cls(kinds, OwnerLookup(client, kinds), ParsedAppWrappers())
 
     def read(self, obj: Json) -> Parsed:
         """An AppWrapper with the demand that its pods will have."""
         return self.pod_defaults.completed(self.readings.read(obj, self.kinds.catalog))
 
 
-async def count(inventory: Inventory, config: Config, memory: Memory, now: Instant) -> Snapshot:
+async def count(inventory: Inventory, config: Config, memory: ReadCache, now: Instant) -> Snapshot:
     """The figures that a dispatcher of this configuration would have now.
 
     It pauses now and then, so that keys and signals are not left waiting.
@@ -217,7 +217,7 @@ async def count(inventory: Inventory, config: Config, memory: Memory, now: Insta
     return await _Counter(config, memory, now, to_settings(config)).count(inventory)
 
 
-async def told(inventory: Inventory, config: Config, memory: Memory, now: Instant) -> Dispatcher:
+async def told(inventory: Inventory, config: Config, memory: ReadCache, now: Instant) -> Dispatcher:
     """A dispatcher that knows everything and has decided nothing yet, to be asked what it would
     evict."""
     counter = _Counter(config, memory, now, unhurried(to_settings(config)))
@@ -228,7 +228,7 @@ class _Counter:
     """The controller's work without its watches."""
 
     def __init__(
-        self, config: Config, memory: Memory, now: Instant, settings: CoreSettings
+        self, config: Config, memory: ReadCache, now: Instant, settings: CoreSettings
     ) -> None:
         self._quota_enabled = config.quota_enabled
         self._links = memory.links
@@ -236,7 +236,7 @@ class _Counter:
         self._now = now
         self._dispatcher = Dispatcher(settings)
         self._unlinked: list[tuple[Pod, Owner]] = []
-        self._sightings = Sightings(
+        self._sightings = EventTranslator(
             Mirror(),
             Readers.of(config, memory.read),
             self._feed,

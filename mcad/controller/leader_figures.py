@@ -1,6 +1,6 @@
 """Figures of the leading process, computed in slices so that its event loop keeps turning.
 
-The HTTP port (http.py) and the visibility API (visibility/) return the same figures.
+The HTTP port (http_port.py) and the visibility API (visibility/) return the same figures.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ Json = dict[str, Any]
 T = TypeVar("T")
 
 
-class NoFigures(Exception):  # noqa: N818 - names a state
+class FiguresUnavailable(Exception):  # noqa: N818 - names a state
     """No figures are available at present; the message says why."""
 
 
 class LeaderFigures:
-    """The figures of this process; raises ``NoFigures`` while it does not lead or is not synced."""
+    """Figures of this process; ``FiguresUnavailable`` while it does not lead or is not synced."""
 
     def __init__(self, replica: Replica) -> None:
         self._replica = replica
@@ -83,16 +83,16 @@ class LeaderFigures:
     def _controller(self) -> Controller:
         controller = self._replica.controller
         if controller is None:
-            raise NoFigures("this process stands by")
+            raise FiguresUnavailable("this process stands by")
         return controller
 
     def _cluster(self) -> Cluster:
         """The state of the core, once it is complete: partial figures would be wrong."""
         watches = self._controller.watches
         if watches.absence:
-            raise NoFigures(watches.absence)
+            raise FiguresUnavailable(watches.absence)
         if not watches.is_synced:
-            raise NoFigures("not synced yet; see /readyz")
+            raise FiguresUnavailable("not synced yet; see /readyz")
         return self._controller.dispatcher.cluster
 
     async def _picture(self) -> Picture:

@@ -22,7 +22,7 @@ from mcad.core.state.reasons import State
 
 Json = dict[str, Any]
 
-PLACES_TOLD = 10  # when one leaves, everybody moves up; further back that is no news
+PLACES_REPORTED = 10  # when one leaves, everybody moves up; further back that is no news
 DELETED = "Deleted"
 
 
@@ -57,14 +57,14 @@ class Printer(Notes):
         now_us: Callable[[], int],
         *,
         namespaces: bool,
-        places_told: float = PLACES_TOLD,
+        places_reported: float = PLACES_REPORTED,
     ) -> None:
-        """A new place in line is told to the first ``places_told``."""
+        """A new place in line is told to the first ``places_reported``."""
         super().__init__()
         self._output = output
         self._now_us = now_us
         self._namespaces = namespaces
-        self._places_told = places_told
+        self._places_told = places_reported
         self._told: dict[str, Json] = {}  # uid -> the row that was printed last
         titles = columns.titles(output, namespaces=namespaces)
         self._columns = Columns(titles, output.palette)
@@ -123,7 +123,7 @@ def _deleted(row: Json) -> Json:
     return row | {"state": DELETED, "position": 0, "waitsFor": "", "why": ""}
 
 
-async def until_nobody_reads(work: Coroutine[Any, Any, None]) -> None:
+async def until_reader_leaves(work: Coroutine[Any, Any, None]) -> None:
     """Do this work; raises BrokenPipeError when stdout is a pipe whose reader has gone.
 
     A write would tell as well, but in a quiet cluster there may be none for hours.

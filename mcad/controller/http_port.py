@@ -3,7 +3,7 @@
 It is read-only, and figures about AppWrappers are served on loopback only (loopback.py).
 ``/healthz`` fails when the event loop has not turned for a while. ``/readyz`` fails while the
 objects that every decision rests on cannot be seen, and names the kinds whose AppWrappers have to
-wait. While another process leads, standby.py answers.
+wait. While another process leads, standby_http.py answers.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from aiohttp import web
 
 from mcad.api.wire import to_json
 from mcad.controller import loopback
-from mcad.controller.figures import LeaderFigures, NoFigures
-from mcad.controller.serving import asks_for_starts, json_answer
-from mcad.controller.standby import Standby, found
+from mcad.controller.http_server import asks_for_starts, json_answer
+from mcad.controller.leader_figures import FiguresUnavailable, LeaderFigures
+from mcad.controller.standby_http import Standby, found
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    from mcad.controller.http_server import asks_for_starts, json_answer
     from mcad.controller.replica import Replica
     from mcad.controller.runtime import Controller
-    from mcad.controller.serving import asks_for_starts, json_answer
-from mcad.controller.standby import Figures
+from mcad.controller.standby_http import Figures
 
 STALL_S = 60.0  # the loop turns at least every 20 s (runtime.PULSE_S)
 
@@ -127,5 +127,5 @@ async def _or_why_not(
     """Answer 503 with the reason if no figures are available."""
     try:
         return await handler(request)
-    except NoFigures as error:
+    except FiguresUnavailable as error:
         raise web.HTTPServiceUnavailable(text=f"{error}\n") from error

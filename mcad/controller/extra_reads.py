@@ -3,9 +3,9 @@
 import logging
 
 from mcad.api.owner import Owner, controller_of
-from mcad.controller.event_translation import Sightings
-from mcad.controller.kinds import Kinds
+from mcad.controller.event_translation import EventTranslator
 from mcad.controller.mirror import Reflection
+from mcad.controller.served_kinds import Kinds
 from mcad.kube.client import Client
 from mcad.kube.errors import ApiError, KubeError
 from mcad.kube.kinds import APPWRAPPERS
@@ -18,7 +18,7 @@ LINK_GRACE_S = 2.0  # a missing owner normally comes by its own watch; after thi
 class Lookups:
     """Reads objects and passes them to the sightings."""
 
-    def __init__(self, client: Client, kinds: Kinds, sightings: Sightings) -> None:
+    def __init__(self, client: Client, kinds: Kinds, sightings: EventTranslator) -> None:
         self._client = client
         self._kinds = kinds
         self._sightings = sightings

@@ -16,14 +16,14 @@ from typing import Any, Generic, TypeVar
 from msgspec.structs import replace
 
 from mcad.api.config import Config
-from mcad.cli.counting import Inventory, Memory, Snapshot, count
+from mcad.cli.computed_figures import Inventory, ReadCache, Snapshot, count
 from mcad.cli.defaults import list_defaults
-from mcad.cli.presence import LISTEN_S, UNKNOWN, listen
+from mcad.cli.listed_figures import WRAPPED, DeniedError, explain_list, warn_of_unseen
+from mcad.cli.namespace_figures import NamespaceFigures
+from mcad.cli.presence import PRESENCE_POLL_S, UNKNOWN, read_presence
 from mcad.cli.progress import Progress
-from mcad.cli.snapshot import WRAPPED, DeniedError, explain_list, warn_of_unseen
-from mcad.cli.tenant import Tenant
-from mcad.controller.event_translation import PodSighting, slim_pod
-from mcad.controller.kinds import Kinds
+from mcad.controller.event_translation import SlimPod, slim_pod
+from mcad.controller.served_kinds import Kinds
 from mcad.kube.client import Client, Selection
 from mcad.kube.discovery import Discovery
 from mcad.kube.document import Document
@@ -102,7 +102,7 @@ class Live:
         self._client = client
         self._config = config
         self._kinds = Kinds(Discovery(client), config)
-        self._memory = Memory.of(client, self._kinds)
+        self._memory = ReadCache.of(client, self._kinds)
         self._progress = Progress(client.clock.monotonic)
         self._changed = asyncio.Event()
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -115,7 +115,7 @@ class Live:
         self._heartbeat = UNKNOWN
         self._appwrappers: list[Store[Json]] = []
         self._nodes: list[Store[Json]] = []
-        self._pods: list[Store[PodSighting]] = []
+        self._pods: list[Store[SlimPod]] = []
         self._quotas: list[Store[Json]] = []
         self._children: dict[Resource, list[Store[Json]]] = {}
         self._warned = False
@@ -123,7 +123,7 @@ class Live:
 
     # -- what commands use -------------------------------------------------------------------
 
-    async def next(self) -> Snapshot | Tenant:
+    async def next(self) -> Snapshot | NamespaceFigures:
         """The figures after the next change; the first ones as soon as everything is listed."""
         clock = self._client.clock
         while True:
@@ -160,7 +160,7 @@ class Live:
                 raise
             self._only, self._namespaces = self._fallback, (self._fallback,)
             await self._probe()
-        self._heartbeat = await listen(self._client, self._config)
+        self._heartbeat = await read_presence(self._client, self._config)
         await self._kinds.refresh()
         pod_defaults = await list_defaults(self._client, self._namespaces)
         self._memory = replace(self._memory, pod_defaults=pod_defaults)
@@ -246,8 +246,8 @@ class Live:
 
     async def _listen(self) -> None:
         while True:
-            await self._client.clock.sleep(LISTEN_S)
-            heard = await listen(self._client, self._config)
+            await self._client.clock.sleep(PRESENCE_POLL_S)
+            heard = await read_presence(self._client, self._config)
             if heard.presence is not self._heartbeat.presence:
                 self._changed.set()
             self._heartbeat = heard
@@ -274,7 +274,7 @@ class Live:
             store.is_synced or store.is_denied or store.is_absent for store in children
         )
 
-    async def _count(self) -> Snapshot | Tenant:
+    async def _count(self) -> Snapshot | NamespaceFigures:
         self._progress.done()
         unseen = [kind for kind, stores in self._children.items() if _denied(stores)]
         if not self._warned and self._only is None:
@@ -294,7 +294,7 @@ class Live:
         snapshot = await count(inventory, self._config, self._memory, clock.now_us())
         ended = clock.monotonic()
         self._resting_until = ended + min(REST_FACTOR * (ended - began), REST_S_MAX)
-        return snapshot if self._only is None else Tenant(snapshot, self._only)
+        return snapshot if self._only is None else NamespaceFigures(snapshot, self._only)
 
 
 @asynccontextmanager

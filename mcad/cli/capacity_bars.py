@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from mcad.cli.colours import BOLD, DIM, GREEN, YELLOW, Palette
-from mcad.cli.humane import humane
+from mcad.cli.human_amounts import human_amount
 from mcad.cli.tables import amounts, shortened
 from mcad.core.state.quantity import CPU, MILLIS, UNITS, parse_quantity
 
@@ -33,7 +33,8 @@ def capacity_lines(capacity: Json | None, width: int, palette: Palette) -> Itera
     title = f"Capacity of {nodes} node{'s' * (nodes != 1)}{more}"
     yield palette.paint(shortened(title, width), BOLD)
     cells = [
-        (name, *(humane(name, total[book].get(name, "0")) for book in _BOOKS)) for name in names
+        (name, *(human_amount(name, total[book].get(name, "0")) for book in _BOOKS))
+        for name in names
     ]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     for cell in cells:

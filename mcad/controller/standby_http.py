@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any, Protocol
 from aiohttp import web
 from prometheus_client import CollectorRegistry, generate_latest
 
-from mcad.controller.figures import NoFigures
+from mcad.controller.http_server import asks_for_starts
+from mcad.controller.leader_figures import FiguresUnavailable
 from mcad.controller.replica import LeaseGauges
-from mcad.controller.serving import asks_for_starts
 from mcad.kube.errors import KubeError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from mcad.controller.figures import NoFigures
+    from mcad.controller.leader_figures import FiguresUnavailable
 from mcad.controller.replica import Replica
 
 Json = dict[str, Any]
@@ -51,7 +51,7 @@ class Standby:
     """Answers in the place of the controller that there is not."""
 
     def __init__(self, replica: Replica, count: Callable[[], Awaitable[Figures]]) -> None:
-        """``count`` gives the figures of now, or of a moment ago; ``NoFigures`` if it cannot."""
+        """``count`` returns figures at most a moment old, or raises ``FiguresUnavailable``."""
         self._lease = replica.lease
         self._replica = replica
         self._count = count
@@ -109,7 +109,7 @@ class Standby:
             rows = await figures.rows(
                 waiting_only=request.path.endswith("/queue"), with_starts=asks_for_starts(request)
             )
-        except (NoFigures, KubeError) as error:
+        except (FiguresUnavailable, KubeError) as error:
             raise web.HTTPServiceUnavailable(text=f"{error}\n", headers=ROLE) from error
         return web.json_response({"items": rows})
 

@@ -18,7 +18,7 @@ _MILLIS_SHOWN = 100_000  # from 100 CPUs on, thousandths of one are no longer re
 
 
 @lru_cache(maxsize=4096)  # a long queue asks for the same few over and over
-def humane(resource: str, quantity: str) -> str:
+def human_amount(resource: str, quantity: str) -> str:
     """The amount in few digits where it is one of bytes or of many CPUs, else as it is."""
     if resource == CPU:
         return _cpus(quantity)

@@ -10,11 +10,11 @@ from msgspec import Struct, field
 from mcad.api.labels import QUEUE_NAME
 from mcad.api.wire import as_int, as_list, as_map, as_text
 from mcad.cli.colours import Palette, printable
-from mcad.cli.humane import humane
+from mcad.cli.human_amounts import human_amount
 from mcad.cli.presence import NO_DISPATCHER
 from mcad.cli.reservation_lines import eviction, kept_off, reservation_facts
 from mcad.cli.rows import place
-from mcad.cli.start_times import told_starts
+from mcad.cli.start_times import start_lines
 from mcad.cli.tables import NONE, UNKNOWN, Row, age, amounts, table
 from mcad.core.state.waiting_reason import HOLDS
 
@@ -24,7 +24,7 @@ NAME_WIDTH = 14
 FIGURES = ("RESOURCE", "REQUESTED", "AVAILABLE", "MISSING")
 
 
-class Story(Struct, frozen=True):
+class Description(Struct, frozen=True):
     """What is told: the live object, the dispatcher's figures (None if it knows none), Events.
 
     The object is None where only the dispatcher was asked.
@@ -54,48 +54,48 @@ def event_time(event: Json) -> str | None:
     return as_text(metadata.get("creationTimestamp")) or None
 
 
-def _expected(story: Story) -> int:
+def _expected(described: Description) -> int:
     """How long it is expected to run by ``schedulingSpec``, in seconds; 0 if that is not said."""
-    rules = as_map(as_map(as_map(story.obj).get("spec")).get("schedulingSpec"))
+    rules = as_map(as_map(as_map(described.obj).get("spec")).get("schedulingSpec"))
     return as_int(as_map(rules.get("dispatchDuration")).get("expected"))
 
 
-def _on_record(story: Story) -> Json:
+def _on_record(described: Description) -> Json:
     """The reservation as the dispatcher has written it, where there is something written."""
-    return {"reservation": story.status.get("reservation")} if story.obj is not None else {}
+    return {"reservation": described.status.get("reservation")} if described.obj is not None else {}
 
 
 class Page:
-    """Writes stories: ages are those of this moment."""
+    """Writes descriptions: ages are those of this moment."""
 
     def __init__(self, now_us: int, palette: Palette) -> None:
         """``now_us`` is wall-clock microseconds."""
         self._now_us = now_us
         self._palette = palette
 
-    def lines(self, story: Story) -> Iterator[str]:
+    def lines(self, described: Description) -> Iterator[str]:
         """All lines, without line breaks."""
-        metadata = story.metadata
+        metadata = described.metadata
         yield pair("Name", metadata["name"])
         yield pair("Namespace", metadata["namespace"])
         yield pair("UID", metadata["uid"])
         if queue := as_text(as_map(metadata.get("labels")).get(QUEUE_NAME)):
-            yield pair("Queue", _queue(queue, story.detail))
-        if seconds := _expected(story):
+            yield pair("Queue", _queue(queue, described.detail))
+        if seconds := _expected(described):
             yield pair(
                 "Expected",
                 f"to run for {seconds} s (a hint for start time estimates; it may take longer)",
             )
-        if story.detail is not None:
-            yield from self._figures(story.detail | _on_record(story))
-        if story.obj is None:
+        if described.detail is not None:
+            yield from self._figures(described.detail | _on_record(described))
+        if described.obj is None:
             yield pair("Conditions", "not asked for; they and Events are shown without --server")
             return
-        if story.detail is None:
-            yield from _unknown(as_map(story.obj.get("spec")))
-        yield from self._dispatch(as_map(story.status.get("dispatch")))
-        yield from self._conditions(story)
-        yield from self._told(story.events)
+        if described.detail is None:
+            yield from _unknown(as_map(described.obj.get("spec")))
+        yield from self._dispatch(as_map(described.status.get("dispatch")))
+        yield from self._conditions(described)
+        yield from self._told(described.events)
 
     def _figures(self, detail: Json) -> Iterator[str]:
         yield pair("Dialect", detail["dialect"])
@@ -109,7 +109,7 @@ class Page:
         yield from _place(detail)
         yield from self._reason(detail)
         if detail.get("starts"):  # an older dispatcher does not tell
-            yield from (pair(*line) for line in told_starts(detail["starts"], self._now_us))
+            yield from (pair(*line) for line in start_lines(detail["starts"], self._now_us))
         yield from self._claims(detail)
         yield pair("Demand", amounts(detail["demand"]))
         yield from _quota(detail)
@@ -163,9 +163,9 @@ class Page:
     def _ago(self, instant: Any) -> str:
         return f"{instant} ({age(instant, self._now_us)} ago)" if instant else ""
 
-    def _conditions(self, story: Story) -> Iterator[str]:
-        conditions = [as_map(one) for one in as_list(story.status.get("conditions"))]
-        if not conditions and story.detail is not None:
+    def _conditions(self, described: Description) -> Iterator[str]:
+        conditions = [as_map(one) for one in as_list(described.status.get("conditions"))]
+        if not conditions and described.detail is not None:
             yield pair("Conditions", f"{NONE}: no dispatcher has written any yet")
             return
         rows = [
@@ -224,7 +224,7 @@ def _figure(one: Json) -> tuple[str, ...]:
     """One resource of a refusal; exact where rounding would hide what is missing."""
     resource = one["resource"]
     exact = tuple(one[title.lower()] for title in FIGURES[1:])
-    rounded = tuple(humane(resource, amount) for amount in exact)
+    rounded = tuple(human_amount(resource, amount) for amount in exact)
     hides = rounded[0] == rounded[1] and exact[0] != exact[1]
     return (resource, *(exact if hides else rounded))
 

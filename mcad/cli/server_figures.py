@@ -16,7 +16,7 @@ from mcad.kube.port import Response
 Json = dict[str, Any]
 
 ANSWER_S = 10.0
-SAID_MAX = 400  # characters of why it does not answer
+TEXT_MAX = 400  # characters of why it does not answer
 
 
 def _text(answer: Response) -> str:
@@ -76,7 +76,7 @@ class Server(Struct, frozen=True):
             ) from error
         if answer.status == 404 and answer.body == b"null":
             return None
-        if answer.status in (403, 503) and (said := one_line(_text(answer)[:SAID_MAX])):
+        if answer.status in (403, 503) and (said := one_line(_text(answer)[:TEXT_MAX])):
             raise CliError(f"the dispatcher at {self.url} does not answer: {said}")
         if answer.status != 200:
             raise self._strange(f"{answer.status} {responses.get(answer.status, '')}".strip())
