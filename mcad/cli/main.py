@@ -23,6 +23,7 @@ from mcad.cli.errors import FAILED, INTERRUPTED, USAGE, CliError, clause, one_li
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "submit": ("mcad.cli.submit", "Create AppWrappers from files, checked before they are sent."),
+    "wrap": ("mcad.cli.wrap", "Make an AppWrapper of manifests of any kind."),
     "queue": ("mcad.cli.listing", "Who waits, in which order, and for what."),
     "get": ("mcad.cli.listing", "All AppWrappers with their state and place in line."),
     "describe": ("mcad.cli.describe", "One AppWrapper in full: demand, reasons, items, events."),
