@@ -25,7 +25,6 @@ from mcad.core.state.bounds import (
     STEPS_PER_PASS,
 )
 from mcad.core.state.entry import Entry
-from mcad.core.state.quota_records import Designation
 from mcad.core.state.refusal import HELD_BACK, Refusal, RefusalKind
 
 _BLOCKED, _LENDING = Refusal(RefusalKind.BLOCKED), Refusal(RefusalKind.LENDING)
@@ -212,8 +211,7 @@ def _refuse(cluster: Cluster, eqclass: EquivalenceClass, refusal: Refusal) -> No
 
 
 def _reserved(cluster: Cluster, eqclass: EquivalenceClass, entry: Entry) -> bool:
-    gang = cluster.next_gang(entry)
-    refusal = cluster.admission.assume(gang, Designation(entry.workload.quota))
+    refusal = cluster.admission.assume(*cluster.next_gang(entry))
     if refusal is not None:
         _refuse(cluster, eqclass, refusal)
         _rest(cluster, eqclass, refusal)
