@@ -155,7 +155,7 @@ class Cluster:
         """End its reservation, if it has one (manage.py); its room is free for all."""
         if self.reservations.remove(entry):
             self.waiting.leave(entry)
-            self.admission.unreserve(self.next_gang(entry))
+            self.admission.unreserve(self._gang(entry, entry.attempt + 1))
 
     def look_again(self, uids: Iterable[str]) -> None:
         """What kept these AppWrappers out of the line may be over; the next Decide finds out."""
@@ -180,30 +180,26 @@ class Cluster:
             shape = self.capacity.shape(entry.workload.sets)
             self.history.note(shape, entry.dispatch.since, ended.changed)
 
-    def designation(self, entry: Entry) -> Designation:
-        """Where it is charged: as its attempt says; in trees that came later, by its labels."""
-        if entry.rebuilt:
-            return NOBODYS
+    def gang(self, entry: Entry) -> tuple[Gang, Designation]:
+        """What its attempt needs room for (if it keeps room, the next one), and where it is
+        charged: as its attempt says; in trees that came later, by its labels."""
         known = entry.dispatch.quota if entry.dispatch is not None else ()
-        return Designation((*known, *entry.workload.quota))
+        charged = NOBODYS if entry.rebuilt else Designation((*known, *entry.workload.quota))
+        return self._gang(entry, entry.attempt + entry.keeps_room), charged
 
-    def gang(self, entry: Entry) -> Gang:
-        """What its attempt needs room for; if it keeps room, what the next attempt needs."""
-        sets, attempt = entry.workload.sets, entry.attempt + entry.keeps_room
-        work = entry.workload
-        return Gang(work.uid, work.namespace, attempt, self.capacity.shape(sets), sets)
+    def next_gang(self, entry: Entry) -> tuple[Gang, Designation]:
+        """The same of the next attempt of a waiting AppWrapper."""
+        return self._gang(entry, entry.attempt + 1), Designation(entry.workload.quota)
 
-    def next_gang(self, entry: Entry) -> Gang:
-        """What the next attempt of a waiting AppWrapper would need room for."""
-        work, sets = entry.workload, entry.workload.sets
-        shape = self.capacity.shape(sets)
-        return Gang(work.uid, work.namespace, entry.attempt + 1, shape, sets)
+    def _gang(self, entry: Entry, attempt: int) -> Gang:
+        work, shape = entry.workload, self.capacity.shape(entry.workload.sets)
+        return Gang(work.uid, work.namespace, attempt, shape, work.sets)
 
     def adopt(self, entry: Entry) -> None:
         """Assume what it was dispatched with, whether it fits or not."""
         leaves = entry.phase in TEARING_DOWN and not entry.keeps_room
         leaving = entry.workload.deleting or leaves
-        self.admission.adopt(self.gang(entry), self.designation(entry), leaving=leaving)
+        self.admission.adopt(*self.gang(entry), leaving=leaving)
 
     def keep_room(self, entry: Entry) -> None:
         """Its room is that of the next attempt from now on (C7). Where its pods have not gone yet,

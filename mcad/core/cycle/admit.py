@@ -24,7 +24,6 @@ from mcad.core.state.bounds import (
     RESTATED_PER_SHAPE,
     STEPS_PER_PASS,
 )
-from mcad.core.state.quota_records import Designation
 from mcad.core.state.refusal import Refusal
 from mcad.core.state.waiting_reason import WaitingReason
 
@@ -155,8 +154,7 @@ class _Pass:
             self._holds += 1
             cluster.waiting.hold(entry, hindrance)
             return
-        gang, designation = cluster.next_gang(entry), Designation(entry.workload.quota)
-        refusal = cluster.admission.assume(gang, designation)
+        refusal = cluster.admission.assume(*cluster.next_gang(entry))
         if refusal is not None:
             self._put_aside(eqclass, refusal)
             return

@@ -184,7 +184,7 @@ def _has_room(cluster: Cluster, entry: Entry) -> bool:
     cluster.capacity.place_unplaced()
     own = [child for child in cluster.objects.of(entry) if child.attempt == entry.attempt]
     wants = {(one.item, index): want for one in own for index, want in enumerate(one.wants)}
-    refusal = cluster.admission.assume(cluster.gang(entry), cluster.designation(entry), wants)
+    refusal = cluster.admission.assume(*cluster.gang(entry), wants)
     _assume_again(cluster, entry)
     if refusal is None or refusal.quota is not None:
         return refusal is None

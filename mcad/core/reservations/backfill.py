@@ -16,7 +16,6 @@ from mcad.core.queue.equivalence import EquivalenceClass
 from mcad.core.reservations import manage, release_set
 from mcad.core.state.bounds import BACKFILL_MEMBERS, BACKFILL_TRIES, Look
 from mcad.core.state.entry import Entry
-from mcad.core.state.quota_records import Designation
 
 
 def walk(cluster: Cluster) -> None:
@@ -106,11 +105,9 @@ def _go(cluster: Cluster, entry: Entry, plan: Plan) -> None:
     if hindrance is not None:
         cluster.waiting.hold(entry, hindrance)
         return
-    for uid in {row.reserved_for: None for _, row, _ in plan if row.reserved_for}:
-        owner = cluster.entries[uid]
-        if owner.reservation is not None and not ends_before(cluster, entry, owner.reservation):
+    for owner in manage.owners_on(cluster, plan):
+        if not ends_before(cluster, entry, owner.reserved):
             manage.give_way(cluster, owner, entry)
-    gang = cluster.next_gang(entry)
-    cluster.admission.assume_at(gang, Designation(entry.workload.quota), plan)
+    cluster.admission.assume_at(*cluster.next_gang(entry), plan)
     stand_in_front(cluster, entry)
     create.begin(cluster, entry)

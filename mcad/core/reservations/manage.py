@@ -30,7 +30,6 @@ from mcad.core.state.bounds import (
     Look,
 )
 from mcad.core.state.entry import Entry
-from mcad.core.state.quota_records import Designation
 from mcad.core.state.reasons import EventReason, some_of
 from mcad.core.state.records import replace
 from mcad.core.state.reservation import EVICTIONS, Reservation, ReservationReason
@@ -43,9 +42,8 @@ from mcad.core.state.units import Duration, Instant
 def make(cluster: Cluster, entry: Entry, reason: ReservationReason, releasing: ReleaseSet) -> None:
     """Reserve, for an AppWrapper in line, the room that comes free when the release set is gone."""
     until = _until(cluster, entry, reason, releasing)
-    message = _begin(
-        cluster, entry, Reservation(reason, cluster.now, until, releasing.start), releasing
-    )
+    reservation = Reservation(reason, cluster.now, until, releasing.start)
+    message = _begin(cluster, entry, reservation, releasing)
     cluster.announce(entry, EventReason.ROOM_RESERVED, message, action="Reservation")
 
 
@@ -61,9 +59,8 @@ def _until(
     if releasing.start:
         return releasing.start + to_leave(settings)
     tries, after = min(entry.patience.tries, RESERVATION_TRIES_MAX), settings.protect_after
-    likely = min(
-        releasing.likely + to_leave(settings), cluster.now + (after << RESERVATION_TRIES_MAX)
-    )
+    longest = cluster.now + (after << RESERVATION_TRIES_MAX)
+    likely = min(releasing.likely + to_leave(settings), longest)
     return max(likely, cluster.now + (after << tries))
 
 
@@ -81,18 +78,14 @@ def to_leave(settings: Settings) -> Duration:
 
 
 def _begin(cluster: Cluster, entry: Entry, reservation: Reservation, releasing: ReleaseSet) -> str:
-    cluster.admission.reserve(
-        cluster.next_gang(entry), Designation(entry.workload.quota), releasing.plan
-    )
-    leaving = (cluster.entries[uid] for uid in releasing.leaving)
-    waits_for = {one.uid: one.attempt for one in leaving}
-    cluster.reservations.add(entry, reservation, waits_for)
+    cluster.admission.reserve(*cluster.next_gang(entry), releasing.plan)
     places = cluster.capacity.places_of(entry.uid)
     reservation = replace(reservation, nodes=tuple(places), pods=tuple(places.values()))
-    reservation = replace(reservation, waits_for=_waits_for(cluster, entry))
-    cluster.reservations.amend(entry, reservation)
+    waits_for = {uid: cluster.entries[uid].attempt for uid in releasing.leaving}
+    cluster.reservations.add(entry, reservation, waits_for)
+    cluster.reservations.show(entry, _waits_for(cluster, entry))
     stand_in_front(cluster, entry)
-    message = message_of(reservation)
+    message = message_of(entry.reserved)
     cluster.waiting.reserve(entry, message)
     cluster.agenda.wake_at(reservation.until)
     return message
@@ -123,9 +116,8 @@ def message_of(reservation: Reservation) -> str:
     room = f"Room{where} is reserved for it"
     match reservation.reason:
         case ReservationReason.STARVED:
-            return (
-                f"{room}, because it was first in line for too long; it starts when that is free."
-            )
+            why = "because it was first in line for too long"
+            return f"{room}, {why}; it starts when that is free."
         case ReservationReason.PLANNED:
             return f"{room}; it starts when that is free, on time by declared limits."
         case ReservationReason.PREEMPTING:
@@ -150,9 +142,9 @@ def keep(cluster: Cluster) -> None:
         is_free = cluster.admission.is_free(uid)
         if cluster.capacity.unplaced(uid):
             _plan_again(cluster, entry, "A node is gone.")
-        elif is_free and _fits(cluster, entry):
+        elif is_free and _room(cluster, entry) is not None:
             _fulfil(cluster, entry)
-        elif entry.reservation is not None and entry.reservation.until <= cluster.now:
+        elif entry.reserved.until <= cluster.now:
             left = _waits_for(cluster, entry) or _intruders(cluster, entry)
             end(cluster, entry, f"It expired while waiting for {some_of(left) or 'its quota'}.")
         elif not (is_free or _may_come_free(cluster, entry, look=is_due)):
@@ -167,14 +159,10 @@ def keep(cluster: Cluster) -> None:
 def _may_come_free(cluster: Cluster, entry: Entry, *, look: bool) -> bool:
     """Whether the release set is still there and (on a ``look``) makes enough room: pods that were
     bound to the nodes meanwhile may stay for ever."""
-    reservation = entry.reservation
-    if reservation is not None and cluster.now < reservation.start:
+    start = entry.reserved.start
+    if cluster.now < start:
         return True  # what ends in time was let in there (backfill)
-    if (
-        reservation is not None
-        and reservation.start
-        and not _is_crowded(cluster, entry, (), look=True)
-    ):
+    if start and not _is_crowded(cluster, entry, (), look=True):
         return True  # and takes its seconds to go
     left = still_there(cluster, entry)
     if not left and cluster.settings.fit is not Fit.NODES:
@@ -186,9 +174,8 @@ def _may_come_free(cluster: Cluster, entry: Entry, *, look: bool) -> bool:
     if not look:
         return True
     removal = release_set.what_if(cluster, entry, (entry.uid,))
-    vanished = (
-        uid for uid in entry.waits_for if not cluster.capacity.holds(uid)
-    )  # but for its pods
+    # Of those that vanished, pods may still be there.
+    vanished = (uid for uid in entry.waits_for if not cluster.capacity.holds(uid))
     others = (uid for owner in cluster.reservations.values() for uid in still_there(cluster, owner))
     for uid in dict.fromkeys((*vanished, *others)):
         removal.remove(uid)
@@ -198,43 +185,36 @@ def _may_come_free(cluster: Cluster, entry: Entry, *, look: bool) -> bool:
 def _is_crowded(cluster: Cluster, entry: Entry, nodes: Iterable[str], *, look: bool) -> bool:
     """Whether pods that stay beyond the promised start use room of the reservation (on a ``look``,
     on any of its nodes): kube-scheduler binds pods to reserved nodes too."""
-    reservation = entry.reservation
-    if reservation is None or not reservation.start:
+    if not entry.reserved.start:
         return False
+    promised = _promised(cluster, entry)
 
     @cache
     def leaves(uid: str) -> bool:
         one = cluster.entries.get(uid)
-        return one is not None and end_times.at_latest(cluster, one) <= _promised(
-            cluster, reservation
-        )
+        return one is not None and end_times.at_latest(cluster, one) <= promised
 
     nodes = cluster.capacity.nodes_of(entry.uid) if look else nodes
     return cluster.capacity.is_crowded(entry.uid, nodes, leaves)
 
 
-def _promised(cluster: Cluster, reservation: Reservation) -> Instant:
+def _promised(cluster: Cluster, entry: Entry) -> Instant:
     """The time by which room has to be free to keep the promise, with a margin: ends move by the
     seconds that a creation takes, and overdue AppWrappers are about to leave."""
-    return max(reservation.start, cluster.now + TEARDOWN_MARGIN) + TEARDOWN_MARGIN
+    return max(entry.reserved.start, cluster.now + TEARDOWN_MARGIN) + TEARDOWN_MARGIN
 
 
 def _move(cluster: Cluster, entry: Entry) -> None:
     """Move it to other nodes, where it starts as promised. If there are none it waits: an
     AppWrapper may end earlier than it has to."""
-    reservation = entry.reservation
-    if reservation is None:
-        return
-    present = sorted(
-        (end_times.at_latest(cluster, one), one.uid) for one in release_set.present(cluster)
-    )
-    leaving = [uid for end, uid in present if end <= _promised(cluster, reservation)]
+    reservation, promised = entry.reserved, _promised(cluster, entry)
+    ends = ((end_times.at_latest(cluster, one), one.uid) for one in release_set.present(cluster))
+    leaving = [uid for end, uid in sorted(ends) if end <= promised]
     found = fewest(release_set.what_if(cluster, entry, (entry.uid,)), leaving)
     if found is not None:
         cluster.unreserve(entry)
-        _begin(
-            cluster, entry, reservation, ReleaseSet(found.plan, found.leaving, reservation.start)
-        )
+        releasing = ReleaseSet(found.plan, found.leaving, reservation.start)
+        _begin(cluster, entry, reservation, releasing)
 
 
 def _lacks_quota(cluster: Cluster, entry: Entry) -> bool:
@@ -262,15 +242,10 @@ def _owner(cluster: Cluster, uid: str) -> str:
     return owner.title if owner is not None else ""
 
 
-def _fits(cluster: Cluster, entry: Entry) -> bool:
-    """Whether the AppWrapper fits without its reservation. Its nodes may be free while it does not
-    fit: an AppWrapper that had a pod there a moment ago may be about to replace it (C2)."""
-    return _room(cluster, entry) is not None
-
-
 def _room(cluster: Cluster, entry: Entry) -> Plan | None:
-    """Where the AppWrapper goes without its reservation. Where only sums count room has no owner,
-    so younger reservations count for nothing."""
+    """Where the AppWrapper goes without its reservation. Its nodes may be free while it does not
+    fit: an AppWrapper that had a pod there a moment ago may be about to replace it (C2). Where only
+    sums count room has no owner, so younger reservations count for nothing."""
     uids = [entry.uid]
     if cluster.settings.fit is not Fit.NODES:
         uids = list(cluster.reservations)[list(cluster.reservations).index(entry.uid) :]
@@ -281,12 +256,12 @@ def _fulfil(cluster: Cluster, entry: Entry) -> None:
     """The reserved room is free, or as much elsewhere: dispatch. Room that came free by itself goes
     to the highest priority by now, and if that does not fit, to any; room that victims were evicted
     for does not."""
-    reservation = entry.reservation
+    reservation = entry.reserved
     hindrance = pre_enqueue.obstacle(cluster, entry)
-    if reservation is not None and reservation.reason in EVICTIONS:
+    if reservation.reason in EVICTIONS:
         if hindrance is not None and cluster.now < reservation.until:
             return  # they may not be evicted again
-    elif reservation is not None:
+    else:
         for other in islice(outranking(cluster, entry), OUTRANKING_TRIED):
             if release_set.what_if(cluster, other, (entry.uid,)).plan() is not None:
                 give_way(cluster, entry, other)
@@ -295,66 +270,47 @@ def _fulfil(cluster: Cluster, entry: Entry) -> None:
     cluster.unreserve(entry)
     if hindrance is not None:
         cluster.waiting.hold(entry, hindrance)
-    elif _reserve(cluster, entry, plan):
-        if reservation is not None:
-            cluster.reservations.fulfil(entry, reservation)
-        create.begin(cluster, entry)
-    else:
-        cluster.line_up(entry)
-
-
-def _reserve(cluster: Cluster, entry: Entry, plan: Plan | None) -> bool:
-    """Assume its room, where the plan says if there is one; False if it does not fit after all."""
-    gang, designation = cluster.next_gang(entry), Designation(entry.workload.quota)
-    if plan is None:
-        return cluster.admission.assume(gang, designation) is None
-    cluster.admission.assume_at(gang, designation, plan)
-    return True
+        return
+    if plan is not None:
+        cluster.admission.assume_at(*cluster.next_gang(entry), plan)
+    elif cluster.admission.assume(*cluster.next_gang(entry)) is not None:
+        cluster.line_up(entry)  # it does not fit after all
+        return
+    cluster.reservations.fulfil(entry, reservation)
+    create.begin(cluster, entry)
 
 
 def _plan_again(cluster: Cluster, entry: Entry, why: str) -> None:
     """Its nodes will not come free: a node is gone or does not admit its pods any more, or other
     pods are bound there. The reservation moves, with the same release set or, if it waits for
     declared ends, with any."""
-    reservation, leaving = entry.reservation, still_there(cluster, entry)
+    reservation, leaving = entry.reserved, still_there(cluster, entry)
     cluster.unreserve(entry)
     releasing = release_set.without(cluster, entry, leaving)
-    if reservation is not None and releasing is None and reservation.reason not in EVICTIONS:
+    if releasing is None and reservation.reason not in EVICTIONS:
         releasing = release_set.earliest(cluster, entry, outranked(cluster, entry))
-        reservation = _with_the_date_of(cluster, entry, reservation, releasing)
-    if reservation is not None and releasing is not None:
+        if releasing is not None and reservation.start and not releasing.start:
+            releasing = None  # a start was promised
+        if releasing is not None:
+            until = max(reservation.until, _until(cluster, entry, reservation.reason, releasing))
+            reservation = replace(reservation, start=releasing.start, until=until)
+    if releasing is not None:
         _begin(cluster, entry, reservation, releasing)
     else:
-        cluster.line_up(entry)
-        _say_ended(cluster, entry, f"{why} There is no room for it elsewhere.")
-
-
-def _with_the_date_of(
-    cluster: Cluster, entry: Entry, reservation: Reservation, releasing: ReleaseSet | None
-) -> Reservation | None:
-    """The same reservation with another start; None if there is none although one was promised."""
-    if releasing is None or (reservation.start and not releasing.start):
-        return None
-    until = max(reservation.until, _until(cluster, entry, reservation.reason, releasing))
-    return replace(reservation, start=releasing.start, until=until)
+        _end(cluster, entry, f"{why} There is no room for it elsewhere.")
 
 
 def _look(cluster: Cluster, entry: Entry) -> None:
     """Dispatch if there is room elsewhere by now; else report what is still there."""
-    reservation = entry.reservation
-    if reservation is None:
-        return
     shape, free = cluster.capacity.shape(entry.workload.sets), cluster.capacity.spare()
-    if cluster.capacity.may_fit(shape, free) and _fits(cluster, entry):
+    if cluster.capacity.may_fit(shape, free) and _room(cluster, entry) is not None:
         _fulfil(cluster, entry)
-        return
-    if cluster.now - entry.reported_at < RESTATE_INTERVAL:
-        return
-    left = _waits_for(cluster, entry)
-    if left != reservation.waits_for:
-        entry.reported_at = cluster.now
-        cluster.reservations.amend(entry, replace(reservation, waits_for=left))
-        cluster.settle(entry)
+    elif cluster.now - entry.reported_at >= RESTATE_INTERVAL:
+        left = _waits_for(cluster, entry)
+        if left != entry.reserved.waits_for:
+            entry.reported_at = cluster.now
+            cluster.reservations.show(entry, left)
+            cluster.settle(entry)
 
 
 # -- ending --------------------------------------------------------------------------------------
@@ -363,13 +319,10 @@ def _look(cluster: Cluster, entry: Entry) -> None:
 def end(cluster: Cluster, entry: Entry, why: str) -> None:
     """The reservation has lasted too long: its room is free for all, and the AppWrapper is in line
     again. If it waited for others to end by themselves the AppWrapper keeps its right to evict."""
-    reservation = entry.reservation
-    if reservation is not None:
-        patience = entry.eviction_patience if reservation.reason in EVICTIONS else entry.patience
-        patience.came_to_nothing(reservation.since, cluster.now)
-    cluster.unreserve(entry)
-    cluster.line_up(entry)
-    _say_ended(cluster, entry, why)
+    is_evicting = entry.reserved.reason in EVICTIONS
+    patience = entry.eviction_patience if is_evicting else entry.patience
+    patience.came_to_nothing(entry.reserved.since, cluster.now)
+    _end(cluster, entry, why)
 
 
 def outranking(cluster: Cluster, owner: Entry) -> Iterator[Entry]:
@@ -384,20 +337,25 @@ def outranking(cluster: Cluster, owner: Entry) -> Iterator[Entry]:
             yield entry
 
 
+def owners_on(cluster: Cluster, plan: Plan) -> list[Entry]:
+    """The owners of the reserved nodes that the plan uses."""
+    owners = {row.reserved_for: None for _, row, _ in plan if row.reserved_for}
+    return [cluster.entries[uid] for uid in owners]
+
+
 def clear(cluster: Cluster, entry: Entry, plan: Plan) -> None:
     """End the reservations of others on nodes of the plan, which goes before them."""
-    for uid in {row.reserved_for: None for _, row, _ in plan if row.reserved_for}:
-        give_way(cluster, cluster.entries[uid], entry)
+    for owner in owners_on(cluster, plan):
+        give_way(cluster, owner, entry)
 
 
 def give_way(cluster: Cluster, entry: Entry, other: Entry) -> None:
     """An AppWrapper with a higher priority goes first."""
-    cluster.unreserve(entry)
+    _end(cluster, entry, f"{other.title} has a higher priority and goes first.")
+
+
+def _end(cluster: Cluster, entry: Entry, why: str) -> None:
     cluster.line_up(entry)
-    _say_ended(cluster, entry, f"{other.title} has a higher priority and goes first.")
-
-
-def _say_ended(cluster: Cluster, entry: Entry, why: str) -> None:
     note = f"Room is not kept for it any more. {why}"
     cluster.announce(entry, EventReason.RESERVATION_ENDED, note, action="Reservation", warning=True)
 

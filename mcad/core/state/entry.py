@@ -201,6 +201,13 @@ class Entry:
             raise InvariantViolated("attempt-recorded", f"{self.title} is {self.phase} without one")
         return self.dispatch
 
+    @property
+    def reserved(self) -> Reservation:
+        """Its reservation, for a caller that knows that there is one."""
+        if self.reservation is None:
+            raise InvariantViolated("room-reserved", f"{self.title} has no reservation")
+        return self.reservation
+
     def ref(self, item: int) -> ObjectRef:
         """Where an item of its attempt lives; the spec may have been edited."""
         return self.record.inventory[item]

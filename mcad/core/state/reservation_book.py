@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from mcad.core.state.entry import Entry
+from mcad.core.state.records import replace
 from mcad.core.state.reservation import Firsts, Patience, Reservation
 from mcad.core.state.violations import check
 
@@ -45,9 +46,9 @@ class Reservations(Mapping[str, Entry]):
         self._owners[entry.uid] = entry
         entry.reservation, entry.waits_for = reservation, waits_for
 
-    def amend(self, entry: Entry, reservation: Reservation) -> None:
-        """The same reservation, with something about it changed."""
-        entry.reservation = reservation
+    def show(self, entry: Entry, waits_for: tuple[str, ...]) -> None:
+        """The reservation, and whom it waits for now (titles)."""
+        entry.reservation = replace(entry.reserved, waits_for=waits_for)
 
     def let_stay(self, entry: Entry, uid: str) -> None:
         """The reservation does not wait for this AppWrapper any more."""
