@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from itertools import product
 from typing import NamedTuple
@@ -184,9 +184,23 @@ def pod(
     )
 
 
+def _audited(act: str) -> Callable[..., object]:
+    def audited(capacity: Capacity, *args: object, **named: object) -> object:
+        found = getattr(Capacity, act)(capacity, *args, **named)
+        capacity.check()
+        return found
+
+    return audited
+
+
+ACTS = ("node_gone", "pod_seen", "pod_gone", "place_unplaced", "assume", "adopt", "want", "release")
+Audited = type("Audited", (Capacity,), {act: _audited(act) for act in ACTS})
+"""A Capacity that audits its books after all that changes them but new nodes, which may be many."""
+
+
 def cluster(*nodes: Node, settings: Settings = Settings()) -> Capacity:
     """A Capacity that has seen these nodes."""
-    capacity = Capacity(settings)
+    capacity = Audited(settings)
     for each in nodes:
         capacity.node_seen(each)
     return capacity
@@ -195,13 +209,11 @@ def cluster(*nodes: Node, settings: Settings = Settings()) -> Capacity:
 def hold(capacity: Capacity, uid: str, *sets: PodSet, attempt: int = 1) -> None:
     """Reserve; the gang must fit."""
     assert capacity.assume(uid, attempt, capacity.shape(sets), sets) is None
-    capacity.check()
 
 
 def adopt(capacity: Capacity, uid: str, *sets: PodSet, attempt: int = 1) -> None:
     """Take up what a predecessor dispatched."""
     capacity.adopt(uid, attempt, capacity.shape(sets), sets)
-    capacity.check()
 
 
 def waiting(capacity: Capacity, *sets: PodSet) -> Shape:
@@ -250,6 +262,13 @@ def free_on(capacity: Capacity, name: str) -> Resources:
 def refusal(capacity: Capacity, *sets: PodSet) -> Refusal | None:
     """Why a gang of these sets does not fit."""
     return capacity.refusal(capacity.shape(sets))
+
+
+def refused(capacity: Capacity, *sets: PodSet) -> Refusal:
+    """The refusal of a gang of these sets; it must not fit."""
+    found = refusal(capacity, *sets)
+    assert found is not None
+    return found
 
 
 def figures(found: Refusal | None) -> list[tuple[str, int, int]]:

@@ -45,7 +45,6 @@ def test_two_gangs_never_get_the_same_room_however_late_their_pods_appear() -> N
     for i in range(3):
         assert not fits(capacity, pods(1))
         capacity.pod_seen(pod(f"one-{i}", "a" if i < 2 else "b", of="one", item=0, index=0))
-        capacity.check()
     capacity.pod_seen(pod("two-0", "b", of="two", item=0, index=0))
     assert not fits(capacity, pods(1))
     assert reserved(capacity) == {}
@@ -61,7 +60,6 @@ def test_a_gang_that_is_refused_reserves_nothing() -> None:
     assert refused.reason is WaitingReason.INSUFFICIENT
     assert not capacity.holds("one")
     assert reserved(capacity) == {}
-    capacity.check()
 
 
 def test_a_gang_of_equal_sets_is_dealt_out_set_by_set() -> None:
@@ -121,7 +119,6 @@ def test_c1_a_bound_pod_counts_until_it_is_terminal(
     capacity.pod_seen(pod("x", "a", phase=phase, terminating=terminating))
 
     assert free_on(capacity, "a")[0] == ("cpu", 1000 if counts else 2000)
-    capacity.check()
 
 
 def test_c1_pods_may_precede_their_node_and_outlive_it() -> None:
@@ -131,12 +128,10 @@ def test_c1_pods_may_precede_their_node_and_outlive_it() -> None:
     capacity.node_seen(node("a", "4"))
     assert not fits(capacity, pods(2))
     capacity.node_gone("a")
-    capacity.check()
     capacity.node_seen(node("a", "4"))
     assert not fits(capacity, pods(2))
     capacity.pod_gone("x")
     assert fits(capacity, pods(4))
-    capacity.check()
 
 
 def test_c1_a_pod_that_is_resized_counts_with_its_new_size() -> None:
@@ -146,7 +141,6 @@ def test_c1_a_pod_that_is_resized_counts_with_its_new_size() -> None:
     assert free_on(capacity, "a")[0] == ("cpu", 1000)
     capacity.pod_seen(pod("x", "a", "2"))
     assert free_on(capacity, "a")[0] == ("cpu", 2000)
-    capacity.check()
 
 
 def test_c1_a_pod_takes_nothing_before_it_is_bound() -> None:
@@ -157,7 +151,6 @@ def test_c1_a_pod_takes_nothing_before_it_is_bound() -> None:
     assert not fits(capacity, pods(2, "4"))
     capacity.pod_seen(pod("x", "b", cpu="3"))
     assert free_on(capacity, "a")[0] == ("cpu", 4000)
-    capacity.check()
 
 
 def test_a_covering_pod_that_appears_on_another_node_still_covers() -> None:
@@ -167,7 +160,6 @@ def test_a_covering_pod_that_appears_on_another_node_still_covers() -> None:
     for name in "ab":
         capacity.pod_seen(pod("x", name, of="one", item=0, index=0))
         assert capacity.outstanding("one") == (1,)
-        capacity.check()
 
 
 def test_c1_use_may_exceed_what_there_is_and_then_nothing_new_goes_there() -> None:
@@ -183,7 +175,6 @@ def test_an_unknown_pod_or_node_may_go_without_having_come() -> None:
     capacity = cluster()
     capacity.pod_gone("x")
     capacity.node_gone("a")
-    capacity.check()
 
 
 # -- C2 ------------------------------------------------------------------------------------------
@@ -200,7 +191,6 @@ def test_c2_binding_moves_one_unit_from_reservation_to_use_in_one_event() -> Non
     assert capacity.outstanding("one") == (1,)
     assert free_on(capacity, "a") == wants("0", "16Gi", pods="108")
     assert capacity.take_requeued() == [], "nothing rose, so nobody is woken"
-    capacity.check()
 
 
 def test_c2_binding_elsewhere_frees_the_slot_that_was_assumed_last() -> None:
@@ -213,7 +203,6 @@ def test_c2_binding_elsewhere_frees_the_slot_that_was_assumed_last() -> None:
     assert capacity.outstanding("one") == (1, 1)
     assert sorted(reserved(capacity)) in (["a", "b"], ["a", "c"])
     assert free_on(capacity, "d")[0] == ("cpu", 3000)
-    capacity.check()
 
 
 def test_c2_binding_releases_what_is_adrift_rather_than_a_slot_elsewhere() -> None:
@@ -226,7 +215,6 @@ def test_c2_binding_releases_what_is_adrift_rather_than_a_slot_elsewhere() -> No
     capacity.pod_seen(pod("x", "b", of="one", item=0, index=0))
     assert capacity.report.unplaced() == ()
     assert reserved(capacity) == {"a": wants("1", pods="1")}
-    capacity.check()
 
 
 def test_c2_a_bound_pod_that_ends_is_reserved_again() -> None:
@@ -239,7 +227,6 @@ def test_c2_a_bound_pod_that_ends_is_reserved_again() -> None:
     capacity.place_unplaced()
     assert capacity.outstanding("one") == (1,)
     assert reserved(capacity) == {"a": wants("2", pods="1")}
-    capacity.check()
 
 
 def test_c2_a_terminating_pod_still_counts_and_its_successor_is_reserved_as_well() -> None:
@@ -270,7 +257,6 @@ def test_c2_the_live_child_says_how_many_pods_it_wants(want: int | None, outstan
     capacity.want("one", 0, 0, want)
 
     assert capacity.outstanding("one") == (outstanding,)
-    capacity.check()
 
 
 def test_c2_growth_above_declared_is_charged_when_it_is_bound() -> None:
@@ -315,7 +301,6 @@ def test_c2_where_the_wish_is_unknown_succeeded_pods_count_even_when_they_are_go
     assert capacity.outstanding("one") == (2,)
     capacity.pod_seen(pod("y", "a", of="one", item=0, index=0, phase=PodPhase.FAILED))
     assert capacity.outstanding("one") == (2,)
-    capacity.check()
 
 
 def test_c2_where_the_child_tells_a_succeeded_pod_alone_changes_nothing() -> None:
@@ -337,10 +322,8 @@ def test_c2_a_frozen_reservation_stays_what_it_is() -> None:
     capacity.pod_seen(pod("y", "a", of="one", item=0, index=0))
     assert expire(capacity, "one") == 0
     assert capacity.outstanding("one") == (2,)
-    capacity.check()
     capacity.release("one")
     assert fits(capacity, pods(3))
-    capacity.check()
 
 
 def test_c2_pods_that_are_bound_before_the_reservation_cover_it_from_the_start() -> None:
@@ -362,7 +345,6 @@ def test_c2_a_pod_of_an_earlier_attempt_is_use_but_covers_nothing() -> None:
     capacity.pod_seen(pod("new", "a", of="one", item=0, index=0, attempt=2))
     assert capacity.outstanding("one") == (1,)
     assert capacity.pods.counts("one") == PodCounts(running=1)
-    capacity.check()
 
 
 def test_release_gives_back_what_is_reserved_and_leaves_what_is_used() -> None:
@@ -372,7 +354,6 @@ def test_release_gives_back_what_is_reserved_and_leaves_what_is_used() -> None:
     capacity.release("one")
 
     assert free_on(capacity, "a")[0] == ("cpu", 3000)
-    capacity.check()
     hold(capacity, "one", pods(3), attempt=2)
     assert capacity.outstanding("one") == (2,), "a pod of unknown attempt covers any"
 

@@ -27,14 +27,12 @@ def test_c6_own_pods_on_a_node_that_is_gone_are_reserved_again() -> None:
     capacity.pod_seen(pod("x", "a", of="one", item=0, index=0))
     capacity.node_gone("a")
     assert capacity.outstanding("one") == (1,)
-    capacity.check()
 
     capacity.place_unplaced()
     assert reserved(capacity) == {"b": wants("1", pods="1")}
     capacity.node_seen(node("a", "1"))
     assert capacity.outstanding("one") == (0,)
     assert fits(capacity, pods(1))
-    capacity.check()
 
 
 def test_c6_own_pods_on_a_node_that_is_not_ready_are_reserved_again() -> None:
@@ -45,7 +43,6 @@ def test_c6_own_pods_on_a_node_that_is_not_ready_are_reserved_again() -> None:
     assert capacity.outstanding("one") == (1,)
     capacity.node_seen(node("a", "1"))
     assert capacity.outstanding("one") == (0,)
-    capacity.check()
 
 
 @pytest.mark.parametrize(
@@ -67,12 +64,10 @@ def test_c6_slots_leave_a_node_that_is_not_for_them_any_more(after: object) -> N
         capacity.node_gone("a")
     else:
         capacity.node_seen(after)  # type: ignore[arg-type]
-    capacity.check()
 
     capacity.place_unplaced()
     assert reserved(capacity) == {"b": wants("1", pods="1")}
     assert capacity.report.unplaced() == ()
-    capacity.check()
 
 
 def test_c6_slots_stay_where_a_changed_node_still_admits_them() -> None:
@@ -82,7 +77,6 @@ def test_c6_slots_stay_where_a_changed_node_still_admits_them() -> None:
     for name in "ab":
         capacity.node_seen(node(name, "2", labels={"new": "label"}))
         capacity.node_seen(node(name, "3", labels={"new": "label"}))
-    capacity.check()
 
     assert reserved(capacity) == before
 
@@ -93,12 +87,10 @@ def test_c6_the_latest_dispatch_gives_way_when_a_node_is_overdrawn() -> None:
     hold(capacity, "newer", pods(2))
     capacity.node_seen(node("b", "1"))
     capacity.pod_seen(pod("foreign", "a", "1"))
-    capacity.check()
 
     capacity.place_unplaced()
     assert capacity.outstanding("newer") == (2,)
     assert reserved(capacity) == {"a": wants("3", pods="3"), "b": wants("1", pods="1")}
-    capacity.check()
     capacity.release("older")
     assert reserved(capacity) == {"a": wants("1", pods="1"), "b": wants("1", pods="1")}
 
@@ -112,7 +104,6 @@ def test_c6_only_slots_that_take_what_is_overdrawn_give_way() -> None:
 
     assert capacity.report.unplaced() == wants("1", gpu=2, pods="1")
     assert reserved(capacity) == {"a": wants("1", pods="1")}
-    capacity.check()
 
 
 def test_c6_older_dispatches_find_a_home_first() -> None:
@@ -156,7 +147,6 @@ def test_c6_the_queue_may_not_take_bit_by_bit_what_somebody_adrift_waits_for() -
     capacity.pod_gone("foreign")
     capacity.place_unplaced()
     assert reserved(capacity)["a"] == wants("4", pods="1")
-    capacity.check()
 
 
 def test_c6_what_is_adrift_weighs_on_those_only_who_share_nodes_with_it() -> None:
@@ -308,12 +298,10 @@ def test_a_daemon_set_has_a_pod_to_come_on_a_node_that_joins_later() -> None:
     capacity.node_seen(node("b", "1"))
     capacity.place_unplaced()
     assert reserved(capacity) == {"a": wants("1", pods="1"), "b": wants("1", pods="1")}
-    capacity.check()
     assert not fits(capacity, pods(4))
 
     capacity.pod_seen(pod("x", "b", of="one", item=0, index=0))
     assert reserved(capacity) == {"a": wants("1", pods="1")}
-    capacity.check()
 
 
 @pytest.mark.parametrize(
@@ -338,10 +326,8 @@ def test_a_daemon_set_owes_no_pod_to_a_node_that_was_decommissioned(after: Node 
         assert capacity.outstanding("one") == (1,)
         assert reserved(capacity) == {"c": wants("1", pods="1")}
         assert capacity.report.unplaced() == ()
-        capacity.check()
         if before is not None:
             capacity.node_seen(before)
-            capacity.check()
             assert capacity.outstanding("one") == (1,), "its pod is still there"
 
 

@@ -67,7 +67,6 @@ def test_in_aggregate_what_has_no_node_weighs_on_the_sum() -> None:
     assert refusal(capacity, pods(1, "1")) is not None
     capacity.release("one")
     assert refusal(capacity, pods(6, "1")) is None
-    capacity.check()
 
 
 def test_in_aggregate_a_release_of_what_has_no_node_is_a_rise() -> None:

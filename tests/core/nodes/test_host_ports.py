@@ -55,7 +55,6 @@ def test_a_port_of_a_live_pod_is_taken_until_it_ends() -> None:
     capacity = cluster(node("a"))
     capacity.pod_seen(pod("x", "a", ports=[port(80)]))
     assert not fits(capacity, pods(1, ports=[port(80)]))
-    capacity.check()
     capacity.pod_seen(pod("x", "a", ports=[port(80)], phase=PodPhase.SUCCEEDED))
     assert fits(capacity, pods(1, ports=[port(80)]))
 
@@ -65,7 +64,6 @@ def test_binding_moves_the_port_from_reservation_to_use() -> None:
     one = pods(2, ports=[port(80)])
     hold(capacity, "one", one)
     capacity.pod_seen(pod("x", "a", of="one", item=0, index=0, ports=one.ports))
-    capacity.check()
     assert capacity.outstanding("one") == (1,)
     assert not fits(capacity, pods(1, ports=[port(80)]))
 
@@ -77,7 +75,6 @@ def test_a_node_that_comes_later_has_the_port_free() -> None:
     capacity.node_seen(node("b"))
     assert fits(capacity, pods(1, ports=[port(80)]))
     assert not fits(capacity, pods(1, ports=[port(80), port(81)]))
-    capacity.check()
 
 
 @given(PORT_LISTS, st.lists(PORT_LISTS, max_size=3))
@@ -90,7 +87,6 @@ def test_a_pod_finds_a_node_free_exactly_where_kube_scheduler_does(
     conflict = any(ports_conflict(one, other) for one in wanted for t in there for other in t)
 
     assert fits(capacity, pods(1, "0", ports=wanted)) is not conflict
-    capacity.check()
 
 
 def test_a_refusal_calls_a_port_by_its_number() -> None:
@@ -133,7 +129,6 @@ def test_only_the_sum_counts_where_only_the_sum_counts() -> None:
     capacity = cluster(node("a"), settings=AGGREGATE)
     capacity.pod_seen(pod("x", "a", ports=[port(80)]))
     assert fits(capacity, pods(2, ports=[port(80)]))
-    capacity.check()
 
 
 def test_ports_that_nobody_takes_any_more_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -143,7 +138,6 @@ def test_ports_that_nobody_takes_any_more_are_forgotten(monkeypatch: pytest.Monk
     for number in range(80, 90):
         capacity.pod_seen(pod("x", "a", ports=[port(number)]))
         capacity.place_unplaced()
-        capacity.check()
         assert not fits(capacity, pods(1, ports=[port(number)]))
         assert len(capacity._ledger.ports) <= 5
     assert dict(capacity._ledger.rows["a"].free).keys() >= capacity._ledger.ports.keys()
@@ -157,7 +151,6 @@ def test_ports_are_forgotten_where_a_pool_has_no_node(monkeypatch: pytest.Monkey
     assert not fits(capacity, pods(1, where=on(zone="nowhere")))
     capacity.pod_gone("x")
     capacity.place_unplaced()
-    capacity.check()
     assert not capacity._ledger.ports
 
 
@@ -174,7 +167,6 @@ def test_ports_beyond_what_the_books_take_are_kept_apart_within_their_set(
     hold(capacity, "one", many)
     capacity.pod_gone("x")
     capacity.place_unplaced()
-    capacity.check()
     capacity.pod_seen(pod("y", "a", ports=[port(82)]))
     assert not fits(capacity, pods(2, ports=[port(82)]))
 

@@ -35,7 +35,6 @@ def test_pools_that_nobody_uses_are_dropped_and_those_in_use_are_kept(
     capacity.node_seen(node("b", labels={"zone": "z0", "other": ""}))
     capacity.place_unplaced()
     assert capacity.report.unplaced() == ()
-    capacity.check()
 
 
 def test_a_shape_that_comes_back_after_it_was_dropped_is_as_good_as_new(
@@ -48,7 +47,6 @@ def test_a_shape_that_comes_back_after_it_was_dropped_is_as_good_as_new(
         for i in range(4):
             shape = capacity.shape((pods(4, where=on(zone=f"z{i}")),))
             assert (capacity.refusal(shape) is None) is (i == 0)
-    capacity.check()
 
 
 def test_a_shape_may_be_a_key() -> None:
