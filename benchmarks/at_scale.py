@@ -138,7 +138,7 @@ async def start(args: argparse.Namespace) -> None:
 
 
 async def blocked(args: argparse.Namespace) -> None:
-    """The longest stretch of a start without a turn for anybody else."""
+    """The longest time of a start in which no other task had a turn."""
     cluster = FakeCluster(appwrappers=args.appwrappers, nodes=args.nodes, roomy=1)
     async with running(cluster) as bench:
         await bench.until(lambda: bool(cluster.writes))
@@ -188,7 +188,7 @@ async def dispatch(args: argparse.Namespace) -> None:
 
 
 async def queries(args: argparse.Namespace) -> None:
-    """What the HTTP port is asked for, with everybody waiting in a shape of his own."""
+    """What the HTTP port is asked for, with every AppWrapper waiting in a shape of its own."""
     count = args.appwrappers
     cluster = FakeCluster(appwrappers=count, nodes=1000, shapes=count)
     async with running(cluster) as bench:

@@ -1,15 +1,15 @@
-"""Policies on batch traces: utilisation, slowdown, and whether what was told of starts came true.
+"""Policies on batch traces: utilisation, slowdown, and how good start time estimates were.
 
     python -m benchmarks.batch_traces [--jobs 300] [--days 1] [--nodes 16] [--loads 0.7 0.85 1.0]
                                       [--seeds 1 2 3 4 5] [--every 5] [--policies ...]
 
-Every trace (traces.py: its published sources are named there) is played under each policy on the
-core alone, in virtual time. All jobs declare limits, most of them far too long, and none says what
-it expects.
+Every trace (traces.py: its published sources are named there) is simulated under each policy with
+the core alone, in virtual time. All jobs declare limits, most of them far too long, and none
+declares an expected duration.
 
-A figure is printed only after the gate: everybody has ended, no node was given more than it has,
-and nobody started after the start that its status promised. Of every so many submissions, and of
-whoever is seen first in line, the forecast is kept and compared with its start.
+A figure is printed only after the gate: every AppWrapper has ended, no node was given more than it
+has, and none started after the start that its status promised. For some of the submissions, and for
+each first in line, the start time estimate is kept and compared with the start.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ SHUTDOWN: Duration = 30 * SECOND
 """What pods take to end when they are deleted, by default."""
 
 ASKED_AFTER: Duration = SECOND
-"""How long after its submission somebody asks."""
+"""How long after the submission the estimate is made."""
 
 
 class How(NamedTuple):
@@ -105,7 +105,7 @@ def play(shape: Shape, seed: int, how: How) -> Cell:
     replay.check()
     lives = list(replay.lives.values())
     if replay.open or any(not (life.starts or life.failed) for life in lives):
-        raise SystemExit("gate: somebody never started, or never ended")
+        raise SystemExit("gate: an AppWrapper never started, or never ended")
     promised = [life for life in lives if any(one.start for one in life.promises)]
     late = [life for life in promised if _is_late(life)]
     if late:

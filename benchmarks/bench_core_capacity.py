@@ -307,7 +307,7 @@ def new_constraints(size: int) -> None:
     """The first gang with a placement constraint: its nodes have to be found."""
     cluster = Cluster(size, 0.9)
     hosts = iter(range(size))
-    print(f"\na constraint that nobody had before, {size} nodes")
+    print(f"\na new constraint, {size} nodes")
 
     def ask(key: str, value: str) -> None:
         where = Constraint(selector=((key, value),))

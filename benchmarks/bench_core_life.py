@@ -78,7 +78,7 @@ class Cluster(Fed):
         return pod
 
     def change(self) -> str:
-        """A pod of somebody ends, the controller of its kind makes another one; returns whose."""
+        """A pod ends, and its controller makes another one; returns its AppWrapper."""
         number = self.random.randrange(len(self.pods))
         pods = self.pods[number]
         old = pods.pop(self.random.randrange(PODS))

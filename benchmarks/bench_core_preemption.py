@@ -1,10 +1,10 @@
-"""CPU time of a preemption plan: 10,000 running candidates on 1,000 nodes, several kinds of winner.
+"""CPU time of a preemption plan: 10,000 candidates on 1,000 nodes, several kinds of preemptor.
 
     python -m benchmarks.bench_core_preemption [--nodes 1000] [--running 10000]
 
-The core alone, garbage collection off as in ``mcad run`` after its start. A plan is all that one
-who waits costs at a look: who may be evicted, in order; who of them has to be; and where it goes
-then. Before any figure a hundred victims of every plan are tried: none of them could be spared.
+The core alone, garbage collection off as in ``mcad run`` after its start. A plan is all that a
+waiting AppWrapper costs in a search: the candidates in order; the victims among them; and the nodes
+of the preemptor then. Before any figure a hundred victims of every plan are tried: all are needed.
 
 Measured on two cores with little else, milliseconds, least / middle / most:
 
@@ -20,12 +20,12 @@ Measured on two cores with little else, milliseconds, least / middle / most:
     the same by two large pods            9 leave    14.8 /   17.7 /   22.8
     one node more than there are          0 leave     0.9 /    1.2 /    2.2
     all, but half are above it            0 leave    13.3 /   14.5 /   18.2
-    nobody is below it                    0 leave     1.4 /    1.6 /    3.5
+    no lower priority                     0 leave     1.4 /    1.6 /    3.5
     the first plan after a start                     34.1
-    to list those who run                            20.4 /   22.0 /   24.5
+    to list what runs                                20.4 /   22.0 /   24.5
 
-What each of those who run has on nodes is remembered from plan to plan until it changes; the first
-plan after a start finds it out. Those who run are listed once for all plans of a look.
+What each running AppWrapper has on nodes is kept from plan to plan until it changes; the first
+plan after a start determines it. Running AppWrappers are listed once for all plans of a search.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ REPEATS = 15
 
 class Kind(NamedTuple):
     """A winner: its pod sets, whether there is a quota tree, whether it can be had at all, and
-    whether those who run are of many sizes."""
+    whether running AppWrappers are of many sizes."""
 
     name: str
     sets: tuple[PodSet, ...]
@@ -84,7 +84,7 @@ def kinds(nodes: int) -> list[Kind]:
         Kind("the same by two large pods", (pods(0, 2, 40),), 0, trees=True),
         Kind("one node more than there are", (pods(0, nodes + 1, 96),), impossible=True),
         Kind("all, but half are above it", (pods(0, nodes, 96),), 4, impossible=True),
-        Kind("nobody is below it", (pods(0, 1, 96),), 0, impossible=True),
+        Kind("no lower priority", (pods(0, 1, 96),), 0, impossible=True),
     ]
 
 
@@ -139,8 +139,8 @@ class Cluster(Fed):
         self.survey()
 
     def survey(self) -> None:
-        """List those who run, once for all plans of a look."""
-        self.everybody = search.survey(self.dispatcher.cluster)
+        """List running AppWrappers, once for all plans of a search."""
+        self.running = search.survey(self.dispatcher.cluster)
 
     def _runs(self, work: Workload, name: str, age: int) -> None:
         began = START - SECOND - age
@@ -152,7 +152,7 @@ class Cluster(Fed):
         """One plan, from nothing, as a look makes it."""
         cluster = self.dispatcher.cluster
         entry = cluster.entries[self.winner.uid]
-        return search.plan(cluster, entry, self.everybody)
+        return search.plan(cluster, entry, self.running)
 
     def check(self, kind: Kind) -> int:
         """It is a plan, and no victim could be spared; returns how many there are."""
@@ -196,7 +196,7 @@ def measure_beside(nodes: int, running: int) -> None:
     gc.collect()
     gc.disable()
     print(f"{'the first plan after a start':45}  {cpu_ms(made.plan):6.1f} ms")
-    print(f"{'to list those who run':45}  {_told([cpu_ms(made.survey) for _ in range(REPEATS)])}")
+    print(f"{'to list what runs':45}  {_told([cpu_ms(made.survey) for _ in range(REPEATS)])}")
     gc.enable()
 
 

@@ -5,11 +5,11 @@
 
 The core alone, garbage collection off as in ``mcad run`` after its start. Each tree is four levels
 deep; some of its nodes are hard, the leaves share one root that is used up, and every AppWrapper is
-charged in all three. Before any figure the books are checked, and nobody who waits may fit.
+charged in all three. Before any figure the books are checked, and no waiting AppWrapper may fit.
 
 Measured on two cores with little else, milliseconds, least / middle / most; 63,207 buckets:
 
-    a release that lets nobody in                 0.21 / 0.23 / 0.74
+    a release that admits nothing                 0.21 / 0.23 / 0.74
     releases, per dispatch                        0.55 / 0.88 / 2.4
     the root of a tree gets much more, per dispatch          1.7
     the root of a tree gets a little more, less   0.24 / 8 / 11
@@ -17,7 +17,7 @@ Measured on two cores with little else, milliseconds, least / middle / most; 63,
     a department with ten leaves moves             135 / 142 / 155
     an arrival, and a first verdict               0.05, 0.16
 
-A second that tells has a look for evictions in it: who of all those asks within its share.
+A second with reports includes a search for evictions: which AppWrappers ask within their share.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from tests.core.builders import START, appwrapper
 
 TREES = ("budget", "cores", "teams")
 SHAPES = 100
-LEAST, TINY, RUNS = 1000, 1, 500  # milli-CPU of who waits at least, of some who run, of the others
+LEAST, TINY, RUNS = 1000, 1, 500  # milli-CPU: waiting at least, some that run, others
 TINY_ONES = 200
 
 
@@ -112,7 +112,7 @@ class Cluster(Fed):
             self.feed(Decide())
 
     def gate(self, running: int) -> None:
-        """Nothing is given away twice, and whoever waits does not fit."""
+        """Nothing is given away twice, and no waiting AppWrapper fits."""
         cluster = self.dispatcher.cluster
         cluster.admission.check()
         assert not self.created
@@ -129,7 +129,7 @@ class Cluster(Fed):
         self.feed(Decide())
 
     def tiny_is_told(self) -> None:
-        """Somebody has gone, a second is over, and all three trees have their say."""
+        """An AppWrapper is gone, a second is over, and all three trees are reported."""
         self.released -= 1
         self.feed(AppWrapperGone(f"uid-{self.released}"))
         self.now += 2 * SECOND
@@ -207,7 +207,7 @@ def main() -> None:
     def dispatched() -> int:
         return len(cluster.created)
 
-    measure("a release that lets nobody in", 100, lambda _: cluster.tiny_goes(), once)
+    measure("a release that admits nothing", 100, lambda _: cluster.tiny_goes(), once)
     measure("the root of a tree gets a little more", 20, lambda n: cluster.resize("teams", n), once)
     measure("the root of a tree gets less", 20, lambda n: cluster.resize("teams", -n * RUNS), once)
     cluster.resize("teams", 0)

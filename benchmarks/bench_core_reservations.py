@@ -1,4 +1,4 @@
-"""CPU time of all decisions of an hour, with nobody protected, with protection, and with Backfill.
+"""CPU time of all decisions of an hour, without and with starvation prevention, and with Backfill.
 
     python -m benchmarks.bench_core_reservations [--nodes 1000] [--shapes 1000] [--queued 20000]
 
@@ -8,15 +8,15 @@ Garbage collection is off as in ``mcad run`` after its start. One table: process
 steps of the dispatcher within the hour, how many passes there were, and the longest.
 
 With 400 nodes and shapes and 8,000 queued, on two cores with little else, and of it what keeping
-reservations, choosing who is protected, and backfill took:
+reservations, choosing the protected one, and backfill took:
 
-    nobody             6.63 s    12183 passes
+    none               6.63 s    12183 passes
     protection         7.65 s    10867               1.17 s
     Backfill           7.60 s    10602               1.24 s
 
 The machine is noisy: the same figures between 6.3 and 8.3, 7.6 and 10, 7.6 and 10.4 in other runs.
-Before those who go ahead of a reservation were counted by slots, and not planned for by a sum, it
-was 6.59, 15.31 and 19.87 s.
+Before AppWrappers that go ahead of a reservation were counted by slots, and not planned for by a
+sum, it was 6.59, 15.31 and 19.87 s.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Timed:
 
 
 def jobs(nodes: int, shapes: int, queued: int) -> list[Job]:
-    """Those who run, one that needs half of the nodes, and those behind it."""
+    """Running AppWrappers, one that needs half of the nodes, and those behind it."""
     random = Random(1)
     running = [
         Job(f"r{number}", 0, 1, cores(2), run, 2 * run)
@@ -104,7 +104,7 @@ def main() -> None:
     given = parser.parse_args()
     size = (given.nodes, given.shapes, given.queued)
     print(f"{'':14} {'CPU':>10} {'passes':>8} {'longest':>11} {'started':>8} {'gang after':>8}")
-    measure("nobody", Settings(protect_after=0), size)
+    measure("none", Settings(protect_after=0), size)
     measure("protection", Settings(protect_after=600 * SECOND), size)
     measure("Backfill", Settings(policy=Policy.BACKFILL), size)
 

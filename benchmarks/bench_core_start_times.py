@@ -1,11 +1,11 @@
-"""CPU time of a forecast: when does somebody start, asked of a long line.
+"""CPU time of a start time estimate in a long line.
 
     python -m benchmarks.bench_core_start_times [--nodes 1000] [--shapes 1000] [--queued 100000]
 
 The core alone: ten AppWrappers with declared limits run on each node, and the line is full of
 others with limits, of so many shapes. Garbage collection is as in ``mcad run`` after its start:
-off. A question is all that ``mcad describe`` costs the core for one who waits, and the last row
-what ``mcad queue -o wide`` does, or ``?starts=true``: the first hundred in line.
+off. One estimate is all that ``mcad describe`` costs the core for a waiting AppWrapper, and the
+last row is ``mcad queue -o wide``, or ``?starts=true``: the first hundred in line.
 
 On two cores with a test run besides, milliseconds, least / middle / most:
 
@@ -14,8 +14,8 @@ On two cores with a test run besides, milliseconds, least / middle / most:
     number 100                  73.4 /    78.8 /    89.2 ms   0 of 1 are told when
     all hundred                 78.0 /    83.9 /    99.4 ms   5 of 100 are told when
 
-How long the line is makes no difference. Most of it is to find out when each of those who run ends,
-which also takes 20,000 of the 30,000 steps: so only the first few of a long line are told.
+The length of the line makes no difference. Most of the time determines when each running AppWrapper
+ends, which also takes 20,000 of the 30,000 steps: so only the first of a long line get an estimate.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ REPEATS = 15
 
 
 def jobs(nodes: int, shapes: int, queued: int, unlimited: int) -> list[Job]:
-    """Those who run, two CPUs each, and those behind them: one to eight pods each. Of a hundred so
-    many are ``unlimited``: they declare nothing."""
+    """Running AppWrappers, two CPUs each, and those in line: one to eight pods each. Of each
+    hundred ``unlimited`` ones declare no limit."""
     random = Random(1)
     made = []
     for number in range(nodes * RUNNING_PER_NODE):

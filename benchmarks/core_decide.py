@@ -3,7 +3,8 @@
     python -m benchmarks.core_decide [--queued 100000] [--shapes 100] [--nodes 5000]
 
 Process CPU time, minimum and median over repetitions; garbage collection off as in ``mcad run``
-after its start. Before any figure the gate: everybody in line, nobody dispatched, books balanced.
+after its start. Before any figure the gate: every AppWrapper is in line, none is dispatched, and
+the books are balanced.
 
 Measured on a busy machine of two cores: a foreign pod that ends after a holding time is over costs
 9.5 ms at 1,000 shapes and 1,000 nodes (192 when every shape was tried on all emptied nodes); 50,000
@@ -76,7 +77,7 @@ class Bench(Fed):
         return Pod(uid, "other", uid, f"n{number}", PodPhase.RUNNING, request)
 
     def settle(self) -> None:
-        """Until everybody has been told."""
+        """Until every status is written."""
         while self.dispatcher.cluster.agenda.to_report:
             self.decide()
 
@@ -104,7 +105,7 @@ def passes(bench: Bench) -> list[float]:
 
 
 def first_verdicts(queued: int, nodes: int) -> None:
-    """Everybody is of a shape of his own and has no verdict yet."""
+    """Every AppWrapper has a shape of its own and no verdict yet."""
     bench = Bench(queued, queued, nodes)
     times = passes(bench)
     print(f"first verdicts on {queued} shapes, {nodes} nodes: ", _story(times))
@@ -157,7 +158,7 @@ def main() -> None:
     told = len(bench.written)
     print(f"told {told} refusals in {time.process_time() - begun:.1f} s CPU")
     if len(cluster.waiting.queue) != options.queued or told != options.queued:
-        raise SystemExit("gate: somebody was dispatched, lost, or told twice")
+        raise SystemExit("gate: an AppWrapper was dispatched, lost, or written twice")
     gc.collect()
     gc.disable()
 

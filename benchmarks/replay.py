@@ -6,8 +6,8 @@ deleted, and measures. No cluster, no JSON, no clock: a week of 10,000 AppWrappe
 minute of CPU time, and the same jobs have the same lives in every run.
 
 A job is an AppWrapper with one Job of equal pods. They are a gang: the work begins when all of
-them have nodes, and all of it is lost if they are taken back. Whoever has finished or failed is
-deleted by its user at once.
+them have nodes, and all of it is lost if they are taken back. An AppWrapper that has finished or
+failed is deleted by its user at once.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ COUNTED = "cpu"
 
 
 class Brain(Protocol):
-    """Whoever decides: a Dispatcher, or a model of somebody else's rules."""
+    """The deciding part: a Dispatcher, or a model of other rules."""
 
     def step(self, event: Event, now: Instant) -> tuple[Command, ...]:
         """Take one event at this instant and answer with commands."""
@@ -111,7 +111,7 @@ class Job(NamedTuple):
 
 
 class Evicted(NamedTuple):
-    """One eviction: when it was told to go, for whom (a uid), and why."""
+    """One eviction: when its condition was set, the uid of the preemptor, and the reason."""
 
     at: Instant
     by: str
@@ -119,7 +119,7 @@ class Evicted(NamedTuple):
 
 
 class Promise(NamedTuple):
-    """What status said at ``at``: it starts at ``start`` at the latest, 0 if nobody can tell."""
+    """What status said at ``at``: it starts at ``start`` at the latest, 0 if that is not known."""
 
     at: Instant
     start: Instant
@@ -155,7 +155,7 @@ class Life:
 
     @property
     def slowdown(self) -> float:
-        """The bounded one (Feitelson et al. 1997): of less than 10 s nobody minds to wait."""
+        """The bounded slowdown (Feitelson et al. 1997): runs count as 10 s at least."""
         ran = self.ended - self.starts[-1] if self.starts else 0
         return max(1.0, (self.ended - self.submitted) / max(ran, 10 * SECOND))
 
@@ -282,7 +282,7 @@ class Gang:
 
 
 class Replay:
-    """Jobs, a cluster and whoever dispatches; ``lives`` by uid is what came of it.
+    """Jobs, a cluster and a dispatcher; ``lives`` by uid is what came of it.
 
     ``shutdown`` is how long pods take to end when they are deleted.
     """
@@ -532,7 +532,7 @@ class Replay:
                 self._feed(PodSeen(bed.pod))
 
     def _finish(self, uid: str, gang: Gang) -> None:
-        """The work is done, if nobody has stopped it."""
+        """The work is done, unless it was stopped."""
         if self.gangs.get(uid) is not gang or gang.child.terminating:
             return
         done = replace(gang.child, wants=(0,), met=frozenset({"complete"}))

@@ -7,7 +7,7 @@ write through the simulated API server, every pod through its scheduler and kube
 
     python -m benchmarks.sim_day [--appwrappers N] [--nodes N] [--seed N]
 
-A figure is printed only after the gate: every AppWrapper is Completed, nobody was created twice,
+A figure is printed only after the gate: every AppWrapper is Completed, none was created twice,
 and no node was ever given more than it has.
 """
 
@@ -93,7 +93,7 @@ def appwrapper(number: int, job: Job) -> Json:
 
 
 class Auditor:
-    """Watches the store from outside: who was created, and what every node carries."""
+    """Watches the store from outside: the created AppWrappers, and what every node carries."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.created: Counter[str] = Counter()

@@ -1,4 +1,4 @@
-"""A stream of small jobs without an end, and a gang that needs half of the cluster: who goes first?
+"""A stream of small jobs without an end, and a gang that needs half of the cluster.
 
 Ten nodes of 8 CPUs; jobs of 1 CPU come for ever, 5 % more of them than the cluster can take, and
 run between 10 and 50 minutes. Two hours after the first of them a gang of five pods of 8 CPUs
@@ -8,8 +8,8 @@ what it was promised, and how much of the cluster was in use from its arrival on
     python -m benchmarks.starvation [--seeds 5]
 
 Beside it the rule of MCAD (facts: ``McadRule``). Waits are in minutes, the longest over the seeds;
-``bound`` is protectAfter + the longest limit that anybody declared, from the gang's arrival on, and
-0 where nobody declares any. The gate: no gang starts later than it was promised.
+``bound`` is protectAfter + the longest declared limit, from the gang's arrival on, and
+0 without declared limits. The gate: no gang starts later than it was promised.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ class McadRule:
 
     One worker takes them in the order of their events. It compares the demand with the sum of what
     is free, whatever the nodes; what is dispatched counts until it is finished. After a refusal the
-    worker sleeps for ``backoffTime``, for everybody, and the refused one joins the line at its end.
-    No room that becomes free wakes it.
+    worker sleeps for ``backoffTime``, for all AppWrappers, and the refused one goes to the end of
+    the line. Released room does not wake it.
     """
 
     def __init__(self, backoff: Duration = 20 * SECOND) -> None:
@@ -110,7 +110,7 @@ def stream(
 
 
 def nothing(_: Random, __: Duration) -> Duration:
-    """Nobody says how long it may run."""
+    """Without a declared limit."""
     return 0
 
 

@@ -9,9 +9,8 @@ A. Mu'alem, D. Feitelson, "Utilization, predictability, workloads, and user runt
 - sizes in CPUs: 24 % are serial and 58 % a power of two; log2 of the size is uniform in two
   stages, 86 % of them below 2.5 less than that of the machine (Lublin and Feitelson's parameters);
 - run times: log-uniform (Downey), from a minute to half a day before they are stretched;
-- limits: the run time is a uniform share of what its user asks for (Mu'alem and Feitelson), who
-  asks for a round time (Tsafrir et al.: some twenty values are nearly all), and a few jobs run into
-  theirs;
+- limits: the run time is a uniform share of what its user asks for (Mu'alem and Feitelson), which
+  is a round time (Tsafrir et al.: some twenty values are nearly all), and a few jobs reach theirs;
 - arrivals: three times as many by day as by night, half as many at the weekend.
 
 The load is made what was asked for by stretching all run times. Logs have about 1,200 such jobs a
@@ -19,8 +18,8 @@ week whatever the machine; with many more, the run times are so much shorter.
 
     python -m benchmarks.traces [--jobs 5000] [--days 28] [--nodes 128] [--load 0.85] [--seed 1]
 
-plays one on the core alone (replay.py). A figure is printed only after the gate: everybody has
-started and ended, no node was given more than it has, and nothing is left.
+simulates one with the core alone (replay.py). A figure is printed only after the gate: every
+AppWrapper has started and ended, no node was given more than it has, and nothing is left.
 """
 
 from __future__ import annotations
@@ -139,7 +138,7 @@ def main() -> None:
     replay.check()
     lives = list(replay.lives.values())
     if any(not (life.starts or life.failed) for life in lives) or replay.open:
-        raise SystemExit("gate: somebody never started, or never ended")
+        raise SystemExit("gate: an AppWrapper never started, or never ended")
     print(
         f"{len(lives)} AppWrappers, {sum(life.job.pods for life in lives)} pods in {cpu:.0f} s CPU"
     )

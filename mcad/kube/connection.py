@@ -1,4 +1,4 @@
-"""Where the API server is and how to prove who we are, taken from ``kubernetes.aio``.
+"""The address of the API server and our credentials, taken from ``kubernetes.aio``.
 
 Files, contexts, certificates, in-cluster tokens and exec plugins are the client library's
 business; this module orders them, refreshes what expires and explains what is wrong. It sends

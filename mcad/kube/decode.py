@@ -3,7 +3,7 @@
 One object must not make a whole list unreadable. What the fast decoder refuses (lone surrogates,
 numbers beyond its range) is left to Python's, which takes it or says what is wrong. The server
 stores objects of up to 10,000 levels, and both give up at Python's recursion limit: only then is
-the text cut, and what is too deep becomes null. Whoever makes something of an object has to refuse
+the text cut, and what is too deep becomes null. Code that uses an object has to refuse
 one that is so deep; metadata are always whole.
 """
 

@@ -60,7 +60,7 @@ class Document:
         self.identity = _identify(self._picked)
 
     def kept(self) -> "Document":
-        """Itself, as a text of its own: what it came in, and what was read, is not kept with it."""
+        """A document with a text of its own: neither the answer nor decoded parts are kept."""
         self._text, self._picked = self._text.copy(), None
         return self
 

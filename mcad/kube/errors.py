@@ -1,4 +1,4 @@
-"""One taxonomy for everything that can go wrong between us and an API server.
+"""All errors of the transport between us and an API server.
 
 Every failure of this package is a ``KubeError``. It classifies, it decides nothing: what a 409
 means for an AppWrapper is the core's business.
@@ -76,7 +76,7 @@ class ApiError(KubeError):
 
     @property
     def transient(self) -> bool:
-        """429 and 5xx, except 501 Not Implemented, which no waiting mends."""
+        """429 and 5xx, except 501 Not Implemented, which waiting does not change."""
         return self.throttled or (self.status >= 500 and self.status != 501)
 
     @property

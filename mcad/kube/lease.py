@@ -5,7 +5,7 @@ What is safe about it (client-go's leader election, with what that leaves to its
 - All judgements are made with the monotonic clock of this process. The times in the record are for
   people: whether another holder lives is told by its record *changing* while we look.
 - Each write of the record carries its resourceVersion, so of two candidates one wins.
-- The holder counts from the moment at which it *sent* the renewal, everybody else from the moment
+- The holder counts from the moment at which it *sent* the renewal, all others from the moment
   at which they *saw* it, so the holder's time always ends first.
 - ``left`` is asked before every write of the holder and bounds it (``Fence``): none begins after
   the renew deadline, none is waited for longer than the lease lasts. That also holds for a process
@@ -245,7 +245,7 @@ class Lease:
         self._renewed = None
         return LeaseLost(
             f"the lease {self.terms} of {self.identity} is lost: {why}; this process ends, and "
-            "whoever holds the lease goes on"
+            "the holder of the lease goes on"
         )
 
     def _until_deadline(self) -> float:

@@ -1,4 +1,4 @@
-"""One GET with nothing but the standard library, for commands that must not keep a person waiting.
+"""One GET with only the standard library, for commands that must be fast.
 
 Programs that stay use ``rest.RestApi``; its libraries take longer to import than this takes to
 answer.

@@ -23,7 +23,7 @@ NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 def nothing() -> None:
-    """For a callback with nothing to tell."""
+    """A callback that does nothing."""
 
 
 class Request(Struct, frozen=True):
@@ -65,7 +65,7 @@ class Response(Struct, frozen=True):
 
 
 class Api(Protocol):
-    """The port. Implementations never retry, never follow redirects, and never decide."""
+    """The port. Implementations never retry, never follow redirects, and decide nothing."""
 
     async def request(self, request: Request, timeout: float | None = None) -> Response:
         """One exchange: any status is returned, 500 as well as 200.

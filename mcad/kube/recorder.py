@@ -1,4 +1,4 @@
-"""Events (events.k8s.io/v1): built strictly, said once, never more than the object deserves.
+"""Events (events.k8s.io/v1): valid, without repetition, and limited per object.
 
 Events are for people; losing one is a number in a counter. Recording must not raise, block or
 grow without bounds, and no decision may depend on it.

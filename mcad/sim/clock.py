@@ -18,7 +18,7 @@ START_US = 1_800_000_000_000_000  # an instant in January 2027, so that logs do 
 
 
 class Stuck(RuntimeError):  # noqa: N818 - what the world is in, not what went wrong in it
-    """Everybody waits, and there is no timer that could wake anybody."""
+    """All tasks wait, and there is no timer that could resume one."""
 
 
 class _JumpingSelector(selectors.DefaultSelector):
@@ -59,8 +59,8 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     ) -> asyncio.TimerHandle:
         """As the base class, but what lies ahead is at least ``STEP_S`` ahead.
 
-        asyncio runs timers early that are due within a nanosecond. Whoever is woken so early and
-        goes on waiting for the rest would be woken at once again, and time would stand still.
+        asyncio runs timers early that are due within a nanosecond. A task that is resumed so early
+        and goes on waiting for the rest would be resumed at once again, and time would stand still.
         """
         now = self.time()
         if when > now:
@@ -84,7 +84,7 @@ class VirtualClock:
         return self._start_us + round(asyncio.get_running_loop().time() * 1e6)
 
     async def sleep(self, seconds: float) -> None:
-        """Suspend the caller; costs nothing if nobody else has anything to do."""
+        """Suspend the caller; costs nothing if no other task has anything to do."""
         await asyncio.sleep(seconds)
 
 

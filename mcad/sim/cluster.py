@@ -48,7 +48,7 @@ class Cluster:
     ) -> None:
         """``start_delay_s`` is how long a bound pod takes to run, in seconds.
 
-        A simulation that nobody looks at saves a third of its writes without
+        A simulation without a viewer saves a third of its writes without
         ``container_events``.
         """
         self.registry = Registry(clock, rng)

@@ -1,4 +1,4 @@
-"""What a DELETE does to an object: preconditions, grace, finalizers (KEP-free base of the API).
+"""What a DELETE does to an object: preconditions, grace periods, finalizers.
 
 Modelled after ``k8s.io/apiserver/pkg/registry/rest/delete.go`` and ``generic/registry/store.go``.
 """

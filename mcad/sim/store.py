@@ -59,7 +59,7 @@ class _Shelf:
             self.first += 1
         self.history.append(change)
         if len(self.history) > LINES_KEPT:
-            self.history[-LINES_KEPT].encoded.clear()  # whoever is late encodes it again
+            self.history[-LINES_KEPT].encoded.clear()  # a late reader encodes it again
         for listener in tuple(self.listeners):
             listener(change)
 
@@ -71,7 +71,7 @@ class _Shelf:
 
 
 class Store:
-    """What is, and what was."""
+    """The objects of all kinds, and the history of their changes."""
 
     def __init__(self, history: int = HISTORY) -> None:
         """``history`` is in changes per kind."""

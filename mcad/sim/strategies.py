@@ -1,8 +1,8 @@
 """What the API server does to an object of each kind before it is written.
 
 Modelled after the ``PrepareForCreate`` and ``PrepareForUpdate`` of each kind's strategy in
-``k8s.io/kubernetes/pkg/registry``: who owns status, what counts as a new generation, and which
-fields the server fills in itself.
+``k8s.io/kubernetes/pkg/registry``: which writes may set status, what counts as a new generation,
+and which fields the server fills in itself.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ def to_stored(kind: Kind, obj: Json) -> Json:
 
 
 def from_stored(kind: Kind, obj: Json) -> Json:
-    """The same object for those who ask for ``kind``; the very same if nothing differs."""
+    """The object in the version of ``kind``; the same object if nothing differs."""
     if kind.storage == EVENTS and kind.group == _EVENTS_GROUP:
         names = {core: events for events, core in _EVENT_FIELDS}
         shown = _renamed(obj, names, kind.api_version)

@@ -1,4 +1,4 @@
-"""How a write is meant, whoever makes it."""
+"""Options of a write."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Validation = Literal["Strict", "Warn", "Ignore"]
 
 @dataclass(slots=True)
 class Write:
-    """How a write is meant. ``warnings`` collects what the server says beside its answer."""
+    """Options of a write. ``warnings`` collects the warnings beside the answer."""
 
     dry_run: bool = False
     validation: Validation = "Warn"

@@ -1,8 +1,8 @@
-"""What every simulated controller is built on: a queue of keys, looked at one after the other.
+"""The base of every simulated controller: a queue of keys that are reconciled one after the other.
 
 As in client-go's controllers nothing is done within the write that caused it: a change enqueues a
 key, and ``reconcile`` looks at the present state of that key later. A key that waits is not
-enqueued twice. Writes go through the registry like everybody's, so a conflict is possible and is
+enqueued twice. Writes go through the registry like all others, so a conflict is possible and is
 answered by looking again.
 
 A controller with a ``lag_s`` looks at a key that much later, as one whose informer or queue is
@@ -57,7 +57,7 @@ class Controller:
         self._unsubscribe.append(self.registry.store.listen(kind.storage, listener))
 
     def enqueue(self, key: Key) -> None:
-        """Look at this key soon, or after the lag."""
+        """Reconcile this key soon, or after the lag."""
         if key in self._queued:
             return
         self._queued.add(key)
@@ -67,7 +67,7 @@ class Controller:
             self._arrived(key)
 
     def enqueue_after(self, key: Key, seconds: float) -> None:
-        """Look at this key at a time; an earlier wish for the same key stays."""
+        """Reconcile this key at a time; an earlier time for the same key stays."""
         loop = asyncio.get_running_loop()
         at = loop.time() + max(seconds, 0.0)
         known = self._timers.get(key)
@@ -105,7 +105,7 @@ class Controller:
             asyncio.get_running_loop().call_soon(self._turn)
 
     def _turn(self) -> None:
-        """One key, so that others get their turn in between."""
+        """Reconcile one key, so that other controllers run in between."""
         self._is_scheduled = False
         if not self._waiting:
             return

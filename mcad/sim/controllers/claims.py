@@ -1,6 +1,6 @@
-"""Whose is what: adopting what a selector matches, and releasing what it matches no longer.
+"""Ownership: objects that a selector matches are adopted, others are released.
 
-After ``pkg/controller/controller_ref_manager.go``: what somebody else controls is left alone, and
+After ``pkg/controller/controller_ref_manager.go``: what another controller owns is left alone, and
 an owner that is being deleted neither adopts nor releases.
 """
 

@@ -1,7 +1,7 @@
 """DaemonSets: one pod per node that fits.
 
 After ``pkg/controller/daemon``, without revisions, rolling updates and back-off: a pod stays as it
-was made, whatever becomes of the template, until somebody deletes it. The pod names its node in a
+was made, whatever becomes of the template, until it is deleted. The pod names its node in a
 required node affinity, and the scheduler binds it.
 """
 
@@ -55,7 +55,7 @@ class DaemonSetController(Workload):
         self.watch(self._nodes, self._on_node)
 
     def _on_node(self, change: Change) -> None:
-        """What a node reports of itself does not matter, but what it is and bears does."""
+        """Reports of a node do not matter; its labels, taints and size do."""
         before, node = change.previous, change.obj
         if change.type == "MODIFIED" and before is not None:
             same_spec = before.get("spec") == node.get("spec")

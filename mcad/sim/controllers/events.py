@@ -24,7 +24,7 @@ _REMEMBERED = 4096
 
 
 class Recorder:
-    """Says what one component has to say about objects."""
+    """Writes the Events of one component."""
 
     def __init__(self, registry: Registry, component: str, host: str = "") -> None:
         """``component`` as in ``source.component``; ``host`` is the node, for kubelets."""
@@ -93,7 +93,7 @@ class Recorder:
         }
         try:
             created = self._registry.create(self._kind, namespace, event)
-        except Failure:  # as a namespace that is going; nobody waits for an event
+        except Failure:  # as a namespace that is going; nothing waits for an event
             return None
         return namespace, created["metadata"]["name"]
 

@@ -1,4 +1,4 @@
-"""The garbage collector: what goes when its owners go.
+"""The garbage collector: deletes objects whose owners are gone.
 
 Modelled after ``pkg/controller/garbagecollector`` and the Kubernetes docs, "Owners and Dependents".
 The graph is kept by uid with every write, so nothing is ever searched for.
@@ -42,7 +42,7 @@ class GarbageCollector(Controller):
         self._dependants: dict[str, dict[str, None]] = {}  # by uid of the owner
 
     def start(self) -> None:
-        """Read everything, then look for what has lost its owners."""
+        """Read everything, then look for objects without their owners."""
         self._items.clear()
         self._dependants.clear()
         self._everything.start()
@@ -128,7 +128,7 @@ class GarbageCollector(Controller):
                 self._finish(uid, obj)
 
     def _collect(self, uid: str, obj: Json) -> None:
-        """Delete it if nobody owns it any more (``attemptToDeleteItem``)."""
+        """Delete it if it has no owner any more (``attemptToDeleteItem``)."""
         metadata = obj["metadata"]
         references = metadata.get("ownerReferences") or []
         if not references or "deletionTimestamp" in metadata:
@@ -176,7 +176,7 @@ class GarbageCollector(Controller):
             kind = self.registry.kinds.by_kind(reference["apiVersion"], reference["kind"])
             namespace = obj["metadata"].get("namespace") or ""
             if kind is None or (kind.namespaced and not namespace):
-                solid.append(reference)  # nobody can tell, so it is not collected
+                solid.append(reference)  # not known, so it is not collected
                 continue
             key = (namespace if kind.namespaced else "", reference["name"])
             owner = self.registry.store.get(kind.storage, key)

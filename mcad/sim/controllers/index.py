@@ -1,4 +1,4 @@
-"""Who owns what, and who selects whom, without looking at everything.
+"""Indexes by owner and by selector, so that a change does not cost a look at all objects.
 
 One index per kind of dependents (pods, ReplicaSets) is shared by all
 controllers; it is brought up to date within each write.
@@ -41,7 +41,7 @@ class OwnedIndex:
             self._unsubscribe = self.registry.store.listen(self.kind.storage, self._changed)
 
     def stop(self) -> None:
-        """Follow no longer, and forget who listened."""
+        """End; the listeners are forgotten."""
         if self._unsubscribe is not None:
             self._unsubscribe()
             self._unsubscribe = None
@@ -55,7 +55,7 @@ class OwnedIndex:
         self._by_owner_kind.setdefault(owner_kind, []).append(listener)
 
     def listen_all(self, listener: Callable[[Change], None]) -> None:
-        """Call ``listener(change)`` whoever the owner is."""
+        """Call ``listener(change)`` for every owner."""
         self._on_any.append(listener)
 
     def owned(self, uid: str) -> list[Json]:
@@ -68,7 +68,7 @@ class OwnedIndex:
         return [obj for obj in self._candidates(namespace, selector) if matches(labels_of(obj))]
 
     def orphans(self, namespace: str, selector: Json | None) -> list[Json]:
-        """Those selected ones that nobody controls."""
+        """The selected objects without a controller."""
         return [one for one in self.selected(namespace, selector) if controller_of(one) is None]
 
     def _candidates(self, namespace: str, selector: Json | None) -> Iterator[Json]:
@@ -144,7 +144,7 @@ class SelectorIndex:
             _discard(self._at, place, key)
 
     def matching(self, namespace: str, labels: Mapping[str, str]) -> list[Key]:
-        """Everybody in the namespace who selects something with these labels."""
+        """The keys in the namespace whose selectors match these labels."""
         places = [(namespace, "", ""), *((namespace, *pair) for pair in labels.items())]
         return [
             key

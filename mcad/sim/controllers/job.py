@@ -91,7 +91,7 @@ class JobController(Workload):
         self._backoffs: dict[str, _Backoff] = {}  # by uid of the Job
 
     def on_owner(self, change: Change) -> None:
-        """At once if somebody wants something else; its own status is no news."""
+        """At once if the spec has changed; a status of its own is no news."""
         before, metadata = change.previous, change.obj["metadata"]
         if change.type == "DELETED":
             self._backoffs.pop(metadata["uid"], None)
@@ -183,7 +183,7 @@ class JobController(Workload):
             self._delete(look, active, release=True)
             return
         wanted = _wanted(look)
-        twins = [] if not is_indexed(job) else _twins(look, active)
+        twins = [] if not is_indexed(job) else _duplicates(look, active)
         gone = surplus(active, len(active) - wanted) if len(active) > wanted else []
         if gone or twins:
             self._delete(look, twins or gone, release=True)
@@ -328,7 +328,7 @@ def _wanted(look: _Look) -> int:
     return max(min(left, parallelism), 0)
 
 
-def _twins(look: _Look, active: list[Json]) -> list[Json]:
+def _duplicates(look: _Look, active: list[Json]) -> list[Json]:
     """Active pods without an index, or with one that another has."""
     seen: set[int] = set()
     gone = []

@@ -71,7 +71,7 @@ class Kubelet(Controller):
     ) -> None:
         """``start_delay_s`` is the time from binding to running, in seconds.
 
-        Without ``container_events`` nobody is told that a container was pulled, created and
+        Without ``container_events`` no Event says that a container was pulled, created and
         started: three writes less of the ten or so in the life of a pod.
         """
         super().__init__(registry)
@@ -268,7 +268,7 @@ class Kubelet(Controller):
         self.registry.delete(self._kind, key, Deletion(uid=uid, grace_s=0))
 
     def _kill(self, key: Key, pod: Json, node: _Node, run: _Run) -> None:
-        """Somebody waits for how it ended."""
+        """Record how it ended: a finalizer keeps the pod."""
         at = seconds(self.registry.clock.now_us())
         for container in run.containers:
             if container.is_running:

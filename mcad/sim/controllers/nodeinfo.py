@@ -1,4 +1,4 @@
-"""What a Node says of itself when its kubelet has registered it."""
+"""A Node as its kubelet registers it."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def _conditions(
 
 
 def lease(node: Json, now: str) -> Json:
-    """Its Lease, so that ``kubectl describe node`` finds one; nobody renews it."""
+    """Its Lease, so that ``kubectl describe node`` finds one; it is never renewed."""
     metadata = node["metadata"]
     owner = {"apiVersion": "v1", "kind": "Node", "name": metadata["name"], "uid": metadata["uid"]}
     return {

@@ -1,6 +1,6 @@
-"""What kube-controller-manager does about nodes: taints, eviction by taints, pods of lost nodes.
+"""The work of kube-controller-manager on nodes: taints, eviction by taints, pods of lost nodes.
 
-Modelled after ``pkg/controller/{nodelifecycle,tainteviction,podgc}``. A node that somebody creates
+Modelled after ``pkg/controller/{nodelifecycle,tainteviction,podgc}``. A node that a user creates
 without conditions is registered as if its kubelet did (``registered`` in nodeinfo.py).
 """
 
@@ -218,7 +218,7 @@ class Nodes(Controller):
                 text = f"Cancelling deletion of Pod {key[0]}/{key[1]}"
                 self._taint_recorder.normal(pod, "TaintManagerEviction", text)
             return
-        bearable_s = _bearable_s(taints, pod["spec"].get("tolerations") or ())
+        bearable_s = _tolerated_s(taints, pod["spec"].get("tolerations") or ())
         if bearable_s is None:
             self._doomed.pop(key, None)
             return
@@ -295,8 +295,8 @@ def _evicting(node: Json) -> list[Json]:
     return [one for one in _spec(node).get("taints") or () if one["effect"] == "NoExecute"]
 
 
-def _bearable_s(taints: list[Json], tolerations: Any) -> float | None:
-    """For how many seconds a pod bears these taints: 0 if it does not, None if for ever."""
+def _tolerated_s(taints: list[Json], tolerations: Any) -> float | None:
+    """For how many seconds a pod tolerates these taints: 0 if it does not, None if for ever."""
     limits: list[float] = []
     for taint in taints:
         matching = [one for one in tolerations if tolerates(one, taint)]

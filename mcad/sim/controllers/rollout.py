@@ -66,7 +66,7 @@ def counted(replicasets: list[Json], name: str) -> int:
 
 
 def revision_of(obj: Json) -> int:
-    """Its annotated revision; 0 without, or if somebody has spoilt it."""
+    """Its annotated revision; 0 without, or if it is no number."""
     text = annotations_of(obj).get(REVISION, "")
     return int(text) if text.isdecimal() else 0
 

@@ -7,7 +7,7 @@ It knows what the dispatcher counts: what one node says to a pod. What differs f
 - A pod is retried at once when something changed that could help it, without the back-off of 1 to
   10 s and without the flush every five minutes; its place in the queue stays that of its arrival.
 - All nodes are scored, where the real one stops at half of them in clusters of more than 100.
-- Nobody is preempted. A pod that requires something about pods elsewhere (pod affinity, domains
+- No pod is preempted. A pod that requires something about pods elsewhere (pod affinity, domains
   wider than a node, topology spread) waits, and is told so; wishes about other pods, volumes,
   images, resource claims, pod groups and extenders are not looked at.
 """
@@ -80,7 +80,7 @@ class Scheduler(Controller):
             self._on_bound(bound, pod, is_gone=gone)
         elif gone or spec.get("nodeName"):
             self.lines.remove(uid)
-            if not gone:  # somebody else bound it, or it came with a node
+            if not gone:  # another client bound it, or it came with a node
                 self.fleet.bind(self._info(pod), spec["nodeName"])
         elif _is_ours(pod):
             self._arrive(uid, pod)
@@ -97,7 +97,7 @@ class Scheduler(Controller):
             self._free(bound.node)
 
     def _free(self, node: str) -> None:
-        """Who waits may fit there now."""
+        """Waiting pods may fit there now."""
         self._freed[node] = None
         self.enqueue(_TURN)
 
@@ -126,7 +126,7 @@ class Scheduler(Controller):
     # -- the queue -----------------------------------------------------------------------------
 
     def reconcile(self, _key: Key) -> None:
-        """Wake who may be lucky now, then look at one pod."""
+        """Requeue the lines that may fit now, then schedule one pod."""
         if self._freed:
             self._wake()
         found = self.lines.pop()

@@ -1,7 +1,7 @@
 """StatefulSets: pods with names of their own, one after the other or all at once.
 
 After ``pkg/controller/statefulset``, without revisions, rolling updates and claims: a pod stays as
-it was made, whatever becomes of the template, until somebody deletes it.
+it was made, whatever becomes of the template, until it is deleted.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class StatefulSetController(Workload):
                 return
 
     def _is_busy(self, owner: Json, ordinal: int, pod: Json | None) -> bool:
-        """Whether this replica has to get somewhere before the next one is looked at."""
+        """Whether the next replica has to wait for this one."""
         if pod is None:
             self.create_pod(owner, _new_pod(owner, ordinal))
             return True

@@ -56,13 +56,13 @@ class Workload(Controller):
         self.enqueue(owner)
 
     def on_any(self, change: Change) -> None:
-        """Something was written: if it has no owner, somebody may want to adopt it."""
+        """Something was written: if it has no owner, a controller may want to adopt it."""
         if change.type == "DELETED" or controller_of(change.obj) is not None:
             return
         before = change.previous
         was_orphan = before is not None and controller_of(before) is None
         if before is not None and was_orphan and labels_of(before) == labels_of(change.obj):
-            return  # whoever wants it has been asked
+            return  # its owner was notified
         for key in self.selectors.matching(change.key[0], labels_of(change.obj)):
             self.enqueue(key)
 

@@ -90,7 +90,7 @@ def is_sidecar(container: Json) -> bool:
 
 
 def _moments(spec: Json) -> Iterator[list[tuple[Json, bool]]]:
-    """Who runs side by side, from the first container's start until all run, and who of them stays.
+    """The containers that run at the same time, at each moment from the first start until all run.
 
     An init container runs beside the sidecars that were started before it.
     """

@@ -26,7 +26,7 @@ def merge(target: Any, patch: Any) -> Any:
 def apply(live: Any, wanted: Any) -> Any:
     """A server-side apply, as far as a CRD needs it: maps are merged, lists and all else replaced.
 
-    Who has applied what is not kept: nothing goes away that is left out, and nobody is in conflict.
+    Managers of fields are not kept: omitted fields stay, and there are no conflicts.
     """
     if not isinstance(live, dict) or not isinstance(wanted, dict):
         return wanted

@@ -1,4 +1,4 @@
-"""Who waits for a node, and who is next.
+"""The pods that wait for a node, in their order.
 
 Pods that are alike stand in one line: what is found out about its first holds for all of them.
 """
@@ -16,7 +16,7 @@ from mcad.sim.scheduling.shapes import Shape
 
 @dataclass(eq=False, slots=True)
 class Line:
-    """Pods that are alike and wait, in the order of their arrival."""
+    """Equal pods that wait, in the order of their arrival."""
 
     shape: Shape
     pods: dict[str, PodInfo] = field(default_factory=dict)
@@ -25,7 +25,7 @@ class Line:
     queued: int | None = None  # under the place of which pod it stands in the queue
 
     def next(self) -> PodInfo | None:
-        """Whom to look at: somebody to try, or somebody to be told what is known."""
+        """The next pod: one to try, or one that gets a verdict that is known."""
         if self.message is None:
             return next(iter(self.pods.values()), None)
         while self.untold:
@@ -37,10 +37,10 @@ class Line:
 
 
 class Lines:
-    """All lines; the most important first, then who came first."""
+    """All lines; the highest priority first, then the first arrival."""
 
     def __init__(self) -> None:
-        """Nobody waits."""
+        """No pod waits."""
         self.pods: dict[str, PodInfo] = {}  # by uid
         self._lines: dict[Shape, Line] = {}
         self._heap: list[tuple[int, int, int, Line]] = []
@@ -48,7 +48,7 @@ class Lines:
 
     @property
     def is_due(self) -> bool:
-        """Whether there may be somebody to look at."""
+        """Whether a pod may be due."""
         return bool(self._heap)
 
     def add(self, pod: PodInfo) -> None:
@@ -94,7 +94,7 @@ class Lines:
         return None
 
     def wake(self, may_be_lucky: Callable[[Shape], bool]) -> None:
-        """Look again at the lines that may fit now."""
+        """Requeue the lines that may fit now."""
         for line in self._lines.values():
             if line.message is not None and may_be_lucky(line.shape):
                 line.message = None

@@ -1,7 +1,7 @@
 """The operations of OpenAPI documents that kubectl reads, and what their parts are called.
 
 ``explain`` looks for the kind that is created at a path; before it sends anything kubectl looks
-whether a patch takes ``fieldValidation`` and ``dryRun``. Nobody reads of the other operations.
+whether a patch takes ``fieldValidation`` and ``dryRun``. Clients do not read the other operations.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ def change_of(kind: Kind, request: Request) -> Change:
     """The change that a patch means; raises Failure 400 or 415, and so does the change itself."""
     media = request.content_type.partition(";")[0].strip()
     if media != MERGE_PATCH and (kind.is_custom or media != STRATEGIC):
-        raise _unspoken(kind, media)  # before anybody looks at the body
+        raise _unspoken(kind, media)  # before the body is read
     body = read_any(request)
     if not isinstance(body, dict):
         raise failures.bad_request("error decoding patch: it is no object")

@@ -2,7 +2,7 @@
 
 kubectl 1.36 writes protobuf wherever it knows the type (``create namespace``, ``create
 deployment``, the deletions of ``drain``, ``auth can-i``) and has no second try: without this, the
-first thing that somebody types at the demo's cluster would be refused. Answers are JSON, which it
+first command at the demo's cluster would be refused. Answers are JSON, which it
 accepts. The envelope is ``runtime.Unknown`` behind four magic bytes (Kubernetes docs, "Kubernetes
 Protobuf encoding"); names and types come from the OpenAPI schemas, numbers from ``protonumbers``.
 

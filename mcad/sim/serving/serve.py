@@ -129,7 +129,7 @@ class ApiServerHttp:
                 await response.write(following.result() + b"\n")
                 following = asyncio.ensure_future(anext(lines))
         except (StopAsyncIteration, ConnectionError, ApiError, OutcomeUnknown):
-            pass  # it is over, or nobody is there to be told
+            pass  # it is over, or the client is gone
         finally:
             await _end(following, closing)
             await lines.aclose()

@@ -47,7 +47,7 @@ class Call:
 
 
 def find(method: str, name: str, kind: Kind) -> Callable[[Call], Answer] | None:
-    """Who answers, if it is one of these."""
+    """The handler of the request, if it is one of these."""
     if name == "log" and kind.storage == deletion.PODS:
         return read_log if method == "GET" else None
     return _ANSWERS.get((method, name))

@@ -1,4 +1,4 @@
-"""Everything that makes pods: apps, batch, but kinds that nobody wraps."""
+"""Rows of everything that makes pods: apps and batch, without kinds that are never wrapped."""
 
 from __future__ import annotations
 
