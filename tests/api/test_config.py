@@ -155,166 +155,110 @@ def test_nothing_is_wrapped_by_default_that_gives_rights() -> None:
     assert not [name for pair in allowed for name in pair if "*" in name]
 
 
-WRONG = {
-    "a slip in --set": (
-        {},
-        ["backofTime=3"],
+WRONG: list[tuple[str, ...]] = [
+    (
         "--set backofTime=3: there is no setting 'backofTime'. Did you mean \"backoffTime\"?",
+        "backofTime=3",
     ),
-    "a slip in a variable": (
-        {"MCAD_BACKOF_TIME": "1"},
-        [],
+    (
         'MCAD_BACKOF_TIME: there is no such setting. Did you mean "MCAD_BACKOFF_TIME"?',
+        "MCAD_BACKOF_TIME=1",
     ),
-    "a name from nowhere": (
-        {},
-        ["zzz=1"],
-        "--set zzz=1: there is no setting 'zzz'. Settings: backoffTime, ",
-    ),
-    "no value": ({}, ["backoffTime"], "must be KEY=VALUE, like backoffTime=5."),
-    "a text for a number": (
-        {"MCAD_BACKOFF_TIME": "soon"},
-        [],
+    ("--set zzz=1: there is no setting 'zzz'. Settings: backoffTime, ", "zzz=1"),
+    ("must be KEY=VALUE, like backoffTime=5.", "backoffTime"),
+    (
         "MCAD_BACKOFF_TIME: backoffTime: must be a number, not the string 'soon'.",
+        "MCAD_BACKOFF_TIME=soon",
     ),
-    "a negative time": ({}, ["backoffTime=-1"], "backoffTime: must be at least 0, not -1."),
-    "an endless time": ({}, ["backoffTime=9999999"], "must be at most 604800, not 9999999."),
-    "an unknown choice": (
-        {},
-        ["fit=x"],
-        "fit: must be 'nodes' or 'aggregate', not the string 'x'.",
-    ),
-    "no key of a label": (
-        {"MCAD_QUEUE_NAME_TREE": "my teams"},
-        [],
-        "MCAD_QUEUE_NAME_TREE: queueNameTree: 'my teams' is not",
-    ),
-    "a namespace that may not": (
-        {"MCAD_NEVER_PREEMPT": "[Team]"},
-        [],
+    ("backoffTime: must be at least 0, not -1.", "backoffTime=-1"),
+    ("must be at most 604800, not 9999999.", "backoffTime=9999999"),
+    ("fit: must be 'nodes' or 'aggregate', not the string 'x'.", "fit=x"),
+    ("MCAD_QUEUE_NAME_TREE: queueNameTree: 'my teams' is not", "MCAD_QUEUE_NAME_TREE=my teams"),
+    (
         "MCAD_NEVER_PREEMPT: neverPreempt: 'Team' is not the name of a namespace; '*' means all, "
         "[] none.",
+        "MCAD_NEVER_PREEMPT=[Team]",
     ),
-    "preemption by degrees": ({}, ["preemption=sometimes"], "preemption: must be true or false"),
-    "everything": (
-        {},
-        ["wrappedResources=[{apiGroup: '', resources: ['*']}]"],
+    ("preemption: must be true or false", "preemption=sometimes"),
+    (
         "wrappedResources.0.resources: '*' is not a plural name; list each kind, never a pattern.",
+        "wrappedResources=[{apiGroup: '', resources: ['*']}]",
     ),
-    "every group": (
-        {},
-        ["wrappedResources=[{apiGroup: '*', resources: [a]}]"],
-        "'*' is not an API group",
-    ),
-    "a subresource": (
-        {},
-        ["wrappedResources=[{apiGroup: '', resources: [pods/exec]}]"],
+    ("'*' is not an API group", "wrappedResources=[{apiGroup: '*', resources: [a]}]"),
+    (
         "'pods/exec' is not a plural name",
+        "wrappedResources=[{apiGroup: '', resources: [pods/exec]}]",
     ),
-    "AppWrappers in AppWrappers": (
-        {},
-        ["wrappedResources=[{apiGroup: a, resources: [appwrappers]}]"],
+    (
         "an AppWrapper cannot wrap another one; remove appwrappers.",
+        "wrappedResources=[{apiGroup: a, resources: [appwrappers]}]",
     ),
-    "rights": (
-        {},
-        ["wrappedResources=[{apiGroup: rbac.authorization.k8s.io, resources: [roles]}]"],
+    (
         "wrappedResources.0: roles of rbac.authorization.k8s.io: users can gain rights by "
         "wrapping these; remove them, or set dangerous: true beside them",
+        "wrappedResources=[{apiGroup: rbac.authorization.k8s.io, resources: [roles]}]",
     ),
-    "a system namespace": (
-        {},
-        ["watchNamespaces=[kube-system]"],
+    (
         "kube-system is in both watchNamespaces and excludedNamespaces; remove it from one of them",
+        "watchNamespaces=[kube-system]",
     ),
-    "no namespace to exclude": (
-        {},
-        ["excludedNamespaces=[A]"],
+    (
         "excludedNamespaces: 'A' is not the name of a namespace; [] means none",
+        "excludedNamespaces=[A]",
     ),
-    "a slip inside": (
-        {},
-        ["wrappedResources=[{apiGroup: a, resource: [b]}]"],
-        "wrappedResources.0.resource: is unknown.",
-    ),
-    "a quantity that is none": (
-        {},
-        ["potentialCapacity.cpu=4x"],
-        "potentialCapacity: cpu: '4x' is not a quantity",
-    ),
-    "an entry of what is no map": (
-        {},
-        ["fit=nodes", "fit.x=1"],
-        "fit is the string 'nodes', not a map",
-    ),
-    "a namespace that is none": ({}, ["watchNamespaces=[A]"], "'A' is not the name of a namespace"),
-    "impersonation everywhere": (
-        {},
-        ["impersonate.serviceAccount=runner"],
+    ("wrappedResources.0.resource: is unknown.", "wrappedResources=[{apiGroup: a, resource: [b]}]"),
+    ("potentialCapacity: cpu: '4x' is not a quantity", "potentialCapacity.cpu=4x"),
+    ("fit is the string 'nodes', not a map", "fit=nodes", "fit.x=1"),
+    ("'A' is not the name of a namespace", "watchNamespaces=[A]"),
+    (
         "configuration: impersonate needs watchNamespaces: the right to impersonate is granted in "
         "each of them, never cluster-wide; list the namespaces, or remove impersonate.",
+        "impersonate.serviceAccount=runner",
     ),
-    "impersonation of nobody": (
-        {"MCAD_IMPERSONATE": "{}"},
-        ["watchNamespaces=[a]"],
+    (
         "MCAD_IMPERSONATE: impersonate.serviceAccount: is required.",
+        "MCAD_IMPERSONATE={}",
+        "watchNamespaces=[a]",
     ),
-    "impersonation of a user": (
-        {},
-        ["impersonate.serviceAccount=system:serviceaccount:a:b", "watchNamespaces=[a]"],
+    (
         "impersonate.serviceAccount: 'system:serviceaccount:a:b' is not the name of a service",
+        "impersonate.serviceAccount=system:serviceaccount:a:b",
+        "watchNamespaces=[a]",
     ),
-    "impersonation as a text": (
-        {"MCAD_IMPERSONATE": "runner"},
-        ["watchNamespaces=[a]"],
+    (
         "MCAD_IMPERSONATE: impersonate: must be a map, not the string 'runner'.",
+        "MCAD_IMPERSONATE=runner",
+        "watchNamespaces=[a]",
     ),
-    "a ceiling for nobody": (
-        {},
-        ["maxPriority.Team=1"],
+    (
         "maxPriority: 'Team' is not the name of a namespace; '*' means all others.",
+        "maxPriority.Team=1",
     ),
-    "a ceiling that is none": (
-        {},
-        ["maxPriority.team=high"],
-        "maxPriority.team: must be a whole number, not the string 'high'.",
-    ),
-    "a ceiling for everybody": (
-        {"MCAD_MAX_PRIORITY": "10"},
-        [],
-        "MCAD_MAX_PRIORITY: maxPriority: must be a map, not 10.",
-    ),
-    "a lease that ends before its holder stops": (
-        {},
-        ["leaderElection.leaseDuration=5"],
+    ("maxPriority.team: must be a whole number, not the string 'high'.", "maxPriority.team=high"),
+    ("MCAD_MAX_PRIORITY: maxPriority: must be a map, not 10.", "MCAD_MAX_PRIORITY=10"),
+    (
         "leaderElection: renewDeadline (10) must be less than leaseDuration (5): a holder must",
+        "leaderElection.leaseDuration=5",
     ),
-    "a renewal that cannot be repeated": (
-        {},
-        ["leaderElection.retryPeriod=9"],
+    (
         "leaderElection: retryPeriod (9) must be at most half of renewDeadline (10): there must",
+        "leaderElection.retryPeriod=9",
     ),
-    "half a second of a lease": (
-        {},
-        ["leaderElection.leaseDuration=15.5"],
+    (
         "leaderElection.leaseDuration: must be a whole number, not 15.5.",
+        "leaderElection.leaseDuration=15.5",
     ),
-    "no name of a Lease": (
-        {},
-        ["leaderElection.name=A"],
-        "leaderElection.name: 'A' is not the name of a Lease.",
-    ),
-    "a text for a list": ({}, ["watchNamespaces=a"], "must be a list, not the string 'a'."),
-    "broken YAML": ({}, ["fit=[a"], "--set fit=[a: is not valid YAML in line 1; quote the value"),
-}
+    ("leaderElection.name: 'A' is not the name of a Lease.", "leaderElection.name=A"),
+    ("must be a list, not the string 'a'.", "watchNamespaces=a"),
+    ("--set fit=[a: is not valid YAML in line 1; quote the value", "fit=[a"),
+]
 
 
-@pytest.mark.parametrize(("environ", "sets", "message"), WRONG.values(), ids=WRONG.keys())
-def test_what_is_wrong_fits_into_one_line(
-    environ: dict[str, str], sets: list[str], message: str
-) -> None:
+@pytest.mark.parametrize(("message", "given"), [(one[0], one[1:]) for one in WRONG])
+def test_what_is_wrong_fits_into_one_line(message: str, given: tuple[str, ...]) -> None:
+    environ = dict(one.split("=", 1) for one in given if one.startswith("MCAD_"))
     with pytest.raises(ConfigError) as caught:
-        load(environ=environ, sets=sets)
+        load(environ=environ, sets=[one for one in given if not one.startswith("MCAD_")])
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
 

@@ -61,6 +61,31 @@ def training(roles: str, **replicas: Map) -> Map:
     return {roles: replicas}
 
 
+def kind(name: str, **spec: Any) -> Map:
+    """An object of a kind that has its own API group here."""
+    return obj(GROUPS[name], name, spec=spec)
+
+
+def kubeflow(name: str, role: str, /, **replicas: Map) -> Map:
+    return kind(name, **training(f"{role}ReplicaSpecs", **replicas))
+
+
+GROUPS = {
+    **dict.fromkeys(("StatefulSet", "ReplicaSet", "DaemonSet"), "apps/v1"),
+    "ReplicationController": "v1",
+    "CronJob": "batch/v1",
+    "JobSet": "jobset.x-k8s.io/v1alpha2",
+    "LeaderWorkerSet": "leaderworkerset.x-k8s.io/v1",
+    **dict.fromkeys(("PyTorchJob", "TFJob", "MPIJob", "XGBoostJob"), "kubeflow.org/v1"),
+    **dict.fromkeys(("PaddleJob", "JAXJob", "Notebook"), "kubeflow.org/v1"),
+    **dict.fromkeys(("RayCluster", "RayJob", "RayService"), "ray.io/v1"),
+    "SparkApplication": "sparkoperator.k8s.io/v1beta2",
+    "InferenceService": "serving.kserve.io/v1beta1",
+    "TrainJob": "trainer.kubeflow.org/v1alpha1",
+    "Widget": "example.com/v1",
+}
+
+
 def jobset(*jobs: tuple[str, int, Map]) -> Map:
     return {
         "replicatedJobs": [
@@ -75,311 +100,206 @@ def lws(replicas: int, size: int, **inner: Any) -> Map:
     return {"replicas": replicas, "leaderWorkerTemplate": worker | inner}
 
 
-SMALL_WORKER = {"cpu": 1000, "memory": 256 * Mi}
+def at(path: str, pods: int, /, **request: Any) -> Line:
+    """A pod set at a path of the spec; what it requests, 1 CPU if nothing is said."""
+    amounts = {name.replace("_", "-"): value for name, value in request.items()}
+    return (f"template.spec.{path}", pods, amounts or CPU)
 
 
-def ray_lines(prefix: str = "template.spec", workers: int = 1) -> list[Line]:
+def role(job: str, name: str, pods: int, /, **request: Any) -> Line:
+    """The pods of a role of a training job."""
+    return at(f"{job}ReplicaSpecs.{name}.template", pods, **request)
+
+
+def ray_lines(prefix: str = "", workers: int = 1) -> list[Line]:
     """A head of 2 CPU, 4 Gi and workers of 1 CPU, whose init container asks for 256 Mi."""
     return [
-        (f"{prefix}.headGroupSpec.template", 1, {"cpu": 2000, "memory": 4 * Gi}),
-        (f"{prefix}.workerGroupSpecs[0].template", workers, SMALL_WORKER),
+        at(f"{prefix}headGroupSpec.template", 1, cpu=2000, memory=4 * Gi),
+        at(f"{prefix}workerGroupSpecs[0].template", workers, cpu=1000, memory=256 * Mi),
     ]
 
 
-SUBMITTER: Line = (
-    "template.spec.submitterPodTemplate",
-    1,
-    {"cpu": 500, "memory": 200 * Mi},
-)
+def ray_job(workers: int, **spec: Any) -> Map:
+    return kind("RayJob", rayClusterSpec=ray_spec(group(workers)), **spec)
+
+
+SUBMITTER = at("submitterPodTemplate", 1, cpu=500, memory=200 * Mi)
+AUTOSCALED: Any = {"enableInTreeAutoscaling": True}
+SIZED: Any = {"autoscalerOptions": {"resources": {"limits": {"cpu": "1", "memory": "1Gi"}}}}
+GPU = "nvidia.com/gpu"
+LEADER = "leaderWorkerTemplate"
 
 KINDS: dict[str, tuple[Map, list[Line]]] = {
     "a pod is one": (pod(), [("template", 1, CPU)]),
-    "a deployment": (deployment(replicas=3), [(T, 3, CPU)]),
-    "a deployment without replicas is one": (deployment(replicas=None), [(T, 1, CPU)]),
-    "a deployment that is scaled to zero": (deployment(replicas=0), [(T, 0, CPU)]),
-    "a stateful set": (
-        obj("apps/v1", "StatefulSet", spec={"replicas": 4, "template": template()}),
-        [(T, 4, CPU)],
-    ),
-    "a replica set": (
-        obj("apps/v1", "ReplicaSet", spec={"replicas": 2, "template": template()}),
-        [(T, 2, CPU)],
-    ),
+    "a deployment": (deployment(replicas=3), [at("template", 3)]),
+    "a deployment without replicas is one": (deployment(replicas=None), [at("template", 1)]),
+    "a deployment that is scaled to zero": (deployment(replicas=0), [at("template", 0)]),
+    "a stateful set": (kind("StatefulSet", replicas=4, template=template()), [at("template", 4)]),
+    "a replica set": (kind("ReplicaSet", replicas=2, template=template()), [at("template", 2)]),
     "a replication controller": (
-        obj("v1", "ReplicationController", spec={"replicas": 2, "template": template()}),
-        [(T, 2, CPU)],
+        kind("ReplicationController", replicas=2, template=template()),
+        [at("template", 2)],
     ),
-    "a job is one": (job(), [(T, 1, CPU)]),
-    "a job runs what it has to complete": (job(parallelism=8, completions=3), [(T, 3, CPU)]),
-    "a job runs as many as it may": (job(parallelism=2, completions=9), [(T, 2, CPU)]),
-    "a job without completions": (job(parallelism=5), [(T, 5, CPU)]),
-    "a job with completions only runs one at a time": (job(completions=5), [(T, 1, CPU)]),
+    "a job is one": (job(), [at("template", 1)]),
+    "a job runs what it has to complete": (job(parallelism=8, completions=3), [at("template", 3)]),
+    "a job runs as many as it may": (job(parallelism=2, completions=9), [at("template", 2)]),
+    "a job without completions": (job(parallelism=5), [at("template", 5)]),
+    "a job with completions only runs one at a time": (job(completions=5), [at("template", 1)]),
     "a cron job demands nothing now": (
-        obj("batch/v1", "CronJob", spec={"jobTemplate": {"spec": {"template": template()}}}),
-        [("template.spec.jobTemplate.spec.template", 0, CPU)],
+        kind("CronJob", jobTemplate={"spec": {"template": template()}}),
+        [at("jobTemplate.spec.template", 0)],
     ),
     "a config map needs no pods": (config_map(), []),
-    "a template that nobody runs": (obj("v1", "PodTemplate") | {"template": template()}, []),
+    "a template that is not run": (obj("v1", "PodTemplate") | {"template": template()}, []),
     "upstream's job set: workers 2x2 and a driver": (
-        obj(
-            "jobset.x-k8s.io/v1alpha2",
+        kind(
             "JobSet",
-            spec=jobset(
+            **jobset(
                 ("workers", 2, {"parallelism": 2, "completions": 2}),
                 ("driver", 1, {"parallelism": 1, "completions": 1}),
             ),
         ),
         [
-            ("template.spec.replicatedJobs[0].template.spec.template", 4, CPU),
-            ("template.spec.replicatedJobs[1].template.spec.template", 1, CPU),
+            at("replicatedJobs[0].template.spec.template", 4),
+            at("replicatedJobs[1].template.spec.template", 1),
         ],
     ),
     "leaders and workers: replicas 2, size 3": (
-        obj(
-            "leaderworkerset.x-k8s.io/v1",
-            "LeaderWorkerSet",
-            spec=lws(2, 3, leaderTemplate=template(container("2"))),
-        ),
-        [
-            ("template.spec.leaderWorkerTemplate.leaderTemplate", 2, {"cpu": 2000}),
-            ("template.spec.leaderWorkerTemplate.workerTemplate", 4, CPU),
-        ],
+        kind("LeaderWorkerSet", **lws(2, 3, leaderTemplate=template(container("2")))),
+        [at(f"{LEADER}.leaderTemplate", 2, cpu=2000), at(f"{LEADER}.workerTemplate", 4)],
     ),
     "leaders that are like their workers": (
-        obj("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet", spec=lws(2, 3)),
-        [("template.spec.leaderWorkerTemplate.workerTemplate", 6, CPU)],
+        kind("LeaderWorkerSet", **lws(2, 3)),
+        [at(f"{LEADER}.workerTemplate", 6)],
     ),
     "a PyTorchJob: the master first, workers wait for it": (
-        obj(
-            "kubeflow.org/v1",
-            "PyTorchJob",
-            spec=training("pytorchReplicaSpecs", Worker=group(2), Master=group(1)),
-        ),
+        kubeflow("PyTorchJob", "pytorch", Worker=group(2), Master=group(1)),
         [
-            ("template.spec.pytorchReplicaSpecs.Master.template", 1, CPU),
-            (
-                "template.spec.pytorchReplicaSpecs.Worker.template",
-                2,
-                {"cpu": 1000, "memory": 10 * Mi},
-            ),
+            role("pytorch", "Master", 1),
+            role("pytorch", "Worker", 2, cpu=1000, memory=10 * Mi),
         ],
     ),
     "a TFJob": (
-        obj(
-            "kubeflow.org/v1",
-            "TFJob",
-            spec=training("tfReplicaSpecs", Worker=group(4), PS=group(2), Chief=group(1)),
-        ),
-        [
-            ("template.spec.tfReplicaSpecs.Chief.template", 1, CPU),
-            ("template.spec.tfReplicaSpecs.PS.template", 2, CPU),
-            ("template.spec.tfReplicaSpecs.Worker.template", 4, CPU),
-        ],
+        kubeflow("TFJob", "tf", Worker=group(4), PS=group(2), Chief=group(1)),
+        [role("tf", "Chief", 1), role("tf", "PS", 2), role("tf", "Worker", 4)],
     ),
     "an MPIJob of the training operator fetches kubectl": (
-        obj(
-            "kubeflow.org/v1",
-            "MPIJob",
-            spec=training("mpiReplicaSpecs", Worker=group(2), Launcher=group(1, "50m")),
-        ),
+        kubeflow("MPIJob", "mpi", Worker=group(2), Launcher=group(1, "50m")),
         [
-            (
-                "template.spec.mpiReplicaSpecs.Launcher.template",
-                1,
-                {"cpu": 100, "memory": 512 * Mi, "ephemeral-storage": 5 * Gi},
-            ),
-            ("template.spec.mpiReplicaSpecs.Worker.template", 2, CPU),
+            role("mpi", "Launcher", 1, cpu=100, memory=512 * Mi, ephemeral_storage=5 * Gi),
+            role("mpi", "Worker", 2),
         ],
     ),
     "an MPIJob of the MPI operator does not": (
-        obj(
-            "kubeflow.org/v2beta1",
-            "MPIJob",
-            spec=training("mpiReplicaSpecs", Launcher=group(1, "50m")),
-        ),
-        [("template.spec.mpiReplicaSpecs.Launcher.template", 1, {"cpu": 50})],
+        kubeflow("MPIJob", "mpi", Launcher=group(1, "50m"))
+        | {"apiVersion": "kubeflow.org/v2beta1"},
+        [role("mpi", "Launcher", 1, cpu=50)],
     ),
-    "an XGBoostJob": (
-        obj("kubeflow.org/v1", "XGBoostJob", spec=training("xgbReplicaSpecs", Master=group(1))),
-        [("template.spec.xgbReplicaSpecs.Master.template", 1, CPU)],
-    ),
+    "an XGBoostJob": (kubeflow("XGBoostJob", "xgb", Master=group(1)), [role("xgb", "Master", 1)]),
     "a PaddleJob": (
-        obj("kubeflow.org/v1", "PaddleJob", spec=training("paddleReplicaSpecs", Worker=group(3))),
-        [("template.spec.paddleReplicaSpecs.Worker.template", 3, CPU)],
+        kubeflow("PaddleJob", "paddle", Worker=group(3)),
+        [role("paddle", "Worker", 3)],
     ),
-    "a JAXJob": (
-        obj("kubeflow.org/v1", "JAXJob", spec=training("jaxReplicaSpecs", Worker=group(3))),
-        [("template.spec.jaxReplicaSpecs.Worker.template", 3, CPU)],
-    ),
+    "a JAXJob": (kubeflow("JAXJob", "jax", Worker=group(3)), [role("jax", "Worker", 3)]),
     "a Ray cluster: workers have an init container": (
-        obj("ray.io/v1", "RayCluster", spec=ray_spec(group(3))),
+        kind("RayCluster", **ray_spec(group(3))),
         ray_lines(workers=3),
     ),
     "Ray workers on several hosts": (
-        obj("ray.io/v1", "RayCluster", spec=ray_spec(group(3, numOfHosts=4))),
+        kind("RayCluster", **ray_spec(group(3, numOfHosts=4))),
         ray_lines(workers=12),
     ),
     "Ray workers are raised to the minimum": (
-        obj("ray.io/v1", "RayCluster", spec=ray_spec(group(None, minReplicas=2, maxReplicas=5))),
+        kind("RayCluster", **ray_spec(group(None, minReplicas=2, maxReplicas=5))),
         ray_lines(workers=2),
     ),
     "Ray workers are cut to the maximum": (
-        obj("ray.io/v1", "RayCluster", spec=ray_spec(group(9, maxReplicas=5))),
+        kind("RayCluster", **ray_spec(group(9, maxReplicas=5))),
         ray_lines(workers=5),
     ),
     "a small Ray worker is as large as its init container": (
-        obj("ray.io/v1", "RayCluster", spec=ray_spec(group(1, "100m"))),
-        [
-            *ray_lines()[:1],
-            (
-                "template.spec.workerGroupSpecs[0].template",
-                1,
-                {"cpu": 200, "memory": 256 * Mi},
-            ),
-        ],
+        kind("RayCluster", **ray_spec(group(1, "100m"))),
+        [ray_lines()[0], at("workerGroupSpecs[0].template", 1, cpu=200, memory=256 * Mi)],
     ),
     "an autoscaled Ray cluster: the autoscaler runs beside the head": (
-        obj("ray.io/v1", "RayCluster", spec=ray_spec(group(1), enableInTreeAutoscaling=True)),
-        [
-            (
-                "template.spec.headGroupSpec.template",
-                1,
-                {"cpu": 2500, "memory": 4 * Gi + 512 * Mi},
-            ),
-            *ray_lines()[1:],
-        ],
+        kind("RayCluster", **ray_spec(group(1), **AUTOSCALED)),
+        [at("headGroupSpec.template", 1, cpu=2500, memory=4 * Gi + 512 * Mi), ray_lines()[1]],
     ),
     "an autoscaler of another size": (
-        obj(
-            "ray.io/v1",
-            "RayCluster",
-            spec=ray_spec(
-                group(1),
-                enableInTreeAutoscaling=True,
-                autoscalerOptions={"resources": {"limits": {"cpu": "1", "memory": "1Gi"}}},
-            ),
-        ),
-        [
-            ("template.spec.headGroupSpec.template", 1, {"cpu": 3000, "memory": 5 * Gi}),
-            *ray_lines()[1:],
-        ],
+        kind("RayCluster", **ray_spec(group(1), **AUTOSCALED, **SIZED)),
+        [at("headGroupSpec.template", 1, cpu=3000, memory=5 * Gi), ray_lines()[1]],
     ),
     "a Ray job: its cluster and the pod that submits it": (
-        obj("ray.io/v1", "RayJob", spec={"rayClusterSpec": ray_spec(group(2))}),
-        [*ray_lines("template.spec.rayClusterSpec", workers=2), SUBMITTER],
+        ray_job(2),
+        [*ray_lines("rayClusterSpec.", workers=2), SUBMITTER],
     ),
     "a Ray job that the operator submits by HTTP": (
-        obj(
-            "ray.io/v1",
-            "RayJob",
-            spec={"rayClusterSpec": ray_spec(group(2)), "submissionMode": "HTTPMode"},
-        ),
-        ray_lines("template.spec.rayClusterSpec", workers=2),
+        ray_job(2, submissionMode="HTTPMode"),
+        ray_lines("rayClusterSpec.", workers=2),
     ),
     "a Ray job with a submitter of its own": (
-        obj(
-            "ray.io/v1",
-            "RayJob",
-            spec={
-                "rayClusterSpec": ray_spec(group(1)),
-                "submitterPodTemplate": template(container("3")),
-            },
-        ),
-        [
-            *ray_lines("template.spec.rayClusterSpec"),
-            ("template.spec.submitterPodTemplate", 1, {"cpu": 3000}),
-        ],
+        ray_job(1, submitterPodTemplate=template(container("3"))),
+        [*ray_lines("rayClusterSpec."), at("submitterPodTemplate", 1, cpu=3000)],
     ),
     "a Ray job on a cluster that exists": (
-        obj("ray.io/v1", "RayJob", spec={"clusterSelector": {"ray.io/cluster": "c"}}),
+        kind("RayJob", clusterSelector={"ray.io/cluster": "c"}),
         [SUBMITTER],
     ),
     "a Ray service": (
-        obj("ray.io/v1", "RayService", spec={"rayClusterConfig": ray_spec(group(2))}),
-        ray_lines("template.spec.rayClusterConfig", workers=2),
+        kind("RayService", rayClusterConfig=ray_spec(group(2))),
+        ray_lines("rayClusterConfig.", workers=2),
     ),
     "a Spark application: 10 % overhead, at least 384 MiB": (
-        obj(
-            "sparkoperator.k8s.io/v1beta2",
+        kind(
             "SparkApplication",
-            spec={
-                "type": "Scala",
-                "driver": {"cores": 1, "memory": "512m"},
-                "executor": {"cores": 2, "instances": 3, "memory": "8g"},
-            },
+            type="Scala",
+            driver={"cores": 1, "memory": "512m"},
+            executor={"cores": 2, "instances": 3, "memory": "8g"},
         ),
         [
-            ("template.spec.driver", 1, {"cpu": 1000, "memory": (512 + 384) * Mi}),
-            ("template.spec.executor", 3, {"cpu": 2000, "memory": (8192 + 819) * Mi}),
+            at("driver", 1, cpu=1000, memory=(512 + 384) * Mi),
+            at("executor", 3, cpu=2000, memory=(8192 + 819) * Mi),
         ],
     ),
     "a Spark application in Python: 40 % overhead": (
-        obj(
-            "sparkoperator.k8s.io/v1beta2",
+        kind(
             "SparkApplication",
-            spec={
-                "type": "Python",
-                "driver": {"coreRequest": "200m", "memoryOverhead": "1g"},
-                "executor": {"memory": "4g", "gpu": {"name": "nvidia.com/gpu", "quantity": 2}},
-            },
+            type="Python",
+            driver={"coreRequest": "200m", "memoryOverhead": "1g"},
+            executor={"memory": "4g", "gpu": {"name": GPU, "quantity": 2}},
         ),
         [
-            ("template.spec.driver", 1, {"cpu": 200, "memory": 2 * Gi}),
-            (
-                "template.spec.executor",
-                1,
-                {"cpu": 1000, "memory": (4096 + 1638) * Mi, "nvidia.com/gpu": 2},
-            ),
+            at("driver", 1, cpu=200, memory=2 * Gi),
+            at("executor", 1, cpu=1000, memory=(4096 + 1638) * Mi, **{GPU: 2}),
         ],
     ),
-    "a notebook": (
-        obj("kubeflow.org/v1", "Notebook", spec={"template": template()}),
-        [(T, 1, CPU)],
-    ),
+    "a notebook": (kind("Notebook", template=template()), [at("template", 1)]),
     "an inference service: containers and model server": (
-        obj(
-            "serving.kserve.io/v1beta1",
+        kind(
             "InferenceService",
-            spec={
-                "predictor": {
-                    "minReplicas": 2,
-                    "model": {"resources": {"requests": {"cpu": "3"}}},
-                },
-                "transformer": pod_spec(),
-            },
+            predictor={"minReplicas": 2, "model": {"resources": {"requests": {"cpu": "3"}}}},
+            transformer=pod_spec(),
         ),
-        [("template.spec.predictor", 2, {"cpu": 3000}), ("template.spec.transformer", 1, CPU)],
+        [at("predictor", 2, cpu=3000), at("transformer", 1)],
     ),
     "a train job: nodes times resources": (
-        obj(
-            "trainer.kubeflow.org/v1alpha1",
-            "TrainJob",
-            spec={
-                "trainer": {
-                    "numNodes": 4,
-                    "resourcesPerNode": {"limits": {"nvidia.com/gpu": 8}},
-                }
-            },
-        ),
-        [("template.spec.trainer", 4, {"nvidia.com/gpu": 8})],
+        kind("TrainJob", trainer={"numNodes": 4, "resourcesPerNode": {"limits": {GPU: 8}}}),
+        [at("trainer", 4, **{GPU: 8})],
     ),
     "an unknown kind: its templates and the replicas beside them": (
-        obj(
-            "example.com/v1",
+        kind(
             "Widget",
-            spec={
-                "workers": [{"replicas": 3, "template": template()}, {"template": template()}],
-                "boss": {"podTemplate": template(container("2"))},
-            },
+            workers=[{"replicas": 3, "template": template()}, {"template": template()}],
+            boss={"podTemplate": template(container("2"))},
         ),
         [
-            ("template.spec.boss.podTemplate", 1, {"cpu": 2000}),
-            ("template.spec.workers[0].template", 3, CPU),
-            ("template.spec.workers[1].template", 1, CPU),
+            at("boss.podTemplate", 1, cpu=2000),
+            at("workers[0].template", 3),
+            at("workers[1].template", 1),
         ],
     ),
     "an unknown kind that looks like a pod": (
-        obj("example.com/v1", "Widget", spec=pod_spec()),
+        kind("Widget", **pod_spec()),
         [("template", 1, CPU)],
     ),
 }
@@ -500,17 +420,16 @@ def test_a_declared_pod_set_is_one_pod_if_it_does_not_say() -> None:
 
 
 def test_a_declared_set_has_what_the_operator_adds() -> None:
-    cluster = obj("ray.io/v1", "RayCluster", spec=ray_spec(enableInTreeAutoscaling=True))
+    cluster = kind("RayCluster", **ray_spec(**AUTOSCALED))
     head = {"path": "template.spec.headGroupSpec.template", "replicas": 1}
     (one,) = accepted(v1beta2(component(cluster, head))).workload.sets
     assert dict(one.request)["cpu"] == 2500
 
 
 def test_the_submitter_of_a_ray_job_need_not_be_declared() -> None:
-    ray_job = obj("ray.io/v1", "RayJob", spec={"rayClusterSpec": ray_spec(group(1))})
     prefix = "template.spec.rayClusterSpec"
     paths = [f"{prefix}.headGroupSpec.template", f"{prefix}.workerGroupSpecs[0].template"]
-    parsed = accepted(v1beta2(component(ray_job, *({"path": path} for path in paths))))
+    parsed = accepted(v1beta2(component(ray_job(1), *({"path": path} for path in paths))))
     assert parsed.workload.warnings == ()
 
 

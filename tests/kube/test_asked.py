@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec import Raw
 
-from mcad.kube.client import Client, CreateOptions, DeleteOptions, Page, Selection
+from mcad.kube.client import Client, CreateOptions, Page, Selection
 from mcad.kube.errors import ApiError, BadAnswer
 from mcad.kube.port import Request, Response
 from tests.kube.support import NODES, PODS, FakeClock
@@ -86,15 +86,6 @@ async def test_nothing_is_said_that_was_not_asked_for():
     }
 
 
-async def test_no_grace_is_not_the_usual_grace():
-    client, port = remembering()
-    options = DeleteOptions(grace_period_s=0, resource_version="7")
-    await client.delete(PODS, "default", "a", options)
-    body = port.asked[0][0].body
-    assert body["gracePeriodSeconds"] == 0
-    assert body["preconditions"] == {"resourceVersion": "7"}
-
-
 async def test_metadata_only_is_an_accept_header():
     """Whole objects are taken from whoever cannot shorten them."""
     client, port = remembering()
@@ -108,14 +99,6 @@ async def test_metadata_only_is_an_accept_header():
     assert {request.headers["Accept"] for request, _ in port.asked} == {wanted}
     client.watch(PODS, "7")
     assert "Accept" not in port.asked[-1][0].headers
-
-
-async def test_an_event_is_created_as_it_is():
-    client, port = remembering(told(201, {"metadata": {"name": "e"}}))
-    assert await client.create_event("team", {"reason": "x"}) == {"metadata": {"name": "e"}}
-    [(request, _)] = port.asked
-    assert (request.method, request.body) == ("POST", {"reason": "x"})
-    assert request.path == "/apis/events.k8s.io/v1/namespaces/team/events"
 
 
 async def test_a_watch_says_all_it_needs():

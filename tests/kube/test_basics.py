@@ -9,7 +9,6 @@ import pytest
 from multidict import CIMultiDict
 
 from mcad.kube import clock as clock_module
-from mcad.kube.client import PAGE_LIMIT, Selection
 from mcad.kube.clock import Clock, RealClock
 from mcad.kube.errors import (
     ApiError,
@@ -220,30 +219,12 @@ class TestRetrier:
             await self.attempt(clock, [error], idempotent, budget_s=30.0)
         assert clock.sleeps == []
 
-    @pytest.mark.parametrize(
-        "error",
-        [ApiError(429), ApiError(500), ApiError(503, retry_after=1.0), ConnectionLost("x")],
-        ids=str,
-    )
-    async def test_writes_are_repeated_only_if_the_server_did_not_process_them(self, error):
-        with pytest.raises(KubeError):
-            await self.attempt(FakeClock(), [error], not_processed, budget_s=30.0)
-
     async def test_writes_wait_as_long_as_the_server_says(self):
         clock = FakeClock()
         errors: list[KubeError] = [ApiError(429, retry_after=3.0)]
         _, timeouts = await self.attempt(clock, errors, not_processed, budget_s=30.0)
         assert clock.sleeps == [3.0]
         assert timeouts == [30.0, 27.0]
-
-    async def test_the_budget_covers_waits(self):
-        clock = FakeClock()
-        with pytest.raises(ApiError) as caught:
-            await self.attempt(
-                clock, [ApiError(429, retry_after=31.0)], not_processed, budget_s=30.0
-            )
-        assert caught.value.throttled
-        assert clock.sleeps == []
 
     async def test_an_attempt_never_gets_more_than_is_left(self):
         errors: list[KubeError] = [ApiError(429, retry_after=2.0)]
@@ -317,12 +298,6 @@ class TestResource:
     def test_a_namespaced_object_is_never_addressed_without_namespace(self):
         with pytest.raises(ApiError):
             PODS.path(None, "a")
-
-    def test_selection_parameters(self):
-        assert Selection().params() == {}
-        selection = Selection(label_selector="a=b", field_selector="spec.nodeName=n")
-        assert selection.params() == {"labelSelector": "a=b", "fieldSelector": "spec.nodeName=n"}
-        assert PAGE_LIMIT == 500
 
 
 @pytest.mark.parametrize(

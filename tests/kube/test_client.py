@@ -260,11 +260,3 @@ class TestLists:
         server.fail_always("GET", "/", answer(body))
         with pytest.raises(BadAnswer, match="not a list"):
             await client.list_all(PODS, EVERYTHING)
-
-    async def test_cancelling_a_list(self, server, client):
-        server.fail_always("GET", "/", hang)
-        task = asyncio.ensure_future(client.list_all(PODS))
-        await asyncio.sleep(0.05)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task

@@ -147,13 +147,6 @@ class TestMistakes:
     async def test_a_file_that_does_not_exist(self, in_pod):
         assert "/no/such/file" in await self.message("/no/such/file")
 
-    @pytest.mark.parametrize(
-        "text", ["", "[]", "a: [", "just text", "clusters: 3", "\x00", "contexts: [{}]"]
-    )
-    async def test_a_file_that_is_no_kubeconfig(self, write, text):
-        path = write(text)
-        assert path in await self.message(path)
-
     @pytest.mark.parametrize("context", ["unknown", "nobody", "nowhere"])
     async def test_contexts_that_lead_nowhere(self, write, context):
         message = await self.message(write(config()), context)
@@ -168,10 +161,6 @@ class TestMistakes:
         data = base64.b64encode(b"nonsense").decode()
         body = config("https://127.0.0.1:1", **{"certificate-authority-data": data})
         assert "context" in await self.message(write(body))
-
-    async def test_a_proxy_that_is_not_supported_is_refused_rather_than_ignored(self, write):
-        body = config(**{"proxy-url": "socks5://proxy:1"})
-        assert "proxy-url" in await self.message(write(body))
 
     async def test_a_pod_without_a_usable_service_account(self, in_pod):
         (in_pod / "ca.crt").write_text("")

@@ -18,145 +18,88 @@ from tests.samples.dialects import in_other_dialect
 
 SAMPLES = Path(__file__).parents[2] / "samples"
 
-LAUNCHER = "cpu=500m,ephemeral-storage=5Gi,memory=1Gi,pods=1"  # it fetches kubectl first
-TRAINER = "cpu=1,memory=512Mi,pods=1"
-REPLICATED_JOBS = "template.spec.replicatedJobs"
-LEADER_WORKER = "template.spec.leaderWorkerTemplate"
-RAY_JOB = "template.spec.rayClusterSpec"
-RAY = [("", 1, "cpu=1500m,memory=2560Mi,pods=1"), ("", 1, "cpu=1,memory=1Gi,pods=1")]
+# A sample: its file, its name, its kinds in order; below it its pod sets: the path (T is that of a
+# workload, - none: declared by numbers), replicas, and the request of one pod.
+TABLE = """
+aw-01.yaml 0001-aw-generic-deployment-1 Deployment
+    T 2 cpu=100m,memory=256Mi
+aw-02.yaml 0002-aw-generic-deployment-2 Deployment
+    T 2 cpu=75m,memory=256Mi
+aw-pod.yaml aw-pod Pod
+    template 1 cpu=500m,memory=128Mi
+aw-job.yaml aw-job Job
+    T 4 cpu=250m,memory=64Mi
+aw-gang.yaml aw-gang ConfigMap Service Job Job
+    T 1 cpu=500m,memory=256Mi
+    T 4 cpu=1,memory=512Mi
+aw-components.yaml aw-components Job Pod
+    T 2 cpu=500m,memory=256Mi
+    template 1 cpu=100m,memory=64Mi
+aw-retry.yaml aw-retry Job
+    T 1 cpu=500m,memory=64Mi
+aw-service.yaml aw-service Service Deployment
+    T 3 cpu=100m,memory=64Mi
+aw-pods.yaml aw-pods Service Pod Pod Pod
+    template 1 cpu=200m,memory=64Mi
+    template 1 cpu=100m,memory=64Mi
+    template 1 cpu=100m,memory=64Mi
+aw-statefulset.yaml aw-statefulset Service StatefulSet
+    T 3 cpu=100m,memory=64Mi
+aw-suspended.yaml aw-suspended Job
+    T 2 cpu=250m,memory=64Mi
+aw-autopilot.yaml aw-autopilot Job
+    T 2 cpu=1,memory=1Gi,nvidia.com/gpu=4
+aw-pytorchjob.yaml aw-pytorchjob PyTorchJob
+    template.spec.pytorchReplicaSpecs.Master.template 1 cpu=1,memory=512Mi
+    template.spec.pytorchReplicaSpecs.Worker.template 2 cpu=1,memory=512Mi
+aw-pytorchjob-v1beta1.yaml aw-pytorchjob-v1beta1 PyTorchJob
+    - 3 cpu=1,memory=512Mi
+aw-tfjob.yaml aw-tfjob TFJob
+    template.spec.tfReplicaSpecs.Chief.template 1 cpu=1,memory=256Mi
+    template.spec.tfReplicaSpecs.PS.template 1 cpu=500m,memory=512Mi
+    template.spec.tfReplicaSpecs.Worker.template 2 cpu=1,memory=256Mi
+aw-mpijob.yaml aw-mpijob MPIJob
+    template.spec.mpiReplicaSpecs.Launcher.template 1 cpu=500m,ephemeral-storage=5Gi,memory=1Gi
+    template.spec.mpiReplicaSpecs.Worker.template 2 cpu=1,memory=256Mi
+aw-jobset.yaml aw-jobset JobSet
+    template.spec.replicatedJobs[0].template.spec.template 1 cpu=500m,memory=128Mi
+    template.spec.replicatedJobs[1].template.spec.template 4 cpu=1,memory=256Mi
+aw-jobset-v1beta1.yaml aw-jobset-v1beta1 JobSet
+    template.spec.replicatedJobs[0].template.spec.template 4 cpu=1,memory=256Mi
+aw-podgroup.yaml aw-podgroup PodGroup Job
+    T 3 cpu=200m,memory=64Mi
+aw-leaderworkerset.yaml aw-leaderworkerset LeaderWorkerSet
+    template.spec.leaderWorkerTemplate.leaderTemplate 2 cpu=500m,memory=128Mi
+    template.spec.leaderWorkerTemplate.workerTemplate 4 cpu=1,memory=256Mi
+aw-rayjob.yaml aw-rayjob RayJob
+    template.spec.rayClusterSpec.headGroupSpec.template 1 cpu=1,memory=2Gi
+    template.spec.rayClusterSpec.workerGroupSpecs[0].template 1 cpu=1,memory=1Gi
+    template.spec.submitterPodTemplate 1 cpu=500m,memory=200Mi
+aw-raycluster.yaml raycluster-autoscaler RayCluster
+    - 1 cpu=1500m,memory=2560Mi
+    - 1 cpu=1,memory=1Gi
+aw-raycluster-1.yaml raycluster-autoscaler-1 RayCluster
+    - 1 cpu=1500m,memory=2560Mi
+    - 1 cpu=1,memory=1Gi
+"""
+PATHS = {"T": "template.spec.template", "-": ""}
 
-# file -> (name, kinds in order, pod sets: path, replicas, request of one pod)
-EXPECTED: dict[str, tuple[str, list[str], list[tuple[str, int, str]]]] = {
-    "aw-01.yaml": (
-        "0001-aw-generic-deployment-1",
-        ["Deployment"],
-        [("template.spec.template", 2, "cpu=100m,memory=256Mi,pods=1")],
-    ),
-    "aw-02.yaml": (
-        "0002-aw-generic-deployment-2",
-        ["Deployment"],
-        [("template.spec.template", 2, "cpu=75m,memory=256Mi,pods=1")],
-    ),
-    "aw-pod.yaml": ("aw-pod", ["Pod"], [("template", 1, "cpu=500m,memory=128Mi,pods=1")]),
-    "aw-job.yaml": (
-        "aw-job",
-        ["Job"],
-        [("template.spec.template", 4, "cpu=250m,memory=64Mi,pods=1")],
-    ),
-    "aw-gang.yaml": (
-        "aw-gang",
-        ["ConfigMap", "Service", "Job", "Job"],
-        [
-            ("template.spec.template", 1, "cpu=500m,memory=256Mi,pods=1"),
-            ("template.spec.template", 4, "cpu=1,memory=512Mi,pods=1"),
-        ],
-    ),
-    "aw-components.yaml": (
-        "aw-components",
-        ["Job", "Pod"],
-        [
-            ("template.spec.template", 2, "cpu=500m,memory=256Mi,pods=1"),
-            ("template", 1, "cpu=100m,memory=64Mi,pods=1"),
-        ],
-    ),
-    "aw-retry.yaml": (
-        "aw-retry",
-        ["Job"],
-        [("template.spec.template", 1, "cpu=500m,memory=64Mi,pods=1")],
-    ),
-    "aw-service.yaml": (
-        "aw-service",
-        ["Service", "Deployment"],
-        [("template.spec.template", 3, "cpu=100m,memory=64Mi,pods=1")],
-    ),
-    "aw-pods.yaml": (
-        "aw-pods",
-        ["Service", "Pod", "Pod", "Pod"],
-        [
-            ("template", 1, "cpu=200m,memory=64Mi,pods=1"),
-            ("template", 1, "cpu=100m,memory=64Mi,pods=1"),
-            ("template", 1, "cpu=100m,memory=64Mi,pods=1"),
-        ],
-    ),
-    "aw-statefulset.yaml": (
-        "aw-statefulset",
-        ["Service", "StatefulSet"],
-        [("template.spec.template", 3, "cpu=100m,memory=64Mi,pods=1")],
-    ),
-    "aw-suspended.yaml": (
-        "aw-suspended",
-        ["Job"],
-        [("template.spec.template", 2, "cpu=250m,memory=64Mi,pods=1")],
-    ),
-    "aw-autopilot.yaml": (
-        "aw-autopilot",
-        ["Job"],
-        [("template.spec.template", 2, "cpu=1,memory=1Gi,nvidia.com/gpu=4,pods=1")],
-    ),
-    "aw-pytorchjob.yaml": (
-        "aw-pytorchjob",
-        ["PyTorchJob"],
-        [
-            ("template.spec.pytorchReplicaSpecs.Master.template", 1, TRAINER),
-            ("template.spec.pytorchReplicaSpecs.Worker.template", 2, TRAINER),
-        ],
-    ),
-    "aw-pytorchjob-v1beta1.yaml": ("aw-pytorchjob-v1beta1", ["PyTorchJob"], [("", 3, TRAINER)]),
-    "aw-tfjob.yaml": (
-        "aw-tfjob",
-        ["TFJob"],
-        [
-            ("template.spec.tfReplicaSpecs.Chief.template", 1, "cpu=1,memory=256Mi,pods=1"),
-            ("template.spec.tfReplicaSpecs.PS.template", 1, "cpu=500m,memory=512Mi,pods=1"),
-            ("template.spec.tfReplicaSpecs.Worker.template", 2, "cpu=1,memory=256Mi,pods=1"),
-        ],
-    ),
-    "aw-mpijob.yaml": (
-        "aw-mpijob",
-        ["MPIJob"],
-        [
-            ("template.spec.mpiReplicaSpecs.Launcher.template", 1, LAUNCHER),
-            ("template.spec.mpiReplicaSpecs.Worker.template", 2, "cpu=1,memory=256Mi,pods=1"),
-        ],
-    ),
-    "aw-jobset.yaml": (
-        "aw-jobset",
-        ["JobSet"],
-        [
-            (f"{REPLICATED_JOBS}[0].template.spec.template", 1, "cpu=500m,memory=128Mi,pods=1"),
-            (f"{REPLICATED_JOBS}[1].template.spec.template", 4, "cpu=1,memory=256Mi,pods=1"),
-        ],
-    ),
-    "aw-jobset-v1beta1.yaml": (
-        "aw-jobset-v1beta1",
-        ["JobSet"],
-        [(f"{REPLICATED_JOBS}[0].template.spec.template", 4, "cpu=1,memory=256Mi,pods=1")],
-    ),
-    "aw-podgroup.yaml": (
-        "aw-podgroup",
-        ["PodGroup", "Job"],
-        [("template.spec.template", 3, "cpu=200m,memory=64Mi,pods=1")],
-    ),
-    "aw-leaderworkerset.yaml": (
-        "aw-leaderworkerset",
-        ["LeaderWorkerSet"],
-        [
-            (f"{LEADER_WORKER}.leaderTemplate", 2, "cpu=500m,memory=128Mi,pods=1"),
-            (f"{LEADER_WORKER}.workerTemplate", 4, "cpu=1,memory=256Mi,pods=1"),
-        ],
-    ),
-    "aw-rayjob.yaml": (
-        "aw-rayjob",
-        ["RayJob"],
-        [
-            (f"{RAY_JOB}.headGroupSpec.template", 1, "cpu=1,memory=2Gi,pods=1"),
-            (f"{RAY_JOB}.workerGroupSpecs[0].template", 1, "cpu=1,memory=1Gi,pods=1"),
-            ("template.spec.submitterPodTemplate", 1, "cpu=500m,memory=200Mi,pods=1"),
-        ],
-    ),
-    "aw-raycluster.yaml": ("raycluster-autoscaler", ["RayCluster"], RAY),
-    "aw-raycluster-1.yaml": ("raycluster-autoscaler-1", ["RayCluster"], RAY),
-}
+
+def _expected() -> dict[str, tuple[str, list[str], list[tuple[str, int, str]]]]:
+    found: dict[str, tuple[str, list[str], list[tuple[str, int, str]]]] = {}
+    sets: list[tuple[str, int, str]] = []
+    for line in TABLE.strip().splitlines():
+        first, second, *rest = line.split()
+        if line.startswith(" "):
+            (request,) = rest
+            sets.append((PATHS.get(first, first), int(second), f"{request},pods=1"))
+        else:
+            sets = []
+            found[first] = (second, rest, sets)
+    return found
+
+
+EXPECTED = _expected()
 
 
 def _text(name: str) -> str:
