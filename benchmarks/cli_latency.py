@@ -69,7 +69,7 @@ def dispatcher(appwrappers: int) -> Fault:
     rows = json.dumps({"items": [row(number) for number in range(appwrappers)]}).encode()
     books = dict.fromkeys(("allocatable", "used", "reserved", "free"), BOOKS)
     nodes = [{"name": f"node-{number}"} | books for number in range(NODES)]
-    capacity = json.dumps({"nodes": nodes, "total": {"name": ""} | books, "adrift": {}}).encode()
+    capacity = json.dumps({"nodes": nodes, "total": {"name": ""} | books, "unplaced": {}}).encode()
     pods = dict.fromkeys(("pending", "running", "succeeded", "failed"), 0)
     more = {"dialect": "v1beta1", "inLine": 1, "ahead": [], "figures": [], "items": []}
     detail = json.dumps(row(1234) | more | {"podSets": [], "pods": pods}).encode()

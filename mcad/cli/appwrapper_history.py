@@ -1,4 +1,4 @@
-"""The story of one AppWrapper, told from the steps of a journal."""
+"""The history of one AppWrapper from the steps of a journal (``mcad replay --aw``)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def named(event: Event) -> str:
-    """The type of an event, and what it is about."""
+    """The type of an event and the name of its object."""
     about: Any = event
     for part in ("workload", "node", "pod", "child", "subtree"):
         about = getattr(event, part, about)
@@ -35,16 +35,16 @@ def named(event: Event) -> str:
 
 
 class AppWrapperHistory:
-    """What was seen of an AppWrapper and what was commanded about it, a line each."""
+    """Lines about observations of an AppWrapper and commands for it."""
 
     def __init__(self, name: str) -> None:
         """``name`` is NAMESPACE/NAME, or a name in the namespace default."""
         self._title = name if "/" in name else f"default/{name}"
-        self._works: dict[str, Workload] = {}  # by uid: one that was deleted may have come again
+        self._works: dict[str, Workload] = {}  # by uid: a name may be reused
         self._told: dict[str, tuple[str, ...]] = {}
 
     def tell(self, made: Made) -> Iterator[str]:
-        """The lines of a step, mostly none."""
+        """The lines of a step; empty for most steps."""
         lines = [*self._seen(made.step.event)]
         for command in made.commands:
             work = self._works.get(getattr(command, "uid", ""))
@@ -65,7 +65,7 @@ class AppWrapperHistory:
             elif before.generation != work.generation:
                 yield f"edited, generation {work.generation}"
             elif work.deleting and not before.deleting:
-                yield "its deletion was asked for"
+                yield "deletion requested"
         elif isinstance(event, AppWrapperGone) and event.uid in self._works:
             yield "deleted"
 

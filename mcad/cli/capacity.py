@@ -30,17 +30,17 @@ BOOKS = ("allocatable", "used", "reserved", "free")
 @source_options
 @output_options("json", "yaml", "name")
 def capacity(nodes: tuple[str, ...], total_only: bool, source: Source, output: Output) -> None:  # noqa: FBT001 - click passes it by name
-    """What the nodes have, what is used, reserved and free.
+    """Show allocatable, used, reserved and free capacity.
 
     With names, only those nodes: NAME or node/NAME. USED is what bound pods request, RESERVED what
-    dispatched AppWrappers declared and have not bound yet. A node that is overdrawn has negative
-    FREE and counts as 0 in <total>. <adrift> is reserved, but fits no node at present.
-    <unknown AppWrappers of NAMESPACE> is reserved for pods that were found when the dispatcher
-    started, and whose AppWrapper does not exist.
+    dispatched AppWrappers demand for pods that are not bound yet. FREE of an overcommitted
+    node is negative, and 0 in <total>. <unplaced> is reserved, but fits no node at present.
+    <unknown AppWrappers of NAMESPACE> is reserved for pods that existed when the dispatcher started
+    and whose AppWrapper does not exist.
     """
     nodes = names_of(NODE, nodes)
     if nodes and total_only:
-        raise click.UsageError("--total is the sum of all nodes: leave it out, or the names")
+        raise click.UsageError("--total is the sum of all nodes: omit it, or the names")
     view = asyncio.run(_capacity(source))
     known = {node["name"]: node for node in view["nodes"]}
     missing = [name for name in nodes if name not in known]
@@ -52,7 +52,7 @@ def capacity(nodes: tuple[str, ...], total_only: bool, source: Source, output: O
     else:
         rows = [] if total_only else [row for node in shown for row in rows_of(node["name"], node)]
         if not nodes:
-            rows += [*rows_of("<total>", view["total"]), *_reserved("<adrift>", view["adrift"])]
+            rows += [*rows_of("<total>", view["total"]), *_reserved("<unplaced>", view["unplaced"])]
             for namespace, held in view.get("unknownAppWrappers", {}).items():
                 rows += _reserved(f"<unknown AppWrappers of {namespace}>", held)
         if rows:
@@ -65,12 +65,12 @@ async def _capacity(source: Source) -> Json:
     async with look(environment(), source, everywhere, wants=CAPACITY_REPORTS) as (figures, _):
         view = await figures.capacity()
     if view is None:
-        raise CliError("what the nodes have is not known")
+        raise CliError("the capacity of the nodes is not known")
     return view
 
 
 def rows_of(name: str, node: Json) -> Iterator[tuple[str, ...]]:
-    """The rows below ``TITLES``: one per resource that the node has or that somebody uses on it."""
+    """The rows below ``TITLES``: one per resource that the node has or that is used on it."""
     for resource in sorted({key for book in BOOKS for key in node[book]}):
         amounts = (node[book].get(resource, "0") for book in BOOKS)
         yield (name, resource, *(human_amount(resource, amount) for amount in amounts))

@@ -39,9 +39,9 @@ def capacity_lines(capacity: Json | None, width: int, palette: Palette) -> Itera
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     for cell in cells:
         yield _bar(cell, widths, total, width, palette)
-    if capacity["adrift"]:
-        told = f"  reserved, but on no node at present: {amounts(capacity['adrift'])}"
-        yield palette.paint(shortened(told, width), YELLOW)
+    if capacity["unplaced"]:
+        line = f"  unplaced: {amounts(capacity['unplaced'])}"
+        yield palette.paint(shortened(line, width), YELLOW)
 
 
 def _bar(
@@ -64,7 +64,7 @@ def _bar(
 
 
 def _marks(total: Json, name: str, room: int) -> tuple[int, int, int]:
-    """How many characters of a bar are used, reserved and free; what is there is visible."""
+    """How many characters of a bar are used, reserved and free; no amount above 0 gets none."""
     whole = _number(total, name)
     used = _share(_number(total, name, "used"), whole, room)
     reserved = min(_share(_number(total, name, "reserved"), whole, room), room - used)
@@ -74,7 +74,7 @@ def _marks(total: Json, name: str, room: int) -> tuple[int, int, int]:
 
 
 def _share(part: int, whole: int, room: int) -> int:
-    """Rounded up, because little is not nothing; never more than the room."""
+    """The part of a bar in characters: rounded up, so that a small amount is visible."""
     return max(0, min(room, -(-part * room // whole)))
 
 
@@ -84,7 +84,7 @@ def _number(total: Mapping[str, Any], name: str, book: str = "allocatable") -> i
 
 
 def _in_order(allocatable: Mapping[str, str]) -> list[str]:
-    """The usual resources first, then the others (GPUs) by name; huge pages and such last."""
+    """CPU, memory and pods first, then others (GPUs) by name, ephemeral storage last."""
     known = [name for name in _FIRST if name in allocatable]
     extended = sorted(name for name in allocatable if name not in _FIRST)
     return known[:3] + extended + known[3:]

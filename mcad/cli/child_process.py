@@ -1,4 +1,4 @@
-"""Another program, run for as long as a cluster of ours is there."""
+"""Runs a command of the user while the demo cluster is up."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ SIGNALLED = 128  # and what they add to the number of the signal that ended one
 
 
 async def run_with(command: Sequence[str], settings: Mapping[str, str], stop: asyncio.Event) -> int:
-    """Run a command with these environment variables as well; its exit code, as a shell has it.
+    """Run a command with additional environment variables; returns the exit code of a shell.
 
-    It is asked to end when ``stop`` is set.
+    The command gets SIGTERM when ``stop`` is set.
     """
     try:
         process = await asyncio.create_subprocess_exec(*command, env={**os.environ, **settings})

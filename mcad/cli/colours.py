@@ -1,6 +1,6 @@
-"""Colours, and only where a person looks: on a terminal, and never if NO_COLOR asks for none.
+"""Colours of the output: on a terminal only, and never if NO_COLOR is set.
 
-A colour repeats what the word beside it says; nobody needs it to read the output.
+A colour repeats what the word beside it says, so the output can be read without.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Palette(Struct, frozen=True):
     enabled: bool = False
 
     def paint(self, text: str, *codes: str) -> str:
-        """The text in these SGR codes."""
+        """The text in these SGR codes, as it is if colours are off."""
         if not self.enabled or not text or not any(codes):
             return text
         return f"\x1b[{';'.join(filter(None, codes))}m{text}\x1b[0m"
@@ -86,5 +86,5 @@ def palette(choice: str, stream: TextIO | None = None) -> Palette:
 
 
 def printable(text: str) -> str:
-    """Without control characters: what stands in a cluster must not steer the reader's terminal."""
+    """Replace control characters: texts from a cluster must not control the terminal."""
     return text if text.isprintable() else text.translate(_CONTROLS)

@@ -1,4 +1,4 @@
-"""``mcad completion``: the script that makes a shell complete commands, options and names."""
+"""``mcad completion``: prints the script for completion of commands, options and names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Completion of names in the shell: quick, bounded, silent on failure."""
+"""Candidates for shell completion from the API server: bounded in time, silent on failure."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def complete_namespaces(
     param: click.Parameter,  # noqa: ARG001 - click's signature
     incomplete: str,
 ) -> list[CompletionItem]:
-    """The namespaces that begin so."""
+    """Namespaces with this prefix."""
     return _complete(ctx, NAMESPACES, incomplete)
 
 
@@ -34,7 +34,7 @@ def complete_appwrappers(
     param: click.Parameter,  # noqa: ARG001 - click's signature
     incomplete: str,
 ) -> list[CompletionItem]:
-    """The AppWrappers of the chosen namespace that begin so; after ``aw/``, too."""
+    """AppWrappers of the chosen namespace with this prefix, also after ``aw/``."""
     return _complete(ctx, APPWRAPPERS, incomplete, APPWRAPPER)
 
 
@@ -43,7 +43,7 @@ def complete_nodes(
     param: click.Parameter,  # noqa: ARG001 - click's signature
     incomplete: str,
 ) -> list[CompletionItem]:
-    """The nodes that begin so; after ``node/``, too."""
+    """Nodes with this prefix, also after ``node/``."""
     return _complete(ctx, NODES, incomplete, NODE)
 
 
@@ -52,7 +52,7 @@ def complete_trees(
     param: click.Parameter,  # noqa: ARG001 - click's signature
     incomplete: str,
 ) -> list[CompletionItem]:
-    """The quota trees that begin so."""
+    """Quota trees with this prefix."""
     return _complete(ctx, QUOTA_SUBTREES, incomplete)
 
 
@@ -62,7 +62,7 @@ def _complete(
     given, slash, begun = incomplete.rpartition("/")
     if slash and (kind is None or given.lower() not in kind.words):
         return []
-    logging.disable()  # whatever is said would end up in the command line being typed
+    logging.disable()  # a log line would appear in the command line that is being typed
     try:
         names = asyncio.run(asyncio.wait_for(_names(ctx, resource), PATIENCE_S))
     except Exception:  # noqa: BLE001 - no completion is always better than an error here

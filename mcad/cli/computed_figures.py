@@ -1,7 +1,7 @@
-"""The dispatcher's view of the cluster, counted anew from objects with the caller's own rights.
+"""Figures that the CLI computes itself from the objects of the cluster, with the caller's rights.
 
-It feeds the same core through the same code as the controller and throws every command away, so
-there is no second way to count anything. It writes nothing to the cluster.
+The objects go through the code of the controller into a core, whose commands are discarded: so the
+figures are computed as the dispatcher computes them. Nothing is written to the cluster.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Snapshot(Struct, frozen=True):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """That no dispatcher is running, if that is so."""
+        """A warning if no dispatcher is running."""
         return self.heartbeat.notes
 
     async def labelled(self, selector: str) -> frozenset[str]:
@@ -75,7 +75,7 @@ class Snapshot(Struct, frozen=True):
         )
 
     async def rows(self, *, waiting_only: bool, with_starts: bool = False) -> list[Json]:
-        """One row per AppWrapper, those in line first and in order."""
+        """One row per AppWrapper, the queue first and in order."""
         view = rows_view(self.cluster, self.now, waiting_only=waiting_only, with_starts=with_starts)
         return list(map(self._tell, view["items"]))
 
@@ -90,7 +90,7 @@ class Snapshot(Struct, frozen=True):
             return None
         for item in view["items"]:
             if (item["apiVersion"].rpartition("/")[0], item["kind"]) in self.unseen:
-                item["exists"] = None  # nobody can tell
+                item["exists"] = None  # not known
         if view["demand"] is None:
             unknown = {"replicas": None, "request": None, "reserved": None}
             view["podSets"] = [one | unknown for one in view["podSets"]]
@@ -102,12 +102,12 @@ class Snapshot(Struct, frozen=True):
         return trees_view(self.cluster, enabled=self.quota_enabled)
 
     async def quota_node(self, tree: str, node: str) -> Json | None:
-        """One node with those who hold it and who wait there, None if there is none."""
+        """One quota node with its holders and its queue; None if it does not exist."""
         view = node_view(self.cluster, self.now, tree, node)
         return view and view | {"queue": list(map(self._tell, view["queue"]))}
 
     def _tell(self, row: Json) -> Json:
-        """The row as the dispatcher would tell it, as far as that is known."""
+        """The row with unknown figures as None, and a note if no dispatcher is running."""
         doubts = self.cluster.doubts
         if (
             row["position"]
@@ -118,13 +118,15 @@ class Snapshot(Struct, frozen=True):
             row = row | {"position": None}
         is_open = row["waitsFor"] == OPEN or row["why"] == FITS_AS_STORED
         if doubts is not None and row.get("starts") and (is_open or self.cluster.reservations):
-            row = row | {"starts": None}  # nor is it written when those with reservations start
+            row = row | {"starts": None}  # reservations have no start time in the cluster
         return self.heartbeat.tell(row)
 
 
 class Inventory(Struct, frozen=True):
-    """All objects that count. ``unseen`` are wrapped kinds that the caller may not list; ``quotas``
-    are None if it may not list those."""
+    """All objects that figures are computed from.
+
+    ``unseen`` are wrapped kinds that the caller may not list; ``quotas`` is None if the caller may
+    not list QuotaSubtrees."""
 
     appwrappers: Iterable[Json]
     nodes: Iterable[Json]
@@ -136,16 +138,16 @@ class Inventory(Struct, frozen=True):
 
 
 class OwnerLookup:
-    """Owners between an item and its pods that no list has shown, each one read once."""
+    """Looks up owners between an item and its pods that are in no list, each once."""
 
     def __init__(self, client: Client, kinds: Kinds) -> None:
-        """``kinds`` tells where an owner's kind is served."""
+        """``kinds`` finds where the kind of an owner is served."""
         self._client = client
         self._kinds = kinds
         self._known: dict[str, Owner | None] = {}
 
     async def controller(self, pod: Pod, owner: Owner) -> Owner | None:
-        """The owner's own controller; None if it has none, or nobody can tell."""
+        """The controller of the owner; None if there is none or it is not known."""
         if owner.uid not in self._known:
             try:
                 self._known[owner.uid] = await self._read(pod.namespace, owner)
@@ -165,10 +167,10 @@ class OwnerLookup:
 
 
 class ParsedAppWrappers:
-    """AppWrappers as they were parsed, for the next count: reading them is most of the work."""
+    """Parsed AppWrappers, reused by the next computation: parsing is most of its work."""
 
     def __init__(self) -> None:
-        """Nothing is known yet."""
+        """Empty."""
         self._known: dict[str, tuple[str, Parsed]] = {}
         self._catalog: Catalog | None = None
 
@@ -192,7 +194,7 @@ class ParsedAppWrappers:
 
 
 class ReadCache(Struct, frozen=True):
-    """What one count may leave to the next one."""
+    """What is kept from one computation to the next."""
 
     kinds: Kinds
     links: OwnerLookup
@@ -201,7 +203,7 @@ class ReadCache(Struct, frozen=True):
 
     @classmethod
     def of(cls, client: Client, kinds: Kinds) -> Self:
-        """An empty one."""
+        """An empty cache."""
         return cls(kinds, OwnerLookup(client, kinds), ParsedAppWrappers())
 
     def read(self, obj: Json) -> Parsed:
@@ -210,22 +212,21 @@ class ReadCache(Struct, frozen=True):
 
 
 async def count(inventory: Inventory, config: Config, memory: ReadCache, now: Instant) -> Snapshot:
-    """The figures that a dispatcher of this configuration would have now.
+    """Compute the figures that a dispatcher with this configuration would have now.
 
-    It pauses now and then, so that keys and signals are not left waiting.
+    Pauses regularly, so that keys and signals are handled.
     """
     return await _Counter(config, memory, now, to_settings(config)).count(inventory)
 
 
 async def told(inventory: Inventory, config: Config, memory: ReadCache, now: Instant) -> Dispatcher:
-    """A dispatcher that knows everything and has decided nothing yet, to be asked what it would
-    evict."""
+    """A dispatcher that knows all objects and has decided nothing, for the outlook on evictions."""
     counter = _Counter(config, memory, now, unhurried(to_settings(config)))
     return await counter.tell(inventory)
 
 
 class _Counter:
-    """The controller's work without its watches."""
+    """Feeds listed objects to a core, as the watches of the controller would."""
 
     def __init__(
         self, config: Config, memory: ReadCache, now: Instant, settings: CoreSettings
@@ -266,7 +267,7 @@ class _Counter:
         return self._dispatcher
 
     async def _tell(self, inventory: Inventory) -> list[Json]:
-        """The AppWrappers, in the order in which they were told of."""
+        """Feed all objects; returns the AppWrappers in their order."""
         for subtree in inventory.quotas or ():
             self._feed(QuotaSeen(read_quota(subtree)))
         appwrappers = sorted(inventory.appwrappers, key=creation_order)
@@ -285,13 +286,13 @@ class _Counter:
         self._dispatcher.step(event, self._now)
 
     def _see_children(self, resource: Resource, objects: Iterable[Json]) -> None:
-        # The caller's rights say nothing of the dispatcher's, so a kind never holds anybody here.
+        # The rights of the caller are not those of the dispatcher, so no kind is on hold here.
         self._feed(KindWatched(resource.group, resource.plural, watched=True))
         for obj in objects:
             self._sightings.object_seen(catalog_entry(resource), obj)
 
     async def _find_links(self) -> None:
-        """Learn what is missing of owner chains; a link that was found may miss the next one."""
+        """Look up missing links of owner chains; a link that was found may lack the next one."""
         for _ in range(CHAIN_MAX):
             missing, self._unlinked = self._unlinked, []
             await asyncio.gather(*(self._link(pod, owner) for pod, owner in missing))
@@ -303,7 +304,7 @@ class _Counter:
 
 
 async def _paced(things: Iterable[T]) -> AsyncIterator[T]:
-    """The same ones, with a chance for others in between."""
+    """The same objects, with a turn of the event loop after each ``STRETCH``."""
     for number, thing in enumerate(things):
         if number % STRETCH == 0:
             await asyncio.sleep(0)

@@ -1,5 +1,4 @@
-"""The dispatcher's configuration from --config, MCAD_... and --set; faults in one line. What these
-do not say is as the running dispatcher has it."""
+"""Reads the configuration from --config, MCAD_... and --set, and from the running dispatcher."""
 
 from __future__ import annotations
 
@@ -17,8 +16,9 @@ from mcad.kube.kinds import LEASES, QUOTA_SUBTREES
 
 
 async def as_dispatched(client: Client, config: Config) -> Config:
-    """The settings of the dispatcher that leads, which its Lease tells; but for those that the
-    caller gives. Where they are not told, quota is found out at least."""
+    """The settings that the leader publishes in its Lease, with those that the caller gives.
+
+    Without published settings, quota is on if a dispatcher has written to a QuotaSubtree."""
     text = await _published(client, config)
     found = read_published(text, config)
     if found is None:
@@ -48,13 +48,14 @@ async def _published(client: Client, config: Config) -> str:
 
 
 async def _with_quota(client: Client, config: Config) -> Config:
-    """The configuration with quota on, if the caller's says nothing about it and a dispatcher has
-    written what becomes of a QuotaSubtree: figures without the shares would be wrong."""
+    """The configuration with quota on if a dispatcher has written the status of a QuotaSubtree.
+
+    An explicit setting of the caller wins. Figures without quota would be wrong."""
     if "quota_enabled" in config.model_fields_set:
         return config
     try:
         found, _ = await client.list_all(QUOTA_SUBTREES)
-    except ApiError:  # they are not installed, or nobody shows them to the caller
+    except ApiError:  # not installed, or the caller may not list them
         return config
     is_on = any(as_map(obj.get("status")).get("conditions") for obj in found)
     return config.model_copy(update={"quota_enabled": True}) if is_on else config

@@ -1,4 +1,4 @@
-"""What admission adds to pods, listed once (C5): without it gangs would be counted too small."""
+"""Lists what admission adds to pods (C5): without it, demands would be too small."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Json = dict[str, Any]
 
 
 async def list_defaults(client: Client, namespaces: Iterable[str | None]) -> PodDefaults:
-    """As far as the caller may see it; who may not counts with what the manifests say."""
+    """List LimitRanges and RuntimeClasses; those that the caller may not list are left out."""
     pod_defaults = PodDefaults()
     for namespace in namespaces:
         for one in await _list(client, LIMIT_RANGES, namespace):

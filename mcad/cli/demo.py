@@ -1,6 +1,6 @@
-"""``mcad demo``: a cluster in this process with the dispatcher on it, as a play or to be used.
+"""``mcad demo``: a simulated cluster with a dispatcher in this process, as a tour or to be used.
 
-Nothing is installed, nothing leaves the machine, and nothing is left behind.
+Nothing is installed, and nothing remains afterwards.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ SEED = 20260727
 KUBECONFIG = "mcad-demo.kubeconfig"
 SAMPLE = "samples/aw-01.yaml"
 NODES_MAX = 5000
-LED_S = 10.0  # until the dispatcher has taken its Lease
+LED_S = 10.0  # patience until the dispatcher holds its Lease
 
 
 class Shape(Struct, frozen=True):
-    """How large the cluster is; without ``nodes`` it is the tutorial's, with its load."""
+    """The size of the cluster; without ``nodes`` that of the tutorial, with its load."""
 
     nodes: int | None = None
     cpu: str = "8"
@@ -56,7 +56,7 @@ class Shape(Struct, frozen=True):
 
 
 class Serving(Struct, frozen=True):
-    """Whether and how the API server is kept up: for ``command``, or until Ctrl-C."""
+    """Whether the API server keeps running, and how: for ``command``, or until Ctrl-C."""
 
     command: tuple[str, ...] = ()
     serve: bool = False
@@ -111,27 +111,24 @@ serving_options = record(
     type=click.FloatRange(0, 60),
     default=PAUSE_S,
     show_default=True,
-    help="Seconds to read each step of the play.",
+    help="Seconds to read each step of the tour.",
 )
 @settings_options
 def demo(shape: Shape, serving: Serving, pause_s: float, settings: Settings) -> None:
     """See the dispatcher at work without a cluster.
 
-    It starts a small cluster inside this process, runs the dispatcher on it and plays MCAD's
-    tutorial, step by step, in about half a minute: `mcad demo`. With `mcad demo quota` it plays
-    how three teams share a cluster. Exit code 0 means that everything happened as it was told.
+    `mcad demo` simulates a small cluster in this process, runs the dispatcher on it and shows
+    MCAD's tutorial step by step, in about half a minute. `mcad demo quota` shows how three teams
+    share a cluster. Exit code 0 means that every step had the announced result.
 
-    With --serve the cluster stays, and kubectl works against it: with --nodes, of your own size,
-    otherwise the tutorial's node with the tutorial's load. A COMMAND is run with KUBECONFIG set, as
-    soon as the cluster is ready, and the end of the command is the end of it all:
-    `mcad demo --serve -- bash`.
+    With --serve the cluster keeps running, and kubectl can use it: the node of the tutorial with
+    its load, or --nodes of your choice. A COMMAND is run with KUBECONFIG set as soon as the cluster
+    is ready; the cluster ends with the command: `mcad demo --serve -- bash`.
     """
     if not serving.serve and serving.command not in DEMOS:
-        raise click.UsageError(
-            "a command is for the cluster of --serve: give that, too, or say `mcad demo quota`"
-        )
+        raise click.UsageError("a COMMAND needs --serve: add it, or use `mcad demo quota`")
     if not serving.serve and shape != Shape():
-        raise click.UsageError("--nodes, --cpu, --memory and --gpu shape the cluster of --serve")
+        raise click.UsageError("--nodes, --cpu, --memory and --gpu need --serve")
     palette = Output().palette
     if serving.serve:
         raise click.exceptions.Exit(asyncio.run(_serve(shape, serving, settings, palette)))
@@ -140,11 +137,13 @@ def demo(shape: Shape, serving: Serving, pause_s: float, settings: Settings) -> 
             _run_demo(DEMOS[serving.command], settings, DemoOutput(click.echo, palette, pause_s))
         )
     except DemoFailedError as error:
-        raise CliError(f"the demo did not do what it said: {error}; please report it") from error
+        raise CliError(
+            f"the demo had another result than announced: {error}; please report it"
+        ) from error
 
 
 class Demo(Struct, frozen=True):
-    """What can be played: on which cluster, with which settings, and the last lines."""
+    """A tour: its cluster, its steps, its settings, and its last lines."""
 
     load: Callable[[Cluster], None]
     steps: Callable[[Client, Config, DemoOutput], TutorialDemo | QuotaDemo]
@@ -165,21 +164,21 @@ async def _run_demo(chosen: Demo, settings: Settings, output: DemoOutput) -> Non
 
 def _after_the_tutorial() -> tuple[str, ...]:
     return (
-        "That was the tutorial. A cluster like this one, to be used with kubectl:",
+        "That was the tutorial. To use a cluster like this one with kubectl:",
         f"    {invocation()} demo --serve",
-        "How to install the dispatcher on a real one stands in README.md.",
+        "README.md explains how to install the dispatcher on a real cluster.",
     )
 
 
 def _after_the_shares() -> tuple[str, ...]:
     return (
-        "The files of this play are in samples/quota. What shares mean stands in docs/quota.md;",
-        "`mcad quota check -f FILE` judges a forest of your own before you apply it.",
+        "The files of this tour are in samples/quota; docs/quota.md explains quota trees.",
+        "`mcad quota check -f FILE` checks your own quota trees before you apply them.",
     )
 
 
 async def _serve(shape: Shape, serving: Serving, settings: Settings, palette: Palette) -> int:
-    """Returns the exit code."""
+    """Serve until Ctrl-C or until the command ends; returns the exit code."""
     config = load_config(settings)
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -203,7 +202,7 @@ async def _serve(shape: Shape, serving: Serving, settings: Settings, palette: Pa
 
 
 async def _until_led(client: Client, config: Config) -> None:
-    """Return when the dispatcher is at work, or in doubt after a while: it is no condition."""
+    """Wait until the dispatcher leads, ``LED_S`` at most."""
     until = client.clock.monotonic() + LED_S
     while client.clock.monotonic() < until:
         if (await read_presence(client, config)).presence is Presence.RUNNING:
@@ -212,7 +211,7 @@ async def _until_led(client: Client, config: Config) -> None:
 
 
 def _ready(path: Path, palette: Palette) -> Iterator[str]:
-    """What to do now, line by line, to be pasted."""
+    """The next commands for the user, to be pasted."""
     yield "The cluster is ready. In another terminal:"
     yield ""
     yield f"    export KUBECONFIG={shlex.quote(str(path))}"
@@ -221,12 +220,12 @@ def _ready(path: Path, palette: Palette) -> Iterator[str]:
         yield f"    kubectl create -f {SAMPLE}"
     yield f"    {invocation()} queue"
     yield ""
-    yield palette.paint("Ctrl-C ends it.", BOLD)
+    yield palette.paint("Ctrl-C stops the cluster.", BOLD)
 
 
 @asynccontextmanager
 async def _served(cluster: Cluster, serving: Serving) -> AsyncIterator[Path]:
-    """The API server on loopback; yields the path of its kubeconfig."""
+    """Serve the API on loopback; yields the path of the kubeconfig."""
     server = ApiServerHttp(SimApi(cluster.registry))
     try:
         url = await _listen(server, serving.port)
@@ -247,12 +246,12 @@ async def _listen(server: ApiServerHttp, port: int) -> str:
 
 @contextmanager
 def _private_file(name: str, text: str) -> Iterator[Path]:
-    """The file while it is needed; never one that was there: it might be a real kubeconfig."""
+    """Write a file and remove it at the end. Never overwrites: it may be a real kubeconfig."""
     path = Path(name).absolute()
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError as error:
-        raise CliError(f"--kubeconfig: {path} exists; remove it or name another file") from error
+        raise CliError(f"--kubeconfig: {path} exists; remove it, or choose another file") from error
     except OSError as error:
         raise CliError(f"--kubeconfig: cannot write {path}: {error.strerror}") from error
     try:
@@ -264,7 +263,7 @@ def _private_file(name: str, text: str) -> Iterator[Path]:
 
 
 def load_tutorial(cluster: Cluster) -> None:
-    """The tutorial's node and the pods of others on it."""
+    """Create the node of the tutorial and the foreign pods on it."""
     cluster.add_node(
         tutorial_objects.NODE,
         cpu=tutorial_objects.NODE_CPU,
@@ -277,7 +276,7 @@ def load_tutorial(cluster: Cluster) -> None:
 
 
 def load_shares(cluster: Cluster) -> None:
-    """The node and the quota tree of the play about shares."""
+    """Create the node and the quota tree of the tour about quota."""
     cluster.add_node(demo_quota.NODE, cpu=demo_quota.NODE_CPU, memory=demo_quota.NODE_MEMORY)
     subtrees = cluster.registry.kind(QUOTA_SUBTREES.api_version, QUOTA_SUBTREES.kind)
     for obj in demo_quota.subtrees():
@@ -299,4 +298,4 @@ DEMOS = {
     (): Demo(load_tutorial, TutorialDemo, {}, _after_the_tutorial),
     ("quota",): Demo(load_shares, QuotaDemo, {"quota_enabled": True}, _after_the_shares),
 }
-"""By what stands after ``mcad demo``."""
+"""The tours by the arguments of ``mcad demo``."""

@@ -1,4 +1,4 @@
-"""The embedded cluster with our CRD installed, and the dispatcher on it, in one process."""
+"""The simulated cluster with AppWrappers installed, and a dispatcher on it, in one process."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from mcad.sim.serving.server import SimApi
 
 @asynccontextmanager
 async def embedded_cluster(clock: Clock, rng: Random) -> AsyncIterator[Cluster]:
-    """A running cluster that knows AppWrappers."""
+    """A running cluster with the CRDs of AppWrappers and QuotaSubtrees."""
     async with Cluster(clock, rng) as cluster:
         registry = cluster.registry
         kind = registry.kind("apiextensions.k8s.io/v1", "CustomResourceDefinition")
@@ -29,7 +29,7 @@ async def embedded_cluster(clock: Clock, rng: Random) -> AsyncIterator[Cluster]:
 
 @asynccontextmanager
 async def dispatching(cluster: Cluster, config: Config, rng: Random) -> AsyncIterator[Client]:
-    """The dispatcher at work; a client beside it. Raises what the dispatcher died of."""
+    """Run the dispatcher; yields a client. Raises the failure of the dispatcher, if any."""
     client = Client(SimApi(cluster.registry), cluster.registry.clock, rng)
     stop = asyncio.Event()
     work = asyncio.ensure_future(Replica(client, config, identity="embedded").run(stop))

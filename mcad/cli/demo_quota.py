@@ -1,4 +1,4 @@
-"""How three teams share a cluster, as a play: the files of samples/quota, in the order of a day."""
+"""``mcad demo quota``: how three teams share a cluster, with the files of samples/quota."""
 
 from __future__ import annotations
 
@@ -95,10 +95,10 @@ def _container(seconds: str) -> Json:
 
 
 class QuotaDemo(DemoSteps):
-    """The five steps."""
+    """The tour in five steps."""
 
     async def run(self) -> None:
-        """Everything in order; raises ``DemoFailedError``."""
+        """Run all steps in order; raises ``DemoFailedError``."""
         await self._show_tree()
         await self._borrow()
         await self._late()
@@ -108,8 +108,8 @@ class QuotaDemo(DemoSteps):
     async def _show_tree(self) -> None:
         self._step(
             f"1/5  A node with {NODE_CPU} CPUs, and a quota tree that gives 8 to three teams",
-            "research has 4, product 3 and ops 1. What a team leaves idle others may borrow;",
-            "ops has a hard limit and borrows nothing. Nobody runs anything yet.",
+            "research has 4, product 3 and ops 1. Teams may borrow the idle quota of other teams;",
+            "ops has a hard limit and borrows nothing. Nothing runs yet.",
         )
         self._lines(await self._tree())
         await self._pause()
@@ -117,9 +117,9 @@ class QuotaDemo(DemoSteps):
     async def _borrow(self) -> None:
         self._step(
             f"2/5  Submit {RESEARCH}, {BORROWER} and {OPS}",
-            "The label `teams: research` says whose they are. The first takes all 4 CPUs of",
-            "research. The second is of research, too, and borrows 2 that product leaves idle.",
-            "ops takes its 1.",
+            "The label `teams: research` names the team. The first AppWrapper uses all 4 CPUs of",
+            "research. The second is of research, too, and borrows 2 idle CPUs of product.",
+            "The one of ops uses its 1.",
         )
         for name, leaf, pods in (
             (RESEARCH, "research", 4),
@@ -134,8 +134,8 @@ class QuotaDemo(DemoSteps):
     async def _late(self) -> None:
         self._step(
             f"3/5  Submit {PRODUCT}",
-            "product wants its 3 CPUs, of which research has 2. The node has 9 to spare, the tree",
-            "has 1: so it waits. It says at which node of the tree, and who borrows there.",
+            "product requests its 3 CPUs, of which research borrows 2. The node has 9 free, the",
+            "tree has 1: so it waits. Its status names the node of the tree and the borrower.",
         )
         await self._submit(appwrapper(PRODUCT, "product", 3))
         await self._expect("the one of product waits", self._refused(PRODUCT, "research (2)"))
@@ -146,8 +146,8 @@ class QuotaDemo(DemoSteps):
     async def _misspelt(self) -> None:
         self._step(
             f"4/5  Submit {UNKNOWN_LEAF}",
-            "Its label says `teams: reserch`. There is no such leaf: it waits until there is one,",
-            "in nobody's way, and is told which leaf may be meant.",
+            "Its label is `teams: reserch`. There is no such leaf, so it waits until there is one,",
+            "without blocking others, and its status suggests a similar name.",
         )
         await self._client.create(APPWRAPPERS, NAMESPACE, lost())
         await self._expect(
@@ -159,12 +159,12 @@ class QuotaDemo(DemoSteps):
     async def _give_back(self) -> None:
         self._step(
             f"5/5  Delete {BORROWER}",
-            "What it borrowed is free when its pods are gone, and product gets its share at once.",
+            "What it borrowed is free as soon as its pods are gone, and product gets its quota.",
         )
         await self._client.delete(APPWRAPPERS, NAMESPACE, BORROWER)
         await self._expect(f"{PRODUCT} runs", self._is(PRODUCT, "Running"))
         if await self._state(UNKNOWN_LEAF) != "Pending":
-            raise DemoFailedError("what names no leaf was dispatched")
+            raise DemoFailedError("an AppWrapper without a leaf was dispatched")
         self._lines(await self._tree())
 
     # -- promises ------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
-"""The tutorial as a play: each step says what will happen, does it, and looks whether it did.
+"""``mcad demo``: the tutorial in steps. Each step announces a result, acts, and checks the result.
 
-``DemoSteps`` is what other plays have in common with it.
+``DemoSteps`` is shared with the tour about quota.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from mcad.kube.resource import Resource
 
 Json = dict[str, Any]
 
-EXPECT_S = 15.0  # until what was said to happen has happened
-LOOK_S = 0.05  # between two looks
+EXPECT_S = 15.0  # until an announced result is there
+LOOK_S = 0.05  # between two checks
 
 
 class DemoFailedError(Exception):
-    """Something that the play said would happen did not."""
+    """An announced result did not come."""
 
 
 class DemoOutput(Struct, frozen=True):
-    """How the play is told. ``pause_s`` is the time to read a step, 0 for none at all."""
+    """How the tour is printed. ``pause_s`` is the time to read a step, 0 for no pause."""
 
     say: Callable[[str], None]
     palette: Palette
@@ -43,7 +43,7 @@ class DemoOutput(Struct, frozen=True):
 
 
 class DemoSteps:
-    """What every play needs: to say what will happen, and to look whether it did."""
+    """What every tour needs: announce a result and wait for it."""
 
     def __init__(self, client: Client, config: Config, output: DemoOutput) -> None:
         self._client = client
@@ -95,10 +95,10 @@ class DemoSteps:
 
 
 class TutorialDemo(DemoSteps):
-    """The five steps; each says what will happen, does it, and looks whether it did."""
+    """The tutorial in five steps."""
 
     async def run(self) -> None:
-        """Everything in order; raises ``DemoFailedError``."""
+        """Run all steps in order; raises ``DemoFailedError``."""
         await self._show_cluster()
         await self._first_runs()
         await self._second_waits()
@@ -110,7 +110,7 @@ class TutorialDemo(DemoSteps):
     async def _show_cluster(self) -> None:
         self._step(
             "1/5  A cluster, in this very process: an API server, a scheduler, controllers, a node",
-            "The node has 2 CPUs. Pods of others use 1750m of them, so 250m are free.",
+            "The node has 2 CPUs. Foreign pods use 1750m of them, so 250m are free.",
         )
         self._lines(await self._capacity())
         await self._pause()
@@ -142,7 +142,7 @@ class TutorialDemo(DemoSteps):
     async def _why(self) -> None:
         self._step(
             "4/5  Why does it wait?",
-            "`kubectl describe appwrapper` says it in its last condition, with figures:",
+            "The last condition in `kubectl describe appwrapper` explains it, with figures:",
         )
         status = await self._status(SECOND)
         for condition in status["conditions"]:
@@ -156,7 +156,7 @@ class TutorialDemo(DemoSteps):
     async def _second_follows(self) -> None:
         self._step(
             f"5/5  Delete {FIRST}",
-            "Its Deployment and pods go with it. The room goes to whoever waits, at once.",
+            "Its Deployment and pods are deleted with it. The waiting AppWrapper starts at once.",
         )
         await self._client.delete(APPWRAPPERS, NAMESPACE, FIRST)
         await self._expect("two pods of the second AppWrapper run", self._is_running(SECOND))

@@ -1,4 +1,4 @@
-"""``mcad describe``: everything about one AppWrapper, and why it waits."""
+"""``mcad describe``: everything about an AppWrapper, and why it waits."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ Json = dict[str, Any]
 
 EVENTS = Resource("", "v1", "events", "Event")  # the view that the usual roles may read
 EVENTS_SHOWN = 10
-BETWEEN = ("", "")  # blank lines between two pages, as kubectl has them
+BETWEEN = ("", "")  # two blank lines between pages, like kubectl
 
 
 class Found(Struct, frozen=True):
-    """What there is to tell, and the names of which there is nothing."""
+    """The AppWrappers that were found, and the names that were not."""
 
     namespace: str
     descriptions: list[Description]
@@ -51,11 +51,11 @@ class Found(Struct, frozen=True):
 def describe(
     names: tuple[str, ...], namespace: str | None, source: Source, form: str | None, color: str
 ) -> None:
-    """One AppWrapper in full: demand, reasons, items, events.
+    """Show one AppWrapper in full: demand, reasons, items, events.
 
-    Several may be named: NAME, aw/NAME, or as `mcad queue -o name` prints them. Positions, reasons
-    and figures are of this moment; conditions and the dispatch record are what the dispatcher has
-    written. With --server only the dispatcher is asked: no conditions, no Events.
+    Several names are possible: NAME, aw/NAME, or as `mcad queue -o name` prints them. Positions,
+    reasons and figures are current; conditions and the dispatch record are from the status. With
+    --server only the dispatcher is asked: no conditions, no Events.
     """
     names = names_of(APPWRAPPER, names)
     if not names:
@@ -130,7 +130,7 @@ async def _events(client: Client, namespace: str, uid: str) -> list[Json]:
 
 
 def _print_structured(descriptions: list[Description], form: str, *, alone: bool) -> None:
-    """One AppWrapper as itself, several as a list."""
+    """Print one AppWrapper as an object, several as a list."""
     told = [_structured(described) for described in descriptions]
     if not alone:
         echo_structured({"items": told}, form)

@@ -1,4 +1,4 @@
-"""``mcad describe`` for people: the page about one AppWrapper, line by line."""
+"""The page of ``mcad describe`` about one AppWrapper, line by line."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ FIGURES = ("RESOURCE", "REQUESTED", "AVAILABLE", "MISSING")
 
 
 class Description(Struct, frozen=True):
-    """What is told: the live object, the dispatcher's figures (None if it knows none), Events.
+    """What the page shows: the live object, the figures (None if unknown), Events.
 
-    The object is None where only the dispatcher was asked.
+    The object is None with --server.
     """
 
     obj: Json | None
@@ -41,12 +41,12 @@ class Description(Struct, frozen=True):
 
     @property
     def status(self) -> Json:
-        """What the dispatcher has written."""
+        """The status that the dispatcher has written."""
         return as_map(self.obj.get("status")) if self.obj is not None else {}
 
 
 def event_time(event: Json) -> str | None:
-    """When an Event happened last, whichever API wrote it."""
+    """The time of the latest occurrence of an Event, from either Events API."""
     metadata = as_map(event.get("metadata"))
     for value in (event.get("lastTimestamp"), event.get("eventTime")):
         if value:
@@ -55,26 +55,26 @@ def event_time(event: Json) -> str | None:
 
 
 def _expected(described: Description) -> int:
-    """How long it is expected to run by ``schedulingSpec``, in seconds; 0 if that is not said."""
+    """The expected run time of ``schedulingSpec`` in seconds, 0 if there is none."""
     rules = as_map(as_map(as_map(described.obj).get("spec")).get("schedulingSpec"))
     return as_int(as_map(rules.get("dispatchDuration")).get("expected"))
 
 
 def _on_record(described: Description) -> Json:
-    """The reservation as the dispatcher has written it, where there is something written."""
+    """The reservation of the status, if the object is known."""
     return {"reservation": described.status.get("reservation")} if described.obj is not None else {}
 
 
 class Page:
-    """Writes descriptions: ages are those of this moment."""
+    """Writes descriptions; ages are relative to ``now_us``."""
 
     def __init__(self, now_us: int, palette: Palette) -> None:
-        """``now_us`` is wall-clock microseconds."""
+        """``now_us`` is the wall clock in microseconds."""
         self._now_us = now_us
         self._palette = palette
 
     def lines(self, described: Description) -> Iterator[str]:
-        """All lines, without line breaks."""
+        """All lines of the page."""
         metadata = described.metadata
         yield pair("Name", metadata["name"])
         yield pair("Namespace", metadata["namespace"])
@@ -89,13 +89,13 @@ class Page:
         if described.detail is not None:
             yield from self._figures(described.detail | _on_record(described))
         if described.obj is None:
-            yield pair("Conditions", "not asked for; they and Events are shown without --server")
+            yield pair("Conditions", "not read; omit --server to see conditions and Events")
             return
         if described.detail is None:
             yield from _unknown(as_map(described.obj.get("spec")))
         yield from self._dispatch(as_map(described.status.get("dispatch")))
         yield from self._conditions(described)
-        yield from self._told(described.events)
+        yield from self._events(described.events)
 
     def _figures(self, detail: Json) -> Iterator[str]:
         yield pair("Dialect", detail["dialect"])
@@ -104,13 +104,13 @@ class Page:
             "First seen", f"{detail['firstSeen']} ({age(detail['firstSeen'], self._now_us)} ago)"
         )
         yield self._state(f"{detail['state']} ({detail['queuejobstate']})")
-        for text in detail.get("warnings", ()):  # an older dispatcher does not tell any
+        for text in detail.get("warnings", ()):  # absent from older dispatchers
             yield pair("Warning", text)
         yield from _place(detail)
         yield from self._reason(detail)
-        if detail.get("starts"):  # an older dispatcher does not tell
+        if detail.get("starts"):  # absent from older dispatchers
             yield from (pair(*line) for line in start_lines(detail["starts"], self._now_us))
-        yield from self._claims(detail)
+        yield from self._reservations(detail)
         yield pair("Demand", amounts(detail["demand"]))
         yield from _quota(detail)
         yield pair("Pods", ", ".join(f"{count} {phase}" for phase, count in detail["pods"].items()))
@@ -135,8 +135,8 @@ class Page:
         if rows:
             yield from indented(table(FIGURES, rows, palette=self._palette))
 
-    def _claims(self, detail: Json) -> Iterator[str]:
-        """An older dispatcher does not tell of them."""
+    def _reservations(self, detail: Json) -> Iterator[str]:
+        """The reservation, the reservations in the way, and the last eviction."""
         if reservation := as_map(detail.get("reservation")):
             yield "Reservation:"
             yield from indented(pair(*fact) for fact in reservation_facts(reservation, self._ago))
@@ -166,7 +166,7 @@ class Page:
     def _conditions(self, described: Description) -> Iterator[str]:
         conditions = [as_map(one) for one in as_list(described.status.get("conditions"))]
         if not conditions and described.detail is not None:
-            yield pair("Conditions", f"{NONE}: no dispatcher has written any yet")
+            yield pair("Conditions", f"{NONE}: not written by a dispatcher yet")
             return
         rows = [
             (
@@ -183,7 +183,7 @@ class Page:
         ]
         yield from self._section("Conditions", ("TYPE", "STATUS", "REASON", "AGE", "MESSAGE"), rows)
 
-    def _told(self, events: list[Json]) -> Iterator[str]:
+    def _events(self, events: list[Json]) -> Iterator[str]:
         rows = [
             (
                 as_text(event.get("type")),
@@ -205,23 +205,21 @@ class Page:
 
 
 def pair(title: str, value: object) -> str:
-    """A line ``Title:   value``, the values of a page below each other."""
+    """A line ``Title:   value``, with aligned values."""
     return f"{title + ':':<{NAME_WIDTH}}{printable(str(value))}"
 
 
 def _unknown(spec: Json) -> Iterator[str]:
-    """Why the dispatcher has no figures for it."""
+    """Why the dispatcher has no figures for the AppWrapper."""
     manager = as_text(spec.get("managedBy"))
     if manager:
-        yield pair("Managed by", f"{manager}; this dispatcher leaves it alone")
+        yield pair("Managed by", f"{manager}; ignored by this dispatcher")
     else:
-        yield pair(
-            "State", "<unknown>: the dispatcher has not seen it, or it is just being deleted"
-        )
+        yield pair("State", "<unknown>: not seen by the dispatcher yet, or being deleted")
 
 
 def _figure(one: Json) -> tuple[str, ...]:
-    """One resource of a refusal; exact where rounding would hide what is missing."""
+    """One resource of a refusal; exact amounts where rounding would hide the difference."""
     resource = one["resource"]
     exact = tuple(one[title.lower()] for title in FIGURES[1:])
     rounded = tuple(human_amount(resource, amount) for amount in exact)
@@ -242,10 +240,10 @@ def _place(detail: Json) -> Iterator[str]:
 
 
 def _one_ahead(row: Json, *, of_head: bool) -> str:
-    """Who is further ahead; and why that does not keep the head of the line from going next.
+    """An AppWrapper ahead; for the head of the line, why this one does not block it.
 
-    The head is the first one refused that would fit if every AppWrapper left, so whoever was
-    refused before it does not even fit then.
+    The head is the first refused AppWrapper that would fit an empty cluster, so those refused
+    before it do not even fit then.
     """
     title = f"{row['namespace']}/{row['name']}"
     if not of_head:
@@ -253,23 +251,23 @@ def _one_ahead(row: Json, *, of_head: bool) -> str:
     if row["waitsFor"] in ("", NO_DISPATCHER):
         return f"{title} (it fits)"
     if row["waitsFor"] in HOLDS:
-        return f"{title} (kept back: {row['waitsFor']})"
+        return f"{title} (on hold: {row['waitsFor']})"
     return f"{title} (does not fit even with every AppWrapper gone)"
 
 
 def _quota(detail: Json) -> Iterator[str]:
-    """Where it is charged in each tree, from its leaf to the root: ``teams: red < all``."""
-    for one in detail.get("quota", ()):  # an older dispatcher does not tell any
+    """The quota nodes that are charged, from the leaf to the root: ``teams: red < all``."""
+    for one in detail.get("quota", ()):  # absent from older dispatchers
         leads = " < ".join(one["path"]) or f"{one['leaf']} (there is no such leaf)"
         yield pair("Quota", f"{one['tree']}: {leads}")
 
 
 def _queue(queue: str, detail: Json | None) -> str:
-    """What the name of a queue of Kueue's means here."""
+    """The meaning of Kueue's queue label here."""
     for one in (detail or {}).get("quota", ()):
         if one["leaf"] == queue:
-            return f"{queue} (a label of Kueue's: its leaf of quota tree {one['tree']})"
-    return f"{queue} (a label of Kueue's; here all wait in one queue)"
+            return f"{queue} (Kueue's label; here: leaf of quota tree {one['tree']})"
+    return f"{queue} (Kueue's label; here is only one queue)"
 
 
 def _items(detail: Json) -> Iterator[tuple[str, ...]]:
@@ -290,7 +288,7 @@ def _exists(item: Json) -> str:
 
 
 def _sets(detail: Json) -> Iterator[tuple[str, ...]]:
-    """A guessed number of pods is marked, because it may be wrong."""
+    """Rows of pod sets; a guessed number of pods is marked, because it may be wrong."""
     guessed = {item["item"] for item in detail["items"] if item["guessed"]}
     for one in detail["podSets"]:
         count = UNKNOWN if one["replicas"] is None else str(one["replicas"])
@@ -305,6 +303,6 @@ def _sets(detail: Json) -> Iterator[tuple[str, ...]]:
 
 
 def indented(lines: Iterable[str]) -> Iterator[str]:
-    """What belongs to the line before."""
+    """Lines that belong to the line before."""
     for line in lines:
         yield f"  {line}"

@@ -1,7 +1,6 @@
-"""Manifests out of files: YAML or JSON, several documents in each, with the place of every fault.
+"""Reads manifests from files: YAML or JSON, several documents each, with the place of every fault.
 
-What is read is what the API server would be sent: keys are texts, times stay texts, and a key that
-is given twice is an error instead of a silent choice.
+The result can be sent as JSON: keys are texts, times stay texts, and a duplicate key is an error.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ STDIN = "-"
 
 
 class Document(Struct, frozen=True):
-    """One object and where it comes from, for messages."""
+    """One object, and its place in a file for messages."""
 
     origin: str
     content: Json
@@ -35,7 +34,7 @@ _NOT_IN_JSON = {"tag:yaml.org,2002:timestamp", "tag:yaml.org,2002:value"}
 
 
 class _Loader(BoundedLoader):
-    """YAML without what JSON does not have: a time or a lone ``=`` is a text."""
+    """YAML with the types of JSON: a time or a lone ``=`` is a text."""
 
     yaml_implicit_resolvers = {  # noqa: RUF012 - a class attribute of PyYAML's
         first: [(tag, pattern) for tag, pattern in rules if tag not in _NOT_IN_JSON]
@@ -43,7 +42,7 @@ class _Loader(BoundedLoader):
     }
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:  # noqa: FBT001 - PyYAML's signature
-        """A map, refused if it says two things about one key."""
+        """A map; a duplicate key is an error."""
         seen: set[str] = set()
         for key_node, _ in node.value:
             key = key_node.value if isinstance(key_node, yaml.ScalarNode) else None
@@ -57,7 +56,7 @@ class _Loader(BoundedLoader):
 
 
 def read_documents(path: str) -> list[Document]:
-    """All objects in a file (``-``: standard input); lists of objects are taken apart."""
+    """All objects of a file (``-``: standard input), also those of lists."""
     origin = "standard input" if path == STDIN else path
     text = _read(path, origin)
     documents = [
@@ -66,7 +65,7 @@ def read_documents(path: str) -> list[Document]:
         for place, content in _objects(value, f"{origin}, document {number}")
     ]
     if not documents:
-        raise CliError(f"{origin}: holds no object; write the AppWrapper into it")
+        raise CliError(f"{origin}: contains no object; write the AppWrapper into it")
     if len(documents) == 1:
         return [Document(origin, documents[0].content)]
     return documents
@@ -76,7 +75,7 @@ def _read(path: str, origin: str) -> str:
     try:
         return sys.stdin.read() if path == STDIN else Path(path).read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise CliError(f"{origin}: there is no such file; look at its path") from None
+        raise CliError(f"{origin}: there is no such file; check the path") from None
     except IsADirectoryError:
         raise CliError(f"{origin}: is a directory; name its files") from None
     except UnicodeDecodeError:
@@ -86,7 +85,7 @@ def _read(path: str, origin: str) -> str:
 
 
 def _parse(text: str, origin: str) -> list[Any]:
-    """The values of all documents that are not empty, as JSON has them."""
+    """The values of all non-empty documents, with the types of JSON."""
     try:
         values = [value for value in _values(text, origin) if value is not None]
         return [json.loads(json.dumps(value, allow_nan=False)) for value in values]

@@ -1,6 +1,6 @@
-"""Failures as people meet them: one line that says what is wrong and what to do, and an exit code.
+"""Errors of the CLI: one line that says what is wrong and what to do, and an exit code.
 
-Commands raise ``CliError`` with the whole sentence; failures of the transport get theirs here.
+Commands raise ``CliError`` with the message; failed requests get their message here.
 """
 
 from __future__ import annotations
@@ -30,26 +30,26 @@ NO_QUOTAS = (
 
 
 class CliError(click.ClickException):
-    """A failure that is told in one line. ``exit_code`` is that of the process."""
+    """An error that is printed in one line; the process ends with ``exit_code``."""
 
     exit_code = FAILED
 
     def show(self, file: IO[Any] | None = None) -> None:
-        """Print the line; where stderr cannot be written, the exit code has to do."""
+        """Print the line; a closed stderr is ignored, because the exit code remains."""
         with suppress(OSError):
             click.echo(f"error: {pasteable(one_line(self.message))}", file=file, err=True)
 
 
 class NotFoundError(CliError):
-    """What was named does not exist."""
+    """A named object does not exist."""
 
     exit_code = NOT_FOUND
 
 
 def fail_for_missing(names: Sequence[str], message: str) -> None:
-    """Tell of each name that nothing has it, and end the command if there is any such name.
+    """Print an error for each name, and end the command if there is any.
 
-    ``message`` has ``{}`` where the name belongs.
+    ``message`` contains ``{}`` for the name.
     """
     for name in names:
         NotFoundError(message.format(name)).show()
@@ -58,28 +58,28 @@ def fail_for_missing(names: Sequence[str], message: str) -> None:
 
 
 def one_line(text: str) -> str:
-    """A message without line breaks: servers and parsers like to use several lines."""
+    """A message in one line: those of servers and parsers may have several."""
     return " ".join(text.split())
 
 
 def clause(text: str) -> str:
-    """A message from outside without its full stop, so that a sentence can go on after it."""
+    """A message without its full stop, so that it can be part of a sentence."""
     return text.rstrip(". ")
 
 
 def warn(text: str) -> None:
-    """Say something that does not stop the command."""
+    """Print a warning."""
     with suppress(OSError):
         click.echo(f"warning: {pasteable(one_line(text))}", err=True)
 
 
 def explain(error: KubeError) -> CliError:
-    """The line for a failure of the transport."""
+    """The error for a failed request."""
     if isinstance(error, ApiError):
         return _explain_answer(error)
     if isinstance(error, OutcomeUnknown):
         return CliError(
-            f"the API server cannot be reached: {error}; see whether it runs, or choose another "
+            f"the API server cannot be reached: {error}; check whether it runs, or choose another "
             "one with --kubeconfig or --context"
         )
     return CliError(str(error))

@@ -1,9 +1,8 @@
-"""Where the figures come from: the running dispatcher, or a snapshot of the cluster.
+"""Where the figures come from: the running dispatcher, or the objects of the cluster.
 
-The dispatcher is asked first, at its visibility API or its HTTP port (--server). Commands count for
-themselves where it does not answer, and with --config or --set, which ask what another
-configuration would do. What counts is imported only when it is used: --server does without the
-client library.
+The dispatcher is asked first, at its visibility API or its HTTP port (--server). The CLI computes
+figures itself if there is no answer, and with --config or --set, which ask for the figures of
+another configuration. The code for that is imported on use: --server needs no client library.
 """
 
 from __future__ import annotations
@@ -29,61 +28,59 @@ Json = dict[str, Any]
 class Figures(Protocol):
     """The figures that commands print, as the JSON of ``mcad.controller.views``.
 
-    A position that is not known is None. ``notes`` are sentences about all of it: what the caller
-    may not see, or that no dispatcher is running.
+    An unknown position is None.
     """
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What to tell once, beside the figures."""
+        """Warnings about all figures: what the caller may not see, or that no dispatcher runs."""
         ...
 
     @property
     def only(self) -> str | None:
-        """The only namespace that the caller may look into; None if that is the whole cluster."""
+        """The only namespace of the figures; None for the whole cluster."""
         ...
 
     async def labelled(self, selector: str) -> frozenset[str]:
-        """The uids of the AppWrappers with these labels; a port does not tell any."""
+        """The uids of the AppWrappers with these labels; not supported by --server."""
         ...
 
     async def rows(self, *, waiting_only: bool, with_starts: bool = False) -> list[Json]:
-        """One row per AppWrapper, those in line first and in order; ``with_starts``, if it can be
-        told when they start, with that."""
+        """One row per AppWrapper, the queue first and in order; start time estimates if asked."""
         ...
 
     async def capacity(self) -> Json | None:
-        """Per node and in total; None where the caller may not see that."""
+        """Capacity per node and in total; None if the caller may not see it."""
         ...
 
     async def detail(self, namespace: str, name: str) -> Json | None:
-        """One AppWrapper in full, None if the dispatcher does not know it."""
+        """One AppWrapper in full; None if it is not known."""
         ...
 
     async def quota(self) -> Json:
-        """All quota trees, as ``mcad.controller.quota_views`` has them."""
+        """All quota trees, as the JSON of ``mcad.controller.quota_views``."""
         ...
 
     async def quota_node(self, tree: str, node: str) -> Json | None:
-        """One node with those who hold it and who wait there, None if there is none."""
+        """One quota node with its holders and its queue; None if it does not exist."""
         ...
 
 
 class Feed(Protocol):
-    """Figures again and again, each time that something has changed."""
+    """A stream of figures, new ones after each change."""
 
     async def next(self) -> Figures:
-        """The figures after the next change; the first ones at once."""
+        """The figures after the next change; the first call returns at once."""
         ...
 
     @property
     def trouble(self) -> str:
-        """Why the figures may be old at present, empty if they are not."""
+        """Why the figures may be outdated, "" if they are not."""
         ...
 
 
 class Source(Struct, frozen=True):
-    """Whom to ask, and with which configuration to count."""
+    """Where figures come from: an API server or a dispatcher, and a configuration."""
 
     kubeconfig: str | None = None
     context: str | None = None
@@ -93,12 +90,12 @@ class Source(Struct, frozen=True):
 
     @property
     def target(self) -> Target:
-        """Which API server."""
+        """The API server."""
         return Target(self.kubeconfig, self.context)
 
     @property
     def is_what_if(self) -> bool:
-        """Whether the figures are asked for as another configuration would have them."""
+        """Whether figures of another configuration are asked for."""
         return bool(self.config or self.assignments)
 
     @property
@@ -115,7 +112,7 @@ source_options = record(
     click.option(
         "--server",
         metavar="URL",
-        help="Ask the HTTP port of the running dispatcher instead of counting anew.",
+        help="Ask the HTTP port of the running dispatcher instead of computing figures.",
     ),
 )
 
@@ -128,9 +125,9 @@ async def figures_in(
     own: str | None = None,
     wants: Resource = APPWRAPPER_REPORTS,
 ) -> Figures:
-    """The figures of ``namespace`` (None: all), or of ``own`` if the caller sees no more than that.
+    """The figures of ``namespace`` (None: all), or of ``own`` if the caller may see only that.
 
-    ``wants`` is the report that the command is about: it decides which rights it takes.
+    ``wants`` is the kind of report that is needed; it decides which rights are needed.
     """
     found = await _reports(session, source, namespace, own, wants)
     return found if found is not None else await count_in(session, source, namespace or own)
@@ -139,7 +136,7 @@ async def figures_in(
 async def _reports(
     session: Session, source: Source, namespace: str | None, own: str | None, wants: Resource
 ) -> Figures | None:
-    """What the visibility API tells; None if commands have to count."""
+    """Figures of the visibility API; None if there are none."""
     if source.is_what_if:
         return None
     from mcad.cli import visibility_figures  # noqa: PLC0415 - see above
@@ -148,9 +145,9 @@ async def _reports(
 
 
 async def count_in(session: Session, source: Source, namespace: str | None) -> Figures:
-    """The figures, counted anew.
+    """Figures computed from the objects of the cluster.
 
-    Who may not list the whole cluster gets what ``namespace`` shows, if one is given.
+    A caller that may not list the whole cluster gets figures of ``namespace``, if given.
     """
     from mcad.cli.config import as_dispatched, load_config  # noqa: PLC0415 - see above
     from mcad.cli.listed_figures import compute_visible_figures  # noqa: PLC0415
@@ -160,7 +157,7 @@ async def count_in(session: Session, source: Source, namespace: str | None) -> F
 
 
 def warn_of_notes(figures: Figures) -> None:
-    """Say on stderr what concerns all of the figures."""
+    """Print the warnings about all figures."""
     for note in figures.notes:
         warn(note)
 
@@ -174,10 +171,10 @@ async def look(
     may_narrow: bool = False,
     wants: Resource = APPWRAPPER_REPORTS,
 ) -> AsyncIterator[tuple[Figures, str | None]]:
-    """The figures, and the namespace that is meant (None: all).
+    """The figures, and the namespace to show (None: all).
 
-    With --server no session is opened; the kubeconfig is read only if the namespace is in there.
-    ``may_narrow``: the namespace of the context will do if all of them may not be seen.
+    With --server no session is opened, and the kubeconfig is read only for its namespace.
+    ``may_narrow``: fall back to the namespace of the context if the caller may not see all.
     """
     if source.server:
         yield server_at(source.server), asked_namespace(environment, source, scope)
@@ -198,10 +195,7 @@ async def follow(
     may_narrow: bool = False,
     wants: Resource = APPWRAPPER_REPORTS,
 ) -> AsyncIterator[tuple[Feed, str | None]]:
-    """Figures that follow the cluster, and the namespace that is meant (None: all).
-
-    For ``may_narrow`` see ``look``.
-    """
+    """Figures that follow the cluster, and the namespace to show (None: all); see ``look``."""
     poll = poll_trees if wants == QUOTA_REPORTS else poll_rows
     if source.server:
         namespace = asked_namespace(environment, source, scope)
@@ -224,7 +218,7 @@ async def follow(
 
 
 def asked_namespace(environment: Environment, source: Source, scope: Scope) -> str | None:
-    """The namespace that is meant (None: all), without a session."""
+    """The namespace to show (None: all), without a session."""
     if scope.all_namespaces or scope.namespace:
         return scope.choose("")
     return environment.namespace(source.target)

@@ -1,4 +1,4 @@
-"""Quantities for people: ``6.1Gi`` for 6382092Ki. What scripts read stays exact (-o json, yaml)."""
+"""Readable quantities: ``6.1Gi`` for 6382092Ki. The output for scripts stays exact."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from mcad.core.state.quantity import (
 )
 
 _BINARY = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
-_MILLIS_SHOWN = 100_000  # from 100 CPUs on, thousandths of one are no longer read
+_MILLIS_SHOWN = 100_000  # 100 CPUs: above, thousandths are not shown
 
 
-@lru_cache(maxsize=4096)  # a long queue asks for the same few over and over
+@lru_cache(maxsize=4096)  # a long queue has few different amounts
 def human_amount(resource: str, quantity: str) -> str:
-    """The amount in few digits where it is one of bytes or of many CPUs, else as it is."""
+    """The amount in few digits if it is in bytes or many CPUs, else unchanged."""
     if resource == CPU:
         return _cpus(quantity)
     if resource in (MEMORY, EPHEMERAL_STORAGE) or resource.startswith(HUGE_PAGES):
@@ -35,7 +35,7 @@ def _cpus(quantity: str) -> str:
 
 
 def _bytes(size: int) -> str:
-    """In the largest unit of which there is at least one, with one decimal."""
+    """In the largest unit that gives at least 1, with one decimal."""
     sign, size = ("-", -size) if size < 0 else ("", size)
     power = min((size.bit_length() - 1) // 10, len(_BINARY) - 1) if size else 0
     if power and _tenths(size, 1 << 10 * power) == "1024":

@@ -1,4 +1,4 @@
-"""``mcad crd`` and ``mcad rbac``: what an administrator applies before the dispatcher can run."""
+"""``mcad crd`` and ``mcad rbac``: print manifests that the dispatcher needs in the cluster."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from mcad.cli.errors import warn
 from mcad.cli.options import Settings, settings_options
 
 UNGUARDED = (
-    "with these rights whoever may create AppWrappers may create every kind in "
-    "wrappedResources. The chart has the admission policy that prevents it, and one by which a "
-    "faulty manifest is refused instead of held: helm template mcad deploy/helm/mcad --show-only "
+    "with these rights every user that may create AppWrappers may create every kind in "
+    "wrappedResources. The chart has an admission policy that prevents this, and another one that "
+    "rejects faulty manifests: helm template mcad deploy/helm/mcad --show-only "
     "templates/policy.yaml --show-only templates/manifests.yaml | kubectl apply -f -"
 )
 
@@ -23,7 +23,7 @@ UNGUARDED = (
 def crd(kind: str | None) -> None:
     """Print the CustomResourceDefinitions to install.
 
-    All of them, or that of one kind. Use it as `mcad crd | kubectl apply --server-side -f -`.
+    All, or that of one kind. Use it as `mcad crd | kubectl apply --server-side -f -`.
     """
     click.echo(crd_yaml(kind or ""), nl=False)
 
@@ -35,7 +35,7 @@ def crd(kind: str | None) -> None:
 def rbac(namespace: str, service_account: str, settings: Settings) -> None:
     """Print the roles and bindings that the dispatcher needs.
 
-    They follow from the configuration: only kinds in wrappedResources may be created. Use it as
+    They depend on the configuration: only kinds in wrappedResources may be created. Use it as
     `mcad rbac | kubectl apply -f -`.
     """
     config = load_config(settings)

@@ -1,4 +1,4 @@
-"""How this program was started, so that a hint can be pasted as it stands."""
+"""How this program was started, so that commands in hints can be pasted."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 def invocation() -> str:
-    """``mcad`` where that is on PATH, else what leads to this very program."""
+    """The command for this program: ``mcad`` if that is on PATH, else a path."""
     script = Path(sys.argv[0])
     if script.name == "kubectl-mcad":
         return "kubectl mcad"
@@ -20,12 +20,12 @@ def invocation() -> str:
 
 
 def pasteable(text: str) -> str:
-    """The same text, with commands of ours in it as they have to be typed here."""
+    """The text, with `mcad` commands in it as they can be typed here."""
     return text.replace("`mcad ", f"`{invocation()} ")
 
 
 def _shortest(program: Path) -> str:
-    """Its bare name where the shell finds it by that, else a path, relative if it is below here."""
+    """The name if the shell finds the program by it, else a path, relative if possible."""
     found = shutil.which(program.name)
     if found is not None and os.path.abspath(found) == os.path.abspath(program):
         return program.name

@@ -1,8 +1,8 @@
-"""What the API server says to the items of an AppWrapper, asked before anything is sent.
+"""Checks the items of an AppWrapper by dry runs, before anything is sent.
 
-Each item is created as the dispatcher will create it, as a dry run with strict field validation and
-with the rights of the caller. What says nothing about the manifest, such as a right that the caller
-lacks, is a warning: the dispatcher has rights of its own.
+Each item is created as the dispatcher will create it, with strict field validation and with the
+rights of the caller. A failure that is not caused by the manifest, such as a missing right of the
+caller, is a warning: the dispatcher has its own rights.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _BAD_REQUEST = 400
 
 
 async def check_items(client: Client, origin: str, parsed: Parsed) -> int:
-    """Tells what is wrong with the items, and returns the number of faults."""
+    """Print what is wrong with the items; returns the number of faults."""
     faults = 0
     for number, item in enumerate(parsed.workload.items):
         body: Json = json.loads(render(parsed.manifests[number], parsed.workload, number, 1))
@@ -39,13 +39,13 @@ async def check_items(client: Client, origin: str, parsed: Parsed) -> int:
             if _is_fault(error):
                 CliError(f"{place}: {_words(error)}").show()
                 faults += 1
-            elif told := _doubt(error):
-                warn(f"{place} {told}")
+            elif doubt := _doubt(error):
+                warn(f"{place} {doubt}")
     return faults
 
 
 def _is_fault(error: ApiError) -> bool:
-    """Whether the manifest is at fault, and not the sender or the moment."""
+    """Whether the manifest is wrong, not the rights of the caller or the state of the cluster."""
     return error.invalid or (error.status == _BAD_REQUEST and _NO_DRY_RUN not in error.message)
 
 
@@ -54,14 +54,14 @@ def _words(error: ApiError) -> str:
 
 
 def _doubt(error: ApiError) -> str:
-    """What to tell of an answer that does not speak of the manifest, "" if nothing."""
+    """The warning for an answer that is not about the manifest, "" for none."""
     words = clause(error.message or str(error))
     if error.forbidden and _NO_RIGHT in error.message:
-        return f"is not checked: you have no right to create it yourself ({words})"
+        return f"is not checked: you may not create it yourself ({words})"
     if error.forbidden:
-        return f"would be refused now: {words}"
+        return f"would be rejected now: {words}"
     if error.already_exists:
         return "exists already; the AppWrapper waits until it is gone"
-    if error.not_found:  # the namespace: told when the AppWrapper is created
+    if error.not_found:  # the namespace; creating the AppWrapper fails, too
         return ""
     return f"is not checked: {words}"

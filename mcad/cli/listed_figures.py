@@ -1,4 +1,4 @@
-"""One look at the cluster: everything that counts is listed once and counted.
+"""Computes figures once, from lists of all objects.
 
 A caller that may not list the whole cluster gets figures of one namespace (namespace_figures.py).
 """
@@ -36,18 +36,18 @@ WRAPPED = Selection(label_selector=labels.APPWRAPPER_UID)
 
 
 class DeniedError(CliError):
-    """An essential list that the caller may not make."""
+    """The caller may not list an essential kind."""
 
 
 async def compute_figures(client: Client, config: Config) -> Snapshot:
-    """List everything that counts, and count it; a ``DeniedError`` if the caller may not."""
+    """List all objects and compute the figures; ``DeniedError`` if the caller may not."""
     return await _ClusterLister(client, config).take()
 
 
 async def compute_visible_figures(
     client: Client, config: Config, namespace: str | None
 ) -> Snapshot | NamespaceFigures:
-    """The same, or what ``namespace`` shows to who may not list the whole cluster."""
+    """The same, or figures of ``namespace`` if the caller may not list the whole cluster."""
     try:
         return await compute_figures(client, config)
     except DeniedError:
@@ -61,13 +61,13 @@ async def compute_visible_figures(
 async def foresee_evictions(
     client: Client, config: Config, subtrees: Sequence[Json]
 ) -> list[Foreseen]:
-    """What a dispatcher of this configuration would evict if these QuotaSubtrees were applied."""
+    """What a dispatcher would evict if these QuotaSubtrees were applied."""
     return await _ClusterLister(client, config).foresee(subtrees)
 
 
 class _ClusterLister:
     def __init__(self, client: Client, config: Config, namespace: str | None = None) -> None:
-        """``namespace`` is the only one that is looked into, None for the whole cluster."""
+        """``namespace`` is the only one to list; None for the whole cluster."""
         self._client = client
         self._config = config
         self._now = client.clock.now_us()
@@ -115,7 +115,7 @@ class _ClusterLister:
         appwrappers, nodes, pods, quotas = await asyncio.gather(
             self._list(APPWRAPPERS, Document.json, self._namespaces),
             self._list(NODES, Document.json, () if self._only else (None,)),
-            # Pods count wherever they are, so only AppWrappers are looked for in some namespaces.
+            # Pods use nodes in every namespace; only AppWrappers are listed in some namespaces.
             self._list(PODS, slim_pod, (self._only,)),
             self._list_shares(),
         )
@@ -126,7 +126,7 @@ class _ClusterLister:
     async def _list(
         self, resource: Resource, read: Callable[[Document], T], namespaces: Iterable[str | None]
     ) -> list[T]:
-        """All objects of an essential kind, each one read as its page comes in."""
+        """All objects of an essential kind, parsed page by page."""
         try:
             return [
                 one
@@ -137,7 +137,7 @@ class _ClusterLister:
             raise explain_list(resource, error, self._only) from error
 
     async def _list_shares(self) -> list[Json] | None:
-        """The QuotaSubtrees, if they count; who sees one namespace only may do without."""
+        """The QuotaSubtrees if quota is on; None if unknown to a caller of one namespace."""
         if not self._config.quota_enabled:
             return []
         try:
@@ -160,7 +160,7 @@ class _ClusterLister:
         return found
 
     async def _list_children(self, resource: Resource) -> list[Json]:
-        """Wrapped objects of one kind; none if the caller may not see them."""
+        """Wrapped objects of one kind; none if the caller may not list them."""
         found: list[Json] = []
         try:
             for namespace in self._namespaces:
@@ -176,17 +176,17 @@ class _ClusterLister:
 
 
 def warn_of_unseen(unseen: Sequence[Resource]) -> None:
-    """Tell which wrapped kinds the caller may not list, and what is not known because of that."""
+    """Warn of wrapped kinds that the caller may not list, and of what is unknown therefore."""
     if unseen:
         titles = ", ".join(sorted(map(_title, unseen)))
         warn(
-            f"you may not list {titles}; whether such items exist, and how many pods they "
-            "still want, is not known"
+            f"you may not list {titles}; whether such items exist and how many pods they "
+            "still need is not known"
         )
 
 
 def explain_list(resource: Resource, error: ApiError, namespace: str | None = None) -> Exception:
-    """What to tell of an essential list that failed; the error itself if nothing special."""
+    """The error for an essential list that failed."""
     if error.forbidden and namespace:
         return DeniedError(
             f"you may not list {_title(resource)} in namespace {namespace}; choose one of yours "
@@ -214,7 +214,7 @@ def _key(subtree: Json) -> tuple[str, str]:
 
 
 def _as_applied(subtree: Json, present: Json | None) -> Json:
-    """What the API server makes of it: it is the object that is there, or a new one."""
+    """The object after it is applied: an update of the present one, or a new one."""
     namespace, name = _key(subtree)
     metadata = subtree["metadata"] | {"namespace": namespace, "uid": f"{namespace}/{name}"}
     if present is not None:

@@ -25,7 +25,7 @@ Json = dict[str, Any]
 
 
 class ListOptions(Struct, frozen=True):
-    """Which ones, in which order, and whether to stay: --selector, --sort-by and --watch."""
+    """--selector, --sort-by and --watch."""
 
     selector: str | None = None
     sort_by: str = "position"
@@ -49,7 +49,7 @@ list_options = record(
 
 
 class Wanted(Struct, frozen=True):
-    """Which AppWrappers are shown: those who wait, these names, these labels, or all."""
+    """Which AppWrappers are shown: waiting ones, these names, these labels, or all."""
 
     waiting_only: bool
     names: tuple[str, ...] = ()
@@ -58,7 +58,7 @@ class Wanted(Struct, frozen=True):
     async def rows(
         self, figures: Figures, *, waiting_only: bool, with_starts: bool = False
     ) -> list[Json]:
-        """The rows of all namespaces that have the labels."""
+        """The rows with these labels, in all namespaces."""
         rows = await figures.rows(waiting_only=waiting_only, with_starts=with_starts)
         if self.selector is None:
             return rows
@@ -66,19 +66,19 @@ class Wanted(Struct, frozen=True):
         return [row for row in rows if row["uid"] in labelled]
 
     def pick(self, rows: list[Json], namespace: str | None) -> tuple[list[Json], list[str]]:
-        """The rows that are wanted, and the names that none has."""
+        """The rows to show, and the names that were not found."""
         shown = columns.within(rows, namespace)
         if self.names:
             return columns.named(shown, self.names)
         return [row for row in shown if is_waiting(row)] if self.waiting_only else shown, []
 
     def pick_present(self, rows: list[Json], namespace: str | None) -> list[Json]:
-        """Of what is watched, what is there and is wanted: it may vanish."""
+        """The rows to show in a watch, where names may be missing."""
         shown = self.pick_all(rows, namespace)
         return [row for row in shown if is_waiting(row)] if self.waiting_only else shown
 
     def pick_all(self, rows: list[Json], namespace: str | None) -> list[Json]:
-        """Also those who do not wait any more."""
+        """The rows of a watch, also those that no longer wait."""
         shown = columns.within(rows, namespace)
         return [row for row in shown if row["name"] in self.names] if self.names else shown
 
@@ -89,17 +89,16 @@ class Wanted(Struct, frozen=True):
 @list_options
 @output_options("json", "yaml", "wide", "name")
 def queue(source: Source, scope: Scope, options: ListOptions, output: Output) -> None:
-    """Who waits, in which order, and for what.
+    """Show the queue: its order, and what each AppWrapper waits for.
 
     Positions count in the whole cluster, whichever namespaces are shown; they are <unknown> (null
-    in JSON) to who may not list it. An AppWrapper without a position is kept out of the line by
-    something other than capacity. AGE is the time since the
-    dispatcher first saw it. With -o wide, STARTS says in what time it starts, where that can be
-    told: <30m at the latest, >5m at the earliest, with ? if it rests on expectations;
-    `mcad describe` says more.
+    in JSON) if you may not list it. An AppWrapper without a position is on hold for another reason
+    than capacity. AGE is the time since the dispatcher first saw it. With -o wide, STARTS is the
+    estimated time to its start: <30m at the latest, >5m at the earliest, with ? if it depends on
+    expected run times; `mcad describe` shows details.
 
     With --watch a row is printed again when it has changed, and a last time when its AppWrapper
-    leaves the queue. Of those who only move up, the first ten are told.
+    leaves the queue. A change of the position alone is printed for the first ten only.
     """
     _list(Wanted(waiting_only=True), source, scope, options, output)
 
@@ -113,16 +112,16 @@ def queue(source: Source, scope: Scope, options: ListOptions, output: Output) ->
 def get(
     names: tuple[str, ...], source: Source, scope: Scope, options: ListOptions, output: Output
 ) -> None:
-    """All AppWrappers with their state and place in line.
+    """Show all AppWrappers with their state and position.
 
-    With names, only those: NAME, aw/NAME, or as `mcad queue -o name` prints them. The rows are the
-    dispatcher's figures; `kubectl get appwrapper NAME -o yaml` has the manifest.
+    With names, only those: NAME, aw/NAME, or as `mcad queue -o name` prints them.
+    `kubectl get appwrapper NAME -o yaml` shows the manifest.
     """
     names = names_of(APPWRAPPER, names)
     if names and options.selector is not None:
-        raise click.UsageError("a name says enough: leave -l out")
+        raise click.UsageError("give either names or -l")
     if names and scope.all_namespaces:
-        raise click.UsageError("a name belongs to one namespace: use -n instead of -A")
+        raise click.UsageError("names need one namespace: use -n instead of -A")
     _list(Wanted(waiting_only=False, names=names), source, scope, options, output)
 
 
@@ -143,7 +142,7 @@ def _list(
 
 def _check_selector(selector: str, source: Source) -> None:
     if source.server:
-        raise click.UsageError("the dispatcher does not tell labels: leave out --server, or -l")
+        raise click.UsageError("--server does not serve labels: omit --server, or -l")
     try:
         selectors.labels(selector)
     except ValueError as error:
@@ -200,8 +199,8 @@ def _fail_for_missing(missing: list[str], namespace: str | None) -> None:
 
 def _report_empty(wanted: Wanted, rows: list[Json], namespace: str | None) -> None:
     if wanted.waiting_only:
-        elsewhere = f" ({len(rows)} in others: -A shows them)" if rows else ""
-        click.echo(f"Nobody waits{columns.where(namespace)}{elsewhere}.", err=True)
+        elsewhere = f" ({len(rows)} in other namespaces: see -A)" if rows else ""
+        click.echo(f"No AppWrappers wait{columns.where(namespace)}{elsewhere}.", err=True)
     else:
         click.echo(f"No AppWrappers found{columns.where(namespace)}.", err=True)
 

@@ -1,8 +1,7 @@
-"""Logging of the running dispatcher: one line per record, key=value, on stderr.
+"""Logging of the dispatcher: one line of key=value pairs per record, on stderr.
 
-Messages are written as ``what happened key=%s key=%s``; the keys of the template become keys of the
-line and values with blanks are quoted, so that every line can be taken apart again whatever the
-values contain.
+Messages are written as ``what happened key=%s key=%s``. The keys of the template become keys of the
+line, and values with blanks are quoted, so that every line can be parsed.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ _PLAIN = re.compile(r"[^\s\"=]+")
 
 
 class KeyValue(logging.Formatter):
-    """One record as one line."""
+    """Formats one record as one line."""
 
     def format(self, record: logging.LogRecord) -> str:
         """``ts=... level=info logger=controller.runtime msg="synced" appwrappers=3``."""
@@ -41,7 +40,7 @@ class KeyValue(logging.Formatter):
 
 
 def _pieces(record: logging.LogRecord) -> list[str]:
-    """What happened, and the pairs; only the template is split, never what is filled in."""
+    """The message and the pairs; only the template is split, never the values."""
     if not isinstance(record.msg, str) or not isinstance(record.args, tuple):
         return [record.getMessage()]
     pieces, args = [], list(record.args)
@@ -53,21 +52,21 @@ def _pieces(record: logging.LogRecord) -> list[str]:
 
 
 def _quoted(value: str) -> str:
-    """The value itself, or in quotes as JSON writes them."""
+    """The value, as a JSON string if necessary."""
     return value if _PLAIN.fullmatch(value) else json.dumps(value, ensure_ascii=False)
 
 
 def _frames(error: BaseException | None) -> list[str]:
-    """Where an exception came from, innermost last; without source lines."""
+    """The stack of an exception, innermost frame last, without source lines."""
     stack = traceback.extract_tb(error.__traceback__) if error else []
     return [f"{frame.filename}:{frame.lineno} {frame.name}" for frame in stack]
 
 
 def start_logging(level: str) -> None:
-    """Send every record of this level and above to stderr."""
+    """Log records of this level and above to stderr."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(KeyValue())
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
-    # They would tell of every request.
+    # These log every request.
     for chatty in ("aiohttp.access", "asyncio"):
         logging.getLogger(chatty).setLevel(logging.WARNING)

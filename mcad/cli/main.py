@@ -1,6 +1,6 @@
-"""``mcad``: finds the command by its name, imports it when it is used, and ends with its exit code.
+"""``mcad``: imports a command when it is used, runs it, and ends with its exit code.
 
-Every failure ends in one line on stderr, never in a traceback. ``mcad.cli.start`` calls it.
+Every failure is one line on stderr, never a traceback. ``mcad.cli.start`` calls ``main``.
 """
 
 from __future__ import annotations
@@ -24,15 +24,21 @@ from mcad.cli.errors import FAILED, INTERRUPTED, USAGE, CliError, clause, one_li
 COMMANDS: dict[str, tuple[str, str]] = {
     "submit": ("mcad.cli.submit", "Create AppWrappers from files, checked before they are sent."),
     "wrap": ("mcad.cli.wrap", "Make an AppWrapper of manifests of any kind."),
-    "queue": ("mcad.cli.listing", "Who waits, in which order, and for what."),
-    "get": ("mcad.cli.listing", "All AppWrappers with their state and place in line."),
-    "describe": ("mcad.cli.describe", "One AppWrapper in full: demand, reasons, items, events."),
-    "capacity": ("mcad.cli.capacity", "What the nodes have, what is used, reserved and free."),
-    "quota": ("mcad.cli.quota", "Teams' shares of the cluster: who has, uses, borrows and lends."),
-    "top": ("mcad.cli.top", "Queue and capacity, live, on the whole terminal."),
+    "queue": ("mcad.cli.listing", "Show the queue: its order, and what each AppWrapper waits for."),
+    "get": ("mcad.cli.listing", "Show all AppWrappers with their state and position."),
+    "describe": (
+        "mcad.cli.describe",
+        "Show one AppWrapper in full: demand, reasons, items, events.",
+    ),
+    "capacity": ("mcad.cli.capacity", "Show allocatable, used, reserved and free capacity."),
+    "quota": (
+        "mcad.cli.quota",
+        "Show quota trees: the quota of each team, used, borrowed and lent.",
+    ),
+    "top": ("mcad.cli.top", "Show queue and capacity live on the whole terminal."),
     "demo": ("mcad.cli.demo", "See the dispatcher at work without a cluster."),
     "run": ("mcad.cli.run", "Run the dispatcher."),
-    "replay": ("mcad.cli.replay", "Make the decisions of a journal again."),
+    "replay": ("mcad.cli.replay", "Repeat the decisions of a journal."),
     "crd": ("mcad.cli.install", "Print the CustomResourceDefinitions to install."),
     "rbac": ("mcad.cli.install", "Print the roles and bindings that the dispatcher needs."),
     "migrate": ("mcad.cli.migrate", "Finish a migration from MCAD or from an older version."),
@@ -42,24 +48,24 @@ COMMANDS: dict[str, tuple[str, str]] = {
 """Name -> (module that defines a click command of that name, its line in ``mcad --help``)."""
 
 _EXTRAS = {"cel_expr_python": "demo"}
-"""Libraries that come only with an extra of the package, by the name of their module."""
+"""Modules that only an extra of the package installs, and the extra."""
 
 EPILOG = """\b
 Exit codes: 0 success, 1 error, 2 wrong usage, 4 not found, 124 timed out,
-130 interrupted (which is how a --watch ends).
+130 interrupted (the usual end of --watch).
 Errors and warnings go to stderr, one line each; output goes to stdout.
 Try `mcad COMMAND --help` for the options of a command."""
 
 
 class Program(click.Group):
-    """A group whose commands are imported on use, because the API client alone costs 0.25 s."""
+    """A group that imports commands on use, because the API client alone takes 0.25 s."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         """All names, in the order of the table."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command, imported now; raises CliError if that takes an extra of the package."""
+        """Import the command; ``CliError`` if it needs an extra of the package."""
         if cmd_name not in COMMANDS:
             if ctx.resilient_parsing:
                 return None
@@ -70,28 +76,28 @@ class Program(click.Group):
             extra = _EXTRAS.get((error.name or "").partition(".")[0])
             if extra is None:
                 raise
-            if ctx.resilient_parsing:  # a completion, which has nothing to say
+            if ctx.resilient_parsing:  # a completion prints no errors
                 return None
             raise CliError(
-                f"`mcad {cmd_name}` needs libraries that nothing else needs and that are not"
-                f" installed: run `pip install '.[{extra}]'` where mcad's source is"
+                f"`mcad {cmd_name}` needs libraries that are not installed: run"
+                f" `pip install '.[{extra}]'` in the source directory of mcad"
             ) from error
         command: click.Command = getattr(module, cmd_name)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
-        """The list of commands, without importing any."""
+        """List the commands without importing them."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """The commands and options that begin so, without importing any command."""
+        """Commands and options with this prefix, without importing commands."""
         names = [name for name in COMMANDS if name.startswith(incomplete)]
         items = [CompletionItem(name, help=COMMANDS[name][1]) for name in names]
         return items + click.Command.shell_complete(self, ctx, incomplete)
 
     def main(self, *args: Any, standalone_mode: bool = True, **extra: Any) -> Any:
-        """click's ``main``, with the name that people type, and our way of telling errors."""
+        """click's ``main``, with our program name and our errors."""
         extra |= {"prog_name": _typed(), "complete_var": "_MCAD_COMPLETE", "standalone_mode": False}
 
         def call() -> Any:
@@ -101,7 +107,7 @@ class Program(click.Group):
 
 
 def _typed() -> str:
-    """``kubectl mcad`` as a plugin, else ``mcad``, however it was started."""
+    """``kubectl mcad`` as a plugin, else ``mcad``."""
     return "kubectl mcad" if os.path.basename(sys.argv[0]) == "kubectl-mcad" else "mcad"
 
 
@@ -123,9 +129,9 @@ def _exit_with_code(call: Callable[[], Any]) -> NoReturn:
     except (click.Abort, KeyboardInterrupt):
         CliError("interrupted").show()
         code = INTERRUPTED
-    except BrokenPipeError:  # the reader of our output has seen enough
+    except BrokenPipeError:  # the reader has closed the pipe
         code = FAILED
-    except Exception as error:  # noqa: BLE001 - the last line of defence against tracebacks
+    except Exception as error:  # noqa: BLE001 - the user never gets a traceback
         CliError(_internal(error)).show()
         code = FAILED
     _give_up_what_cannot_be_written()
@@ -133,19 +139,19 @@ def _exit_with_code(call: Callable[[], Any]) -> NoReturn:
 
 
 class _OutputError(CliError, OSError):
-    """stdout is closed or full."""
+    """stdout cannot be written."""
 
 
 class _Stdout(io.TextIOWrapper):
-    """stdout whose failures can be told from those of other files."""
+    """stdout with a distinct exception for failed writes."""
 
     def write(self, text: str, /) -> int:
-        """Write, or fail with a line for people."""
+        """Write; raises ``_OutputError``."""
         with _told():
             return super().write(text)
 
     def flush(self) -> None:
-        """Flush, or fail with a line for people."""
+        """Flush; raises ``_OutputError``."""
         with _told():
             super().flush()
 
@@ -161,7 +167,7 @@ def _told() -> Iterator[None]:
 
 
 def _watch_stdout() -> None:
-    """The process's own stdout becomes a ``_Stdout``; every write to a closed one fails."""
+    """Make the stdout of the process a ``_Stdout``; writes to a closed one fail."""
     old = sys.__stdout__
     if old is None:
         old = os.fdopen(os.open(os.devnull, os.O_RDONLY), "w")
@@ -172,7 +178,7 @@ def _watch_stdout() -> None:
 
 
 def _give_up_what_cannot_be_written() -> None:
-    """Python flushes once more at exit: what fails then would change the exit code."""
+    """Redirect broken streams, because a failed flush at exit would change the exit code."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
@@ -184,7 +190,7 @@ def _give_up_what_cannot_be_written() -> None:
 
 
 def _internal(error: Exception) -> str:
-    """A bug of ours, with the place where it happened."""
+    """The message for a bug, with its place in the code."""
     frames = traceback.extract_tb(error.__traceback__)
     where = f" at {os.path.basename(frames[-1].filename)}:{frames[-1].lineno}" if frames else ""
     return (

@@ -1,4 +1,4 @@
-"""``mcad migrate``: what is left to do when a cluster comes from an older version or from MCAD."""
+"""``mcad migrate``: the last step of a migration from an older version or from MCAD."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ def migrate() -> None:
 
 
 @migrate.command()
-@click.option("--dry-run", is_flag=True, help="Only say what would be done.")
+@click.option("--dry-run", is_flag=True, help="Only print what would be done.")
 @target_options
 def storage(dry_run: bool, target: Target) -> None:  # noqa: FBT001 - click passes it by name
     """Store every AppWrapper in the newest version.
 
     The API server keeps an object in the version in which it was last written, and the CRD lists
     every version that may still be in etcd (status.storedVersions). This writes each AppWrapper
-    once, without a change, and then drops the old versions from that list. It may be repeated.
-    It takes the rights to list and patch AppWrappers, and to patch the status of their CRD.
+    once, without a change, and then removes the old versions from that list. It may be repeated.
+    It needs the rights to list and patch AppWrappers, and to patch the status of their CRD.
     """
     asyncio.run(_storage(target, dry_run=dry_run))
 
@@ -89,8 +89,10 @@ async def _rewrite(client: Client, *, dry_run: bool) -> int:
 
 
 async def _write_again(client: Client, namespace: str, name: str) -> bool:
-    """An empty patch: the API server writes what was stored in another version, and nothing else.
-    False if the AppWrapper is gone."""
+    """Send an empty patch: the API server then stores the object in the newest version.
+
+    False if the AppWrapper is gone.
+    """
     try:
         await client.patch(APPWRAPPERS, namespace, name, {})
     except ApiError as error:

@@ -1,4 +1,4 @@
-"""Names as people and scripts type them: NAME, TYPE/NAME, or TYPE NAME... as with kubectl."""
+"""Parses names of objects on the command line: NAME, TYPE/NAME, or TYPE NAME... like kubectl."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mcad.api.labels import GROUP
 
 
 class Kind(Struct, frozen=True):
-    """What one type may be called. ``example`` is how to write one object of it."""
+    """The names of one type. ``example`` shows how to name one object."""
 
     title: str
     words: frozenset[str]
@@ -30,7 +30,7 @@ NODE = Kind("a node", frozenset({"no", "node", "nodes"}), "node/NAME")
 
 
 def names_of(kind: Kind, arguments: Sequence[str]) -> tuple[str, ...]:
-    """The names in these arguments, each one once; raises ``UsageError`` for another type."""
+    """The names in these arguments without duplicates; ``UsageError`` for another type."""
     rest = list(arguments)
     if rest and rest[0].lower() in kind.words:  # the name of a type, as in `get aw x y`
         rest = rest[1:]

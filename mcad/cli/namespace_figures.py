@@ -1,8 +1,7 @@
-"""Figures for who may see one namespace only: what the dispatcher has written, and what runs there.
+"""Figures for a caller that may list one namespace only.
 
-The demand is computed from the manifests and the pods are those of the namespace. Where one stands
-in line, and what is free, follow from the whole cluster: of that there is only what the last
-refusal said.
+The demand is computed from the manifests, and pods are those of the namespace. Positions and free
+capacity depend on the whole cluster: they are unknown, and reasons are those of the status.
 """
 
 from __future__ import annotations
@@ -25,18 +24,18 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 
 NOTE = (
-    "you may not list the nodes and pods of the whole cluster: positions and free room are not "
-    "known, reasons are those of the last refusal; an administrator can switch on the visibility "
-    "API of the chart, which tells more"
+    "you may not list the nodes and pods of the whole cluster: positions and free capacity are not "
+    "known, reasons are those of the last refusal; an administrator can enable the visibility API "
+    "of the chart, which shows more"
 )
-NOT_YET = "The dispatcher has not said anything about it yet."
+NOT_YET = "Not judged by the dispatcher yet."
 
 _SHARE = re.compile(r'Quota tree "(?P<tree>[^"]+)", node "(?P<node>[^"]+)": (?P<resource>\S+): ')
 _LEAF = re.compile(r'Quota tree "(?P<tree>[^"]+)"(?: has no leaf|:) "(?P<leaf>[^"]+)"')
 
 NO_SHARES = (
-    "you may not list quotasubtrees in the whole cluster, which tell the shares; ask an "
-    "administrator for the right to list them"
+    "you may not list quotasubtrees in the whole cluster, which define the quota; ask an "
+    "administrator for this right"
 )
 
 BOOKS = ("allocated", "borrowed", "lent", "waiting")
@@ -49,9 +48,9 @@ _FIGURE = re.compile(
 
 
 class NamespaceFigures(Struct, frozen=True):
-    """Figures of one namespace; see ``mcad.cli.figures.Figures``.
+    """Figures of one namespace; implements ``mcad.cli.figures.Figures``.
 
-    ``seen`` was counted without any node: only what does not depend on room is taken from it.
+    ``seen`` is computed without nodes: only what does not depend on capacity is used.
     ``only`` is the namespace.
     """
 
@@ -60,7 +59,7 @@ class NamespaceFigures(Struct, frozen=True):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What is missing, and whom to ask."""
+        """Warnings: what is missing, and what to ask for."""
         return (NOTE, *self.seen.notes)
 
     async def labelled(self, selector: str) -> frozenset[str]:
@@ -68,18 +67,17 @@ class NamespaceFigures(Struct, frozen=True):
         return await self.seen.labelled(selector)
 
     async def rows(self, *, waiting_only: bool, with_starts: bool = False) -> list[Json]:
-        """One row per AppWrapper, those in line first, by priority and age. When they start nobody
-        can tell."""
+        """One row per AppWrapper, the queue first, by priority and age; start times are unknown."""
         rows = await self.seen.rows(waiting_only=waiting_only)
         unknown: Json = {"starts": None} if with_starts else {}
         return [self._written(row) | unknown for row in rows]
 
     async def capacity(self) -> Json | None:
-        """Nobody can tell."""
+        """Not known."""
         return None
 
     async def detail(self, namespace: str, name: str) -> Json | None:
-        """One AppWrapper in full, None if there is none of this name."""
+        """One AppWrapper in full; None if it does not exist."""
         view = await self.seen.detail(namespace, name)
         if view is None:
             return None
@@ -91,13 +89,13 @@ class NamespaceFigures(Struct, frozen=True):
         return written
 
     async def quota(self) -> Json:
-        """All quota trees, with the figures that the dispatcher has written."""
+        """All quota trees, with the figures of their status."""
         view = await self.seen.quota()
         self._check_shares()
         return view | {"trees": [_with_written(tree, self._shares()) for tree in view["trees"]]}
 
     async def quota_node(self, tree: str, node: str) -> Json | None:
-        """One node with those of this namespace who hold it or wait, None if there is none."""
+        """One quota node with holders and queue of this namespace; None if it does not exist."""
         self._check_shares()
         view = await self.seen.quota_node(tree, node)
         if view is None:
@@ -110,7 +108,7 @@ class NamespaceFigures(Struct, frozen=True):
             raise CliError(NO_SHARES)
 
     def _shares(self) -> dict[tuple[str, str], Json]:
-        """What was written of every node, by tree and node."""
+        """The figures of the status of every node, by tree and node."""
         found = {}
         for obj in self.seen.subtrees or ():
             tree = as_text(as_map(as_map(obj.get("metadata")).get("labels")).get(TREE))
@@ -120,7 +118,7 @@ class NamespaceFigures(Struct, frozen=True):
         return found
 
     def _written(self, row: Json) -> Json:
-        """The row with what the dispatcher has written instead of what was counted."""
+        """The row with the state and reason of the status instead of computed ones."""
         status = as_map(self.seen.objects[row["uid"]].get("status"))
         told = {key: as_text(status.get(key)) or row[key] for key in ("state", "queuejobstate")}
         if not row["position"]:
@@ -141,7 +139,7 @@ def _with_written(tree: Json, shares: Mapping[tuple[str, str], Json]) -> Json:
 
 
 def _last_refusal(status: Json) -> str:
-    """What the condition of a refused AppWrapper says, "" if it was not refused."""
+    """The message of the condition Backoff, "" if there is none."""
     for condition in map(as_map, as_list(status.get("conditions"))):
         if condition.get("type") == ConditionType.BACKOFF and condition.get("status") == "True":
             return as_text(condition.get("message")) or as_text(condition.get("reason"))
@@ -149,7 +147,7 @@ def _last_refusal(status: Json) -> str:
 
 
 def _waits_for(message: str) -> str:
-    """The one word of a refusal: a node of a quota tree or its leaf, or a resource."""
+    """What a refusal waits for, in one word: a quota node, a leaf, or a resource."""
     if share := _SHARE.search(message):
         return f"{share['tree']}/{share['node']}:{share['resource']}"
     if leaf := _LEAF.search(message):
@@ -159,6 +157,6 @@ def _waits_for(message: str) -> str:
 
 
 def _figures(message: str) -> list[Json]:
-    """The figures in a refusal's message, those that are missing first."""
+    """The figures in the message of a refusal, missing resources first."""
     found = [match.groupdict(default="0") for match in _FIGURE.finditer(message)]
     return sorted(found, key=lambda one: one["missing"] == "0")

@@ -1,4 +1,4 @@
-"""A table made to fit: what is longest and least telling gives way first."""
+"""Fits a table into a width: columns are shortened first, then left out."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SPARE = ("PRIORITY", "DEMAND")
 
 
 def fitted(titles: Cells, rows: Sequence[Cells], width: int) -> tuple[Cells, list[Cells]]:
-    """The same table in ``width`` columns, or as close to that as it can be made."""
+    """The table in ``width`` characters, or as close as possible."""
     for gone in range(len(_SPARE) + 1):
         kept = [n for n, title in enumerate(titles) if title not in _SPARE[:gone]]
         columns = [(titles[n], *(row[n] for row in rows)) for n in kept]
@@ -32,7 +32,7 @@ def fitted(titles: Cells, rows: Sequence[Cells], width: int) -> tuple[Cells, lis
 
 
 def _cut(title: str, text: str, width: int) -> str:
-    """Names differ at their end, so of them the middle is left out."""
+    """Shorten a cell; names differ at their end, so their middle is left out."""
     if title != "NAME" or len(text) <= width:
         return shortened(text, width)
     tail = (width - 3) // 2

@@ -1,4 +1,4 @@
-"""The options that commands share, each group of them handed to the command as one record."""
+"""Options that commands share; each group is passed to the command as one record."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Output(Struct, frozen=True):
 
 
 def record(name: str, kind: type[Struct], *options: Option) -> Option:
-    """A decorator: these options, as one argument ``name`` of this record."""
+    """A decorator that passes these options as one argument ``name`` of this record."""
 
     def decorate(command: Command) -> Command:
         @functools.wraps(command)
@@ -71,15 +71,13 @@ TARGET_OPTIONS: tuple[Option, ...] = (
 )
 
 SETTINGS_OPTIONS: tuple[Option, ...] = (
-    click.option(
-        "--config", metavar="FILE", help="The dispatcher's configuration, if not the default one."
-    ),
+    click.option("--config", metavar="FILE", help="The configuration file of the dispatcher."),
     click.option(
         "--set",
         "assignments",
         metavar="KEY=VALUE",
         multiple=True,
-        help="One setting of it; may be repeated.",
+        help="One setting; may be repeated.",
     ),
 )
 
@@ -91,7 +89,7 @@ namespace_option = click.option(
     "--namespace",
     metavar="NAME",
     shell_complete=complete_namespaces,
-    help="The namespace; that of the context if not given.",
+    help="The namespace; default: that of the context.",
 )
 
 scope_options = record(
@@ -107,12 +105,12 @@ color_option = click.option(
     type=click.Choice(CHOICES),
     default=AUTO,
     show_default=True,
-    help="Colours; auto is on a terminal, unless NO_COLOR is set.",
+    help="Colours; auto: on a terminal, unless NO_COLOR is set.",
 )
 
 
 def files_option(what: str) -> Option:
-    """Files as arguments and with -f, all of them as ``paths``; ``what`` may be given as a file."""
+    """Files as arguments and with -f, all as ``paths``; ``what`` describes them in the help."""
 
     def decorate(command: Command) -> Command:
         @click.argument("files", metavar="[FILE]...", nargs=-1, type=click.Path(allow_dash=True))

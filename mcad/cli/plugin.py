@@ -1,7 +1,7 @@
-"""``kubectl_complete-mcad``: what kubectl runs to complete ``kubectl mcad ...``.
+"""``kubectl_complete-mcad``: kubectl runs it to complete ``kubectl mcad ...``.
 
-kubectl gives the words after ``mcad``, the unfinished one last, and reads candidates from stdout,
-one per line and what they mean after a tab; the last line is a colon and a bit set (kubectl 1.26,
+kubectl passes the words after ``mcad``, the unfinished one last, and reads candidates from stdout,
+one per line with its description after a tab; the last line is a colon and a bit set (kubectl 1.26,
 ``kubectl plugin --help``; the bits are those of cobra's ShellCompDirective).
 """
 

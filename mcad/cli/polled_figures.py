@@ -1,4 +1,4 @@
-"""One dispatcher asked again and again, because it tells figures and not changes."""
+"""Figures by polling a dispatcher, which serves no watches."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 
 POLL_S = 1.0
-REST_FACTOR = 4  # at most a fifth of the time is spent on answers
+REST_FACTOR = 4  # requests take at most a fifth of the time
 
 
 class Polled(Struct, frozen=True):
-    """What a dispatcher told a moment ago; anything else is asked for when it is wanted."""
+    """The answers of the latest poll; other figures are requested on use."""
 
     source: Figures
     found: Sequence[Json] | None = None
@@ -29,12 +29,12 @@ class Polled(Struct, frozen=True):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What to tell once, beside the figures."""
+        """Warnings about all figures."""
         return self.source.notes
 
     @property
     def only(self) -> str | None:
-        """The only namespace that the caller may look into."""
+        """The only namespace of the figures; None for the whole cluster."""
         return self.source.only
 
     async def labelled(self, selector: str) -> frozenset[str]:
@@ -42,18 +42,17 @@ class Polled(Struct, frozen=True):
         return await self.source.labelled(selector)
 
     async def rows(self, *, waiting_only: bool, with_starts: bool = False) -> list[Json]:
-        """One row per AppWrapper, those in line first and in order; without start time
-        estimates."""
+        """One row per AppWrapper, the queue first and in order; without start time estimates."""
         if self.found is None:
             return await self.source.rows(waiting_only=waiting_only, with_starts=with_starts)
         return [row for row in self.found if is_waiting(row) or not waiting_only]
 
     async def capacity(self) -> Json | None:
-        """Per node and in total."""
+        """Capacity per node and in total."""
         return await self.source.capacity()
 
     async def detail(self, namespace: str, name: str) -> Json | None:
-        """One AppWrapper in full, None if the dispatcher does not know it."""
+        """One AppWrapper in full; None if it is not known."""
         return await self.source.detail(namespace, name)
 
     async def quota(self) -> Json:
@@ -61,7 +60,7 @@ class Polled(Struct, frozen=True):
         return self.trees if self.trees is not None else await self.source.quota()
 
     async def quota_node(self, tree: str, node: str) -> Json | None:
-        """One node with its holders and those that wait there, None if there is none."""
+        """One quota node with its holders and its queue; None if it does not exist."""
         return await self.source.quota_node(tree, node)
 
 
@@ -69,20 +68,20 @@ Poll = Callable[["Figures"], Awaitable[Polled]]
 
 
 async def poll_rows(source: Figures) -> Polled:
-    """All rows."""
+    """Poll all rows."""
     return Polled(source, found=await source.rows(waiting_only=False))
 
 
 async def poll_trees(source: Figures) -> Polled:
-    """All quota trees."""
+    """Poll all quota trees."""
     return Polled(source, trees=await source.quota())
 
 
 class Polling:
-    """The figures of now, again and again; see ``mcad.cli.figures.Feed``."""
+    """Polls the figures; a ``mcad.cli.figures.Feed``."""
 
     def __init__(self, source: Figures, clock: Clock, poll: Poll) -> None:
-        """Nothing is asked yet."""
+        """``poll`` reads what is shown."""
         self.trouble = ""
         self._source = source
         self._clock = clock
@@ -91,7 +90,7 @@ class Polling:
         self._rest_s = 0.0
 
     async def next(self) -> Polled:
-        """The figures of now; once there were any, a failure is only trouble."""
+        """Poll after a pause; a failure after the first answer only sets ``trouble``."""
         await self._clock.sleep(self._rest_s)
         begun = self._clock.monotonic()
         try:

@@ -1,4 +1,4 @@
-"""Whether a dispatcher is at work, told from the Lease that every one of them must hold."""
+"""Whether a dispatcher is running, by the Lease that every dispatcher must hold."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 
-PRESENCE_POLL_S = 10.0  # how often who stays asks whether a dispatcher is running
-LEASE_S = 15  # of a Lease that does not say how long it holds
+PRESENCE_POLL_S = 10.0  # between two reads of the Lease by a command that keeps running
+LEASE_S = 15  # the duration of a Lease without leaseDurationSeconds
 SECOND_US = 1_000_000
-SKEW_S = 5  # between the clocks of two machines that are kept well
+SKEW_S = 5  # tolerated clock skew
 
 NO_DISPATCHER = "NoDispatcher"
-"""What an AppWrapper waits for that fits: the one word, as in the column WAITS-FOR."""
+"""What a fitting AppWrapper waits for, in the column WAITS-FOR."""
 
 
 class Presence(Enum):
-    """What the Lease says; UNKNOWN if it may not be read."""
+    """Whether a dispatcher is running; UNKNOWN if the Lease cannot be read."""
 
     RUNNING = "running"
     ABSENT = "absent"
@@ -43,21 +43,21 @@ NEVER_STARTS: Json = {
 
 
 class Heartbeat(Struct, frozen=True):
-    """The state of the Lease. ``since`` is the last sign of a dispatcher, "" if there is none."""
+    """The state of the Lease. ``since`` is its last renewal, "" if there was none."""
 
     presence: Presence
     since: str = ""
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What to tell beside all figures: nothing, unless no dispatcher is running."""
+        """A warning if no dispatcher is running."""
         if self.presence is not Presence.ABSENT:
             return ()
-        last = f" (the last one was heard from at {self.since})" if self.since else ""
+        last = f" (last Lease renewal: {self.since})" if self.since else ""
         return (f"no dispatcher is running{last}: nothing is dispatched until one is started",)
 
     def tell(self, row: Json) -> Json:
-        """The row of somebody in line, who goes next only if somebody dispatches."""
+        """The row; an AppWrapper that fits waits for a dispatcher if none is running."""
         if self.presence is Presence.ABSENT and row.get("starts"):
             row = row | {"starts": NEVER_STARTS}
         if row["position"] == 0 or row["waitsFor"] or self.presence is not Presence.ABSENT:
@@ -69,7 +69,7 @@ RUNNING, UNKNOWN = Heartbeat(Presence.RUNNING), Heartbeat(Presence.UNKNOWN)
 
 
 async def read_presence(client: Client, config: Config) -> Heartbeat:
-    """Read the Lease now; whatever prevents that says nothing about the dispatcher."""
+    """Read the Lease; UNKNOWN if that fails."""
     lease = config.leader_election
     try:
         found = await client.get(LEASES, lease.namespace, lease.name)

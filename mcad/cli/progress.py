@@ -1,4 +1,4 @@
-"""How far a long list is, on one line of stderr; nothing where stderr is not a terminal."""
+"""Shows the progress of long lists in one line of stderr, on a terminal only."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import sys
 from collections.abc import Callable
 from typing import TextIO
 
-PATIENCE_S = 1.0  # what takes less needs no explanation
+PATIENCE_S = 1.0  # no progress is shown before
 REDRAW_S = 0.1
 CLEAR = "\r\x1b[K"
 
 
 class Progress:
-    """Counts per kind. The line appears after ``PATIENCE_S`` and is wiped by ``done``."""
+    """Counts objects per kind. The line appears after ``PATIENCE_S``; ``done`` removes it."""
 
     def __init__(self, monotonic: Callable[[], float], stream: TextIO | None = None) -> None:
         """``stream`` is stderr unless given; ``monotonic`` is in seconds."""
@@ -24,7 +24,7 @@ class Progress:
         self._shown = False
 
     def add(self, kind: str, count: int = 1) -> None:
-        """So many more objects of a kind have come."""
+        """Add read objects of a kind."""
         if self._off:
             return
         self._counts[kind] = self._counts.get(kind, 0) + count
@@ -32,12 +32,12 @@ class Progress:
         if now >= self._due:
             self._due = now + REDRAW_S
             self._shown = True
-            told = ", ".join(f"{count} {kind}" for kind, count in sorted(self._counts.items()))
-            self._stream.write(f"{CLEAR}reading: {told}"[:200])
+            counts = ", ".join(f"{count} {kind}" for kind, count in sorted(self._counts.items()))
+            self._stream.write(f"{CLEAR}reading: {counts}"[:200])
             self._stream.flush()
 
     def done(self) -> None:
-        """Wipe the line and say no more."""
+        """Remove the line and print nothing more."""
         self._off = True
         if self._shown:
             self._shown = False

@@ -1,4 +1,4 @@
-"""``mcad quota``: the commands about quota trees. Without the name of one, the trees are shown."""
+"""``mcad quota``: commands about quota trees; ``show`` is the default."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _HELP = ("-h", "--help")
 
 
 class _Quota(click.Group):
-    """A group whose commands are imported on use, and of which ``show`` need not be named."""
+    """A group that imports commands on use; the default command is ``show``."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        """Both, the usual one first."""
+        """The names of the commands."""
         return list(_COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        """The command, imported now."""
+        """Import the command."""
         if cmd_name not in _COMMANDS:
             return None
         module, name = _COMMANDS[cmd_name]
@@ -38,7 +38,7 @@ class _Quota(click.Group):
 
 @click.group(cls=_Quota)
 def quota(**_: Any) -> None:
-    """Teams' shares of the cluster: who has, uses, borrows and lends.
+    """Show quota trees: the quota of each team, used, borrowed and lent.
 
     `mcad quota` alone is `mcad quota show`; `mcad quota show --help` has its options.
     """

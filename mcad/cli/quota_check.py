@@ -1,4 +1,4 @@
-"""``mcad quota check``: QuotaSubtrees out of files, judged before they are applied."""
+"""``mcad quota check``: checks QuotaSubtrees of files before they are applied."""
 
 from __future__ import annotations
 
@@ -36,22 +36,22 @@ SUFFIXES = frozenset({".yaml", ".yml", ".json"})
 @click.option(
     "--against-cluster",
     is_flag=True,
-    help="Tell which AppWrappers of the cluster would be evicted.",
+    help="Show which AppWrappers of the cluster would be evicted.",
 )
 @target_options
 @settings_options
 def check_files(
     paths: tuple[str, ...], target: Target, settings: Settings, *, against_cluster: bool
 ) -> None:
-    """Judge QuotaSubtrees before they are applied; no cluster is needed.
+    """Check QuotaSubtrees before they are applied; no cluster is needed.
 
-    All files together are taken for the whole of their trees: a parent that only the cluster has is
-    told as missing. Objects of other kinds are passed over. Exit code 0 means that every node has
-    its place; what works, but may not be meant, is a warning.
+    The files must contain whole trees: a parent that exists in the cluster only is missing. Objects
+    of other kinds are ignored. Exit code 0 means that the trees are valid; what is valid but
+    probably not intended is a warning.
 
-    With --against-cluster it also tells which AppWrappers would be evicted, for which others and
-    how soon, if these were applied and nothing ended by itself. The settings are those of the
-    dispatcher that runs, with quotaEnabled, and what --config and --set say. Nothing is changed.
+    --against-cluster also shows which AppWrappers would be evicted, for which others and how soon,
+    if these were applied and no AppWrapper ended. The settings are those of the running dispatcher,
+    with quotaEnabled, and those of --config and --set. Nothing is changed.
     """
     documents = [one for path in paths for file in _files(path) for one in read_documents(file)]
     mine = [one for one in documents if _is_quota_subtree(one)]
@@ -64,7 +64,7 @@ def check_files(
     echo(table(TITLES, map(_row, checked.trees)) if checked.trees else [])
     if faults:
         many = f"{len(faults)} fault{'s' * (len(faults) > 1)}"
-        CliError(f"{many} to mend before these are applied").show()
+        CliError(f"{many} to correct before these are applied").show()
         raise click.exceptions.Exit(FAILED)
     if against_cluster:
         config = load_config(settings)
@@ -92,7 +92,7 @@ def _evictions(found: Sequence[Foreseen]) -> list[str]:
 
 
 def _files(path: str) -> Iterator[str]:
-    """The file itself, or those of a directory in the order of their names, as kubectl does it."""
+    """The file, or the files of a directory sorted by name, like kubectl."""
     if not Path(path).is_dir():
         yield path
         return

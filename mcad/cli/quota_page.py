@@ -1,4 +1,4 @@
-"""``mcad quota NODE`` for people: the page about one node, line by line."""
+"""The page of ``mcad quota NODE`` about one quota node, line by line."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ QUEUE = ("POSITION", "NAMESPACE", "NAME", "LEAF", "DEMAND", "WAITS-FOR")
 
 
 def page(node: Json, palette: Palette, *, wide: bool) -> Iterator[str]:
-    """All lines about a node, as ``quota_views.node_steps`` has it."""
+    """All lines about a node, the JSON of ``quota_views.node_steps``."""
     yield pair("Node", node["node"])
     yield pair("Tree", node["tree"])
     yield pair("Path", " < ".join(node["path"]))
     if not node["parent"]:
-        limit = "the root's share is all that there is"
+        limit = "root: its quota is that of the whole tree"
     elif node["hardLimit"]:
-        limit = "hard: nobody below may take more than its share"
+        limit = "hard: no borrowing"
     else:
-        limit = "it may borrow what others leave idle"
+        limit = "may borrow idle quota of other nodes"
     yield pair("Limit", limit)
     yield from _section(
         "Share", FIGURES, ((name, *figures(node, name)) for name in node["nominal"]), palette
@@ -51,7 +51,7 @@ def _section(title: str, columns: Row, rows: Iterable[Row], palette: Palette) ->
 
 
 def figures(node: Json, resource: str) -> Row:
-    """The figures of a node in the columns of ``FIGURES``; those that nobody told are unknown."""
+    """The figures of a node in the columns of ``FIGURES``, unknown ones marked."""
     return tuple(
         human_amount(resource, node[book].get(resource, "0")) if node[book] is not None else UNKNOWN
         for book in BOOKS
@@ -59,7 +59,7 @@ def figures(node: Json, resource: str) -> Row:
 
 
 def _holder(one: Json) -> Row:
-    """Of a deleted AppWrapper whose objects are not gone there is no name any more."""
+    """A row of a holder; a deleted AppWrapper with remaining objects has no name."""
     names = (one["namespace"] or UNKNOWN, one["name"] or UNKNOWN, one["leaf"] or UNKNOWN)
     return (*names, one["state"] or UNKNOWN, amounts(one["amounts"]))
 

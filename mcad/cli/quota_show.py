@@ -1,4 +1,4 @@
-"""``mcad quota show``: the trees with their figures, or one node with those behind it."""
+"""``mcad quota show``: quota trees with their figures, or one node with its holders and queue."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ EVERYWHERE = Scope(all_namespaces=True)
 TITLES = ("TREE", "NODE", *FIGURES)
 WIDE_TITLES = ("PARENT", "LIMIT")
 INDENT = "  "
-OFF_AT_SERVER = "quota is off: this dispatcher limits nobody's share; set its quotaEnabled to true"
+OFF_AT_SERVER = "quota is off: this dispatcher enforces no quota; set its quotaEnabled to true"
 OFF = (
-    "quota is off: no dispatcher with quotaEnabled has written about a QuotaSubtree that you may "
-    "see; ask the dispatcher with --server URL, or say --set quotaEnabled=true if it is on there"
+    "quota is off: no dispatcher has written the status of a QuotaSubtree that you may see; ask "
+    "the dispatcher with --server URL, or add --set quotaEnabled=true if it is on there"
 )
 NO_TREE = (
     "there is no quota tree, so nothing is limited; create QuotaSubtrees, see `mcad quota check -f`"
@@ -37,7 +37,7 @@ NO_TREE = (
 
 
 class Place(Struct, frozen=True):
-    """What of the trees is meant: all of them, one (``node`` is ""), or one node."""
+    """What is shown: all trees, one tree (``node`` is ""), or one node."""
 
     tree: str = ""
     node: str = ""
@@ -51,11 +51,11 @@ class Place(Struct, frozen=True):
 @click.option("-w", "--watch", is_flag=True, help="Print rows again as they change, until Ctrl-C.")
 @output_options("json", "yaml", "wide")
 def show(name: str, source: Source, watch: bool, output: Output) -> None:  # noqa: FBT001 - click passes it by name
-    """The quota trees with their figures, or one node with who holds it and who waits there.
+    """Show quota trees with their figures, or one node with its holders and its queue.
 
-    NOMINAL is a node's share, USED what is charged at it or below, BORROWED what of that exceeds
-    its share, LENT what others under the same parent use of it, WAITING what those in line demand.
-    If a tree and a node have the same name, the tree is meant; TREE/NODE is always the node.
+    NOMINAL is the quota of a node, USED what is charged at it or below, BORROWED the part of USED
+    above NOMINAL, LENT the part of NOMINAL that nodes under the same parent use, WAITING the demand
+    of its queue. If a tree and a node have the same name, the tree is shown; TREE/NODE is the node.
 
     With --watch a row is printed again when one of its figures has changed.
     """
@@ -79,7 +79,7 @@ async def _print_once(name: str, source: Source, output: Output) -> None:
         _print_node(node, place, output)
         return
     shown = [tree for tree in trees if place.tree in ("", tree["tree"])]
-    _tell_faults(shown)
+    _warn_of_faults(shown)
     if output.form in ("json", "yaml"):
         echo_structured(shown[0] if place.tree else {"trees": shown}, output.form)
     else:
@@ -99,7 +99,7 @@ async def _trees(read: Figures, source: Source) -> list[Json]:
 
 
 def find(name: str, trees: list[Json]) -> Place:
-    """What a name means; raises ``NotFoundError`` with those that are alike."""
+    """The tree or node of a name; ``NotFoundError`` suggests similar names."""
     if not name:
         return Place()
     nodes = [(tree["tree"], node["node"]) for tree in trees for node in tree["nodes"]]
@@ -107,8 +107,8 @@ def find(name: str, trees: list[Json]) -> Place:
         return Place(name)
     found = [place for place in nodes if name in (place[1], "/".join(place))]
     if len(found) > 1:
-        told = ", ".join(map("/".join, found))
-        raise click.UsageError(f"{name} is a node of several trees: write one of {told}")
+        names = ", ".join(map("/".join, found))
+        raise click.UsageError(f"{name} is a node of several trees: write one of {names}")
     if found:
         return Place(*found[0])
     hint = _did_you_mean(name, nodes) or "`mcad quota` lists them."
@@ -116,14 +116,14 @@ def find(name: str, trees: list[Json]) -> Place:
 
 
 def _did_you_mean(name: str, nodes: list[tuple[str, str]]) -> str:
-    """Trees and nodes with names like this one; of TREE/NODE the nodes of that tree."""
+    """Trees and nodes with similar names; for TREE/NODE, nodes of that tree."""
     tree, slash, node = name.partition("/")
     if slash and any(tree == one for one, _ in nodes):
         return did_you_mean(node, [n for t, n in nodes if t == tree], ALIKE_MAX)
     return did_you_mean(name, [each for place in nodes for each in place], ALIKE_MAX)
 
 
-def _tell_faults(trees: list[Json]) -> None:
+def _warn_of_faults(trees: list[Json]) -> None:
     for tree in trees:
         for one in tree["faults"]:
             warn(f'{one["quotaSubtree"]}: node "{one["node"]}" does not count: {one["message"]}')
@@ -135,12 +135,12 @@ def _tell_faults(trees: list[Json]) -> None:
 
 
 def titles(*, wide: bool) -> Row:
-    """The columns of a tree."""
+    """The column titles."""
     return TITLES + WIDE_TITLES * wide
 
 
 def rows_of(tree: Json, *, wide: bool) -> Iterator[Row]:
-    """One row per node and resource, children indented below their parent."""
+    """One row per node and resource, children indented below the parent."""
     depth: dict[str, int] = {}
     for node in tree["nodes"]:
         depth[node["node"]] = depth.get(node["parent"], -1) + 1
@@ -153,7 +153,7 @@ def rows_of(tree: Json, *, wide: bool) -> Iterator[Row]:
 
 def _print_node(node: Json | None, place: Place, output: Output) -> None:
     if node is None:
-        raise NotFoundError(f'node "{place.node}" of tree "{place.tree}" has just gone')
+        raise NotFoundError(f'node "{place.node}" of tree "{place.tree}" has just been deleted')
     if output.form in ("json", "yaml"):
         echo_structured(node, output.form)
     else:
@@ -164,7 +164,7 @@ def _print_node(node: Json | None, place: Place, output: Output) -> None:
 
 
 async def _watch(name: str, source: Source, output: Output) -> None:
-    notes, told = Notes(), _Told(output)
+    notes, printer = Notes(), _RowPrinter(output)
     following = follow(environment(), source, EVERYWHERE, may_narrow=True, wants=QUOTA_REPORTS)
     async with following as (feed, _):
         place: Place | None = None
@@ -174,18 +174,18 @@ async def _watch(name: str, source: Source, output: Output) -> None:
             notes.note(read.notes)
             if place is None:
                 place = find(name, await _trees(read, source))
-            told.show((await read.quota())["trees"], place)
+            printer.show((await read.quota())["trees"], place)
 
 
 def _only(tree: Json, place: Place) -> Json:
-    """The tree with the node that is meant, or with all of them."""
+    """The tree with one node, or with all."""
     if not place.node:
         return tree
     return tree | {"nodes": [one for one in tree["nodes"] if one["node"] == place.node]}
 
 
-class _Told:
-    """What was printed last, row by row."""
+class _RowPrinter:
+    """Prints rows that have changed."""
 
     def __init__(self, output: Output) -> None:
         self._output = output
@@ -195,7 +195,7 @@ class _Told:
         self._last: dict[Any, Any] = {}
 
     def show(self, all_trees: list[Json], place: Place) -> None:
-        """Print the rows, or for scripts the trees, that are not as they were."""
+        """Print the rows that have changed, or the trees for json and yaml."""
         trees = [_only(one, place) for one in all_trees if place.tree in ("", one["tree"])]
         if self._output.form in ("json", "yaml"):
             for tree in self._news({tree["tree"]: tree for tree in trees}):

@@ -1,4 +1,4 @@
-"""``mcad replay``: the decisions of a journal, made again."""
+"""``mcad replay``: repeats the decisions of a journal."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class ReplayOptions(Struct, frozen=True):
-    """What was asked for on the command line; at most one besides ``until``."""
+    """The options; at most one besides ``until``."""
 
     until: Instant | None
     name: str | None
@@ -41,7 +41,7 @@ class ReplayOptions(Struct, frozen=True):
 
 @dataclass
 class Count:
-    """What a leadership did, as far as it was made again."""
+    """Counts what was done under one leader."""
 
     steps: int = 0
     begun: Instant = 0
@@ -49,10 +49,10 @@ class Count:
     seen: set[str] = field(default_factory=set)  # uids of AppWrappers
     dispatched: set[tuple[str, int]] = field(default_factory=set)  # uid and attempt
     created: int = 0
-    differs_at: int | None = None  # the number of the first step that other commands came of
+    differs_at: int | None = None  # the number of the first step with other commands
 
     def add(self, made: Made) -> None:
-        """A step."""
+        """Count a step."""
         self.steps += 1
         self.begun, self.ended = self.begun or made.step.now, made.step.now
         if isinstance(made.step.event, AppWrapperSeen):
@@ -70,7 +70,7 @@ class Count:
 
 
 class InstantType(click.ParamType["Instant"]):
-    """An instant as statuses show it."""
+    """An RFC 3339 instant."""
 
     name = "TIME"
 
@@ -87,26 +87,26 @@ class InstantType(click.ParamType["Instant"]):
 replay_options = record(
     "options",
     ReplayOptions,
-    click.option("--until", type=InstantType(), help="Stop before what came later."),
+    click.option("--until", type=InstantType(), help="Ignore what came later."),
     click.option(
-        "--aw", "name", metavar="[NAMESPACE/]NAME", help="Tell the story of this AppWrapper."
+        "--aw", "name", metavar="[NAMESPACE/]NAME", help="Show the history of this AppWrapper."
     ),
     click.option(
-        "--diff", is_flag=True, help="Tell the first decision that this version makes differently."
+        "--diff", is_flag=True, help="Show the first decision that this version makes differently."
     ),
     click.option(
         "--set",
         "assignments",
         metavar="KEY=VALUE",
         multiple=True,
-        help="Compare with what another setting would have done; may be repeated.",
+        help="Compare with another setting; may be repeated.",
     ),
     click.option(
         "--anonymous",
         "copy",
         metavar="NEWDIR",
         type=click.Path(path_type=Path),
-        help="Write a copy without names that replays as this one does.",
+        help="Write a copy without names that replays the same decisions.",
     ),
 )
 
@@ -117,9 +117,9 @@ replay_options = record(
 )
 @replay_options
 def replay(folder: Path, options: ReplayOptions) -> None:
-    """Make the decisions of a journal again.
+    """Repeat the decisions of a journal.
 
-    DIR is a folder that `mcad run --journal DIR` has written. No cluster is asked.
+    DIR is a folder that `mcad run --journal DIR` has written. No cluster is needed.
     """
     asked = (options.assignments, options.copy, options.name, options.diff)
     if sum(map(bool, asked)) > 1:
@@ -134,14 +134,14 @@ def replay(folder: Path, options: ReplayOptions) -> None:
         return
     if options.copy is not None:
         if options.copy.exists():
-            raise CliError(f"{options.copy} exists: name a folder that does not")
+            raise CliError(f"{options.copy} exists: choose a new folder")
         echo(write_copy(found, options.copy, wrong))
         _end(wrong)
         return
     differing = False
     for session in found:
         count = Count()
-        echo(_told(session, options, count, wrong))
+        echo(_steps(session, options, count, wrong))
         if options.name is None:
             echo(_summary(session, count, diff=options.diff))
         differing |= count.differs_at is not None
@@ -155,7 +155,7 @@ def _end(wrong: list[str], *, failed: bool = False) -> None:
         raise click.exceptions.Exit(FAILED)
 
 
-def _told(
+def _steps(
     session: Session, options: ReplayOptions, count: Count, wrong: list[str]
 ) -> Iterator[str]:
     history = AppWrapperHistory(options.name) if options.name is not None else None
@@ -167,7 +167,7 @@ def _told(
         if options.diff and made.differs:
             count.differs_at = made.step.number
             yield from _difference(made)
-            return  # what follows would differ on account of this
+            return  # later steps differ because of this one
         if history is not None:
             yield from history.tell(made)
 

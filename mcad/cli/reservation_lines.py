@@ -1,4 +1,4 @@
-"""What ``mcad describe`` says of reservations and evictions, line by line."""
+"""The lines of ``mcad describe`` about reservations and evictions."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ Line = tuple[str, str]
 Ago = Callable[[Any], str]
 
 _WHY = {
-    ReservationReason.STARVED: "it was first in line for long",
-    ReservationReason.PLANNED: "it is first in line, and limits tell when there is room",
-    ReservationReason.PREEMPTING: "others have to leave for its priority",
-    ReservationReason.RECLAIMING: "others borrow what is its share",
+    ReservationReason.STARVED: "long at the head of the queue",
+    ReservationReason.PLANNED: "head of the queue; run time limits give its start time",
+    ReservationReason.PREEMPTING: "evicts AppWrappers of lower priority",
+    ReservationReason.RECLAIMING: "evicts borrowers of its quota",
 }
 
 
 def reservation_facts(reservation: Json, ago: Ago) -> Iterator[Line]:
-    """The lines about the reservation of an AppWrapper; ``ago`` writes an instant with its age."""
+    """Lines about the reservation of an AppWrapper; ``ago`` formats an instant with its age."""
     reason = as_text(reservation.get("reason"))
     why = f" ({_WHY[ReservationReason(reason)]})" if reason in set(ReservationReason) else ""
     yield "Reason", f"{reason}{why}"
     yield "Room", _room(reservation)
     yield "Since", ago(reservation.get("since"))
     if start := reservation.get("start"):
-        yield "Starts by", f"{start}, if those there keep their limits"
+        yield "Starts by", f"{start}, if running AppWrappers keep their limits"
     if until := reservation.get("until"):
-        yield "Given up", f"{until}, if it is not free by then"
+        yield "Given up", f"{until}, if the room is not free by then"
     waits_for = [as_text(one) for one in as_list(reservation.get("waitsFor"))]
-    yield "Waits for", some_of(waits_for) or "nobody any more"
+    yield "Waits for", some_of(waits_for) or "nothing any more"
 
 
 def _room(reservation: Json) -> str:
@@ -50,15 +50,15 @@ def _nodes(count: int) -> str:
 
 
 def kept_off(detail: Json) -> Iterator[str]:
-    """Whose reservations are in the way, one by one; an older dispatcher does not tell."""
+    """The reservations in the way, one per line; absent from older dispatchers."""
     for one in map(as_map, as_list(detail.get("keptOffBy"))):
         start = f", starts by {one['start']}" if one.get("start") else ""
         what = f"{_nodes(as_int(one.get('nodeCount')))} ({one['reason']}{start})"
         yield f"{one['namespace']}/{one['name']}, which has reserved {what}"
 
 
-def eviction(told: Json, ago: Ago) -> str:
+def eviction(last: Json, ago: Ago) -> str:
     """The last eviction in one line."""
-    count, by = as_int(told.get("count")), as_text(told.get("title")) or as_text(told.get("by"))
+    count, by = as_int(last.get("count")), as_text(last.get("title")) or as_text(last.get("by"))
     times = "once" if count == 1 else f"{count} times, last"
-    return f"{times} for {by} ({as_text(told.get('reason'))}), {ago(told.get('at'))}"
+    return f"{times} for {by} ({as_text(last.get('reason'))}), {ago(last.get('at'))}"

@@ -1,4 +1,4 @@
-"""AppWrappers as table rows: columns, order and selection, the same for one look and for many."""
+"""AppWrappers as table rows: columns, order and selection."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ sort_option = click.option(
     type=click.Choice(["position", *_ORDERS]),
     default="position",
     show_default=True,
-    help="Highest priority, most attempts and oldest come first; ties stay in line order.",
+    help="Highest priority, most attempts and oldest first; ties in queue order.",
 )
 
 
 def titles(output: Output, *, namespaces: bool) -> tuple[str, ...]:
-    """The columns: NAMESPACE first if there are several, the wide ones last."""
+    """The column titles: NAMESPACE first if several are shown, wide ones last."""
     return ("NAMESPACE",) * namespaces + TITLES + WIDE_TITLES * (output.form == "wide")
 
 
 def cells(row: Json, output: Output, now_us: int, *, namespaces: bool) -> tuple[str, ...]:
-    """What stands in these columns at this moment."""
+    """The cells of a row."""
     plain = (
         row["name"],
         place(row),
@@ -64,27 +64,27 @@ def cells(row: Json, output: Output, now_us: int, *, namespaces: bool) -> tuple[
 
 
 def reference(row: Json) -> str:
-    """``-o name``."""
+    """The name for ``-o name``."""
     return f"appwrapper.{GROUP}/{row['name']}"
 
 
 def is_in_line(row: Json) -> bool:
-    """Whether a row has a position, be it one that is not known (None)."""
+    """Whether the AppWrapper has a position, known or unknown (None)."""
     return bool(row["position"] != 0)
 
 
 def is_waiting(row: Json) -> bool:
-    """Whether a row is of one who waits: in line, or on hold for a reason."""
+    """Whether the AppWrapper waits: in the queue, or on hold."""
     return is_in_line(row) or bool(row["waitsFor"])
 
 
 def place(row: Json) -> str:
-    """The position as it is printed."""
+    """The position as text."""
     return UNKNOWN if row["position"] is None else str(row["position"] or NONE)
 
 
 def in_order(rows: list[Json], sort_by: str) -> list[Json]:
-    """The rows in the order of --sort-by; ``position`` is that in which they came."""
+    """The rows in the order of --sort-by; ``position`` is the given order."""
     order = _ORDERS.get(sort_by)
     return sorted(rows, key=order) if order is not None else rows
 
@@ -100,6 +100,6 @@ def where(namespace: str | None) -> str:
 
 
 def named(rows: list[Json], names: tuple[str, ...]) -> tuple[list[Json], list[str]]:
-    """The rows of these names, in their order, and the names that no row has."""
+    """The rows with these names, in the order of the names, and the missing names."""
     known = {row["name"]: row for row in rows}
     return [known[name] for name in names if name in known], [n for n in names if n not in known]

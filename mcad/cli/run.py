@@ -1,8 +1,8 @@
-"""``mcad run``: the dispatcher as a process, from its first look at the cluster to its orderly end.
+"""``mcad run``: the process of the dispatcher.
 
-It connects, looks whether it can work at all, serves the HTTP port and leaves the rest to a
-replica, which leads or stands by. SIGTERM and SIGINT end it within 5 s with exit code 0, the loss
-of the lease at once with exit code 1.
+It connects, runs the preflight checks, serves the HTTP port and runs a replica, which leads or
+stands by. SIGTERM and SIGINT end it within 5 s with exit code 0, the loss of the Lease at once with
+exit code 1.
 """
 
 from __future__ import annotations
@@ -56,12 +56,12 @@ from mcad.kube.rest import RestApi
 
 _log = logging.getLogger(__name__)
 
-REACH_S = 10.0  # for an API server that is starting as well
-END_S = 4.0  # from the signal until whatever is under way is cut off
+REACH_S = 10.0  # patience with an API server that is starting
+END_S = 4.0  # from the signal until running requests are cancelled
 
 
 class Launch(Struct, frozen=True):
-    """What was asked for on the command line."""
+    """The options of ``mcad run``."""
 
     http: Address
     target: Target
@@ -77,10 +77,14 @@ class Launch(Struct, frozen=True):
     type=AddressType(),
     default="127.0.0.1:8080",
     show_default=True,
-    help="Where to serve health, metrics and figures; port 0 takes a free one and logs it.",
+    help="Address for health, metrics and figures; port 0: a free port, which is logged.",
 )
 @click.option(
-    "--log-level", type=click.Choice(LEVELS), default="info", show_default=True, help="How much."
+    "--log-level",
+    type=click.Choice(LEVELS),
+    default="info",
+    show_default=True,
+    help="The lowest level of log records.",
 )
 @click.option(
     "--force-coexist",
@@ -103,9 +107,9 @@ def run(  # noqa: PLR0913 - click passes options by name
 ) -> None:
     """Run the dispatcher.
 
-    In a pod it uses the pod's service account unless a kubeconfig is named. Every setting can also
-    be given as an environment variable, MCAD_BACKOFF_TIME for backoffTime; --set wins over the
-    environment, and that over the file.
+    In a pod it uses the service account of the pod, unless --kubeconfig is given. Every setting can
+    also be an environment variable, such as MCAD_BACKOFF_TIME for backoffTime; --set overrides the
+    environment, which overrides the file.
     """
     start_logging(log_level)
     try:
@@ -121,7 +125,7 @@ def run(  # noqa: PLR0913 - click passes options by name
 
 
 async def _run_until_signal(launch: Launch) -> None:
-    """Work until a signal comes, then give what is under way a moment to end."""
+    """Run until a signal, then give running requests ``END_S`` to end."""
     stop, begun = asyncio.Event(), asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -139,13 +143,13 @@ async def _run_until_signal(launch: Launch) -> None:
     try:
         await work
     except asyncio.CancelledError:
-        _log.warning("stopped before all was done")
+        _log.warning("stopped before all requests ended")
     else:
         _log.info("stopped")
 
 
 async def _work(launch: Launch, stop: asyncio.Event, begun: asyncio.Event) -> None:
-    """``begun`` is set once there may be something under way that deserves a moment to end."""
+    """Run a replica; ``begun`` is set as soon as requests may be running."""
     async with _connected(RealClock(), launch.target) as client:
         preflight = Preflight(client, launch.config, coexist=launch.coexist)
         await preflight.check()
@@ -171,7 +175,7 @@ async def _work(launch: Launch, stop: asyncio.Event, begun: asyncio.Event) -> No
 
 
 def _keep_journal(launch: Launch, cluster: Cluster, identity: str, epoch: int) -> Journal | None:
-    """A dispatcher without a journal is better than none."""
+    """Begin a journal if asked for; a failure is only logged."""
     folder = launch.journal.journal
     if folder is None:
         return None
@@ -188,7 +192,7 @@ def _keep_journal(launch: Launch, cluster: Cluster, identity: str, epoch: int) -
 
 @asynccontextmanager
 async def _connected(clock: Clock, target: Target) -> AsyncIterator[Client]:
-    """A client of a server that has answered; what fails inside is told in one line."""
+    """Yield a client of a server that has answered; failures become ``CliError``."""
     try:
         connection = await load(clock, target.kubeconfig, target.context, in_cluster_first=True)
         async with RestApi(connection, clock) as api:
@@ -208,7 +212,7 @@ async def _reach(client: Client) -> None:
     try:
         await client.read(Request("GET", "/version"), REACH_S)
     except ApiError as error:
-        if not error.forbidden:  # which is an answer, too
+        if not error.forbidden:  # which proves that the server is reachable
             raise
 
 

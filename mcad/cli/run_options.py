@@ -1,4 +1,4 @@
-"""The options of ``mcad run``: its ports and its journal."""
+"""Options of ``mcad run``: ports and journal."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mcad.journal.writer import Limits
 
 
 class Address(Struct, frozen=True):
-    """Where a port listens; port 0 lets the system choose."""
+    """An address to listen at; port 0 is a free port."""
 
     host: str
     port: int
@@ -29,7 +29,7 @@ class AddressType(click.ParamType[Address]):
     name = "HOST:PORT"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The address, or click's complaint."""
+        """Parse the address."""
         if isinstance(value, Address):
             return value
         host, colon, port = str(value).rpartition(":")
@@ -46,7 +46,7 @@ class JournalOptions(Struct, frozen=True):
 
 
 class VisibilityOptions(Struct, frozen=True):
-    """--visibility and what belongs to it."""
+    """--visibility and related options."""
 
     visibility: Address | None
     visibility_certs: Path
@@ -54,7 +54,7 @@ class VisibilityOptions(Struct, frozen=True):
     visibility_ip: str
 
     def listening(self) -> Listening | None:
-        """Where the visibility API is served, None if it is not; raises ``CliError``."""
+        """Where the visibility API listens, None if it is off; raises ``CliError``."""
         if self.visibility is None:
             return None
         endpoint = None
@@ -83,14 +83,14 @@ journal_options = record(
         "--journal",
         type=click.Path(file_okay=False, path_type=Path),
         metavar="DIR",
-        help="Keep a journal of every decision in this folder, for `mcad replay`.",
+        help="Write a journal of every decision to this folder, for `mcad replay`.",
     ),
     click.option(
         "--journal-files",
         type=click.IntRange(min=2),
         default=Limits().files,
         show_default=True,
-        help=f"Keep so many files of {Limits().file_bytes >> 20} MiB in it.",
+        help=f"The number of files of {Limits().file_bytes >> 20} MiB to keep.",
     ),
 )
 
@@ -100,7 +100,7 @@ visibility_options = record(
     click.option(
         "--visibility",
         type=AddressType(),
-        help="Where to serve the visibility API to the API server, while this process leads.",
+        help="Address of the visibility API, which is served while this process leads.",
     ),
     click.option(
         "--visibility-certs",
@@ -108,19 +108,19 @@ visibility_options = record(
         metavar="DIR",
         default=Path("/etc/mcad-visibility"),
         show_default=True,
-        help="Folder with its tls.crt and tls.key.",
+        help="Folder with tls.crt and tls.key of the visibility API.",
     ),
     click.option(
         "--visibility-service",
         metavar="NAMESPACE/NAME",
         default="",
-        help="Its Service, of which an EndpointSlice is kept; without, none is.",
+        help="Service of the visibility API, to write its EndpointSlice; none by default.",
     ),
     click.option(
         "--visibility-ip",
         metavar="IP",
         envvar="POD_IP",
         default="",
-        help="This process's address for the EndpointSlice; POD_IP if it is not given.",
+        help="Address of this process for the EndpointSlice; default: POD_IP.",
     ),
 )

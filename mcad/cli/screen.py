@@ -1,4 +1,4 @@
-"""A terminal for as long as something is shown on all of it: entered, drawn on, always restored."""
+"""Uses the whole terminal: enters it, draws, and always restores it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def size() -> tuple[int, int]:
-    """Columns and rows of the terminal at stdout; of an old one where nobody can tell."""
+    """Columns and rows of the terminal at stdout; 80 x 24 if unknown."""
     with suppress(OSError, ValueError):
         found = os.get_terminal_size(sys.stdout.fileno())
         if found.columns and found.lines:
@@ -32,15 +32,15 @@ def size() -> tuple[int, int]:
 
 
 class Screen:
-    """What is on the terminal now. Use ``full_screen`` to get one."""
+    """The lines on the terminal. Use ``full_screen`` to get one."""
 
     def __init__(self) -> None:
-        """Nothing is changed before ``enter``."""
+        """The terminal does not change before ``enter``."""
         self._shown: list[str] = []
         self._modes: list[object] | None = None
 
     def enter(self) -> None:
-        """Take over the terminal; keys come one by one and are not echoed."""
+        """Take over the terminal; keys are read one by one and not echoed."""
         with suppress(OSError, ValueError, termios.error):  # stdin is something else
             if sys.stdin.isatty():
                 self._modes = termios.tcgetattr(sys.stdin.fileno())
@@ -49,7 +49,7 @@ class Screen:
         _write(ENTER)
 
     def leave(self) -> None:
-        """Give it back as it was; harmless if the terminal is gone."""
+        """Restore the terminal; does nothing if it is gone."""
         with suppress(OSError, ValueError):
             _write(LEAVE)
         if self._modes is not None:
@@ -58,7 +58,7 @@ class Screen:
             self._modes = None
 
     def draw(self, lines: Sequence[str]) -> None:
-        """Show these lines; nothing is sent if they are there already."""
+        """Show these lines; unchanged lines are not sent again."""
         if list(lines) != self._shown:
             self._shown = list(lines)
             _write(HOME + (CLEAR_LINE + "\r\n").join(lines) + CLEAR_LINE + CLEAR_BELOW)
@@ -68,10 +68,10 @@ class Screen:
 def full_screen(
     redraw: Callable[[], None], stop: Callable[[], None], press: Callable[[bytes], None]
 ) -> Iterator[Screen]:
-    """The terminal until the end of the block, which must run in an event loop.
+    """Use the terminal until the end of the block, which must run in an event loop.
 
-    ``redraw`` is called when the size has changed or the program was suspended, ``stop`` when the
-    user wants to leave (q, Ctrl-C, or a signal), ``press`` with every other key.
+    ``redraw`` is called after a change of the size or a suspension, ``stop`` when the user leaves
+    (q, Ctrl-C, or a signal), ``press`` with every other key.
     """
     loop, screen = asyncio.get_running_loop(), Screen()
 
@@ -85,7 +85,7 @@ def full_screen(
 
     def suspend() -> None:
         screen.leave()
-        os.kill(os.getpid(), signal.SIGSTOP)  # we are here again after SIGCONT
+        os.kill(os.getpid(), signal.SIGSTOP)  # continues here after SIGCONT
         screen.enter()
         redraw()
 

@@ -1,4 +1,4 @@
-"""The figures of the running dispatcher, asked for at its HTTP port."""
+"""Figures of the running dispatcher, from its HTTP port (--server)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mcad.kube.port import Response
 Json = dict[str, Any]
 
 ANSWER_S = 10.0
-TEXT_MAX = 400  # characters of why it does not answer
+TEXT_MAX = 400  # characters of an error that are shown
 
 
 def _text(answer: Response) -> str:
@@ -24,18 +24,18 @@ def _text(answer: Response) -> str:
 
 
 class Server(Struct, frozen=True):
-    """One dispatcher's HTTP port; see ``mcad.cli.figures.Figures``."""
+    """The HTTP port of a dispatcher; implements ``mcad.cli.figures.Figures``."""
 
     url: str
-    notes: tuple[str, ...] = ()  # one that answers is there
+    notes: tuple[str, ...] = ()  # a dispatcher that answers is running
     only: None = None
 
     async def labelled(self, selector: str) -> frozenset[str]:
-        """The port tells figures, not metadata."""
-        raise CliError(f"the dispatcher does not tell labels: leave out --server, or -l {selector}")
+        """Not supported: the HTTP port serves figures, not metadata."""
+        raise CliError(f"--server does not serve labels: omit --server, or -l {selector}")
 
     async def rows(self, *, waiting_only: bool, with_starts: bool = False) -> list[Json]:
-        """One row per AppWrapper, those in line first and in order."""
+        """One row per AppWrapper, the queue first and in order."""
         path = "queue" if waiting_only else "appwrappers"
         answer = await self._get(path + "?starts=true" * with_starts)
         rows = answer.get("items") if answer is not None else None
@@ -44,14 +44,14 @@ class Server(Struct, frozen=True):
         return rows
 
     async def capacity(self) -> Json:
-        """Per node and in total."""
+        """Capacity per node and in total."""
         answer = await self._get("capacity")
-        if answer is None or not {"nodes", "total", "adrift"} <= answer.keys():
+        if answer is None or not {"nodes", "total", "unplaced"} <= answer.keys():
             raise self._strange("no figures of nodes")
         return answer
 
     async def detail(self, namespace: str, name: str) -> Json | None:
-        """One AppWrapper in full, None if the dispatcher does not know it."""
+        """One AppWrapper in full; None if it is not known."""
         return await self._get(f"appwrappers/{quote(namespace, '')}/{quote(name, '')}")
 
     async def quota(self) -> Json:
@@ -62,11 +62,11 @@ class Server(Struct, frozen=True):
         return answer
 
     async def quota_node(self, tree: str, node: str) -> Json | None:
-        """One node with those who hold it and who wait there, None if there is none."""
+        """One quota node with its holders and its queue; None if it does not exist."""
         return await self._get(f"quota/{quote(tree, '')}/{quote(node, '')}")
 
     async def _get(self, path: str) -> Json | None:
-        """The JSON object at a path, None if there is none."""
+        """GET the JSON object at a path; None if there is none."""
         try:
             answer = await plain.get(self.url, f"/api/v1/{path}", ANSWER_S, {})
         except OutcomeUnknown as error:

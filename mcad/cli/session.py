@@ -1,7 +1,7 @@
-"""Where commands meet the world outside: the connection and the clock.
+"""The connection and the clock of commands.
 
-Tests pass another ``Environment`` as click's ``obj``. The client library is imported where it is
-used: it costs most of a second, which neither completion nor --server may take.
+Tests pass another ``Environment`` as click's ``obj``. The client library is imported on use: it
+takes most of a second, which is too long for completion and --server.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ from mcad.kube.errors import ApiError, KubeError
 from mcad.kube.plain import PlainApi
 from mcad.kube.port import Api, Request, Response
 
-CALL_S = 15.0  # of one call, retries included: a person waits for it
+CALL_S = 15.0  # of one call, retries included
 KNOCK_S = 10.0  # until the first answer
 
 
 class Target(Struct, frozen=True):
-    """Which API server: --kubeconfig and --context."""
+    """The API server: --kubeconfig and --context."""
 
     kubeconfig: str | None = None
     context: str | None = None
 
 
 class Session(Struct, frozen=True):
-    """A connection that has answered once. ``namespace`` is the one of the context."""
+    """A connection to a server that has answered. ``namespace`` is that of the context."""
 
     client: Client
     namespace: str
 
 
 class Reads(Protocol):
-    """As much of ``Api`` as one quick read needs."""
+    """The part of ``Api`` that a quick read needs."""
 
     async def request(self, request: Request, timeout: float | None = None) -> Response:
         """See ``Api.request``."""
@@ -49,14 +49,14 @@ class Reads(Protocol):
 
 
 class Environment:
-    """What commands need of the world outside."""
+    """The clock and the connections of commands."""
 
     def __init__(self) -> None:
         self.clock: Clock = RealClock()
 
     @asynccontextmanager
     async def connect(self, target: Target) -> AsyncIterator[Session]:
-        """A session; failures of the transport inside of it become ``CliError``."""
+        """Yield a session; failed requests in the block become ``CliError``."""
         try:
             async with self.open(target) as (api, namespace):
                 await _knock(api)
@@ -67,7 +67,7 @@ class Environment:
 
     @asynccontextmanager
     async def open(self, target: Target) -> AsyncIterator[tuple[Api, str]]:
-        """The API port and the namespace of the context."""
+        """Yield the API and the namespace of the context."""
         from mcad.kube.connection import load  # noqa: PLC0415 - see above
         from mcad.kube.rest import RestApi  # noqa: PLC0415
 
@@ -77,7 +77,7 @@ class Environment:
 
     @asynccontextmanager
     async def open_quickly(self, target: Target) -> AsyncIterator[tuple[Reads, str]]:
-        """The same for reads, without the client library wherever the kubeconfig allows that."""
+        """The same for reads, without the client library if the kubeconfig allows that."""
         context = kubeconfig.read_context(target.kubeconfig, target.context)
         server = kubeconfig.plain(context) if context is not None else None
         if context is not None and server is not None:
@@ -87,12 +87,12 @@ class Environment:
             yield opened
 
     def namespace(self, target: Target) -> str:
-        """The namespace of the context, ``default`` where there is no context."""
+        """The namespace of the context, ``default`` without a context."""
         return kubeconfig.namespace(target.kubeconfig, target.context)
 
 
 async def _knock(api: Api) -> None:
-    """Ask once, without retries: a wrong address should be told at once."""
+    """Send one request without retries: a wrong address is reported at once."""
     answer = await api.request(Request("GET", "/version"), KNOCK_S)
     if answer.status == 401:
         raise ApiError(401, "Unauthorized", "401 Unauthorized")

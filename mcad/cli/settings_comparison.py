@@ -1,4 +1,4 @@
-"""What other settings would have done with the AppWrappers of a journal, as a table."""
+"""Compares a journal with what other settings would have done, as a table (mcad replay --set)."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from mcad.journal.reader import Session
 from mcad.kube.durations import human
 
 _SHOWN = ("cpu", "memory")
-"""The resources that come first."""
+"""The resources that are shown first."""
 
 
 def compare(
     sessions: Iterable[Session], assignments: Sequence[str], until: Instant | None
 ) -> tuple[list[str], list[str]]:
-    """The lines to print, and what of the journal could not be read."""
+    """The lines to print, and the parts of the journal that could not be read."""
     found, wrong = script.read(sessions, until)
     if not found.begun:
-        raise CliError("the journal holds no decision to compare with")
+        raise CliError("the journal contains no decision to compare with")
     other = _settings(found.settings, assignments)
     columns = {
         "RECORDED": found.lives,

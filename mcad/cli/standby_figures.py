@@ -1,4 +1,4 @@
-"""Figures for whoever asks a standby: counted as every command counts them, not for each asker."""
+"""Figures that a standby serves: computed like those of the CLI, and shared by requests."""
 
 from __future__ import annotations
 
@@ -12,15 +12,14 @@ from mcad.cli.listed_figures import compute_figures
 from mcad.controller.leader_figures import FiguresUnavailable
 from mcad.kube.client import Client
 
-FRESH_S = 5.0  # counting reads the whole cluster, so askers share what is no older than this
+FRESH_S = 5.0  # requests share figures of this age, because computing reads the whole cluster
 
 
 class StandbyFigures:
-    """The figures of now, or of a moment ago."""
+    """Figures that are at most ``FRESH_S`` old."""
 
     def __init__(self, client: Client, config: Config) -> None:
-        """Nothing is read before the first question. Of ``config`` only the Lease counts: figures
-        rest on the settings of the process that leads."""
+        """Of ``config`` only the Lease is used: the leader publishes its settings."""
         self._client = client
         self._config = Config(leaderElection=config.leader_election)
         self._turn = asyncio.Lock()
@@ -28,11 +27,11 @@ class StandbyFigures:
         self._until = 0.0
 
     async def figures(self) -> Snapshot:
-        """Counted by one asker at a time; ``FiguresUnavailable`` says why they cannot be."""
+        """Compute figures for one request at a time; raises ``FiguresUnavailable``."""
         clock = self._client.clock
         async with self._turn:
             if self._latest is None or clock.monotonic() >= self._until:
-                self._latest = None  # two of them at a time would be twice the memory
+                self._latest = None  # free the memory first
                 try:
                     config = await as_dispatched(self._client, self._config)
                     self._latest = await compute_figures(self._client, config)

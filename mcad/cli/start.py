@@ -1,6 +1,6 @@
-"""The entrance of the programs: Ctrl-C ends them quietly while their modules are being imported.
+"""Entry points of the programs: Ctrl-C ends them quietly while modules are imported.
 
-Imports nothing but what Python itself has loaded by then.
+Imports only modules that Python has loaded anyway.
 """
 
 import os
@@ -12,16 +12,16 @@ _INTERRUPTED = 130
 
 
 def main() -> None:
-    """``mcad`` and ``kubectl mcad``."""
+    """Run ``mcad`` or ``kubectl mcad``."""
     signal(SIGINT, _end)
-    from mcad.cli.main import main as command  # noqa: PLC0415 - this is what takes a while
+    from mcad.cli.main import main as command  # noqa: PLC0415 - the slow import
 
-    signal(SIGINT, default_int_handler)  # the command's own business from here on
+    signal(SIGINT, default_int_handler)  # from here on the command handles it
     command()
 
 
 def complete() -> None:
-    """``kubectl_complete-mcad``."""
+    """Run ``kubectl_complete-mcad``."""
     signal(SIGINT, _end)
     from mcad.cli.plugin import complete as command  # noqa: PLC0415 - see above
 
@@ -29,7 +29,7 @@ def complete() -> None:
 
 
 def _end(_number: int, _frame: FrameType | None) -> None:
-    """There is nothing to clean up yet, and an exception in an import may be swallowed."""
+    """End at once: nothing needs cleanup, and an import may swallow an exception."""
     if sys.stderr is not None:
-        os.write(sys.stderr.fileno(), b"\nerror: interrupted\n")  # ^C stands there
+        os.write(sys.stderr.fileno(), b"\nerror: interrupted\n")  # after ^C
     os._exit(_INTERRUPTED)

@@ -1,4 +1,4 @@
-"""When somebody who waits starts, in words (``mcad.controller.start_time_views``)."""
+"""Start time estimates in words (JSON of ``mcad.controller.start_time_views``)."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ Json = dict[str, Any]
 
 
 def start_column(starts: Json | None, now_us: int) -> str:
-    """``5m-30m``, ``<30m`` at the latest, ``>5m`` at the earliest, with ``?`` if the latest is only
-    what is expected: for a column."""
+    """A table cell: ``5m-30m``, ``<30m`` at the latest, ``>5m`` at the earliest.
+
+    ``?`` marks a latest start that depends on expected run times.
+    """
     if not starts or not (starts["earliest"] or starts["latest"]):
         return NONE
     doubt = "?" * (starts["restsOn"] == Basis.EXPECTATIONS)
@@ -27,7 +29,7 @@ def start_column(starts: Json | None, now_us: int) -> str:
 
 
 def start_lines(starts: Json, now_us: int) -> Iterator[tuple[str, str]]:
-    """Lines for a page: when, and what that rests on."""
+    """Lines of a page: the estimated start, and what the estimate is based on."""
     early, late = (_instant(starts[key], now_us) for key in ("earliest", "latest"))
     if early and late:
         yield "Starts", f"between {early} and {late}"

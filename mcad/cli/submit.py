@@ -1,6 +1,6 @@
-"""``mcad submit``: AppWrappers out of files, read as the dispatcher will read them before sending.
+"""``mcad submit``: creates AppWrappers from files, parsed first as the dispatcher will parse them.
 
-Nothing is sent unless all of them can be read: a set of manifests is wanted as a whole.
+Nothing is sent if one of them is faulty: a set of manifests is created as a whole.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ OLD_GROUP = "mcad.ibm.com"
 
 
 class SubmitOptions(Struct, frozen=True):
-    """How to create, what to print, how long to stay: --dry-run, -o, --wait and --timeout."""
+    """--dry-run, -o, --wait and --timeout."""
 
     dry_run: str | None
     form: str | None
@@ -58,7 +58,7 @@ class SubmitOptions(Struct, frozen=True):
 
 
 class Prepared(Struct, frozen=True):
-    """One AppWrapper to send, where it was read, and as the dispatcher will read it."""
+    """One AppWrapper to send, its place in a file, and its parsed form."""
 
     origin: str
     obj: Json
@@ -71,13 +71,13 @@ submit_options = record(
     click.option(
         "--dry-run",
         type=click.Choice(["client", "server"]),
-        help="client: only read the files; server: let the API server check, but keep nothing.",
+        help="client: only read the files; server: the API server checks, but stores nothing.",
     ),
     click.option(
         "-o", "--output", "form", type=click.Choice(["json", "yaml", "name"]), help="Another form."
     ),
     click.option(
-        "--wait", is_flag=True, help="Stay until all of them are dispatched; tell why they wait."
+        "--wait", is_flag=True, help="Wait until all are dispatched; print why they wait."
     ),
     click.option(
         "--timeout",
@@ -103,15 +103,14 @@ def submit(
 ) -> None:
     """Create AppWrappers from files, checked before they are sent.
 
-    Each item is created as a dry run first, which keeps nothing: a field that the API server does
-    not know is a fault. Faults are told with the field and what to do. A kind that the cluster does
-    not know, or that may not be wrapped, is only a warning: the dispatcher keeps such an AppWrapper
-    waiting.
+    Each item is created as a dry run first: a field that the API server does not know is a fault.
+    Faults are printed with the field and what to do. A kind that the cluster does not know, or that
+    may not be wrapped, is only a warning: the dispatcher holds such an AppWrapper.
     """
     if options.wait and options.dry_run:
-        raise click.UsageError("--wait needs something to wait for: leave --dry-run out")
+        raise click.UsageError("--wait and --dry-run exclude each other")
     if options.timeout_s is not None and not options.wait:
-        raise click.UsageError("--timeout is for --wait: give both")
+        raise click.UsageError("--timeout needs --wait")
     documents = [document for path in paths for document in read_documents(path)]
     for document in documents:
         _check_kind(document)
@@ -159,7 +158,7 @@ async def _submit(
 
 
 def _check_kind(document: Document) -> None:
-    """Whether it is an AppWrapper at all, in a group and version that we serve."""
+    """Raise ``CliError`` unless it is an AppWrapper of a known group and version."""
     content = document.content
     version, kind = as_text(content.get("apiVersion")), as_text(content.get("kind"))
     if kind != KIND:
@@ -188,20 +187,20 @@ def _another_kind(kind: str) -> str:
 def _prepare(
     documents: Sequence[Document], namespace: str | None, own: str, catalog: Catalog
 ) -> list[Prepared]:
-    """The objects to send, each with its namespace; all faults of all of them in one go."""
+    """The objects to send, with namespaces; reports the faults of all of them at once."""
     prepared, faults = [], 0
     for document in documents:
         obj = _with_namespace(document, namespace, own)
         parsed = _parse(obj, catalog)
         prepared.append(Prepared(document.origin, obj, parsed))
-        faults += _tell_problems(document, parsed)
+        faults += _report_problems(document, parsed)
     _fail_for(faults)
     return prepared
 
 
 def _fail_for(faults: int) -> None:
     if faults:
-        raise CliError(f"nothing was sent: {faults} fault{'s' * (faults > 1)} to mend first")
+        raise CliError(f"nothing was sent: {faults} fault{'s' * (faults > 1)} to correct first")
 
 
 def _with_namespace(document: Document, namespace: str | None, own: str) -> Json:
@@ -209,21 +208,21 @@ def _with_namespace(document: Document, namespace: str | None, own: str) -> Json
     given = as_text(metadata.get("namespace"))
     if namespace and given and given != namespace:
         raise CliError(
-            f"{document.origin}: is for namespace {given}, not {namespace}; leave one of them out"
+            f"{document.origin}: is for namespace {given}, not {namespace}; omit one of them"
         )
     return {**document.content, "metadata": {**metadata, "namespace": namespace or given or own}}
 
 
 def _parse(obj: Json, catalog: Catalog) -> Parsed:
-    """As the dispatcher will read it; a generated name ends like one that the server makes."""
+    """Parse like the dispatcher; a generated name gets a suffix like that of the server."""
     metadata = obj["metadata"]
     prefix = metadata.get("generateName")
     name = metadata.get("name") or (f"{prefix}xxxxx" if prefix else None)
     return parse({**obj, "metadata": {**metadata, "name": name}}, catalog)
 
 
-def _tell_problems(document: Document, parsed: Parsed) -> int:
-    """Tells what is wrong and returns the number of faults."""
+def _report_problems(document: Document, parsed: Parsed) -> int:
+    """Print what is wrong; returns the number of faults."""
     for text in parsed.workload.warnings:
         warn(f"{document.origin}: {text}")
     faults = 0
@@ -244,7 +243,7 @@ def _tell(document: Document, problem: Problem) -> None:
 
 
 async def _create(session: Session, obj: Json, options: SubmitOptions) -> Json | None:
-    """Create one; None if that failed, which has been told by then."""
+    """Create one; a failure is printed, and None returned."""
     version = obj["apiVersion"].rpartition("/")[2]
     resource = replace(APPWRAPPERS, version=version)
     create = CreateOptions(dry_run=options.dry_run == "server", field_validation="Strict")
@@ -267,7 +266,7 @@ def _refused(title: str, error: KubeError) -> CliError:
             return CliError(f"{title} exists already; delete it first, or give it another name")
         if error.not_found:
             return CliError(
-                f"{title} cannot be created ({clause(error.message)}); see that the namespace "
+                f"{title} cannot be created ({clause(error.message)}); check that the namespace "
                 "exists, and that AppWrappers are installed "
                 "(`mcad crd | kubectl apply --server-side -f -`)"
             )
@@ -275,7 +274,7 @@ def _refused(title: str, error: KubeError) -> CliError:
 
 
 def _report(obj: Json, options: SubmitOptions, what: str = "created") -> None:
-    """One line as kubectl prints it, or the object, of which one is enough for scripts."""
+    """Print a line like kubectl, or once the object or name for scripts."""
     if options.form and what != "created":
         return
     metadata = obj["metadata"]

@@ -1,4 +1,4 @@
-"""``mcad submit --wait``: until what was created is dispatched, and why it is not yet."""
+"""``mcad submit --wait``: waits until AppWrappers are dispatched, and prints why they wait."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
 
 
 class TimedOutError(CliError):
-    """It took longer than --timeout allows."""
+    """--timeout has passed."""
 
     exit_code = TIMED_OUT
 
@@ -39,7 +39,7 @@ class SecondsType(click.ParamType[float]):
     name = "DURATION"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The seconds, or click's complaint."""
+        """Parse the duration."""
         if isinstance(value, int | float):
             return float(value)
         match = re.fullmatch(r"([0-9]{1,9})([smh]?)", str(value), re.ASCII)
@@ -55,10 +55,10 @@ async def wait_until_dispatched(
     timeout_s: float | None,
     tell: Callable[[Json], None],
 ) -> bool:
-    """Wait for all of these; whether every one was dispatched.
+    """Wait for all of these; returns whether all were dispatched.
 
-    ``tell`` is called with each one that is. Reasons and failures are told on stderr, and that no
-    dispatcher is running. Raises ``TimedOutError`` after ``timeout_s``.
+    ``tell`` is called with each dispatched one. Reasons, failures and the absence of a dispatcher
+    are printed on stderr. Raises ``TimedOutError`` after ``timeout_s``.
     """
     watches = [_Watch(obj, tell) for obj in made]
     tasks = [asyncio.ensure_future(one.run(client)) for one in watches]
@@ -81,7 +81,7 @@ async def wait_until_dispatched(
 
 
 async def _warn_of_absence(client: Client, config: Config) -> None:
-    """Say that no dispatcher is running, whenever that begins."""
+    """Warn each time the dispatcher begins to be absent."""
     told: tuple[str, ...] = ()
     while True:
         notes = (await read_presence(client, config)).notes
@@ -95,7 +95,7 @@ async def _warn_of_absence(client: Client, config: Config) -> None:
 async def _first_failure(
     ends: asyncio.Future[list[bool]], tasks: Sequence[asyncio.Task[Any]]
 ) -> list[bool]:
-    """The ends; a watch that dies of a fault of ours must not look like patience."""
+    """Await the ends; raises the exception of a failed task, so that a bug is no endless wait."""
     await asyncio.wait([ends, *tasks], return_when=asyncio.FIRST_COMPLETED)
     for task in tasks:
         if task.done():
@@ -104,7 +104,7 @@ async def _first_failure(
 
 
 class _Watch:
-    """One AppWrapper; the sink of its reflector. ``end`` becomes whether it was dispatched."""
+    """The sink of the reflector of one AppWrapper; ``end`` is whether it was dispatched."""
 
     def __init__(self, obj: Json, tell: Callable[[Json], None]) -> None:
         metadata = obj["metadata"]
@@ -123,7 +123,7 @@ class _Watch:
         await Reflector(client, APPWRAPPERS, self, Document.json, selection).run()
 
     def listing(self) -> None:
-        """Nothing is shown of that."""
+        """Ignored."""
 
     def upserted(self, obj: Json) -> None:
         if self.end.done() or obj["metadata"]["uid"] != self._uid:
@@ -148,13 +148,13 @@ class _Watch:
             self._fail("was deleted before it was dispatched")
 
     def alive(self, at: float) -> None:
-        """Nothing is shown of that."""
+        """Ignored."""
 
     def failing(self, error: KubeError) -> None:
         self._explain(f"no news from the API server: {error}")
 
     def _explain(self, why: str) -> None:
-        """Say why it waits whenever that is another reason."""
+        """Print why it waits if the reason has changed."""
         if why and why != self._why:
             click.echo(f"{self.title} waits: {one_line(why)}", err=True)
         self._why = why or self._why

@@ -1,4 +1,4 @@
-"""How output looks: aligned columns, ages and amounts for people, JSON and YAML for scripts."""
+"""Formats output: aligned columns, ages and amounts; JSON and YAML for scripts."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ Row = Sequence[str]
 def table(
     titles: Row, rows: Iterable[Row], *, headers: bool = True, palette: Palette = PLAIN
 ) -> list[str]:
-    """Lines with aligned columns; nothing is cut, and no line ends in blanks."""
+    """Lines with aligned columns, without trailing blanks."""
     return Columns(titles, palette).lines(rows, headers=headers)
 
 
 class Columns:
-    """Columns that stay where they are when more rows are printed below, or only get wider."""
+    """Columns that keep their positions when more rows are printed below, or get wider."""
 
     def __init__(self, titles: Row, palette: Palette = PLAIN) -> None:
-        """No column is narrower than its title, if titles are printed at all."""
+        """A column is at least as wide as its title, if titles are printed."""
         self._titles = titles
         self._palette = palette
         self._widths = [0] * len(titles)
 
     def lines(self, rows: Iterable[Row], *, headers: bool) -> list[str]:
-        """These rows, below the titles if ``headers``."""
+        """The lines of these rows, below the titles if ``headers``."""
         cells = [[printable(cell) for cell in row] for row in rows]
         for row in [self._titles, *cells] if headers else cells:
             self._widths = [
@@ -53,7 +53,7 @@ class Columns:
         return self._pad(cells, painted)
 
     def _pad(self, cells: Row, painted: Row) -> str:
-        """Blanks are outside of the colours, and counted without them."""
+        """Pad cells with blanks; colour codes do not count."""
         padded = (
             look + " " * (width - len(cell))
             for cell, look, width in zip(cells, painted, self._widths, strict=True)
@@ -62,14 +62,14 @@ class Columns:
 
 
 def shortened(text: str, width: int) -> str:
-    """At most ``width`` characters; three dots where something was cut off."""
+    """At most ``width`` characters, ending in three dots if cut."""
     if len(text) <= width:
         return text
     return text[: width - 3] + "..." if width > 6 else text[:width]
 
 
 def echo(lines: Iterable[str]) -> None:
-    """Print lines on stdout, as they are: whether they have colours was decided before."""
+    """Print lines on stdout, with the colours they have."""
     text = "\n".join(lines)
     if text:
         click.echo(text, color=True)
@@ -80,13 +80,13 @@ def echo_structured(value: Any, form: str) -> None:
     if form == "json":
         click.echo(json.dumps(value, indent=2, ensure_ascii=False))
     else:
-        import yaml  # noqa: PLC0415 - a tenth of a second, which tables need not take
+        import yaml  # noqa: PLC0415 - takes a tenth of a second
 
         click.echo(yaml.safe_dump(value, sort_keys=False, allow_unicode=True), nl=False)
 
 
 def amounts(quantities: Mapping[str, str] | None) -> str:
-    """``cpu=200m,memory=512Mi``: one word, in the order of the names; None is not known."""
+    """``cpu=200m,memory=512Mi``: one word, in the given order; None is unknown."""
     if quantities is None:
         return UNKNOWN
     return (
@@ -96,7 +96,7 @@ def amounts(quantities: Mapping[str, str] | None) -> str:
 
 
 def until(instant: str, now_us: int) -> str:
-    """The time to an RFC 3339 instant in the same form; 0s if it is over."""
+    """The time to an RFC 3339 instant, like ``age``; 0s if it has passed."""
     try:
         at = datetime.fromisoformat(instant).timestamp()
     except ValueError:
@@ -105,7 +105,7 @@ def until(instant: str, now_us: int) -> str:
 
 
 def age(since: str | None, now_us: int) -> str:
-    """The time since an RFC 3339 instant, as kubectl writes it; never negative."""
+    """The time since an RFC 3339 instant in kubectl's format; never negative."""
     if not since:
         return UNKNOWN
     try:

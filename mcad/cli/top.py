@@ -1,4 +1,4 @@
-"""``mcad top``: queue and capacity on the whole terminal, as they change."""
+"""``mcad top``: shows queue and capacity live on the whole terminal."""
 
 from __future__ import annotations
 
@@ -22,27 +22,27 @@ from mcad.cli.session import Environment, environment
 from mcad.cli.tables import echo
 from mcad.cli.top_page import Moment, frame
 
-TICK_S = 1.0  # ages grow although nothing changes
-PAGE_ROWS = 10  # of PgDn: some rows stay in sight, whatever the size
-PAGE_LINES = 10_000  # without a terminal nothing is cut below
+TICK_S = 1.0  # ages change every second
+PAGE_ROWS = 10  # of PgDn, less than a screen
+PAGE_LINES = 10_000  # without a terminal all lines are printed
 
 
 @click.command()
-@click.option("--once", is_flag=True, help="Print what there is now, and end.")
+@click.option("--once", is_flag=True, help="Print once, and end.")
 @source_options
 @scope_options
 @color_option
 def top(once: bool, source: Source, scope: Scope, color: str) -> None:  # noqa: FBT001 - click passes it by name
-    """Queue and capacity, live, on the whole terminal.
+    """Show queue and capacity live on the whole terminal.
 
-    It shows who waits for what, who runs, and what is free, in all namespaces unless one is named
-    with -n. Arrow keys, PgUp, PgDn and Home move through the rows; q or Ctrl-C leaves. Without a
-    terminal it is printed once. Bars are # used by bound pods, + reserved for dispatched
-    AppWrappers, . free.
+    It shows the queue with reasons, running AppWrappers and free capacity, in all namespaces or in
+    that of -n. Arrow keys, PgUp, PgDn and Home scroll; q or Ctrl-C leaves. Without a
+    terminal it is printed once. Bars: # used by bound pods, + reserved for dispatched AppWrappers,
+    . free.
     """
     if scope.namespace and scope.all_namespaces:
-        raise click.UsageError("-n names one namespace and -A means all: give one of them")
-    may_narrow = not scope.all_namespaces  # nobody asked for all of them
+        raise click.UsageError("give either -n or -A")
+    may_narrow = not scope.all_namespaces  # -A asks for all, without a fallback
     scope = Scope(scope.namespace, all_namespaces=not scope.namespace)
     if once or not sys.stdout.isatty() or os.environ.get("TERM") == "dumb":
         asyncio.run(_print_once(source, scope, palette(color), may_narrow=may_narrow))
@@ -58,7 +58,7 @@ async def _print_once(source: Source, scope: Scope, colours: Palette, *, may_nar
         moment = await _moment(world, source, namespace, figures)
     warn_of_notes(figures)
     moment = replace(moment, notes=())
-    # A pipe has no width; COLUMNS, or else a wide line, so that reasons can be read and searched.
+    # A pipe has no width: COLUMNS, or else a wide line that shows reasons in full.
     columns = size()[0] if sys.stdout.isatty() else shutil.get_terminal_size((200, 0)).columns
     echo(frame(moment, columns, PAGE_LINES, colours))
 
@@ -73,7 +73,7 @@ async def _moment(
 
 
 def _place(source: Source) -> str:
-    """Whose figures these are, as far as the command line says it."""
+    """The source of the figures, for the title."""
     if source.server:
         return f"dispatcher {urlsplit(source.server).netloc or source.server}"
     return f"context {source.context}" if source.context else "current context"
@@ -86,11 +86,11 @@ _MOVES = {
     **dict.fromkeys((b"\x1b[6~", b" "), PAGE_ROWS),
     **dict.fromkeys((b"\x1b[H", b"\x1bOH", b"\x1b[1~", b"g"), -sys.maxsize),
 }
-"""Rows that a key moves by: arrows, PgUp, PgDn, Home, and what pagers use for them."""
+"""Rows that a key scrolls by: arrows, PgUp, PgDn, Home, and their keys in pagers."""
 
 
 class _Top:
-    """One task follows the figures, the other one draws; an event joins them."""
+    """One task follows the figures and sets an event, on which the other one draws."""
 
     def __init__(
         self,
@@ -114,13 +114,13 @@ class _Top:
         self._latest = Moment(world.clock.now_us(), _place(source), namespace=scope.namespace)
 
     async def run(self) -> None:
-        """Until somebody leaves, or the figures cannot be had; warnings are told after that."""
-        told = StringIO()
+        """Run until the user leaves or the figures fail; warnings are printed afterwards."""
+        warnings = StringIO()
         try:
-            with redirect_stderr(told):  # it is the same terminal
+            with redirect_stderr(warnings):  # it is the same terminal
                 await self._run()
         finally:
-            click.echo(told.getvalue(), err=True, nl=False)
+            click.echo(warnings.getvalue(), err=True, nl=False)
 
     async def _run(self) -> None:
         following = asyncio.ensure_future(self._follow())
@@ -135,7 +135,7 @@ class _Top:
         finally:
             following.cancel()
             with suppress(asyncio.CancelledError):
-                await following  # tells, on the restored terminal, what went wrong
+                await following  # raises its failure after the terminal is restored
 
     def _leave(self) -> None:
         self._leaving = True
@@ -159,11 +159,11 @@ class _Top:
         try:
             self._latest = await _moment(self._world, self._source, namespace, figures)
             self._failure = ""
-        except CliError as error:  # the dispatcher went away between its rows and its nodes
+        except CliError as error:  # the dispatcher ended between the two requests
             self._failure = error.message
 
     def _now(self) -> Moment:
-        """The latest figures, with the ages of this moment and whether they are old."""
+        """The latest figures with the present time, and why they may be outdated."""
         trouble = self._feed.trouble if self._feed is not None else ""
         now_us = self._world.clock.now_us()
         trouble = trouble or self._failure

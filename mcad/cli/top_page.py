@@ -1,8 +1,7 @@
-"""What ``mcad top`` shows: a pure function from figures and a size to lines.
+"""The screen of ``mcad top``: a pure function from figures and a size to lines.
 
-No line is wider than the terminal and there are never more lines than it has rows. Where a table
-is too wide, demands and names are shortened first and columns left out last; the queue and the
-running ones share the lines that are left.
+The lines fit the terminal. In a wide table, demands and names are shortened first, then columns are
+left out; the queue and the dispatched AppWrappers share the lines.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ from mcad.cli.tables import GAP, NONE, age, amounts, shortened
 Json = dict[str, Any]
 Block = list[str]  # lines that are shown together or not at all
 
-WHY_MIN = 60  # characters of a column of reasons, most of which fit then
+WHY_MIN = 60  # the minimum width of the column WHY
 WHYS_SHOWN = 3
 
 _QUEUE = ("POS", "NAME", "PRIORITY", "DEMAND", "AGE", "WAITS-FOR", "WHY")
@@ -42,11 +41,11 @@ _RUNNING = ("NAME", "STATE", "PRIORITY", "DEMAND", "AGE")
 
 
 class Moment(Struct, frozen=True):
-    """What is shown: rows and capacity as ``mcad.controller.views`` has them.
+    """What is shown: rows and capacity, the JSON of ``mcad.controller.views``.
 
-    ``rows`` is None as long as nothing is known; ``trouble`` tells why they may be old. ``place``
-    names the cluster or the server, ``namespace`` the only one whose rows are shown. ``notes``
-    concern all of it. ``skip`` rows were scrolled past; None where nobody can scroll.
+    ``rows`` is None before the first figures; ``trouble`` is why they may be outdated. ``place`` is
+    the cluster or the server, ``namespace`` the only one to show. ``notes`` are warnings. ``skip``
+    rows are scrolled past; None without scrolling.
     """
 
     now_us: int
@@ -60,7 +59,7 @@ class Moment(Struct, frozen=True):
 
 
 def frame(moment: Moment, width: int, height: int, palette: Palette = PLAIN) -> list[str]:
-    """The lines of one screen, ``height`` at most."""
+    """At most ``height`` lines, each at most ``width`` characters."""
     page = _Frame(moment, max(width, 1), palette)
     return page.lines(max(height, 1))
 
@@ -92,7 +91,7 @@ class _Frame:
         return [*top, *lower][:height]
 
     def _scrolled(self, skip: int, room: int) -> list[str]:
-        """Both lists as one, without what was scrolled past."""
+        """Both lists as one, without rows that are scrolled past."""
         most = skip + room
         lines: Block = []
         starts: list[int] = []  # the first line of each row
@@ -145,7 +144,7 @@ class _Frame:
     # -- tables --------------------------------------------------------------------------------
 
     def _queue(self, most: int) -> list[Block]:
-        """Those who wait; where reasons have no room in a column, the first get lines for them."""
+        """Waiting AppWrappers; without a column WHY, the first ones get a line for it."""
         in_line = sum(map(is_in_line, self._waiting))
         told = f"{in_line} in line, {len(self._waiting) - in_line} on hold"
         rows = [self._queue_row(row) for row in self._waiting[:most]]
@@ -170,7 +169,7 @@ class _Frame:
         )
 
     def _dispatched(self, most: int) -> list[Block]:
-        """Those who have been given their room, the latest first."""
+        """Dispatched AppWrappers, the latest first."""
         latest = sorted(self._active, key=lambda row: row["firstSeen"] or "", reverse=True)
         rows = [
             (
@@ -204,11 +203,11 @@ class _Frame:
         row = dict(zip(titles, cells, strict=True))
         if "STATE" not in row or len(text) > self._width:
             return shortened(text, self._width)
-        # Names are lower case, so the first word that looks like the state is the state.
+        # Names are lower case, so the first match is the state.
         return text.replace(row["STATE"], self._palette.state(row["STATE"]), 1)
 
     def _clipped(self, blocks: list[Block], total: int, room: int) -> list[str]:
-        """As many blocks as there is room for; a last line tells how many rows are left out."""
+        """The blocks that fit; a last line shows how many rows are left out."""
         head, *rows = blocks
         lines = list(head)
         for shown, block in enumerate(rows):
@@ -226,12 +225,12 @@ class _Frame:
 
 
 _ENDED = ("Completed", "Failed")
-_STATES = {  # of those who do not wait, in this order
+_STATES = {  # of AppWrappers that do not wait, in this order
     "Running": ("running", GREEN),
     "RunningHoldCompletion": ("half completed", GREEN),
     "Completed": ("completed", ""),
     "Failed": ("failed", RED),
-    "Pending": ("being taken back or created", ""),
+    "Pending": ("being created or deleted", ""),
 }
 
 
@@ -248,7 +247,7 @@ def _height(blocks: list[Block]) -> int:
 
 
 def _shares(first: int, second: int, room: int) -> tuple[int, int]:
-    """How many lines each of two lists gets: what it needs, half if that is too much."""
+    """The lines of each of two lists: what it needs, or half if that is too much."""
     if first + second <= room:
         return first, second
     half = room // 2

@@ -1,4 +1,4 @@
-"""MCAD's tutorial as data: its node, the pods of others on it, and its two AppWrappers.
+"""The objects of MCAD's tutorial: its node, the foreign pods on it, and two AppWrappers.
 
 Source: "Demonstrating Queuing of an AppWrapper Job" in MCAD's documents; the node is loaded so that
 it shows the document's figures.
@@ -31,7 +31,7 @@ _FOREIGN: dict[str, tuple[dict[str, str], dict[str, str]]] = {
 
 
 def foreign_pods() -> list[Json]:
-    """The pods of others, bound by hand to the node as a kubelet's static pods are."""
+    """Foreign pods, bound to the node like static pods of a kubelet."""
     return [_foreign_pod(name, *amounts) for name, amounts in _FOREIGN.items()]
 
 

@@ -1,7 +1,7 @@
-"""The figures of the running dispatcher, asked for at its visibility API with the caller's rights.
+"""Figures of the running dispatcher, from its visibility API with the rights of the caller.
 
-That API is an option of the chart (docs/visibility.md). Where it is not served, does not answer, or
-does not tell this caller, commands count for themselves.
+That API is an option of the chart (docs/visibility.md). If it is not served, does not answer, or
+the caller has no right, the CLI computes figures itself.
 """
 
 from __future__ import annotations
@@ -27,12 +27,14 @@ from mcad.kube.resource import Resource
 
 Json = dict[str, Any]
 
-PROBE_S = 2.5  # until it counts as not answering
+PROBE_S = 2.5  # patience with the API
 
 
 class Reports(Struct, frozen=True):
-    """What the visibility API tells of a namespace, or of the cluster if that is None; see
-    ``mcad.cli.figures.Figures``."""
+    """Reports of a namespace, or of the cluster if that is None.
+
+    Implements ``mcad.cli.figures.Figures``.
+    """
 
     client: Client
     namespace: str | None
@@ -49,7 +51,7 @@ class Reports(Struct, frozen=True):
         return frozenset(one["metadata"]["uid"] for one in found)
 
     async def rows(self, *, waiting_only: bool, with_starts: bool = False) -> list[Json]:
-        """One row per AppWrapper, those in line first and in order."""
+        """One row per AppWrapper, the queue first and in order."""
         wishes = {"waiting": "true"} if waiting_only else {}
         wishes |= {"starts": "true"} if with_starts else {}
         answer = await self._ask(APPWRAPPER_REPORTS.path(self.namespace), wishes)
@@ -59,11 +61,11 @@ class Reports(Struct, frozen=True):
         return [_status(row) for row in rows]
 
     async def capacity(self) -> Json | None:
-        """Per node and in total; None where the caller may not see that."""
+        """Capacity per node and in total; None if the caller may not see it."""
         return await self._about_the_cluster(CAPACITY_REPORTS)
 
     async def detail(self, namespace: str, name: str) -> Json | None:
-        """One AppWrapper in full, None if the dispatcher does not know it."""
+        """One AppWrapper in full; None if it is not known."""
         answer = await self._ask(APPWRAPPER_REPORTS.path(namespace, name))
         return _status(answer) if answer is not None else None
 
@@ -75,7 +77,7 @@ class Reports(Struct, frozen=True):
         return view
 
     async def quota_node(self, tree: str, node: str) -> Json | None:
-        """One node with its holders and those that wait there, None if there is none."""
+        """One quota node with its holders and its queue; None if it does not exist."""
         path = QUOTA_REPORTS.path(None, CLUSTER_REPORT, "node")
         answer = await self._ask(path, {"tree": tree, "node": node})
         return _status(answer) if answer is not None else None
@@ -89,7 +91,7 @@ class Reports(Struct, frozen=True):
             raise explain(error) from error
 
     async def _ask(self, path: str, params: Mapping[str, str] = NOTHING) -> Json | None:
-        """The object at a path; None if the dispatcher knows no such thing."""
+        """GET the object at a path; None if the dispatcher does not know it."""
         try:
             return await self._read(Request("GET", path, params))
         except ApiError as error:
@@ -111,8 +113,8 @@ async def find(
 ) -> Reports | None:
     """The reports of ``namespace`` (None: all), or of ``own`` if the caller may not see those.
 
-    None where the caller may see none of them, and, with a warning, where no dispatcher answers.
-    ``kind`` is what the caller needs.
+    None if the caller may see neither, and, with a warning, if no dispatcher answers. ``kind`` is
+    the report that is needed.
     """
     status = await _probe(client, kind, namespace)
     if status == 403 and namespace is None and own is not None and kind.namespaced:
@@ -122,19 +124,21 @@ async def find(
 
 
 async def _probe(client: Client, kind: Resource, namespace: str | None) -> int:
-    """The status of an answer without a body; 0 if there was none."""
+    """The HTTP status of a HEAD request; 0 without an answer."""
     try:
         answer = await client.api.request(Request("HEAD", kind.path(namespace)), PROBE_S)
     except KubeError as error:
-        _tell(str(error))
+        _warn(str(error))
         return 0
     if answer.status >= 500:
-        _tell(f"{answer.status} {responses.get(answer.status, '')}".rstrip())
+        _warn(f"{answer.status} {responses.get(answer.status, '')}".rstrip())
     return answer.status
 
 
-def _tell(said: str) -> None:
-    warn(f"the dispatcher does not answer at its visibility API ({said}): figures are counted anew")
+def _warn(said: str) -> None:
+    warn(
+        f"the dispatcher does not answer at its visibility API ({said}): figures are computed here"
+    )
 
 
 def _status(report: Any) -> Json:

@@ -1,7 +1,7 @@
-"""``-w``: a row is printed again whenever it has changed, below the others, as kubectl does it.
+"""``--watch``: prints a row again below the others when it has changed, like kubectl.
 
-The output only grows, so that it can be piped and kept. A row is printed a last time when its
-AppWrapper leaves what is watched: with its new state, or with ``Deleted`` when it is gone.
+A row is printed a last time when its AppWrapper leaves the selection: with its new state, or with
+``Deleted``.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ from mcad.core.state.reasons import State
 
 Json = dict[str, Any]
 
-PLACES_REPORTED = 10  # when one leaves, everybody moves up; further back that is no news
+PLACES_REPORTED = 10  # a dispatch changes all positions; those further back are not printed
 DELETED = "Deleted"
 
 
 class Notes:
-    """What is told beside the rows, each thing once."""
+    """Warnings beside the rows, each once."""
 
     def __init__(self) -> None:
-        """Nothing has been told."""
+        """No warning is printed yet."""
         self._trouble = ""
         self._noted: tuple[str, ...] = ()
 
     def mention(self, trouble: str) -> None:
-        """Warn once that the rows may be old, whenever that begins."""
+        """Warn each time the rows begin to be outdated."""
         if trouble and not self._trouble:
-            warn(f"{trouble}; what is shown may be old until this works again")
+            warn(f"{trouble}; the rows may be outdated until this works again")
         self._trouble = trouble
 
     def note(self, notes: tuple[str, ...]) -> None:
-        """Tell what concerns everything shown, whenever that begins."""
+        """Print warnings about all rows that are new."""
         for text in notes:
             if text not in self._noted:
                 warn(text)
@@ -59,7 +59,7 @@ class Printer(Notes):
         namespaces: bool,
         places_reported: float = PLACES_REPORTED,
     ) -> None:
-        """A new place in line is told to the first ``places_reported``."""
+        """Changes of the position alone are printed for the first ``places_reported``."""
         super().__init__()
         self._output = output
         self._now_us = now_us
@@ -71,14 +71,14 @@ class Printer(Notes):
         self._headers = not output.no_headers
 
     def show(self, shown: list[Json], others: Iterable[Json] = ()) -> None:
-        """Print what is new in ``shown``; who has gone over to ``others`` is told from there."""
+        """Print changed rows of ``shown``; a row that left is printed as in ``others``."""
         news = [row for row in shown if self._is_news(row)]
         present = {row["uid"] for row in shown}
         left = {uid: row for uid, row in self._told.items() if uid not in present}
         moved = {row["uid"]: row for row in others if row["uid"] in left}
         for uid, row in left.items():
             last = moved.get(uid, _deleted(row))
-            if last["state"] != State.PENDING:  # which is just being created: wait for the outcome
+            if last["state"] != State.PENDING:  # objects are being created: wait for the outcome
                 news.append(last)
                 del self._told[uid]
         self._told |= {row["uid"]: row for row in news if row["uid"] in present}
@@ -114,7 +114,7 @@ class Printer(Notes):
 
 
 def _facts(row: Json, *, place: bool) -> Json:
-    """What makes a row another one. Figures that only follow the free room are not news."""
+    """The part of a row that is compared; figures that follow the free capacity are not."""
     kept = row | {"position": row["position"] if place else is_in_line(row)}
     return {key: value for key, value in kept.items() if key not in ("headOfLine", "why", "starts")}
 
@@ -124,9 +124,9 @@ def _deleted(row: Json) -> Json:
 
 
 async def until_reader_leaves(work: Coroutine[Any, Any, None]) -> None:
-    """Do this work; raises BrokenPipeError when stdout is a pipe whose reader has gone.
+    """Run a coroutine; raises BrokenPipeError when stdout is a pipe that the reader closes.
 
-    A write would tell as well, but in a quiet cluster there may be none for hours.
+    A write would fail as well, but in a quiet cluster there may be none for hours.
     """
     task = asyncio.ensure_future(work)
     pipe, loop = _stdout_pipe(), asyncio.get_running_loop()
@@ -135,7 +135,7 @@ async def until_reader_leaves(work: Coroutine[Any, Any, None]) -> None:
     def leave() -> None:
         nonlocal left
         left = True
-        loop.remove_reader(sys.stdout.fileno())  # it would tell again while we clean up
+        loop.remove_reader(sys.stdout.fileno())  # or it calls again during cleanup
         task.cancel()
 
     if pipe is not None:
@@ -155,5 +155,5 @@ def _stdout_pipe() -> int | None:
     try:
         number = sys.stdout.fileno()
         return number if stat.S_ISFIFO(os.fstat(number).st_mode) else None
-    except (OSError, ValueError):  # there is no stdout, or it is no file
+    except (OSError, ValueError):  # no stdout, or not a file
         return None

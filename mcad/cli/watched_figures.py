@@ -1,8 +1,8 @@
-"""The cluster as it changes: watches keep the objects that count, and they are counted anew.
+"""Computes figures after each change, from objects that watches keep.
 
-The core cannot follow somebody else's dispatcher, because it expects the outcome of its own
-commands. So every change leads to a fresh count of all objects, exactly as one look would have
-it; changes that come together are counted together, and no count follows the last one at once.
+The core cannot follow another dispatcher, because it expects the outcome of its own commands. So
+figures are computed from all objects each time, as from lists; changes are batched, with a pause
+after each computation.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ from mcad.kube.resource import Resource
 Json = dict[str, Any]
 T = TypeVar("T")
 
-SETTLE_S = 0.1  # a dispatch changes several objects; they are shown together
-REST_FACTOR, REST_S_MAX = 4, 10.0  # at most a fifth of the time is spent on counting
-DENIALS_BORNE = 3  # a server that is starting may refuse what it will grant
-KINDS_S = 60.0  # how often a kind that was installed meanwhile is looked for
+SETTLE_S = 0.1  # a dispatch changes several objects
+REST_FACTOR, REST_S_MAX = 4, 10.0  # computing takes at most a fifth of the time
+DENIALS_BORNE = 3  # a starting server may deny what it allows later
+KINDS_S = 60.0  # between two looks for newly installed kinds
 
 
 class Store(Generic[T]):
-    """The objects of one reflector, by uid; the sink that it reports to."""
+    """The sink of one reflector: its objects by uid."""
 
     def __init__(self, uid: Callable[[T], str], told: Callable[[bool], None]) -> None:
-        """``told`` is called after every change, with whether an object came."""
+        """``told`` is called after every change, with whether an object was added or changed."""
         self.objects: dict[str, T] = {}
         self.is_synced = False
         self.error: KubeError | None = None
@@ -82,23 +82,23 @@ class Store(Generic[T]):
         self._told(False)
 
     def alive(self, at: float) -> None:  # noqa: ARG002
-        """Something came from the server."""
+        """The server sent something."""
         if self.error is not None:
             self.error = None
             self._told(False)
 
     def failing(self, error: KubeError) -> None:
-        """A list or watch failed and will be tried again."""
+        """A list or watch failed; the reflector retries."""
         self.error = error
         self.denials += self.is_denied
         self._told(False)
 
 
 class Live:
-    """Snapshots, one after each change; see ``mcad.cli.figures.Feed``."""
+    """Figures after each change; implements ``mcad.cli.figures.Feed``."""
 
     def __init__(self, client: Client, config: Config, namespace: str | None) -> None:
-        """Nothing is read before ``live`` has started it; for ``namespace`` see there."""
+        """``live`` starts it; see there for ``namespace``."""
         self._client = client
         self._config = config
         self._kinds = Kinds(Discovery(client), config)
@@ -124,7 +124,7 @@ class Live:
     # -- what commands use -------------------------------------------------------------------
 
     async def next(self) -> Snapshot | NamespaceFigures:
-        """The figures after the next change; the first ones as soon as everything is listed."""
+        """Figures after the next change; the first as soon as everything is listed."""
         clock = self._client.clock
         while True:
             await self._changed.wait()
@@ -138,21 +138,21 @@ class Live:
         return await self._count()
 
     def _give_up_if_denied(self) -> None:
-        """Who may list but not watch is told so, instead of lists in a loop."""
+        """Raise if the caller may list but not watch, instead of listing in a loop."""
         for store in self._essential():
             if store.error is not None and store.is_denied and store.denials > DENIALS_BORNE:
                 raise store.error
 
     @property
     def trouble(self) -> str:
-        """Why the figures may be old: a watch fails at present. Empty if none does."""
+        """Why the figures may be outdated: a failing watch; "" if none fails."""
         failing = [store.error for store in self._essential() if store.error is not None]
         return f"no news from the API server: {failing[0]}" if failing else ""
 
     # -- watching ------------------------------------------------------------------------------
 
     async def start(self) -> None:
-        """Look whether it can work at all, and begin to watch."""
+        """Check the rights of the caller, and start the watches."""
         try:
             await self._probe()
         except DeniedError:
@@ -186,7 +186,7 @@ class Live:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def _probe(self) -> None:
-        """A right that is missing is told at once; a reflector would try for ever."""
+        """Raise if a right is missing; a reflector would retry for ever."""
         places = [(APPWRAPPERS, namespace) for namespace in self._namespaces]
         places += [(NODES, None)] * (self._only is None) + [(PODS, self._only)]
         for resource, namespace in places:
@@ -239,7 +239,7 @@ class Live:
             try:
                 news = await self._kinds.refresh()
             except KubeError:
-                continue  # the watches tell of it
+                continue  # the watches report it
             if news:
                 self._watch_wrapped()
                 self._changed.set()
@@ -268,7 +268,7 @@ class Live:
         return chain(self._appwrappers, self._nodes, self._pods, self._quotas)
 
     def _is_complete(self) -> bool:
-        """Whether everything was listed; a kind that the caller may not list is done without."""
+        """Whether everything is listed, except kinds that the caller may not list."""
         children = chain.from_iterable(self._children.values())
         return all(store.is_synced for store in self._essential()) and all(
             store.is_synced or store.is_denied or store.is_absent for store in children
@@ -299,9 +299,9 @@ class Live:
 
 @asynccontextmanager
 async def live(client: Client, config: Config, namespace: str | None = None) -> AsyncIterator[Live]:
-    """Snapshots until the end of the block.
+    """Follow the cluster until the end of the block.
 
-    Who may not list the whole cluster follows ``namespace``, unless it is None.
+    A caller that may not list the whole cluster follows ``namespace``, if given.
     """
     watching = Live(client, config, namespace)
     try:

@@ -1,4 +1,4 @@
-"""Reads outside the watches: owners that no watch reports, and AppWrappers of a new kind."""
+"""Reads objects outside the watches: owners that no watch reports, and AppWrappers of new kinds."""
 
 import logging
 
@@ -16,7 +16,7 @@ LINK_GRACE_S = 2.0  # a missing owner normally comes by its own watch; after thi
 
 
 class Lookups:
-    """Reads objects and passes them to the sightings."""
+    """Reads objects and passes them to the event translation."""
 
     def __init__(self, client: Client, kinds: Kinds, sightings: EventTranslator) -> None:
         self._client = client
@@ -24,7 +24,7 @@ class Lookups:
         self._sightings = sightings
 
     async def find_owner(self, namespace: str, owner: Owner) -> None:
-        """Read an intermediate owner once that its watch does not report (protocol C3)."""
+        """Read an intermediate owner once if its watch does not report it (protocol C3)."""
         await self._client.clock.sleep(LINK_GRACE_S)
         if not self._sightings.is_owner_awaited(owner.uid):
             return

@@ -1,4 +1,4 @@
-"""What the HTTP port and the visibility API have in common: a server, a wish and an answer."""
+"""Shared parts of the HTTP port and the visibility API: server, query and answer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Server:
         self._runner = web.AppRunner(app, access_log=None, handle_signals=False)
 
     async def start(self, host: str, port: int, tls: ssl.SSLContext | None = None) -> int:
-        """Listen; returns the port, which is chosen by the system if 0 is given."""
+        """Listen; returns the port, a free one for 0."""
         await self._runner.setup()
         site = web.TCPSite(self._runner, host, port, ssl_context=tls)
         await site.start()
@@ -29,10 +29,10 @@ class Server:
 
 
 def asks_for_starts(request: web.Request) -> bool:
-    """Whether start time estimates are asked for (``?starts=true``): they are more work."""
+    """Whether start time estimates are requested (``?starts=true``), which take more work."""
     return request.query.get("starts") == "true"
 
 
 def json_answer(body: bytes) -> web.Response:
-    """The text of a JSON value as an answer."""
+    """An answer with the text of a JSON value."""
     return web.Response(body=body, content_type="application/json", charset="utf-8")

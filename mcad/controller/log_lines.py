@@ -1,7 +1,7 @@
 """Logs one line for each transition of an AppWrapper that the core records an Event for.
 
-The reasons are ours, and the figures are those of the refusal. Texts of the API server and of a
-manifest stay in the status and the Events, because they may quote what does not belong in a log.
+Texts of the API server and of manifests are only in the status and the Events, because they may
+quote data that does not belong in a log.
 """
 
 import logging
@@ -26,13 +26,13 @@ _ENDS: dict[str, str] = {
 
 
 class LogLines:
-    """Logs what the commands of a step mean, and which AppWrapper is about to be forgotten."""
+    """Logs the commands of a step, and AppWrappers that are deleted."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
 
     def tell(self, command: Command) -> None:
-        """Log a command of the step that has just been made."""
+        """Log a command of the step that was just made."""
         if not isinstance(command, RecordEvent):
             return
         entry = self._cluster.entries.get(command.uid)
@@ -90,5 +90,5 @@ def _line(what: str, entry: Entry, reason: str, figure: str, why: str) -> None:
 
 
 def _seconds(since: Instant, now: Instant) -> str:
-    """The seconds in between, as in ``12.345``."""
+    """The seconds between two instants, such as ``12.345``."""
     return f"{max(0, now - since) / 1e6:.3f}"

@@ -1,8 +1,8 @@
-"""Figures about AppWrappers are for callers on this machine, or by ``kubectl port-forward``.
+"""Restricts figures about AppWrappers to callers on loopback, such as ``kubectl port-forward``.
 
-The figures name AppWrappers of every namespace. Probes and metrics do not, so all callers may have
-those. A forwarded port ends on the pod's own loopback address, and forwarding takes a right in the
-dispatcher's namespace, which is the administrator's to give: no token has to be handled here.
+The figures name AppWrappers of every namespace; probes and metrics do not, so they are for all
+callers. A forwarded port ends on the loopback address of the pod, and forwarding needs a right in
+the namespace of the dispatcher: so no token is needed here.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What Prometheus is told. Gauges are read when it asks; only counters are kept along the way."""
+"""The Prometheus metrics. Gauges are computed when they are scraped; counters are kept."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _in_base_units(resource: str, amount: int) -> float:
 
 
 class Metrics:
-    """The registry of one controller: its core, the streams it watches, the lanes it writes in."""
+    """The registry of one controller: its core, its watches and its write lanes."""
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class Metrics:
         self.registry.register(self)
 
     def count(self, command: Command) -> None:
-        """One command of the core."""
+        """Count one command of the core."""
         self._commands.labels(type(command).__name__).inc()
         if isinstance(command, RecordEvent):
             self._events.labels(command.reason).inc()
@@ -119,27 +119,27 @@ class Metrics:
             self._wait.observe((record.confirmed - command.status.first_seen) / 1e6)
 
     def count_overcommitments(self, nodes: int) -> None:
-        """So many nodes are overcommitted that were not before."""
+        """Count nodes that have become overcommitted."""
         self._overcommitted.inc(nodes)
 
     def count_checks(self, found: Checks) -> None:
-        """What the audit after a cycle has found."""
+        """Count the checks and violations of the audit after a cycle."""
         self._checked.inc(found.appwrappers)
         for name in found.violations:
             self._violated.labels(name).inc()
 
     async def page(self) -> bytes:
-        """The exposition, in the text format; others have their turns while it is made."""
+        """The metrics in the text format; other tasks run in between."""
         steps = with_pauses(self._collect())
         self._states = [one async for one in steps if one is not None]
         return generate_latest(self.registry)
 
     def collect(self) -> Iterator[Metric]:
-        """Everything that is a state rather than a count, as it was for this page."""
+        """All gauges, as computed for this page."""
         return iter(self._states)
 
     def _collect(self) -> Iterator[Metric | None]:
-        """One after the other, and None after work that is none yet."""
+        """The gauges one by one, with None between steps of long work."""
         yield from self._queue_gauges()
         yield from self._capacity_gauges()
         yield from quota_metrics(self._cluster)

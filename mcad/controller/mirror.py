@@ -1,7 +1,7 @@
-"""What the controller remembers of each AppWrapper so that the core need not: version and bytes.
+"""What the controller keeps of each AppWrapper beside the core: versions and manifests.
 
-It must not decide anything. Manifests stay bytes (a dict of one costs five times as much), and of
-the status only a digest is kept, which is enough to tell whether a write would change it.
+It decides nothing. Manifests stay bytes (a dict costs five times as much memory), and of the status
+only a digest is kept, which is enough to see whether a write would change it.
 """
 
 import hashlib
@@ -18,11 +18,11 @@ Json = dict[str, Any]
 
 @dataclass(slots=True, kw_only=True)
 class Versioned:
-    """What the transport knows of an object whose status it writes.
+    """The versions and the status digest of an object whose status the controller writes.
 
-    ``version`` is the latest resourceVersion that we know of: the fence of the next write. What is
-    older than ``floor`` is the past (protocol P13): the same, or "" since a list has begun.
-    ``expected`` marks the status of a write under way, whose echo may come before its answer.
+    ``version`` is the latest known resourceVersion: the fence of the next write. Observations
+    older than ``floor`` are outdated (protocol P13); it is equal to ``version``, or "" after a list
+    began. ``expected`` is the digest of a running write, whose echo may come before its answer.
     """
 
     version: str
@@ -31,19 +31,19 @@ class Versioned:
     floor: str = ""
 
     def precedes(self, version: str) -> bool:
-        """Whether an observation of this version is the past, or known already."""
+        """Whether an observation of this version is outdated or known."""
         return version == self.version or is_older(version, self.floor)
 
     def reached(self, version: str) -> None:
-        """This is the latest version from now on."""
+        """Remember the latest version."""
         self.version = self.floor = version
 
     def shows_status(self, status: bytes) -> bool:
-        """Whether a status is known, or expected."""
+        """Whether a status is known or expected."""
         return status in (self.status_mark, self.expected)
 
     def written(self, version: str, mark: bytes) -> None:
-        """Our status write returned ``version``."""
+        """Remember the version that our status write returned."""
         if not is_older(version, self.floor):
             self.reached(version)
             self.status_mark, self.expected = mark, b""
@@ -51,14 +51,14 @@ class Versioned:
 
 @dataclass(slots=True)
 class Reflection(Versioned):
-    """One AppWrapper as the transport knows it."""
+    """One AppWrapper: its workload, manifests and versions."""
 
     workload: Workload
     manifests: tuple[bytes, ...]
     spec_mark: bytes
 
     def shows(self, spec: bytes, status: bytes) -> bool:
-        """Whether an observation tells nothing new."""
+        """Whether an observation contains nothing new."""
         return spec == self.spec_mark and self.shows_status(status)
 
 
@@ -69,7 +69,7 @@ class Mirror:
         self._seats: dict[str, Reflection] = {}
 
     def get(self, uid: str) -> Reflection | None:
-        """What is known of an AppWrapper, None if it does not exist (any more)."""
+        """The known AppWrapper, None if it does not exist."""
         return self._seats.get(uid)
 
     def __contains__(self, uid: str) -> bool:
@@ -83,24 +83,24 @@ class Mirror:
         return iter(self._seats.values())
 
     def put(self, uid: str, reflection: Reflection) -> None:
-        """Remember a new or changed AppWrapper."""
+        """Store a new or changed AppWrapper."""
         self._seats[uid] = reflection
 
     def drop(self, uid: str) -> None:
-        """The AppWrapper no longer exists."""
+        """Remove a deleted AppWrapper."""
         self._seats.pop(uid, None)
 
     def written(self, uid: str, version: str, mark: bytes) -> None:
-        """Our status write returned ``version``."""
+        """Remember the version that our status write returned."""
         seat = self._seats.get(uid)
         if seat is not None:
             seat.written(version, mark)
 
     def rewind(self, namespace: str) -> None:
-        """A list of a namespace, or of all (""), begins: it is believed whatever versions it tells.
+        """A list of a namespace, or of all (""), begins: its versions are accepted even if older.
 
-        It is read consistently, so it tells at least what was known when it began. If that is older
-        than ours, the server was restored from a backup. What we write meanwhile is newer still.
+        A consistent list is never older than what was known when it began, unless the server was
+        restored from a backup. Our writes during the list are newer.
         """
         for seat in self._seats.values():
             if namespace in ("", seat.workload.namespace):
@@ -108,7 +108,7 @@ class Mirror:
 
 
 def spec_mark(obj: Json) -> bytes:
-    """A digest of everything in an AppWrapper that parsing depends on, the status aside."""
+    """A digest of everything except the status that parsing depends on."""
     metadata = obj["metadata"]
     return _digest(
         [
@@ -122,7 +122,7 @@ def spec_mark(obj: Json) -> bytes:
 
 
 def status_mark(status: object) -> bytes:
-    """A digest of a wire status: nulls and absent fields are the same."""
+    """A digest of a status; nulls equal absent fields."""
     if not status or not isinstance(status, dict):
         return _NOTHING
     text = to_json(status)

@@ -1,7 +1,7 @@
-"""Signs of another controller of AppWrappers in the cluster: its webhooks, and its recent writes.
+"""Finds other controllers of AppWrappers in the cluster, by their webhooks and recent writes.
 
-Both are evidence of something that acts, whatever it is called and wherever it is installed; what a
-controller that is gone has left behind (objects, conditions, finalizers) is none. See ADR 5.
+Both prove that a controller is active, whatever its name and namespace. Leftovers of a removed
+controller (objects, conditions, finalizers) prove nothing. See ADR 5.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ NO_WRITE: Write = (0, "", "")
 
 
 class Webhook(Struct, frozen=True):
-    """A webhook that is made for AppWrappers, and the service that answers it."""
+    """A webhook for AppWrappers, and the service that answers it."""
 
     configuration: str
     namespace: str
@@ -48,7 +48,7 @@ class Webhook(Struct, frozen=True):
 
     @property
     def settings(self) -> str:
-        """The ConfigMap of Kueue beside that service, by the names of its manifests and chart."""
+        """The ConfigMap of Kueue beside that service, by the names in its manifests and chart."""
         return f"{self.service.removesuffix('webhook-service')}manager-config"
 
     def __str__(self) -> str:
@@ -56,7 +56,7 @@ class Webhook(Struct, frozen=True):
 
 
 def webhooks(configurations: Iterable[Json]) -> Iterator[Webhook]:
-    """The webhooks for AppWrappers in mutating or validating configurations."""
+    """The webhooks for AppWrappers in admission configurations."""
     for one in configurations:
         for hook in as_list(one.get("webhooks")):
             service = as_map(dig(hook, "clientConfig", "service"))
@@ -69,7 +69,7 @@ def webhooks(configurations: Iterable[Json]) -> Iterator[Webhook]:
 
 
 def integrates(configmap: Json) -> bool:
-    """Whether Kueue's settings switch AppWrappers on; unreadable ones are taken to."""
+    """Whether Kueue's configuration enables AppWrappers; True if it cannot be parsed."""
     text = as_text(dig(configmap, "data", "controller_manager_config.yaml"))
     try:
         frameworks = dig(yaml.safe_load(text), "integrations", "frameworks")
@@ -79,7 +79,7 @@ def integrates(configmap: Json) -> bool:
 
 
 def latest_write(writes: Iterable[Write], now: Instant) -> str:
-    """The latest of them in words; "" if there is no recent one."""
+    """The latest recent write as text, "" if there is none."""
     at, manager, title = max(writes, default=NO_WRITE)
     if now - at > RECENT:
         return ""
@@ -87,7 +87,7 @@ def latest_write(writes: Iterable[Write], now: Instant) -> str:
 
 
 def last_write(appwrapper: Json) -> Write:
-    """The last write of another controller to an AppWrapper, ``NO_WRITE`` if there is none."""
+    """The last write of another controller to an AppWrapper, or ``NO_WRITE``."""
     return max(_writes(appwrapper), default=NO_WRITE)
 
 

@@ -1,9 +1,8 @@
-"""Nodes with pods that request more than the node has: one line in the log when that begins and
-ends.
+"""Logs a line when a node becomes overcommitted, and one when that ends.
 
-kube-scheduler loses the answer to a binding when the API server is restarted, forgets the pod that
-it assumed there, and binds another one to the same node. A kubelet refuses the second pod; until
-then nothing is placed on that node, and the rest of the cluster is used as before.
+If the API server is restarted, kube-scheduler may lose the answer to a binding, forget the assumed
+pod, and bind another one to the same node. The kubelet then rejects the second pod. Until then
+nothing is dispatched to that node; other nodes are used as usual.
 """
 
 import logging
@@ -18,14 +17,14 @@ _log = logging.getLogger(__name__)
 
 
 class OvercommitmentLog:
-    """Compares the overcommitted nodes with those reported last."""
+    """Compares the overcommitted nodes with those logged before."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._since: dict[str, Instant] = {}
 
     def look(self) -> int:
-        """Report what has changed; returns how many nodes are overcommitted and were not before."""
+        """Log changes; returns how many nodes have become overcommitted."""
         now = self._cluster.now
         nodes = {node.name: node for node in self._cluster.capacity.report.overcommitted()}
         begun = [node for name, node in nodes.items() if name not in self._since]
@@ -41,7 +40,7 @@ class OvercommitmentLog:
 
 
 def _exceeded(node: NodeReport) -> tuple[Resources, Resources]:
-    """What is requested and what is allocatable of the resources of which too much is requested."""
+    """The requested and allocatable amounts of overcommitted resources."""
     allocatable = dict(node.allocatable)
     requested = tuple((name, n) for name, n in node.used if n > allocatable.get(name, 0))
     return requested, tuple((name, allocatable.get(name, 0)) for name, _ in requested)

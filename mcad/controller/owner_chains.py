@@ -1,8 +1,8 @@
-"""To which AppWrapper a pod belongs: the chain of controller owner references by uid (protocol C3).
+"""Finds the AppWrapper of a pod by the chain of controller owner references (protocol C3).
 
-Children and intermediate owners (a Deployment's ReplicaSet) are known from the label-selected
-watches. Where a link is missing, a pod that carries our uid label waits for the watch, and after a
-moment the missing link is asked for. Labels alone never attribute anything.
+Items and intermediate owners (the ReplicaSet of a Deployment) are known from label-selected
+watches. If a link is missing, a pod with our uid label waits for the watch, and after a moment the
+link is read. Labels alone attribute no pod.
 """
 
 from collections.abc import Iterator
@@ -23,22 +23,23 @@ class Missing(Struct, frozen=True):
 
 
 class End(NamedTuple):
-    """The end of a chain: the uid of the AppWrapper, and that of the object next to it, "" if that
-    is the pod itself."""
+    """The end of a chain: the uids of the AppWrapper and of the object next to it.
+
+    The second is "" if that object is the pod itself.
+    """
 
     appwrapper: str
     root: str
 
 
-NOBODYS = End("", "")
+FOREIGN = End("", "")
 
 
 class Owners:
-    """The known links: object uid -> its controller, and pods that wait for a link.
+    """The known links, object uid -> controller, and pods that wait for a link.
 
-    Of what a watch tells, the watch also tells the end. Of a link that had to be asked for, nobody
-    does, so it is kept for as long as the chain of a living pod leads over it (``_asked``: link ->
-    those pods).
+    The watch that reports an object also reports its deletion. A link that was read instead is kept
+    as long as the chain of an existing pod uses it (``_asked``: link -> these pods).
     """
 
     def __init__(self) -> None:
@@ -54,7 +55,7 @@ class Owners:
     def learn(
         self, uid: str, controller: Owner | None, *, watched: bool = True
     ) -> list[tuple[Pod, Owner]]:
-        """Remember a link; returns the pods that waited for it with their own controllers."""
+        """Store a link; returns the pods that waited for it, with their controllers."""
         waited = self._waiting.pop(uid, {})
         for pod_uid in waited:
             del self._waits_for[pod_uid]
@@ -72,7 +73,7 @@ class Owners:
         self._asked.pop(uid, None)
 
     def appwrapper(self, controller: Owner | None) -> End | Missing:
-        """The AppWrapper at the end of the chain, ``NOBODYS`` if it ends elsewhere."""
+        """The AppWrapper at the end of the chain, ``FOREIGN`` if there is none."""
         root = ""
         for owner in self._chain(controller):
             if owner.is_appwrapper:
@@ -80,7 +81,7 @@ class Owners:
             if owner.uid not in self._controllers:
                 return Missing(owner)
             root = owner.uid
-        return NOBODYS
+        return FOREIGN
 
     def _chain(self, controller: Owner | None) -> Iterator[Owner]:
         for _ in range(CHAIN_MAX):
@@ -92,7 +93,7 @@ class Owners:
     # -- pods ------------------------------------------------------------------------------------
 
     def wait(self, missing: Owner, pod: Pod, controller: Owner) -> bool:
-        """Let a pod wait for a link; True if it is the first that waits for it."""
+        """Let a pod wait for a link; True for the first pod that waits for it."""
         self.forget_pod(pod.uid)
         first = missing.uid not in self._waiting
         self._waiting.setdefault(missing.uid, {})[pod.uid] = (pod, controller)
@@ -127,5 +128,5 @@ class Owners:
                     self.forget(link)
 
     def is_awaited(self, uid: str) -> bool:
-        """Whether anything still waits for this link."""
+        """Whether a pod waits for this link."""
         return uid in self._waiting

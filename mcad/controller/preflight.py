@@ -1,8 +1,8 @@
-"""What is looked at before anything is served: our rights, the installed CRD, other controllers.
+"""Checks before anything is served: rights, the installed CRD, other controllers.
 
-The dispatcher would do harm with another schema (fields that it relies on are pruned) or beside
-another controller of the same objects (both write their status), so it refuses to start there. A
-CRD that is not installed yet is waited for and judged when it comes.
+With another schema (unknown fields are pruned) or beside another controller of the same objects
+(both write the status) the dispatcher would do harm, so it refuses to start. A missing CRD is
+waited for and checked when it comes.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ class Unfit(Exception):  # noqa: N818 - a verdict on the cluster
 
 
 class Preflight:
-    """The checks before one begins to lead; ``KubeError`` if the server cannot be asked.
+    """The checks before this process leads; ``KubeError`` if the server cannot be read.
 
-    With ``coexist`` the signs of another controller are a warning.
+    With ``coexist`` another controller is only a warning.
     """
 
     def __init__(self, client: Client, config: Config, *, coexist: bool = False) -> None:
@@ -60,7 +60,7 @@ class Preflight:
         self._is_judged = False  # by ``check``, a moment ago
 
     async def check(self) -> None:
-        """Everything that can be told at once; raises ``Unfit``."""
+        """Run all checks that need no list of AppWrappers; raises ``Unfit``."""
         self._installed = False
         for resource in (NODES, PODS):
             await self._look(resource, None)
@@ -72,15 +72,15 @@ class Preflight:
         await self._look_for_webhooks()
 
     def listed(self, writes: Iterable[other_controllers.Write]) -> None:
-        """All AppWrappers as they were written before anything is done; raises ``Unfit``."""
+        """Check the last writes to all AppWrappers for other controllers; raises ``Unfit``."""
         write = other_controllers.latest_write(writes, self._client.clock.now_us())
         if write:
             self._met(f"another controller is at work: {write}")
 
     async def installed(self) -> bool:
-        """Whether AppWrappers are served as this version needs it; ``Unfit`` if otherwise.
+        """Whether AppWrappers are served in this version; ``Unfit`` if with another schema.
 
-        They are looked at before their CRD: one that appears between the two is not there yet.
+        The kind is read before its CRD: a kind that appears in between is found the next time.
         """
         if self._is_judged:
             self._is_judged = False
@@ -96,7 +96,7 @@ class Preflight:
         return True
 
     async def _look_at_shares(self) -> None:
-        """QuotaSubtrees that are not installed are waited for by their watch, which says so."""
+        """Check the CRD of QuotaSubtrees; a missing one is reported by its watch."""
         for namespace in self._namespaces:
             try:
                 await self._look(QUOTA_SUBTREES, namespace)
@@ -107,7 +107,7 @@ class Preflight:
         await self._compare(crd.QUOTA_NAME)
 
     async def _look(self, resource: Resource, namespace: str | None) -> None:
-        """Whether the rights suffice to see anything of a kind."""
+        """Whether a kind may be listed and watched."""
         selection = Selection(namespace=namespace, metadata_only=True)
         try:
             async with aclosing(self._client.list_pages(resource, selection, limit=1)) as pages:
@@ -156,7 +156,7 @@ class Preflight:
                 return
 
     async def _is_active(self, webhook: other_controllers.Webhook) -> bool:
-        """Kueue registers its webhook even if its AppWrapper integration is switched off."""
+        """Whether the owner of a webhook is active: Kueue registers its own in any case."""
         try:
             settings = await self._client.get(CONFIG_MAPS, webhook.namespace, webhook.settings)
         except ApiError as error:
@@ -172,10 +172,10 @@ class Preflight:
 
 
 class Gate:
-    """Holds the list of AppWrappers back until they are installed as ``installed`` wants them.
+    """Delays the first list of AppWrappers until ``installed`` returns True.
 
-    So a CRD that comes later, or again, is judged before its first object is looked at. However
-    many wait, it is asked once a second.
+    So a CRD that is created later, or again, is checked before its first object is read. It is
+    checked once a second, however many lists wait.
     """
 
     def __init__(
@@ -192,9 +192,9 @@ class Gate:
         self._looking: asyncio.Task[None] | None = None
 
     async def passed(self, part: Part[Any]) -> None:
-        """Return once AppWrappers may be listed; that long ``part`` is told why not.
+        """Wait until AppWrappers may be listed; until then ``part`` gets the reason.
 
-        Raises what ``installed`` raises, ``KubeError`` aside.
+        Raises what ``installed`` raises, except ``KubeError``.
         """
         self._waiting.add(part)
         if self._looking is None:

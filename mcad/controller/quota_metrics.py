@@ -1,8 +1,8 @@
-"""Quota trees for Prometheus: the figures of every node, and how many QuotaSubtrees are invalid.
+"""Quota trees as metrics: the figures of every node, and the number of invalid QuotaSubtrees.
 
-Nodes lie within each other, so a sum over ``node`` counts twice: one sums over the roots, or over
-the leaves. What is zero has no sample, but for shares. Of a very large tree the nodes next to the
-root are told: 4,000 leaves would be most of a page that is scraped twice a minute.
+The figures of a node include its descendants: sum over roots or leaves, not over all nodes. Zeros
+have no sample, except for nominal quota. A very large tree is cut to the nodes next to the root,
+because 4,000 leaves would be most of a page that is scraped twice a minute.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _CPU, _MILLIS = "cpu", 1000
 
 
 def quota_metrics(cluster: Cluster) -> Iterator[Metric | None]:
-    """One gauge per figure, after None for every tree; none where no tree is defined."""
+    """One gauge per figure, after None for every tree; nothing without trees."""
     gauges = {
         word: GaugeMetricFamily(
             f"mcad_quota_{word}", f"{text}; cpu in cores, memory in bytes", labels=_LABELS

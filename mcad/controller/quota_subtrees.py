@@ -1,6 +1,6 @@
-"""QuotaSubtrees between the watch, the core and their status: what is news, and what is written.
+"""Passes QuotaSubtrees from the watch to the core, and writes their status.
 
-Like a Mirror it knows of each the version that fences the next write, and what its status shows.
+Like a Mirror it keeps the version that fences the next write, and a digest of the status.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class _Seat(Versioned):
 
 
 class Quotas:
-    """What the watch of QuotaSubtrees tells, and the way of the core's words into their status."""
+    """Receives QuotaSubtrees from their watch and writes the status that the core commands."""
 
     def __init__(self, client: Client, feed: Callable[[Event], None]) -> None:
         """``client`` is the one that may write."""
@@ -47,14 +47,16 @@ class Quotas:
         self._seats: dict[str, _Seat] = {}
 
     def listing(self, namespace: str) -> None:
-        """A list of a namespace, or of all (""), begins: it is believed whatever versions it tells,
-        because the server may have been restored from a backup."""
+        """A list of a namespace, or of all (""), begins: its versions are accepted even if older.
+
+        The server may have been restored from a backup.
+        """
         for seat in self._seats.values():
             if namespace in ("", seat.subtree.namespace):
                 seat.floor = ""
 
     def seen(self, obj: Json) -> None:
-        """A QuotaSubtree as it is; our own echoes and what precedes them are passed over."""
+        """Take a new or changed QuotaSubtree; echoes of our writes are ignored."""
         uid, version = obj["metadata"]["uid"], obj["metadata"]["resourceVersion"]
         subtree, mark = read_quota(obj), status_mark(obj.get("status"))
         seat = self._seats.get(uid)
@@ -74,7 +76,7 @@ class Quotas:
             self._feed(QuotaGone(uid))
 
     async def write(self, command: WriteQuota) -> None:
-        """One fenced patch of a status: another write comes first, and is judged."""
+        """Send one fenced patch of a status; a conflict means that a newer version comes."""
         seat = self._seats.get(command.uid)
         if seat is None:
             return  # deleted; the core has heard of it
@@ -95,7 +97,7 @@ class Quotas:
 
     @staticmethod
     def _tell(seat: _Seat, error: KubeError) -> None:
-        """Log it once until a write succeeds again; a conflict is not logged."""
+        """Log a failure once until a write succeeds; conflicts are not logged."""
         if seat.is_told or (isinstance(error, ApiError) and error.conflict):
             return
         seat.is_told = True

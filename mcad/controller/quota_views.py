@@ -1,6 +1,6 @@
-"""Quota trees as JSON: what the HTTP port answers and what ``mcad quota`` prints.
+"""Quota trees as JSON, for the HTTP port and ``mcad quota``.
 
-Amounts are Kubernetes quantities as strings, as in views.py; what is zero is left out of all but
+Amounts are Kubernetes quantities as strings, as in views.py; zeros are left out except in
 ``nominal``.
 """
 
@@ -24,8 +24,7 @@ BOOKS = ("nominal", "allocated", "borrowed", "lent", "waiting")
 
 
 def trees_view(cluster: Cluster, *, enabled: bool) -> Json:
-    """``{"enabled": ..., "trees": [...]}``: one object per tree with defined nodes, and whether
-    they count at all."""
+    """``{"enabled": ..., "trees": [...]}``: whether quota is on, and all defined trees."""
     return {"enabled": enabled, "trees": list(tree_steps(cluster))}
 
 
@@ -36,10 +35,7 @@ def node_view(cluster: Cluster, now: Instant, tree: str, node: str) -> Json | No
 
 
 def tree_steps(cluster: Cluster) -> Iterator[Json]:
-    """The trees of ``trees_view``, one at a time.
-
-    A tree that is not in force has no nodes, and says in ``faults`` why.
-    """
+    """The trees of ``trees_view``, one by one. An invalid tree has no nodes, but ``faults``."""
     asked = holders.waiting(cluster)
     for name in cluster.forest.names():
         tree = cluster.forest.tree(name)
@@ -56,8 +52,10 @@ def tree_steps(cluster: Cluster) -> Iterator[Json]:
 
 
 def node_steps(cluster: Cluster, picture: Picture, tree: str, node: str) -> Iterator[Json | None]:
-    """One node after as many None as it takes, nothing if there is no such node: its figures, what
-    holds something there or below (``holders``), and what in line would (``queue``)."""
+    """The figures, ``holders`` and ``queue`` of a node, after None for each step of work.
+
+    Yields nothing if the node does not exist.
+    """
     grown = cluster.forest.tree(tree)
     if grown is None or node not in grown.nodes:
         return
@@ -82,7 +80,7 @@ def node_steps(cluster: Cluster, picture: Picture, tree: str, node: str) -> Iter
 
 
 def _nodes(tree: Tree, asked: Mapping[str, Resources]) -> Iterator[Json]:
-    """From the root down, each node before those below it."""
+    """The nodes from the root down, each before its children."""
     figures = report.figures(tree, asked)
     for name, node in tree.nodes.items():
         yield {

@@ -1,11 +1,11 @@
-"""One process of the dispatcher: it stands by until the Lease is its own, then it leads.
+"""One process of the dispatcher: it stands by until it holds the Lease, then it leads.
 
-A standby holds no core and watches nothing: a core cannot follow another dispatcher, because it
-expects the outcome of its own commands. So a new leader begins as after a restart, with fresh lists
-(P11) and an epoch above all before it (P12): there is one way to begin.
+A standby has no core and watches nothing: a core cannot follow another dispatcher, because it
+expects the outcome of its own commands. A new leader starts as after a restart, with fresh lists
+(P11) and a higher epoch than all before (P12).
 
-Nothing is written without the lease: every request of the controller goes through a fence that asks
-it. A process that lost it ends; one that begins again stands by.
+Nothing is written without the Lease: every request of the controller is fenced by it. A process
+that loses the Lease ends; a restarted one stands by.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ FRESH_S = 5.0  # for so long the preflight of the start holds
 
 
 class Replica:
-    """Runs a controller while it holds the Lease, and at no other time."""
+    """Runs a controller while it holds the Lease."""
 
     def __init__(
         self,
@@ -54,8 +54,10 @@ class Replica:
         preflight: Preflight | None = None,
         keep_journal: KeepJournal | None = None,
     ) -> None:
-        """``identity`` must be of this process alone; ``preflight`` has been checked just now;
-        ``keep_journal`` begins a journal when it leads."""
+        """``identity`` is unique; ``preflight`` has just been checked.
+
+        ``keep_journal`` begins a journal when this process leads.
+        """
         self.controller: Controller | None = None  # while, and after, it leads
         self.companion: Companion | None = None
         settings = {ANNOTATION: publish(config, identity)}
@@ -67,10 +69,9 @@ class Replica:
         self._keep_journal = keep_journal
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Until ``stop`` is set; raises ``LeaseLost``, or what it died of.
+        """Run until ``stop`` is set; raises ``LeaseLost`` or the failure of the controller.
 
-        The lease is given back if nothing of ours can be under way any more. Cancelled, it drops
-        everything as it is.
+        The Lease is released if no request can be running any more, but not by a cancelled run.
         """
         begun = self._clock.monotonic()
         if not await self._acquire(stop):
@@ -90,7 +91,7 @@ class Replica:
         await self._lead(controller, stop)
 
     async def _acquire(self, stop: asyncio.Event) -> bool:
-        """Whether it leads now, rather than having been stopped before."""
+        """Wait for the Lease; False if stopped before."""
         acquiring = asyncio.ensure_future(self.lease.acquire())
         await _until_one_ends(acquiring, asyncio.ensure_future(stop.wait()))
         if acquiring.cancelled():
@@ -111,7 +112,7 @@ class Replica:
 
     @asynccontextmanager
     async def _accompanied(self) -> AsyncIterator[None]:
-        """Whatever becomes of the companion: the dispatcher goes on without it."""
+        """Run the companion; its failure is logged, and the dispatcher goes on."""
         if self.companion is None:
             yield
             return
@@ -130,7 +131,7 @@ def _tell_failure(companion: asyncio.Future[None]) -> None:
 
 
 async def _until_one_ends(*tasks: asyncio.Future[Any]) -> None:
-    """Then the others are cancelled, and waited for."""
+    """Wait until one of these ends, then cancel the others."""
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     finally:
@@ -140,7 +141,7 @@ async def _until_one_ends(*tasks: asyncio.Future[Any]) -> None:
 
 
 class LeaseGauges:
-    """What Prometheus is told of the Lease, by the leader and by a standby."""
+    """The metrics of the Lease, of the leader and of standbys."""
 
     def __init__(self, lease: Lease) -> None:
         self._lease = lease
@@ -156,6 +157,6 @@ class LeaseGauges:
 
 
 def terms_of(config: Config) -> Terms:
-    """The Lease of a configuration."""
+    """The Lease parameters of a configuration."""
     own = config.leader_election
     return Terms(own.namespace, own.name, own.lease_duration, own.renew_deadline, own.retry_period)

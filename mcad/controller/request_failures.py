@@ -1,11 +1,11 @@
-"""What a failed request tells the core: its facts, without a judgement."""
+"""Failed requests as facts for the core, without a judgement."""
 
 from mcad.core.state.answer import Answer
 from mcad.kube.errors import ApiError, KubeError
 
 
 def answer_of(error: KubeError) -> Answer:
-    """The facts of a failed request for the core; status 0 where no answer came."""
+    """The facts of a failed request; status 0 without an answer."""
     if not isinstance(error, ApiError):
         return Answer(0, type(error).__name__, str(error))
     reason = "NamespaceTerminating" if error.namespace_terminating else error.reason

@@ -14,9 +14,10 @@ Json = dict[str, Any]
 
 
 def reservation_view(cluster: Cluster, entry: Entry, refusal: Refusal | None) -> Json:
-    """What an AppWrapper reserves, the reservations of others in its way, and when it was evicted
-    last; None and empty where there is nothing of that. ``refusal`` is the present verdict on
-    it."""
+    """The reservation of an AppWrapper, the reservations in its way, and its last eviction.
+
+    None or empty without any. ``refusal`` is its present refusal.
+    """
     return {
         "reservation": render_reservation(entry.reservation)
         if entry.reservation is not None

@@ -1,8 +1,8 @@
-"""The running controller: the one loop around the core, and an orderly end.
+"""The running controller: the loop around the core, and its orderly end.
 
-It owns no decision. Everything that happens enters the core through ``feed``, one event after the
-other; ``Decide`` is sent when the inbox has been drained for a moment (core rule R5), and never
-before every kind is synced (protocol P11).
+It makes no decision. Every event enters the core through ``feed``, one after the other; ``Decide``
+is sent when no more events come for a moment (core rule R5), and never before every kind is synced
+(protocol P11).
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ FLUSH_S = 1.0  # so much of the journal a kill may cost
 
 
 class Controller:
-    """One process's dispatcher on one cluster."""
+    """Runs one core on one cluster."""
 
     def __init__(
         self,
@@ -76,11 +76,10 @@ class Controller:
     ) -> None:
         """``identity`` names this process in Events; it should be unique.
 
-        ``epoch`` is that of the lease which lets it lead; its intents are recorded under that or a
-        higher one (P12).
+        ``epoch`` is that of the Lease; intents are recorded with it or a higher one (P12).
 
-        ``preflight`` judges the CRD before AppWrappers are looked at, and their first list before
-        anything is done; its ``Unfit`` ends ``run``. Without one the cluster is taken as it is.
+        ``preflight`` checks the CRD before AppWrappers are listed, and their first list before the
+        first decision; its ``Unfit`` ends ``run``. Without one nothing is checked.
         """
         self.config = config
         self.clock = client.clock
@@ -135,7 +134,7 @@ class Controller:
     # -- life --------------------------------------------------------------------------------
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Run until ``stop`` is set; raises what killed it. Cancelled, it waits for nothing."""
+        """Run until ``stop`` is set; raises its failure. A cancelled run waits for nothing."""
         patience = DRAIN_S
         self.is_drained = False
         try:
@@ -163,7 +162,7 @@ class Controller:
         self.spawn(self._pulse())
 
     async def _pulse(self) -> None:
-        """Decide now and then: what `/healthz` tells is that this still works."""
+        """Decide regularly, so that `/healthz` shows that this still works."""
         while True:
             await self.clock.sleep(PULSE_S)
             self._wake()
@@ -174,7 +173,7 @@ class Controller:
             journal.flush()
 
     async def _find_kinds(self) -> None:
-        """The first discovery; without it no AppWrapper can be read."""
+        """Run the first discovery; without it no AppWrapper can be parsed."""
         pause = 0.5
         while True:
             try:
@@ -200,16 +199,16 @@ class Controller:
                 self._decide()
 
     async def _drain(self) -> None:
-        """Wait until nothing more comes in, but not for long."""
+        """Wait until no more events come, for a bounded time."""
         until = self.clock.monotonic() + COALESCE_S
         while self._changed.is_set() and self.clock.monotonic() < until:
             self._changed.clear()
             await self.clock.sleep(QUIET_S)
 
     async def _shut_down(self, patience: float) -> None:
-        """Begin nothing, finish what is under way; whatever is cut off, the protocol allows for.
+        """Start nothing, and wait for running requests; the protocol allows to cancel them.
 
-        The core hears of no outcome any more: each would have it command the next write.
+        The core gets no more outcomes: each would lead to the next command.
         """
         self._stopped = True
         self._alarm.close()
@@ -226,11 +225,11 @@ class Controller:
             lane.cancel()
 
     def _time_to_write(self) -> float:
-        """For the fence of the executor: a job of several requests begins none after the stop."""
+        """The fence of the executor: a job of several requests starts none after the stop."""
         return 0.0 if self._stopped else inf
 
     def spawn(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
-        """Run a task that ends with the controller; what it dies of, the controller dies of."""
+        """Run a task that ends with the controller; its failure ends the controller."""
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._ended)
@@ -243,7 +242,7 @@ class Controller:
             self._wake()
 
     def raise_failure(self) -> None:
-        """Raise what a background task died of: it is a bug, and going on would hide it."""
+        """Raise the failure of a background task: it is a bug that must not be hidden."""
         if self._failure is not None:
             raise self._failure
         for lane in self.executor.lanes.values():
@@ -252,7 +251,7 @@ class Controller:
     # -- the loop around the core --------------------------------------------------------------
 
     def feed(self, event: Event) -> None:
-        """Give an event to the core and carry out what it commands; never re-entrant."""
+        """Feed an event to the core and execute its commands; never re-entrant."""
         if self._stopped:
             return
         self._inbox.append(event)
@@ -286,7 +285,7 @@ class Controller:
 
     def wake_at(self, at: Instant) -> None:
         """Send Decide at this instant."""
-        self._alarm.wish(at)
+        self._alarm.wake_at(at)
 
     def _wake(self) -> None:
         self._changed.set()
@@ -297,7 +296,7 @@ class Controller:
         self._wake()
 
     def _decide(self) -> None:
-        """Decide as far as what is known allows; said once when that changes (P11, P14)."""
+        """Decide if enough is known; logs when that changes (P11, P14)."""
         obstacles = self.watches.obstacles()
         if bool(obstacles) != self._is_held:
             self._is_held = bool(obstacles)
@@ -308,7 +307,7 @@ class Controller:
         now = self.clock.now_us()
         if obstacles and self._look_again_at <= now:
             self._look_again_at = now + int(SILENT_RETRY_S * 1e6)
-            self._alarm.wish(self._look_again_at)
+            self._alarm.wake_at(self._look_again_at)
         if self.watches.absence:
             self.stepped_at = self.clock.monotonic()  # on purpose, so it is no stall
         else:
@@ -317,11 +316,11 @@ class Controller:
     # -- reads outside of the watches ------------------------------------------------------------
 
     def observe_appwrapper(self, obj: Json) -> None:
-        """An AppWrapper that was read because a write met a conflict."""
+        """Take an AppWrapper that was read after a conflict."""
         self._sightings.appwrapper_seen(obj)
 
     def kind_denied(self) -> None:
-        """A kind that was served is not (any more) in the version that we know."""
+        """A watched kind is no longer served in the known version."""
         self._installs.look()
 
     def _ask_owner(self, pod: Pod, owner: Owner) -> None:

@@ -1,4 +1,4 @@
-"""What a standby answers at the HTTP port: that it is one, and figures that are counted anew."""
+"""The HTTP port of a standby: its readiness, and figures computed from lists."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ ROLE = {"Mcad-Role": "standby"}
 
 
 class Figures(Protocol):
-    """The figures of one moment, as the views of a leader have them."""
+    """Figures of one instant, in the same form as those of a leader."""
 
     async def rows(self, *, waiting_only: bool, with_starts: bool = False) -> list[Json]:
-        """One row per AppWrapper, those in line first and in order."""
+        """One row per AppWrapper, the queue first and in order."""
         ...
 
     async def capacity(self) -> Json:
-        """Per node and in total."""
+        """Capacity per node and in total."""
         ...
 
     async def detail(self, namespace: str, name: str) -> Json | None:
-        """One AppWrapper in full, None if there is none."""
+        """One AppWrapper in full; None if it does not exist."""
         ...
 
     async def quota(self) -> Json:
@@ -43,12 +43,12 @@ class Figures(Protocol):
         ...
 
     async def quota_node(self, tree: str, node: str) -> Json | None:
-        """One node with what holds it and what waits there, None if there is none."""
+        """One quota node with its holders and its queue; None if it does not exist."""
         ...
 
 
 class Standby:
-    """Answers in the place of the controller that there is not."""
+    """Answers requests while this process does not lead."""
 
     def __init__(self, replica: Replica, count: Callable[[], Awaitable[Figures]]) -> None:
         """``count`` returns figures at most a moment old, or raises ``FiguresUnavailable``."""
@@ -64,7 +64,7 @@ class Standby:
         request: web.Request,
         handler: Callable[[web.Request], Awaitable[web.StreamResponse]],
     ) -> web.StreamResponse:
-        """A middleware: every known path, as long as this process does not lead."""
+        """A middleware: answers every known path while this process does not lead."""
         if self._replica.controller is not None or request.match_info.http_exception is not None:
             return await handler(request)
         response = await self._answer(request)
@@ -86,12 +86,12 @@ class Standby:
                 return await self._figures(request)
 
     def _readyz(self) -> web.Response:
-        """Ready to take over: another process leads, and the Lease can be used."""
+        """Ready to take over if another process leads and the Lease can be used."""
         lease = self._lease
         if lease.trouble:
             return web.Response(status=503, text=f"not leading: {lease.trouble}\n")
         if not lease.leader or lease.leader == lease.identity:
-            return web.Response(status=503, text="not synced: nobody leads yet\n")
+            return web.Response(status=503, text="not synced: no leader yet\n")
         return web.Response(text=f"standby; {lease.leader} leads\n")
 
     async def _figures(self, request: web.Request) -> web.Response:
@@ -115,5 +115,5 @@ class Standby:
 
 
 def found(view: Json | None) -> web.Response:
-    """The answer about one thing: 404 and ``null`` if there is none."""
+    """The answer about one object: 404 and ``null`` if it does not exist."""
     return web.json_response(view, status=200 if view is not None else 404)

@@ -1,5 +1,4 @@
-"""Start time estimates as JSON, beside the rows of those that wait (views.py); ``starts`` of others
-is None.
+"""Start time estimates as JSON, part of the rows of waiting AppWrappers (views.py).
 
 ``restsOn`` is a word of ``mcad.core.views.start_times.Basis``; an unknown instant is None.
 """
@@ -16,15 +15,17 @@ Json = dict[str, Any]
 
 
 def starts_of_line(cluster: Cluster, picture: Picture) -> dict[str, Json]:
-    """By uid, of the first in line and of those that have reservations. Bounded work, in one piece:
-    what it rests on must not change meanwhile."""
+    """Estimates by uid, for the first in the queue and for AppWrappers with reservations.
+
+    Computed in one piece, because the state must not change meanwhile; the work is bounded.
+    """
     line = picture.line(START_TIMES_AHEAD)
     found = start_times(cluster, line, [*line, *cluster.reservations])
     return {uid: _view(one) for uid, one in found.items()}
 
 
 def starts_of_one(cluster: Cluster, picture: Picture, uid: str) -> Json | None:
-    """Of one AppWrapper, None if it does not wait."""
+    """The estimate of one AppWrapper; None if it does not wait."""
     start_time = start_times(cluster, picture.line(START_TIMES_AHEAD), [uid]).get(uid)
     return _view(start_time) if start_time is not None and start_time.why else None
 

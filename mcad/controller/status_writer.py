@@ -1,6 +1,6 @@
-"""Status writes: each fenced, one per AppWrapper at a time, and only what would change something.
+"""Writes the status of AppWrappers: fenced, one write at a time, and only changes.
 
-It must not decide what an answer means (P3a); a conflict is settled by reading the object.
+It does not judge answers (P3a); after a conflict the object is read.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ Json = dict[str, Any]
 
 
 class StatusWriter:
-    """Writes what the core says of an AppWrapper into its status."""
+    """Writes the status that the core commands."""
 
     def __init__(
         self,
@@ -33,7 +33,7 @@ class StatusWriter:
         feed: Callable[[Event], None],
         observe: Callable[[Json], None],
     ) -> None:
-        """``observe`` takes an AppWrapper that had to be read because a write met a conflict."""
+        """``observe`` takes an AppWrapper that was read after a conflict."""
         self._client = client
         self._mirror = mirror
         self._feed = feed
@@ -42,7 +42,7 @@ class StatusWriter:
         self._latest: dict[str, int] = {}
 
     def submit(self, command: WriteStatus, lane: Lane) -> None:
-        """Write when it is this lane's turn; a status that is persisted already is not sent."""
+        """Write in the turn of the lane; a status that is stored already is not sent."""
         seat = self._mirror.get(command.uid)
         if seat is None:
             return  # deleted; the core is about to hear of it
@@ -56,7 +56,7 @@ class StatusWriter:
         lane.submit(lambda: self._write_in_turn(command, wire, mark))
 
     async def _write_in_turn(self, command: WriteStatus, wire: Json, mark: bytes) -> None:
-        """One write per AppWrapper at a time; one that was superseded meanwhile is not sent."""
+        """Write after the running write of the same AppWrapper, unless superseded meanwhile."""
         uid = command.uid
         while uid in self._writing:
             await self._writing[uid].wait()
@@ -75,7 +75,7 @@ class StatusWriter:
     async def _write_status(
         self, command: WriteStatus, seat: Reflection, wire: Json, mark: bytes
     ) -> Event:
-        """The fence is the version that the core knows now: it has judged every newer one."""
+        """Write with the version that the core knows: it has judged every newer one."""
         work = seat.workload
         patch = {"metadata": {"resourceVersion": seat.version}, "status": wire}
         body = to_json(patch)
@@ -90,7 +90,7 @@ class StatusWriter:
         return StatusWritten(command.uid, command.serial)
 
     async def _settle_conflict(self, command: WriteStatus, seat: Reflection, mark: bytes) -> Event:
-        """Another client wrote, or our own first try did after all: the object itself tells."""
+        """Read the object: another client wrote, or our own first request succeeded."""
         work, serial, known = seat.workload, command.serial, seat.version
         try:
             live = await self._client.get(APPWRAPPERS, work.namespace, work.name)

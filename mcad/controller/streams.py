@@ -1,4 +1,4 @@
-"""What a reflector tells, split into its uses: objects to the controller, health to the barrier."""
+"""Streams of watched objects: objects go to the controller, health to the barrier."""
 
 import logging
 from asyncio import ensure_future
@@ -20,31 +20,31 @@ SILENCE_S = 75.0  # bookmarks come every 60 s; the server keeps events for 75 s 
 
 
 class Held(Protocol[T_contra]):
-    """Objects that are held back until all are there; see ``FirstList``."""
+    """Objects of the first lists that are held back; see ``FirstList``."""
 
     def put(self, document: T_contra, /) -> None:
-        """An object is new or changed."""
+        """Hold a new or changed object."""
         ...
 
     def drop(self, uid: str) -> bool:
-        """An object vanished. True if the core had not been told of it."""
+        """Remove a deleted object. True if the core did not know it."""
         ...
 
     async def feed(self) -> None:
-        """Tell of all of them, and of what is put meanwhile."""
+        """Feed all held objects, and those that are put meanwhile."""
         ...
 
 
 @dataclass(slots=True, eq=False)
 class Stream(Generic[T]):
-    """One watched kind: where its objects go, and how it fares.
+    """One watched kind: where its objects go, and whether it can be trusted.
 
-    It may be watched in parts (one per namespace). It is synced once all of them have been listed,
-    for good; ``error`` says why it cannot be believed at present, "" if it can. ``changed`` is
-    called when either is different. ``first`` holds the objects of the first lists back, because
-    only a whole list can be put in order, and is fed by a task that ``spawn`` runs; once it is
-    through the stream is synced, and every object goes to ``seen``. ``listing`` hears the
-    namespace of each list that begins. ``now`` is ``Clock.monotonic``.
+    It may have several parts (one per namespace). It is synced, for good, once all parts are
+    listed; ``error`` is why it cannot be trusted at present, or "". ``changed`` is called when one
+    of the two changes. ``first`` holds the objects of the first lists back, because only whole
+    lists can be sorted, and is fed by a task of ``spawn``; then the stream is synced, and every
+    object goes to ``seen``. ``listing`` gets the namespace of each list that begins. ``now`` is
+    ``Clock.monotonic``.
     """
 
     name: str
@@ -63,28 +63,28 @@ class Stream(Generic[T]):
     _is_feeding: bool = False
 
     def part(self, namespace: str = "") -> "Part[T]":
-        """A sink for one more reflector of this kind; all are made before the first runs."""
+        """A sink for one more reflector; all parts are made before the first one runs."""
         part = Part(self, namespace)
         self._parts.append(part)
         return part
 
     @property
     def is_watched(self) -> bool:
-        """Whether what it told is complete, and still true."""
+        """Whether its objects are complete and current."""
         return self.is_synced and not self.error
 
     @property
     def is_absent(self) -> bool:
-        """Whether the server says that it does not serve the kind."""
+        """Whether the server does not serve the kind."""
         return any(part.is_absent for part in self._parts)
 
     def is_silent(self, now: float) -> bool:
-        """Whether nothing came for so long that it may be a dead connection."""
+        """Whether nothing came for so long that the connection may be dead."""
         return now - self.alive_at > SILENCE_S
 
     @property
     def alive_at(self) -> float:
-        """When every part had a sign of life, in monotonic seconds."""
+        """The last sign of life of all parts, in monotonic seconds."""
         return min((part.alive_at for part in self._parts), default=float("-inf"))
 
     def take(self, obj: T) -> None:
@@ -95,12 +95,12 @@ class Stream(Generic[T]):
             self.seen(obj)
 
     def lose(self, uid: str) -> None:
-        """An object vanished; the core is not told of one that was held back."""
+        """An object was deleted; the core does not get those that were held back."""
         if self.first is None or self.is_synced or not self.first.drop(uid):
             self.lost(uid)
 
     def judge(self) -> None:
-        """Look whether the stream has become synced, or cannot be believed (any more)."""
+        """Check whether the stream has become synced, and whether it can be trusted."""
         before = (self.is_synced, self.error)
         self.error = next((part.error for part in self._parts if part.error), "")
         if not self.is_synced and all(part.is_synced for part in self._parts):
@@ -124,8 +124,8 @@ class Stream(Generic[T]):
 class Part(Generic[T]):
     """The sink of one reflector.
 
-    Its ``error`` is set as long as it has never been listed; afterwards when the server refuses or
-    does not know the kind, and when it has failed for longer than a silence may last.
+    Its ``error`` is set until the first list is complete; later, if the server refuses or does not
+    know the kind, or if it fails for longer than ``SILENCE_S``.
     """
 
     def __init__(self, stream: Stream[T], namespace: str) -> None:
@@ -156,20 +156,20 @@ class Part(Generic[T]):
         self._stream.lose(uid)
 
     def synced(self, *, relist: bool) -> None:
-        """A list is complete; what failed before is over when the watch that follows is opened."""
+        """A list is complete; an earlier error ends when the following watch is open."""
         self._stream.counts["relists" if relist else "lists"] += 1
         self.is_synced, self.is_absent, self._must_list = True, False, False
         self._stream.judge()
 
     def alive(self, at: float) -> None:
-        """Something came from the server."""
+        """The server sent something."""
         self.alive_at = at
         self._failures, self._failing_since = 0, float("inf")
         if self.is_synced and not self._must_list:
             self._works()
 
     def failing(self, error: KubeError) -> None:
-        """A list or watch failed and will be tried again."""
+        """A list or watch failed; the reflector retries."""
         self._stream.counts["errors"] += 1
         self._failures += 1
         if _is_refusal(error):
@@ -198,16 +198,16 @@ class Part(Generic[T]):
         self._stream.judge()
 
     def _tell(self, why: str) -> None:
-        """Once until it works again."""
+        """Log a failure once until the stream works again."""
         if not self._is_told:
             self._is_told = True
             _log.warning("watch fails kind=%s error=%s", self._title, why)
 
 
 def _is_refusal(error: KubeError) -> bool:
-    """Whether the server understood and will not, so that it makes no difference to ask again soon.
+    """Whether the server refuses the request, so that a quick retry cannot help.
 
-    A version that is too old is routine, and credentials are renewed.
+    An outdated version is routine, and credentials are renewed.
     """
     if not isinstance(error, ApiError) or error.transient:
         return False

@@ -1,6 +1,6 @@
-"""The figures of the core as JSON: what the HTTP port answers and what the CLI prints.
+"""Figures of the core as JSON, for the HTTP port and the CLI.
 
-Amounts are Kubernetes quantities as strings, times RFC 3339, so that scripts can use them.
+Amounts are Kubernetes quantities as strings, times RFC 3339.
 """
 
 from collections.abc import Iterator
@@ -29,8 +29,10 @@ AHEAD_SHOWN = 5  # of those further ahead, their number says enough
 def rows_view(
     cluster: Cluster, now: Instant, *, waiting_only: bool, with_starts: bool = False
 ) -> Json:
-    """``{"items": [...]}``: one object per AppWrapper, those in line first and in order.
-    ``with_starts``: each with its start time estimate (start_time_views.py)."""
+    """``{"items": [...]}``: one object per AppWrapper, the queue first and in order.
+
+    Each with its start time estimate if ``with_starts`` (start_time_views.py).
+    """
     picture = Picture(cluster, now)
     rows = row_steps(cluster, picture, waiting_only=waiting_only, with_starts=with_starts)
     return {"items": [row for row in rows if row is not None]}
@@ -44,8 +46,7 @@ def row_steps(
     with_starts: bool = False,
     namespace: str | None = None,
 ) -> Iterator[Json | None]:
-    """The items of ``rows_view`` (of a namespace), one at a time; None for whatever takes as long
-    and is none."""
+    """The items of ``rows_view`` (of a namespace), one by one; None for each other step of work."""
     starts = starts_of_line(cluster, picture) if with_starts else {}
 
     def wanted(place: int, work: Workload) -> bool:
@@ -62,10 +63,10 @@ def row_steps(
 
 
 def detail_view(cluster: Cluster, now: Instant, namespace: str, name: str) -> Json | None:
-    """One AppWrapper: its row, what is ahead of it, its items, pod sets and pods; None if unknown.
+    """One AppWrapper: row, AppWrappers ahead, items, pod sets and pods; None if unknown.
 
-    ``figures`` has every resource of the refusal, the binding one first; the row's ``why`` names
-    only those that are short.
+    ``figures`` has every resource of the refusal, the binding one first; the ``why`` of the row has
+    only insufficient ones.
     """
     steps = detail_steps(cluster, Picture(cluster, now), namespace, name)
     return next((view for view in steps if view is not None), None)
@@ -74,7 +75,7 @@ def detail_view(cluster: Cluster, now: Instant, namespace: str, name: str) -> Js
 def detail_steps(
     cluster: Cluster, picture: Picture, namespace: str, name: str
 ) -> Iterator[Json | None]:
-    """``detail_view`` after as many None as it takes."""
+    """``detail_view`` after None for each step of work."""
     title, rows = (namespace, name), []
     for row in picture.rows(
         lambda place, work: place <= AHEAD_SHOWN or (work.namespace, work.name) == title
@@ -122,12 +123,12 @@ def _detail(cluster: Cluster, entry: Entry) -> Json:
 
 
 def capacity_view(cluster: Cluster) -> Json:
-    """Per node and in total: allocatable, used, reserved, free; and reservations without a node."""
+    """Capacity per node and in total: allocatable, used, reserved, free; and unplaced pods."""
     return {"nodes": list(node_steps(cluster)), **capacity_sums(cluster)}
 
 
 def node_steps(cluster: Cluster) -> Iterator[Json]:
-    """The nodes of ``capacity_view``, one at a time."""
+    """The nodes of ``capacity_view``, one by one."""
     return map(_node, cluster.capacity.report.nodes())
 
 
@@ -137,7 +138,7 @@ def capacity_sums(cluster: Cluster) -> Json:
     unknown = leftovers.by_namespace(cluster)
     return {
         "total": _node(capacity.report.sums()),
-        "adrift": quantities(capacity.report.unplaced()),
+        "unplaced": quantities(capacity.report.unplaced()),
         "unknownAppWrappers": {name: quantities(one) for name, one in unknown.items()},
     }
 
@@ -160,8 +161,10 @@ def _figures(refusal: Refusal | None) -> list[Json]:
 
 
 def _quota(cluster: Cluster, entry: Entry) -> list[Json]:
-    """Its leaf in every tree that is in force, and the nodes from there to the root: none, if the
-    tree has no such leaf."""
+    """The leaf in every tree in force, and the nodes from there to the root.
+
+    No nodes if the tree has no such leaf.
+    """
     return [
         {"tree": tree, "leaf": leaf, "path": list(nodes)}
         for tree, leaf, nodes in holders.paths(cluster, entry)
@@ -169,7 +172,7 @@ def _quota(cluster: Cluster, entry: Entry) -> list[Json]:
 
 
 def _items(cluster: Cluster, entry: Entry) -> list[Json]:
-    """Every item, and the observed object of that number if there is one."""
+    """Every item with the observed object, if any."""
     children = {child.item: child for child in cluster.objects.of(entry)}
     return [
         {
@@ -188,7 +191,7 @@ def _items(cluster: Cluster, entry: Entry) -> list[Json]:
 
 
 def _pod_sets(cluster: Cluster, entry: Entry) -> list[Json]:
-    """Every pod set; ``reserved`` counts its pods that hold room and are not bound yet."""
+    """Every pod set; ``reserved`` counts assumed pods that are not bound yet."""
     sets = subject(entry).sets
     reserved = cluster.capacity.outstanding(entry.uid)
     if len(reserved) != len(sets):  # nothing is reserved, or for the sets before an edit

@@ -1,7 +1,7 @@
-"""Every watch of the controller, and whether what they tell is complete (P11) and fresh (P14).
+"""All watches of the controller, and whether they are complete (P11) and fresh (P14).
 
-It decides nothing: the core is told which kinds can be seen, and the loop around it asks here
-whether it may decide at all.
+It decides nothing: the core is told which kinds are watched, and the runtime asks here whether it
+may decide.
 """
 
 from __future__ import annotations
@@ -59,14 +59,16 @@ QUOTA_ABSENCE = f"QuotaSubtrees are not installed; {INSTALL}, or set quotaEnable
 
 
 class Host(Protocol):
-    """What the watches need of the controller around them; ``arrivals`` takes AppWrappers,
-    ``quotas`` QuotaSubtrees if they count."""
+    """What the watches need of the controller.
+
+    ``arrivals`` takes AppWrappers, ``quotas`` takes QuotaSubtrees if quota is on.
+    """
 
     arrivals: AppWrapperIntake
     quotas: Quotas | None
 
     def feed(self, event: Event) -> None:
-        """Take an event for the core."""
+        """Feed an event to the core."""
         ...
 
     def spawn(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
@@ -74,16 +76,16 @@ class Host(Protocol):
         ...
 
     def kind_denied(self) -> None:
-        """Hear that a watched kind is not served (any more) in the version that we know."""
+        """A watched kind is no longer served in the known version."""
         ...
 
     def synced(self) -> None:
-        """Hear that the barrier is passed; once."""
+        """The barrier is passed; called once."""
         ...
 
 
 class _Watch:
-    """The reflectors of one stream. Run anew, each of them lists first."""
+    """The reflectors of one stream; restarted ones list first."""
 
     def __init__(self, resource: Resource, stream: Stream[Any], host: Host) -> None:
         self.resource = resource
@@ -93,7 +95,7 @@ class _Watch:
         self._tasks: list[asyncio.Task[Any]] = []
 
     def start(self) -> None:
-        """Begin, or begin anew: in the version that is served now."""
+        """Start, or restart in the served version."""
         for task in self._tasks:
             task.cancel()
         for reflector in self.reflectors:
@@ -102,12 +104,12 @@ class _Watch:
 
 
 def _itself(document: Document) -> Document:
-    """An AppWrapper is read when it is known whether it is news."""
+    """AppWrappers stay texts until it is known whether they are news."""
     return document
 
 
 class Watches:
-    """The streams by (group, plural), and the barrier that they pass once."""
+    """The streams by (group, plural), and the barrier."""
 
     def __init__(
         self,
@@ -117,8 +119,7 @@ class Watches:
         host: Host,
         namespaces: Sequence[str] = (),
     ) -> None:
-        """``namespaces`` are those with AppWrappers and QuotaSubtrees that are looked at; none
-        means all."""
+        """``namespaces`` are those of AppWrappers and QuotaSubtrees; none means all."""
         self._client = client
         self._kinds = kinds
         self._sightings = sightings
@@ -130,12 +131,12 @@ class Watches:
 
     @property
     def absence(self) -> str:
-        """Why nothing can be decided at all, and what to do: AppWrappers are not installed."""
+        """Why nothing can be decided, and what to do: AppWrappers are not installed."""
         stream = self.streams.get(ESSENTIAL[0])
         return stream.error if stream is not None and stream.is_absent else ""
 
     def obstacles(self) -> list[str]:
-        """Why nothing may be dispatched now: what decisions rest on cannot be seen (P11, P14)."""
+        """Why nothing may be dispatched now: essential kinds that are not watched (P11, P14)."""
         if not self.streams and self._kinds.trouble:
             return [f"discovery: {self._kinds.trouble}"]
         now, found = self._client.clock.monotonic(), []
@@ -147,7 +148,7 @@ class Watches:
         return found
 
     def degraded(self) -> list[str]:
-        """The wrapped kinds that cannot be watched, and why: AppWrappers with them have to wait."""
+        """Wrapped kinds that cannot be watched, and why: AppWrappers with them are on hold."""
         return [
             f"{stream.name}: {stream.error or 'not listed yet'}"
             for pair, stream in self.streams.items()
@@ -155,7 +156,7 @@ class Watches:
         ]
 
     def watch_all(self) -> None:
-        """Begin; called once, when the kinds are known."""
+        """Start all watches; called once, when the kinds are known."""
         seen = self._sightings
         arrivals = self._host.arrivals
         first = FirstList(arrivals.judge, arrivals.listed, self._client.clock)
@@ -196,11 +197,11 @@ class Watches:
         self._watch(QUOTA_SUBTREES, stream, namespaces=self._namespaces)
 
     def watch_wrapped(self) -> None:
-        """One label-selected watch for every kind that may be wrapped (P7), pods aside.
+        """Watch every kind that may be wrapped, by label (P7), except pods.
 
-        Called again whenever other kinds are served: one that is served in another version is
-        watched in that, and one that was not served, or is not any more, is asked for at once. The
-        server leaves a watch open for minutes after the kind was removed.
+        Called again when the served kinds change: a kind in another version is watched in that, and
+        a kind that became served or is no longer served is listed at once. The server keeps a watch
+        open for minutes after a kind is removed.
         """
         for pair, watch in self._watches.items():
             served = self._kinds.serves(pair)

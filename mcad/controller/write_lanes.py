@@ -1,4 +1,4 @@
-"""Bounded concurrency for writes, in two lanes: dispatches, which are waited for, and reports.
+"""Bounded concurrency for writes, in two lanes: writes that dispatches wait for, and reports.
 
 A lane runs at most ``width`` jobs at once and starts them in the order of submission. It never
 blocks its caller.
@@ -32,7 +32,7 @@ class Lane:
         return len(self._running)
 
     def submit(self, job: Job) -> None:
-        """Run the job as soon as its turn comes; a closed lane ignores it."""
+        """Start the job in its turn; a closed lane ignores it."""
         if self._closed:
             return
         self._waiting.append(job)
@@ -44,13 +44,13 @@ class Lane:
             raise self._failure
 
     async def drain(self) -> None:
-        """Start no further job, ever, and wait for those under way."""
+        """Start no further job, and wait for the running ones."""
         self._close()
         if self._running:
             await asyncio.wait(self._running)
 
     def cancel(self) -> None:
-        """Cancel the jobs under way; their outcome is unknown, which the protocol allows for."""
+        """Cancel the running jobs; the protocol allows for an unknown outcome."""
         self._close()
         for task in self._running:
             task.cancel()

@@ -1,11 +1,10 @@
-"""What would have become of the AppWrappers of a journal under other settings.
+"""Replays the AppWrappers of a journal under other settings.
 
-A core with these settings meets the same submissions, edits, cancellations, nodes, quotas and pods
-of others, at the same times. What follows from its own decisions comes of a model, which is kinder
-than a cluster: every request succeeds at once, pods are bound as soon as they exist, on the nodes
-that the core assumed for them, and deleted pods are gone at once. An AppWrapper ends as long after
-its dispatch as it did in the journal; one that had not ended then does not end here. So compare
-with the recorded settings in this model too, not only with what was recorded.
+A core with these settings gets the same submissions, edits, deletions, nodes, quotas and foreign
+pods at the same times. The effects of its own decisions come from a model that is simpler than a
+cluster: every request succeeds at once, pods are bound at once to the nodes that the core assumed,
+and deleted pods are gone at once. An AppWrapper runs as long as in the journal; one that was still
+running there does not end here. So compare with a replay under the recorded settings, too.
 """
 
 from __future__ import annotations
@@ -68,13 +67,13 @@ _FAILURE = frozenset({"failed"})
 
 
 def play(script: Script, settings: Settings) -> Lives:
-    """What becomes of everything in the script under these settings."""
+    """The histories of all AppWrappers of the script under these settings."""
     return _Cluster(script, settings).play()
 
 
 @dataclass
 class _Object:
-    """A wrapped object and its pods by uid; ``unbound`` are those without a node."""
+    """A wrapped object and its pods by uid; ``unbound`` are pods without a node."""
 
     child: Child
     pods: dict[str, Pod] = field(default_factory=dict)
@@ -119,7 +118,7 @@ class _Cluster:
     # -- time
 
     def _let_pass(self, until: Instant) -> None:
-        """Everything that happens by itself before then."""
+        """Process everything that is due before then."""
         while True:
             is_next = bool(self._agenda) and self._agenda[0].at <= until
             pause = self._agenda[0].at - self._now if is_next else until - self._now
@@ -154,7 +153,7 @@ class _Cluster:
                     self._pending.append(command)
 
     def _settle(self) -> None:
-        """Decide and answer until nothing is asked for any more."""
+        """Decide and answer until no more commands come."""
         while True:
             self._feed(Decide())
             pending, self._pending = self._pending, []
@@ -187,8 +186,7 @@ class _Cluster:
                 return
 
     def _resume(self) -> None:
-        """What runs when the journal begins ends when it did in the journal. Objects and pods that
-        it had not seen yet exist."""
+        """End running AppWrappers as in the journal; create objects and pods that are missing."""
         for uid, life in self._lives.by_uid.items():
             if life.runs:
                 self._fill_up(self._works[uid], life.attempt)
@@ -317,7 +315,7 @@ class _Cluster:
     # -- pods
 
     def _bind(self) -> bool:
-        """Bind pods where the core assumes them; returns whether any was bound."""
+        """Bind pods to assumed nodes; returns whether any was bound."""
         bound = False
         for uid in list(self._unbound):
             objects = self._objects.get(uid, {}).values()
@@ -338,7 +336,7 @@ class _Cluster:
         return True
 
     def _node_for(self, uid: str, one: PodSet) -> str:
-        """Where only sums count nothing is assumed on nodes: then the first one with room."""
+        """The assumed node; without assumed nodes, the first one with room."""
         capacity = self._core.cluster.capacity
         assumed = capacity.pods.assumed(uid, one)
         if assumed:
@@ -355,7 +353,7 @@ class _Cluster:
     # -- ends
 
     def _end(self, uid: str, attempt: int) -> None:
-        """Its work is done, or has failed, or its user deletes it while it runs."""
+        """The AppWrapper completes, fails, or is deleted while it runs."""
         life, run = self._lives.by_uid[uid], self._script.runs[uid]
         if uid not in self._works or life.attempt != attempt or not life.runs:
             return  # deleted, or taken back meanwhile
@@ -383,7 +381,7 @@ class _Cluster:
         self._feed(ChildSeen(one.child))
 
     def _delete(self, uid: str) -> None:
-        """Its user deletes it, and all that it controls goes with it."""
+        """Delete the AppWrapper and all that it controls."""
         if self._works.pop(uid, None) is None:
             return
         self._feed(AppWrapperGone(uid))

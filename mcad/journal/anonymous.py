@@ -1,8 +1,8 @@
-"""A copy of a journal without names, for a bug report.
+"""Writes a copy of a journal without names, for a bug report.
 
-Each name stands for one name, in the same order: what is sorted by name is decided alike. Kinds,
-resources, amounts, times, states and reasons stay; texts go. The decisions are made again from the
-copied events, and these are what the copy says was commanded.
+Each name is replaced by one pseudonym with the same order, so that sorting by name gives the same
+decisions. Kinds, resources, amounts, times, states and reasons stay; texts are removed. The copied
+events are decided again, and the copy contains these decisions.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Rule = Callable[["Names", str], str]
 
 
 class Names:
-    """What each name becomes: its place among all of them in their order."""
+    """The pseudonym of each name: its rank among all names."""
 
     def __init__(self, found: Iterable[str]) -> None:
         ordered = sorted(set(found))
@@ -45,7 +45,7 @@ class Names:
 
 
 class _Collected(Names):
-    """All names that are asked for."""
+    """Collects all names."""
 
     def __init__(self) -> None:
         self.found: set[str] = set()
@@ -72,19 +72,19 @@ def _title(names: Names, text: str) -> str:
 
 
 def _key(names: Names, text: str) -> str:
-    """Keys of Kubernetes and of vendors mean something to the scheduler, and tell nothing."""
+    """Keys of Kubernetes and vendors stay: the scheduler needs them, and they identify no user."""
     domain, slash, _ = text.partition("/")
     is_public = slash and domain.endswith(_PUBLIC_DOMAINS)
     return text if is_public else names.of(text)
 
 
 def _value(names: Names, text: str) -> str:
-    """Numbers can be compared (Gt, Lt), so they stay."""
+    """Numbers stay, because they can be compared (Gt, Lt)."""
     return text if text in _PUBLIC_VALUES or text.lstrip("+-").isdecimal() else names.of(text)
 
 
 class _Pairs:
-    """A field of (key, value) strings, each by its rule."""
+    """A field of (key, value) strings, each renamed by its own rule."""
 
     def __init__(self, key: Rule, value: Rule) -> None:
         self.key, self.value = key, value
@@ -173,7 +173,7 @@ _ONLY_UID: dict[str, Rule | _Pairs] = {"uid": _name}
 
 
 def renamed(value: Any, names: Names) -> Any:
-    """An event, or what is in one, with the pseudonyms."""
+    """An event, or a part of one, with pseudonyms."""
     rules = RULES.get(type(value).__name__, _ONLY_UID)
     fields = {
         name: _renamed(getattr(value, name), rules.get(name), names)
@@ -199,8 +199,10 @@ def _renamed(value: Any, rule: Rule | _Pairs | None, names: Names) -> Any:
 
 
 def write_copy(sessions: Iterable[Session], folder: Path, wrong: list[str]) -> Iterator[str]:
-    """Write the copy of these leaderships; the lines say what it is. What cannot be read is added
-    to ``wrong``."""
+    """Write the copy of these leaderships; returns lines about it.
+
+    What cannot be read is added to ``wrong``.
+    """
     sessions = list(sessions)
     collected = _Collected()
     for session in sessions:
@@ -245,8 +247,10 @@ def _copy(session: Session, number: int, names: Names, folder: Path) -> str:
 def _events(
     session: Session, wrong: list[str]
 ) -> Iterator[tuple[Instant, tuple[Command, ...] | None, Event | None]]:
-    """When, what was commanded, and the event; None where another core begins. What was there then
-    is told as at a restart, of which it is not known what was commanded."""
+    """Each time, digest and event; None where another core begins.
+
+    The state at that point is written as events of a restart, whose commands are not known.
+    """
     for found in drive(session):
         if isinstance(found, Gap):
             wrong.append(found.why)
@@ -260,7 +264,7 @@ def _events(
 
 
 def _gist(command: Command, names: Names | None = None) -> tuple[str, ...]:
-    """What a command asks for, without its texts."""
+    """A command without its texts."""
     uid = getattr(command, "uid", "")
     found = [type(command).__name__, names.of(uid) if names is not None else uid]
     found += [str(getattr(command, name, "")) for name in ("attempt", "item", "at")]

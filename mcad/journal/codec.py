@@ -1,4 +1,4 @@
-"""Steps as bytes: when, which event, and digests of the commands that answered it."""
+"""Steps as bytes: time, event, and digests of the commands that answered it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ DIGEST_BYTES = 4
 
 
 class Step(NamedTuple):
-    """One step of the core: its number since the process began to lead, when, and what."""
+    """One step of the core: its number since this process leads, its time, and its event."""
 
     number: int
     now: Instant
@@ -35,11 +35,11 @@ class Step(NamedTuple):
 
 
 class CannotDecodeError(Exception):
-    """Bytes with a good checksum that are not the steps of this version."""
+    """The checksum is right, but the bytes are not steps of this version."""
 
 
 def digest(commands: Iterable[Command]) -> bytes:
-    """``DIGEST_BYTES`` of each command, in their order; empty for none."""
+    """``DIGEST_BYTES`` of each command, in order; empty without commands."""
     return b"".join(map(_digest_of_one, commands))
 
 
@@ -49,19 +49,19 @@ def _digest_of_one(command: Command) -> bytes:
 
 
 def matching(commands: Iterable[Command], digests: bytes) -> Iterator[bool]:
-    """For each command whether it is the one that stood there when the journal was written."""
+    """For each command, whether its digest was recorded."""
     for number, command in enumerate(commands):
         at = number * DIGEST_BYTES
         yield _digest_of_one(command) == digests[at : at + DIGEST_BYTES]
 
 
 def encode_step(after: Duration, event: Event, of_commands: bytes) -> bytes:
-    """One step; ``after`` is the time since the step before it in its frame."""
+    """One step as bytes; ``after`` is the time since the previous step of the frame."""
     return _encode((after, _EVENT_CODES[type(event)], event, of_commands))
 
 
 def join_steps(first: int, now: Instant, steps: list[bytes]) -> bytes:
-    """The payload of a frame: encoded steps, the number of the first, and when that was."""
+    """The payload of a frame: encoded steps, and number and time of the first."""
     head = first.to_bytes(8, "big") + now.to_bytes(8, "big")
     return b"".join((head, _ARRAY32, len(steps).to_bytes(4, "big"), *steps))
 

@@ -21,7 +21,7 @@ _BODY_BYTES_MAX = 1 << 30
 
 
 class Kind(Enum):
-    """What a frame holds."""
+    """The content of a frame."""
 
     HEADER = b"H"
     SNAPSHOT = b"W"
@@ -36,17 +36,17 @@ class Frame(NamedTuple):
 
 
 class DamagedError(Exception):
-    """A file that ends within a frame, or whose bytes are not those that were written."""
+    """The file ends within a frame, or a checksum is wrong."""
 
 
 def pack(kind: Kind, payload: bytes) -> bytes:
-    """A frame as it stands in a file."""
+    """The bytes of a frame."""
     body = kind.value + zlib.compress(payload, LEVEL)
     return len(body).to_bytes(4, "big") + zlib.crc32(body).to_bytes(4, "big") + body
 
 
 def read(path: Path) -> Iterator[Frame]:
-    """The frames of a file in their order; raises ``DamagedError`` after the last whole one."""
+    """The frames of a file in order; raises ``DamagedError`` after the last valid one."""
     with path.open("rb") as file:
         offset = 0
         while head := file.read(_HEAD_BYTES):

@@ -1,4 +1,4 @@
-"""What each file says first: by which version it was written, and with which settings."""
+"""The first frame of each file: the version that wrote it, and its settings."""
 
 from __future__ import annotations
 
@@ -21,8 +21,11 @@ _NUMBER_DIGITS = 8
 
 
 class Header(Struct, frozen=True):
-    """One file of one leadership, whose ``session`` no other one has; ``first`` is the number of
-    the first step after its snapshot, 0 in a file that begins with the leadership."""
+    """The header of a file. ``session`` is unique per leadership.
+
+    ``first`` is the number of the first step after the snapshot, 0 in the first file of a
+    leadership.
+    """
 
     session: str
     epoch: int
@@ -33,11 +36,11 @@ class Header(Struct, frozen=True):
 
 
 class UnknownVersionError(Exception):
-    """A file that another version wrote."""
+    """The file was written by another version."""
 
 
 def encode(header: Header) -> bytes:
-    """As JSON, which every version can read as far as it has to."""
+    """The header as JSON, which every version can read."""
     return msgspec.json.encode(header)
 
 
@@ -60,10 +63,10 @@ def decode(payload: bytes, where: str) -> Header:
 
 
 def file_name(number: int) -> str:
-    """Names sort as the files were begun."""
+    """A file name; names sort by age."""
     return f"{number:0{_NUMBER_DIGITS}}{SUFFIX}"
 
 
 def files_of(folder: Path) -> list[Path]:
-    """The whole files of a folder, oldest first."""
+    """The complete files of a folder, oldest first."""
     return sorted(folder.glob(f"*{SUFFIX}"))

@@ -1,7 +1,7 @@
-"""What became of every AppWrapper, and how much of the cluster was in use meanwhile.
+"""The history of every AppWrapper, and the use of the cluster meanwhile.
 
-Built from the events that a core was given and the commands that it answered with, so that lives of
-the same AppWrappers under different settings can be compared.
+Built from the events and commands of a core, so that histories under different settings can be
+compared.
 """
 
 from __future__ import annotations
@@ -21,8 +21,10 @@ ENDED = frozenset({State.COMPLETED, State.FAILED, State.DELETED})
 
 @dataclass(slots=True)
 class Life:
-    """One AppWrapper. An instant is 0 if it never came; ``first`` and ``last`` are those of its
-    first and last dispatch. ``runs`` is whether it holds room at present."""
+    """One AppWrapper. Unknown instants are 0; ``first`` and ``last`` are dispatches.
+
+    ``runs`` is whether it uses capacity at present.
+    """
 
     workload: Workload
     submitted: Instant
@@ -37,12 +39,11 @@ class Life:
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing more is expected of it."""
+        """Whether it has ended or is deleted."""
         return bool(self.ended or self.deleted)
 
     def wait(self, now: Instant) -> Duration | None:
-        """From its submission to its first dispatch, or until now if it still waits; None for one
-        that ended before it was dispatched."""
+        """From submission to first dispatch, or until now if it waits; None if it ended before."""
         if self.first:
             return max(0, self.first - self.submitted)
         return None if self.is_over else max(0, now - self.submitted)
@@ -50,8 +51,11 @@ class Life:
 
 @dataclass
 class Lives:
-    """All AppWrappers by uid. ``used`` and ``offered`` are resource-microseconds: what dispatched
-    AppWrappers asked for, and what ready nodes had."""
+    """All AppWrappers by uid.
+
+    ``used`` and ``offered`` are resource-microseconds: the demand of dispatched AppWrappers, and
+    the capacity of ready nodes.
+    """
 
     by_uid: dict[str, Life] = field(default_factory=dict)
     used: Counter[str] = field(default_factory=Counter)
@@ -62,7 +66,7 @@ class Lives:
     _nodes: dict[str, Node] = field(default_factory=dict)
 
     def observe(self, event: Event, now: Instant) -> None:
-        """An event that a core was given."""
+        """Take an event of the core."""
         self.advance(now)
         match event:
             case AppWrapperSeen():
@@ -77,13 +81,13 @@ class Lives:
                 pass
 
     def command(self, command: Command, now: Instant) -> None:
-        """A command that a core gave."""
+        """Take a command of the core."""
         self.advance(now)
         if isinstance(command, WriteStatus) and command.uid in self.by_uid:
             self._written(self.by_uid[command.uid], command.status)
 
     def advance(self, now: Instant) -> None:
-        """Nothing has changed until now."""
+        """Time passes without a change."""
         if self.now and now > self.now:
             for sums, rates in ((self.used, self._using), (self.offered, self._has)):
                 for name, amount in rates.items():
@@ -91,13 +95,13 @@ class Lives:
         self.now = max(self.now, now)
 
     def measure_from(self, now: Instant) -> None:
-        """What was in use before does not count."""
+        """Ignore the use of the cluster before this instant."""
         self.advance(now)
         self.used.clear()
         self.offered.clear()
 
     def waits(self) -> list[Duration]:
-        """How long each waited for its first dispatch, or has waited by now; sorted."""
+        """The waiting times until the first dispatch, or until now; sorted."""
         found = (life.wait(self.now) for life in self.by_uid.values())
         return sorted(wait for wait in found if wait is not None)
 
@@ -114,7 +118,7 @@ class Lives:
             self._restore(life, work.persisted)
 
     def _restore(self, life: Life, saved: Persisted) -> None:
-        """One that has a past: it was submitted and perhaps dispatched before the journal began."""
+        """An AppWrapper that was submitted, and perhaps dispatched, before the journal began."""
         life.submitted = saved.first_seen or life.submitted
         record = saved.dispatch
         if record is not None and record.phase is DispatchPhase.DISPATCHED:
@@ -168,7 +172,7 @@ class Lives:
 
 
 def demand(work: Workload) -> dict[str, int]:
-    """What all of its pods ask for; DaemonSets, of which each node has a pod, are left out."""
+    """The demand of all pods, without DaemonSets, which have a pod on each node."""
     sums: Counter[str] = Counter()
     for one in work.sets:
         for name, amount in one.request:

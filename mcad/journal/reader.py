@@ -1,4 +1,4 @@
-"""The steps of a folder, by leadership and in their order."""
+"""Reads the steps of a folder, by leadership and in order."""
 
 from __future__ import annotations
 
@@ -35,20 +35,20 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class Begin:
-    """The steps that follow have to be made by a core with this memory; by a fresh one if None."""
+    """The next steps need a core with this memory, or a new one if None."""
 
     cluster: Cluster | None
 
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """What follows cannot be read, up to the next ``Begin``."""
+    """The steps up to the next ``Begin`` cannot be read."""
 
     why: str
 
 
 def sessions(folder: Path) -> tuple[list[Session], list[str]]:
-    """Those of a folder, and what is wrong with files that belong to none."""
+    """The leaderships of a folder, and errors of files that belong to none."""
     found: dict[str, Session] = {}
     wrong = []
     for path in header.files_of(folder):
@@ -62,7 +62,7 @@ def sessions(folder: Path) -> tuple[list[Session], list[str]]:
 
 
 def steps(session: Session) -> Iterator[Step | Begin | Gap]:
-    """Everything in its order; files overlap, and each step comes once."""
+    """All steps in order; files overlap, and each step is returned once."""
     expected: int | None = None
     for path in session.files:
         first = _header(path)

@@ -1,4 +1,4 @@
-"""A core that is given the steps of a journal once more."""
+"""Repeats the steps of a journal in a core."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Made(NamedTuple):
-    """A step that was made again; ``cluster`` is as it is after it, until the next is asked for."""
+    """A repeated step; ``cluster`` is the state after it, until the next one is requested."""
 
     step: Step
     commands: tuple[Command, ...]
@@ -26,13 +26,15 @@ class Made(NamedTuple):
 
     @property
     def differs(self) -> bool:
-        """Whether other commands came of it when the journal was written."""
+        """Whether other commands were recorded."""
         return codec.digest(self.commands) != self.step.digest
 
 
 def drive(session: Session, until: Instant | None = None) -> Iterator[Made | Begin | Gap]:
-    """Every step of a leadership up to an instant, made again; and where another core begins, or
-    steps cannot be read."""
+    """Every step of a leadership up to an instant, repeated.
+
+    Also yields where another core begins, and where steps cannot be read.
+    """
     dispatcher = Dispatcher(session.header.settings)
     for found in reader.steps(session):
         if isinstance(found, Gap):
@@ -49,5 +51,5 @@ def drive(session: Session, until: Instant | None = None) -> Iterator[Made | Beg
 
 
 def replay(session: Session, until: Instant | None = None) -> Iterator[Made | Gap]:
-    """The same without the places where another core begins."""
+    """The repeated steps, without the points where another core begins."""
     return (found for found in drive(session, until) if not isinstance(found, Begin))

@@ -1,7 +1,7 @@
-"""What a journal says of the world outside of the core: what was there when it begins, what users,
-nodes and quotas did later, and for how long each AppWrapper ran.
+"""The events of a journal that do not depend on decisions.
 
-None of it depends on decisions, so that other decisions can be played against it.
+What was there at the beginning, what users, nodes and quotas did later, and how long each
+AppWrapper ran: other decisions can be replayed against it.
 """
 
 from __future__ import annotations
@@ -58,10 +58,10 @@ _BEING_CREATED = frozenset({Phase.INTENDING, Phase.CREATING, Phase.CONFIRMING})
 
 
 class Run(Struct, frozen=True):
-    """How the last attempt of an AppWrapper went. ``lasted`` is from its dispatch to its end.
+    """The last attempt of an AppWrapper. ``lasted`` is from its dispatch to its end.
 
-    ``deleted_after`` is how long after its end it was deleted, None if it was not; one that was
-    deleted while it ran (``by_deletion``) ended by that.
+    ``deleted_after`` is the time from its end to its deletion, None if it was not deleted;
+    ``by_deletion``: a deletion ended it.
     """
 
     lasted: Duration
@@ -72,9 +72,11 @@ class Run(Struct, frozen=True):
 
 @dataclass
 class Script:
-    """``start`` is what was there before the first decision, ``then`` what happened from outside
-    later; ``runs`` and ``refused`` tell by uid how attempts ended, and which items were never
-    created. ``lives`` is what became of the AppWrappers."""
+    """``start`` is what existed before the first decision, ``then`` the later events.
+
+    ``runs`` and ``refused`` are, by uid, how attempts ended and which items were never created;
+    ``lives`` are the recorded histories.
+    """
 
     settings: Settings
     begun: Instant
@@ -115,8 +117,11 @@ def _tell_present(cluster: Cluster, writing: _Writing) -> None:
 
 @dataclass
 class _Writing:
-    """A script as it is read. ``_known`` holds what would tell that a present object is gone, and
-    ``_before`` the same of the leadership before."""
+    """A script while it is built.
+
+    ``_known`` has the events that would delete each present object, and ``_before`` those of the
+    leadership before.
+    """
 
     lives: Lives = field(default_factory=Lives)
     _settings: Settings = field(default_factory=Settings)
@@ -129,12 +134,12 @@ class _Writing:
     _before: dict[Event, None] = field(default_factory=dict)
 
     def begin(self, settings: Settings) -> None:
-        """Another leadership begins, or another file after a gap: all that is there is told."""
+        """Another leadership begins, or another file after a gap: present objects are listed."""
         self._settings, self._is_listing = settings, True
         self._before, self._known = self._known, {}
 
     def listed(self, now: Instant) -> None:
-        """All that is there has been told; what is missing went while none led."""
+        """All present objects are listed; missing ones were deleted in between."""
         if not self._is_listing:
             return
         self._is_listing = False
@@ -146,7 +151,7 @@ class _Writing:
                 self.event(gone, now)
 
     def step(self, made: Made) -> None:
-        """A step, with what it commanded."""
+        """Take a step with its commands."""
         event, now = made.step.event, made.step.now
         if isinstance(event, Decide):
             self.listed(now)
@@ -155,7 +160,7 @@ class _Writing:
             self.lives.command(command, now)
 
     def event(self, event: Event, now: Instant) -> None:
-        """Something was told."""
+        """Take an event."""
         self.lives.observe(event, now)
         if isinstance(event, ItemRefused):
             self._refused[event.uid] = (event.item, event.answer)
@@ -172,7 +177,7 @@ class _Writing:
             self._known[gone] = None
 
     def script(self) -> Script:
-        """All of it, without what follows from decisions."""
+        """The script, without events that follow from decisions."""
         lives = self.lives.by_uid
         runs = {uid: run for uid in lives if (run := self._run(uid)) is not None}
         decided = self._decided()
@@ -196,7 +201,7 @@ class _Writing:
         )
 
     def _decided(self) -> set[Event]:
-        """What tells that objects and pods of our AppWrappers are gone."""
+        """The deletions of objects and pods of our AppWrappers."""
         found: set[Event] = set()
         for event in (*self._start, *(event for _, event in self._then)):
             owner = ""
@@ -210,8 +215,7 @@ class _Writing:
         return found
 
     def _run(self, uid: str) -> Run | None:
-        """None for one that was never dispatched, had ended before the journal began, or had not
-        ended when the journal did."""
+        """The run; None if never dispatched, ended before the journal began, or not ended in it."""
         life = self.lives.by_uid[uid]
         over = life.ended or life.deleted
         if not life.last or not over or over <= self._begun:
@@ -221,10 +225,10 @@ class _Writing:
 
 
 def present(cluster: Cluster) -> Iterator[Event]:
-    """What a core with this memory would be told if it were started anew.
+    """The events that would rebuild this core after a restart.
 
-    An AppWrapper whose objects are being created is told as a dispatched one, although some of
-    its objects may be unknown to this memory.
+    An AppWrapper that is being created is restored as dispatched, although this core may not know
+    all of its objects.
     """
     for (group, resource), message in cluster.objects.unwatched.items():
         yield KindWatched(group, resource, watched=False, message=message)
@@ -251,7 +255,7 @@ def _saved(entry: Entry, now: Instant) -> Persisted:
 
 
 def _gone(event: Event) -> Event | None:
-    """What tells that the object of an event is gone; None for what is not about an object."""
+    """The event that deletes the object of an event; None if it has none."""
     match event:
         case AppWrapperSeen():
             return AppWrapperGone(event.workload.uid)
@@ -270,7 +274,7 @@ def _gone(event: Event) -> Event | None:
 
 
 def _is_end_of_a_run(event: Event, runs: Mapping[str, Run]) -> bool:
-    """In a script an AppWrapper is deleted when it is gone, and after a run in its own time."""
+    """Whether a deletion follows from the end of a run, which has its own time in a script."""
     if isinstance(event, AppWrapperGone):
         return event.uid in runs
     return isinstance(event, AppWrapperSeen) and event.workload.deleting

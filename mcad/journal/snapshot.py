@@ -1,7 +1,7 @@
-"""The memory of a core as bytes, and back.
+"""The state of a core as bytes, and back.
 
-Bytes are pickled, which names classes: only those of the core, of its containers and of Python's
-plain types are made, so that a file from elsewhere runs no code. They are of one version alone.
+The bytes are a pickle. Only classes of the core, of its containers and of plain Python types are
+loaded, so that a foreign file runs no code. They are readable by the same version only.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ _PLAIN = {
 
 
 class CannotRestoreError(Exception):
-    """Bytes that are no snapshot of this version."""
+    """The bytes are no snapshot of this version."""
 
 
 def take(cluster: Cluster) -> bytes:
-    """All that a core knows."""
+    """The state of a core as bytes."""
     return pickle.dumps(cluster, protocol=5)
 
 
 def restore(payload: bytes) -> Cluster:
-    """A core's memory as it was taken; raises ``CannotRestoreError``."""
+    """The state of a core from bytes; raises ``CannotRestoreError``."""
     try:
         found = _Restorer(io.BytesIO(payload)).load()
     except Exception as error:
@@ -46,7 +46,7 @@ def restore(payload: bytes) -> Cluster:
 
 class _Restorer(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
-        """What a module has only imported, or what is within something else, is refused."""
+        """Refuse names that a module imports, and nested ones."""
         if name in _PLAIN.get(module, ()):
             return super().find_class(module, name)
         found = super().find_class(module, name) if _is_of_core(module, name) else None

@@ -1,7 +1,7 @@
-"""A ring of files, written while the dispatcher runs.
+"""Writes the journal to a ring of files while the dispatcher runs.
 
-A journal costs the dispatcher no decision: what cannot be written is told once in the log, and the
-dispatcher goes on without a journal.
+The dispatcher never depends on it: a failed write is logged once, and the dispatcher goes on
+without a journal.
 """
 
 from __future__ import annotations
@@ -32,17 +32,20 @@ FRAME_BYTES = 64 * 1024  # before compression
 
 
 class Limits(Struct, frozen=True):
-    """``files`` are kept, and a new one is begun when one has ``file_bytes``."""
+    """``files`` are kept; a new one begins when one has ``file_bytes``."""
 
     files: int = 8
     file_bytes: int = 32 * 1024 * 1024
 
 
 class Journal:
-    """Of one leadership: ``note`` every step, ``flush`` once a second, ``close`` at the end."""
+    """The journal of one leadership.
+
+    ``note`` every step, ``flush`` once a second, ``close`` at the end.
+    """
 
     def __init__(self, folder: Path, first: Header, cluster: Cluster, limits: Limits) -> None:
-        """Begins a file in the folder, which is made if need be; raises ``OSError``."""
+        """Begin a file in the folder, which is created; raises ``OSError``."""
         self._folder, self._header, self._limits = folder, first, limits
         self._cluster = cluster
         self._count = 0  # of the steps
@@ -63,11 +66,11 @@ class Journal:
 
     @property
     def is_changing_over(self) -> bool:
-        """Whether the next file is being begun."""
+        """Whether the next file is being started."""
         return self._next is not None
 
     def note(self, now: Instant, event: Event, commands: Sequence[Command]) -> None:
-        """A step was made."""
+        """Record a step."""
         if self._file is None:
             return
         if not self._steps:
@@ -81,7 +84,7 @@ class Journal:
             self.flush()
 
     def flush(self) -> None:
-        """Write what was noted."""
+        """Write recorded steps."""
         if self._file is None:
             return
         try:
@@ -91,7 +94,7 @@ class Journal:
             self._give_up()
 
     def close(self) -> None:
-        """Write the rest; nothing is noted any more."""
+        """Write the rest and end."""
         self.flush()
         self._give_up()
 
@@ -132,11 +135,10 @@ class Journal:
 
 
 class _NextFile:
-    """A file that a child process begins with the snapshot, while steps go on.
+    """A file that a child process begins with the snapshot, while the parent makes steps.
 
-    To pickle all that a core knows takes seconds where 10,000 AppWrappers run; to fork takes
-    milliseconds. Until the child has ended, frames are written to the file before this one, and
-    kept for this one.
+    To pickle a core with 10,000 running AppWrappers takes seconds, to fork takes milliseconds.
+    Until the child has ended, frames are written to the previous file and kept for this one.
     """
 
     def __init__(self, path: Path, first: Header, cluster: Cluster) -> None:
@@ -154,7 +156,7 @@ class _NextFile:
         return pid != 0
 
     def take_over(self) -> BinaryIO:
-        """The file, with everything that was noted meanwhile, under its name."""
+        """Rename the file, with all frames recorded meanwhile; returns it."""
         file = self._part.open("ab")
         file.write(b"".join(self.frames))
         file.flush()
@@ -176,7 +178,7 @@ class _NextFile:
 
 
 def _begin(path: Path, first: Header, cluster: Cluster) -> None:
-    """In the child, which touches nothing that the parent has open, and never returns."""
+    """Run in the child, which uses no open file of the parent and never returns."""
     status = 1
     try:
         gc.disable()  # it would copy every page

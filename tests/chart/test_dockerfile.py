@@ -134,7 +134,7 @@ def test_what_only_the_demo_needs_is_not_in_it(prefix: Path) -> None:
     assert (done.returncode, done.stdout) == (1, "")
     sentence = (
         r"error: `\S+ -m mcad demo` needs libraries .*: "
-        r"run `pip install '\.\[demo\]'` where mcad's source is\n"
+        r"run `pip install '\.\[demo\]'` in the source directory of mcad\n"
     )
     assert re.fullmatch(sentence, done.stderr)
 

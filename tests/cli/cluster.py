@@ -90,15 +90,15 @@ def unplaced() -> FakeApi:
     api = FakeApi()
     api.put("leases", lease(leaseDurationSeconds=DECADES_S))
     api.put("nodes", node("node-a", cpu="2", memory="4Gi"))
-    spec = deployment("adrift", replicas=2, cpu="2", memory="1Gi")
-    record = _dispatched("adrift", "07:59:00Z", "07:59:01Z", attempt=3, epoch=2)
+    spec = deployment("unplaced", replicas=2, cpu="2", memory="1Gi")
+    record = _dispatched("unplaced", "07:59:00Z", "07:59:01Z", attempt=3, epoch=2)
     status = {
         "state": "Running",
         "controllerfirsttimestamp": "2027-01-12T07:00:00Z",
         "dispatch": record,
     }
-    api.put("appwrappers", appwrapper("adrift", "u-adrift", "07:00:00", spec, status=status))
-    _put_child(api, spec, "u-adrift", attempt=3)
+    api.put("appwrappers", appwrapper("unplaced", "u-unplaced", "07:00:00", spec, status=status))
+    _put_child(api, spec, "u-unplaced", attempt=3)
     return api
 
 

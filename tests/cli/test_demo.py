@@ -172,7 +172,7 @@ def test_the_play_about_shares_is_a_command() -> None:
 
 def test_a_shape_is_for_a_cluster_that_stays() -> None:
     result = CliRunner().invoke(main, ["demo", "--nodes", "3"], standalone_mode=False)
-    assert "shape the cluster of --serve" in str(result.exception)
+    assert "--gpu need --serve" in str(result.exception)
 
 
 def test_the_help_tells_both_uses() -> None:
@@ -195,7 +195,7 @@ def test_a_kubeconfig_that_is_there_is_not_written_over(tmp_path: Path) -> None:
     )
     assert done.returncode == 1
     assert done.stderr.count("\n") == 1
-    assert "exists; remove it or name another file" in done.stderr
+    assert "exists; remove it, or choose another file" in done.stderr
     assert mine.read_text() == "mine"
 
 
@@ -296,7 +296,7 @@ def test_a_command_is_ended_with_the_cluster(tmp_path: Path) -> None:
 def test_a_command_needs_a_cluster_that_stays() -> None:
     result = CliRunner().invoke(main, ["demo", "--", "true"])
     assert result.exit_code == 2
-    assert "a command is for the cluster of --serve" in result.stderr
+    assert "a COMMAND needs --serve" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -340,8 +340,8 @@ def test_without_its_libraries_one_sentence_says_how_to_get_them(args: tuple[str
     (line,) = done.stderr.splitlines()
     assert line.startswith("error: `")
     assert line.endswith(
-        "demo` needs libraries that nothing else needs and that are not installed: run "
-        "`pip install '.[demo]'` where mcad's source is"
+        "demo` needs libraries that are not installed: run `pip install '.[demo]'` in the source "
+        "directory of mcad"
     )
 
 

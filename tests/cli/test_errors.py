@@ -52,7 +52,7 @@ def _busy(api: FakeApi) -> None:
 Case = tuple[tuple[str, ...], Callable[[FakeApi], None], int, str]
 
 CASES: list[Case] = [
-    (("queue",), _broken, 1, "cannot be reached: GET /version: Connection refused; see whether it"),
+    (("queue",), _broken, 1, "cannot be reached: GET /version: Connection refused; check whether"),
     (("capacity",), _broken, 1, "or choose another one with --kubeconfig or --context"),
     (("get",), _unauthorized, 1, "does not accept your credentials (401 Unauthorized); log in"),
     (
@@ -88,7 +88,7 @@ CASES: list[Case] = [
     (("describe", ".."), _unchanged, 1, "'..' cannot be the name of an object"),
     (("describe", "aw"), _unchanged, 2, "name an AppWrapper: `mcad get` lists them"),
     (("capacity", "aw/x"), _unchanged, 2, "'aw/x' is not a node: write NAME or node/NAME (see"),
-    (("capacity", "minikube", "--total"), _unchanged, 2, "--total is the sum of all nodes: leave"),
+    (("capacity", "minikube", "--total"), _unchanged, 2, "--total is the sum of all nodes: omit"),
     (("queue", "--server", NOBODY), _unchanged, 1, f"the dispatcher at {NOBODY} cannot be reached"),
     (("queue", "--server", "ftp://x"), _unchanged, 1, "give a URL such as http://127.0.0.1:8080"),
     (("queue", "--config", "/nowhere/mcad.yaml"), _unchanged, 1, "cannot be read: No such file"),
@@ -99,13 +99,13 @@ CASES: list[Case] = [
     (("quue",), _unchanged, 2, "No such command 'quue'. Did you mean 'queue'? (see `mcad --help`)"),
     (("que",), _unchanged, 2, "No such command 'que'. Did you mean 'queue'? (see `mcad --help`)"),
     (("submit",), _unchanged, 2, "Name a file: FILE, -f FILE, or - for standard input (see `mcad"),
-    (("submit", "no.yaml"), _unchanged, 1, "no.yaml: there is no such file; look at its path"),
+    (("submit", "no.yaml"), _unchanged, 1, "no.yaml: there is no such file; check the path"),
     (("queue", "--set", "BackofTime=3"), _unchanged, 1, 'Did you mean "backoffTime"?'),
     (("describe",), _unchanged, 2, "Missing argument 'NAME...' (see `mcad describe --help`)"),
     (("queue", "-l", "a in ("), _unchanged, 2, "-l 'a in (': unable to parse requirement: found"),
     (("get", "--sort-by", "size"), _unchanged, 2, "'size' is not one of 'position', 'name'"),
     (("get", "--color", "blue"), _unchanged, 2, "'blue' is not one of 'auto', 'always', 'never'"),
-    (("top",), _broken, 1, "cannot be reached: GET /version: Connection refused; see whether it"),
+    (("top",), _broken, 1, "cannot be reached: GET /version: Connection refused; check whether"),
     (("queue", "-w"), _unauthorized, 1, "does not accept your credentials"),
     (("queue", "-w", "--server", NOBODY), _unchanged, 1, "the dispatcher at http://127.0.0.1:"),
     (("run", "--http", "here"), _unchanged, 2, "'here' is not HOST:PORT"),
@@ -130,8 +130,8 @@ def test_a_kind_that_may_not_be_listed_is_a_warning(api: FakeApi, mcad: Type) ->
     assert result.exit_code == 0
     assert result.stdout.startswith("0002-aw-generic-deployment-2")
     assert result.stderr == (
-        "warning: you may not list configmaps, deployments.apps; whether such items exist, and how "
-        "many pods they still want, is not known\n"
+        "warning: you may not list configmaps, deployments.apps; whether such items exist and how "
+        "many pods they still need is not known\n"
     )
 
 

@@ -24,7 +24,7 @@ GOLDEN = Path(__file__).parent / "golden"
 SESSIONS: dict[str, Callable[[], FakeApi]] = {
     "tutorial": tutorial,
     "crowd": crowd,
-    "adrift": unplaced,
+    "unplaced": unplaced,
     "reservations": reserved,
     "labels": labelled,
     "sorted": crowd,

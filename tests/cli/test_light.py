@@ -18,7 +18,9 @@ from tests.serving import answering, served
 LOGIN = "client.authentication.k8s.io/v1"
 HEAVY = ("kubernetes", "pydantic", "aiohttp", "mcad.sim", "mcad.core.dispatcher", "yaml")
 PATIENCE_S = 30  # of a completion, on a busy machine: the import of the client library counts
-PATIENT = f"from mcad.cli import completion_candidates\ncomplete.PATIENCE_S = {PATIENCE_S}\n"
+PATIENT = (
+    f"from mcad.cli import completion_candidates\ncompletion_candidates.PATIENCE_S = {PATIENCE_S}\n"
+)
 CODE = """\
 import sys
 from mcad.cli.main import main

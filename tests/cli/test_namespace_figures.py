@@ -82,7 +82,7 @@ def test_who_was_not_looked_at_yet_waits_for_nothing_that_is_known(
     api.change("appwrappers", SECOND, lambda obj: obj.update(status={}))
     row = json.loads(mcad("queue", "-o", "json").stdout)["items"][0]
     told = (row["position"], row["waitsFor"], row["why"])
-    assert told == (None, "", "The dispatcher has not said anything about it yet.")
+    assert told == (None, "", "Not judged by the dispatcher yet.")
 
 
 def test_what_keeps_one_out_of_the_line_is_in_the_manifest(api: FakeApi, mcad: Type) -> None:

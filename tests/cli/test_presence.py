@@ -19,7 +19,7 @@ Json = dict[str, Any]
 
 LEASE = "leases", "mcad-dispatcher"
 WARNING = (
-    "warning: no dispatcher is running (the last one was heard from at 2027-01-15T07:59:58Z): "
+    "warning: no dispatcher is running (last Lease renewal: 2027-01-15T07:59:58Z): "
     "nothing is dispatched until one is started\n"
 )
 RELEASED = {"holderIdentity": "", "leaseDurationSeconds": 1}
@@ -119,7 +119,7 @@ def test_the_head_of_the_line_need_not_be_the_first_in_it() -> None:
     assert "Position:     3 of 3, next to be dispatched once room is free\n" in said
     assert (
         "Ahead:        default/huge (does not fit even with every AppWrapper gone), "
-        "default/small (kept back: WaitingForName)\n"
+        "default/small (on hold: WaitingForName)\n"
     ) in said
     said = CliRunner().invoke(main, ["describe", "huge"], obj=world).stdout
     assert "Position:     1 of 3\nAhead:        <none>\n" in said

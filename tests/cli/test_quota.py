@@ -142,7 +142,7 @@ def test_a_tenant_who_may_not_list_the_trees_is_told_whom_to_ask(api: FakeApi, m
     result = mcad("quota", "--set", "quotaEnabled=true")
     assert result.exit_code == 1
     assert "you may not list quotasubtrees in the whole cluster" in result.stderr
-    assert "ask an administrator for the right" in result.stderr
+    assert "ask an administrator for this right" in result.stderr
     assert mcad("queue", "--set", "quotaEnabled=true").exit_code == 0
 
 
@@ -361,7 +361,7 @@ def test_a_fault_names_file_object_field_and_remedy(
     told = next(line for line in faults if f": {field}: " in line)
     assert told.startswith(f"error: {path}, document 2: quota/")
     assert words in told
-    assert faults[-1].endswith("to mend before these are applied")
+    assert faults[-1].endswith("to correct before these are applied")
 
 
 @pytest.mark.parametrize(

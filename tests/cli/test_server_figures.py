@@ -30,7 +30,7 @@ ROW = {
 CAPACITY = {
     "nodes": [],
     "total": {book: {"cpu": "1"} for book in ("allocatable", "used", "reserved", "free")},
-    "adrift": {},
+    "unplaced": {},
 }
 QUOTA = {
     "tree": "t",

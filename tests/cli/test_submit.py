@@ -98,7 +98,7 @@ def test_a_namespace_can_be_named(api: FakeApi, mcad: Type, tmp_path: Path) -> N
     elsewhere = write(tmp_path, wrapper(namespace="other"))
     result = mcad("submit", "-n", "team-a", "-f", elsewhere)
     assert result.exit_code == 1
-    assert result.stderr.endswith("is for namespace other, not team-a; leave one of them out\n")
+    assert result.stderr.endswith("is for namespace other, not team-a; omit one of them\n")
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_faults_are_told_all_at_once_and_nothing_is_sent(
         f"{where}.metadata.name: 'Not_A_Name' is not a DNS name: use lower case letters, digits, "
         "'-' and '.'.",
         f"{where}.spec.replicas: must not be negative, but is -1.",
-        "error: nothing was sent: 2 faults to mend first",
+        "error: nothing was sent: 2 faults to correct first",
     ]
 
 
@@ -168,7 +168,7 @@ def test_ignored_fields_are_warnings(mcad: Type, tmp_path: Path) -> None:
 
 
 CONTENTS = [
-    ("", "holds no object; write the AppWrapper into it"),
+    ("", "contains no object; write the AppWrapper into it"),
     ("a: [1\nb: 2\n", "line 2: cannot be read: expected ',' or ']'"),
     ("kind: AppWrapper\nkind: Job\n", "line 2: cannot be read: the key 'kind' is given twice"),
     (aliases(7), "line 1: cannot be read: its aliases expand to more than 3 MiB; write the val"),
@@ -211,7 +211,7 @@ def test_files_that_cannot_be_read(mcad: Type, tmp_path: Path) -> None:
     binary = tmp_path / "binary"
     binary.write_bytes(b"\xff\xfe\x00")
     for path, words in (
-        (tmp_path / "none.yaml", "there is no such file; look at its path"),
+        (tmp_path / "none.yaml", "there is no such file; check the path"),
         (tmp_path, "is a directory; name its files"),
         (binary, "is not text; write YAML or JSON in UTF-8"),
     ):
@@ -221,7 +221,7 @@ def test_files_that_cannot_be_read(mcad: Type, tmp_path: Path) -> None:
 
 REFUSALS = [
     (refuse(403, "Forbidden", "ann may not"), "default/new cannot be created: ann may not; ask an"),
-    (refuse(404, "NotFound", 'namespaces "default" not found'), "see that the namespace exists"),
+    (refuse(404, "NotFound", 'namespaces "default" not found'), "check that the namespace exists"),
     (refuse(409, "AlreadyExists", "it exists"), "default/new exists already; delete it first, or"),
     (refuse(422, "Invalid", "spec: no"), "default/new cannot be created: 422 Invalid: spec: no"),
     (refuse(503, "ServiceUnavailable", "no"), "the API server is busy or broken (503 Service"),
@@ -311,7 +311,7 @@ def test_a_fault_of_an_item_is_told_and_nothing_is_sent(
     assert posts(api) == []
     assert result.stderr.splitlines() == [
         f"error: {path}, document 1: Deployment default/a: {words}",
-        "error: nothing was sent: 1 fault to mend first",
+        "error: nothing was sent: 1 fault to correct first",
     ]
 
 
@@ -323,9 +323,12 @@ NO_RIGHT = 'deployments.apps is forbidden: User "ann" cannot create resource "de
     [
         (
             refuse(403, "Forbidden", NO_RIGHT),
-            f"is not checked: you have no right to create it yourself ({NO_RIGHT})",
+            f"is not checked: you may not create it yourself ({NO_RIGHT})",
         ),
-        (refuse(403, "Forbidden", "exceeded quota: q."), "would be refused now: exceeded quota: q"),
+        (
+            refuse(403, "Forbidden", "exceeded quota: q."),
+            "would be rejected now: exceeded quota: q",
+        ),
         (refuse(400, "BadRequest", "w does not support dry run"), "is not checked: w does not"),
         (refuse(409, "AlreadyExists", "is there"), "exists already; the AppWrapper waits until"),
         (refuse(503, "ServiceUnavailable", "busy"), "is not checked: busy"),

@@ -118,7 +118,7 @@ def test_nobody_waits_in_silence_for_a_dispatcher_that_is_not_there(
     result = submit(args=("--wait", "--timeout", "1s"))
     warning, error = result.stderr.splitlines()
     assert warning == (
-        "warning: no dispatcher is running (the last one was heard from at 2027-01-15T07:59:50Z): "
+        "warning: no dispatcher is running (last Lease renewal: 2027-01-15T07:59:50Z): "
         "nothing is dispatched until one is started"
     )
     assert error.startswith("error: not dispatched within 1 s")

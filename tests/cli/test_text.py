@@ -232,7 +232,7 @@ def test_the_queue_of_kueue_is_shown_for_what_it_is() -> None:
     tags = {"labels": {"kueue.x-k8s.io/queue-name": "research"}}
     page = Page(0, palette("never"))
     told = list(page.lines(Description({"metadata": metadata | tags}, None)))
-    assert told[3] == "Queue:        research (a label of Kueue's; here all wait in one queue)"
+    assert told[3] == "Queue:        research (Kueue's label; here is only one queue)"
     bare = list(page.lines(Description({"metadata": metadata}, None)))
     assert [one for one in told if one not in bare] == [told[3]]
 

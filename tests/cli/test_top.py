@@ -181,7 +181,7 @@ def test_a_dispatcher_that_goes_away_leaves_its_last_figures() -> None:
         if gone:
             return answer(b"not synced yet; see /readyz\n", 503, "text/plain")
         if request.path.endswith("/capacity"):
-            return answer({"nodes": [{}], "total": total, "adrift": {}})
+            return answer({"nodes": [{}], "total": total, "unplaced": {}})
         return answer({"items": [ROW]})
 
     with answering(dispatcher) as url, terminal("top", "--server", url) as term:

@@ -34,7 +34,7 @@ def books(**resources: tuple[str, str, str, str]) -> Json:
 
 
 def capacity(**resources: tuple[str, str, str, str]) -> Json:
-    return {"nodes": [{}, {}], "total": books(**resources), "adrift": {}}
+    return {"nodes": [{}, {}], "total": books(**resources), "unplaced": {}}
 
 
 CPU = capacity(cpu=("10", "5", "2500m", "2500m"))
@@ -53,17 +53,6 @@ def crowd() -> list[Json]:
     held = [waiting("held", 0, waitsFor="Suspended", why="spec.suspend is true; set it to false.")]
     done = [running("done", state="Completed"), running("broken", state="Failed")]
     return line + held + [running(f"running-{n}") for n in range(30)] + done
-
-
-def test_it_tells_who_waits_for_what_and_who_runs() -> None:
-    lines = frame(moment([waiting("a", 1), running("b")]), 130, 40)
-    assert lines[0] == "mcad top   context here   all namespaces".ljust(118) + "08:00:00 UTC"
-    assert lines[1] == "AppWrappers: 1 in line, 0 on hold, 1 running"
-    text = "\n".join(lines)
-    assert "Queue: 1 in line, 0 on hold\nPOS   NAME        PRIORITY   DEMAND" in text
-    assert re.search(r"1 +default/a +0 +cpu=1 +60s +cpu +cpu: 1 requested, 0 available", text)
-    assert "Dispatched: 1\nNAME        STATE" in text
-    assert re.search(r"default/b +Running +0 +cpu=1 +60s", text)
 
 
 def painted(line: str) -> str:
@@ -87,7 +76,7 @@ def test_all_of_it() -> None:
         "<31>old news<0>",
         "<33>mind this<0>",
         "AppWrappers: <33>1 in line<0>, <33>1 on hold<0>, <32>2 running<0>, "
-        "1 being taken back or created",
+        "1 being created or deleted",
         "",
         "<1>Capacity of 2 nodes<0>",
         f"  cpu  [<32>{'#' * 14}<0><33>{'+' * 7}<0><2>{'.' * 7}<0>]  used 5  reserved 2500m  "
@@ -199,14 +188,6 @@ def test_a_terminal_without_a_size_gets_a_line(size: tuple[int, int]) -> None:
     assert max(map(len, lines)) <= max(size[0], 1)
 
 
-def test_bars_show_what_is_used_reserved_and_free() -> None:
-    lines = frame(moment([]), 100, 20)
-    bar = next(line for line in lines if line.startswith("  cpu"))
-    assert (
-        bar == f"  cpu  [{'#' * 20}{'+' * 10}{'.' * 10}]  used 5  reserved 2500m  free 2500m  of 10"
-    )
-
-
 def test_bars_have_one_length() -> None:
     view = capacity(cpu=("2", "1", "0", "1"), memory=("8129036Ki", "1706Mi", "0", "6382092Ki"))
     lines = [line for line in frame(moment([], capacity=view), 90, 20) if "[" in line]
@@ -242,10 +223,8 @@ def test_usual_resources_come_first_and_what_no_node_has_is_left_out() -> None:
 
 
 def test_reservations_without_a_node_are_told() -> None:
-    view = CPU | {"adrift": {"cpu": "2", "pods": "1"}}
-    assert "  reserved, but on no node at present: cpu=2,pods=1" in frame(
-        moment([], capacity=view), 100, 20
-    )
+    view = CPU | {"unplaced": {"cpu": "2", "pods": "1"}}
+    assert "  unplaced: cpu=2,pods=1" in frame(moment([], capacity=view), 100, 20)
 
 
 @pytest.mark.parametrize("size", SIZES, ids=str)
@@ -253,7 +232,8 @@ def test_reservations_without_a_node_are_told() -> None:
 def test_it_never_leaves_the_screen(size: tuple[int, int], colours: bool) -> None:
     width, height = size
     rows = [*crowd(), waiting("x" * 200, 41, why="y" * 300)]
-    for one in (moment(rows), moment([]), moment(None), moment(rows, trouble="no news " * 30)):
+    moments = [moment(rows, skip=skip) for skip in (None, 1, 7, 40, 70, 1000)]
+    for one in (*moments, moment([]), moment(None), moment(rows, trouble="no news " * 30)):
         lines = frame(one, width, height, Palette(colours))
         assert 1 <= len(lines) <= height
         assert max(len(stripped(line)) for line in lines) <= width
@@ -267,33 +247,11 @@ def test_colours_change_nothing_but_the_colour() -> None:
         assert list(map(stripped, frame(moment(crowd()), width, height, Palette(True)))) == plain
 
 
-def test_what_is_left_out_is_counted() -> None:
-    lines = frame(moment(crowd()), 130, 40)
-    assert len(lines) == 40
-    shown = sum("default/waiting-" in line or "default/held" in line for line in lines)
-    active = sum("default/running-" in line for line in lines)
-    assert f"... {41 - shown} more" in lines
-    assert lines[-1] == f"... {30 - active} more"
-    assert shown > 5
-    assert active > 5
-
-
-def test_a_short_list_leaves_its_room_to_the_other() -> None:
-    rows = [waiting("only", 1), *(running(f"running-{n}") for n in range(60))]
-    lines = frame(moment(rows), 130, 30)
-    assert sum("default/running-" in line for line in lines) >= 15
-    assert any("default/only" in line for line in lines)
-
-
 def test_on_a_narrow_screen_the_first_reasons_have_lines_of_their_own() -> None:
     lines = frame(moment([waiting(f"w-{n}", n) for n in range(1, 6)]), 80, 40)
     reasons = [n for n, line in enumerate(lines) if line.startswith("      cpu: 1 requested")]
     assert len(reasons) == 3
-    assert [lines[n - 1].split()[1] for n in reasons] == [
-        "default/w-1",
-        "default/w-2",
-        "default/w-3",
-    ]
+    assert [lines[n - 1].split()[1] for n in reasons] == [f"default/w-{n}" for n in (1, 2, 3)]
 
 
 def test_one_namespace_only() -> None:
@@ -302,11 +260,6 @@ def test_one_namespace_only() -> None:
     assert "namespace team-a" in lines[0]
     assert any(re.match(r"2 +b ", line) for line in lines)
     assert not any(re.match(r"1 +a ", line) for line in lines)
-
-
-def test_trouble_is_told_on_top() -> None:
-    lines = frame(moment([], trouble="no news from the API server: refused"), 100, 30)
-    assert lines[1] == "no news from the API server: refused"
 
 
 def test_before_anything_is_known() -> None:
@@ -318,15 +271,6 @@ def test_what_stands_in_a_cluster_cannot_steer_the_terminal() -> None:
     evil = waiting("a", 1, why="\x1b[2J\x07gone\nnext")
     lines = frame(moment([evil], trouble="\x1b]0;title\x07"), 200, 30)
     assert all("\x1b" not in line and "\x07" not in line and "\n" not in line for line in lines)
-
-
-@pytest.mark.parametrize("size", SIZES, ids=str)
-@pytest.mark.parametrize("skip", [1, 7, 40, 70, 1000])
-def test_scrolled_it_stays_on_the_screen(size: tuple[int, int], skip: int) -> None:
-    width, height = size
-    lines = frame(moment(crowd(), skip=skip), width, height)
-    assert len(lines) <= height
-    assert all(len(line) <= width for line in lines)
 
 
 def test_every_row_can_be_scrolled_into_sight() -> None:
@@ -421,16 +365,8 @@ def test_the_colours_of_a_count_and_of_a_state() -> None:
     assert lines[1] == (
         "AppWrappers: \x1b[33m1 in line\x1b[0m, \x1b[2m0 on hold\x1b[0m, \x1b[32m1 running\x1b[0m, "
         "\x1b[32m1 half completed\x1b[0m, 1 completed, \x1b[31m1 failed\x1b[0m, "
-        "1 being taken back or created, 1 Odd"
+        "1 being created or deleted, 1 Odd"
     )
-    assert any(line.startswith("default/b   \x1b[32mRunning\x1b[0m  ") for line in lines)
     exact = len(stripped(lines[1]))
     assert frame(moment(rows), exact, 30, Palette(True))[1] == lines[1]
     assert "\x1b" not in frame(moment(rows), exact - 1, 30, Palette(True))[1]
-    trouble = frame(moment([], trouble="no news", notes=("mind this",)), 80, 30, Palette(True))
-    assert trouble[1:3] == ["\x1b[31mno news\x1b[0m", "\x1b[33mmind this\x1b[0m"]
-
-
-def test_what_concerns_all_of_it_is_above_everything() -> None:
-    lines = frame(moment([], notes=("no dispatcher is running",)), 80, 20)
-    assert lines[1] == "no dispatcher is running"

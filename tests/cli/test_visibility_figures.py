@@ -121,7 +121,7 @@ def test_a_dispatcher_that_does_not_answer_is_told_once_and_figures_are_counted(
     for args in (("queue",), ("describe", "0002-aw-generic-deployment-2")):
         result = mcad(*args)
         told = f"warning: the dispatcher does not answer at its visibility API ({said}): "
-        assert result.stderr.startswith(told + "figures are counted anew\n"), result.stderr
+        assert result.stderr.startswith(told + "figures are computed here\n"), result.stderr
     assert mcad("queue").stdout == counted
 
 

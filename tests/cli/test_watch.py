@@ -132,7 +132,7 @@ def test_a_lost_server_is_told_once_and_waited_for(tmp_path: Path) -> None:
             api.put("appwrappers", new("late"))
             mcad.wait_for(lambda: f"appwrapper.{GROUP}/late" in mcad.lines)
             assert mcad.errors.startswith("warning: no news from the API server: GET /api")
-            assert mcad.errors.endswith("; what is shown may be old until this works again\n")
+            assert mcad.errors.endswith("; the rows may be outdated until this works again\n")
             assert len(mcad.errors.splitlines()) == 1
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mcad.core.state.entry import Entry
-from tests.controller.test_runtime import Rig, add_node, writes
+from tests.controller.test_runtime import Rig, writes
 from tests.fakeapi import FakeApi
 
 Json = dict[str, Any]
@@ -45,7 +45,7 @@ def add(server: FakeApi, name: str, **spec: Any) -> None:
 
 def entry(rig: Rig, name: str) -> Entry:
     """What the core knows of it."""
-    return rig.controller.dispatcher.cluster.entries[f"uid-{name}"]
+    return rig.cluster.entries[f"uid-{name}"]
 
 
 def cpu(rig: Rig, name: str) -> int:
@@ -55,7 +55,6 @@ def cpu(rig: Rig, name: str) -> int:
 
 async def test_what_is_there_at_the_start_counts_from_the_first_decision_on() -> None:
     rig = Rig()
-    add_node(rig.server, "1")
     add_range(rig.server, "800m")
     add(rig.server, "a")
     add(rig.server, "b")
@@ -67,7 +66,6 @@ async def test_what_is_there_at_the_start_counts_from_the_first_decision_on() ->
 
 async def test_the_demand_of_those_who_wait_follows_a_limit_range() -> None:
     rig = Rig()
-    add_node(rig.server, "1")
     add_range(rig.server, "2")
     add(rig.server, "a")
     async with rig:
@@ -88,15 +86,14 @@ async def test_the_demand_of_those_who_wait_follows_a_limit_range() -> None:
 
 async def test_what_is_dispatched_keeps_the_room_that_it_has() -> None:
     rig = Rig()
-    add_node(rig.server, "1")
     add_range(rig.server, "400m")
     add(rig.server, "a")
     async with rig:
         await rig.clock.advance(1.0)
-        reserved = rig.controller.dispatcher.cluster.capacity.report.sums().reserved
+        reserved = rig.cluster.capacity.report.sums().reserved
         add_range(rig.server, "900m")
         await rig.clock.advance(1.0)
-        cluster = rig.controller.dispatcher.cluster
+        cluster = rig.cluster
         assert cluster.capacity.report.sums().reserved == reserved
         assert dict(reserved)["cpu"] == 400
         assert entry(rig, "a").attempt == 1
@@ -104,7 +101,6 @@ async def test_what_is_dispatched_keeps_the_room_that_it_has() -> None:
 
 async def test_the_overhead_of_a_runtime_class_counts_for_those_who_name_it() -> None:
     rig = Rig()
-    add_node(rig.server, "1")
     add_class(rig.server, "2")
     add(rig.server, "a", runtimeClassName="kata")
     add(rig.server, "b", runtimeClassName="runc")
@@ -121,7 +117,6 @@ async def test_the_overhead_of_a_runtime_class_counts_for_those_who_name_it() ->
 
 async def test_who_never_preempts_follows_the_priority_classes() -> None:
     rig = Rig()
-    add_node(rig.server, "1")
     add_priority(rig.server, preemptionPolicy="Never")
     add(rig.server, "a", priorityClassName="gentle")
     add(rig.server, "b")
@@ -148,7 +143,6 @@ async def test_who_may_not_list_them_goes_on_without_and_says_so_once(
 ) -> None:
     rig = Rig()
     rig.server.deny(plural, method="GET")
-    add_node(rig.server, "1")
     add(rig.server, "a")
     async with rig:
         await rig.clock.advance(120.0)

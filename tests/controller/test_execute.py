@@ -15,6 +15,7 @@ from mcad.controller.execute import Executor
 from mcad.controller.mirror import Mirror, Reflection, status_mark
 from mcad.controller.request_failures import answer_of
 from mcad.core.commands import (
+    Command,
     CreateItem,
     DeleteItem,
     DeleteStray,
@@ -114,6 +115,11 @@ class Rig:
     def bodies(self) -> list[Json]:
         return [content(one) for one in self.api.requests]
 
+    async def run(self, *commands: Command) -> None:
+        for command in commands:
+            self.executor.submit(command)
+        await self.rest()
+
     async def rest(self) -> None:
         for _ in range(200):
             await asyncio.sleep(0)
@@ -133,10 +139,8 @@ def write(serial: int, state: str = "Pending", urgency: Urgency = Urgency.DISPAT
 
 async def test_a_status_write_is_fenced_and_advances_the_fence() -> None:
     rig = Rig(lambda request: patched("11"))
-    rig.executor.submit(write(1))
-    await rig.rest()
-    rig.executor.submit(write(2, "Running"))
-    await rig.rest()
+    await rig.run(write(1))
+    await rig.run(write(2, "Running"))
 
     assert [r.path for r in rig.api.requests] == [STATUS_PATH] * 2
     versions = [body["metadata"]["resourceVersion"] for body in rig.bodies()]
@@ -148,8 +152,7 @@ async def test_a_write_that_changes_nothing_is_not_sent() -> None:
     rig = Rig(lambda request: patched("11"))
     seat = rig.mirror.get("uid-a")
     seat.status_mark = status_mark(render_status(view()))
-    rig.executor.submit(write(1))
-    await rig.rest()
+    await rig.run(write(1))
 
     assert rig.api.requests == []
     assert rig.shell.events == [StatusWritten("uid-a", 1)]
@@ -157,9 +160,7 @@ async def test_a_write_that_changes_nothing_is_not_sent() -> None:
 
 async def test_a_report_that_was_superseded_before_it_was_sent_is_not_sent() -> None:
     rig = Rig(lambda request: patched("11"))
-    rig.executor.submit(write(1, "Pending", Urgency.REPORT))
-    rig.executor.submit(write(2, "Running", Urgency.DISPATCH))
-    await rig.rest()
+    await rig.run(write(1, "Pending", Urgency.REPORT), write(2, "Running", Urgency.DISPATCH))
 
     assert [body["status"]["state"] for body in rig.bodies()] == ["Running"]
     assert rig.shell.events == [StatusWritten("uid-a", 2)]
@@ -168,9 +169,7 @@ async def test_a_report_that_was_superseded_before_it_was_sent_is_not_sent() -> 
 async def test_a_write_back_to_what_is_persisted_unsends_the_one_that_waits() -> None:
     rig = Rig(lambda request: patched("11"))
     rig.mirror.get("uid-a").status_mark = status_mark(render_status(view("Running")))
-    rig.executor.submit(write(1, "Pending", Urgency.REPORT))
-    rig.executor.submit(write(2, "Running"))
-    await rig.rest()
+    await rig.run(write(1, "Pending", Urgency.REPORT), write(2, "Running"))
 
     assert rig.api.requests == []
     assert rig.shell.events == [StatusWritten("uid-a", 2)]
@@ -180,10 +179,8 @@ async def test_a_write_does_not_overtake_one_that_was_sent() -> None:
     rig = Rig(lambda request: patched(str(10 + len(rig.api.requests))))
     gate = asyncio.Event()
     rig.api.fail("PATCH", "", held(gate))
-    rig.executor.submit(write(1, "Pending", Urgency.REPORT))
-    await rig.rest()
-    rig.executor.submit(write(2, "Running", Urgency.DISPATCH))
-    await rig.rest()
+    await rig.run(write(1, "Pending", Urgency.REPORT))
+    await rig.run(write(2, "Running", Urgency.DISPATCH))
     assert len(rig.api.requests) == 1
     gate.set()
     await rig.rest()
@@ -192,53 +189,38 @@ async def test_a_write_does_not_overtake_one_that_was_sent() -> None:
     assert [body["metadata"]["resourceVersion"] for body in rig.bodies()] == ["10", "11"]
 
 
-async def test_a_conflict_shows_the_core_the_object_first() -> None:
-    live = {"metadata": {"uid": "uid-a", "resourceVersion": "12"}, "status": {"state": "Other"}}
-
-    def handler(request: Request) -> Response:
-        return status(409, "Conflict") if request.method == "PATCH" else Response(200, live)
-
-    rig = Rig(handler)
-    rig.executor.submit(write(1))
-    await rig.rest()
-
-    assert rig.shell.observed == [live]
-    assert [type(e) for e in rig.shell.events] == [StatusRefused]
-    assert rig.shell.events[0].answer.status == 409
+LIVE = {"metadata": {"uid": "uid-a", "resourceVersion": "11"}}
 
 
-async def test_a_conflict_with_our_own_first_try_is_a_success() -> None:
-    live = {"metadata": {"uid": "uid-a", "resourceVersion": "11"}, "status": None}
-    live["status"] = render_status(view())
+@pytest.mark.parametrize(
+    ("live", "answer"),
+    [
+        pytest.param(LIVE | {"status": {"state": "Other"}}, 409, id="another client wrote"),
+        pytest.param({"metadata": {"uid": "another"}}, 404, id="another object of that name"),
+        pytest.param(LIVE | {"status": render_status(view())}, 0, id="our own first request"),
+    ],
+)
+async def test_a_conflict_is_settled_by_reading_the_object(live: Json, answer: int) -> None:
+    rig = Rig(
+        lambda request: (
+            status(409, "Conflict") if request.method == "PATCH" else Response(200, live)
+        )
+    )
+    await rig.run(write(1))
 
-    def handler(request: Request) -> Response:
-        return status(409, "Conflict") if request.method == "PATCH" else Response(200, live)
-
-    rig = Rig(handler)
-    rig.executor.submit(write(1))
-    await rig.rest()
-
-    assert rig.shell.events == [StatusWritten("uid-a", 1)]
-    assert rig.mirror.get("uid-a").version == "11"
-
-
-async def test_a_conflict_with_another_object_of_that_name_is_a_deletion() -> None:
-    live = {"metadata": {"uid": "another", "resourceVersion": "12"}}
-
-    def handler(request: Request) -> Response:
-        return status(409, "Conflict") if request.method == "PATCH" else Response(200, live)
-
-    rig = Rig(handler)
-    rig.executor.submit(write(1))
-    await rig.rest()
-
-    assert rig.shell.events[0].answer.status == 404
+    (event,) = rig.shell.events
+    if answer:
+        assert isinstance(event, StatusRefused)
+        assert event.answer.status == answer
+        assert rig.shell.observed == [live] * (answer == 409)
+    else:
+        assert event == StatusWritten("uid-a", 1)
+        assert rig.mirror.get("uid-a").version == "11"
 
 
 async def test_a_created_item_is_told_with_its_uid_and_carries_our_marks() -> None:
     rig = Rig(lambda request: Response(201, {"metadata": {"uid": "made"}}))
-    rig.executor.submit(CreateItem("uid-a", 3, 0))
-    await rig.rest()
+    await rig.run(CreateItem("uid-a", 3, 0))
 
     assert rig.shell.events == [ItemCreated("uid-a", 3, 0, "made")]
     metadata = rig.bodies()[0]["metadata"]
@@ -250,8 +232,7 @@ async def test_what_the_server_warns_of_is_told_with_the_item() -> None:
     warning = '299 - "unknown field \\"spec.paralelism\\"", 299 - "deprecated"'
     made = {"metadata": {"uid": "made"}}
     rig = Rig(lambda request: Response(201, made, {"Warning": warning}))
-    rig.executor.submit(CreateItem("uid-a", 3, 0))
-    await rig.rest()
+    await rig.run(CreateItem("uid-a", 3, 0))
 
     told = ('unknown field "spec.paralelism"', "deprecated")
     assert rig.shell.events == [ItemCreated("uid-a", 3, 0, "made", told)]
@@ -272,8 +253,7 @@ async def test_what_is_created_is_fixed_when_the_command_is_given() -> None:
 
 async def test_a_refused_item_is_told_with_the_servers_words() -> None:
     rig = Rig(lambda request: status(422, "Invalid"))
-    rig.executor.submit(CreateItem("uid-a", 1, 0))
-    await rig.rest()
+    await rig.run(CreateItem("uid-a", 1, 0))
 
     assert rig.shell.events == [ItemRefused("uid-a", 1, 0, Answer(422, "Invalid", "words"))]
 
@@ -297,8 +277,7 @@ async def test_only_items_and_questions_about_them_go_out_as_somebody_else() -> 
         DeleteItem("uid-a", 1, 0, ref, "known"),
         InspectItem("uid-a", 1, 0, ref),
     ):
-        rig.executor.submit(command)
-    await rig.rest()
+        await rig.run(command)
 
     users = [(r.method, r.headers.get("Impersonate-User")) for r in rig.api.requests]
     runner = "system:serviceaccount:default:runner"
@@ -322,8 +301,7 @@ async def test_who_must_not_speak_for_the_account_is_denied(
 ) -> None:
     rig = Rig(lambda request: status(code, "x"), creator=creator)
     rig.executor._client._timeout_s = 0.05  # a 503 is repeated for that long
-    rig.executor.submit(ReviewAccess(workload("a", 1).items[0].ref))
-    await rig.rest()
+    await rig.run(ReviewAccess(workload("a", 1).items[0].ref))
     await asyncio.sleep(0.1)
 
     user = creator("default")
@@ -375,8 +353,7 @@ async def test_a_deletion_without_a_known_uid_deletes_only_what_is_ours() -> Non
     for owner, attempt, deletes in (("uid-a", "1", 1), ("else", "1", 0), ("uid-a", "2", 0)):
         live = _object(owner, attempt)
         rig = Rig(lambda request, live=live: Response(200, live))
-        rig.executor.submit(DeleteItem("uid-a", 1, 0, ref, ""))
-        await rig.rest()
+        await rig.run(DeleteItem("uid-a", 1, 0, ref, ""))
         sent = [r for r in rig.api.requests if r.method == "DELETE"]
 
         assert len(sent) == deletes
@@ -388,8 +365,7 @@ async def test_an_item_that_is_gone_or_replaced_counts_as_deleted() -> None:
     ref = workload("a", 1).items[0].ref
     for code, reason in ((404, "NotFound"), (409, "Conflict")):
         rig = Rig(lambda request, code=code, reason=reason: status(code, reason))
-        rig.executor.submit(DeleteItem("uid-a", 1, 0, ref, "known"))
-        await rig.rest()
+        await rig.run(DeleteItem("uid-a", 1, 0, ref, "known"))
         assert rig.shell.events == [ItemDeleted("uid-a", 1, 0)]
 
 
@@ -402,8 +378,7 @@ async def test_the_holder_of_a_name_is_looked_up_with_its_owner() -> None:
         return Response(200, _object("deleted-long-ago"))
 
     rig = Rig(handler)
-    rig.executor.submit(InspectItem("uid-a", 1, 0, ref))
-    await rig.rest()
+    await rig.run(InspectItem("uid-a", 1, 0, ref))
 
     event = rig.shell.events[0]
     assert isinstance(event, ItemInspected)
@@ -423,8 +398,7 @@ async def test_remains_are_listed_live_by_label_pods_included() -> None:
         return status(404, "NotFound")
 
     rig = Rig(handler)
-    rig.executor.submit(LookForRemains("uid-a", "default", 1, (ref,)))
-    await rig.rest()
+    await rig.run(LookForRemains("uid-a", "default", 1, (ref,)))
 
     selectors = {r.params["labelSelector"] for r in rig.api.requests}
     assert selectors == {"workload.codeflare.dev/appwrapper-uid=uid-a"}
@@ -449,8 +423,7 @@ async def test_a_forced_deletion_is_of_this_very_object_and_nobody_waits_for_it(
         lambda request: Response(200, {}) if code == 200 else status(code, reasons[code]),
         creator=lambda namespace: f"system:serviceaccount:{namespace}:runner",
     )
-    rig.executor.submit(ForceDeletion("uid-a", ref, "found"))
-    await rig.rest()
+    await rig.run(ForceDeletion("uid-a", ref, "found"))
 
     (request,) = rig.api.requests
     assert (request.method, request.path) == ("DELETE", "/api/v1/namespaces/default/pods/a-0")
@@ -467,8 +440,7 @@ async def test_the_sweep_deletes_only_what_its_appwrapper_still_controls() -> No
     orphan = {"metadata": {"name": "a-0", "namespace": "default", "uid": "found"}}
     for live, deletes in ((_object("uid-a"), 1), (_object("else"), 0), (orphan, 0)):
         rig = Rig(lambda request, live=live: Response(200, live))
-        rig.executor.submit(DeleteStray("uid-a", ref, "found"))
-        await rig.rest()
+        await rig.run(DeleteStray("uid-a", ref, "found"))
         sent = [r for r in rig.api.requests if r.method == "DELETE"]
 
         assert len(sent) == deletes
@@ -486,8 +458,7 @@ async def test_a_stray_that_is_said_to_be_gone_while_it_is_there_is_told() -> No
             else Response(200, _object("uid-a"))
         )
     )
-    rig.executor.submit(DeleteStray("uid-a", ref, "found"))
-    await rig.rest()
+    await rig.run(DeleteStray("uid-a", ref, "found"))
     (told,) = rig.shell.events
     assert isinstance(told, StrayRefused)
     assert (told.object_uid, told.answer.status) == ("found", 404)

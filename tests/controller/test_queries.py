@@ -39,7 +39,6 @@ async def nobody() -> Any:
 
 async def full(rig: Rig) -> Rig:
     """As many AppWrappers as ``NAMES``, each of a shape of its own, on one node that holds none."""
-    add_node(rig.server, "1")
     for number, name in enumerate(NAMES):
         add_appwrapper(rig.server, name, f"{2000 + number}m")
     await rig.clock.advance(1)
@@ -128,7 +127,6 @@ def suspend(obj: Json) -> None:
 
 async def test_those_on_hold_come_before_those_that_do_not_wait() -> None:
     async with Rig() as rig:
-        add_node(rig.server, "1")
         add_appwrapper(rig.server, "runs", "1")
         await rig.clock.advance(1)
         add_appwrapper(rig.server, "waits", "1")
@@ -234,7 +232,7 @@ async def test_who_is_head_is_asked_of_so_many_shapes_at_most(
 async def test_a_picture_is_put_in_order_in_steps() -> None:
     async with Rig() as rig:
         await full(rig)
-        cluster = rig.controller.dispatcher.cluster
+        cluster = rig.cluster
         picture = Picture(cluster, cluster.now)
         assert len(list(picture.order())) == COUNT
         assert [row.name for row in picture.rows() if row] == NAMES
@@ -244,7 +242,7 @@ async def test_a_picture_is_put_in_order_in_steps() -> None:
 async def test_a_picture_stays_as_it_was_taken() -> None:
     async with Rig() as rig:
         await full(rig)
-        cluster = rig.controller.dispatcher.cluster
+        cluster = rig.cluster
         picture, before = Picture(cluster, cluster.now), tuple(Picture(cluster, cluster.now).rows())
         add_node(rig.server, "100")
         await rig.clock.advance(1)

@@ -11,7 +11,7 @@ from mcad.api.crd import crds
 from mcad.controller.preflight import Preflight, Unfit
 from mcad.core.events import AppWrapperSeen, QuotaSeen
 from mcad.kube.kinds import CRDS, QUOTA_SUBTREES
-from tests.controller.test_runtime import KINDS, Rig, add_appwrapper, add_node, reads
+from tests.controller.test_runtime import KINDS, Rig, add_appwrapper, reads
 from tests.controller.test_watches import backup, lively, restore, told
 from tests.fakeapi import content, refuse
 
@@ -28,9 +28,8 @@ def subtree(name: str, parent: str = "", tree: str = "gold", **cpu: str) -> Json
 
 def rig_with(*subtrees: Json, **settings: object) -> Rig:
     """A dispatcher that counts shares, and a node with room for four CPUs."""
-    rig = Rig(**{"quotaEnabled": True, **settings})
+    rig = Rig(cpu="4", **{"quotaEnabled": True, **settings})
     rig.server.served = (*KINDS, QUOTA_SUBTREES)
-    add_node(rig.server, "4")
     for one in subtrees:
         rig.server.put("quotasubtrees", one)
     return rig
@@ -199,7 +198,7 @@ async def test_a_restart_writes_no_status_that_is_shown_already() -> None:
     again.server.objects, again.server.version = rig.server.objects, rig.server.version
     async with again:
         await lively(again, 30)
-        assert again.controller.dispatcher.cluster.forest.tree("gold") is not None
+        assert again.cluster.forest.tree("gold") is not None
         assert quota_writes(again) == 0
 
 
@@ -252,7 +251,7 @@ async def test_a_server_that_was_restored_is_believed() -> None:
         assert status_of(rig, "root")["children"][0]["nominal"] == {"cpu": "9"}
         restore(rig.server, kept)
         await lively(rig, 90)
-        tree = rig.controller.dispatcher.cluster.forest.tree("gold")
+        tree = rig.cluster.forest.tree("gold")
         assert tree is not None
         assert tree.root.nominal == {"cpu": 2000}
         assert status_of(rig, "root")["children"][0]["nominal"] == {"cpu": "2"}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from random import Random
 from typing import Any
 
@@ -98,77 +98,79 @@ def play(story: Any) -> None:
     run_virtually(whole())
 
 
-def test_one_leads_and_the_other_writes_nothing_until_it_takes_over() -> None:
-    async def story(stage: Stage) -> None:
-        a = Process(stage.cluster, "a")
-        await stage.clock.sleep(1)
-        b = Process(stage.cluster, "b")
-        await stage.submit("first")
-        await stage.clock.sleep(30)
-        assert (a.leads, b.leads, b.line.writes) == (True, False, [])
-        assert (await stage.status("first"))["state"] == "Running"
-        assert (await stage.status("first"))["dispatch"]["epoch"] == 1
-
-        a.stop.set()
-        await asyncio.wait_for(a.life, 5)
-        assert await stage.holder() == ""
-        await stage.clock.sleep(2)
-        assert (b.leads, await stage.holder()) == (True, "b")
-        await stage.submit("second")
-        await stage.clock.sleep(2)
-        assert (await stage.status("second"))["dispatch"]["epoch"] == 2
-        b.life.cancel()
-
-    play(story)
+def played(story: Callable[[Stage], Awaitable[None]]) -> Callable[[], None]:
+    """A story as a test."""
+    return lambda: play(story)
 
 
-def test_who_loses_the_lease_ends_at_once_and_has_written_nothing_since() -> None:
-    async def story(stage: Stage) -> None:
-        a = Process(stage.cluster, "a")
-        await stage.clock.sleep(1)
-        b = Process(stage.cluster, "b")
-        await stage.clock.sleep(5)
-        a.line.cut = True
-        a.line.writes.clear()
-        for number in range(4):
-            await stage.submit(f"w{number}")
-        with pytest.raises(LeaseLost, match="kube-system/mcad-dispatcher of a is lost"):
-            await a.life
-        assert not b.leads
-        mine = len(a.line.writes)
-        await stage.clock.sleep(20)
-        assert len(a.line.writes) == mine
-        assert b.leads
-        states = [(await stage.status(f"w{number}"))["state"] for number in range(4)]
-        assert states == ["Running"] * 4
-        b.life.cancel()
+@played
+async def test_one_leads_and_the_other_writes_nothing_until_it_takes_over(stage: Stage) -> None:
+    a = Process(stage.cluster, "a")
+    await stage.clock.sleep(1)
+    b = Process(stage.cluster, "b")
+    await stage.submit("first")
+    await stage.clock.sleep(30)
+    assert (a.leads, b.leads, b.line.writes) == (True, False, [])
+    assert (await stage.status("first"))["state"] == "Running"
+    assert (await stage.status("first"))["dispatch"]["epoch"] == 1
 
-    play(story)
+    a.stop.set()
+    await asyncio.wait_for(a.life, 5)
+    assert await stage.holder() == ""
+    await stage.clock.sleep(2)
+    assert (b.leads, await stage.holder()) == (True, "b")
+    await stage.submit("second")
+    await stage.clock.sleep(2)
+    assert (await stage.status("second"))["dispatch"]["epoch"] == 2
+    b.life.cancel()
 
 
-def test_who_ends_with_a_write_under_way_keeps_the_lease_until_it_runs_out() -> None:
+@played
+async def test_who_loses_the_lease_ends_at_once_and_has_written_nothing_since(stage: Stage) -> None:
+    a = Process(stage.cluster, "a")
+    await stage.clock.sleep(1)
+    b = Process(stage.cluster, "b")
+    await stage.clock.sleep(5)
+    a.line.cut = True
+    a.line.writes.clear()
+    for number in range(4):
+        await stage.submit(f"w{number}")
+    with pytest.raises(LeaseLost, match="kube-system/mcad-dispatcher of a is lost"):
+        await a.life
+    assert not b.leads
+    mine = len(a.line.writes)
+    await stage.clock.sleep(20)
+    assert len(a.line.writes) == mine
+    assert b.leads
+    states = [(await stage.status(f"w{number}"))["state"] for number in range(4)]
+    assert states == ["Running"] * 4
+    b.life.cancel()
+
+
+@played
+async def test_who_ends_with_a_write_under_way_keeps_the_lease_until_it_runs_out(
+    stage: Stage,
+) -> None:
     """The write may still be carried out: nobody may lead before that is over."""
 
-    async def story(stage: Stage) -> None:
-        a = Process(stage.cluster, "a")
-        inner = a.line.request
+    a = Process(stage.cluster, "a")
+    inner = a.line.request
 
-        async def stuck(request: Request, timeout: float | None = None) -> Response:
-            if "/appwrappers/" in request.path and request.method != "GET":
-                await stage.clock.sleep(60)
-            return await inner(request, timeout)
+    async def stuck(request: Request, timeout: float | None = None) -> Response:
+        if "/appwrappers/" in request.path and request.method != "GET":
+            await stage.clock.sleep(60)
+        return await inner(request, timeout)
 
-        a.line.request = stuck  # type: ignore[method-assign]
-        await stage.submit("w")
-        await stage.clock.sleep(2)
-        a.stop.set()
-        await a.life
-        assert await stage.holder() == "a"
-
-    play(story)
+    a.line.request = stuck  # type: ignore[method-assign]
+    await stage.submit("w")
+    await stage.clock.sleep(2)
+    a.stop.set()
+    await a.life
+    assert await stage.holder() == "a"
 
 
-def test_what_it_dies_of_gives_the_lease_to_the_next_one() -> None:
+@played
+async def test_what_it_dies_of_gives_the_lease_to_the_next_one(stage: Stage) -> None:
     class Rivals(Preflight):
         def __init__(self) -> None:
             super().__init__(None, Config())  # type: ignore[arg-type]  # nothing is asked of it
@@ -179,17 +181,15 @@ def test_what_it_dies_of_gives_the_lease_to_the_next_one() -> None:
         def listed(self, appwrappers: list[Json]) -> None:
             raise Unfit("somebody else")
 
-    async def story(stage: Stage) -> None:
-        await stage.submit("w")
-        a = Process(stage.cluster, "a", Rivals())
-        with pytest.raises(Unfit, match="somebody else"):
-            await a.life
-        assert await stage.holder() == ""
-
-    play(story)
+    await stage.submit("w")
+    a = Process(stage.cluster, "a", Rivals())
+    with pytest.raises(Unfit, match="somebody else"):
+        await a.life
+    assert await stage.holder() == ""
 
 
-def test_the_cluster_is_looked_at_again_by_who_stood_by_for_long() -> None:
+@played
+async def test_the_cluster_is_looked_at_again_by_who_stood_by_for_long(stage: Stage) -> None:
     class Counting(Preflight):
         checks = 0
 
@@ -205,18 +205,15 @@ def test_the_cluster_is_looked_at_again_by_who_stood_by_for_long() -> None:
         def listed(self, appwrappers: list[Json]) -> None:
             pass
 
-    async def story(stage: Stage) -> None:
-        first, second = Counting(), Counting()
-        a = Process(stage.cluster, "a", first)
-        await stage.clock.sleep(1)
-        b = Process(stage.cluster, "b", second)
-        await stage.clock.sleep(60)
-        a.stop.set()
-        await stage.clock.sleep(5)
-        assert (b.leads, first.checks, second.checks) == (True, 0, 1)
-        b.life.cancel()
-
-    play(story)
+    first, second = Counting(), Counting()
+    a = Process(stage.cluster, "a", first)
+    await stage.clock.sleep(1)
+    b = Process(stage.cluster, "b", second)
+    await stage.clock.sleep(60)
+    a.stop.set()
+    await stage.clock.sleep(5)
+    assert (b.leads, first.checks, second.checks) == (True, 0, 1)
+    b.life.cancel()
 
 
 # -- what a standby answers ----------------------------------------------------------------------
@@ -308,8 +305,8 @@ async def test_a_standby_that_cannot_count_says_why() -> None:
 @pytest.mark.parametrize(
     ("leader", "trouble", "text"),
     [
-        ("", "", "not synced: nobody leads yet\n"),
-        ("b", "", "not synced: nobody leads yet\n"),
+        ("", "", "not synced: no leader yet\n"),
+        ("b", "", "not synced: no leader yet\n"),
         ("a", "403 Forbidden", "not leading: 403 Forbidden\n"),
     ],
     ids=["nobody", "itself, a moment ago", "no rights"],
@@ -320,24 +317,22 @@ async def test_who_could_not_take_over_is_not_ready(leader: str, trouble: str, t
     assert await asked(replica, "/readyz") == (503, "standby", text)
 
 
-def test_whoever_may_not_use_the_lease_does_not_lead_and_does_nothing() -> None:
-    async def story(stage: Stage) -> None:
-        a = Process(stage.cluster, "a")
-        inner = a.line.request
+@played
+async def test_whoever_may_not_use_the_lease_does_not_lead_and_does_nothing(stage: Stage) -> None:
+    a = Process(stage.cluster, "a")
+    inner = a.line.request
 
-        async def deny(request: Request, timeout: float | None = None) -> Response:
-            if "/leases" in request.path:
-                raise ApiError(403, "Forbidden", "no leases for you")
-            return await inner(request, timeout)
+    async def deny(request: Request, timeout: float | None = None) -> Response:
+        if "/leases" in request.path:
+            raise ApiError(403, "Forbidden", "no leases for you")
+        return await inner(request, timeout)
 
-        a.line.request = deny  # type: ignore[method-assign]
-        await stage.submit("w")
-        await stage.clock.sleep(60)
-        assert (a.leads, a.line.writes, a.replica.controller) == (False, [], None)
-        assert "mcad rbac" in a.replica.lease.trouble
-        a.line.request = inner  # type: ignore[method-assign]
-        await stage.clock.sleep(3)
-        assert (await stage.status("w"))["state"] == "Running"
-        a.life.cancel()
-
-    play(story)
+    a.line.request = deny  # type: ignore[method-assign]
+    await stage.submit("w")
+    await stage.clock.sleep(60)
+    assert (a.leads, a.line.writes, a.replica.controller) == (False, [], None)
+    assert "mcad rbac" in a.replica.lease.trouble
+    a.line.request = inner  # type: ignore[method-assign]
+    await stage.clock.sleep(3)
+    assert (await stage.status("w"))["state"] == "Running"
+    a.life.cancel()

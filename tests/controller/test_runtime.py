@@ -16,6 +16,7 @@ from mcad.controller.http_port import STALL_S
 from mcad.controller.other_controllers import Write
 from mcad.controller.preflight import Preflight, Unfit
 from mcad.controller.runtime import Controller
+from mcad.core.cluster import Cluster
 from mcad.core.commands import DeleteItem
 from mcad.core.events import Decide, Event
 from mcad.core.state.bounds import DISPATCHES_PER_PASS
@@ -71,35 +72,24 @@ def add_appwrapper(server: FakeApi, name: str, cpu: str) -> None:
         "metadata": {"name": name},
         "spec": {"containers": [container]},
     }
-    server.put(
-        "appwrappers",
-        {
-            "metadata": {
-                "name": name,
-                "namespace": "default",
-                "uid": f"uid-{name}",
-                "generation": 1,
-            },
-            "spec": {"resources": {"GenericItems": [{"generictemplate": pod}]}},
-        },
-    )
+    metadata = {"name": name, "namespace": "default", "uid": f"uid-{name}", "generation": 1}
+    spec = {"resources": {"GenericItems": [{"generictemplate": pod}]}}
+    server.put("appwrappers", {"metadata": metadata, "spec": spec})
 
 
 class Rig:
-    """A controller on a table; a context manager."""
+    """A controller on a table with a node of ``cpu``; a context manager."""
 
-    def __init__(self, preflight: Preflight | None = None, **settings: object) -> None:
+    def __init__(
+        self, preflight: Preflight | None = None, *, cpu: str = "1", **settings: object
+    ) -> None:
         self.server = FakeApi(served=KINDS)
+        add_node(self.server, cpu)
         self.clock = LoopClock()
         wrapped = [{"apiGroup": "", "resources": ["pods", "configmaps"]}]
         config = Config(**{"wrappedResources": wrapped, **settings})
         self.client = Client(self.server, self.clock, Random(1))
-        self.controller = Controller(
-            self.client,
-            config,
-            identity="test",
-            preflight=preflight,
-        )
+        self.controller = Controller(self.client, config, identity="test", preflight=preflight)
         self.events: list[Event] = []
         step = self.controller.dispatcher.step
 
@@ -120,13 +110,17 @@ class Rig:
         await self.clock.advance(1.0)
         await asyncio.wait_for(self.task, 5)
 
+    @property
+    def cluster(self) -> Cluster:
+        """What the core knows."""
+        return self.controller.dispatcher.cluster
+
     def status(self, name: str) -> Json:
         return self.server.named("appwrappers", name).get("status", {})
 
 
 async def test_an_appwrapper_goes_all_the_way_with_three_writes_and_an_event() -> None:
     async with Rig() as rig:
-        add_node(rig.server)
         add_appwrapper(rig.server, "a", "500m")
         await rig.clock.advance(1)
 
@@ -141,7 +135,6 @@ async def test_an_appwrapper_goes_all_the_way_with_three_writes_and_an_event() -
 
 async def test_nothing_is_decided_before_every_kind_is_listed() -> None:
     rig = Rig()
-    add_node(rig.server)
     add_appwrapper(rig.server, "a", "500m")
     rig.server.deny("nodes", method="GET")
     async with rig:
@@ -155,7 +148,6 @@ async def test_nothing_is_decided_before_every_kind_is_listed() -> None:
 
 async def test_a_wrapped_kind_that_cannot_be_listed_blocks_nobody_else() -> None:
     rig = Rig()
-    add_node(rig.server)
     add_appwrapper(rig.server, "a", "500m")
     rig.server.deny("configmaps", method="GET")
     async with rig:
@@ -165,8 +157,7 @@ async def test_a_wrapped_kind_that_cannot_be_listed_blocks_nobody_else() -> None
 
 async def test_data_is_watched_without_being_read() -> None:
     """A dispatcher that wraps Secrets would otherwise hold those of the whole cluster."""
-    rig = Rig()
-    async with rig:
+    async with Rig() as rig:
         await rig.clock.advance(1)
     asked = {
         (one.path.split("/")[-1], one.headers.get("Accept", "")) for one in rig.server.requests
@@ -179,7 +170,6 @@ async def test_data_is_watched_without_being_read() -> None:
 
 async def test_observations_are_coalesced_into_few_decisions() -> None:
     async with Rig() as rig:
-        add_node(rig.server)
         rig.events.clear()
         for number in range(50):
             add_appwrapper(rig.server, f"a{number}", "2")
@@ -189,7 +179,6 @@ async def test_observations_are_coalesced_into_few_decisions() -> None:
 
 async def test_a_pass_that_ended_at_its_limit_is_followed_by_another_at_once() -> None:
     rig = Rig()
-    add_node(rig.server)
     count = DISPATCHES_PER_PASS + 50
     for number in range(count):
         add_appwrapper(rig.server, f"a{number}", "1m")
@@ -201,7 +190,6 @@ async def test_a_pass_that_ended_at_its_limit_is_followed_by_another_at_once() -
 
 async def test_nothing_is_dispatched_while_a_stream_is_silent() -> None:
     async with Rig() as rig:
-        add_node(rig.server)
         await rig.clock.advance(80)  # not even a bookmark
         add_appwrapper(rig.server, "a", "500m")
         await rig.clock.advance(1)
@@ -219,8 +207,7 @@ async def test_a_right_that_is_missing_for_a_minute_is_told_once_and_fails_nothi
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level("INFO", logger="mcad.controller.held_log")
-    async with Rig() as rig:
-        add_node(rig.server, "100")
+    async with Rig(cpu="100") as rig:
         rig.server.fail_always("POST", "/pods", refuse(403, "Forbidden", "no"))
         for number in range(40):
             add_appwrapper(rig.server, f"a{number}", "1m")
@@ -247,7 +234,6 @@ async def test_a_right_that_is_missing_for_a_minute_is_told_once_and_fails_nothi
 
 async def test_a_cluster_in_which_nothing_happens_does_not_look_like_a_stall() -> None:
     async with Rig() as rig:
-        add_node(rig.server)
         await rig.clock.advance(1)
         rig.server.requests.clear()
         for _ in range(14):  # after 75 s without a bookmark it is looked at every second anyway
@@ -257,8 +243,7 @@ async def test_a_cluster_in_which_nothing_happens_does_not_look_like_a_stall() -
 
 
 async def test_a_stop_lets_what_is_under_way_end_and_begins_nothing() -> None:
-    async with Rig() as rig:
-        add_node(rig.server, "100")
+    async with Rig(cpu="100") as rig:
         gate = asyncio.Event()
         rig.server.fail_always("POST", "", held(gate))
         rig.server.fail_always("PATCH", "", held(gate))
@@ -280,7 +265,6 @@ async def test_a_stop_lets_what_is_under_way_end_and_begins_nothing() -> None:
 
 async def test_the_core_hears_of_no_outcome_after_the_stop() -> None:
     async with Rig() as rig:
-        add_node(rig.server)
         gate = asyncio.Event()
         rig.server.fail_always("PATCH", "", held(gate))
         add_appwrapper(rig.server, "a", "1m")
@@ -297,7 +281,6 @@ async def test_the_core_hears_of_no_outcome_after_the_stop() -> None:
 async def test_a_job_of_several_requests_sends_none_after_the_stop() -> None:
     """To delete an item whose uid is not known takes a read before."""
     async with Rig() as rig:
-        add_node(rig.server)
         add_appwrapper(rig.server, "a", "1m")
         await rig.clock.advance(1)
         assert rig.server.names("pods") == ["a"]
@@ -319,7 +302,6 @@ async def test_a_kind_that_is_installed_later_is_found(denials: int) -> None:
     """Even if the AppWrapper that waits for it cannot be read at once."""
     rig = Rig()
     rig.server.served = tuple(one for one in KINDS if one != CONFIG_MAPS)
-    add_node(rig.server)
     template = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
     metadata = {"name": "a", "namespace": "default", "generation": 1}
     spec = {"components": [{"template": template}]}
@@ -359,7 +341,6 @@ class Later(Preflight):
 async def test_appwrappers_are_not_looked_at_before_they_are_installed() -> None:
     later = Later()
     rig = Rig(later, watchNamespaces=["default", "a", "b"])
-    add_node(rig.server)
     add_appwrapper(rig.server, "early", "500m")
     async with rig:
         await rig.clock.advance(5)
@@ -395,7 +376,6 @@ async def test_another_controllers_writes_end_it_before_anything_is_done() -> No
     rivals = Rivals()
     rivals.answer = True
     rig = Rig(rivals)
-    add_node(rig.server)
     for name in ("a", "b"):
         add_appwrapper(rig.server, name, "500m")
     await rig.__aenter__()
@@ -412,7 +392,6 @@ async def test_its_own_echo_is_not_told_to_the_core_nor_read(
     whole = Document.json
     monkeypatch.setattr(Document, "json", lambda one: read.append(one._resource.kind) or whole(one))
     async with Rig() as rig:
-        add_node(rig.server)
         rig.events.clear()
         add_appwrapper(rig.server, "a", "500m")
         await rig.clock.advance(1)
@@ -451,7 +430,6 @@ async def test_what_was_seen_before_a_restart_is_taken_before_what_never_was() -
 async def test_nothing_is_decided_before_all_that_counts_is_listed(path: str) -> None:
     """Not even with what is listed already: half of it would be judged without the other half."""
     rig, gate = Rig(), asyncio.Event()
-    add_node(rig.server)
     add_appwrapper(rig.server, "a", "500m")
     rig.server.fail("LIST", f"{path}$", held(gate))
     async with rig:

@@ -26,7 +26,7 @@ from mcad.kube.client import Client
 from mcad.kube.kinds import APPWRAPPER_REPORTS
 from mcad.kube.port import Request
 from tests import pki
-from tests.controller.test_replica import Process, Stage, play
+from tests.controller.test_replica import Process, Stage, play, played
 from tests.fakeapi import FakeApi, answer
 from tests.kube.support import FakeClock
 
@@ -523,7 +523,8 @@ def test_a_companion_that_breaks_leaves_the_leader_alone(
     ]
 
 
-def test_a_companion_works_while_its_process_leads_and_not_longer() -> None:
+@played
+async def test_a_companion_works_while_its_process_leads_and_not_longer(stage: Stage) -> None:
     told: list[str] = []
 
     async def companion(_: Client) -> None:
@@ -533,19 +534,16 @@ def test_a_companion_works_while_its_process_leads_and_not_longer() -> None:
         finally:
             told.append("ended")
 
-    async def story(stage: Stage) -> None:
-        a = Process(stage.cluster, "a")
-        await stage.clock.sleep(1)
-        b = Process(stage.cluster, "b")
-        b.replica.companion = companion
-        await stage.clock.sleep(30)
-        assert told == []
-        a.stop.set()
-        await asyncio.wait_for(a.life, 5)
-        await stage.clock.sleep(5)
-        assert told == ["begun"]
-        b.stop.set()
-        await asyncio.wait_for(b.life, 5)
-        assert told == ["begun", "ended"]
-
-    play(story)
+    a = Process(stage.cluster, "a")
+    await stage.clock.sleep(1)
+    b = Process(stage.cluster, "b")
+    b.replica.companion = companion
+    await stage.clock.sleep(30)
+    assert told == []
+    a.stop.set()
+    await asyncio.wait_for(a.life, 5)
+    await stage.clock.sleep(5)
+    assert told == ["begun"]
+    b.stop.set()
+    await asyncio.wait_for(b.life, 5)
+    assert told == ["begun", "ended"]

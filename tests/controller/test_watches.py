@@ -72,7 +72,6 @@ def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
 
 async def test_a_right_to_create_that_is_missing_is_a_line_of_readiness() -> None:
     async with Rig() as rig:
-        add_node(rig.server)
         rig.server.fail_always("POST", "/pods", refuse(403, "Forbidden", "no"))
         add_appwrapper(rig.server, "a", "1m")
         await lively(rig, 10)
@@ -92,7 +91,6 @@ async def test_a_right_that_is_lost_later_holds_who_needs_the_kind_and_says_so(
 ) -> None:
     caplog.set_level("INFO")
     async with Rig() as rig:
-        add_node(rig.server)
         add_wrapped_config_map(rig, "before")
         await lively(rig, 2)
         rig.server.fail_always("GET", "/configmaps", refuse(403, "Forbidden", "no right"))
@@ -136,19 +134,18 @@ async def test_it_is_not_ready_before_it_knows_what_to_watch() -> None:
 
 async def test_a_kind_that_is_removed_is_told_as_not_installed_and_its_objects_go() -> None:
     async with Rig() as rig:
-        add_node(rig.server)
         add_wrapped_config_map(rig, "before")
         await lively(rig, 2)
         rig.server.fail_always("GET", "/configmaps", refuse(404, "NotFound", "no such kind"))
         rig.server.send(None)
         await lively(rig, 5)
-        assert len(rig.controller.dispatcher.cluster.objects.by_uid) == 1  # it may be starting
+        assert len(rig.cluster.objects.by_uid) == 1  # it may be starting
         assert (await told(rig, "/readyz"))[1] == "ok\ndegraded: configmaps: it is not installed\n"
         await lively(rig, int(3 * ABSENT_S))
-        assert rig.controller.dispatcher.cluster.objects.by_uid == {}
+        assert rig.cluster.objects.by_uid == {}
         rig.server.recover()
         await lively(rig, 90)
-        assert len(rig.controller.dispatcher.cluster.objects.by_uid) == 1
+        assert len(rig.cluster.objects.by_uid) == 1
         changes = [e.watched for e in rig.events if isinstance(e, KindWatched)]
         assert changes == [False, True, False, True]
 
@@ -179,7 +176,6 @@ async def test_nothing_is_decided_while_appwrappers_are_not_installed_any_more(
     preflight = Installed(servers)
     rig = Rig(preflight)
     servers.append(rig.server)
-    add_node(rig.server)
     add_wrapped_config_map(rig, "a")
     async with rig:
         await lively(rig, 2)
@@ -220,9 +216,7 @@ async def test_nothing_is_decided_while_appwrappers_are_not_installed_any_more(
 
 async def test_p13_a_restored_server_is_believed_by_the_relist() -> None:
     """Versions go back: the fence of every write would be refused for ever."""
-    rig = Rig()
-    add_node(rig.server)
-    async with rig:
+    async with Rig() as rig:
         add_appwrapper(rig.server, "a", "2")
         await lively(rig, 2)
         assert rig.status("a")["state"] == "Pending"
@@ -243,9 +237,7 @@ async def test_p13_a_restored_server_is_believed_by_the_relist() -> None:
 
 
 async def test_p13_what_a_restored_server_has_lost_of_a_status_is_written_again() -> None:
-    rig = Rig()
-    add_node(rig.server)
-    async with rig:
+    async with Rig() as rig:
         add_appwrapper(rig.server, "a", "2")
         kept = backup(rig.server)
         await lively(rig, 2)
@@ -260,7 +252,6 @@ async def test_p14_a_watch_that_is_back_is_a_sign_of_life(caplog: pytest.LogCapt
     """Events may be rare, and the next bookmark a minute away."""
     caplog.set_level("INFO")
     async with Rig() as rig:
-        add_node(rig.server)
         await rig.clock.advance(80)  # not even a bookmark
         for number in range(5):
             add_appwrapper(rig.server, f"a{number}", "500m")
@@ -288,7 +279,6 @@ class Shop(Rig):
 
     def __init__(self, **settings: object) -> None:
         super().__init__(**{"wrappedResources": WIDGETS, **settings})
-        add_node(self.server)
 
     def serve(self, *versions: str) -> None:
         """Widgets are served in these versions, the preferred one first."""

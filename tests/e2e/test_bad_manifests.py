@@ -628,7 +628,7 @@ def test_an_unknown_field_is_a_fault_before_anything_is_sent(bench: Bench) -> No
     assert told.startswith(
         f"error: standard input: Job {NAMESPACE}/{aw}: {UNKNOWN[0]}, {UNKNOWN[1]}"
     )
-    assert end == "error: nothing was sent: 1 fault to mend first"
+    assert end == "error: nothing was sent: 1 fault to correct first"
     assert (
         bench.plane.request(
             "GET", f"/apis/{GROUP}/v1beta1/namespaces/{NAMESPACE}/appwrappers/{aw}"

@@ -87,7 +87,7 @@ def invoke(*args: str) -> Any:
     """A command in this process, because there are many; exit codes are told by others."""
     result = CliRunner().invoke(main, args)
     assert result.exit_code == 0, result.output
-    assert result.stderr in ("", "Nobody waits in namespace default.\n"), result.stderr
+    assert result.stderr in ("", "No AppWrappers wait in namespace default.\n"), result.stderr
     return json.loads(result.stdout)
 
 
@@ -399,7 +399,7 @@ def test_submit_creates_and_refuses(scene: Scene) -> None:
     code, out, err = submit(good, bad)
     assert (code, out) == (1, "")
     assert "spec.components[0].template.spec.replicas: must not be negative" in err
-    assert "nothing was sent: 1 fault to mend first" in err
+    assert "nothing was sent: 1 fault to correct first" in err
     assert submit(good, more="--dry-run=server") == (0, f"{title} created (server dry run)\n", "")
     assert "submitted" not in states(plane)
 

@@ -133,7 +133,7 @@ def ray_clusters(plane: ControlPlane) -> list[str]:
 def total(dispatcher: Dispatcher) -> Json:
     """The sums that ``mcad capacity`` shows."""
     answer: Json = json.loads(mcad("capacity", "-o", "json", "--server", dispatcher.url))
-    return answer["total"] | {"adrift": answer["adrift"]}
+    return answer["total"] | {"unplaced": answer["unplaced"]}
 
 
 def detail(plane: ControlPlane, dispatcher: Dispatcher, name: str) -> Json:
@@ -159,7 +159,7 @@ def test_two_ray_clusters_where_one_fits(ray: ControlPlane, dispatcher: Dispatch
     )
     assert books["used"] == CLUSTER
     assert books["free"] == {"cpu": "1500m", "memory": "4608Mi", "pods": "108"}
-    assert books["adrift"] == {}
+    assert books["unplaced"] == {}
 
     plane.kubectl("create", "-f", str(FILES[SECOND]))
     plane.kubectl("wait", "--for=condition=Backoff", f"appwrapper/{SECOND}", "--timeout=60s")

@@ -321,7 +321,7 @@ def test_the_next_leader_answers_and_without_one_the_cli_counts(
         first, *_ = done.stderr.splitlines()
         assert first == (
             "warning: the dispatcher does not answer at its visibility API (503 Service "
-            "Unavailable): figures are counted anew"
+            "Unavailable): figures are computed here"
         )
         assert "<unknown>" in done.stdout
     finally:

@@ -1,8 +1,8 @@
-"""What a caller may see: the API server is asked, and its answer holds for a moment.
+"""The rights of callers: asked from the API server and cached for a moment.
 
-It has authorized the request before it passed it on. It is asked again because the certificate of
-its front proxy may be shared with other components, and because one answer names AppWrappers of
-other namespaces only to a caller that may list them.
+The API server has authorized the request already. It is asked again because other components may
+share the certificate of its front proxy, and because an answer names AppWrappers of other
+namespaces only if the caller may list them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ KEPT_MAX = 4096  # answers
 
 
 class Attributes(Struct, frozen=True):
-    """What is asked for; ``namespace`` None means all of them."""
+    """The attributes of a request; ``namespace`` None means all."""
 
     verb: str
     resource: Resource
@@ -28,14 +28,14 @@ class Attributes(Struct, frozen=True):
 
 
 class Access:
-    """Answers of the API server, kept for ``HOLDS_S``."""
+    """Answers of the API server, cached for ``HOLDS_S``."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
         self._kept: dict[tuple[Caller, Attributes], tuple[float, bool]] = {}
 
     async def allows(self, caller: Caller, what: Attributes) -> bool:
-        """Whether RBAC lets the caller do it; raises ``KubeError``."""
+        """Whether RBAC allows the request; raises ``KubeError``."""
         now = self._client.clock.monotonic()
         until, allowed = self._kept.get((caller, what), (0.0, False))
         if now < until:

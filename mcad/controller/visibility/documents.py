@@ -1,7 +1,7 @@
-"""Figures as documents of the Kubernetes API: discovery, objects, lists, tables and errors.
+"""Figures as Kubernetes API objects: discovery, objects, lists, tables and errors.
 
-A report has the view of ``mcad.controller.views`` as its status. Tables are what kubectl prints
-(Kubernetes API concepts, "Receiving resources as Tables").
+The status of a report is the JSON of ``mcad.controller.views``. kubectl prints tables (Kubernetes
+API concepts, "Receiving resources as Tables").
 """
 
 from __future__ import annotations
@@ -28,8 +28,7 @@ COLUMNS = (
 
 
 class Problem(Exception):  # noqa: N818 - it is told as a Status
-    """Why a request is not answered: HTTP status, reason of a Status, a sentence, and the name of
-    the object that there is not."""
+    """An error answer: HTTP status, reason, message, and the name of a missing object."""
 
     def __init__(self, code: int, reason: str, message: str, name: str = "") -> None:
         super().__init__(message)
@@ -39,7 +38,7 @@ class Problem(Exception):  # noqa: N818 - it is told as a Status
         self.name = name
 
     def document(self) -> Json:
-        """The Status of it."""
+        """The error as a Status object."""
         about = {"group": APPWRAPPER_REPORTS.group, "name": self.name} if self.name else {}
         return {
             "kind": "Status",
@@ -54,7 +53,7 @@ class Problem(Exception):  # noqa: N818 - it is told as a Status
 
 
 def discovery() -> Json:
-    """The resources of the group, as ``kubectl api-resources`` reads them."""
+    """The resources of the group, for ``kubectl api-resources``."""
     kinds = (APPWRAPPER_REPORTS, CAPACITY_REPORTS, QUOTA_REPORTS)
     served = [_served(kind, kind.plural, ["get", "list"]) for kind in kinds]
     node = _served(QUOTA_REPORTS, f"{QUOTA_REPORTS.plural}/node", ["get"])
@@ -83,19 +82,19 @@ def report(view: Json) -> Json:
 
 
 def cluster_report(kind: Resource, status: bytes) -> bytes:
-    """The text of the one report of a kind; ``status`` is the text of an object."""
+    """The JSON text of the only report of a kind; ``status`` is JSON text."""
     head = to_json(_head(kind, {"name": CLUSTER_REPORT}))
     return head[:-1] + b',"status":' + status + b"}"
 
 
 def listed(kind: Resource, items: Sequence[bytes]) -> bytes:
-    """The text of a list of objects."""
+    """The JSON text of a list of objects."""
     head = to_json({"apiVersion": kind.api_version, "kind": f"{kind.kind}List", "metadata": {}})
     return head[:-1] + b',"items":[' + b",".join(items) + b"]}"
 
 
 def table(rows: Sequence[bytes]) -> bytes:
-    """The text of a Table of ``table_row``."""
+    """The JSON text of a Table with these rows."""
     columns = [
         {"name": name, "type": kind, "format": form, "priority": priority, "description": name}
         for name, kind, form, priority in COLUMNS
@@ -106,7 +105,7 @@ def table(rows: Sequence[bytes]) -> bytes:
 
 
 def table_row(view: Json) -> Json:
-    """One line: the columns of a row or a detail."""
+    """One row of a Table, from a row or a detail."""
     metadata = report(view)["metadata"]
     return {
         "cells": [

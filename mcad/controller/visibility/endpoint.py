@@ -1,8 +1,8 @@
-"""Where the visibility API is: the EndpointSlice of its Service, written by the process that leads.
+"""The EndpointSlice of the visibility API, written by the leader.
 
-The Service has no selector, because a standby could only count anew what the leader knows. The
-slice belongs to the Service and goes with it. A dead leader's address stays until the next one
-writes its own; meanwhile the API server answers 503, and commands count for themselves.
+The Service has no selector, because only the leader has current figures. The slice is deleted with
+the Service. The address of a dead leader stays until the next one writes its own; meanwhile the API
+server answers 503, and the CLI computes figures itself.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ PORT_NAME = "https"
 
 
 class Endpoint(Struct, frozen=True):
-    """The Service, and the address of this process that goes into its slice."""
+    """The Service, and the address of this process for its slice."""
 
     namespace: str
     service: str

@@ -1,8 +1,7 @@
-"""Requests that kube-apiserver passes on: whether they are its own, and whose they were.
+"""Requests that kube-apiserver forwards: authenticates its front proxy and reads the caller.
 
-The API server shows a client certificate of its front proxy and names the caller in headers; which
-certificate and which headers is published in a ConfigMap (Kubernetes documentation, "Configure the
-Aggregation Layer").
+The API server shows a client certificate and names the caller in headers; a ConfigMap publishes
+which certificate and headers (Kubernetes documentation, "Configure the Aggregation Layer").
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ PUBLISHED_IN = ("kube-system", "extension-apiserver-authentication")
 
 
 class Caller(Struct, frozen=True):
-    """The user that the API server has authenticated. ``extra`` are its other attributes."""
+    """The user that the API server has authenticated. ``extra`` are further attributes."""
 
     user: str
     groups: tuple[str, ...] = ()
@@ -32,9 +31,9 @@ class Caller(Struct, frozen=True):
 
 
 class FrontProxy(Struct, frozen=True):
-    """How the API server is known, and where it names the caller. Header names are lower-case.
+    """How the front proxy authenticates, and its headers, in lower case.
 
-    ``ca`` holds certificates as PEM; ``names`` are the common names that count, all if empty.
+    ``ca`` are certificates in PEM; ``names`` are the accepted common names, all if empty.
     """
 
     ca: str
@@ -44,7 +43,7 @@ class FrontProxy(Struct, frozen=True):
     extra_prefixes: tuple[str, ...]
 
     def is_shown(self, certificate: Mapping[str, Any] | None) -> bool:
-        """Whether a verified client certificate (of ``getpeercert``) is the front proxy's."""
+        """Whether a verified client certificate (of ``getpeercert``) is that of the front proxy."""
         if not certificate:
             return False
         subject = (pair for names in certificate.get("subject", ()) for pair in names)
@@ -52,7 +51,7 @@ class FrontProxy(Struct, frozen=True):
         return not self.names or bool(names & set(self.names))
 
     def caller(self, headers: Headers) -> Caller | None:
-        """The caller that the headers name, None if there is no user."""
+        """The caller that the headers name, None without a user."""
         named = [(name.lower(), value) for name, value in headers]
         users = [value for wanted in self.user_headers for name, value in named if name == wanted]
         groups = [value for wanted in self.group_headers for name, value in named if name == wanted]
@@ -68,8 +67,7 @@ class FrontProxy(Struct, frozen=True):
 
 
 def read_front_proxy(config_map: Json) -> FrontProxy | None:
-    """What the ConfigMap says; None where the API server has no front proxy, or names no header
-    for the user."""
+    """The front proxy of the ConfigMap; None if it has none, or no header for the user."""
     data = as_map(config_map.get("data"))
     front_proxy = FrontProxy(
         ca=as_text(data.get("requestheader-client-ca-file")),
@@ -86,7 +84,7 @@ def _headers(value: Any) -> tuple[str, ...]:
 
 
 def _texts(value: Any) -> tuple[str, ...]:
-    """The strings of a JSON array in a string; anything else is none."""
+    """The strings of a JSON array in a string; empty for anything else."""
     try:
         found = json.loads(as_text(value) or "[]")
     except ValueError:

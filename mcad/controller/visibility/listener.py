@@ -1,4 +1,4 @@
-"""Serves the visibility API while this process leads, with certificates that may be replaced."""
+"""Serves the visibility API while this process leads; certificates are reloaded."""
 
 from __future__ import annotations
 
@@ -28,8 +28,10 @@ RETRY_S = 5.0  # before that which has failed is tried again
 
 
 class Listening(Struct, frozen=True):
-    """Where to listen, with ``tls.crt`` and ``tls.key`` of a folder. ``endpoint`` None: the address
-    is announced by other means."""
+    """Where to listen, and the folder of ``tls.crt`` and ``tls.key``.
+
+    Without ``endpoint`` no EndpointSlice is written.
+    """
 
     host: str
     port: int
@@ -38,7 +40,7 @@ class Listening(Struct, frozen=True):
 
 
 class _Terms(Struct, frozen=True):
-    """What an open port rests on: when it changes, the port is opened anew."""
+    """What an open port depends on: it is opened again if this changes."""
 
     front_proxy: FrontProxy
     certificate: bytes
@@ -46,7 +48,7 @@ class _Terms(Struct, frozen=True):
 
 
 class Visibility:
-    """The port. Whatever fails is logged once and tried again: the dispatcher works without it."""
+    """The port. A failure is logged once and retried; the dispatcher works without it."""
 
     def __init__(self, figures: LeaderFigures, listening: Listening) -> None:
         self._figures = figures
@@ -58,7 +60,7 @@ class Visibility:
         self._trouble = ""
 
     async def run(self, client: Client) -> None:
-        """Until cancelled."""
+        """Serve until cancelled."""
         access = Access(client)
         try:
             while True:
@@ -72,7 +74,7 @@ class Visibility:
             await self._close()
 
     async def _look(self, client: Client, access: Access) -> None:
-        """Open the port, or open it anew; raises what prevents that."""
+        """Open the port, or open it again after a change; raises what prevents that."""
         terms = await self._read_terms(client)
         if terms != self._terms:
             context = context_of(terms.front_proxy, self._listening.certificates)
@@ -108,8 +110,10 @@ class Visibility:
 
 
 def context_of(front_proxy: FrontProxy, folder: Path) -> ssl.SSLContext:
-    """With the certificate in ``folder``; callers must show one of the front proxy's CA. Raises
-    OSError or ValueError."""
+    """A TLS context with the certificate in ``folder`` that requires a front proxy certificate.
+
+    Raises OSError or ValueError.
+    """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.verify_mode = ssl.CERT_REQUIRED

@@ -1,4 +1,4 @@
-"""The paths of the visibility API, and which callers are answered: see ``application``."""
+"""The paths of the visibility API, and the rights they need; see ``application``."""
 
 from __future__ import annotations
 
@@ -37,8 +37,10 @@ EVERYWHERE = Attributes("list", APPWRAPPER_REPORTS)
 
 
 def application(figures: LeaderFigures, access: Access, front_proxy: FrontProxy) -> web.Application:
-    """Read-only. Every request must come from the API server's front proxy; all but discovery must
-    be allowed to its caller."""
+    """Read-only. Only the front proxy of the API server is answered.
+
+    All paths except discovery need a right of the caller.
+    """
     api = _Api(figures, access, front_proxy)
     app = web.Application(middlewares=[api.guard])
     reports, capacity, quota = (
@@ -74,7 +76,7 @@ class _Api:
         request: web.Request,
         handler: Callable[[web.Request], Awaitable[web.StreamResponse]],
     ) -> web.StreamResponse:
-        """Whatever goes wrong is told as a Status."""
+        """Answer every error with a Status."""
         try:
             return await handler(request)
         except Problem as refused:
@@ -94,8 +96,7 @@ class _Api:
         return web.json_response(documents.discovery())
 
     async def rows(self, request: web.Request) -> web.Response:
-        """``?waiting=true`` leaves out what does not wait, ``?starts=true`` adds start time
-        estimates."""
+        """``?waiting=true`` returns the queue only, ``?starts=true`` adds start time estimates."""
         namespace = request.match_info.get("namespace")
         await self._authorize(request, Attributes("list", APPWRAPPER_REPORTS, namespace))
         as_table = _wants_table(request)
@@ -114,7 +115,7 @@ class _Api:
         return json_answer(documents.listed(APPWRAPPER_REPORTS, texts))
 
     async def detail(self, request: web.Request) -> web.Response:
-        """What is ahead in other namespaces is shown to callers that may list it."""
+        """AppWrappers ahead in other namespaces are shown if the caller may list them."""
         namespace, name = request.match_info["namespace"], request.match_info["name"]
         caller = await self._authorize(
             request, Attributes("get", APPWRAPPER_REPORTS, namespace, name)
@@ -138,7 +139,7 @@ class _Api:
         return _only_report(request, QUOTA_REPORTS, await self._figures.quota())
 
     async def quota_node(self, request: web.Request) -> web.Response:
-        """``?tree=NAME&node=NAME``: the node with its holders and those that wait there."""
+        """``?tree=NAME&node=NAME``: one quota node with its holders and its queue."""
         await self._authorize_cluster(request, QUOTA_REPORTS, "node")
         tree, node = request.query.get("tree", ""), request.query.get("node", "")
         view = await self._figures.quota_node(tree, node)

@@ -6,7 +6,7 @@ import pytest
 
 from mcad.api.owner import Owner, controller_of
 from mcad.controller.mirror import spec_mark, status_mark
-from mcad.controller.owner_chains import CHAIN_MAX, NOBODYS, End, Missing, Owners
+from mcad.controller.owner_chains import CHAIN_MAX, FOREIGN, End, Missing, Owners
 from mcad.controller.streams import SILENCE_S, Stream
 from mcad.controller.wakeup import Alarm
 from mcad.controller.write_lanes import Lane
@@ -115,16 +115,16 @@ class StepClock:
 async def test_the_alarm_rings_at_the_earliest_wish_and_at_every_later_one() -> None:
     clock, rings = StepClock(), []
     alarm = Alarm(clock, lambda: rings.append(clock.now))
-    alarm.wish(5_000_000)
-    alarm.wish(2_000_000)
-    alarm.wish(0)
+    alarm.wake_at(5_000_000)
+    alarm.wake_at(2_000_000)
+    alarm.wake_at(0)
     await clock.advance(0)
     assert rings == [0]
     await clock.advance(2)
     assert rings == [0, 2_000_000]
     await clock.advance(3)
     assert rings == [0, 2_000_000, 5_000_000]
-    alarm.wish(9_000_000)
+    alarm.wake_at(9_000_000)
     alarm.close()
     await clock.advance(10)
     assert len(rings) == 3
@@ -289,15 +289,15 @@ def test_the_chain_of_controllers_ends_at_the_appwrapper() -> None:
     owners.learn("deploy", APPWRAPPER)
     assert owners.appwrapper(REPLICA_SET) == End("aw", "deploy")
     assert owners.appwrapper(APPWRAPPER) == End("aw", "")
-    assert owners.appwrapper(None) == NOBODYS
+    assert owners.appwrapper(None) == FOREIGN
 
 
 def test_a_chain_that_ends_elsewhere_or_nowhere_belongs_to_nobody() -> None:
     owners = Owners()
     owners.learn("rs", None)
-    assert owners.appwrapper(REPLICA_SET) == NOBODYS
+    assert owners.appwrapper(REPLICA_SET) == FOREIGN
     owners.learn("rs", REPLICA_SET)  # a loop
-    assert owners.appwrapper(REPLICA_SET) == NOBODYS
+    assert owners.appwrapper(REPLICA_SET) == FOREIGN
     assert CHAIN_MAX > 3
 
 
