@@ -158,6 +158,7 @@ class Bench:
     quotas: dict[str, QuotaSubtree] = field(default_factory=dict)
     quota_status: dict[str, QuotaView] = field(default_factory=dict)  # what QuotaSubtrees show
     lead: Callable[[Settings], Dispatcher] = Dispatcher  # makes each dispatcher, the first one too
+    heard: Callable[[tuple[Command, ...]], object] = bool  # is given what each step commands
     _serial: int = 0
 
     def __post_init__(self) -> None:
@@ -183,6 +184,7 @@ class Bench:
                     self.pending.append(command)
             if isinstance(command, CreateItem):
                 self._render(command)
+        self.heard(commands)
         return commands
 
     def submit(self, *works: Workload) -> Bench:

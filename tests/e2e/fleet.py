@@ -1,6 +1,6 @@
 """Many AppWrappers at once: states, and everything that was asked for or made.
 
-Counts come from the API server: its audit log for requests, a watch of somebody else for objects.
+Counts come from the API server: its audit log for requests, a watch of the admin for objects.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ def wait_until_quiet(plane: ControlPlane, seconds: float = QUIET_SECONDS) -> Non
     plane.wait_for(quiet, LONG, "no request of the dispatcher")
 
 
-# -- somebody else's watch -----------------------------------------------------------------------
+# -- a watch of the admin ----------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,13 +192,13 @@ class Sight:
 class Bystander:
     """Watches kinds from the beginning, as the admin, and forgets nothing.
 
-    A process per kind writes what the API server sends into a log, so somebody who is busy misses
-    nothing. A watch that the server ended goes on from where it was at the next look.
+    A process per kind writes what the API server sends into a log, so a busy test misses nothing.
+    A watch that the server ended goes on from where it was at the next look.
     """
 
     def __init__(self, plane: ControlPlane, *paths: str) -> None:
         self._plane = plane
-        self._paths = {f"bystander-{number}": path for number, path in enumerate(paths)}
+        self._paths = {f"bystander{path.replace('/', '-')}": path for path in paths}
         for name in self._paths:
             self._watch(name, "")
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from mcad.api import labels
 from tests.controlplane.controlplane import ControlPlane
 from tests.e2e import fleet
 from tests.e2e.process import Dispatcher
@@ -189,7 +190,7 @@ def test_its_time_is_that_in_which_its_pods_could_run(plane: ControlPlane) -> No
 def test_what_fails_is_retried_and_fails_at_last(plane: ControlPlane) -> None:
     failing = appwrapper("failing", job("failing", "sleep 1; exit 1"), configmap("with-it"))
     patient = QUICK | {"failureGracePeriodDuration": "1m"}  # the Job says so before that
-    create(plane, bearing(failing, retryLimit="1", **patient))
+    create(plane, bearing(failing, retryLimit="1", terminalExitCodes="2, 3", **patient))
     await_phase(plane, "failing", "Resetting")
     assert conditions_of(plane, "failing")["QuotaReserved"]["status"] == "True"
     status = await_phase(plane, "failing", "Failed", 90)
@@ -199,17 +200,24 @@ def test_what_fails_is_retried_and_fails_at_last(plane: ControlPlane) -> None:
     assert status_of(plane, "failing")["dispatch"]["attempt"] == 2
 
 
+def test_a_terminal_exit_code_is_the_end(plane: ControlPlane) -> None:
+    fatal = appwrapper("fatal", pod("fatal", command=("sh", "-c", "exit 3")))
+    at_once = {"failureGracePeriodDuration": "0s", "retryPausePeriodDuration": "0s"}
+    create(plane, bearing(fatal, terminalExitCodes="2, 3", **at_once))
+    assert "resettingCount" not in await_phase(plane, "fatal", "Failed")
+
+
 def test_what_failed_is_kept_and_what_succeeded_too(plane: ControlPlane) -> None:
     kept = appwrapper("kept", job("kept", "sleep 1; exit 1"))
-    create(
-        plane,
-        bearing(kept, retryLimit="0", deletionOnFailureGracePeriodDuration="5s", **QUICK),
-    )
-    done = appwrapper("done", job("done", "sleep 1"))
-    create(plane, bearing(done, successTTLDuration="5s"))
+    for_a_while = {"deletionOnFailureGracePeriodDuration": "5s"}
+    create(plane, bearing(kept, retryLimit="0", **for_a_while, **QUICK))
+    create(plane, bearing(appwrapper("done", job("done", "sleep 1")), successTTLDuration="5s"))
+    older = generic("older", job("older", "sleep 1"))
+    older["spec"]["resources"]["GenericItems"][0]["completionstatus"] = "Complete"
+    create(plane, bearing(older, successTTLDuration="5s"))
     await_phase(plane, "kept", "Failed")
     await_phase(plane, "done", "Succeeded")
-    assert owned(plane, JOBS) == ["done", "kept"]
+    assert {"done", "kept"} <= set(owned(plane, JOBS))
     assert conditions_of(plane, "kept")["DeletingResources"]["reason"] == "DeletionPaused"
     plane.wait_for(lambda: owned(plane, JOBS) == [], 60, "their time is over")
     plane.wait_for(
@@ -217,10 +225,33 @@ def test_what_failed_is_kept_and_what_succeeded_too(plane: ControlPlane) -> None
         30,
         "that is shown",
     )
-    assert (status_of(plane, "kept")["phase"], status_of(plane, "done")["phase"]) == (
-        "Failed",
-        "Succeeded",
-    )
+    phases = [status_of(plane, name)["phase"] for name in ("kept", "done")]
+    assert (*phases, states(plane)["older"]) == ("Failed", "Succeeded", "Completed")
+
+
+def test_a_pod_that_does_not_go_is_deleted_by_force(plane: ControlPlane) -> None:
+    """No kubelet ends it, as on a node that is gone for good."""
+    hangs = pod("hangs")
+    hangs["metadata"]["annotations"] = {"controlplane.test/hangs": "true"}
+    create(plane, bearing(appwrapper("hangs", hangs), forcefulDeletionGracePeriodDuration="1s"))
+    plane.wait_for(lambda: _running(plane) == 1, 60, "it runs")
+    since = plane.audit_mark()
+    edit(plane, "hangs", {"spec": {"suspend": True}})
+    await_phase(plane, "hangs", "Suspended")
+    assert items(plane, PODS) == []
+    asked = [one for one in plane.audit(since) if (one.verb, one.name) == ("delete", "hangs")]
+    assert [one.code for one in asked] == [200, 200]  # asked first, then forced
+
+
+def test_nonsense_is_told_and_keeps_nothing_from_running(plane: ControlPlane) -> None:
+    create(plane, bearing(appwrapper("odd", pod("odd")), retryLimit="many"))
+    await_phase(plane, "odd", "Running")
+    events = items(plane, "/api/v1/namespaces/default/events")
+    notes = [one["message"] for one in events if one["involvedObject"]["name"] == "odd"]
+    (note,) = [one for one in notes if "retryLimit" in one]
+    field = f"metadata.annotations.{GROUP}.appwrapper/retryLimit"
+    assert f"{field}: is the string 'many', not a whole" in note
+    assert note.endswith("the default is used, 3.")
 
 
 def _running(plane: ControlPlane) -> int:
@@ -713,3 +744,92 @@ def owned_or_all(plane: ControlPlane, path: str) -> list[str]:
     if path == appwrappers_path():
         return [one["metadata"]["name"] for one in items(plane, path)]
     return owned(plane, path)
+
+
+# -- what others write about its objects (P7, C3) ------------------------------------------------
+
+
+def forged(obj: Json, uid: str, name: str = "a") -> Json:
+    """The object with the labels of an item and a controller reference to this uid."""
+    marks = {
+        labels.APPWRAPPER: name,
+        labels.APPWRAPPER_UID: uid,
+        labels.ATTEMPT: "1",
+        labels.ITEM: "0",
+    }
+    owner = {
+        "apiVersion": f"{labels.GROUP}/v1beta2",
+        "kind": labels.KIND,
+        "name": name,
+        "uid": uid,
+        "controller": True,
+    }
+    metadata = obj["metadata"]
+    metadata["labels"] = metadata.get("labels", {}) | marks
+    metadata["ownerReferences"] = [owner]
+    return obj
+
+
+def runs(plane: ControlPlane, name: str) -> None:
+    plane.wait_for(lambda: states(plane).get(name) == "Running", 60, f"{name} runs")
+
+
+def test_labels_and_references_of_another_tenant_move_nothing(plane: ControlPlane) -> None:
+    made = create(plane, appwrapper("a", configmap("settings"), deployment("a", 1, "1")))
+    runs(plane, "a")
+    before, uid = status_of(plane, "a"), made["metadata"]["uid"]
+    plane.create_namespace("elsewhere")
+    failing = forged(pod("crash", "100m", command=("sh", "-c", "exit 1")), uid)
+    assert plane.request("POST", "/api/v1/namespaces/elsewhere/pods", failing)[0] == 201
+    copy = forged(configmap("settings-copy"), uid)
+    assert plane.request("POST", CONFIGMAPS, copy)[0] == 201
+
+    create(plane, appwrapper("b", deployment("b", 1, "1")))
+    runs(plane, "b")  # and everything before it has been looked at
+    assert status_of(plane, "a")["phase"] == before["phase"]
+    assert status_of(plane, "a")["conditions"] == before["conditions"]
+    assert plane.request("GET", f"{CONFIGMAPS}/settings-copy")[0] == 200
+
+
+def test_an_invented_appwrapper_keeps_no_room(plane: ControlPlane) -> None:
+    """A ResourceQuota of 1 CPU lets one pod in; the manifest says 40."""
+    plane.create_namespace("cramped")
+    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "small"}}
+    plane.apply(quota | {"spec": {"hard": {"requests.cpu": "1"}}}, namespace="cramped")
+    lie = forged(deployment("lie", 40, "1"), "00000000-1111-2222-3333-444444444444")
+    lie["metadata"]["finalizers"] = ["example.com/stays"]
+    path = "/apis/apps/v1/namespaces/cramped/deployments"
+    assert plane.request("POST", path, lie)[0] == 201
+    plane.wait_for(
+        lambda: any(one["spec"].get("nodeName") for one in pods(plane, "cramped")), 60, "a pod"
+    )
+    create(plane, appwrapper("c", deployment("c", 1, "2")))
+    runs(plane, "c")
+    plane.kubectl("patch", "deploy", "lie", "-n=cramped", "-p", '{"metadata":{"finalizers":null}}')
+    plane.request("DELETE", f"{path}/lie")
+
+
+@pytest.mark.parametrize("wrap", [generic, appwrapper], ids=["v1beta1", "v1beta2"])
+def test_a_job_that_a_user_deletes_is_missed(
+    plane: ControlPlane, wrap: Callable[[str, Json], Json]
+) -> None:
+    create(plane, wrap("gone", job("gone", "sleep 1000")))
+    runs(plane, "gone")
+    plane.wait_for(lambda: len(pods(plane)) == 1, 60, "its pod is there")
+    plane.kubectl("delete", "job", "gone")
+    plane.wait_for(lambda: states(plane)["gone"] == "Failed", 30, "its state is Failed")
+    assert "missing: Job default/gone" in str(status_of(plane, "gone")["conditions"])
+
+
+def test_a_job_with_an_edited_attempt_label_is_still_the_item(
+    plane: ControlPlane, dispatcher: Dispatcher
+) -> None:
+    create(plane, generic("marked", job("marked", "sleep 1000")))
+    runs(plane, "marked")
+    plane.kubectl("label", "job", "marked", "--overwrite", f"{labels.ATTEMPT}=7")
+    fleet.wait_until_quiet(plane)
+    assert states(plane)["marked"] == "Running"
+    # Labelled while no dispatcher runs, it is a stray of an attempt to come: deleted, and missed.
+    dispatcher.stop()
+    dispatcher.start()
+    plane.wait_for(lambda: states(plane)["marked"] == "Failed", 60, "its state is Failed")

@@ -1,4 +1,4 @@
-"""What those who run the dispatcher rely on: its port, its end, its settings, its rights."""
+"""What operators rely on: the port, the end, settings, what they add to pods, trouble, rights."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.controlplane.controlplane import ControlPlane
-from tests.controlplane.fixtures import controlplane_or_skip
-from tests.e2e.process import ACCOUNT, NAMESPACE, USER, Dispatcher, mcad
+from tests.e2e.process import USER, Dispatcher, mcad
 from tests.e2e.support import (
     GROUP,
     appwrapper,
@@ -24,9 +23,9 @@ from tests.e2e.support import (
     configmap,
     create,
     delete,
-    deployment,
     phases,
     pod,
+    pods,
     states,
     status_of,
 )
@@ -245,10 +244,132 @@ def test_only_wrapped_resources_are_wrapped(
     assert sorted(phases(plane)) == ["always"]
 
 
+# -- what settings add to pods -----------------------------------------------------------------
+
+HEALTH = "autopilot.ibm.com/gpuhealth"
+GPU = "nvidia.com/gpu"
+
+
+def live(plane: ControlPlane, name: str) -> Json:
+    """The pod of this name that is not being deleted; {} if there is none."""
+    found = (one for one in pods(plane) if one["metadata"]["name"] == name)
+    return next(found, {})
+
+
+def running(plane: ControlPlane, name: str) -> Json:
+    """The same if it runs."""
+    found = live(plane, name)
+    return found if found and found["status"].get("phase") == "Running" else {}
+
+
+def gpu_pod(name: str) -> Json:
+    made = pod(name)
+    made["spec"]["containers"][0]["resources"]["limits"] = {GPU: "1"}
+    return made
+
+
+def label(plane: ControlPlane, node: str, value: str) -> None:
+    plane.kubectl("label", "node", node, f"{HEALTH}={value}", "--overwrite")
+
+
+def test_what_runs_on_a_node_that_evicts_is_moved_and_nothing_new_comes(
+    plane: ControlPlane, start: Start
+) -> None:
+    nodes = ("gpu-1", "gpu-2")
+    for name in nodes:
+        plane.add_node(name, cpu="4", extended={GPU: "8"})
+    start("--set", "faultTolerance.retryPausePeriod=0")
+    create(plane, appwrapper("mover", gpu_pod("mover")))
+    first = plane.wait_for(lambda: running(plane, "mover"), 60, "mover runs")
+    (term,) = first["spec"]["affinity"]["nodeAffinity"][
+        "requiredDuringSchedulingIgnoredDuringExecution"
+    ]["nodeSelectorTerms"]
+    avoided = {"key": HEALTH, "operator": "NotIn", "values": ["TESTING", "EVICT"]}
+    assert term == {"matchExpressions": [avoided]}
+
+    left = first["spec"]["nodeName"]
+    label(plane, left, "EVICT")
+
+    def moved() -> Json | None:
+        found = running(plane, "mover")
+        return found if found and found["metadata"]["uid"] != first["metadata"]["uid"] else None
+
+    second = plane.wait_for(moved, 60, "mover runs elsewhere")
+    assert second["spec"]["nodeName"] != left
+    assert second["metadata"]["labels"][f"{GROUP}/attempt"] == "2"
+    status = plane.wait_for(
+        lambda: (one := status_of(plane, "mover")).get("phase") == "Running" and one, what="Running"
+    )
+    assert "resettingCount" not in status, "an evacuation is not counted"
+    (told,) = status["componentStatus"]
+    assert (told["name"], told["kind"], told["apiVersion"]) == ("mover", "Pod", "v1")
+    assert told["podSets"] == [{"path": "template", "replicas": 1}]
+    (condition,) = told["conditions"]
+    assert (condition["type"], condition["status"]) == ("ResourcesDeployed", "True")
+
+    label(plane, second["spec"]["nodeName"], "TESTING")
+    create(plane, appwrapper("newcomer", gpu_pod("newcomer")))
+    plane.wait_for(
+        lambda: status_of(plane, "newcomer").get("queuejobstate") == "Backoff",
+        what="the fit test sees that no node admits it",
+    )
+    stays = running(plane, "mover")
+    assert stays["metadata"]["uid"] == second["metadata"]["uid"], "TESTING moves no pod"
+    for node in nodes:
+        label(plane, node, "PASS")
+    plane.wait_for(lambda: running(plane, "newcomer"), 60, "newcomer runs")
+    delete(plane)
+    for node in nodes:
+        plane.remove_node(node)
+
+
+def test_a_new_configuration_counts_for_what_is_dispatched_from_then_on(
+    plane: ControlPlane, start: Start
+) -> None:
+    plane.add_node("node-2", cpu="4")
+    dispatcher = start()
+    create(plane, appwrapper("before", pod("before")))
+    before = plane.wait_for(lambda: running(plane, "before"), 60, "before runs")
+    assert dispatcher.stop() == 0
+    start(
+        "--set",
+        "inject={labels: {team: research}, annotations: {example.com/a: b}, nodeSelector: "
+        "{kubernetes.io/hostname: node-2}, tolerations: [{key: d, operator: Exists}]}",
+    )
+    create(plane, appwrapper("after", pod("after")))
+    after = plane.wait_for(lambda: running(plane, "after"), 60, "after runs")
+    assert after["metadata"]["labels"]["team"] == "research"
+    assert after["metadata"]["annotations"]["example.com/a"] == "b"
+    assert after["spec"]["nodeName"] == "node-2"
+    assert {"key": "d", "operator": "Exists"} in after["spec"]["tolerations"]
+    stays = running(plane, "before")["metadata"]
+    assert (stays["uid"], "team" in stays["labels"]) == (before["metadata"]["uid"], False)
+    assert status_of(plane, "before")["dispatch"]["attempt"] == 1
+    delete(plane)
+    plane.remove_node("node-2")
+
+
+def test_a_contradiction_is_told_on_the_appwrapper(plane: ControlPlane, start: Start) -> None:
+    start("--set", "inject.labels={team: research}")
+    other = pod("other")
+    other["metadata"]["labels"] = {"team": "sales"}
+    create(plane, appwrapper("other", other))
+    told = "spec.components[0].template.metadata.labels.team: is 'sales'"
+    plane.wait_for(lambda: told in str(conditions_of(plane, "other")), what="the refusal")
+
+
+def test_a_scheduler_that_is_not_there(plane: ControlPlane, start: Start) -> None:
+    start("--set", "schedulerName=another", "--set", "placementTimeout=0")
+    create(plane, appwrapper("unplaced", pod("unplaced")))
+    made = plane.wait_for(lambda: live(plane, "unplaced"), what="the pod")
+    assert made["spec"]["schedulerName"] == "another"
+    assert "nodeName" not in made["spec"]
+
+
 # -- trouble ---------------------------------------------------------------------------------
 
-# On a busy machine an API server takes longer to come back than a lease lasts, and whoever leads
-# ends then (test_leader.py). Here it is the same process that has to go on.
+# On a busy machine an API server takes longer to come back than a lease lasts, and the leader ends
+# then (test_leader.py). Here it is the same process that has to go on.
 LONG_LEASE = ("--set", "leaderElection={leaseDuration: 120, renewDeadline: 100, retryPeriod: 2}")
 
 
@@ -369,72 +490,6 @@ def test_what_a_quota_refuses_is_taken_back(plane: ControlPlane, start: Start) -
     assert phases(plane, "tight") == {}
     assert "greedy" not in plane.kubectl("get", "configmaps", "--namespace=tight", "-o", "name")
     delete(plane, namespace="tight")
-
-
-# -- another cluster, without the CRD --------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def bare() -> Iterator[ControlPlane]:
-    """A control plane with a node and nothing of ours on it."""
-    with controlplane_or_skip() as plane:
-        plane.add_node("node-1")
-        yield plane
-
-
-def grant(plane: ControlPlane, *settings: str) -> Path:
-    """The rights that these settings ask for; the kubeconfig of the account that has them."""
-    token = plane.service_account(NAMESPACE, ACCOUNT)
-    rights = ("rbac", "--namespace", NAMESPACE, "--service-account", ACCOUNT)
-    plane.apply(mcad(*rights, *settings))
-    return plane.kubeconfig_for_token(token, ACCOUNT)
-
-
-def test_the_crd_may_come_later(bare: ControlPlane) -> None:
-    """It leads, and is not ready as long as there is nothing that it could dispatch."""
-    dispatcher = Dispatcher(bare, grant(bare)).start(ready=False)
-    try:
-        dispatcher.wait_until_it_listens()
-        bare.wait_for(
-            lambda: "AppWrappers are not installed" in dispatcher.get("/readyz")[1], what="it leads"
-        )
-        code, said = dispatcher.get("/readyz")
-        assert code == 503
-        assert "mcad crd | kubectl apply --server-side -f -" in said
-        assert dispatcher.get("/healthz") == (200, "ok\n")
-        assert "AppWrappers are not installed" in dispatcher.log()
-        assert "mcad crd | kubectl apply --server-side -f -" in dispatcher.log()
-        bare.apply(mcad("crd"))
-        bare.wait_for_crd(f"appwrappers.{GROUP}")
-        create(bare, appwrapper("patient", pod("patient")))
-        bare.wait_for(lambda: states(bare)["patient"] == "Running", 120, "it is dispatched")
-        assert list(phases(bare)) == ["patient"]
-        assert dispatcher.get("/readyz") == (200, "ok\n")
-        assert dispatcher.stop() == 0
-    finally:
-        dispatcher.__exit__(None, None, None)
-
-
-def test_roles_in_the_watched_namespaces_suffice(bare: ControlPlane) -> None:
-    setting = ("--set", "watchNamespaces=[team-a, team-b]")
-    for namespace in ("team-a", "team-b", "team-c"):
-        bare.create_namespace(namespace)
-    since = bare.audit_mark()
-    with Dispatcher(bare, grant(bare, *setting), *setting):
-        for namespace in ("team-c", "team-b", "team-a"):
-            wrapped = deployment(f"web-{namespace}", 2)
-            create(bare, appwrapper(f"web-{namespace}", wrapped, namespace=namespace))
-        for namespace in ("team-a", "team-b"):
-            bare.wait_for(
-                lambda namespace=namespace: (
-                    list(phases(bare, namespace).values()) == ["Running"] * 2
-                ),
-                60,
-                f"two pods in {namespace}",
-            )
-    assert states(bare, "team-c") == {"web-team-c": ""}
-    assert phases(bare, "team-c") == {}
-    assert 403 not in {one.code for one in bare.audit(since) if one.user == USER}
 
 
 # -- rights ----------------------------------------------------------------------------------

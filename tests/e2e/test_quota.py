@@ -1,4 +1,4 @@
-"""Quota trees on a real control plane: live changes, restarts at every step, silence at rest."""
+"""Quota trees on a real API server: changes, restarts at every step, silence at rest, samples."""
 
 from __future__ import annotations
 
@@ -14,12 +14,14 @@ from tests.controlplane.controlplane import ControlPlane
 from tests.e2e.fleet import Bystander, collection, ours, wait_until_quiet, writes
 from tests.e2e.process import ACCOUNT, NAMESPACE, Dispatcher, mcad
 from tests.e2e.support import (
+    SAMPLES,
     appwrapper,
     conditions_of,
     create,
     delete,
     items,
     pod,
+    pods,
     states,
     status_of,
 )
@@ -173,7 +175,7 @@ def test_the_old_group_is_not_served(plane: ControlPlane) -> None:
 
 
 class Story:
-    """Steps with a restart after each: what was true stays true, and nobody writes it again."""
+    """Steps with a restart after each: what was true stays true, and is not written again."""
 
     def __init__(self, plane: ControlPlane, dispatcher: Dispatcher) -> None:
         self.plane = plane
@@ -222,7 +224,7 @@ def test_a_tree_lives_while_appwrappers_run(plane: ControlPlane, dispatcher: Dis
     }
     story.expect(one_waits, "red-1", "red-2", waiting=("blue-1",))
 
-    # The root grows, and shrinks again: nobody who runs is evicted for that.
+    # The root grows, and shrinks again: what runs is not evicted for that.
     put(plane, subtree("root", root="5"))
     all_run = {
         "root": {"allocated": {"cpu": "4500m"}},
@@ -265,7 +267,7 @@ def test_a_tree_lives_while_appwrappers_run(plane: ControlPlane, dispatcher: Dis
     }
     story.expect(again, "red-1", "red-2", "red-3", "blue-1", "blue-2")
 
-    # Nothing is left where nobody is.
+    # Nothing is left of what is deleted.
     delete(plane)
     until(plane, lambda: figures(plane), {"root": {}, "red": {}, "blue": {}})
 
@@ -328,7 +330,7 @@ def test_nothing_is_written_at_rest_and_never_twice_a_second(
 def test_its_rights_suffice_and_go_no_further(
     plane: ControlPlane, dispatcher: Dispatcher, account: Path
 ) -> None:
-    """Nobody may change a tree but by the status, not even the dispatcher."""
+    """The dispatcher may change a tree by its status only."""
     assert dispatcher.url
     put(plane, subtree("root", root="2"))
     until(plane, lambda: reason(plane, "root"), "InForce")
@@ -343,3 +345,46 @@ def test_its_rights_suffice_and_go_no_further(
     for verb in (["patch", "quotasubtree", "root", *patch], ["delete", "quotasubtree", "root"]):
         said = plane.kubectl(*verb, kubeconfig=account, check=False)
         assert "forbidden" in said.lower()
+
+
+# -- samples/quota does what its comments say, unmodified ----------------------------------------
+
+TOLD = {"teams", "aw-research", "aw-borrower", "aw-ops", "aw-product", "aw-unknown-leaf"}
+
+
+def sample(plane: ControlPlane, name: str) -> None:
+    """Create it."""
+    plane.kubectl("create", "--validate=strict", "-f", str(SAMPLES / f"quota/{name}.yaml"))
+
+
+def test_every_sample_is_in_the_story() -> None:
+    assert {path.name for path in (SAMPLES / "quota").iterdir()} == {f"{one}.yaml" for one in TOLD}
+
+
+def test_three_teams_a_borrower_and_an_unknown_leaf(
+    plane: ControlPlane, dispatcher: Dispatcher
+) -> None:
+    sample(plane, "teams")
+    until(plane, lambda: reason(plane, "teams"), "InForce")
+    for name, leaf in (("aw-research", "research"), ("aw-borrower", "research"), ("aw-ops", "ops")):
+        sample(plane, name)
+        until(plane, lambda name=name: states(plane).get(name), "Running")
+        quota = status_of(plane, name)["dispatch"]["quota"]
+        assert quota == [{"tree": "teams", "leaf": leaf}]
+
+    sample(plane, "aw-product")
+    full = 'Quota tree "teams", node "cluster": cpu: 3 requested, 7 of 8 used. '
+    borrowing = f"{full}Borrowing there: research (2)."
+    until(plane, lambda: borrowing in why(plane, "aw-product"), True)
+    sample(plane, "aw-unknown-leaf")
+    spelling = 'it waits until there is one. Did you mean "research"?'
+    until(plane, lambda: spelling in why(plane, "aw-unknown-leaf"), True)
+    assert len(pods(plane)) == 7
+    where = (("--kubeconfig", str(plane.admin_kubeconfig)), ("--server", dispatcher.url))
+    for told in (json.loads(mcad("quota", "research", "-o", "json", *each)) for each in where):
+        assert told["borrowed"] == {"cpu": "2"}
+        assert [one["name"] for one in told["holders"]] == ["aw-borrower", "aw-research"]
+
+    delete(plane, "aw-borrower")
+    until(plane, lambda: states(plane)["aw-product"], "Running")
+    assert states(plane)["aw-unknown-leaf"] == "Pending"

@@ -1,4 +1,4 @@
-"""What the dispatcher checks before it serves anybody, and as whom it creates what is wrapped."""
+"""What the dispatcher checks before it serves, and with whose rights it creates what is wrapped."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def test_items_are_created_with_the_rights_of_the_teams_account(
     }
 
 
-def test_who_must_not_impersonate_is_told_so_on_the_appwrapper(
+def test_a_missing_right_to_impersonate_is_told_on_the_appwrapper(
     plane: ControlPlane, account: Path
 ) -> None:
     """The setting was changed, the rights were not."""
@@ -168,7 +168,7 @@ def bare() -> Iterator[ControlPlane]:
 
 
 def other_crd() -> Json:
-    """Ours, but for a rule and a field that somebody left out."""
+    """Ours without a rule and a field."""
     crd = crds()[0]
     for version in crd["spec"]["versions"]:
         spec = version["schema"]["openAPIV3Schema"]["properties"]["spec"]
@@ -272,6 +272,56 @@ def test_without_the_right_to_read_the_crd_there_is_a_warning(bare: ControlPlane
     bare.apply({**role, "metadata": {"name": "mcad"}, "rules": rules})
     with Dispatcher(bare, account) as dispatcher:
         assert "the installed CRD cannot be compared" in dispatcher.log().rpartition("starting")[2]
+
+
+def test_the_crd_may_come_later(bare: ControlPlane) -> None:
+    """It leads, and is not ready as long as there is nothing that it could dispatch."""
+    bare.kubectl("delete", "crd", f"appwrappers.{GROUP}")
+    dispatcher = Dispatcher(bare, grant(bare, ACCOUNT)).start(ready=False)
+    try:
+        dispatcher.wait_until_it_listens()
+        bare.wait_for(
+            lambda: "AppWrappers are not installed" in dispatcher.get("/readyz")[1], what="it leads"
+        )
+        code, said = dispatcher.get("/readyz")
+        assert code == 503
+        assert "mcad crd | kubectl apply --server-side -f -" in said
+        assert dispatcher.get("/healthz") == (200, "ok\n")
+        assert "mcad crd | kubectl apply --server-side -f -" in dispatcher.log()
+        bare.apply(mcad("crd"))
+        bare.wait_for_crd(f"appwrappers.{GROUP}")
+        create(bare, appwrapper("patient", pod("patient")))
+        bare.wait_for(lambda: states(bare)["patient"] == "Running", 120, "it is dispatched")
+        assert list(phases(bare)) == ["patient"]
+        assert dispatcher.get("/readyz") == (200, "ok\n")
+        assert dispatcher.stop() == 0
+    finally:
+        dispatcher.__exit__(None, None, None)
+
+
+def test_roles_in_the_watched_namespaces_suffice(bare: ControlPlane) -> None:
+    setting = ("--set", "watchNamespaces=[team-a, team-b]")
+    for namespace in ("team-a", "team-b", "team-c"):
+        bare.create_namespace(namespace)
+    since = bare.audit_mark()
+    with Dispatcher(bare, grant(bare, "narrow", *setting), *setting):
+        for namespace in ("team-c", "team-b", "team-a"):
+            pair = (pod(f"{namespace}-{number}") for number in range(2))
+            create(bare, appwrapper(f"pair-{namespace}", *pair, namespace=namespace))
+        for namespace in ("team-a", "team-b"):
+            bare.wait_for(
+                lambda namespace=namespace: (
+                    list(phases(bare, namespace).values()) == ["Running"] * 2
+                ),
+                60,
+                f"two pods in {namespace}",
+            )
+    assert states(bare, "team-c") == {"pair-team-c": ""}
+    assert phases(bare, "team-c") == {}
+    user = f"system:serviceaccount:{NAMESPACE}:narrow"
+    codes = {one.code for one in bare.audit(since) if one.user == user}
+    assert codes
+    assert 403 not in codes
 
 
 # -- other controllers -----------------------------------------------------------------------

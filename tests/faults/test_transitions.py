@@ -2,7 +2,7 @@
 
 What takes a conflict, a second leader or a deletion at the right moment is walked by the suites of
 those (test_writes.py, test_leaders.py, test_edits.py), and all of it at random by
-tests/core/test_lives.py.
+tests/core/test_histories.py.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import TABLE, Phase, Signal
 from mcad.core.state.model import Dialect
 from mcad.core.state.units import Instant
-from tests.core.test_lives import RESETS
+from tests.core.test_histories import RESETS
 from tests.faults.catalog import SCENARIOS
 from tests.faults.scenarios import (
     Scenario,

@@ -12,7 +12,7 @@ from mcad.core.state.records import replace
 from mcad.core.state.settings import Settings
 from mcad.core.state.units import SECOND
 from tests.core.bench import Bench, node, workload
-from tests.core.preemption.test_eviction_lives import Life
+from tests.core.histories import QuietTeams
 from tests.core.quotas import GOLD, teams
 
 SECONDS = 60
@@ -79,11 +79,13 @@ def test_a_team_gets_its_share_back_within_minimum_run_time_and_grace(
     assert len(evicted) == sum(pods) // 1000, "none is evicted in vain"
 
 
-class SlowLife(Life):
+class SlowTeams(QuietTeams):
     """Pods end only when their grace period is over; the dispatcher is restarted meanwhile."""
 
+    MIN_RUN_TIME = (20 * SECOND, 40 * SECOND)  # else it may be twice at a time
+
     def __init__(self, seed: int) -> None:
-        super().__init__(seed, quiet=True, minimum=(20, 40))  # else it may be twice at a time
+        super().__init__(seed)
         self.bench.graceful = True
         self.restarts = seed % 2 == 1
 
@@ -100,9 +102,9 @@ class SlowLife(Life):
         if self.restarts and self.random.random() < 0.2:
             self.bench.crash()
 
-    def watch(self) -> None:
-        """After each act: kube-scheduler is quick, beside a grace period."""
-        super().watch()
+    def after_each(self) -> None:
+        """kube-scheduler is quick, beside a grace period."""
+        super().after_each()
         for ref, thing in list(self.bench.things.items()):
             if not thing.node and not thing.child.terminating:
                 self.place(ref, thing)
@@ -110,7 +112,7 @@ class SlowLife(Life):
     def pass_by(self, seconds: int) -> None:
         for _ in range(0, seconds, 10):
             self.bench.advance(min(seconds, 10))
-            self.watch()
+            self.after_each()
 
     def outlast(self) -> None:
         """Everything that was begun comes to its end."""
@@ -123,7 +125,7 @@ class SlowLife(Life):
 def test_no_eviction_of_slow_victims_is_in_vain(begin: int) -> None:
     evicted = slow = 0
     for seed in range(begin, begin + 20):
-        life = SlowLife(seed)
+        life = SlowTeams(seed)
         life.run(60)
         life.outlast()
         gone = {f"uid-{name}" for name in life.bench.order}

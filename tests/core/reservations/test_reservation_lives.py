@@ -7,47 +7,39 @@ import pytest
 from msgspec.structs import replace
 
 from mcad.core.events import Decide, KindWatched, NodeGone, NodeSeen
-from mcad.core.state.model import HostPort, Workload
-from mcad.core.state.settings import Policy
+from mcad.core.state.model import HostPort, Node, Workload
+from mcad.core.state.settings import Policy, Settings
 from mcad.core.state.units import SECOND
-from tests.core.bench import Bench, node
-from tests.core.preemption.test_eviction_lives import LEAVES, SIZE, Life
+from tests.core.bench import node
+from tests.core.histories import LEAVES, SIZE, Act, Teams
 from tests.core.quotas import GOLD, SILVER, teams
 
 ZONES = ("a", "b")
 
 
-class Changing(Life):
-    """Everything that a reservation rests on changes: nodes, trees, labels, manifests, who
-    leads."""
+class Changing(Teams):
+    """Everything that a reservation rests on changes: nodes, trees, labels, manifests, leaders."""
 
-    def __init__(self, seed: int) -> None:
-        super().__init__(seed, quiet=False)
+    def settings(self) -> Settings:
         draw = self.random
-        self.settings = replace(
-            self.settings,
+        return replace(
+            super().settings(),
             protect_after=draw.choice((0, 1 * SECOND, 30 * SECOND, 60 * SECOND)),
             policy=draw.choice(list(Policy)),
             head_of_line_holding=draw.choice((0, 0, 20 * SECOND)),
             reservation_timeout=draw.choice((0, 60 * SECOND, 300 * SECOND)),
             placement_timeout=draw.choice((0, 0, 100 * SECOND)),
         )
-        there = (node(f"n{i}", SIZE, labels=(("zone", ZONES[i % 2]),)) for i in range(3))
-        self.nodes = {one.name: one for one in there}
-        trees = list(self.bench.quotas.values())
-        self.bench = Bench(self.settings, nodes=list(self.nodes.values()))
-        self.bench.share(*trees)
 
-    def run(self, steps: int) -> None:
-        acts = [self.submit, self.submit, self.pods, self.time, self.time, self.commands]
-        acts += [self.delete, self.crash, self.stays, self.shrinks, self.trees_change]
-        acts += [self.nodes_change, self.nodes_change, self.edited, self.edited]
-        acts += [self.follows, self.unwatched, self.lingers]
-        for _ in range(steps):
-            self.random.choice(acts)()
-            self.watch()
-        self.bench.advance(200)
-        self.check()
+    def nodes(self) -> list[Node]:
+        zoned = (node(f"n{i}", SIZE, labels=(("zone", ZONES[i % 2]),)) for i in range(3))
+        self.there = {one.name: one for one in zoned}
+        return list(self.there.values())
+
+    def acts(self) -> list[Act]:
+        changes = [self.nodes_change, self.nodes_change, self.edited, self.edited]
+        changes += [self.trees_change, self.follows, self.unwatched, self.lingers]
+        return [*super().acts(), *changes]
 
     def submit(self) -> None:
         super().submit()
@@ -69,31 +61,31 @@ class Changing(Life):
         self.bench.edit(uid, sets=work.sets, run_limit=limit)
 
     def _free(self, name: str) -> int:
-        return super()._free(name) if name in self.nodes else 0
+        return super()._free(name) if name in self.there else 0
 
     def nodes_change(self) -> None:
         draw, name = self.random, self.random.choice(("n0", "n1", "n2"))
-        if name not in self.nodes:
-            self.nodes[name] = node(name, SIZE, labels=(("zone", draw.choice(ZONES)),))
+        if name not in self.there:
+            self.there[name] = node(name, SIZE, labels=(("zone", draw.choice(ZONES)),))
         else:
-            old = self.nodes[name]
+            old = self.there[name]
             match draw.choice(("gone", "ready", "cordoned", "zone", "size")):
                 case "gone":
-                    del self.nodes[name]
-                    self.bench.nodes = list(self.nodes.values())
+                    del self.there[name]
+                    self.bench.nodes = list(self.there.values())
                     self.bench.feed(NodeGone(name))
                     return
                 case "ready":
-                    self.nodes[name] = replace(old, ready=not old.ready)
+                    self.there[name] = replace(old, ready=not old.ready)
                 case "cordoned":
-                    self.nodes[name] = replace(old, unschedulable=not old.unschedulable)
+                    self.there[name] = replace(old, unschedulable=not old.unschedulable)
                 case "zone":
-                    self.nodes[name] = replace(old, labels=(("zone", draw.choice(ZONES)),))
+                    self.there[name] = replace(old, labels=(("zone", draw.choice(ZONES)),))
                 case "size":
                     size = draw.choice((SIZE // 2, SIZE, SIZE))
-                    self.nodes[name] = replace(old, allocatable=node(name, size).allocatable)
-        self.bench.nodes = list(self.nodes.values())
-        self.bench.feed(NodeSeen(self.nodes[name]))
+                    self.there[name] = replace(old, allocatable=node(name, size).allocatable)
+        self.bench.nodes = list(self.there.values())
+        self.bench.feed(NodeSeen(self.there[name]))
 
     def trees_change(self) -> None:
         there = list(self.bench.quotas)
@@ -142,11 +134,11 @@ class Changing(Life):
     def check(self) -> None:
         super().check()
         cluster = self.bench.dispatcher.cluster
-        for name in self.nodes:
+        for name in self.there:
             on = {uid for uid in cluster.reservations if name in cluster.capacity.nodes_of(uid)}
             assert len(on) <= 1, f"{name} is in reservations of {on}"
 
-    def end(self) -> None:
+    def take_away(self) -> None:
         """All is taken away: nothing is remembered."""
         bench = self.bench
         bench.feed(KindWatched("", "pods", watched=True))
@@ -177,7 +169,7 @@ def test_whatever_changes_the_books_agree_and_at_last_nothing_is_remembered(begi
         life = Changing(seed)
         try:
             life.run(60)
-            life.end()
+            life.take_away()
         except AssertionError as error:
             error.add_note(f"{seed=}")
             raise

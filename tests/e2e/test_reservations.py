@@ -1,35 +1,40 @@
-"""Evictions: shares given back, priorities, a victim that stays, ``kill -9`` at each write."""
+"""Reservations: shares given back, priorities, a victim that stays, ``kill -9`` at each write, a
+gang against a stream of small AppWrappers, and a journal of such a life."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from mcad.journal.header import files_of
 from tests.controlplane.controlplane import ControlPlane
-from tests.e2e.fleet import Bystander, ours, wait_until_quiet, writes
+from tests.e2e.fleet import Bystander, Sight, collection, ours, wait_until_quiet, writes
 from tests.e2e.gate import Gate
-from tests.e2e.process import mcad
-from tests.e2e.reservations import (
-    PATIENCE_S,
-    PODS,
-    SLOTS,
-    check_room,
-    cpus_of,
-    dispatching,
-    events,
-    eviction,
-    prepare,
-    slots_of,
-    submit,
-    told,
-    until,
-)
-from tests.e2e.support import delete, phases, states, status_of
-from tests.manifests import subtree
+from tests.e2e.process import ACCOUNT, NAMESPACE, Dispatcher, mcad
+from tests.e2e.support import conditions_of, create, delete, items, phases, pods, states, status_of
+from tests.manifests import components, pod, subtree
 
 pytestmark = pytest.mark.controlplane
 
+Json = dict[str, Any]
+
+SLOT = "example.com/slot"
+SLOTS = 4
+PATIENCE_S = 90.0
+PODS = "/api/v1/namespaces/default/pods"
+QUOTA = "quotaEnabled=true"
+SETTINGS = (
+    QUOTA,
+    "minRunTime=0",
+    "protectAfter=0",
+    # Each life begins when the lease of the one before has run out.
+    "leaderElection={leaseDuration: 2, renewDeadline: 1.6, retryPeriod: 0.4}",
+)
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/mcad-dispatcher"
 STAY = "example.com/stay"
 PREEMPTION = "preemption=true"
@@ -37,10 +42,93 @@ PREEMPTION = "preemption=true"
 
 @pytest.fixture(scope="module")
 def plane(control_plane: ControlPlane, account: Path) -> ControlPlane:
-    """A node with a few slots."""
+    """A node with a few slots; the dispatcher's rights are those for quota."""
     assert account
-    prepare(control_plane)
+    control_plane.wait_for_crd("quotasubtrees.quota.codeflare.dev")
+    control_plane.add_node("node-1", cpu="64", memory="64Gi", extended={SLOT: str(SLOTS)})
+    rbac = ("rbac", "-n", NAMESPACE, "--service-account", ACCOUNT, "--set", QUOTA)
+    control_plane.apply(mcad(*rbac))
     return control_plane
+
+
+@contextmanager
+def dispatching(
+    plane: ControlPlane, account: Path, *more: str, flags: tuple[str, ...] = ()
+) -> Iterator[Dispatcher]:
+    """A dispatcher with these settings as well; nothing is left of what a test has made."""
+    settings = [flag for setting in (*SETTINGS, *more) for flag in ("--set", setting)]
+    with Dispatcher(plane, account, *settings, *flags) as running:
+        try:
+            yield running
+        finally:
+            plane.kubectl("delete", "quotasubtrees", "--all", "--all-namespaces")
+            delete(plane)
+
+
+# -- what there is -------------------------------------------------------------------------------
+
+
+def submit(plane: ControlPlane, name: str, cpu: str = "100m", **more: Any) -> None:
+    """An AppWrapper with a pod of its name; ``slots`` are those that it takes, ``team`` its leaf,
+    ``seconds`` how long it runs, ``linger`` how many seconds it takes to end once it is deleted,
+    ``rank`` the pod's PriorityClass, and ``annotations`` are its own. The rest is of the spec."""
+    slots, team, rank = more.pop("slots", 0), more.pop("team", ""), more.pop("rank", "")
+    one = pod(name, cpu, more.pop("seconds", None), {SLOT: str(slots)} if slots else None)
+    if rank:
+        one["spec"]["priorityClassName"] = rank
+    if linger := more.pop("linger", 0):
+        one["spec"]["terminationGracePeriodSeconds"] = linger
+        one["metadata"]["annotations"] = {"controlplane.test/lingers": "true"}
+    notes = more.pop("annotations", {})
+    made = components(name, one, **more)
+    made["metadata"] |= {
+        "namespace": "default",
+        "labels": {"teams": team} if team else {},
+        "annotations": notes,
+    }
+    create(plane, made)
+
+
+def until(plane: ControlPlane, **wanted: str) -> None:
+    """Wait until these AppWrappers are in these states, and there are no others."""
+    named = {name.replace("_", "-"): state for name, state in wanted.items()}
+    plane.wait_for(lambda: states(plane) == named, PATIENCE_S, f"{named}")
+
+
+def told(plane: ControlPlane, name: str, kind: str) -> tuple[str, str, str]:
+    """Status, reason and message of a condition."""
+    found = conditions_of(plane, name).get(kind, {})
+    return tuple(found.get(key, "") for key in ("status", "reason", "message"))
+
+
+def events(plane: ControlPlane, name: str) -> list[str]:
+    """The reasons of the Events about an AppWrapper."""
+    found = items(plane, "/api/v1/namespaces/default/events")
+    return [one["reason"] for one in found if one["involvedObject"].get("name") == name]
+
+
+def eviction(plane: ControlPlane, name: str) -> tuple[int, str, str]:
+    """How often, why and for whom it was evicted."""
+    found = status_of(plane, name).get("eviction", {})
+    return found.get("count", 0), found.get("reason", ""), found.get("title", "")
+
+
+def check_room(sights: list[Sight], of: Callable[[Json], float], most: float) -> None:
+    """Never do all pods that exist together take more than there is."""
+    taken: dict[str, float] = {}
+    for sight in sights:
+        if sight.kind == "Pod":
+            taken[sight.uid] = 0 if sight.type == "DELETED" else of(sight.object)
+            assert sum(taken.values()) <= most, sight.name
+
+
+def slots_of(one: Json) -> float:
+    requests = one["spec"]["containers"][0]["resources"]["requests"]
+    return 0 if one["status"].get("phase") == "Succeeded" else float(requests.get(SLOT, 0))
+
+
+def cpus_of(one: Json) -> float:
+    return float(one["spec"]["containers"][0]["resources"]["requests"]["cpu"])
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +155,7 @@ def test_three_teams_get_their_shares_back(
             submit(plane, name, "2", team="red")
             plane.wait_for(lambda name=name: states(plane).get(name) == "Running", PATIENCE_S, name)
 
-        # Whoever comes for his own gets it, of the latest borrower.
+        # A team that asks for its own share gets it, of the latest borrower.
         submit(plane, "blue-1", "2", team="blue")
         until(plane, red_1="Running", red_2="Running", red_3="Pending", blue_1="Running")
         assert eviction(plane, "red-3") == (1, "Reclaiming", "default/blue-1")
@@ -84,7 +172,7 @@ def test_three_teams_get_their_shares_back(
             green_1="Running",
         )
 
-        # Nobody takes what is another one's share, and nobody is evicted for who would borrow.
+        # No priority takes another team's share, and none is evicted for a borrower.
         submit(plane, "blue-2", "2", team="blue", priority=10)
         wait_until_quiet(plane)
         assert states(plane)["red-1"] == "Running"
@@ -165,7 +253,7 @@ def test_a_higher_priority_gets_room_of_lower_ones(
         check_room(bystander.sights()[seen:], slots_of, SLOTS)
 
 
-def test_who_never_preempts_and_who_never_is_preempted(plane: ControlPlane, account: Path) -> None:
+def test_never_preempting_and_never_preempted(plane: ControlPlane, account: Path) -> None:
     gentle = {
         "apiVersion": "scheduling.k8s.io/v1",
         "kind": "PriorityClass",
@@ -187,7 +275,7 @@ def test_who_never_preempts_and_who_never_is_preempted(plane: ControlPlane, acco
         assert eviction(plane, "low") == (1, "Preempting", "default/rude")
 
 
-# -- who does not go -----------------------------------------------------------------------------
+# -- a victim that stays --------------------------------------------------------------------------
 
 
 def hold(plane: ControlPlane, name: str, finalizers: list[str] | None) -> None:
@@ -196,7 +284,7 @@ def hold(plane: ControlPlane, name: str, finalizers: list[str] | None) -> None:
     assert plane.request("PATCH", f"{PODS}/{name}", body, content_type=merge)[0] == 200
 
 
-def test_a_claim_ends_if_somebody_does_not_go(plane: ControlPlane, account: Path) -> None:
+def test_a_reservation_ends_if_a_victim_stays(plane: ControlPlane, account: Path) -> None:
     with dispatching(plane, account, PREEMPTION, "dispatchResourceReservationTimeout=8000"):
         submit(plane, "stuck", slots=4)
         until(plane, stuck="Running")
@@ -230,8 +318,8 @@ def test_a_claim_ends_if_somebody_does_not_go(plane: ControlPlane, account: Path
 def test_killed_at_every_write_of_an_eviction(
     plane: ControlPlane, account: Path, bystander: Bystander, committed: bool
 ) -> None:
-    """Before each write is sent, or when it is committed and its answer is not heard: whoever leads
-    next finishes it, and nobody else is evicted."""
+    """Before each write is sent, or when it is committed and its answer is not heard: the next
+    leader finishes it, and no other AppWrapper is evicted."""
     seen = len(bystander.sights())
     settings = PREEMPTION, "preemptionGracePeriod=0.5"
     with Gate(plane) as gate, dispatching(plane, gate.kubeconfig(account), *settings) as dispatcher:
@@ -268,8 +356,8 @@ def begin(
     committed: bool = False,
 ) -> None:
     """Two run, and one of them is evicted; the gate shuts when there is so often what was this
-    write in run 0. Names are new in every run: a create of somebody who was killed may come for a
-    while (ADR 7)."""
+    write in run 0. Names are new in every run: a create of a killed process may come for a while
+    (ADR 7)."""
     submit(plane, f"low-{run}", slots=2)
     submit(plane, f"lower-{run}", slots=2, priority=-1)
     until(plane, **{f"low-{run}": "Running", f"lower-{run}": "Running"})
@@ -300,3 +388,78 @@ def finish(plane: ControlPlane, gate: Gate, run: int) -> list[str]:
     written = list(gate.writes)
     delete(plane)
     return written
+
+
+# -- a stream of small AppWrappers ---------------------------------------------------------------
+
+
+def test_a_gang_starts_in_spite_of_a_stream_of_small_ones(
+    plane: ControlPlane, account: Path
+) -> None:
+    bystander = Bystander(plane, collection())
+    with dispatching(plane, account, "protectAfter=2"):
+        numbers = count()
+
+        def feed() -> None:
+            """There are always some that would take whatever becomes free."""
+            waiting = [name for name, state in states(plane).items() if state == "Pending"]
+            for _ in range(3 - len([name for name in waiting if name != "gang"])):
+                submit(plane, f"small-{next(numbers):03}", slots=1, seconds=2)
+
+        for _ in range(4):
+            feed()
+            plane.wait_for(lambda: len(pods(plane)) >= 2, PATIENCE_S, "some run")
+        submit(plane, "gang", slots=SLOTS)
+
+        def starts() -> bool:
+            feed()
+            return states(plane)["gang"] == "Running"
+
+        plane.wait_for(starts, PATIENCE_S, "the gang runs")
+        assert "RoomReserved" in events(plane, "gang")
+        waiting = [name for name, state in states(plane).items() if state == "Pending"]
+        assert waiting, "the stream has not dried up"
+    seen = [one.object for one in bystander.sights()]
+    reservations = [
+        one["status"]["reservation"] for one in seen if one.get("status", {}).get("reservation")
+    ]
+    assert {one["reason"] for one in reservations} == {"Starved"}
+    intents = {
+        one["metadata"]["name"]: one["status"]["dispatch"]["intentTime"]
+        for one in seen
+        if one.get("status", {}).get("dispatch")
+    }
+    since = reservations[-1]["since"]
+    assert [name for name, at in intents.items() if since < at < intents["gang"]] == []
+
+
+# -- the journal ---------------------------------------------------------------------------------
+
+
+def test_what_was_decided_is_decided_again_after_kills(
+    plane: ControlPlane, account: Path, tmp_path: Path
+) -> None:
+    """Preemption, a refusal, an end, a deletion, and a kill in the middle of it all."""
+    folder = tmp_path / "journal"
+    submit(plane, "low-1", slots=1)
+    submit(plane, "low-2", slots=SLOTS - 1)
+    with dispatching(plane, account, "preemption=true", flags=("--journal", str(folder))) as it:
+        plane.wait_for(lambda: set(states(plane).values()) == {"Running"}, PATIENCE_S, "both run")
+        submit(plane, "large", slots=10 * SLOTS)
+        submit(plane, "high", slots=2, priority=5, seconds=3)
+        plane.wait_for(lambda: states(plane)["high"] == "Running", PATIENCE_S, "high runs")
+        written = files_of(folder)[0].stat().st_size
+        plane.wait_for(lambda: files_of(folder)[0].stat().st_size > written, what="another frame")
+        it.kill()
+        it.start()
+        done = {"Completed", "Succeeded"}
+        plane.wait_for(lambda: states(plane)["high"] in done, PATIENCE_S, "high ends")
+        delete(plane, "large")
+        wait_until_quiet(plane)
+    out = mcad("replay", str(folder), "--diff")
+    assert len(files_of(folder)) == 2, out
+    assert out.count("  no difference") == 2, out
+    story = mcad("replay", str(folder), "--aw", "high")
+    assert "seen, priority 5" in story
+    assert "event Dispatched: " in story
+    assert "create Pod default/high (attempt 1)" in story

@@ -1,0 +1,80 @@
+"""Random histories: every line of the table is walked, and no eviction is in vain."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from mcad.core.state.entry import Entry
+from mcad.core.state.lifecycle import TABLE, Phase, Signal
+from mcad.core.state.model import Dialect
+from mcad.core.state.reasons import EventReason
+from mcad.core.state.units import Instant
+from tests.core.histories import Lives, QuietTeams, Teams
+
+SEEDS = (*range(270), 345)  # in 345 an object of a kept v1beta1 AppWrapper goes, which is rare
+
+Walked = set[tuple[Dialect, Phase, Signal]]
+
+RESETS = {
+    (Phase.SETTLING, Signal.SETTLED_RESET),
+    (Phase.INTENDING, Signal.RETRY_REFUSED),
+    *((Phase.PAUSING, signal) for phase, signal in TABLE if phase is Phase.PAUSING),
+}
+"""What MCAD's dialect does not have."""
+
+
+@pytest.fixture
+def walked(monkeypatch: pytest.MonkeyPatch) -> Walked:
+    """The lines of the table that AppWrappers go along, filled while a test runs."""
+    found: Walked = set()
+
+    def noted(entry: Entry, signal: Signal, now: Instant) -> None:
+        found.add((entry.workload.dialect, entry.phase, signal))
+        move(entry, signal, now)
+
+    move = Entry.move
+    monkeypatch.setattr(Entry, "move", noted)
+    return found
+
+
+def test_every_line_of_the_table_is_walked_in_both_dialects(walked: Walked) -> None:
+    for seed in SEEDS:
+        Lives(seed).run(120)
+    lines = {(Dialect.V1BETA1, *line) for line in TABLE.keys() - RESETS}
+    lines |= {(Dialect.V1BETA2, *line) for line in TABLE}
+    assert walked == lines, sorted(walked ^ lines)
+
+
+def lived(profile: type[Teams], seed: int) -> Teams:
+    life = profile(seed)
+    try:
+        life.run(60)
+    except AssertionError as error:
+        error.add_note(f"{seed=}")
+        raise
+    return life
+
+
+@pytest.mark.parametrize("begin", range(0, 60, 20))
+def test_the_same_pair_never_meets_twice_whatever_happens(begin: int) -> None:
+    found: Counter[str] = Counter()
+    for seed in range(begin, begin + 20):
+        life = lived(Teams, seed)
+        found.update(one.reason for one in life.bench.events)
+        found["evicted"] += sum(life.pairs.values())
+    assert found["evicted"] >= 10
+    assert found[EventReason.RESERVATION_ENDED]
+
+
+@pytest.mark.parametrize("begin", range(0, 60, 20))
+def test_the_preemptor_is_dispatched_if_nothing_goes_wrong(begin: int) -> None:
+    reasons: Counter[str] = Counter()
+    for seed in range(begin, begin + 20):
+        life = lived(QuietTeams, seed)
+        dispatched = {f"uid-{name}" for name in life.bench.order}
+        for uid, by in life.pairs:
+            assert by in dispatched, f"{seed=}: {uid} was evicted for {by}, which does not run"
+        reasons.update(view.eviction.reason for view in life.bench.status.values() if view.eviction)
+    assert len(reasons) == 2, reasons
