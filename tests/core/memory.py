@@ -1,7 +1,9 @@
 """Everything that can be reached from an object, as text: equal if and only if nothing differs.
 
-What it is for: to prove that a question changes nothing, not even a cache. Identity counts, so an
-object that is known in two places is told from two equal ones; the order of dicts counts, too.
+What it is for: to prove that a question changes nothing, not even a cache, but for two that hold
+only what is computed anew otherwise: the nodes that two pools share, and what an AppWrapper has on
+nodes. Identity counts, so an object that is known in two places is told from two equal ones; the
+order of dicts counts, too.
 """
 
 from __future__ import annotations
@@ -9,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from enum import Enum
 from types import BuiltinFunctionType, FunctionType, MethodType
+
+_CACHES = frozenset({"Pool._neighbours", "Assumed.held"})
 
 _ATOMS = (type(None), bool, int, str, bytes, float, Enum, type, FunctionType, BuiltinFunctionType)
 
@@ -42,7 +46,9 @@ def _parts(one: object) -> Iterator[object]:
     elif isinstance(one, MethodType):
         yield one.__self__
     else:
-        yield from vars(one).values() if hasattr(one, "__dict__") else ()
+        for name, value in vars(one).items() if hasattr(one, "__dict__") else ():
+            if f"{type(one).__name__}.{name}" not in _CACHES:
+                yield value
         for kind in type(one).__mro__:
             for name in getattr(kind, "__slots__", ()):
                 if name not in ("__weakref__", "__dict__") and hasattr(one, name):

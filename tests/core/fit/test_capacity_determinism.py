@@ -39,7 +39,7 @@ def history(seed: int, fit: Fit) -> list[str]:
         shape = waiting(capacity, *sets)
         uid = f"w{step}"
         woken = len(capacity.take_requeued())
-        told.append(f"{capacity.refusal(shape)} {woken} {capacity.glance().demand(shape)}")
+        told.append(f"{capacity.refusal(shape)} {woken} {capacity.demand(shape)}")
         told.append(f"{capacity.would_fit_emptied(shape)}")
         if rnd.random() < 0.5:
             told.append(f"{capacity.assume(uid, 1, shape, sets)} {capacity.outstanding(uid)}")
