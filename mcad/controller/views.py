@@ -101,7 +101,7 @@ def detail_steps(
 
 def _detail(cluster: Cluster, entry: Entry) -> Json:
     eqclass = cluster.waiting.queue.eqclass_of(entry)
-    refusal = cycle.verdict(cluster, cluster.capacity.glance(), eqclass) if eqclass else None
+    refusal = cycle.verdict(cluster, cluster.capacity.questions(), eqclass) if eqclass else None
     if refusal is not None and cluster.doubts is not None and cluster.doubts.concern(refusal):
         refusal = None
     pods = cluster.capacity.pods.counts(entry.uid)

@@ -52,7 +52,7 @@ class Admission:
 
     def demand(self, shape: Shape) -> Resources:
         """What a gang declares; a DaemonSet's pods are counted on the nodes of now."""
-        return self._capacity.demand(shape) if shape.per_node else shape.fixed
+        return self._capacity.demand(shape)
 
     def quota_refusal(self, shape: Shape, path: Path) -> Refusal | None:
         """Why its shares do not suffice now; None if they do."""
@@ -61,12 +61,10 @@ class Admission:
         self._asked += 1
         return self._forest.refusal(path, self.demand(shape))
 
-    def what_if(
-        self, shape: Shape, path: Path, lifted: Collection[str] = (), *, for_people: bool = False
-    ) -> Removal:
+    def what_if(self, shape: Shape, path: Path, lifted: Collection[str] = ()) -> Removal:
         """Where a gang would go, charged there, if others left. The reservations of ``lifted``
         count as free, on nodes and in shares."""
-        nodes = self._capacity.what_if(shape, lifted, for_people=for_people)
+        nodes = self._capacity.what_if(shape, lifted)
         shares = Shares(*self._forest.books(), path, self.demand(shape), lifted)
         return Removal(nodes, shares)
 

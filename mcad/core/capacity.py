@@ -18,15 +18,14 @@ from mcad.core.assumed.unplaced import UnplacedPods
 from mcad.core.assumed.workload_pods import WorkloadPods
 from mcad.core.fit.audit import audit
 from mcad.core.fit.fit import Judge
+from mcad.core.fit.questions import Questions
 from mcad.core.fit.shape_cache import Memory
 from mcad.core.nodes.host_ports import without_ports
 from mcad.core.nodes.ledger import Ledger
 from mcad.core.nodes.pools import Plan
 from mcad.core.nodes.reserved_free import Spare
-from mcad.core.nodes.resources import Books, book, total
+from mcad.core.nodes.resources import Books, book, total, with_pod_slot
 from mcad.core.nodes.shape import Shape
-from mcad.core.snapshot.copies import Copies
-from mcad.core.snapshot.glance import Glance
 from mcad.core.snapshot.nodes import View, WhatIf
 from mcad.core.state.model import Node, Pod, PodSet, Resources
 from mcad.core.state.records import replace
@@ -34,7 +33,7 @@ from mcad.core.state.refusal import Refusal
 from mcad.core.state.settings import Fit, Settings
 from mcad.core.state.violations import check
 
-__all__ = ["NOTHING_REPORTED", "Capacity", "Glance", "NodeReport", "Shape", "Wants"]
+__all__ = ["NOTHING_REPORTED", "Capacity", "NodeReport", "Questions", "Shape", "Wants"]
 
 Wants = Mapping[tuple[int, int], int | None]
 """How many pods live children want, by (item, index) of the set; None where one does not tell."""
@@ -59,7 +58,7 @@ class Capacity:
             self._ledger, self._unplaced_pods, self._memory, on_nodes=self._on_nodes
         )
         self._pod_index = PodIndex(self._ledger, self._assumed)
-        self._judge = Judge(settings, self._ledger, self._unplaced_pods)
+        self._judge = Judge(settings, self._ledger, self._unplaced_pods, remembers=True)
         self._view = View(
             settings, self._ledger, self._unplaced_pods, self._pod_index, self._assumed
         )
@@ -149,7 +148,7 @@ class Capacity:
     def refusal(self, shape: Shape) -> Refusal | None:
         """Why a gang of this shape does not fit now; None if it does. A refused shape is registered
         for the changes that may let it in. For deciding only: the answer spends the budget of the
-        pass. Questions of people use a ``glance``."""
+        pass. People ask ``questions``."""
         with self._memory.held(shape) as prospect:
             refused = self._judge.refusal(prospect)
             if refused is None:
@@ -183,18 +182,15 @@ class Capacity:
         """Equal for two shapes, which are remembered, with pods that may go to the same nodes."""
         return self._memory.remembered(shape).pools
 
-    def glance(self) -> Glance:
+    def questions(self) -> Questions:
         """The same questions for people: no answer changes anything. Good until the next event."""
-        return Glance(self._settings, self._ledger, self._memory, self._unplaced_pods)
+        return Questions(self._settings, self._ledger, self._memory, self._unplaced_pods)
 
-    def what_if(
-        self, shape: Shape, lifted: Collection[str] = (), *, for_people: bool = False
-    ) -> WhatIf:
+    def what_if(self, shape: Shape, lifted: Collection[str] = ()) -> WhatIf:
         """Where a gang of this shape would go if others left. The reservations of ``lifted`` count
-        as free room, and nothing is changed; for people nothing is remembered either. Good until
-        the next event."""
-        prospect = Copies(self._ledger, self._memory).prospect(shape)
-        return WhatIf(self._view, prospect, lifted, remembers=not for_people)
+        as free room. Good until the next event."""
+        with self._memory.held(shape) as prospect:
+            return WhatIf(self._view, prospect, lifted)
 
     # -- reservations --------------------------------------------------------------------------
 
@@ -388,9 +384,15 @@ class Capacity:
     # -- questions -----------------------------------------------------------------------------
 
     def demand(self, shape: Shape) -> Resources:
-        """What the whole gang declares now, with the ``pods`` slots and without host ports."""
-        with self._memory.held(shape) as prospect:
-            return without_ports(prospect.demand)
+        """What the whole gang declares now, with the ``pods`` slots and without host ports: a
+        DaemonSet's pods are counted on the nodes of now."""
+        if not shape.per_node:
+            return shape.fixed
+        count = self._memory.count_nodes
+        return total(
+            (with_pod_slot(key.request), count(key.constraint) if per_node else declared)
+            for key, declared, _, per_node in shape.alike
+        )
 
     def assumed_uids(self) -> Iterable[str]:
         """The uids of all assumed gangs, also of those that hold nothing."""

@@ -7,8 +7,7 @@ would take every bit of room that comes up.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from copy import copy
+from collections.abc import Iterable
 from heapq import nsmallest
 from typing import NamedTuple
 
@@ -48,13 +47,6 @@ class UnplacedPods:
         self.by_class: dict[PodClass, int] = {}
         self.barred: dict[int, Row] = {}
 
-    def twin(self, class_of: Callable[[PodClass], PodClass]) -> UnplacedPods:
-        """A copy for copies of the classes; questions to it do not touch the original."""
-        twin = copy(self)
-        twin.by_class = {class_of(pods): n for pods, n in self.by_class.items()}
-        twin._weighed = {}
-        return twin
-
     def add(self, pods: PodClass, more: int) -> None:
         """So many more pods of the class (fewer, if negative) have no node."""
         left = self.by_class.get(pods, 0) + more
@@ -76,12 +68,15 @@ class UnplacedPods:
     def weighing_on(self, pools: tuple[Pool, ...]) -> list[tuple[Resources, int]]:
         """(request, pods) of the unplaced pods that could go to one of these pools; of all of them
         where nodes do not matter."""
-        self._weighed.update(dict.fromkeys(self.by_class))
         return [
             (pods.request, n)
             for pods, n in self.by_class.items()
             if not self._on_nodes or any(pods.pool.shared(pool) for pool in pools)
         ]
+
+    def note_weighed(self) -> None:
+        """A verdict has counted the unplaced pods: requeue refused shapes when these get fewer."""
+        self._weighed.update(dict.fromkeys(self.by_class))
 
     def held_slots(self, pods: PodClass) -> int:
         """Slots of the class on nodes that are set aside."""

@@ -14,6 +14,7 @@ from mcad.core.attempts import access, create, leftovers, orphans, remains, tear
 from mcad.core.cluster import AWAITED, Cluster
 from mcad.core.cycle import quota_reports
 from mcad.core.cycle.admit import dispatch
+from mcad.core.fit.questions import Questions
 from mcad.core.observed import recovery
 from mcad.core.preemption import eviction, search
 from mcad.core.queue.equivalence import EquivalenceClass
@@ -21,7 +22,6 @@ from mcad.core.quota.absent import reports_absence
 from mcad.core.quota.explain import Words
 from mcad.core.reservations import backfill, manage, starvation
 from mcad.core.running import monitor, pod_timeouts, reset
-from mcad.core.snapshot.glance import Glance
 from mcad.core.state.bounds import REPORTS_PER_PASS, RESTATE_INTERVAL
 from mcad.core.state.entry import Entry
 from mcad.core.state.eviction_pace import reports_due_evictions
@@ -217,27 +217,26 @@ def _restate_if_changed(cluster: Cluster, entry: Entry) -> None:
 # -- for people ---------------------------------------------------------------------------------
 
 
-def verdict(cluster: Cluster, glance: Glance, eqclass: EquivalenceClass) -> Refusal | None:
+def verdict(cluster: Cluster, questions: Questions, eqclass: EquivalenceClass) -> Refusal | None:
     """The present verdict on a bucket, for people: with live figures, and nothing is changed. What
     would fit may be held back."""
-    refusal = _by_quota(cluster, glance, eqclass) or glance.refusal(eqclass.shape)
+    refusal = _by_quota(cluster, eqclass) or questions.refusal(eqclass.shape)
     if refusal is None and eqclass.refusal is not None and eqclass.refusal.reason.lets_others_first:
         return eqclass.refusal
     return refusal
 
 
-def _by_quota(cluster: Cluster, glance: Glance, eqclass: EquivalenceClass) -> Refusal | None:
-    return (
-        cluster.forest.refusal(eqclass.path, glance.demand(eqclass.shape)) if eqclass.path else None
-    )
+def _by_quota(cluster: Cluster, eqclass: EquivalenceClass) -> Refusal | None:
+    demand = cluster.admission.demand(eqclass.shape)
+    return cluster.forest.refusal(eqclass.path, demand) if eqclass.path else None
 
 
-def may_be_head(cluster: Cluster, glance: Glance, eqclass: EquivalenceClass) -> bool:
+def may_be_head(cluster: Cluster, questions: Questions, eqclass: EquivalenceClass) -> bool:
     """Whether the first of a bucket is head of the line, if none before it is: refused by capacity,
     but would fit if AppWrappers left (R6). For people: nothing is changed."""
-    if _by_quota(cluster, glance, eqclass) is not None:
+    if _by_quota(cluster, eqclass) is not None:
         return False
-    refusal = glance.refusal(eqclass.shape)
+    refusal = questions.refusal(eqclass.shape)
     if refusal is None or not refusal.reason.blocks:
         return False
-    return glance.would_fit_emptied(eqclass.shape)
+    return questions.would_fit_emptied(eqclass.shape)

@@ -3,6 +3,7 @@
 fit             the verdict on a gang: sums, each pod set, all pod sets together
 greedy, exact   the two searches for a placement
 feasible, shape_cache   what was found out about a shape, and how long it is kept
+questions       the same verdicts for people; nothing is remembered
 queueing_hints  which refused shapes may fit after a change
 audit           recomputes the books, for tests
 """

@@ -73,14 +73,7 @@ def _check_pool(pool: Pool, ledger: Ledger) -> None:
 
 
 def _check_class(pods: PodClass) -> None:
-    """The verdict by its memory, at the edge and beyond, against a look at every node."""
-    pods = pods.twin(pods.pool.twin())  # looking must not change what is looked at
-    exact = sum(pods.slots(row) for row in pods.pool.rows.values())
-    check(
-        not pods.missing(exact) and pods.missing(exact + 1) > 0,
-        "class-room-is-exact",
-        f"{pods.request}: {exact} slots",
-    )
+    check(pods.remembers_truly(), "class-room-is-exact", f"{pods.request}")
 
 
 def _check_allotments(pod_index: PodIndex, assumed: Assumed, ledger: Ledger) -> None:

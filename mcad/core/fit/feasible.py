@@ -6,7 +6,7 @@ What waits with a shape, or asks about it, holds its prospect; ``Memory`` counts
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from mcad.core.nodes.pod_signature import PodClass, slots
@@ -103,10 +103,6 @@ class Prospect:
     def __post_init__(self) -> None:
         parts = (part for part in self.parts if not part.per_node)
         self.fixed = total((part.pods.request, part.declared) for part in parts)
-
-    def twin(self, parts: tuple[Part, ...], pools: tuple[Pool, ...]) -> Prospect:
-        """A copy on twins of parts and pools: what it is asked, this one does not remember."""
-        return replace(self, parts=parts, pools=pools, obstacle=None, widest=(-1, None))
 
     @property
     def demand(self) -> Resources:

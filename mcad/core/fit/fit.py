@@ -34,12 +34,17 @@ Sums = Mapping[str, int]
 
 
 class Judge:
-    """Answers whether the gangs of a prospect fit, and remembers in it what helps the next time.
+    """Answers whether the gangs of a prospect fit, and notes in the prospect what helps the next
+    time.
 
-    ``steps`` counts its work so far, about a microsecond each: verdicts, and nodes looked at.
+    ``steps`` counts its work so far, about a microsecond each: verdicts, and nodes looked at. The
+    judge of the cycle ``remembers``: the unplaced pods are told that it has counted them.
     """
 
-    def __init__(self, settings: Settings, ledger: Ledger, unplaced_pods: UnplacedPods) -> None:
+    def __init__(
+        self, settings: Settings, ledger: Ledger, unplaced_pods: UnplacedPods, *, remembers: bool
+    ) -> None:
+        self._remembers = remembers
         self._ledger = ledger
         self._unplaced_pods = unplaced_pods
         self._on_nodes = settings.fit is Fit.NODES
@@ -123,6 +128,8 @@ class Judge:
         """What is left of the sums after those whose reservations have no node (C6)."""
         unplaced = self._unplaced_pods
         owed = unplaced.weighing_on(prospect.pools) if unplaced.by_class else []
+        if self._remembers:
+            unplaced.note_weighed()
         if self._on_nodes and not owed:
             return sums
         left = dict(sums)

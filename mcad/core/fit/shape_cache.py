@@ -9,7 +9,6 @@ users invent constraints for ever, and every pool costs something when a node ch
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import partial
 
 from mcad.core.fit.feasible import Part, Prospect
 from mcad.core.fit.queueing_hints import QueueingHints
@@ -19,7 +18,7 @@ from mcad.core.nodes.ledger import Ledger
 from mcad.core.nodes.pod_signature import PodClass
 from mcad.core.nodes.pools import Pool
 from mcad.core.nodes.shape import ClassKey, Shape
-from mcad.core.state.model import Constraint, Node
+from mcad.core.state.model import Constraint
 from mcad.core.state.work_bounds import POOLS_KEPT_MIN
 
 
@@ -44,7 +43,7 @@ class Memory:
         return self._prospects.get(shape)
 
     def remembered(self, shape: Shape) -> Prospect:
-        """The same of a shape that has a holder."""
+        """What is remembered of a shape that has a holder."""
         return self._prospects[shape]
 
     def hold(self, shape: Shape) -> Prospect:
@@ -104,10 +103,6 @@ class Memory:
             del self._classes[pods.key]
             pods.retire()
 
-    def pod_class(self, key: ClassKey) -> PodClass | None:
-        """The class ``in_books``; None if it has no holder."""
-        return self._classes.get(key)
-
     def classes(self) -> list[PodClass]:
         """The classes that have a holder, in the order of their making."""
         return list(self._classes.values())
@@ -121,15 +116,19 @@ class Memory:
 
     # -- pools ---------------------------------------------------------------------------------
 
-    def pool(self, constraint: Constraint) -> Pool | None:
-        """The pool of the nodes that the constraint admits, if it is known."""
-        return self._pools.get(constraint)
+    def count_nodes(self, constraint: Constraint) -> int:
+        """How many nodes the constraint admits. This changes nothing."""
+        pool = self._pools.get(constraint)
+        if pool is not None:
+            return len(pool.rows)
+        among = self._ledger.worth_asking(constraint)
+        return sum(admits(row.node, constraint) for row in among)
 
     def _pool(self, constraint: Constraint) -> Pool:
         pool = self._pools.get(constraint)
         if pool is None:
             among = self._ledger.worth_asking(constraint)
-            pool = self._ledger.pool(partial(admitted, constraint), among)
+            pool = self._ledger.pool(lambda node: admits(node, constraint), among)
             self._pools[constraint] = pool
         return pool
 
@@ -156,8 +155,3 @@ class Held:
 
     def __exit__(self, *_: object) -> None:
         self._memory.let_go(self._shape)
-
-
-def admitted(constraint: Constraint, node: Node) -> bool:
-    """``admits`` with the constraint first, to be bound to it."""
-    return admits(node, constraint)

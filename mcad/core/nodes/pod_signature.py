@@ -8,7 +8,6 @@ scanning again.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from copy import copy
 
 from mcad.core.nodes.ledger import ChangeLog
 from mcad.core.nodes.pools import Pool, Profile, Row
@@ -64,7 +63,7 @@ class PodClass:
         self.request: Resources = tuple(sorted(taken, key=_scarcest_first))
         self.pool = pool
         self.cap = key.cap or UNBOUNDED
-        self._log = log
+        self.log = log
         self._room: dict[int, int] | None = {}
         self._total = 0
         self._complete = False
@@ -73,16 +72,6 @@ class PodClass:
         self._witness: Profile | None = None
         self._sized_at = -1
 
-    def twin(self, pool: Pool) -> PodClass:
-        """A copy on a copy of the pool; questions to it do not touch the original."""
-        twin = copy(self)
-        twin.pool, twin.alarm = pool, UNBOUNDED
-        twin._room = None if self._room is None else dict(self._room)
-        if self._complete:
-            pool.news.follow(twin)
-            twin.rose(list(self.pool.news.untold()))
-        return twin
-
     def retire(self) -> None:
         """It has no holder any more."""
         self._unfollow()
@@ -90,6 +79,31 @@ class PodClass:
     def slots(self, row: Row) -> int:
         """How many pods fit on the node now."""
         return slots(row.free, self.request, self.cap)
+
+    def rows_with_room(self) -> list[Row] | None:
+        """Every node that may have room, if all are known. This changes nothing."""
+        if not self._complete or self._room is None:
+            return None
+        rows, risen = self.pool.rows, (row.rank for row in self.pool.news.untold())
+        return [rows[rank] for rank in dict.fromkeys((*self._room, *risen)) if rank in rows]
+
+    def remembers_truly(self) -> bool:
+        """Whether what is remembered holds for the nodes of now, but for changes that the class has
+        not read yet. O(nodes); this changes nothing."""
+        exact = {rank: n for rank, row in self.pool.rows.items() if (n := self.slots(row))}
+        risen = {row.rank for row in self.pool.news.untold()} if self._complete else set()
+        room, changed, cut = self._room, self.log.since(self._seen), self._resumable()
+        if room is None:
+            most = self._total + sum(exact.get(rank, 0) for rank in risen)
+            return not self._complete or most >= sum(exact.values())
+        read = room.keys() - risen - set(room if changed is None else changed)
+        beyond = {row.rank for row in cut.tail.rows[cut.at :]} if cut is not None else exact.keys()
+        elsewhere = exact.keys() - room.keys()
+        return (
+            self._total == sum(room.values())
+            and all(room[rank] == exact.get(rank, 0) for rank in read)
+            and elsewhere <= (risen if self._complete else beyond)
+        )
 
     # -- news ----------------------------------------------------------------------------------
 
@@ -161,10 +175,10 @@ class PodClass:
         """Count again the nodes with room that changed; what gained room is reported separately."""
         self.pool.news.tell()
         room, rows, seen = self._room, self.pool.rows, self._seen
-        if room is None or seen == self._log.now:
+        if room is None or seen == self.log.now:
             return
-        self._seen = self._log.now
-        changed = self._log.since(seen) if room else ()
+        self._seen = self.log.now
+        changed = self.log.since(seen) if room else ()
         for rank in list(room) if changed is None else changed:
             if rank in room:
                 self.looked += 1
@@ -186,7 +200,7 @@ class PodClass:
             self.looked += min(step, cut.left)
             self._add(room, self._worth_a_look(cut, step))
             cut, step = cut._replace(at=cut.at + step), 2 * step
-        self._room, self._cut, self._seen = room, cut, self._log.now
+        self._room, self._cut, self._seen = room, cut, self.log.now
         if cut.left <= 0:
             self._follow()
         else:

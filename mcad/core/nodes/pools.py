@@ -7,8 +7,7 @@ its nodes sorted (``tails``), and which of them gained room since the last look 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from copy import copy
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import TYPE_CHECKING
@@ -107,17 +106,6 @@ class Pool:
         self.news = News()
         self.rung: dict[PodClass, None] = {}
         self._neighbours: dict[Pool, int] = {}
-        self._twin_of: Pool | None = None
-
-    def twin(self) -> Pool:
-        """A copy; questions to it do not touch the original. It is valid until a node changes, and
-        is compared with other copies only."""
-        twin = copy(self)
-        twin._twin_of = self
-        twin.tails, twin.news = self.tails.twin(), News()
-        twin.rung = {}
-        twin._neighbours = dict(self._neighbours)
-        return twin
 
     # -- membership ----------------------------------------------------------------------------
 
@@ -128,21 +116,12 @@ class Pool:
         for other in self._neighbours:
             if row.rank in other.rows:
                 self._share(other, 1)
-        self._enter(row)
-        row.pools[self] = None
-        self.shifted = change
-        self.rise(row, change)
-
-    def survey(self, rows: Iterable[Row]) -> None:
-        """Take in the admitted nodes without registering with them: for a glance."""
-        for row in rows:
-            if self.admits(row.node):
-                self._enter(row)
-
-    def _enter(self, row: Row) -> None:
         self.rows[row.rank] = row
+        row.pools[self] = None
         book(self.total, row.to_lend())
         self._count_profile(row.profile, 1)
+        self.shifted = change
+        self.rise(row, change)
 
     def withdraw(self, row: Row, change: int) -> None:
         """Let the row go; it must be in the pool."""
@@ -174,11 +153,10 @@ class Pool:
         """How many nodes both pools hold."""
         if other is self:
             return len(self.rows)
-        mine, others = self._twin_of or self, other._twin_of or other
-        known = self._neighbours.get(others)
+        known = self._neighbours.get(other)
         if known is None:
             known = len(self.rows.keys() & other.rows.keys())
-            self._neighbours[others] = other._neighbours[mine] = known
+            self._neighbours[other] = other._neighbours[self] = known
         return known
 
     def neighbours(self) -> dict[Pool, int]:

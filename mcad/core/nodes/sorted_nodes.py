@@ -93,12 +93,6 @@ class Tails:
         self._risen: list[Row] = []
         self._fallen = 0
 
-    def twin(self) -> Tails:
-        """A copy, good until a node rises: what it is asked, this one does not remember."""
-        twin = Tails(self._rows)
-        twin._tails, twin._risen, twin._fallen = dict(self._tails), self._risen, self._fallen
-        return twin
-
     def rise(self, row: Row) -> None:
         """The node gained room. What falls needs no word: it makes a tail a superset."""
         if self._tails:

@@ -3,5 +3,4 @@
 removal         nodes and quota together
 nodes, quota    each of them
 slot_counts, needed, tentative   what has to leave: by counts, by necessity, by trying on copies
-copies, glance  copies for questions that must change nothing
 """

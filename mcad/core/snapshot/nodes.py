@@ -58,9 +58,7 @@ class WhatIf:
     for searches with several parts nothing fits any more; what was found before stays valid.
     """
 
-    def __init__(
-        self, view: View, prospect: Prospect, lifted: Collection[str], *, remembers: bool
-    ) -> None:
+    def __init__(self, view: View, prospect: Prospect, lifted: Collection[str]) -> None:
         self._view = view
         self._prospect = prospect
         self._searched = 0
@@ -69,7 +67,7 @@ class WhatIf:
         self._in_vain = False  # whether a search has found none for those that have left now
         self._needed = Needed()
         self._spots: dict[str, _Spot] = {}
-        self._known = view.assumed.held if remembers else {}
+        self._known = view.assumed.held
         self._on_nodes = view.settings.fit is Fit.NODES
         rows = self._all_rows()
         reserved = {row.rank for row in rows if _is_anothers(row, lifted)}

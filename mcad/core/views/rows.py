@@ -91,7 +91,7 @@ class Picture:
 
     def renew(self) -> None:
         """Events may have come in: later questions are answered anew."""
-        self._glance = self._cluster.capacity.glance()
+        self._asked = self._cluster.capacity.questions()
         self._words = Words(self._cluster.forest)
 
     def order(self) -> Iterator[None]:
@@ -116,12 +116,12 @@ class Picture:
             eqclass = self._places[work.uid][0] if group == _IN_LINE else None
             if eqclass is not None and not head and eqclass not in seen and len(seen) < HEADS_ASKED:
                 seen.add(eqclass)
-                head = work.uid if cycle.may_be_head(self._cluster, self._glance, eqclass) else ""
+                head = work.uid if cycle.may_be_head(self._cluster, self._asked, eqclass) else ""
             if not wanted(place, work):
                 yield None
                 continue
             if eqclass is not None and eqclass not in verdicts:
-                verdicts[eqclass] = cycle.verdict(self._cluster, self._glance, eqclass)
+                verdicts[eqclass] = cycle.verdict(self._cluster, self._asked, eqclass)
             refusal = verdicts[eqclass] if eqclass is not None else None
             is_head = None if is_open and eqclass is not None else head == work.uid
             yield self._row(still, eqclass, refusal, place, head=is_head)
@@ -142,11 +142,11 @@ class Picture:
         demand, cluster = None, self._cluster
         if eqclass is not None:
             waits_for, why = self._waits_in_line(entry, refusal)
-            demand = self._glance.demand(eqclass.shape)
+            demand = cluster.admission.demand(eqclass.shape)
         else:
             waits_for, why = (hold.code, hold.message) if hold else ("", self._lacks(work.uid))
             if cluster.doubts is None or not standby_view.is_edited(entry):
-                demand = self._glance.demand(cluster.capacity.shape(work.sets))
+                demand = cluster.admission.demand(cluster.capacity.shape(work.sets))
         return Row(
             uid=work.uid,
             namespace=work.namespace,

@@ -75,7 +75,7 @@ class StartEstimate:
         self._rooms: dict[_Key, _Room] = {}
         self._placed: list[_Placed] = []
         self._rivals: dict[tuple[_Key, _Key], bool] = {}
-        self._glance = cluster.capacity.glance()
+        self._questions = cluster.capacity.questions()
         self._others = 2 * len(self._ends)  # to find out and to sort when they end
 
     @property
@@ -91,7 +91,7 @@ class StartEstimate:
         removal = self._room((shape, path)).removal
         if not removal.hopeless:
             return False
-        return removal.shares.hopeless or not self._glance.would_fit_emptied(shape)
+        return removal.shares.hopeless or not self._questions.would_fit_emptied(shape)
 
     def compete(self, one: Entry, other: Entry) -> bool:
         """Whether two AppWrappers in line want the same nodes, or shares of the same tree."""
@@ -147,9 +147,7 @@ class StartEstimate:
         """When there is room at the earliest if no other takes any, reservations included, and if
         those without an expected end left at once; 0 if that may be any moment."""
         shape, path = self._key(entry)
-        removal = self._cluster.admission.what_if(
-            shape, path, self._cluster.reservations, for_people=True
-        )
+        removal = self._cluster.admission.what_if(shape, path, self._cluster.reservations)
         found = soonest(removal, [uid for _, uid in self._early])
         self._others += removal.steps
         if found is None or not found.leaving:
@@ -169,9 +167,7 @@ class StartEstimate:
     def _room(self, key: _Key) -> _Room:
         room = self._rooms.get(key)
         if room is None:
-            removal = self._cluster.admission.what_if(
-                *key, self._cluster.reservations, for_people=True
-            )
+            removal = self._cluster.admission.what_if(*key, self._cluster.reservations)
             room = self._rooms[key] = _Room(removal, self._agenda.copy())
         return room
 

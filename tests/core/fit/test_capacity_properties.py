@@ -437,9 +437,9 @@ def test_verdicts_after_a_history_are_those_of_a_capacity_that_never_had_one(
         capacity.place_unplaced()
         refused -= set(capacity.take_requeued())
         event(f"{len(refused)} refused")
-        glance, fresh = capacity.glance(), _rebuilt(capacity, books)
+        questions, fresh = capacity.questions(), _rebuilt(capacity, books)
         for shape in refused:
-            assert glance.refusal(shape) is not None
+            assert questions.refusal(shape) is not None
             if not capacity.report.unplaced():
                 assert fresh.refusal(fresh.shape(shape.sets)) is not None
         for shape in data.draw(st.lists(st.sampled_from(shapes), max_size=2)):

@@ -11,6 +11,7 @@ from tests.core.builders import (
     GPU,
     cluster,
     figures,
+    hold,
     needs,
     node,
     on,
@@ -360,8 +361,26 @@ def test_an_unusable_term_is_no_reason_to_fail() -> None:
     assert found.reason is KIND.NO_NODE
 
 
-def test_people_may_ask_for_nodes_that_were_not_asked_for_before() -> None:
-    capacity = cluster(node("a", "4", labels={"zone": "a"}))
-    shape = capacity.shape((pods(1, where=on(zone="a")),))
-    assert capacity.glance().refusal(shape) is None
-    assert capacity.glance().refusal(capacity.shape((pods(1, where=on(zone="b")),))) is not None
+def test_a_question_has_the_answer_of_the_cycle() -> None:
+    capacity = cluster(*(node(f"n{i}", "4", labels={"n": str(i)}) for i in range(3)))
+    hold(capacity, "a", pods(1, "2", where=on(n="0")))
+    hold(capacity, "lost", pods(1, "4", where=on(n="2")))
+    capacity.node_gone("n2")
+    capacity.place_unplaced()
+    asked = {
+        "fits": (pods(1, "4", where=on(n="1")),),
+        "in sum": (pods(9, "1"),),
+        "alone": (pods(2, "3"),),
+        "together": (pods(1, "3"), pods(1, "2500m", item=1)),
+        "no node": (pods(1, "1", where=on(n="9")),),
+    }
+    shapes = {name: waiting(capacity, *sets) for name, sets in asked.items()}
+    before = {name: capacity.questions().refusal(shape) for name, shape in shapes.items()}
+
+    assert before == {name: capacity.refusal(shape) for name, shape in shapes.items()}
+    assert [name for name, refused in before.items() if refused is None] == ["fits"]
+    unplaced = cluster(node("n1", "4"), node("n2", "4"))
+    hold(unplaced, "lost", pods(2, "3"))
+    unplaced.node_gone("n2")
+    unplaced.place_unplaced()
+    assert unplaced.questions().refusal(waiting(unplaced, pods(1, "1"))) is not None

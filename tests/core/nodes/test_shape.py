@@ -79,9 +79,9 @@ def test_a_daemon_set_demands_one_pod_per_admitted_node_as_they_come_and_go() ->
     capacity = cluster(node("a"), node("b", cordoned=True))
     shape = capacity.shape((pods(7, "1", per_node=True),))
 
-    assert capacity.glance().demand(shape) == wants("1", pods="1")
+    assert capacity.demand(shape) == wants("1", pods="1")
     capacity.node_seen(node("b"))
-    assert capacity.glance().demand(shape) == wants("2", pods="2")
+    assert capacity.demand(shape) == wants("2", pods="2")
 
 
 def test_shapes_compete_if_their_pods_may_go_to_one_node() -> None:

@@ -24,7 +24,7 @@ def keepers(made: Bench, name: str) -> list[str]:
     cluster = made.dispatcher.cluster
     entry = made.entry(name)
     eqclass = cluster.waiting.queue.eqclass_of(entry)
-    refusal = cycle.verdict(cluster, cluster.capacity.glance(), eqclass) if eqclass else None
+    refusal = cycle.verdict(cluster, cluster.capacity.questions(), eqclass) if eqclass else None
     found = in_the_way(cluster, entry, refusal)
     return [owner.workload.name for owner, _ in found]
 
