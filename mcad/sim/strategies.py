@@ -12,7 +12,7 @@ from typing import Any
 
 from mcad.sim.kinds import CRDS, Kind
 from mcad.sim.objects import requests
-from mcad.sim.objects.jobdefaults import job_defaults
+from mcad.sim.objects.defaults import job_defaults
 from mcad.sim.times import seconds
 
 Json = dict[str, Any]

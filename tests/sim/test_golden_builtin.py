@@ -20,8 +20,7 @@ from mcad.sim.failures import Cause
 from mcad.sim.kinds import BUILTIN, Kind
 from mcad.sim.objects import builtin
 from mcad.sim.objects.decoding import decode
-from mcad.sim.objects.defaults import default
-from mcad.sim.objects.jobdefaults import job_defaults
+from mcad.sim.objects.defaults import default, job_defaults
 from mcad.sim.objects.validation import validate_create, validate_update
 from mcad.sim.patching import merge
 

@@ -37,7 +37,6 @@ from mcad.sim.writes import Validation, Write
 
 Json = dict[str, Any]
 
-_ACCEPTED = ("application/json", "application/yaml")
 _NO_PAGE = b"404 page not found\n"
 _PUT_CREATES = {
     ("", "endpoints"),

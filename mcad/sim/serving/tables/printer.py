@@ -20,7 +20,6 @@ Cells = Callable[[Json, int], list[Any]]
 
 NONE = "<none>"
 UNKNOWN = "<unknown>"
-UNSET = "<unset>"
 
 _SECOND_US = 1_000_000
 
