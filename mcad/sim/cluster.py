@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Any, Protocol, Self
 
 from mcad.kube.clock import Clock
+from mcad.kube.types import Json
 from mcad.sim.controllers import nodeinfo
 from mcad.sim.controllers.base import Controller
 from mcad.sim.controllers.crds import CustomResourceCleanup
@@ -31,8 +32,6 @@ from mcad.sim.controllers.statefulset import StatefulSetController
 from mcad.sim.registry import Registry
 from mcad.sim.times import seconds
 from mcad.sim.writes import Write
-
-Json = dict[str, Any]
 
 
 class _Part(Protocol):

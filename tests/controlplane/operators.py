@@ -16,18 +16,16 @@ import ssl
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import yaml
 
+from mcad.kube.types import Json
 from tests.controlplane import binaries
 from tests.controlplane.controlplane import ControlPlane
 from tests.controlplane.processes import free_ports
 
 NAMESPACE = "operators"
 CRD_NAME = re.compile(r"^  name: (\S+)$", re.MULTILINE)  # five megabytes are not parsed for that
-
-Json = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)

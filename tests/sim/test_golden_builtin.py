@@ -12,10 +12,10 @@ import copy
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from mcad.kube.types import Json
 from mcad.sim.failures import Cause
 from mcad.sim.kinds import BUILTIN, Kind
 from mcad.sim.objects import builtin
@@ -24,7 +24,6 @@ from mcad.sim.objects.defaults import default, job_defaults
 from mcad.sim.objects.validation import validate_create, validate_update
 from mcad.sim.patching import merge
 
-Json = dict[str, Any]
 DEFAULTS, REFUSALS = (
     json.loads((Path(__file__).parent / "golden" / f"{name}.json").read_text())
     for name in ("defaults", "validation")

@@ -19,6 +19,7 @@ import pytest
 
 from mcad.api.pods import read_pod
 from mcad.api.podspec import effective_request
+from mcad.kube.types import Json
 from mcad.sim.objects.requests import requested, whole
 from tests.controlplane.controlplane import ControlPlane
 from tests.controlplane.fixtures import control_plane
@@ -28,7 +29,6 @@ __all__ = ["control_plane"]
 
 pytestmark = pytest.mark.controlplane
 
-Json = dict[str, Any]
 Amounts = dict[str, int]
 T = TypeVar("T")
 

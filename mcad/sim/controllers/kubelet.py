@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
-from typing import Any
 
+from mcad.kube.types import Json
 from mcad.sim.controllers import podstatus
 from mcad.sim.controllers.base import Controller
 from mcad.sim.controllers.commands import START_DELAY, duration_s, end_of, faults
@@ -26,8 +26,6 @@ from mcad.sim.registry import Registry
 from mcad.sim.store import Change, Key
 from mcad.sim.times import seconds
 from mcad.sim.writes import Write
-
-Json = dict[str, Any]
 
 START_DELAY_S = 1.0
 KILL_S = 1.0  # what a pod is granted of its grace period

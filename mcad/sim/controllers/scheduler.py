@@ -14,8 +14,7 @@ It knows what the dispatcher counts: what one node says to a pod. What differs f
 
 from __future__ import annotations
 
-from typing import Any
-
+from mcad.kube.types import Json
 from mcad.sim import failures
 from mcad.sim.controllers.base import Controller
 from mcad.sim.controllers.events import Recorder
@@ -29,8 +28,6 @@ from mcad.sim.scheduling.shapes import Labels, Shape, Shapes
 from mcad.sim.store import Change, Key
 from mcad.sim.times import seconds
 from mcad.sim.writes import Write
-
-Json = dict[str, Any]
 
 NAME = "default-scheduler"
 _BINDING = Kind("", "v1", "pods/binding", "Binding")  # what conflicts are worded with

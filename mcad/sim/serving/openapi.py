@@ -14,12 +14,11 @@ from functools import cache, lru_cache
 from typing import Any
 
 from mcad import __version__
+from mcad.kube.types import Json
 from mcad.sim import failures
 from mcad.sim.kinds import Kind, KindTable
 from mcad.sim.objects import builtin
 from mcad.sim.serving.discovery import KUBERNETES
-
-Json = dict[str, Any]
 
 _JSON = "application/json"
 _ROOT = "openapi/v3"

@@ -23,11 +23,11 @@ from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any
 
+from mcad.kube.types import Json
 from mcad.sim.kinds import Kind
 from mcad.sim.objects import builtin
 from mcad.sim.times import EPOCH, micros, seconds
 
-Json = dict[str, Any]
 Wire = int | bytes
 
 MEDIA_TYPE = "application/vnd.kubernetes.protobuf"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mcad.kube.port import Request
+from mcad.kube.types import Json
 from mcad.sim import deletion, failures
 from mcad.sim.failures import Cause
 from mcad.sim.kinds import Kind
@@ -18,7 +19,6 @@ from mcad.sim.serving.patches import change_of
 from mcad.sim.serving.routing import Target
 from mcad.sim.writes import Write
 
-Json = dict[str, Any]
 Answer = tuple[int, Json | bytes]
 
 _SCALE = Kind("autoscaling", "v1", "scales", "Scale")

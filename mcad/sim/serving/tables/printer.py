@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from mcad.kube import durations
+from mcad.kube.types import Json
 from mcad.sim import times
 
-Json = dict[str, Any]
 Cells = Callable[[Json, int], list[Any]]
 """The cells of one object at an instant in microseconds since the epoch."""
 
