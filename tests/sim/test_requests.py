@@ -31,7 +31,7 @@ def counted(spec: Json, status: Json | None = None) -> dict[str, int]:
 
 
 def test_the_dispatcher_counts_a_hundred_thousand_pods_as_their_judge_does() -> None:
-    """Manifests as somebody wrote them, and live pods while they are resized."""
+    """Manifests as users write them, and live pods while they are resized."""
     rng = Random(2026)
     differing: list[Json] = []
     changed = 0

@@ -73,7 +73,7 @@ class Fleet:
         self.furnish({} for _ in self.nodes)
 
     def put(self, name: str, spec: Json, **meta: Any) -> Json:
-        """A pod. Its overhead comes of a RuntimeClass; nobody else may set it."""
+        """A pod. Its overhead comes from a RuntimeClass; clients may not set it."""
         overhead = spec.get("overhead")
         named = {"runtimeClassName": f"class-{OVERHEADS.index(overhead)}"} if overhead else {}
         rest = {key: value for key, value in spec.items() if key != "overhead"}

@@ -139,7 +139,7 @@ def test_every_table_is_that_of_a_real_api_server(plane: ControlPlane) -> None:
 
 
 def _has_no_columns(kind: Kind) -> bool:
-    """Kinds that nobody wraps or looks at are shown by name and creation only."""
+    """Kinds that are neither wrapped nor looked at are shown by name and creation only."""
     shown = table(kind, [], now_us=NOW_US)["columnDefinitions"]
     return not kind.is_custom and [one["name"] for one in shown] == ["Name", "Created At"]
 
