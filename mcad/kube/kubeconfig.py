@@ -18,8 +18,7 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 
 from mcad.kube.trust import trust
-
-Json = dict[str, Any]
+from mcad.kube.types import Json
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 

@@ -6,8 +6,9 @@ ResourceQuota and LimitRanger are not simulated; a real server has their words.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from mcad.kube.types import Json
 from mcad.sim import failures
 from mcad.sim.failures import Cause, Failure
 from mcad.sim.kinds import Kind
@@ -15,7 +16,6 @@ from mcad.sim.kinds import Kind
 if TYPE_CHECKING:
     from mcad.sim.store import Store
 
-Json = dict[str, Any]
 
 NAMESPACES = ("", "namespaces")
 ACCOUNTS = ("", "serviceaccounts")

@@ -12,21 +12,26 @@ from types import TracebackType
 from typing import Any, Protocol, Self
 
 from mcad.kube.clock import Clock
+from mcad.kube.types import Json
 from mcad.sim.controllers import nodeinfo
 from mcad.sim.controllers.base import Controller
 from mcad.sim.controllers.crds import CustomResourceCleanup
+from mcad.sim.controllers.daemonset import DaemonSetController
+from mcad.sim.controllers.deployment import DeploymentController
 from mcad.sim.controllers.events import EventExpiry
 from mcad.sim.controllers.gc import GarbageCollector
+from mcad.sim.controllers.index import OwnedIndex
+from mcad.sim.controllers.job import JobController
+from mcad.sim.controllers.jobpods import JobPodReleaser
 from mcad.sim.controllers.kubelet import START_DELAY_S, Kubelet
 from mcad.sim.controllers.namespaces import Namespaces
 from mcad.sim.controllers.nodes import Nodes
+from mcad.sim.controllers.replicaset import ReplicaSetController, ReplicationController
 from mcad.sim.controllers.scheduler import Scheduler
-from mcad.sim.controllers.workloads import Workloads
+from mcad.sim.controllers.statefulset import StatefulSetController
 from mcad.sim.registry import Registry
 from mcad.sim.times import seconds
 from mcad.sim.writes import Write
-
-Json = dict[str, Any]
 
 
 class _Part(Protocol):
@@ -55,19 +60,28 @@ class Cluster:
         self.nodes = Nodes(self.registry)
         self.scheduler = Scheduler(self.registry)
         self.kubelet = Kubelet(self.registry, start_delay_s, container_events=container_events)
-        workloads = Workloads(self.registry)
-        self._parts: list[_Part] = [
+        pods = OwnedIndex(self.registry, self.registry.kind("v1", "Pod"))
+        sets = OwnedIndex(self.registry, self.registry.kind("apps/v1", "ReplicaSet"))
+        self._parts: tuple[_Part, ...] = (
             self.nodes,
             Namespaces(self.registry),
             CustomResourceCleanup(self.registry),
             GarbageCollector(self.registry),
-            workloads,
+            pods,
+            sets,
+            DeploymentController(self.registry, pods, sets),
+            ReplicaSetController(self.registry, pods),
+            ReplicationController(self.registry, pods),
+            StatefulSetController(self.registry, pods),
+            DaemonSetController(self.registry, pods),
+            JobController(self.registry, pods),
+            JobPodReleaser(self.registry, pods),
             self.scheduler,
             self.kubelet,
             EventExpiry(self.registry),
-        ]
-        parts = (*self._parts, *workloads.controllers)
-        self.controllers = {type(one).__name__: one for one in parts if isinstance(one, Controller)}
+        )
+        controllers = (one for one in self._parts if isinstance(one, Controller))
+        self.controllers = {type(one).__name__: one for one in controllers}
         """By class; each may be given a lag."""
 
     def start(self) -> None:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-Json = dict[str, Any]
+from mcad.kube.types import Json
 
 
 def copied(value: Any) -> Any:

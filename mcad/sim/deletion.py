@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, cast, get_args
 
+from mcad.kube.types import Json
 from mcad.sim import failures
 from mcad.sim.admission import IMMORTAL
 from mcad.sim.kinds import CRDS, EVENTS, Kind
@@ -16,7 +17,6 @@ from mcad.sim.objects import causes
 from mcad.sim.strategies import CRD_CLEANUP
 from mcad.sim.times import parse_us, seconds
 
-Json = dict[str, Any]
 Propagation = Literal["Foreground", "Background", "Orphan"]
 
 ORPHAN = "orphan"

@@ -11,10 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from mcad.kube.types import Json
+
 if TYPE_CHECKING:
     from mcad.sim.kinds import Kind
 
-Json = dict[str, Any]
 
 MODIFIED = (
     "the object has been modified; please apply your changes to the latest version and try again"

@@ -8,8 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from mcad.kube.resource import Resource
-
-Json = dict[str, Any]
+from mcad.kube.types import Json
 
 ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 CRDS = ("apiextensions.k8s.io", "customresourcedefinitions")

@@ -12,9 +12,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from random import Random
-from typing import Any
 
 from mcad.kube.clock import Clock
+from mcad.kube.types import Json
 from mcad.sim import admission, deletion, failures, strategies
 from mcad.sim.copying import copied, with_own_metadata
 from mcad.sim.deletion import Deletion
@@ -28,8 +28,6 @@ from mcad.sim.store import Key, Store
 from mcad.sim.times import seconds
 from mcad.sim.versions import from_stored, to_stored
 from mcad.sim.writes import Write, by_controller
-
-Json = dict[str, Any]
 
 _SUFFIX = "bcdfghjklmnpqrstvwxz2456789"  # k8s.io/apimachinery/pkg/util/rand: no vowels, no words
 _SUFFIX_LENGTH = 5

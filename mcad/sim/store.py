@@ -11,11 +11,12 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any, Literal
+from typing import Literal
 
 from sortedcontainers import SortedDict
 
-Json = dict[str, Any]
+from mcad.kube.types import Json
+
 Storage = tuple[str, str]  # group, plural
 Key = tuple[str, str]  # namespace ("" for cluster-scoped kinds), name
 EventType = Literal["ADDED", "MODIFIED", "DELETED"]

@@ -8,14 +8,12 @@ and which fields the server fills in itself.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
+from mcad.kube.types import Json
 from mcad.sim.kinds import CRDS, Kind
 from mcad.sim.objects import requests
-from mcad.sim.objects.jobdefaults import job_defaults
+from mcad.sim.objects.defaults import job_defaults
 from mcad.sim.times import seconds
-
-Json = dict[str, Any]
 
 CRD_CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
 NAMESPACE_FINALIZER = "kubernetes"

@@ -4,11 +4,8 @@ A kind of a CRD differs in ``apiVersion`` only (conversion strategy None). Event
 two groups with different fields; they are kept in the form of the core group.
 """
 
-from typing import Any
-
+from mcad.kube.types import Json
 from mcad.sim.kinds import EVENTS, Kind
-
-Json = dict[str, Any]
 
 _EVENTS_GROUP = "events.k8s.io"
 # events.k8s.io/v1 -> v1 (k8s.io/kubernetes/pkg/apis/events/v1/conversion.go).

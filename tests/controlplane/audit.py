@@ -1,4 +1,4 @@
-"""The API server's own record of who asked for what."""
+"""The API server's own record of requests and their users."""
 
 from __future__ import annotations
 

@@ -127,9 +127,9 @@ def _ensure(folder: Path, build: Callable[[Path], None]) -> Path:
     """Build into a folder beside the final one and rename it: what has the name is whole."""
     if folder.is_dir():
         return folder
-    go()  # say that Go is missing before waiting for anybody
+    go()  # say that Go is missing before waiting for another build
     with _locked(folder.with_suffix(".lock")):
-        if folder.is_dir():  # somebody else built it while we waited for the lock
+        if folder.is_dir():  # another process built it while we waited for the lock
             return folder
         half_made = folder.with_suffix(".half-made")
         shutil.rmtree(half_made, ignore_errors=True)  # of a build that was killed
@@ -151,7 +151,7 @@ def _locked(path: Path) -> Iterator[None]:
 
 def _build_kubernetes(out: Path) -> None:
     _go_build(HERE, _kubernetes_ldflags(), out / "bin", about="several minutes on a cold machine")
-    # The module's last path element is "server"; nobody looks for etcd under that name.
+    # The module's last path element is "server", which does not say that it is etcd.
     (out / "bin" / "server").rename(out / "bin" / "etcd")
 
 

@@ -21,18 +21,13 @@ SERVICE_RANGE = "10.0.0.0/16"
 POD_RANGE = "10.128.0.0/9"
 OPEN_PATHS = "/healthz,/livez,/readyz,/metrics,/metrics/resources"
 
-# Who is who in RBAC and in the audit log: users and their groups. RBAC knows the two components
-# by their names.
+# The users in RBAC and in the audit log, with their groups. RBAC knows the two components by their
+# names.
 ADMIN = "admin"
 KWOK = "kwok"
 MANAGER = "system:kube-controller-manager"
 SCHEDULER = "system:kube-scheduler"
-USERS: Mapping[str, str] = {
-    ADMIN: "system:masters",
-    KWOK: "system:masters",
-    MANAGER: "",
-    SCHEDULER: "",
-}
+USERS = {ADMIN: "system:masters", KWOK: "system:masters", MANAGER: "", SCHEDULER: ""}
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,27 +98,17 @@ def write_files(layout: Layout, *, start_delay_ms: int) -> None:
 
 def write_kubeconfig(layout: Layout, path: Path, *, token: str, user: str) -> None:
     name = "controlplane"
+    cluster = {"server": layout.url, "certificate-authority": str(layout.certificate)}
+    config = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": name, "cluster": cluster}],
+        "users": [{"name": user, "user": {"token": token}}],
+        "contexts": [{"name": name, "context": {"cluster": name, "user": user}}],
+        "current-context": name,
+    }
     path.touch(mode=0o600)
-    path.write_text(
-        yaml.safe_dump(
-            {
-                "apiVersion": "v1",
-                "kind": "Config",
-                "clusters": [
-                    {
-                        "name": name,
-                        "cluster": {
-                            "server": layout.url,
-                            "certificate-authority": str(layout.certificate),
-                        },
-                    }
-                ],
-                "users": [{"name": user, "user": {"token": token}}],
-                "contexts": [{"name": name, "context": {"cluster": name, "user": user}}],
-                "current-context": name,
-            }
-        )
-    )
+    path.write_text(yaml.safe_dump(config))
 
 
 def etcd(layout: Layout) -> list[str]:

@@ -178,7 +178,7 @@ class ControlPlane:
         except (OSError, http.client.HTTPException):
             return False
 
-    # Who may do what
+    # Rights
 
     def kubeconfig_for_token(self, token: str, name: str) -> Path:
         path = self.layout.kubeconfig(name)

@@ -16,18 +16,16 @@ import ssl
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import yaml
 
+from mcad.kube.types import Json
 from tests.controlplane import binaries
 from tests.controlplane.controlplane import ControlPlane
 from tests.controlplane.processes import free_ports
 
 NAMESPACE = "operators"
 CRD_NAME = re.compile(r"^  name: (\S+)$", re.MULTILINE)  # five megabytes are not parsed for that
-
-Json = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +41,11 @@ class Operator:
 
     @property
     def user(self) -> str:
-        """Who it is to the API server."""
+        """Its name in RBAC and in the audit log."""
         return f"system:serviceaccount:{NAMESPACE}:{self.name}"
 
 
-# Leader election is off: an operator would wait for a lease of nobody.
+# Leader election is off: an operator would wait for the end of a lease without a holder.
 KUBERAY = Operator("kuberay", flags=("--enable-leader-election=false", "--metrics-addr=0"))
 TRAINING = Operator("training")
 JOBSET = Operator(
@@ -153,16 +151,13 @@ class Operators:
 
 
 def _all_rights(name: str) -> Json:
-    """What it really needs is a chart's business; here it is somebody else's controller."""
+    """More than it needs: its own rights are not the subject of these tests."""
+    rbac = "rbac.authorization.k8s.io"
     return {
-        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "apiVersion": f"{rbac}/v1",
         "kind": "ClusterRoleBinding",
         "metadata": {"name": name},
-        "roleRef": {
-            "apiGroup": "rbac.authorization.k8s.io",
-            "kind": "ClusterRole",
-            "name": "cluster-admin",
-        },
+        "roleRef": {"apiGroup": rbac, "kind": "ClusterRole", "name": "cluster-admin"},
         "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": NAMESPACE}],
     }
 
@@ -191,14 +186,13 @@ def _paths(objects: list[Json]) -> Iterator[str]:
 
 def _answer(port: int, path: str, *, secure: bool = False) -> int:
     """The code of the answer, 0 if there is none."""
-    if secure:
-        unverified = ssl.create_default_context()
-        unverified.check_hostname, unverified.verify_mode = False, ssl.CERT_NONE
-        connection: http.client.HTTPConnection = http.client.HTTPSConnection(
-            "127.0.0.1", port, timeout=2, context=unverified
-        )
-    else:
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=2)
+    unverified = ssl.create_default_context()
+    unverified.check_hostname, unverified.verify_mode = False, ssl.CERT_NONE
+    connection = (
+        http.client.HTTPSConnection("127.0.0.1", port, timeout=2, context=unverified)
+        if secure
+        else http.client.HTTPConnection("127.0.0.1", port, timeout=2)
+    )
     with contextlib.closing(connection), contextlib.suppress(OSError, http.client.HTTPException):
         connection.request("GET", path)
         return connection.getresponse().status

@@ -42,7 +42,7 @@ def pod_end:
   | select(.succeeds or $policy == "Never");
 
 # The time of the end, as KWOK wants it. An absolute time, because KWOK starts a relative delay
-# anew whenever somebody touches the pod.
+# anew whenever the pod is changed.
 def end_time:
   pod_end.after as $after
   | (.status.conditions[] | select(.type == "controlplane.test/Started") | .message) as $started

@@ -37,7 +37,7 @@ def plane(control_plane: ControlPlane) -> Iterator[ControlPlane]:
 
 
 def test_a_deployments_pods_run(plane: ControlPlane) -> None:
-    plane.apply(_deployment("web", replicas=3))
+    plane.kubectl("create", "deployment", "web", "--image=any", "--replicas=3")
     plane.kubectl("rollout", "status", "deployment/web", "--timeout=30s")
     pods = _pods(plane)
     assert [pod["status"]["phase"] for pod in pods] == ["Running"] * 3
@@ -281,29 +281,13 @@ def _pod_spec(command: list[str]) -> dict[str, Any]:
     return {"containers": [{"name": "main", "image": "any", "command": command}]}
 
 
-def _deployment(name: str, replicas: int) -> dict[str, Any]:
-    labels = {"app": name}
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": name},
-        "spec": {
-            "replicas": replicas,
-            "selector": {"matchLabels": labels},
-            "template": {"metadata": {"labels": labels}, "spec": _pod_spec([])},
-        },
-    }
-
-
 def _job(name: str, command: list[str]) -> dict[str, Any]:
+    pod = _pod_spec(command) | {"restartPolicy": "Never"}
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
         "metadata": {"name": name},
-        "spec": {
-            "backoffLimit": 0,
-            "template": {"spec": _pod_spec(command) | {"restartPolicy": "Never"}},
-        },
+        "spec": {"backoffLimit": 0, "template": {"spec": pod}},
     }
 
 
@@ -313,28 +297,21 @@ def _ray_cluster() -> dict[str, Any]:
         container = {"name": name, "image": "rayproject/ray:2.46.0", "resources": resources}
         return {"spec": {"containers": [container]}}
 
+    head = {
+        "rayStartParams": {},
+        "template": template("ray-head", {"cpu": "1", "memory": "2Gi"}),
+    }
+    workers = {
+        "groupName": "small",
+        "rayStartParams": {},
+        "template": template("ray-worker", {"cpu": "1", "memory": "1Gi"}),
+    } | {"replicas": 1, "minReplicas": 1, "maxReplicas": 3}
+    spec = {"rayVersion": "2.46.0", "enableInTreeAutoscaling": True}
     return {
         "apiVersion": "ray.io/v1",
         "kind": "RayCluster",
         "metadata": {"name": "ray"},
-        "spec": {
-            "rayVersion": "2.46.0",
-            "enableInTreeAutoscaling": True,
-            "headGroupSpec": {
-                "rayStartParams": {},
-                "template": template("ray-head", {"cpu": "1", "memory": "2Gi"}),
-            },
-            "workerGroupSpecs": [
-                {
-                    "groupName": "small",
-                    "replicas": 1,
-                    "minReplicas": 1,
-                    "maxReplicas": 3,
-                    "rayStartParams": {},
-                    "template": template("ray-worker", {"cpu": "1", "memory": "1Gi"}),
-                }
-            ],
-        },
+        "spec": spec | {"headGroupSpec": head, "workerGroupSpecs": [workers]},
     }
 
 

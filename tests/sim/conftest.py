@@ -11,7 +11,7 @@ from tests.sim.furnished import create_all
 
 @pytest.fixture(scope="session")
 def plane() -> Iterator[ControlPlane]:
-    """With a node, our CRD, and objects of every kind; who needs another one starts it."""
+    """With a node, our CRD, and objects of every kind. Tests that need another one start it."""
     with controlplane_or_skip() as plane:
         plane.add_node("n1", cpu="8", memory="32Gi", pods=110)
         create_all(plane)

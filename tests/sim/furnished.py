@@ -9,10 +9,10 @@ from typing import Any
 import yaml
 
 from mcad.api.crd import crds
+from mcad.kube.types import Json
 from mcad.sim.kinds import CRDS, KindTable
 from tests.controlplane.controlplane import ControlPlane
 
-Json = dict[str, Any]
 _KINDS = KindTable()
 CREATED = "2023-11-14T22:12:20Z"
 

@@ -11,10 +11,9 @@ from functools import cache
 from random import Random
 from typing import Any
 
+from mcad.kube.types import Json
 from mcad.sim.objects.quantities import canonical, quantity
 from mcad.sim.objects.requests import amounts, complete
-
-Json = dict[str, Any]
 
 CPU = ("100m", "0.1", 0.3, "1", 2, "1500m", "2e-1", "250000u", "1n", "0.0005", "1.0005", "+.5", "0")
 BYTES = (

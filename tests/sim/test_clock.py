@@ -1,4 +1,4 @@
-"""Virtual time: it jumps, it is exact, and it never stands still while somebody waits."""
+"""Virtual time: it jumps, it is exact, and it never stands still while a task waits."""
 
 import asyncio
 import math
@@ -36,8 +36,8 @@ def test_sleepers_wake_in_the_order_of_their_times() -> None:
     assert woken == [0.5, 1, 2, 3]
 
 
-def test_two_who_are_woken_an_instant_early_do_not_stop_time() -> None:
-    """asyncio rings timers early; who looks, and waits for the rest, is never alone with it."""
+def test_two_tasks_that_are_resumed_too_early_do_not_stop_time() -> None:
+    """asyncio runs timers early: a task that waits for the rest must not stop virtual time."""
     looks = 0
 
     async def work() -> None:
@@ -64,7 +64,7 @@ def test_two_who_are_woken_an_instant_early_do_not_stop_time() -> None:
     assert looks < 10
 
 
-def test_when_everybody_waits_for_nothing_it_is_told() -> None:
+def test_tasks_that_wait_without_a_timer_raise_an_error() -> None:
     async def work() -> None:
         await asyncio.Event().wait()
 

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from random import Random
-from typing import Any
 
 from mcad.sim.clock import VirtualClock, run_virtually
 from mcad.sim.cluster import Cluster
 from tests.sim.worlds import pod, virtually, world
-
-Json = dict[str, Any]
 
 
 @virtually

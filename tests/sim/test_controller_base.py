@@ -4,14 +4,13 @@ import asyncio
 from random import Random
 from typing import Any
 
+from mcad.kube.types import Json
 from mcad.sim.clock import VirtualClock
 from mcad.sim.controllers.base import Controller
 from mcad.sim.controllers.events import TTL_S, EventExpiry, Recorder
 from mcad.sim.failures import bad_request
 from mcad.sim.registry import Registry
 from tests.sim.worlds import virtually
-
-Json = dict[str, Any]
 
 
 class Noting(Controller):

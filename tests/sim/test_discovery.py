@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from itertools import chain
-from typing import Any
 
 import pytest
 
 from mcad.api.crd import crds
+from mcad.kube.types import Json
 from mcad.sim.kinds import KindTable
 from mcad.sim.serving import absent, discovery
 from tests.controlplane.controlplane import ControlPlane
 
-Json = dict[str, Any]
 KUBECTL = f"{discovery.AGGREGATED_TYPE},application/json"
 NOT_SERVED = {*chain(*absent.SUBRESOURCES.values()), "approval"}
 

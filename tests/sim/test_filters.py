@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
+from mcad.kube.types import Json
 from mcad.sim.scheduling import filters
 from mcad.sim.scheduling.filters import Ground
 from mcad.sim.scheduling.fleet import Fleet, NodeInfo, PodInfo
 from mcad.sim.scheduling.shapes import Shape, Shapes
 
-Json = dict[str, Any]
 TAINT = {"key": "gpu", "value": "a", "effect": "NoSchedule"}
 CORDON = "node.kubernetes.io/unschedulable"
 

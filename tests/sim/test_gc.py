@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from mcad.kube.types import Json
 from tests.sim.worlds import World, owner, virtually, world
-
-Json = dict[str, Any]
 
 
 def _config(w: World, name: str, *owners: Json) -> Json:

@@ -12,20 +12,18 @@ import copy
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from mcad.kube.types import Json
 from mcad.sim.failures import Cause
 from mcad.sim.kinds import BUILTIN, Kind
 from mcad.sim.objects import builtin
 from mcad.sim.objects.decoding import decode
-from mcad.sim.objects.defaults import default
-from mcad.sim.objects.jobdefaults import job_defaults
+from mcad.sim.objects.defaults import default, job_defaults
 from mcad.sim.objects.validation import validate_create, validate_update
 from mcad.sim.patching import merge
 
-Json = dict[str, Any]
 DEFAULTS, REFUSALS = (
     json.loads((Path(__file__).parent / "golden" / f"{name}.json").read_text())
     for name in ("defaults", "validation")

@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 
 from mcad.api.crd import crds
+from mcad.kube.types import Json
 from mcad.sim.failures import Cause
 from mcad.sim.objects.cel import BLOCKED, Rules, escape
 from mcad.sim.objects.schema import default, prune
 from mcad.sim.objects.values import validate
 
-Json = dict[str, Any]
 GOLDEN, CEL = (
     json.loads((Path(__file__).parent / "golden" / f"{name}.json").read_text())
     for name in ("schema", "cel")
@@ -128,8 +128,7 @@ def test_rules_are_not_checked_on_an_object_of_wrong_types() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "escaped"),
-    [("a", "a"), ("a-b.c/d", "a__dash__b__dot__c__slash__d"), ("in", "__in__")],
+    ("name", "escaped"), [("a", "a"), ("a-b.c/d", "a__dash__b__dot__c__slash__d"), ("in", "__in__")]
 )
 def test_names_are_escaped(name: str, escaped: str) -> None:
     assert escape(name) == escaped

@@ -4,10 +4,9 @@ The other tests of this folder compare the simulator with golden files. This one
 files with the server, so that a newer Kubernetes cannot leave both behind unnoticed.
 """
 
-from typing import Any
-
 import pytest
 
+from mcad.kube.types import Json
 from mcad.sim.kinds import BUILTIN
 from mcad.sim.objects.builtin import components
 from tests.controlplane.controlplane import ControlPlane
@@ -17,8 +16,6 @@ from tests.golden import protobuf, server
 __all__ = ["control_plane"]
 
 pytestmark = pytest.mark.controlplane
-
-Json = dict[str, Any]
 
 
 def test_what_make_golden_writes_is_there_already(control_plane: ControlPlane) -> None:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
+from mcad.kube.types import Json
 from mcad.sim.controllers.commands import End, duration_s, end_of, faults
 from mcad.sim.controllers.kubelet import Kubelet
 from tests.sim.worlds import World, condition, notes_of, virtually, world
-
-Json = dict[str, Any]
 
 
 def _state(w: World, name: str, index: int = 0) -> Json:

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tests.sim.worlds import virtually, world
-
-Json = dict[str, Any]
 
 
 @virtually

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from mcad.sim.failures import Failure
 from tests.sim.worlds import World, condition, virtually, world
-
-Json = dict[str, Any]
 
 
 def _taints(w: World, name: str) -> list[tuple[str, str]]:

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from mcad.api.crd import crds
+from mcad.kube.types import Json
 from mcad.sim.failures import Failure
 from mcad.sim.kinds import KindTable
 from mcad.sim.serving import openapi
 from tests.controlplane.controlplane import ControlPlane
 
-Json = dict[str, Any]
 APPWRAPPERS = "apis/workload.codeflare.dev/v1beta2"
 
 
@@ -64,9 +64,7 @@ def test_other_paths_and_forms_are_not_served(kinds: KindTable) -> None:
 @pytest.mark.controlplane
 def test_operations_are_those_of_a_real_api_server(plane: ControlPlane, kinds: KindTable) -> None:
     plane.wait_for(
-        lambda: APPWRAPPERS in plane.get("/openapi/v3")["paths"],
-        60,
-        "the CRD is published",
+        lambda: APPWRAPPERS in plane.get("/openapi/v3")["paths"], 60, "the CRD is published"
     )
     index = plane.get("/openapi/v3")["paths"]
     compared = 0

@@ -12,8 +12,6 @@ from mcad.sim.serving import protobuf
 from mcad.sim.serving.protobuf import ProtobufError, UnknownKindError
 from tests.controlplane.controlplane import ControlPlane
 
-Json = dict[str, Any]
-
 
 def _varint(value: int) -> bytes:
     value &= (1 << 64) - 1

@@ -1,4 +1,4 @@
-"""ReplicaSets keep their number of pods, adopt and release, and choose whom to delete."""
+"""ReplicaSets keep their number of pods, adopt and release pods, and choose which to delete."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ async def test_orphans_are_adopted_and_strangers_released() -> None:
 
 
 @virtually
-async def test_who_goes_first() -> None:
+async def test_the_order_in_which_pods_are_deleted() -> None:
     async with world("n1") as w:
         w.pod("waiting", labels=WEB, nodeName="", nodeSelector={"no": "where"})
         w.pod("pending", labels=WEB, annotations={"sim.mcad.dev/start-delay": "1h"})

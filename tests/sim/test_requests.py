@@ -7,16 +7,14 @@ from __future__ import annotations
 
 from copy import deepcopy
 from random import Random
-from typing import Any
 
 from mcad.api.podspec import effective_request
+from mcad.kube.types import Json
 from mcad.sim.kinds import KindTable
 from mcad.sim.objects.checks import Checks
 from mcad.sim.objects.requests import requested, whole
 from mcad.sim.writes import Write
 from tests.sim.randompods import canonical_lists, random_spec, random_status, stored
-
-Json = dict[str, Any]
 
 PODS = 100_000
 THROUGH_THE_SERVER = 2_000
@@ -33,7 +31,7 @@ def counted(spec: Json, status: Json | None = None) -> dict[str, int]:
 
 
 def test_the_dispatcher_counts_a_hundred_thousand_pods_as_their_judge_does() -> None:
-    """Manifests as somebody wrote them, and live pods while they are resized."""
+    """Manifests as users write them, and live pods while they are resized."""
     rng = Random(2026)
     differing: list[Json] = []
     changed = 0

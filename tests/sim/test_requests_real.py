@@ -19,6 +19,7 @@ import pytest
 
 from mcad.api.pods import read_pod
 from mcad.api.podspec import effective_request
+from mcad.kube.types import Json
 from mcad.sim.objects.requests import requested, whole
 from tests.controlplane.controlplane import ControlPlane
 from tests.controlplane.fixtures import control_plane
@@ -28,7 +29,6 @@ __all__ = ["control_plane"]
 
 pytestmark = pytest.mark.controlplane
 
-Json = dict[str, Any]
 Amounts = dict[str, int]
 T = TypeVar("T")
 
@@ -73,7 +73,7 @@ class Fleet:
         self.furnish({} for _ in self.nodes)
 
     def put(self, name: str, spec: Json, **meta: Any) -> Json:
-        """A pod. Its overhead comes of a RuntimeClass; nobody else may set it."""
+        """A pod. Its overhead comes from a RuntimeClass; clients may not set it."""
         overhead = spec.get("overhead")
         named = {"runtimeClassName": f"class-{OVERHEADS.index(overhead)}"} if overhead else {}
         rest = {key: value for key, value in spec.items() if key != "overhead"}

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from mcad.kube.types import Json
 from mcad.sim.scheduling.deciding import Decider
 from tests.sim.worlds import World, virtually, world
 
-Json = dict[str, Any]
 APP = {"matchLabels": {"app": "a"}}
 HOST = "kubernetes.io/hostname"
 ZONE = "topology.kubernetes.io/zone"

@@ -14,13 +14,13 @@ from typing import Any
 
 import pytest
 
+from mcad.kube.types import Json
 from mcad.sim.clock import VirtualClock, run_virtually
 from mcad.sim.controllers.scheduler import Scheduler
 from mcad.sim.registry import Registry
 from tests.controlplane.controlplane import ControlPlane
 from tests.controlplane.fixtures import controlplane_or_skip
 
-Json = dict[str, Any]
 PODS = "/api/v1/namespaces/default/pods"
 HOST = "kubernetes.io/hostname"
 ZONE = "topology.kubernetes.io/zone"

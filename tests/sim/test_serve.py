@@ -20,7 +20,6 @@ from mcad.sim.registry import Registry
 from mcad.sim.serving.serve import BODY_MAX, ApiServerHttp, kubeconfig
 from mcad.sim.serving.server import SimApi
 
-Json = dict[str, Any]
 PODS = "/api/v1/namespaces/default/pods"
 
 

@@ -3,18 +3,16 @@
 import json
 from contextlib import aclosing
 from random import Random
-from typing import Any
 
 import pytest
 
 from mcad.kube.errors import RequestTimeout
 from mcad.kube.port import Request
+from mcad.kube.types import Json
 from mcad.sim.clock import VirtualClock
 from mcad.sim.registry import Registry
 from mcad.sim.serving.server import SimApi
 from tests.sim.worlds import virtually
-
-Json = dict[str, Any]
 
 
 class World:

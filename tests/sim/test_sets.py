@@ -31,7 +31,7 @@ async def test_pods_come_one_after_the_other_and_the_highest_goes_first() -> Non
 
         w.delete("Pod", "db-0")
         await w.settle()
-        assert [*w.placed()] == names, "who is deleted comes again"
+        assert [*w.placed()] == names, "a deleted pod comes again"
         w.respec("StatefulSet", "db", replicas=1)
         await w.settle(0.5)
         assert [one["metadata"]["name"] for one in w.live()] == ["db-0", "db-1"], "one at a time"

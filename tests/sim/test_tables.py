@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
+from mcad.kube.types import Json
 from mcad.sim.kinds import CRDS, Column, Kind, KindTable
 from mcad.sim.serving.tables import table
 from mcad.sim.serving.tables.printer import human
 from tests.controlplane.controlplane import ControlPlane
 
-Json = dict[str, Any]
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 NOW_US = 1_700_000_000_000_000
 CREATED = "2023-11-14T22:12:20Z"  # a minute before
@@ -139,7 +139,7 @@ def test_every_table_is_that_of_a_real_api_server(plane: ControlPlane) -> None:
 
 
 def _has_no_columns(kind: Kind) -> bool:
-    """Kinds that nobody wraps or looks at are shown by name and creation only."""
+    """Kinds that are neither wrapped nor looked at are shown by name and creation only."""
     shown = table(kind, [], now_us=NOW_US)["columnDefinitions"]
     return not kind.is_custom and [one["name"] for one in shown] == ["Name", "Created At"]
 

@@ -9,13 +9,13 @@ from functools import wraps
 from random import Random
 from typing import Any
 
+from mcad.kube.types import Json
 from mcad.sim.clock import VirtualClock, run_virtually
 from mcad.sim.cluster import Cluster
 from mcad.sim.deletion import Deletion
 from mcad.sim.kinds import BUILTIN, Kind
 from mcad.sim.store import Change, Key
 
-Json = dict[str, Any]
 LONG_S = 5.0
 
 

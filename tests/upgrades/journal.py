@@ -10,12 +10,11 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
 
+from mcad.kube.types import Json
 from mcad.sim.registry import Registry
 from mcad.sim.store import Change, Storage
 
-Json = dict[str, Any]
 LEFT_OUT = {("", "events"), ("events.k8s.io", "events")}
 """Kinds that nothing rests on."""
 

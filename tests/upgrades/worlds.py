@@ -11,6 +11,7 @@ from mcad.cli.demo_cluster import embedded_cluster
 from mcad.controller.replica import Replica
 from mcad.kube.client import Client
 from mcad.kube.port import Api, Request, Response
+from mcad.kube.types import Json
 from mcad.sim.clock import VirtualClock, run_virtually
 from mcad.sim.cluster import Cluster
 from tests.faults.alike import bare
@@ -21,7 +22,6 @@ from tests.faults.scenarios import Scenario
 from tests.faults.world import MORE_WRITES, Outcome, World, undisturbed
 from tests.upgrades.journal import Journal, Mark
 
-Json = dict[str, Any]
 Life = Callable[[Api, VirtualClock, Scenario], Awaitable[None]]
 """A process of whatever version, until it is cancelled."""
 

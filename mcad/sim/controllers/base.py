@@ -20,8 +20,6 @@ from mcad.sim.kinds import Kind
 from mcad.sim.registry import Registry
 from mcad.sim.store import Change, Key
 
-Json = dict[str, Any]
-
 RETRY_S = 0.1
 RETRY_S_MAX = 60.0
 

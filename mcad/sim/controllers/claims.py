@@ -7,13 +7,11 @@ an owner that is being deleted neither adopts nor releases.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
+from mcad.kube.types import Json
 from mcad.sim.controllers.index import OwnedIndex, matcher
 from mcad.sim.controllers.pods import is_deleting, labels_of, reference_to
 from mcad.sim.registry import key_of
-
-Json = dict[str, Any]
 
 
 def claim(

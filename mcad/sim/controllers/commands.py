@@ -15,9 +15,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-Json = dict[str, Any]
+from mcad.kube.types import Json
 
 PREFIX = "sim.mcad.dev/"
 RUN_FOR = f"{PREFIX}run-for"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from mcad.kube.types import Json
 from mcad.sim.controllers.base import Controller
 from mcad.sim.deletion import Deletion
 from mcad.sim.failures import Failure
@@ -14,8 +15,6 @@ from mcad.sim.kinds import Kind
 from mcad.sim.registry import Registry
 from mcad.sim.store import Change, Key
 from mcad.sim.strategies import CRD_CLEANUP
-
-Json = dict[str, Any]
 
 
 class CustomResourceCleanup(Controller):

@@ -7,8 +7,7 @@ required node affinity, and the scheduler binds it.
 
 from __future__ import annotations
 
-from typing import Any
-
+from mcad.kube.types import Json
 from mcad.sim.controllers.index import OwnedIndex
 from mcad.sim.controllers.pods import (
     from_template,
@@ -26,7 +25,6 @@ from mcad.sim.scheduling.filters import repels
 from mcad.sim.selectors import node_selector_terms
 from mcad.sim.store import Change, Key
 
-Json = dict[str, Any]
 Pods = dict[str, list[Json]]  # by node; nodes that have none are missing
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"

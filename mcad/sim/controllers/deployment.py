@@ -7,8 +7,7 @@ template of an old ReplicaSet into the Deployment, which finds that ReplicaSet a
 
 from __future__ import annotations
 
-from typing import Any
-
+from mcad.kube.types import Json
 from mcad.sim.controllers.index import OwnedIndex
 from mcad.sim.controllers.numbers import hash_of
 from mcad.sim.controllers.pods import (
@@ -37,8 +36,6 @@ from mcad.sim.registry import Registry, key_of
 from mcad.sim.store import Change, Key
 from mcad.sim.times import seconds
 from mcad.sim.writes import Write
-
-Json = dict[str, Any]
 
 COMPLETE = "NewReplicaSetAvailable"
 _NOT_COPIED = {"kubectl.kubernetes.io/last-applied-configuration", REVISION}

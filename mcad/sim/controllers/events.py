@@ -9,13 +9,12 @@ import asyncio
 from collections import OrderedDict, deque
 from typing import Any
 
+from mcad.kube.types import Json
 from mcad.sim.failures import Failure
 from mcad.sim.kinds import EVENTS
 from mcad.sim.registry import Registry
 from mcad.sim.store import Change, Key
 from mcad.sim.times import seconds
-
-Json = dict[str, Any]
 
 NORMAL, WARNING = "Normal", "Warning"
 

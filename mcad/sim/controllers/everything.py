@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from mcad.sim.kinds import CRDS, EVENTS
 from mcad.sim.registry import Registry
 from mcad.sim.store import Change
 
-Json = dict[str, Any]
 Storage = tuple[str, str]
 
 

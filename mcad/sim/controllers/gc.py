@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from mcad.kube.types import Json
 from mcad.sim.controllers.base import Controller
 from mcad.sim.controllers.everything import Everything, Storage
 from mcad.sim.deletion import FOREGROUND, ORPHAN, Deletion, Propagation
@@ -16,8 +17,6 @@ from mcad.sim.failures import Failure
 from mcad.sim.kinds import Kind
 from mcad.sim.registry import Registry, key_of
 from mcad.sim.store import Change, Key
-
-Json = dict[str, Any]
 
 _COLLECT, _DISOWN, _FINISH = "collect", "disown", "finish"
 

@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from mcad.kube.selectors import LabelMatch, label_selector, nothing
+from mcad.kube.types import Json
 from mcad.sim.controllers.pods import controller_of, labels_of
 from mcad.sim.kinds import Kind
 from mcad.sim.registry import Registry
 from mcad.sim.store import Change, Key
 
-Json = dict[str, Any]
 OnOwned = Callable[[Change, Key], None]
 _Label = tuple[str, str, str]  # namespace, key, value
 

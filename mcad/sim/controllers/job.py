@@ -9,8 +9,8 @@ gone (KEP-3329, KEP-3939). Not looked at: ``podFailurePolicy``, ``successPolicy`
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
+from mcad.kube.types import Json
 from mcad.sim.controllers import jobpods
 from mcad.sim.controllers.claims import without_finalizer
 from mcad.sim.controllers.index import OwnedIndex
@@ -22,8 +22,6 @@ from mcad.sim.failures import Failure
 from mcad.sim.registry import Registry, key_of
 from mcad.sim.store import Change, Key
 from mcad.sim.times import parse_us, seconds
-
-Json = dict[str, Any]
 
 BATCH_S = 1.0  # changes of pods are looked at together
 BACKOFF_US, BACKOFF_MAX_US = 10_000_000, 600_000_000

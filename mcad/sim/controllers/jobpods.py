@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
+from mcad.kube.types import Json
 from mcad.sim.controllers.base import Controller
 from mcad.sim.controllers.claims import without_finalizer
 from mcad.sim.controllers.index import OwnedIndex
 from mcad.sim.controllers.pods import annotations_of, controller_of, from_template, labels_of
 from mcad.sim.registry import Registry, key_of
 from mcad.sim.store import Change, Key
-
-Json = dict[str, Any]
 
 COMPLETION_INDEX = "batch.kubernetes.io/job-completion-index"
 TRACKING = "batch.kubernetes.io/job-tracking"

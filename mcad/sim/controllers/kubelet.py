@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
-from typing import Any
 
+from mcad.kube.types import Json
 from mcad.sim.controllers import podstatus
 from mcad.sim.controllers.base import Controller
 from mcad.sim.controllers.commands import START_DELAY, duration_s, end_of, faults
@@ -26,8 +26,6 @@ from mcad.sim.registry import Registry
 from mcad.sim.store import Change, Key
 from mcad.sim.times import seconds
 from mcad.sim.writes import Write
-
-Json = dict[str, Any]
 
 START_DELAY_S = 1.0
 KILL_S = 1.0  # what a pod is granted of its grace period
@@ -235,15 +233,10 @@ class Kubelet(Controller):
 
     def _stop_late(self, key: Key, pod: Json, node: _Node, run: _Run) -> None:
         text = "Pod was active on the node longer than the specified deadline"
-        at = seconds(self.registry.clock.now_us())
-        for container in run.containers:
-            if container.is_running:
-                container.end(at, _KILLED)
-            container.again_s = None
         if run.containers:
-            ips = (node.host_ip, run.pod_ip)
-            pod = pod | {"status": podstatus.running(pod, run.containers, ips, at)}
+            pod = pod | {"status": self._killed(pod, node, run)}
         node.recorder.normal(pod, "DeadlineExceeded", text)
+        at = seconds(self.registry.clock.now_us())
         self._write(key, podstatus.failed(pod, "DeadlineExceeded", text, at))
 
     def _end(self, key: Key, pod: Json, node: _Node, now_s: float) -> None:
@@ -263,19 +256,18 @@ class Kubelet(Controller):
                 self.enqueue_after(key, run.kill_s - now_s)
                 return
             if pod["metadata"].get("finalizers"):
-                self._kill(key, pod, node, run)
+                self._write(key, self._killed(pod, node, run))
         uid = pod["metadata"]["uid"]
         self.registry.delete(self._kind, key, Deletion(uid=uid, grace_s=0))
 
-    def _kill(self, key: Key, pod: Json, node: _Node, run: _Run) -> None:
-        """Record how it ended: a finalizer keeps the pod."""
+    def _killed(self, pod: Json, node: _Node, run: _Run) -> Json:
+        """Stop its containers now; the status that says so."""
         at = seconds(self.registry.clock.now_us())
         for container in run.containers:
             if container.is_running:
                 container.end(at, _KILLED)
             container.again_s = None
-        ips = (node.host_ip, run.pod_ip)
-        self._write(key, podstatus.running(pod, run.containers, ips, at))
+        return podstatus.running(pod, run.containers, (node.host_ip, run.pod_ip), at)
 
     # -- parts ---------------------------------------------------------------------------------
 

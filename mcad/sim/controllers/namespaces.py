@@ -6,8 +6,7 @@ of the root certificates.
 
 from __future__ import annotations
 
-from typing import Any
-
+from mcad.kube.types import Json
 from mcad.sim.controllers.base import Controller
 from mcad.sim.controllers.everything import Everything, Storage
 from mcad.sim.deletion import Deletion
@@ -17,8 +16,6 @@ from mcad.sim.registry import Registry
 from mcad.sim.store import Change, Key
 from mcad.sim.strategies import NAMESPACE_FINALIZER
 from mcad.sim.writes import Write
-
-Json = dict[str, Any]
 
 ROOT_CERTIFICATES = "kube-root-ca.crt"
 _GIVEN = {("", "serviceaccounts"): "default", ("", "configmaps"): ROOT_CERTIFICATES}

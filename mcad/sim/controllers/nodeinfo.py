@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-Json = dict[str, Any]
+from mcad.kube.types import Json
 
 READY = "Ready"
 HOSTNAME = "kubernetes.io/hostname"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from mcad.kube.types import Json
 from mcad.sim.controllers import nodeinfo
 from mcad.sim.controllers.base import Controller
 from mcad.sim.controllers.events import Recorder
@@ -21,8 +22,6 @@ from mcad.sim.scheduling.filters import UNSCHEDULABLE, tolerates
 from mcad.sim.store import Change, Key
 from mcad.sim.times import micros, seconds
 from mcad.sim.writes import Write
-
-Json = dict[str, Any]
 
 QUARANTINE_S = 40.0  # pods of a node that is gone are deleted after this time, as it may come back
 

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import Any
-
-Json = dict[str, Any]
 
 _LETTERS = "bcdfghjklmnpqrstvwxz2456789"  # k8s.io/apimachinery/pkg/util/rand
 _FNV_OFFSET, _FNV_PRIME = 0x811C9DC5, 0x01000193

@@ -7,12 +7,10 @@ Pure functions. The rules are those of ``k8s.io/kubernetes/pkg/api/v1/pod`` and
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from mcad.kube.names import dns_subdomain
+from mcad.kube.types import Json
 from mcad.sim.times import parse_us
-
-Json = dict[str, Any]
 
 POD_TEMPLATE_HASH = "pod-template-hash"
 FINISHED = ("Succeeded", "Failed")

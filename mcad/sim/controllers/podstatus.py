@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from mcad.kube.types import Json
 from mcad.sim.times import parse_us, seconds
-
-Json = dict[str, Any]
 
 _NO_BACKOFF_S, _FIRST_BACKOFF_S, _BACKOFF_S_MAX = 0.0, 10.0, 300.0
 _FORGIVEN_AFTER_S = 600.0  # a container that ran this long starts with a clean record

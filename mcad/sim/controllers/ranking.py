@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from mcad.kube.types import Json
 from mcad.sim.controllers.pods import annotations_of, is_ready, phase_of
 from mcad.sim.times import parse_us
-
-Json = dict[str, Any]
 
 DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 _PHASES = {"Pending": 0, "Unknown": 1, "Running": 2}

@@ -5,8 +5,7 @@ After ``pkg/controller/replicaset/replica_set.go``.
 
 from __future__ import annotations
 
-from typing import Any
-
+from mcad.kube.types import Json
 from mcad.sim.controllers.index import OwnedIndex
 from mcad.sim.controllers.pods import (
     from_template,
@@ -24,8 +23,6 @@ from mcad.sim.failures import Failure
 from mcad.sim.registry import Registry
 from mcad.sim.store import Change, Key
 from mcad.sim.times import seconds
-
-Json = dict[str, Any]
 
 BURST = 500  # pods created or deleted in one go
 

@@ -6,12 +6,10 @@ After ``pkg/controller/deployment/util/deployment_util.go``.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
+from mcad.kube.types import Json
 from mcad.sim.controllers.numbers import scaled
 from mcad.sim.controllers.pods import POD_TEMPLATE_HASH, annotations_of, labels_of
-
-Json = dict[str, Any]
 
 REVISION = "deployment.kubernetes.io/revision"
 

@@ -14,12 +14,12 @@ It knows what the dispatcher counts: what one node says to a pod. What differs f
 
 from __future__ import annotations
 
-from typing import Any
-
-from mcad.sim.binding import bind
+from mcad.kube.types import Json
+from mcad.sim import failures
 from mcad.sim.controllers.base import Controller
 from mcad.sim.controllers.events import Recorder
 from mcad.sim.failures import Failure
+from mcad.sim.kinds import Kind
 from mcad.sim.registry import Registry
 from mcad.sim.scheduling.deciding import Decider
 from mcad.sim.scheduling.fleet import Fleet, NodeInfo, PodInfo
@@ -29,9 +29,8 @@ from mcad.sim.store import Change, Key
 from mcad.sim.times import seconds
 from mcad.sim.writes import Write
 
-Json = dict[str, Any]
-
 NAME = "default-scheduler"
+_BINDING = Kind("", "v1", "pods/binding", "Binding")  # what conflicts are worded with
 _TURN = ("", "")
 _FINISHED = ("Succeeded", "Failed")
 _NO_LABELS: Labels = {}
@@ -157,7 +156,7 @@ class Scheduler(Controller):
         self.lines.remove(pod.uid)
         self.fleet.bind(pod, node.name)  # before the write, whose echo must find it there
         try:
-            bound = bind(self.registry, pod.key, node.name)
+            bound = _bound(self.registry, pod.key, node.name)
         except Failure:  # deleted, or bound by hand, in this very moment
             self.fleet.release(pod.uid)
             found = self.registry.find(self._pod_kind, pod.key)
@@ -206,3 +205,32 @@ def _is_ours(pod: Json) -> bool:
         and spec.get("schedulerName", NAME) == NAME
         and "deletionTimestamp" not in pod["metadata"]
     )
+
+
+def _bound(registry: Registry, key: Key, node: str) -> Json:
+    """The pod on its node; raises Failure 404, or 409 if it has a node or is being deleted."""
+    pods = registry.kind("v1", "Pod")
+    at = seconds(registry.clock.now_us())
+
+    def change(pod: Json) -> Json:
+        present = pod["spec"].get("nodeName")
+        if present:
+            message = f'pod {key[1]} is already assigned to node "{present}"'
+            raise failures.conflict(_BINDING, key[1], message)
+        if pod["metadata"].get("deletionTimestamp"):
+            message = f"pod {key[1]} is being deleted, cannot be assigned to a host"
+            raise failures.conflict(_BINDING, key[1], message)
+        scheduled = {
+            "type": "PodScheduled",
+            "status": "True",
+            "lastProbeTime": None,
+            "lastTransitionTime": at,
+        }
+        status = pod.get("status") or {}
+        others = [one for one in status.get("conditions") or () if one["type"] != "PodScheduled"]
+        return pod | {
+            "spec": pod["spec"] | {"nodeName": node},
+            "status": status | {"conditions": [*others, scheduled]},
+        }
+
+    return registry.patch(pods, key, change, Write(subresource="binding", trusted=True))

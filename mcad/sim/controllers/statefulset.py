@@ -6,8 +6,7 @@ it was made, whatever becomes of the template, until it is deleted.
 
 from __future__ import annotations
 
-from typing import Any
-
+from mcad.kube.types import Json
 from mcad.sim.controllers.index import OwnedIndex
 from mcad.sim.controllers.pods import (
     from_template,
@@ -22,8 +21,6 @@ from mcad.sim.controllers.workload import Workload, compact
 from mcad.sim.failures import Failure
 from mcad.sim.registry import Registry
 from mcad.sim.store import Key
-
-Json = dict[str, Any]
 
 POD_NAME_LABEL = "statefulset.kubernetes.io/pod-name"
 POD_INDEX_LABEL = "apps.kubernetes.io/pod-index"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
+from mcad.kube.types import Json
 from mcad.sim.controllers.base import Controller
 from mcad.sim.controllers.claims import claim
 from mcad.sim.controllers.events import Recorder
@@ -16,8 +16,6 @@ from mcad.sim.kinds import Kind
 from mcad.sim.registry import Registry, key_of
 from mcad.sim.store import Change, Key
 from mcad.sim.writes import Write
-
-Json = dict[str, Any]
 
 
 class Workload(Controller):

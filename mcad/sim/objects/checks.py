@@ -6,8 +6,9 @@ defaults filled in; then come validation and, on what has the right types, the r
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from mcad.kube.types import Json
 from mcad.sim import failures
 from mcad.sim.failures import Cause
 from mcad.sim.kinds import EVENTS, Kind
@@ -20,8 +21,6 @@ from mcad.sim.objects.values import validate
 
 if TYPE_CHECKING:
     from mcad.sim.writes import Write
-
-Json = dict[str, Any]
 
 
 class Checks:

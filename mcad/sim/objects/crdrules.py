@@ -7,12 +7,10 @@ one, is left to a real server.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
+from mcad.kube.types import Json
 from mcad.sim.failures import Cause
 from mcad.sim.objects import causes
-
-Json = dict[str, Any]
 
 _SCOPES = ("Cluster", "Namespaced")
 

@@ -15,7 +15,7 @@ from mcad.kube.types import Json
 from mcad.sim.kinds import Kind
 from mcad.sim.objects import requests
 
-JOB_UID = "batch.kubernetes.io/controller-uid"
+JOB_UID, JOB_NAME = "batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name"
 _MAX_INT32 = 2**31 - 1
 _SERVICE_NET = (10, 96)
 """The first two numbers of the address of a service."""
@@ -40,6 +40,36 @@ def default_job(job: Json) -> None:
     if labels and not metadata.get("labels"):
         # The same map, as in Go: labels that are generated for the template are the Job's, too.
         metadata["labels"] = labels
+
+
+def job_defaults(job: Json) -> Json:
+    """A new Job, the caller's own copy, with a uid already, completed in place.
+
+    The generated selector and labels are after ``pkg/registry/batch/job/strategy.go``.
+    """
+    default_job(job)
+    if not job["spec"]["manualSelector"]:
+        _select_by_uid(job)
+    default_job(job)  # a template without labels has some now
+    return job
+
+
+def _select_by_uid(job: Json) -> None:
+    """Labels that no other Job's pods have; what the user gave stays, and is checked later."""
+    spec, name, uid = job["spec"], job["metadata"].get("name", ""), job["metadata"]["uid"]
+    template = spec["template"]
+    metadata = template["metadata"] = template.get("metadata") or {}
+    labels = metadata["labels"] = metadata.get("labels") or {}
+    for key, value in (
+        ("job-name", name),
+        (JOB_NAME, name),
+        ("controller-uid", uid),
+        (JOB_UID, uid),
+    ):
+        labels.setdefault(key, value)
+    selector = spec["selector"] = spec.get("selector") or {}
+    pairs = selector["matchLabels"] = selector.get("matchLabels") or {}
+    pairs.setdefault(JOB_UID, uid)
 
 
 def _copied(value: Any) -> Any:

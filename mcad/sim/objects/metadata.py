@@ -5,14 +5,11 @@ Modelled after ``rest.BeforeUpdate`` and ``ValidateObjectMetaAccessorUpdate`` of
 
 from __future__ import annotations
 
-from typing import Any
-
+from mcad.kube.types import Json
 from mcad.sim import failures
 from mcad.sim.failures import Cause, Failure
 from mcad.sim.kinds import CRDS, Kind
 from mcad.sim.objects import causes
-
-Json = dict[str, Any]
 
 _OWNED = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
 _KEPT = (*_OWNED, "generation", "selfLink")

@@ -8,13 +8,11 @@ that is what the dispatcher's fit test counts. A refusal is a tuple of reasons.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
+from mcad.kube.types import Json
 from mcad.sim.scheduling.fleet import Fleet, NodeInfo
 from mcad.sim.scheduling.shapes import Shape
 from mcad.sim.selectors import node_selector_terms
-
-Json = dict[str, Any]
 
 UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
 REPELLING = ("NoSchedule", "NoExecute")

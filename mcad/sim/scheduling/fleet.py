@@ -6,10 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from mcad.kube.types import Json
 from mcad.sim.objects.requests import amounts, whole
 from mcad.sim.scheduling.shapes import ANY_IP, Labels, Port, Shape
-
-Json = dict[str, Any]
 
 _LISTED = 10_000
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from mcad.kube import selectors
 from mcad.kube.selectors import LabelMatch
+from mcad.kube.types import Json
 from mcad.sim.objects.requests import Amounts, is_sidecar, requested, whole
 
-Json = dict[str, Any]
 Labels = Mapping[str, str]
 Port = tuple[str, str, int]  # host IP, protocol, number
 

@@ -8,10 +8,9 @@ from typing import Any
 import yaml
 
 from mcad.kube.port import Request
+from mcad.kube.types import Json
 from mcad.sim import failures
 from mcad.sim.kinds import Kind
-
-Json = dict[str, Any]
 
 _SPOKEN = ("application/json", "application/yaml", "application/vnd.kubernetes.protobuf")
 

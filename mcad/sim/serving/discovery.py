@@ -7,11 +7,9 @@ is content with the classic one; old clients walk group by group.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
 
+from mcad.kube.types import Json
 from mcad.sim.kinds import Kind, KindTable
-
-Json = dict[str, Any]
 
 AGGREGATED = "APIGroupDiscoveryList"
 AGGREGATED_TYPE = f"application/json;g=apidiscovery.k8s.io;v=v2;as={AGGREGATED}"

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
+from mcad.kube.types import Json
 from mcad.sim import failures
 from mcad.sim.kinds import Kind
 from mcad.sim.serving.tables import table
 from mcad.sim.versions import from_stored
 
-Json = dict[str, Any]
 Name = Literal["Whole", "Metadata", "Table"]
 Answer = Literal["one", "list", "watch"]
 

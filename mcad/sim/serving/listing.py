@@ -11,16 +11,14 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
 
+from mcad.kube.types import Json
 from mcad.sim import failures
 from mcad.sim.failures import Failure
 from mcad.sim.kinds import Kind
 from mcad.sim.serving import options
 from mcad.sim.serving.selection import Selection
 from mcad.sim.store import Key, Store, TooOld
-
-Json = dict[str, Any]
 
 _FORM = "meta.k8s.io/v1"
 _FORGOTTEN = (

@@ -1,25 +1,26 @@
 """OpenAPI v3: what ``kubectl explain`` shows, and what kubectl looks up before it validates.
 
-Version 2 is not served: kubectl needs it only for servers without version 3.
+Version 2 is not served: kubectl needs it only for servers without version 3. Of the operations
+only those are there that kubectl reads: ``explain`` looks for the kind that is created at a path,
+and before it sends anything kubectl looks whether a patch takes ``fieldValidation`` and ``dryRun``.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cache, lru_cache
 from typing import Any
 
 from mcad import __version__
+from mcad.kube.types import Json
 from mcad.sim import failures
 from mcad.sim.kinds import Kind, KindTable
 from mcad.sim.objects import builtin
 from mcad.sim.serving.discovery import KUBERNETES
-from mcad.sim.serving.openapipaths import JSON, component_of, gvk_of, paths_of, pointer_to
 
-Json = dict[str, Any]
-
+_JSON = "application/json"
 _ROOT = "openapi/v3"
 _META = "io.k8s.apimachinery.pkg.apis.meta.v1"
 _METADATA = (
@@ -28,6 +29,7 @@ _METADATA = (
 )
 _SCALE = "io.k8s.api.autoscaling.v1.Scale"
 _EVERY_KIND = ("apiVersion", "kind", "metadata")
+_PATCH_PARAMETERS = ("dryRun", "fieldManager", "fieldValidation", "force")
 
 
 def answer(path: str, accept: str, kinds: KindTable) -> Json | None:
@@ -47,8 +49,8 @@ def answer(path: str, accept: str, kinds: KindTable) -> Json | None:
 def _check_accept(accept: str) -> None:
     """kubectl prefers the protobuf form here and there, and takes JSON after a 406."""
     choices = {one.partition(";")[0].strip() for one in accept.split(",")} - {""}
-    if choices and not choices & {JSON, "application/*", "*/*"}:
-        raise failures.not_acceptable((JSON,))
+    if choices and not choices & {_JSON, "application/*", "*/*"}:
+        raise failures.not_acceptable((_JSON,))
 
 
 def _by_group_version(kinds: KindTable) -> dict[str, tuple[Kind, ...]]:
@@ -79,7 +81,7 @@ def _document(members: tuple[Kind, ...], digest: str) -> Json:  # noqa: ARG001 -
     return {
         "openapi": "3.0.0",
         "info": {"title": "Kubernetes, simulated", "version": KUBERNETES},
-        "paths": dict(path for kind in members for path in paths_of(kind)),
+        "paths": dict(path for kind in members for path in _paths_of(kind)),
         "components": {"schemas": _schemas(members)},
     }
 
@@ -92,8 +94,8 @@ def _schemas(members: tuple[Kind, ...]) -> Json:
     _name_fields_v1(found)
     for kind in members:
         if kind.is_custom:
-            found[component_of(kind)] = _custom(kind)
-        if "list" in kind.verbs and (component := component_of(kind)):
+            found[_component_of(kind)] = _custom(kind)
+        if "list" in kind.verbs and (component := _component_of(kind)):
             found[f"{component}List"] = _list(kind, component)
     return dict(sorted(found.items()))
 
@@ -142,19 +144,60 @@ def _common(metadata: str) -> Json:
 
 
 def _list(kind: Kind, component: str) -> Json:
-    items = {"type": "array", "items": {"$ref": pointer_to(component)}}
+    items = {"type": "array", "items": {"$ref": _pointer_to(component)}}
     return {
         "description": f"{kind.kind}List is a list of {kind.kind}.",
         "type": "object",
         "required": ["items"],
         "properties": _common("ListMeta") | {"items": items},
-        "x-kubernetes-group-version-kind": [{**gvk_of(kind), "kind": f"{kind.kind}List"}],
+        "x-kubernetes-group-version-kind": [{**_gvk_of(kind), "kind": f"{kind.kind}List"}],
     }
 
 
 def _reference(component: str) -> Json:
-    return {"allOf": [{"$ref": pointer_to(component)}]}
+    return {"allOf": [{"$ref": _pointer_to(component)}]}
 
 
 def _about(kinds: Iterable[Kind]) -> Json:
-    return {"x-kubernetes-group-version-kind": [gvk_of(kind) for kind in kinds]}
+    return {"x-kubernetes-group-version-kind": [_gvk_of(kind) for kind in kinds]}
+
+
+# -- paths --------------------------------------------------------------------------------------
+
+
+def _component_of(kind: Kind) -> str:
+    """``dev.codeflare.workload.v1beta2.AppWrapper``: a group is a domain, read from the end."""
+    if not kind.is_custom:
+        return builtin.component_name(kind)
+    return ".".join([*reversed(kind.group.split(".")), kind.version, kind.kind])
+
+
+def _pointer_to(component: str) -> str:
+    """A reference to one of the document's schemas."""
+    return f"#/components/schemas/{component}"
+
+
+def _gvk_of(kind: Kind) -> Json:
+    """Group, version and kind, as extensions of OpenAPI name them."""
+    return {"group": kind.group, "kind": kind.kind, "version": kind.version}
+
+
+def _paths_of(kind: Kind) -> Iterator[tuple[str, Json]]:
+    """The collection and the object of a kind, with what is said of creating and patching."""
+    prefix = f"/apis/{kind.api_version}" if kind.group else f"/api/{kind.version}"
+    base = f"{prefix}{'/namespaces/{namespace}' if kind.namespaced else ''}/{kind.plural}"
+    if "create" in kind.verbs:
+        yield base, {"post": _operation(kind, "post", ())}
+    if "patch" in kind.verbs:
+        yield f"{base}/{{name}}", {"patch": _operation(kind, "patch", _PATCH_PARAMETERS)}
+
+
+def _operation(kind: Kind, method: str, parameters: tuple[str, ...]) -> Json:
+    return {
+        "parameters": [
+            {"name": name, "in": "query", "schema": {"type": "string"}} for name in parameters
+        ],
+        "responses": {"200": {"description": "OK"}},
+        "x-kubernetes-action": method,
+        "x-kubernetes-group-version-kind": _gvk_of(kind),
+    }

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from mcad.kube.port import MERGE_PATCH, Request
+from mcad.kube.types import Json
 from mcad.sim import failures
 from mcad.sim.failures import Failure
 from mcad.sim.kinds import Kind
 from mcad.sim.patching import PatchError, merge, merge_keys, strategic
 from mcad.sim.serving.bodies import read_any
 
-Json = dict[str, Any]
 Change = Callable[[Json], Json]
 
 JSON_PATCH = "application/json-patch+json"

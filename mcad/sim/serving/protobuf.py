@@ -2,9 +2,11 @@
 
 kubectl 1.36 writes protobuf wherever it knows the type (``create namespace``, ``create
 deployment``, the deletions of ``drain``, ``auth can-i``) and has no second try: without this, the
-first command at the demo's cluster would be refused. Answers are JSON, which it
-accepts. The envelope is ``runtime.Unknown`` behind four magic bytes (Kubernetes docs, "Kubernetes
-Protobuf encoding"); names and types come from the OpenAPI schemas, numbers from ``protonumbers``.
+first command at the demo's cluster would be refused. Answers are JSON, which it accepts. The
+envelope is ``runtime.Unknown`` behind four magic bytes (Kubernetes docs, "Kubernetes Protobuf
+encoding"). Names and types come from the OpenAPI schemas, numbers from ``protonumbers.txt``, which
+``make golden`` writes out of the Go types. Numbers are never used twice, so older clients are
+understood as well.
 
 Go writes every field that is no pointer, its zero included; zeros are left out here as they are in
 JSON (``omitempty``).
@@ -16,15 +18,16 @@ import base64
 import json
 import struct
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from importlib.resources import files
 from typing import Any
 
+from mcad.kube.types import Json
 from mcad.sim.kinds import Kind
 from mcad.sim.objects import builtin
-from mcad.sim.serving.protonumbers import Field, numbers
 from mcad.sim.times import EPOCH, micros, seconds
 
-Json = dict[str, Any]
 Wire = int | bytes
 
 MEDIA_TYPE = "application/vnd.kubernetes.protobuf"
@@ -36,6 +39,15 @@ _VARINT_BYTES_MAX = 10
 _DEPTH_MAX = 100
 _YEAR_1 = (EPOCH.replace(year=1) - EPOCH).total_seconds()
 _REF = "#/components/schemas/"
+
+
+@dataclass(frozen=True, slots=True)
+class _Numbered:
+    """One numbered field: its JSON name, or the component that it embeds."""
+
+    name: str
+    is_pointer: bool = False
+    is_embedded: bool = False
 
 
 class ProtobufError(ValueError):
@@ -72,7 +84,7 @@ def _schemas(api_version: str, kind: str) -> tuple[str, Mapping[str, Json]]:
     described = Kind(group, version, kind.lower(), kind)
     component = _DELETE_OPTIONS if kind == "DeleteOptions" else builtin.component_name(described)
     schemas = builtin.components([described])
-    if not component or not numbers(_short(component)):
+    if not component or not _numbers(_short(component)):
         raise UnknownKindError(api_version, kind)
     return component, schemas
 
@@ -96,7 +108,7 @@ class _Message:
         return result
 
     def _read(self, data: bytes, message: str, properties: Json, result: Json, depth: int) -> None:
-        known = numbers(message)
+        known = _numbers(message)
         for number, value in _fields(data):
             field = known.get(number)
             if field is None:
@@ -106,7 +118,7 @@ class _Message:
             elif field.name in properties:
                 self._take(field, value, properties[field.name], result, depth)
 
-    def _take(self, field: Field, value: Wire, schema: Json, result: Json, depth: int) -> None:
+    def _take(self, field: _Numbered, value: Wire, schema: Json, result: Json, depth: int) -> None:
         if schema.get("type") == "array":
             item = self._value(value, schema["items"], depth)
             result.setdefault(field.name, []).append(item)
@@ -245,3 +257,26 @@ def _text(value: Wire) -> str:
         return _bytes(value).decode()
     except UnicodeDecodeError as error:
         raise ProtobufError(f"a text is not UTF-8: {error}") from error
+
+
+# -- numbers of fields ---------------------------------------------------------------------------
+
+
+@cache
+def _numbers(component: str) -> Mapping[int, _Numbered]:
+    """The fields of ``core.v1.PodSpec`` by number; none if the message is not known."""
+    return dict(_parse(_table().get(component, "")))
+
+
+@cache
+def _table() -> Mapping[str, str]:
+    lines = files(__package__).joinpath("protonumbers.txt").read_text().splitlines()
+    return dict(line.split(": ", 1) for line in lines if not line.startswith("#"))
+
+
+def _parse(text: str) -> Iterator[tuple[int, _Numbered]]:
+    number = 0
+    for word in text.split():
+        jump, found, name = word.rpartition("=")
+        number = int(jump) if found else number + 1
+        yield number, _Numbered(name.strip("+*"), name.endswith("*"), name.startswith("+"))

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from mcad.kube.selectors import labels as label_selection
+from mcad.kube.types import Json
 from mcad.sim import failures
 from mcad.sim.kinds import EVENTS, Kind
 from mcad.sim.selectors import fields as field_selection
 from mcad.sim.serving.routing import Target
 
-Json = dict[str, Any]
 Reader = Callable[[Json], str]
 
 

@@ -23,14 +23,13 @@ from aiohttp import web
 
 from mcad.kube.errors import ApiError, OutcomeUnknown
 from mcad.kube.port import JSON, Api, Request, Response
+from mcad.kube.types import Json
 from mcad.sim import failures
 from mcad.sim.failures import Failure
 from mcad.sim.kinds import BUILTIN
 from mcad.sim.serving import protobuf
 from mcad.sim.serving.discovery import AGGREGATED, AGGREGATED_TYPE
 from mcad.sim.serving.patches import APPLY
-
-Json = dict[str, Any]
 
 _LOG = logging.getLogger(__name__)
 

@@ -10,10 +10,11 @@ import asyncio
 import json
 from collections.abc import AsyncGenerator, Callable, Mapping
 from functools import partial
-from typing import Any, cast
+from typing import cast
 
 from mcad.kube.errors import api_error
 from mcad.kube.port import Request, Response, nothing
+from mcad.kube.types import Json
 from mcad.sim import deletion, failures
 from mcad.sim.failures import Failure
 from mcad.sim.registry import Registry, check_name
@@ -35,9 +36,6 @@ from mcad.sim.serving.subresources import Call
 from mcad.sim.serving.watching import Watch
 from mcad.sim.writes import Validation, Write
 
-Json = dict[str, Any]
-
-_ACCEPTED = ("application/json", "application/yaml")
 _NO_PAGE = b"404 page not found\n"
 _PUT_CREATES = {
     ("", "endpoints"),

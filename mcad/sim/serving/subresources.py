@@ -7,19 +7,28 @@ from dataclasses import dataclass
 from typing import Any
 
 from mcad.kube.port import Request
+from mcad.kube.types import Json
 from mcad.sim import deletion, failures
+from mcad.sim.failures import Cause
 from mcad.sim.kinds import Kind
 from mcad.sim.objects import decoding
 from mcad.sim.objects.builtin import type_of
 from mcad.sim.registry import Registry, check_name
-from mcad.sim.serving import bodies, scale
+from mcad.sim.serving import bodies
 from mcad.sim.serving.patches import change_of
 from mcad.sim.serving.routing import Target
 from mcad.sim.writes import Write
 
-Json = dict[str, Any]
 Answer = tuple[int, Json | bytes]
 
+_SCALE = Kind("autoscaling", "v1", "scales", "Scale")
+"""What every ``scale`` subresource speaks; it has no path of its own."""
+
+_BUILTIN_SCALE = {
+    "specReplicasPath": ".spec.replicas",
+    "statusReplicasPath": ".status.replicas",
+    "labelSelectorPath": ".spec.selector",
+}
 _SILENCE = b"(simulated pods run nothing, so there is nothing they could have written)\n"
 
 
@@ -61,22 +70,22 @@ def read_log(call: Call) -> Answer:
 
 def read_scale(call: Call) -> Answer:
     """GET of a Scale; raises Failure 404."""
-    return 200, scale.read(call.target.kind, call.present())
+    return 200, _scale_of(call.target.kind, call.present())
 
 
 def put_scale(call: Call) -> Answer:
     """PUT of a Scale; raises Failure."""
-    return _write_scale(call, call.body(scale.KIND))
+    return _write_scale(call, call.body(_SCALE))
 
 
 def patch_scale(call: Call) -> Answer:
     """PATCH of a Scale; raises Failure."""
-    present = scale.read(call.target.kind, call.present())
-    return _write_scale(call, change_of(scale.KIND, call.request)(present))
+    present = _scale_of(call.target.kind, call.present())
+    return _write_scale(call, change_of(_SCALE, call.request)(present))
 
 
 def _write_scale(call: Call, wanted: Json) -> Answer:
-    struct = type_of(scale.KIND)
+    struct = type_of(_SCALE)
     if struct is not None:
         try:
             wanted, _ = decoding.decode(wanted, struct)
@@ -87,11 +96,11 @@ def _write_scale(call: Call, wanted: Json) -> Answer:
     check_name(wanted, call.name)
 
     def change(obj: Json) -> Json:
-        return scale.write(call.target.kind, obj, wanted)
+        return _scaled(call.target.kind, obj, wanted)
 
     how = Write(dry_run=call.how.dry_run)
     written = call.registry.patch(call.target.kind, call.target.key, change, how)
-    return 200, scale.read(call.target.kind, written)
+    return 200, _scale_of(call.target.kind, written)
 
 
 _ANSWERS: dict[tuple[str, str], Callable[[Call], Answer]] = {
@@ -99,3 +108,67 @@ _ANSWERS: dict[tuple[str, str], Callable[[Call], Answer]] = {
     ("PUT", "scale"): put_scale,
     ("PATCH", "scale"): patch_scale,
 }
+
+
+def _scale_of(kind: Kind, obj: Json) -> Json:
+    """The ``autoscaling/v1`` Scale of an object."""
+    paths = kind.scale or _BUILTIN_SCALE
+    metadata = obj["metadata"]
+    kept = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
+    selector = _at(obj, paths.get("labelSelectorPath", ""))
+    replicas = _at(obj, paths["specReplicasPath"])
+    status: Json = {"replicas": _at(obj, paths["statusReplicasPath"]) or 0}
+    if selector:
+        status["selector"] = selector if isinstance(selector, str) else _text(selector)
+    return {
+        "kind": "Scale",
+        "apiVersion": "autoscaling/v1",
+        "metadata": {key: metadata[key] for key in kept if key in metadata},
+        "spec": {"replicas": replicas} if replicas else {},  # Go leaves 0 out
+        "status": status,
+    }
+
+
+def _scaled(kind: Kind, obj: Json, scale: Json) -> Json:
+    """The object with the replicas of a Scale; its resourceVersion is a fence. Raises Failure."""
+    replicas = (scale.get("spec") or {}).get("replicas", 0)
+    if not isinstance(replicas, int) or replicas < 0:
+        message = f"Invalid value: {replicas}: must be greater than or equal to 0"
+        cause = Cause("FieldValueInvalid", message, "spec.replicas")
+        name = obj["metadata"]["name"]
+        raise failures.invalid(_SCALE, name, [cause])
+    version = (scale.get("metadata") or {}).get("resourceVersion")
+    metadata = obj["metadata"] | ({"resourceVersion": version} if version else {})
+    path = (kind.scale or _BUILTIN_SCALE)["specReplicasPath"].strip(".").split(".")
+    return _with(obj, path, replicas) | {"metadata": metadata}
+
+
+def _at(obj: Any, path: str) -> Any:
+    for part in path.strip(".").split("."):
+        if not isinstance(obj, dict):
+            return None
+        obj = obj.get(part)
+    return obj
+
+
+def _with(obj: Json, path: list[str], value: int) -> Json:
+    head, *rest = path
+    return obj | {head: _with(obj.get(head) or {}, rest, value) if rest else value}
+
+
+def _text(selector: Json) -> str:
+    """A LabelSelector as a query would say it."""
+    labels = selector.get("matchLabels") or ({} if "matchExpressions" in selector else selector)
+    terms = [f"{key}={value}" for key, value in sorted(labels.items())]
+    for term in selector.get("matchExpressions") or ():
+        values = ",".join(sorted(term.get("values") or ()))
+        match term["operator"]:
+            case "In":
+                terms.append(f"{term['key']} in ({values})")
+            case "NotIn":
+                terms.append(f"{term['key']} notin ({values})")
+            case "Exists":
+                terms.append(term["key"])
+            case _:
+                terms.append(f"!{term['key']}")
+    return ",".join(terms)

@@ -10,9 +10,9 @@ import asyncio
 import json
 from collections.abc import AsyncGenerator, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from mcad.kube.errors import RequestTimeout
+from mcad.kube.types import Json
 from mcad.sim import failures
 from mcad.sim.failures import Failure
 from mcad.sim.kinds import Kind
@@ -21,8 +21,6 @@ from mcad.sim.serving import forms, options
 from mcad.sim.serving.forms import Form
 from mcad.sim.serving.selection import Selection
 from mcad.sim.store import Change, TooOld
-
-Json = dict[str, Any]
 
 BOOKMARK_S = 60.0  # kube-apiserver's defaultBookmarkFrequency
 LAST_BOOKMARK_S = 2.0  # before the deadline: its nextBookmarkTime

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from mcad.kube.types import Json
 from mcad.sim.kinds import Kind
 from mcad.sim.serving.tables import cluster, namespaced, pods, workloads
 from mcad.sim.serving.tables.custom import custom
-from mcad.sim.serving.tables.printer import Json, Printer, created_at
+from mcad.sim.serving.tables.printer import Printer, created_at
 
 __all__ = ["table"]
 

@@ -4,16 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from mcad.sim.serving.tables.printer import (
-    NONE,
-    UNKNOWN,
-    Json,
-    age,
-    condition,
-    name,
-    printer,
-    status,
-)
+from mcad.kube.types import Json
+from mcad.sim.serving.tables.printer import NONE, UNKNOWN, age, condition, name, printer, status
 
 _ROLE_PREFIX = "node-role.kubernetes.io/"
 _ROLE_LABEL = "kubernetes.io/role"

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
+from mcad.kube.types import Json
 from mcad.sim.kinds import Column, Kind
 from mcad.sim.serving.jsonpath import JsonPathError, compiled, find, text_of
-from mcad.sim.serving.tables.printer import Json, Printer, age, name, printer, since
+from mcad.sim.serving.tables.printer import Printer, age, name, printer, since
 
 _AGE = Column("Age", "date", ".metadata.creationTimestamp")
 

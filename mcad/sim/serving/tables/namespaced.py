@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from mcad.sim.serving.tables.printer import NONE, Json, age, labels, name, printer, since, status
+from mcad.kube.types import Json
+from mcad.sim.serving.tables.printer import NONE, age, labels, name, printer, since, status
 
 
 def _config_map(obj: Json, now_us: int) -> list[Any]:

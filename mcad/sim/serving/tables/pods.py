@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from mcad.sim.serving.tables.printer import NONE, Json, age, condition, name, printer, since, status
+from mcad.kube.types import Json
+from mcad.sim.serving.tables.printer import NONE, age, condition, name, printer, since, status
 
 _TERMINAL = ("Succeeded", "Failed")
 

@@ -12,15 +12,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from mcad.kube import durations
+from mcad.kube.types import Json
 from mcad.sim import times
 
-Json = dict[str, Any]
 Cells = Callable[[Json, int], list[Any]]
 """The cells of one object at an instant in microseconds since the epoch."""
 
 NONE = "<none>"
 UNKNOWN = "<unknown>"
-UNSET = "<unset>"
 
 _SECOND_US = 1_000_000
 

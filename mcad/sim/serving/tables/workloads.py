@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from mcad.kube.types import Json
 from mcad.sim import times
 from mcad.sim.serving.tables.printer import (
-    Json,
     age,
     condition,
     containers,
