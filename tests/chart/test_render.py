@@ -365,7 +365,6 @@ def test_the_chart_knows_the_same_dangerous_kinds(helm: Helm) -> None:
             objects = helm.template(wrappedResources=[wrapped | {"dangerous": True}])
             assert config_of(objects).allowed == {(group, plural)}
     told = re.search(r'define "mcad.dangerous" -}}(.*?){{- end', CHECKS.read_text(), re.DOTALL)
-    assert told is not None
     assert yaml.safe_load(told[1]) == {group: sorted(names) for group, names in DANGEROUS.items()}
 
 
@@ -393,7 +392,6 @@ def test_settings_reach_the_dispatcher(helm: Helm) -> None:
 
 def test_impersonation_reaches_the_dispatcher(helm: Helm) -> None:
     config = config_of(helm.template(**IMPERSONATE))
-    assert config.impersonate is not None
     assert config.impersonate.service_account == "runner"
     assert config.watch_namespaces == ("team-a", "team-b")
 
