@@ -379,7 +379,6 @@ def as_wrapper(given: Any) -> Map:
 @pytest.mark.parametrize(("message", "given"), FAULTS)
 def test_a_fault_names_the_field_and_what_to_do(message: str, given: Any) -> None:
     problem = read(as_wrapper(given)).workload.problem
-    assert problem is not None
     assert problem.kind is WaitingReason.INVALID
     assert f"{problem.field}: {problem.message}".startswith(message)
     assert problem.message.endswith(".")
@@ -436,21 +435,18 @@ def test_a_namespace_that_is_not_served() -> None:
 
 def test_a_kind_that_is_not_installed() -> None:
     problem = read(v1beta1(obj("acme.io/v1", "Rocket"))).workload.problem
-    assert problem is not None
     assert (problem.kind, problem.field) == (WaitingReason.NOT_INSTALLED, f"{T}.kind")
     assert "acme.io/v1 Rocket is not installed" in problem.message
 
 
 def test_another_version_of_an_installed_kind() -> None:
     problem = read(v1beta1(obj("apps/v1beta1", "Deployment"))).workload.problem
-    assert problem is not None
     assert problem.kind is WaitingReason.NOT_INSTALLED
 
 
 def test_too_large_a_payload() -> None:
     big = config_map() | {"data": {"a": "x" * MAX_PAYLOAD}}
     problem = read(v1beta1(big)).workload.problem
-    assert problem is not None
     assert "Split the AppWrapper" in problem.message
 
 
@@ -458,7 +454,6 @@ def test_too_many_pod_sets() -> None:
     job_set = {"replicatedJobs": [{"template": {"spec": {"template": {"spec": pod_spec()}}}}] * 130}
     things = [obj("jobset.x-k8s.io/v1alpha2", "JobSet", f"j{i}", job_set) for i in range(4)]
     problem = read(v1beta1(*things)).workload.problem
-    assert problem is not None
     assert "520 pod sets; 512 are allowed" in problem.message
 
 
@@ -493,7 +488,6 @@ def test_an_appwrapper_out_of_a_file() -> None:
 
 def test_an_appwrapper_without_a_name() -> None:
     problem = read({"spec": {"components": [{"template": pod()}]}}).workload.problem
-    assert problem is not None
     assert problem.field == "metadata.name"
 
 

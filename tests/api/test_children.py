@@ -18,13 +18,12 @@ from tests.api.builders import (
     accepted,
     deployment,
     job,
-    obj,
     pod,
     pod_spec,
     template,
     v1beta1,
 )
-from tests.api.test_podsets import group, jobset, lws, ray_spec, training
+from tests.api.test_podsets import group, jobset, kind, kubeflow, lws, ray_job, ray_spec
 
 SERVED = {one.kind: one for one in (*WELL_KNOWN, WIDGET)}
 
@@ -39,8 +38,8 @@ def live(thing: Map, status: Map | None = None, **spec: Any) -> Child:
     return read_child(made, SERVED[thing["kind"]], parsed.workload.sets)
 
 
-def condition(kind: str, status: str = "True") -> Map:
-    return {"conditions": [{"type": kind, "status": status}]}
+def condition(name: str, status: str = "True") -> Map:
+    return {"conditions": [{"type": name, "status": status}]}
 
 
 def test_a_child_of_ours() -> None:
@@ -77,11 +76,11 @@ def owner(**changes: Any) -> Map:
 @pytest.mark.parametrize(
     ("thing", "uid"),
     [
-        pytest.param(owner(), "u", id="an AppWrapper"),
-        pytest.param(owner(controller=False), "", id="an owner that does not control"),
-        pytest.param(owner(kind="Job"), "", id="another kind"),
-        pytest.param(owner(apiVersion="mcad.ibm.com/v1beta1"), "", id="another group"),
-        pytest.param({}, "", id="nobody"),
+        (owner(), "u"),
+        (owner(controller=False), ""),
+        (owner(kind="Job"), ""),
+        (owner(apiVersion="mcad.ibm.com/v1beta1"), ""),
+        ({}, ""),
     ],
 )
 def test_the_controlling_appwrapper(thing: Map, uid: str) -> None:
@@ -102,8 +101,8 @@ def test_our_labels_are_the_uid_and_the_attempt() -> None:
 
 
 MPI = {"mpiReplicaSpecs": {"Launcher": group(1), "Worker": group(3)}}
-JOBSET = obj("jobset.x-k8s.io/v1alpha2", "JobSet", spec=jobset(("a", 3, {"parallelism": 2})))
-RAY_JOB = obj("ray.io/v1", "RayJob", spec={"rayClusterSpec": ray_spec(group(2))})
+JOBSET = kind("JobSet", **jobset(("a", 3, {"parallelism": 2})))
+RAY_JOB = ray_job(2)
 
 WANTS: dict[str, tuple[Child, tuple[int | None, ...]]] = {
     "a pod until it ends": (live(pod(), {"phase": "Running"}), (1,)),
@@ -119,19 +118,16 @@ WANTS: dict[str, tuple[Child, tuple[int | None, ...]]] = {
     "a complete job": (live(job(parallelism=4), condition("Complete")), (0,)),
     "a failed job": (live(job(parallelism=4), condition("Failed")), (0,)),
     "a job that is not complete": (live(job(parallelism=4), condition("Complete", "False")), (4,)),
-    "a daemon set does not tell": (
-        live(obj("apps/v1", "DaemonSet", spec={"template": template()})),
-        (None,),
-    ),
+    "a daemon set does not tell": (live(kind("DaemonSet", template=template())), (None,)),
     "a training job whose launcher succeeded": (
         live(
-            obj("kubeflow.org/v1", "MPIJob", spec=MPI),
+            kind("MPIJob", **MPI),
             {"replicaStatuses": {"Launcher": {"succeeded": 1}, "Worker": {"active": 3}}},
         ),
         (0, 3),
     ),
     "a training job that succeeded": (
-        live(obj("kubeflow.org/v1", "MPIJob", spec=MPI), condition("Succeeded")),
+        live(kind("MPIJob", **MPI), condition("Succeeded")),
         (0, 0),
     ),
     "a job set with one job done": (
@@ -140,24 +136,21 @@ WANTS: dict[str, tuple[Child, tuple[int | None, ...]]] = {
     ),
     "a job set that completed": (live(JOBSET, condition("Completed")), (0,)),
     "groups that were scaled": (
-        live(obj("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet", spec=lws(2, 3)), replicas=1),
+        live(kind("LeaderWorkerSet", **lws(2, 3)), replicas=1),
         (3,),
     ),
     "a Ray cluster that was scaled": (
-        live(
-            obj("ray.io/v1", "RayCluster", spec=ray_spec(group(2))),
-            workerGroupSpecs=[group(5, numOfHosts=2)],
-        ),
+        live(kind("RayCluster", **ray_spec(group(2))), workerGroupSpecs=[group(5, numOfHosts=2)]),
         (1, 10),
     ),
     "a Ray job": (live(RAY_JOB), (1, 2, 1)),
     "a Ray job that is over": (live(RAY_JOB, {"jobDeploymentStatus": "Complete"}), (0, 0, 0)),
     "an unknown kind does not tell": (
-        live(obj("example.com/v1", "Widget", spec=pod_spec())),
+        live(kind("Widget", **pod_spec())),
         (None,),
     ),
     "an unknown kind does not tell even if it says Complete": (
-        live(obj("example.com/v1", "Widget", spec=pod_spec()), condition("Complete")),
+        live(kind("Widget", **pod_spec()), condition("Complete")),
         (None,),
     ),
 }
@@ -173,10 +166,8 @@ def test_a_child_of_an_unknown_appwrapper_wants_nothing_in_particular() -> None:
 
 
 def test_declared_demand_has_no_place_in_the_child() -> None:
-    item = {
-        "generictemplate": deployment(),
-        "custompodresources": [{"replicas": 2, "requests": {"cpu": 1}}],
-    }
+    entry = {"replicas": 2, "requests": {"cpu": 1}}
+    item = {"generictemplate": deployment(), "custompodresources": [entry]}
     sets = accepted(v1beta1(item)).workload.sets
     assert read_child(deployment(), SERVED["Deployment"], sets).wants == (None,)
 
@@ -202,9 +193,9 @@ MET = {
 }
 
 
-@pytest.mark.parametrize(("kind", "status", "met"), MET.values(), ids=MET.keys())
-def test_what_counts_as_met(kind: str, status: Map, met: set[str]) -> None:
-    assert read_child({"status": status}, SERVED[kind]).met == met
+@pytest.mark.parametrize(("of", "status", "met"), MET.values(), ids=MET.keys())
+def test_what_counts_as_met(of: str, status: Map, met: set[str]) -> None:
+    assert read_child({"status": status}, SERVED[of]).met == met
 
 
 def test_a_child_on_its_way_out() -> None:
@@ -213,5 +204,5 @@ def test_a_child_on_its_way_out() -> None:
 
 
 def test_a_training_job_without_a_status_wants_all() -> None:
-    thing = obj("kubeflow.org/v1", "TFJob", spec=training("tfReplicaSpecs", Worker=group(4)))
+    thing = kubeflow("TFJob", "tf", Worker=group(4))
     assert live(thing).wants == (4,)

@@ -118,7 +118,6 @@ def test_items_are_created_as_an_account_of_the_appwrappers_namespace(
     environ: dict[str, str], sets: list[str]
 ) -> None:
     config = load(environ=environ, sets=sets)
-    assert config.impersonate is not None
     assert config.impersonate.user("a") == "system:serviceaccount:a:runner"
     assert Config().impersonate is None
 

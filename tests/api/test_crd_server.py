@@ -299,7 +299,6 @@ def test_status_survives_the_way_through_the_server(plane: ControlPlane) -> None
         assert patch(plane, "survivor", {"status": render_status(view)}, "status") == (200, "")
         _, stored = plane.request("GET", path(name="survivor"))
         saved = read_status(stored["status"])
-        assert saved is not None
         assert saved.dispatch == view.dispatch
         assert saved.conditions == view.conditions
         assert (saved.reservation, saved.eviction) == (view.reservation, view.eviction)

@@ -312,7 +312,6 @@ DEVICES = pod("p", resourceClaims=[{"name": "gpu", "resourceClaimTemplateName": 
 @pytest.mark.parametrize("manifest", [v1beta1(DEVICES), v1beta2(DEVICES)], ids=["old", "new"])
 def test_pods_with_claims_for_devices_are_named(manifest: dict[str, Any]) -> None:
     problem = parse(manifest, CATALOG).workload.problem
-    assert problem is not None
     assert problem.kind is WaitingReason.UNSUPPORTED_DRA
     assert "ignoreResourceClaims" in problem.message
 

@@ -455,14 +455,12 @@ PATHS = {
 @pytest.mark.parametrize(("path", "message"), PATHS.items(), ids=PATHS.keys())
 def test_a_path_that_leads_nowhere(path: str, message: str) -> None:
     problem = read(v1beta2(component(deployment(), {"path": path}))).workload.problem
-    assert problem is not None
     assert problem.field == "spec.components[0].podSets[0].path"
     assert message in problem.message
 
 
 def test_a_path_that_is_given_twice() -> None:
     problem = read(v1beta2(component(deployment(), {"path": T}, {"path": T}))).workload.problem
-    assert problem is not None
     assert problem.field == "spec.components[0].podSets[1].path"
 
 
@@ -491,13 +489,11 @@ def test_pod_set_infos_that_contradict_the_template() -> None:
     thing = pod("thing", nodeSelector={"flavor": "reserved"})
     infos = [{"nodeSelector": {"flavor": "spot"}}]
     problem = read(v1beta2(component(thing, podSetInfos=infos))).workload.problem
-    assert problem is not None
     assert problem.field == "spec.components[0].podSetInfos[0].nodeSelector.flavor"
 
 
 def test_pod_set_infos_for_other_pod_sets() -> None:
     problem = read(v1beta2(component(pod(), podSetInfos=[{}, {}]))).workload.problem
-    assert problem is not None
     assert problem.field == "spec.components[0].podSetInfos"
 
 

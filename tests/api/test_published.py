@@ -20,7 +20,6 @@ SETTINGS = Config(
 
 def test_what_is_published_is_read_back() -> None:
     found = read_published(publish(SETTINGS, "me"), Config())
-    assert found is not None
     private = {"impersonate": None, "leader_election": Config().leader_election}
     assert found.config == SETTINGS.model_copy(update=private)
     assert found.unknown == ()
@@ -34,7 +33,6 @@ def test_nothing_private_is_published() -> None:
 
 def test_what_the_caller_gives_wins() -> None:
     found = read_published(publish(SETTINGS, "me"), Config(policy="Backfill"))
-    assert found is not None
     assert (found.config.policy, found.config.quota_enabled) == ("Backfill", True)
 
 
@@ -42,7 +40,6 @@ def test_settings_of_a_later_version_are_named_and_left_out() -> None:
     told = json.loads(publish(SETTINGS, "me"))
     told["settings"]["later"] = 1
     found = read_published(json.dumps(told), Config())
-    assert found is not None
     assert (found.config.policy, found.unknown) == ("StrictFIFO", ("later",))
 
 

@@ -79,7 +79,6 @@ def test_the_root_has_no_parent_and_no_tree_is_none() -> None:
 )
 def test_what_cannot_be_read_is_the_flaw_of_its_node_alone(child: Any, flaw: str) -> None:
     read = read_quota(manifest(child, {"name": "good", "quotas": {"requests": {"cpu": 1}}}))
-    assert read is not None
     bad, good = read.children
     assert bad.flaw.startswith(flaw)
     assert (bad.nominal, good.flaw) == ((), "")
@@ -177,5 +176,4 @@ def test_a_status_that_says_nothing(status: Any) -> None:
 def test_garbage_in_a_status_counts_as_absent() -> None:
     garbage = {"observedGeneration": "x", "conditions": [3], "children": [{"nominal": {"cpu": []}}]}
     view = read_quota_status(garbage)
-    assert view is not None
     assert view.children == (NodeStatus("", (("cpu", 0),)),)

@@ -99,88 +99,42 @@ def test_what_succeeded_is_kept_for_ever_in_the_older_dialect_unless_it_says_oth
     assert (kept.tolerance.success_ttl, kept.warnings) == (1000 * HOUR, ())
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "said"),
-    [
-        (
-            "warmupGracePeriodDuration",
-            "5 minutes",
-            'is the string \'5 minutes\', not a duration like "90s" or "1h30m"; the default is '
-            "used, 5m.",
-        ),
-        (
-            "retryPausePeriodDuration",
-            "90",
-            'is the string \'90\', not a duration like "90s" or "1h30m"; the default is used, '
-            "1m30s.",
-        ),
-        (
-            "retryLimit",
-            "three",
-            "is the string 'three', not a whole number like \"3\"; the default is used, 3.",
-        ),
-        ("retryLimit", "1e2", "is the string '1e2', not a whole number"),
-        ("retryLimit", "", "is the string '', not a whole number"),
-        ("retryLimit", "9" * 40, "is the string '9999"),
-        (
-            "successTTLDuration",
-            "0s",
-            "is the string '0s', not a duration longer than 0, like \"24h\"; the default is used, "
-            "168h.",
-        ),
-        ("successTTLDuration", "-1s", "is the string '-1s', not a duration longer than 0"),
-        (
-            "terminalExitCodes",
-            "1,two",
-            "is the string '1,two', not exit codes like \"3,10,42\"; the default is used, none.",
-        ),
-        ("retryableExitCodes", "1,,2", "is the string '1,,2', not exit codes"),
-        ("retryableExitCodes", "2147483648", "is the string '2147483648', not exit codes"),
-        ("terminalExitCodes", "1," * 1000 + "1", "is the string '1,1,"),
-    ],
-)
-def test_nonsense_is_told_and_the_default_used(name: str, text: str, said: str) -> None:
-    found, warnings = told(**{name: text})
-    assert found == TOLERANT
-    (warning,) = warnings
-    assert warning.startswith(said)
-    assert len(warning) < 200
+A_DURATION, A_LIFETIME = 'a duration like "90s" or "1h30m"', 'a duration longer than 0, like "24h"'
+A_NUMBER, CODES = 'a whole number like "3"', 'exit codes like "3,10,42"'
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "field", "value", "said"),
+    ("given", "expected", "default"),
     [
-        (
-            "failureGracePeriodDuration",
-            "25h",
-            "failure_grace",
-            24 * HOUR,
-            "is the string '25h'; between 0s and 24h is allowed, 24h is used.",
-        ),
-        (
-            "admissionGracePeriodDuration",
-            "-5s",
-            "admission_grace",
-            0,
-            "is the string '-5s'; between 0s and 24h is allowed, 0s is used.",
-        ),
-        (
-            "successTTLDuration",
-            "169h",
-            "success_ttl",
-            WEEK,
-            "is the string '169h'; between 0s and 168h is allowed, 168h is used.",
-        ),
-        (
-            "retryLimit",
-            "-1",
-            "retry_limit",
-            0,
-            "is the string '-1'; between 0 and 2147483647 is allowed, 0 is used.",
-        ),
+        ("warmupGracePeriodDuration=5 minutes", A_DURATION, "5m"),
+        ("retryPausePeriodDuration=90", A_DURATION, "1m30s"),
+        *((f"retryLimit={text}", A_NUMBER, "3") for text in ("three", "1e2", "", "9" * 40)),
+        *((f"successTTLDuration={text}", A_LIFETIME, "168h") for text in ("0s", "-1s")),
+        *((f"terminalExitCodes={text}", CODES, "none") for text in ("1,two", "1," * 1000 + "1")),
+        *((f"retryableExitCodes={text}", CODES, "none") for text in ("1,,2", "2147483648")),
     ],
 )
-def test_what_goes_too_far_is_cut(name: str, text: str, field: str, value: int, said: str) -> None:
+def test_nonsense_is_told_and_the_default_used(given: str, expected: str, default: str) -> None:
+    name, _, text = given.partition("=")
+    shown = text if len(text) <= 64 else f"{text[:61]}..."
+    said = f"is the string {shown!r}, not {expected}; the default is used, {default}."
+    assert told(**{name: text}) == (TOLERANT, [said])
+
+
+@pytest.mark.parametrize(
+    ("given", "field", "value", "bounds", "used"),
+    [
+        ("failureGracePeriodDuration=25h", "failure_grace", 24 * HOUR, "0s and 24h", "24h"),
+        ("admissionGracePeriodDuration=-5s", "admission_grace", 0, "0s and 24h", "0s"),
+        ("successTTLDuration=169h", "success_ttl", WEEK, "0s and 168h", "168h"),
+        ("retryLimit=-1", "retry_limit", 0, "0 and 2147483647", "0"),
+    ],
+)
+def test_what_goes_too_far_is_cut(
+    given: str, field: str, value: int, bounds: str, used: str
+) -> None:
+    name, _, text = given.partition("=")
+    said = f"is the string {text!r}; between {bounds} is allowed, {used} is used."
     assert told(**{name: text}) == (replace(TOLERANT, **{field: value}), [said])
 
 

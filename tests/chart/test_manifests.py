@@ -91,7 +91,7 @@ def path_of(number: int) -> str:
 
 GRAMMAR = "' is not like template.spec.template or template.spec.workers[0].template; correct it."
 ELSEWHERE = (
-    "items live in the namespace of their AppWrapper, default, not in kube-system.",
+    "items are created in the namespace of their AppWrapper, default, not in kube-system.",
     "items are created in the namespace of their AppWrapper",
 )
 NESTED = ("an AppWrapper cannot wrap another one; wrap its items.",) * 2
@@ -167,9 +167,9 @@ REFUSED = {
     },
     "the same path twice": Refused(
         declaring("template.spec.template", "template.spec.template"),
-        "the pod set path 'template.spec.template' is given twice; each pod set needs a path",
+        "the pod set path 'template.spec.template' is given twice; each pod set needs its own path",
         path_of(1),
-        "each pod set needs a path of its own",
+        "each pod set needs its own path",
     ),
     "negative replicas of a pod set": Refused(
         declaring("template.spec.template", replicas=-1),

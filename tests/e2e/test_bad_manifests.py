@@ -421,7 +421,7 @@ HELD = {
     "two pod sets at one path": Held(
         component_with(deployment("x"), podSets=[{"path": "template.spec.template"}] * 2),
         f"{COMPONENT}.podSets[1].path",
-        "each pod set needs a path of its own",
+        "each pod set needs its own path",
         version=V2,
     ),
     "more infos than pod sets": Held(

@@ -181,7 +181,6 @@ class TestCredentials:
         data = base64.b64encode(pem.encode()).decode()
         settings = {"certificate-authority-data": data, "tls-server-name": "api.example"}
         opened = await load(FakeClock(), write(config("https://127.0.0.1:1", **settings)))
-        assert opened.tls is not None
         assert opened.tls.context().check_hostname
         assert opened.server_name == "api.example"
         assert len(opened.tls.context().get_ca_certs()) == 1

@@ -81,9 +81,7 @@ def test_the_first_of_several_files_wins(tmp_path: Path, monkeypatch: pytest.Mon
     second = write(tmp_path / "b", user={"token": "of-b"}, cluster={"server": "http://b"})
     monkeypatch.setenv("KUBECONFIG", f"{first}:{tmp_path / 'none'}:{second}")
     context = read_context(None, None)
-    assert context is not None
     found = plain(context)
-    assert found is not None
     assert (context.namespace, found.url) == ("default", "http://127.0.0.1:1")
     assert found.headers == {"Authorization": "Bearer of-b"}
 
@@ -91,9 +89,7 @@ def test_the_first_of_several_files_wins(tmp_path: Path, monkeypatch: pytest.Mon
 def test_a_token_file_is_looked_for_beside_the_kubeconfig(tmp_path: Path) -> None:
     (tmp_path / "token").write_text("secret\n")
     context = read_context(write(tmp_path / "config", user={"tokenFile": "token"}), None)
-    assert context is not None
     found = plain(context)
-    assert found is not None
     assert found.headers == {"Authorization": "Bearer secret"}
 
 
@@ -111,28 +107,22 @@ def test_a_token_file_is_looked_for_beside_the_kubeconfig(tmp_path: Path) -> Non
 )
 def test_what_takes_more_is_left_to_the_library(cluster: Json, user: Json, tmp_path: Path) -> None:
     context = read_context(write(tmp_path / "config", cluster=cluster, user=user), None)
-    assert context is not None
     assert plain(context) is None
 
 
 def test_a_proxy_is_left_to_the_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     context = read_context(write(tmp_path / "config"), None)
     monkeypatch.setenv("HTTPS_PROXY", "http://proxy")
-    assert context is not None
     assert plain(context) is None
 
 
 def test_a_server_is_trusted_by_its_own_authority_only(tmp_path: Path) -> None:
     secure = {"server": "https://127.0.0.1:1"}
     context = read_context(write(tmp_path / "config", cluster=secure), None)
-    assert context is not None
     found = plain(context)
-    assert found is not None
-    assert found.ssl_context is not None
     assert found.ssl_context.verify_mode is ssl.CERT_REQUIRED
     garbage = base64.b64encode(b"no certificate").decode()
     secure["certificate-authority-data"] = garbage
     context = read_context(write(tmp_path / "config", cluster=secure), None)
-    assert context is not None
     with pytest.raises((OSError, ValueError)):
         plain(context)

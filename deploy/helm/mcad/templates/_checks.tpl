@@ -12,16 +12,16 @@ certificates.k8s.io: []
 rbac.authorization.k8s.io: []
 {{- end -}}
 
-{{/* What a schema cannot say: values that do not go together, or not with this cluster. */}}
+{{/* Checks beyond the schema: values that contradict each other, or do not fit this cluster. */}}
 {{- define "mcad.checks" -}}
 {{- if eq .Values.authorization "policy" -}}
 {{- if semverCompare "<1.30.0-0" .Capabilities.KubeVersion.Version -}}
-{{- fail (printf "authorization: policy needs Kubernetes 1.30 or later, and this is %s: it has no ValidatingAdmissionPolicy. Set authorization to impersonate, or to none if everybody who may create AppWrappers may create all of wrappedResources." .Capabilities.KubeVersion.Version) -}}
+{{- fail (printf "authorization: policy needs Kubernetes 1.30 or later, and this is %s: it has no ValidatingAdmissionPolicy. Set authorization to impersonate, or to none if all users who may create AppWrappers may create all of wrappedResources." .Capabilities.KubeVersion.Version) -}}
 {{- end -}}
 {{- end -}}
 {{- if eq .Values.authorization "impersonate" -}}
 {{- if not .Values.impersonate.serviceAccount -}}
-{{- fail "authorization: impersonate needs impersonate.serviceAccount: the name of the account, the same in each of watchNamespaces, as which items are created." -}}
+{{- fail "authorization: impersonate needs impersonate.serviceAccount: the name of the account that creates items, the same in each of watchNamespaces." -}}
 {{- end -}}
 {{- if not .Values.watchNamespaces -}}
 {{- fail "authorization: impersonate needs watchNamespaces: the right to impersonate is granted in each of them, never cluster-wide." -}}
@@ -41,7 +41,7 @@ rbac.authorization.k8s.io: []
 {{- if and (hasKey $dangerous $group.apiGroup) (not $group.dangerous) -}}
 {{- $kinds := index $dangerous $group.apiGroup -}}
 {{- if or (not $kinds) (has $plural $kinds) -}}
-{{- fail (printf "wrappedResources: %s of the API group %q carries rights: who may wrap it can gain them by an AppWrapper. Take it out, or set dangerous: true in that group." $plural $group.apiGroup) -}}
+{{- fail (printf "wrappedResources: %s of the API group %q carries rights: users can gain rights by wrapping it. Remove it, or set dangerous: true in that group." $plural $group.apiGroup) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}

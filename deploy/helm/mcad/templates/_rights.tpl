@@ -15,7 +15,7 @@ serving.kserve.io/inferenceservices: [apps/deployments, apps/replicasets]
 trainer.kubeflow.org/trainjobs: [jobset.x-k8s.io/jobsets, batch/jobs]
 {{- end -}}
 
-{{/* What is needed in every namespace with AppWrappers. */}}
+{{/* Rules for every namespace with AppWrappers. */}}
 {{- define "mcad.namespacedRules" -}}
 {{- $impersonate := eq .Values.authorization "impersonate" -}}
 - apiGroups: [workload.codeflare.dev]
@@ -33,13 +33,13 @@ trainer.kubeflow.org/trainjobs: [jobset.x-k8s.io/jobsets, batch/jobs]
   verbs: [patch]
 {{- end }}
 {{- if $impersonate }}
-# Items are created as this account, and only as this one.
+# Items are created as this account only.
 - apiGroups: [""]
   resources: [serviceaccounts]
   resourceNames: [{{ .Values.impersonate.serviceAccount }}]
   verbs: [impersonate]
 {{- else }}
-# OwnerReferencesPermissionEnforcement asks for it wherever blockOwnerDeletion is set.
+# OwnerReferencesPermissionEnforcement requires it for objects with blockOwnerDeletion.
 - apiGroups: [workload.codeflare.dev]
   resources: [appwrappers/finalizers]
   verbs: [update]
@@ -63,7 +63,7 @@ trainer.kubeflow.org/trainjobs: [jobset.x-k8s.io/jobsets, batch/jobs]
   verbs: [{{ if not $impersonate }}create, {{ end }}delete, get, list, watch]
 {{- end }}
 {{- if not (hasKey $listed "/pods") }}
-# By force, if they do not go.
+# By force, if they do not terminate.
 - apiGroups: [""]
   resources: [pods]
   verbs: [delete]
@@ -75,7 +75,7 @@ trainer.kubeflow.org/trainjobs: [jobset.x-k8s.io/jobsets, batch/jobs]
   verbs: [get]
 {{- end }}
 {{- end }}
-# What containers request that say nothing.
+# Default requests of containers.
 - apiGroups: [""]
   resources: [limitranges]
   verbs: [list, watch]
@@ -84,7 +84,7 @@ trainer.kubeflow.org/trainjobs: [jobset.x-k8s.io/jobsets, batch/jobs]
   verbs: [create]
 {{- end -}}
 
-{{/* What concerns the cluster as a whole: its capacity, and what is looked at before the start. */}}
+{{/* Rules for the whole cluster: its capacity, and the checks before the start. */}}
 {{- define "mcad.clusterRules" -}}
 - apiGroups: [""]
   resources: [nodes, pods]
@@ -92,7 +92,7 @@ trainer.kubeflow.org/trainjobs: [jobset.x-k8s.io/jobsets, batch/jobs]
 - apiGroups: [node.k8s.io]
   resources: [runtimeclasses]
   verbs: [list, watch]
-# Whose pods never preempt.
+# preemptionPolicy: Never
 - apiGroups: [scheduling.k8s.io]
   resources: [priorityclasses]
   verbs: [list, watch]
