@@ -41,9 +41,9 @@ class AppWrapperHistory:
         """``name`` is NAMESPACE/NAME, or a name in the namespace default."""
         self._title = name if "/" in name else f"default/{name}"
         self._works: dict[str, Workload] = {}  # by uid: a name may be reused
-        self._told: dict[str, tuple[str, ...]] = {}
+        self._reported: dict[str, tuple[str, ...]] = {}
 
-    def tell(self, made: Made) -> Iterator[str]:
+    def lines(self, made: Made) -> Iterator[str]:
         """The lines of a step; empty for most steps."""
         lines = [*self._seen(made.step.event)]
         for command in made.commands:
@@ -94,8 +94,8 @@ class AppWrapperHistory:
         if view.dispatch is not None:
             record = view.dispatch
             lines.append(f"  attempt {record.attempt} {record.phase} {record.reason}".rstrip())
-        before = self._told.get(uid, ())
-        self._told[uid] = tuple(lines)
+        before = self._reported.get(uid, ())
+        self._reported[uid] = tuple(lines)
         changed = [line for line in lines[1:] if line not in before]
         if changed or lines[0] not in before:
             yield lines[0]

@@ -10,7 +10,7 @@ import click
 
 from mcad.cli.completion_candidates import complete_nodes
 from mcad.cli.errors import CliError, fail_for_missing
-from mcad.cli.figures import Source, look, source_options
+from mcad.cli.figures import Source, open_figures, source_options
 from mcad.cli.human_amounts import human_amount
 from mcad.cli.names import NODE, names_of
 from mcad.cli.options import Output, Scope, output_options
@@ -62,7 +62,10 @@ def capacity(nodes: tuple[str, ...], total_only: bool, source: Source, output: O
 
 async def _capacity(source: Source) -> Json:
     everywhere = Scope(all_namespaces=True)
-    async with look(environment(), source, everywhere, wants=CAPACITY_REPORTS) as (figures, _):
+    async with open_figures(environment(), source, everywhere, wants=CAPACITY_REPORTS) as (
+        figures,
+        _,
+    ):
         view = await figures.capacity()
     if view is None:
         raise CliError("the capacity of the nodes is not known")

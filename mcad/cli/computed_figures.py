@@ -45,7 +45,7 @@ T = TypeVar("T")
 STRETCH = 200  # objects in a row, some tens of milliseconds
 
 
-class Snapshot(Struct, frozen=True):
+class ComputedFigures(Struct, frozen=True):
     """Figures of one instant; see ``mcad.cli.figures.Figures``.
 
     ``unseen`` holds (group, kind) of the wrapped kinds that the caller may not list.
@@ -77,7 +77,7 @@ class Snapshot(Struct, frozen=True):
     async def rows(self, *, waiting_only: bool, with_starts: bool = False) -> list[Json]:
         """One row per AppWrapper, the queue first and in order."""
         view = rows_view(self.cluster, self.now, waiting_only=waiting_only, with_starts=with_starts)
-        return list(map(self._tell, view["items"]))
+        return list(map(self._as_known, view["items"]))
 
     async def capacity(self) -> Json:
         """Per node and in total."""
@@ -94,8 +94,8 @@ class Snapshot(Struct, frozen=True):
         if view["demand"] is None:
             unknown = {"replicas": None, "request": None, "reserved": None}
             view["podSets"] = [one | unknown for one in view["podSets"]]
-        told = self._tell(view)
-        return told | ({"inLine": None, "ahead": None} if told["position"] is None else {})
+        row = self._as_known(view)
+        return row | ({"inLine": None, "ahead": None} if row["position"] is None else {})
 
     async def quota(self) -> Json:
         """All quota trees."""
@@ -104,9 +104,9 @@ class Snapshot(Struct, frozen=True):
     async def quota_node(self, tree: str, node: str) -> Json | None:
         """One quota node with its holders and its queue; None if it does not exist."""
         view = node_view(self.cluster, self.now, tree, node)
-        return view and view | {"queue": list(map(self._tell, view["queue"]))}
+        return view and view | {"queue": list(map(self._as_known, view["queue"]))}
 
-    def _tell(self, row: Json) -> Json:
+    def _as_known(self, row: Json) -> Json:
         """The row with unknown figures as None, and a note if no dispatcher is running."""
         doubts = self.cluster.doubts
         if (
@@ -119,7 +119,7 @@ class Snapshot(Struct, frozen=True):
         is_open = row["waitsFor"] == OPEN or row["why"] == FITS_AS_STORED
         if doubts is not None and row.get("starts") and (is_open or self.cluster.reservations):
             row = row | {"starts": None}  # reservations have no start time in the cluster
-        return self.heartbeat.tell(row)
+        return self.heartbeat.applied_to(row)
 
 
 class Inventory(Struct, frozen=True):
@@ -211,21 +211,25 @@ class ReadCache(Struct, frozen=True):
         return self.pod_defaults.completed(self.readings.read(obj, self.kinds.catalog))
 
 
-async def count(inventory: Inventory, config: Config, memory: ReadCache, now: Instant) -> Snapshot:
+async def compute(
+    inventory: Inventory, config: Config, memory: ReadCache, now: Instant
+) -> ComputedFigures:
     """Compute the figures that a dispatcher with this configuration would have now.
 
     Pauses regularly, so that keys and signals are handled.
     """
-    return await _Counter(config, memory, now, to_settings(config)).count(inventory)
+    return await _Feeder(config, memory, now, to_settings(config)).figures(inventory)
 
 
-async def told(inventory: Inventory, config: Config, memory: ReadCache, now: Instant) -> Dispatcher:
+async def fed_dispatcher(
+    inventory: Inventory, config: Config, memory: ReadCache, now: Instant
+) -> Dispatcher:
     """A dispatcher that knows all objects and has decided nothing, for the outlook on evictions."""
-    counter = _Counter(config, memory, now, unhurried(to_settings(config)))
-    return await counter.tell(inventory)
+    feeder = _Feeder(config, memory, now, unhurried(to_settings(config)))
+    return await feeder.dispatcher(inventory)
 
 
-class _Counter:
+class _Feeder:
     """Feeds listed objects to a core, as the watches of the controller would."""
 
     def __init__(
@@ -245,14 +249,14 @@ class _Counter:
             self._dispatcher.cluster.judged,
         )
 
-    async def count(self, inventory: Inventory) -> Snapshot:
-        appwrappers = await self._tell(inventory)
+    async def figures(self, inventory: Inventory) -> ComputedFigures:
+        appwrappers = await self._feed_all(inventory)
         self._feed(LookOn(is_led=inventory.heartbeat.presence is not Presence.ABSENT))
         unseen = frozenset((kind.group, kind.kind) for kind in inventory.unseen)
         known = {str(obj["metadata"]["uid"]): obj for obj in appwrappers}
         self._readings.keep(known)
         cluster = self._dispatcher.cluster
-        return Snapshot(
+        return ComputedFigures(
             cluster,
             self._now,
             unseen,
@@ -262,11 +266,11 @@ class _Counter:
             inventory.quotas,
         )
 
-    async def tell(self, inventory: Inventory) -> Dispatcher:
-        await self._tell(inventory)
+    async def dispatcher(self, inventory: Inventory) -> Dispatcher:
+        await self._feed_all(inventory)
         return self._dispatcher
 
-    async def _tell(self, inventory: Inventory) -> list[Json]:
+    async def _feed_all(self, inventory: Inventory) -> list[Json]:
         """Feed all objects; returns the AppWrappers in their order."""
         for subtree in inventory.quotas or ():
             self._feed(QuotaSeen(read_quota(subtree)))

@@ -60,7 +60,7 @@ def describe(
     names = names_of(APPWRAPPER, names)
     if not names:
         raise click.UsageError("name an AppWrapper: `mcad get` lists them")
-    found = asyncio.run(_look(names, Scope(namespace), source))
+    found = asyncio.run(_find(names, Scope(namespace), source))
     if form:
         _print_structured(found.descriptions, form, alone=len(names) == 1)
     else:
@@ -71,7 +71,7 @@ def describe(
     fail_for_missing(found.missing, f'no AppWrapper "{{}}"{where}; see `mcad get -A`')
 
 
-async def _look(names: tuple[str, ...], scope: Scope, source: Source) -> Found:
+async def _find(names: tuple[str, ...], scope: Scope, source: Source) -> Found:
     if source.server:
         where = asked_namespace(environment(), source, scope) or ""
         server = server_at(source.server)

@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from mcad.cli.errors import warn
 from mcad.cli.options import SETTINGS_OPTIONS, TARGET_OPTIONS, Scope, Settings, record
-from mcad.cli.polled_figures import Polling, poll_rows, poll_trees
+from mcad.cli.polled_figures import PollingFeed, poll_rows, poll_trees
 from mcad.cli.server_figures import server_at
 from mcad.cli.session import Environment, Session, Target
 from mcad.kube.kinds import APPWRAPPER_REPORTS, QUOTA_REPORTS
@@ -163,7 +163,7 @@ def warn_of_notes(figures: Figures) -> None:
 
 
 @asynccontextmanager
-async def look(
+async def open_figures(
     environment: Environment,
     source: Source,
     scope: Scope,
@@ -187,7 +187,7 @@ async def look(
 
 
 @asynccontextmanager
-async def follow(
+async def follow_figures(
     environment: Environment,
     source: Source,
     scope: Scope,
@@ -195,11 +195,11 @@ async def follow(
     may_narrow: bool = False,
     wants: Resource = APPWRAPPER_REPORTS,
 ) -> AsyncIterator[tuple[Feed, str | None]]:
-    """Figures that follow the cluster, and the namespace to show (None: all); see ``look``."""
+    """Figures that follow the cluster, and the namespace to show, as ``open_figures`` has them."""
     poll = poll_trees if wants == QUOTA_REPORTS else poll_rows
     if source.server:
         namespace = asked_namespace(environment, source, scope)
-        yield Polling(server_at(source.server), environment.clock, poll), namespace
+        yield PollingFeed(server_at(source.server), environment.clock, poll), namespace
         return
     from mcad.cli.config import as_dispatched, load_config  # noqa: PLC0415 - see above
     from mcad.cli.watched_figures import live  # noqa: PLC0415
@@ -210,7 +210,7 @@ async def follow(
         own = session.namespace if may_narrow else None
         reports = await _reports(session, source, namespace, own, wants)
         if reports is not None:
-            yield Polling(reports, environment.clock, poll), reports.only or namespace
+            yield PollingFeed(reports, environment.clock, poll), reports.only or namespace
             return
         config = await as_dispatched(session.client, config)
         async with live(session.client, config, namespace or own) as feed:

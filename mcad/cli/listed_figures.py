@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from mcad.api import labels
 from mcad.api.config import Config
-from mcad.cli.computed_figures import Inventory, ReadCache, Snapshot, count, told
+from mcad.cli.computed_figures import ComputedFigures, Inventory, ReadCache, compute, fed_dispatcher
 from mcad.cli.defaults import list_defaults
 from mcad.cli.errors import NO_QUOTAS, NOT_INSTALLED, CliError, warn
 from mcad.cli.namespace_figures import NamespaceFigures
@@ -39,14 +39,14 @@ class DeniedError(CliError):
     """The caller may not list an essential kind."""
 
 
-async def compute_figures(client: Client, config: Config) -> Snapshot:
+async def compute_figures(client: Client, config: Config) -> ComputedFigures:
     """List all objects and compute the figures; ``DeniedError`` if the caller may not."""
     return await _ClusterLister(client, config).take()
 
 
 async def compute_visible_figures(
     client: Client, config: Config, namespace: str | None
-) -> Snapshot | NamespaceFigures:
+) -> ComputedFigures | NamespaceFigures:
     """The same, or figures of ``namespace`` if the caller may not list the whole cluster."""
     try:
         return await compute_figures(client, config)
@@ -77,12 +77,12 @@ class _ClusterLister:
         self._only = namespace
         self._namespaces = (namespace,) if namespace else config.watch_namespaces or (None,)
 
-    async def take(self) -> Snapshot:
-        snapshot = await self.take_silently()
+    async def take(self) -> ComputedFigures:
+        figures = await self.take_silently()
         warn_of_unseen(self._unseen)
-        return snapshot
+        return figures
 
-    async def take_silently(self) -> Snapshot:
+    async def take_silently(self) -> ComputedFigures:
         heartbeat = asyncio.ensure_future(read_presence(self._client, self._config))
         try:
             inventory = await self._list_everything()
@@ -90,7 +90,7 @@ class _ClusterLister:
         finally:
             heartbeat.cancel()
             self._progress.done()
-        return await count(inventory, self._config, await self._memory(), self._now)
+        return await compute(inventory, self._config, await self._memory(), self._now)
 
     async def foresee(self, subtrees: Sequence[Json]) -> list[Foreseen]:
         try:
@@ -103,7 +103,7 @@ class _ClusterLister:
             applied[_key(one)] = _as_applied(one, applied.get(_key(one)))
         inventory = replace(inventory, quotas=list(applied.values()))
         memory = await self._memory()
-        return foresee(await told(inventory, self._config, memory, self._now), self._now)
+        return foresee(await fed_dispatcher(inventory, self._config, memory, self._now), self._now)
 
     async def _memory(self) -> ReadCache:
         defaults = await list_defaults(self._client, self._namespaces)

@@ -12,7 +12,14 @@ from msgspec.structs import replace
 from mcad.cli import rows as columns
 from mcad.cli.completion_candidates import complete_appwrappers
 from mcad.cli.errors import INTERRUPTED, fail_for_missing
-from mcad.cli.figures import Figures, Source, follow, look, source_options, warn_of_notes
+from mcad.cli.figures import (
+    Figures,
+    Source,
+    follow_figures,
+    open_figures,
+    source_options,
+    warn_of_notes,
+)
 from mcad.cli.names import APPWRAPPER, names_of
 from mcad.cli.options import Output, Scope, output_options, record, scope_options
 from mcad.cli.rows import is_waiting
@@ -152,7 +159,7 @@ def _check_selector(selector: str, source: Source) -> None:
 async def _print_once(
     wanted: Wanted, source: Source, scope: Scope, options: ListOptions, output: Output
 ) -> None:
-    async with look(environment(), source, scope) as (figures, namespace):
+    async with open_figures(environment(), source, scope) as (figures, namespace):
         with_starts = output.form in columns.FORMS_WITH_STARTS
         rows = await wanted.rows(figures, waiting_only=wanted.waiting_only, with_starts=with_starts)
     warn_of_notes(figures)
@@ -173,7 +180,7 @@ async def _watch(
         namespaces=scope.all_namespaces,
         places_reported=float("inf") if wanted.names else PLACES_REPORTED,
     )
-    async with follow(world, source, scope) as (feed, namespace):
+    async with follow_figures(world, source, scope) as (feed, namespace):
         figures = await feed.next()
         printer.note(figures.notes)
         rows = await wanted.rows(figures, waiting_only=False)

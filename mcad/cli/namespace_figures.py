@@ -19,7 +19,7 @@ from mcad.core.state.reasons import ConditionType
 from mcad.core.state.waiting_reason import WaitingReason
 
 if TYPE_CHECKING:
-    from mcad.cli.computed_figures import Snapshot
+    from mcad.cli.computed_figures import ComputedFigures
 
 Json = dict[str, Any]
 
@@ -54,7 +54,7 @@ class NamespaceFigures(Struct, frozen=True):
     ``only`` is the namespace.
     """
 
-    seen: Snapshot
+    seen: ComputedFigures
     only: str
 
     @property

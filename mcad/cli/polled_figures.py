@@ -20,7 +20,7 @@ POLL_S = 1.0
 REST_FACTOR = 4  # requests take at most a fifth of the time
 
 
-class Polled(Struct, frozen=True):
+class PolledFigures(Struct, frozen=True):
     """The answers of the latest poll; other figures are requested on use."""
 
     source: Figures
@@ -64,20 +64,20 @@ class Polled(Struct, frozen=True):
         return await self.source.quota_node(tree, node)
 
 
-Poll = Callable[["Figures"], Awaitable[Polled]]
+Poll = Callable[["Figures"], Awaitable[PolledFigures]]
 
 
-async def poll_rows(source: Figures) -> Polled:
+async def poll_rows(source: Figures) -> PolledFigures:
     """Poll all rows."""
-    return Polled(source, found=await source.rows(waiting_only=False))
+    return PolledFigures(source, found=await source.rows(waiting_only=False))
 
 
-async def poll_trees(source: Figures) -> Polled:
+async def poll_trees(source: Figures) -> PolledFigures:
     """Poll all quota trees."""
-    return Polled(source, trees=await source.quota())
+    return PolledFigures(source, trees=await source.quota())
 
 
-class Polling:
+class PollingFeed:
     """Polls the figures; a ``mcad.cli.figures.Feed``."""
 
     def __init__(self, source: Figures, clock: Clock, poll: Poll) -> None:
@@ -86,10 +86,10 @@ class Polling:
         self._source = source
         self._clock = clock
         self._poll = poll
-        self._latest: Polled | None = None
+        self._latest: PolledFigures | None = None
         self._rest_s = 0.0
 
-    async def next(self) -> Polled:
+    async def next(self) -> PolledFigures:
         """Poll after a pause; a failure after the first answer only sets ``trouble``."""
         await self._clock.sleep(self._rest_s)
         begun = self._clock.monotonic()

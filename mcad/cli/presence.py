@@ -56,7 +56,7 @@ class Heartbeat(Struct, frozen=True):
         last = f" (last Lease renewal: {self.since})" if self.since else ""
         return (f"no dispatcher is running{last}: nothing is dispatched until one is started",)
 
-    def tell(self, row: Json) -> Json:
+    def applied_to(self, row: Json) -> Json:
         """The row; an AppWrapper that fits waits for a dispatcher if none is running."""
         if self.presence is Presence.ABSENT and row.get("starts"):
             row = row | {"starts": NEVER_STARTS}

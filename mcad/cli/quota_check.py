@@ -60,7 +60,7 @@ def check_files(
     checked = check((one.origin, one.content) for one in mine)
     faults = [one for one in checked.findings if not one.warning]
     for one in checked.findings:
-        (warn if one.warning else _tell)(_line(one))
+        (warn if one.warning else _print_error)(_line(one))
     echo(table(TITLES, map(_row, checked.trees)) if checked.trees else [])
     if faults:
         many = f"{len(faults)} fault{'s' * (len(faults) > 1)}"
@@ -109,7 +109,7 @@ def _is_quota_subtree(document: Document) -> bool:
     return kind == QUOTA_KIND
 
 
-def _tell(text: str) -> None:
+def _print_error(text: str) -> None:
     CliError(text).show()
 
 

@@ -11,7 +11,14 @@ from msgspec import Struct
 
 from mcad.cli.completion_candidates import complete_trees
 from mcad.cli.errors import INTERRUPTED, CliError, NotFoundError, warn
-from mcad.cli.figures import Figures, Source, follow, look, source_options, warn_of_notes
+from mcad.cli.figures import (
+    Figures,
+    Source,
+    follow_figures,
+    open_figures,
+    source_options,
+    warn_of_notes,
+)
 from mcad.cli.options import Output, Scope, output_options
 from mcad.cli.quota_page import FIGURES, figures, page
 from mcad.cli.session import environment
@@ -69,7 +76,7 @@ def show(name: str, source: Source, watch: bool, output: Output) -> None:  # noq
 
 
 async def _print_once(name: str, source: Source, output: Output) -> None:
-    looking = look(environment(), source, EVERYWHERE, may_narrow=True, wants=QUOTA_REPORTS)
+    looking = open_figures(environment(), source, EVERYWHERE, may_narrow=True, wants=QUOTA_REPORTS)
     async with looking as (read, _):
         trees = await _trees(read, source)
         place = find(name, trees)
@@ -165,7 +172,9 @@ def _print_node(node: Json | None, place: Place, output: Output) -> None:
 
 async def _watch(name: str, source: Source, output: Output) -> None:
     notes, printer = Notes(), _RowPrinter(output)
-    following = follow(environment(), source, EVERYWHERE, may_narrow=True, wants=QUOTA_REPORTS)
+    following = follow_figures(
+        environment(), source, EVERYWHERE, may_narrow=True, wants=QUOTA_REPORTS
+    )
     async with following as (feed, _):
         place: Place | None = None
         while True:

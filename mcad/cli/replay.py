@@ -169,7 +169,7 @@ def _steps(
             yield from _difference(made)
             return  # later steps differ because of this one
         if history is not None:
-            yield from history.tell(made)
+            yield from history.lines(made)
 
 
 def _difference(made: Made) -> Iterator[str]:

@@ -23,7 +23,7 @@ def _text(answer: Response) -> str:
     return answer.body.decode(errors="replace") if isinstance(answer.body, bytes) else ""
 
 
-class Server(Struct, frozen=True):
+class ServerFigures(Struct, frozen=True):
     """The HTTP port of a dispatcher; implements ``mcad.cli.figures.Figures``."""
 
     url: str
@@ -89,10 +89,10 @@ class Server(Struct, frozen=True):
         return CliError(f"{self.url} is not an mcad dispatcher ({what}); is it the right port?")
 
 
-def server_at(address: str) -> Server:
+def server_at(address: str) -> ServerFigures:
     """The server at a URL; ``host:port`` is enough."""
     url = address if "://" in address else f"http://{address}"
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.netloc:
         raise CliError(f"--server {address}: give a URL such as http://127.0.0.1:8080")
-    return Server(url.rstrip("/"))
+    return ServerFigures(url.rstrip("/"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from mcad.api.config import Config
-from mcad.cli.computed_figures import Snapshot
+from mcad.cli.computed_figures import ComputedFigures
 from mcad.cli.config import as_dispatched
 from mcad.cli.errors import CliError
 from mcad.cli.listed_figures import compute_figures
@@ -23,10 +23,10 @@ class StandbyFigures:
         self._client = client
         self._config = Config(leaderElection=config.leader_election)
         self._turn = asyncio.Lock()
-        self._latest: Snapshot | None = None
+        self._latest: ComputedFigures | None = None
         self._until = 0.0
 
-    async def figures(self) -> Snapshot:
+    async def figures(self) -> ComputedFigures:
         """Compute figures for one request at a time; raises ``FiguresUnavailable``."""
         clock = self._client.clock
         async with self._turn:

@@ -35,7 +35,6 @@ from mcad.cli.session import Session, Target, environment
 from mcad.cli.submit_wait import SecondsType, wait_until_dispatched
 from mcad.cli.tables import echo_structured
 from mcad.controller.served_kinds import Kinds
-from mcad.core.state.model import Problem
 from mcad.core.state.spelling import did_you_mean
 from mcad.core.state.waiting_reason import WaitingReason
 from mcad.kube.client import CreateOptions
@@ -228,15 +227,11 @@ def _report_problems(document: Document, parsed: Parsed) -> int:
     faults = 0
     for problem in parsed.problems:
         if problem.kind is WaitingReason.INVALID:
-            _tell(document, problem)
+            CliError(f"{document.origin}: {problem}").show()
             faults += 1
         else:
             warn(f"{document.origin}: {problem}")
     return faults
-
-
-def _tell(document: Document, problem: Problem) -> None:
-    CliError(f"{document.origin}: {problem}").show()
 
 
 # -- sending ---------------------------------------------------------------------------------

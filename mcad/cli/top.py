@@ -15,7 +15,15 @@ from msgspec.structs import replace
 
 from mcad.cli.colours import Palette, palette
 from mcad.cli.errors import CliError
-from mcad.cli.figures import Feed, Figures, Source, follow, look, source_options, warn_of_notes
+from mcad.cli.figures import (
+    Feed,
+    Figures,
+    Source,
+    follow_figures,
+    open_figures,
+    source_options,
+    warn_of_notes,
+)
 from mcad.cli.options import Scope, color_option, scope_options
 from mcad.cli.screen import full_screen, size
 from mcad.cli.session import Environment, environment
@@ -54,7 +62,7 @@ def top(once: bool, source: Source, scope: Scope, color: str) -> None:  # noqa: 
 
 async def _print_once(source: Source, scope: Scope, colours: Palette, *, may_narrow: bool) -> None:
     world = environment()
-    async with look(world, source, scope, may_narrow=may_narrow) as (figures, namespace):
+    async with open_figures(world, source, scope, may_narrow=may_narrow) as (figures, namespace):
         moment = await _moment(world, source, namespace, figures)
     warn_of_notes(figures)
     moment = replace(moment, notes=())
@@ -147,15 +155,17 @@ class _Top:
         self._dirty.set()
 
     async def _follow(self) -> None:
-        following = follow(self._world, self._source, self._scope, may_narrow=self._may_narrow)
+        following = follow_figures(
+            self._world, self._source, self._scope, may_narrow=self._may_narrow
+        )
         async with following as (feed, namespace):
             self._feed = feed
             while True:
                 figures = await feed.next()
-                await self._look(figures, figures.only or namespace)
+                await self._update(figures, figures.only or namespace)
                 self._dirty.set()
 
-    async def _look(self, figures: Figures, namespace: str | None) -> None:
+    async def _update(self, figures: Figures, namespace: str | None) -> None:
         try:
             self._latest = await _moment(self._world, self._source, namespace, figures)
             self._failure = ""

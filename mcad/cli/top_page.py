@@ -26,9 +26,8 @@ from mcad.cli.colours import (
     Palette,
     printable,
 )
-from mcad.cli.narrow import fitted
 from mcad.cli.rows import is_in_line, is_waiting, place
-from mcad.cli.tables import GAP, NONE, age, amounts, shortened
+from mcad.cli.tables import GAP, NONE, age, amounts, fitted, shortened
 
 Json = dict[str, Any]
 Block = list[str]  # lines that are shown together or not at all

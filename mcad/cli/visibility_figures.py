@@ -30,8 +30,8 @@ Json = dict[str, Any]
 PROBE_S = 2.5  # patience with the API
 
 
-class Reports(Struct, frozen=True):
-    """Reports of a namespace, or of the cluster if that is None.
+class VisibilityFigures(Struct, frozen=True):
+    """VisibilityFigures of a namespace, or of the cluster if that is None.
 
     Implements ``mcad.cli.figures.Figures``.
     """
@@ -110,7 +110,7 @@ class Reports(Struct, frozen=True):
 
 async def find(
     client: Client, kind: Resource, namespace: str | None, own: str | None
-) -> Reports | None:
+) -> VisibilityFigures | None:
     """The reports of ``namespace`` (None: all), or of ``own`` if the caller may not see those.
 
     None if the caller may see neither, and, with a warning, if no dispatcher answers. ``kind`` is
@@ -119,8 +119,8 @@ async def find(
     status = await _probe(client, kind, namespace)
     if status == 403 and namespace is None and own is not None and kind.namespaced:
         status = await _probe(client, kind, own)
-        return Reports(client, own, only=own) if status == 200 else None
-    return Reports(client, namespace) if status == 200 else None
+        return VisibilityFigures(client, own, only=own) if status == 200 else None
+    return VisibilityFigures(client, namespace) if status == 200 else None
 
 
 async def _probe(client: Client, kind: Resource, namespace: str | None) -> int:

@@ -16,7 +16,7 @@ from typing import Any, Generic, TypeVar
 from msgspec.structs import replace
 
 from mcad.api.config import Config
-from mcad.cli.computed_figures import Inventory, ReadCache, Snapshot, count
+from mcad.cli.computed_figures import ComputedFigures, Inventory, ReadCache, compute
 from mcad.cli.defaults import list_defaults
 from mcad.cli.listed_figures import WRAPPED, DeniedError, explain_list, warn_of_unseen
 from mcad.cli.namespace_figures import NamespaceFigures
@@ -94,7 +94,7 @@ class Store(Generic[T]):
         self._told(False)
 
 
-class Live:
+class WatchedFigures:
     """Figures after each change; implements ``mcad.cli.figures.Feed``."""
 
     def __init__(self, client: Client, config: Config, namespace: str | None) -> None:
@@ -123,7 +123,7 @@ class Live:
 
     # -- what commands use -------------------------------------------------------------------
 
-    async def next(self) -> Snapshot | NamespaceFigures:
+    async def next(self) -> ComputedFigures | NamespaceFigures:
         """Figures after the next change; the first as soon as everything is listed."""
         clock = self._client.clock
         while True:
@@ -274,7 +274,7 @@ class Live:
             store.is_synced or store.is_denied or store.is_absent for store in children
         )
 
-    async def _count(self) -> Snapshot | NamespaceFigures:
+    async def _count(self) -> ComputedFigures | NamespaceFigures:
         self._progress.done()
         unseen = [kind for kind, stores in self._children.items() if _denied(stores)]
         if not self._warned and self._only is None:
@@ -291,19 +291,21 @@ class Live:
         )
         clock = self._client.clock
         began = clock.monotonic()
-        snapshot = await count(inventory, self._config, self._memory, clock.now_us())
+        figures = await compute(inventory, self._config, self._memory, clock.now_us())
         ended = clock.monotonic()
         self._resting_until = ended + min(REST_FACTOR * (ended - began), REST_S_MAX)
-        return snapshot if self._only is None else NamespaceFigures(snapshot, self._only)
+        return figures if self._only is None else NamespaceFigures(figures, self._only)
 
 
 @asynccontextmanager
-async def live(client: Client, config: Config, namespace: str | None = None) -> AsyncIterator[Live]:
+async def live(
+    client: Client, config: Config, namespace: str | None = None
+) -> AsyncIterator[WatchedFigures]:
     """Follow the cluster until the end of the block.
 
     A caller that may not list the whole cluster follows ``namespace``, if given.
     """
-    watching = Live(client, config, namespace)
+    watching = WatchedFigures(client, config, namespace)
     try:
         await watching.start()
         yield watching

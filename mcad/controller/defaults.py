@@ -190,10 +190,10 @@ class Defaults:
     async def _in_slices(self, uids: list[str]) -> None:
         for begin in range(0, len(uids), SLICE):
             for uid in uids[begin : begin + SLICE]:
-                self._tell(uid)
+                self._feed(uid)
             await self._client.clock.sleep(0)
 
-    def _tell(self, uid: str) -> None:
+    def _feed(self, uid: str) -> None:
         seat = self._mirror.get(uid)
         if seat is None:
             return

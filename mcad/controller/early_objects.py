@@ -10,7 +10,7 @@ from mcad.api.catalog import Resource
 Json = dict[str, Any]
 
 
-class Early:
+class EarlyObjects:
     """Objects that are read again once their AppWrapper, with its pod sets, is known."""
 
     def __init__(self) -> None:

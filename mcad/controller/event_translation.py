@@ -17,7 +17,7 @@ from mcad.api.children import child_item, read_child
 from mcad.api.config import Config
 from mcad.api.owner import Owner, controller_of
 from mcad.api.pods import read_node, read_pod
-from mcad.controller.early_objects import Early
+from mcad.controller.early_objects import EarlyObjects
 from mcad.controller.mirror import Mirror, Reflection, spec_mark, status_mark
 from mcad.controller.owner_chains import Missing, Owners
 from mcad.controller.served_kinds import catalog_entry
@@ -98,7 +98,7 @@ class EventTranslator:
         self._ask = ask
         self._judged = judged
         self._owners = Owners()
-        self._early = Early()
+        self._early = EarlyObjects()
         self._nodes: dict[str, str] = {}
 
     # -- AppWrappers -------------------------------------------------------------------------

@@ -125,7 +125,7 @@ class Executor:
             case DeleteItem():
                 self._dispatches.submit(lambda: self._delete(command))
             case LookForRemains():
-                self._dispatches.submit(lambda: self._look(command))
+                self._dispatches.submit(lambda: self._look_for_remains(command))
             case ForceDeletion():
                 self._dispatches.submit(lambda: self._force(command))
             case DeleteStray():
@@ -269,7 +269,7 @@ class Executor:
             return
         _log.info("deleted by force object=%s uid=%s", ref, command.object_uid)
 
-    async def _look(self, command: LookForRemains) -> None:
+    async def _look_for_remains(self, command: LookForRemains) -> None:
         uid, attempt = command.uid, command.attempt
         kinds = {(ref.group, ref.resource): resource_of(ref) for ref in command.inventory}
         kinds[PODS.group, PODS.plural] = PODS

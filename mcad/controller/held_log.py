@@ -14,7 +14,7 @@ class HoldLog:
     def __init__(self) -> None:
         self._told: tuple[HeldResource, ...] = ()
 
-    def look(self, held: tuple[HeldResource, ...], now: Instant) -> None:
+    def log_changes(self, held: tuple[HeldResource, ...], now: Instant) -> None:
         """Log what has changed."""
         if held == self._told:
             return

@@ -32,7 +32,7 @@ SEARCH_S_MAX = 600.0  # longest interval between searches for what stays missing
 REFUSED_S = 600.0  # after a refused watch of CRDs: time until the next try
 
 
-class Installs:
+class CrdWatch:
     """The sink of a reflector of CRDs, which keeps only their names."""
 
     def __init__(
@@ -57,7 +57,7 @@ class Installs:
         """Run for ever."""
         await asyncio.gather(self._watch(), self._follow(), self._search())
 
-    def look(self) -> None:
+    def discover_soon(self) -> None:
         """The served kinds may have changed: ask discovery soon, several times."""
         if not self._looks:  # else the backoff only grows while changes keep coming
             self._backoff = Backoff(self._clock, self._client.rng, NEWS_PACE)
@@ -87,18 +87,18 @@ class Installs:
         is_new = uid not in self._names
         self._names[uid] = name
         if not self._is_blind and (is_new or self._kinds.concerns(name)):
-            self.look()
+            self.discover_soon()
 
     def gone(self, uid: str, namespace: str, name: str, last: object) -> None:  # noqa: ARG002
         """A CRD was removed."""
         self._names.pop(uid, None)
-        self.look()
+        self.discover_soon()
 
     def synced(self, *, relist: bool) -> None:  # noqa: ARG002
         """All CRDs are known."""
         self._is_blind = self._is_told = False
         if self._expected():
-            self.look()
+            self.discover_soon()
 
     def alive(self, at: float) -> None:
         """Not used."""

@@ -43,7 +43,7 @@ class InvariantAudit:
         self._left_s = 0.0
         self._logged = 0
 
-    def look(self, now: float) -> Checks:
+    def check_some(self, now: float) -> Checks:
         """Check as many AppWrappers as the time since the last call allows, each at most once.
 
         ``now`` is monotonic, in seconds.

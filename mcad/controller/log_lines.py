@@ -31,7 +31,7 @@ class LogLines:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
 
-    def tell(self, command: Command) -> None:
+    def log(self, command: Command) -> None:
         """Log a command of the step that was just made."""
         if not isinstance(command, RecordEvent):
             return

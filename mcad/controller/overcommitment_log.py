@@ -23,7 +23,7 @@ class OvercommitmentLog:
         self._cluster = cluster
         self._since: dict[str, Instant] = {}
 
-    def look(self) -> int:
+    def log_changes(self) -> int:
         """Log changes; returns how many nodes have become overcommitted."""
         now = self._cluster.now
         nodes = {node.name: node for node in self._cluster.capacity.report.overcommitted()}

@@ -63,7 +63,7 @@ class Preflight:
         """Run all checks that need no list of AppWrappers; raises ``Unfit``."""
         self._installed = False
         for resource in (NODES, PODS):
-            await self._look(resource, None)
+            await self._check_right(resource, None)
         if self._counts_shares:
             await self._look_at_shares()
         self._is_judged = await self.installed()
@@ -87,7 +87,7 @@ class Preflight:
             return True
         for namespace in self._namespaces:
             try:
-                await self._look(APPWRAPPERS, namespace)
+                await self._check_right(APPWRAPPERS, namespace)
             except ApiError as error:
                 if not error.not_found:
                     raise
@@ -99,14 +99,14 @@ class Preflight:
         """Check the CRD of QuotaSubtrees; a missing one is reported by its watch."""
         for namespace in self._namespaces:
             try:
-                await self._look(QUOTA_SUBTREES, namespace)
+                await self._check_right(QUOTA_SUBTREES, namespace)
             except ApiError as error:
                 if not error.not_found:
                     raise
                 return
         await self._compare(crd.QUOTA_NAME)
 
-    async def _look(self, resource: Resource, namespace: str | None) -> None:
+    async def _check_right(self, resource: Resource, namespace: str | None) -> None:
         """Whether a kind may be listed and watched."""
         selection = Selection(namespace=namespace, metadata_only=True)
         try:
@@ -198,10 +198,10 @@ class Gate:
         """
         self._waiting.add(part)
         if self._looking is None:
-            self._looking = self._spawn(self._look())
+            self._looking = self._spawn(self._await_open())
         await asyncio.shield(self._looking)
 
-    async def _look(self) -> None:
+    async def _await_open(self) -> None:
         try:
             while not await self._is_open():
                 await self._clock.sleep(INSTALLED_RETRY_S)

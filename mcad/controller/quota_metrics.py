@@ -15,7 +15,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from mcad.core.cluster import Cluster
 from mcad.core.quota.report import figures
 
-NODES_TOLD = 1000
+NODES_SHOWN = 1000
 """Of each tree."""
 
 _LABELS = ("tree", "node", "resource")
@@ -80,7 +80,7 @@ def _add(cluster: Cluster, name: str, gauges: dict[str, GaugeMetricFamily]) -> N
     if tree is None:
         return
     by_depth = sorted(tree.nodes.values(), key=lambda node: len(node.chain))
-    told = [node.name for node in by_depth[:NODES_TOLD]]
+    told = [node.name for node in by_depth[:NODES_SHOWN]]
     lines = figures(tree, cluster.forest.waiting.of(name, cluster.admission.demand))
     for node in told:
         for word, gauge in gauges.items():

@@ -87,7 +87,7 @@ class Quotas:
         try:
             answer = await self._client.patch_status(QUOTA_SUBTREES, *where, patch)
         except KubeError as error:
-            self._tell(seat, error)
+            self._log_once(seat, error)
             self._feed(QuotaRefused(command.uid, command.serial, answer_of(error)))
             return
         seat = self._seats.get(command.uid, seat)
@@ -96,7 +96,7 @@ class Quotas:
         self._feed(QuotaWritten(command.uid, command.serial))
 
     @staticmethod
-    def _tell(seat: _Seat, error: KubeError) -> None:
+    def _log_once(seat: _Seat, error: KubeError) -> None:
         """Log a failure once until a write succeeds; conflicts are not logged."""
         if seat.is_told or (isinstance(error, ApiError) and error.conflict):
             return

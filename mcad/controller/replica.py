@@ -117,7 +117,7 @@ class Replica:
             yield
             return
         task = asyncio.ensure_future(self.companion(self._client))
-        task.add_done_callback(_tell_failure)
+        task.add_done_callback(_log_failure)
         try:
             yield
         finally:
@@ -125,7 +125,7 @@ class Replica:
             await asyncio.gather(task, return_exceptions=True)
 
 
-def _tell_failure(companion: asyncio.Future[None]) -> None:
+def _log_failure(companion: asyncio.Future[None]) -> None:
     if not companion.cancelled() and (error := companion.exception()) is not None:
         _log.error("broken companion error=%s", error, exc_info=error)
 

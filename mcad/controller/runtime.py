@@ -24,7 +24,7 @@ from mcad.controller.event_translation import EventTranslator, Readers
 from mcad.controller.execute import Executor
 from mcad.controller.extra_reads import Lookups
 from mcad.controller.held_log import HoldLog
-from mcad.controller.installed_kinds import Installs
+from mcad.controller.installed_kinds import CrdWatch
 from mcad.controller.invariant_audit import InvariantAudit
 from mcad.controller.log_lines import LogLines
 from mcad.controller.metrics import Metrics
@@ -108,7 +108,7 @@ class Controller:
         self.arrivals = AppWrapperIntake(self._mirror, self._sightings, preflight, gate, adoption)
         self.watches = Watches(client, self._kinds, self._sightings, self, config.watch_namespaces)
         self._lookups = Lookups(client, self._kinds, self._sightings)
-        self._installs = Installs(client, self._kinds, self._lookups, self.watches.watch_wrapped)
+        self._installs = CrdWatch(client, self._kinds, self._lookups, self.watches.watch_wrapped)
         self._holds = HoldLog()
         self._log_lines = LogLines(self.dispatcher.cluster)
         self._overcommitments = OvercommitmentLog(self.dispatcher.cluster)
@@ -274,12 +274,12 @@ class Controller:
             self.journal.note(now, event, commands)
         for command in commands:
             self.metrics.count(command)
-            self._log_lines.tell(command)
+            self._log_lines.log(command)
             self.executor.submit(command)
-        self._holds.look(self.dispatcher.cluster.held_resources(), now)
+        self._holds.log_changes(self.dispatcher.cluster.held_resources(), now)
         if isinstance(event, Decide):
-            self.metrics.count_overcommitments(self._overcommitments.look())
-            self.metrics.count_checks(self._audit.look(self.stepped_at))
+            self.metrics.count_overcommitments(self._overcommitments.log_changes())
+            self.metrics.count_checks(self._audit.check_some(self.stepped_at))
         else:
             self._wake()
 
@@ -321,7 +321,7 @@ class Controller:
 
     def kind_denied(self) -> None:
         """A watched kind is no longer served in the known version."""
-        self._installs.look()
+        self._installs.discover_soon()
 
     def _ask_owner(self, pod: Pod, owner: Owner) -> None:
         self.spawn(self._lookups.find_owner(pod.namespace, owner))

@@ -180,14 +180,14 @@ class Part(Generic[T]):
         if self.error or not self.is_synced or now - self._failing_since > SILENCE_S:
             self.error = str(error)
         if self._failures > FAILURES_BORNE:
-            self._tell(str(error))
+            self._log_once(str(error))
         self._stream.judge()
 
     def _refused(self, error: KubeError) -> None:
         self.is_absent = isinstance(error, ApiError) and error.not_found
         self.error = self._stream.absence if self.is_absent else str(error)
         self._must_list = True
-        self._tell(self.error)
+        self._log_once(self.error)
         self._stream.judge()
 
     def _works(self) -> None:
@@ -197,7 +197,7 @@ class Part(Generic[T]):
         self.error = ""
         self._stream.judge()
 
-    def _tell(self, why: str) -> None:
+    def _log_once(self, why: str) -> None:
         """Log a failure once until the stream works again."""
         if not self._is_told:
             self._is_told = True

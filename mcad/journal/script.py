@@ -104,12 +104,12 @@ def _read(session: Session, writing: _Writing, wrong: list[str], until: Instant 
         elif isinstance(found, Begin):
             writing.begin(session.header.settings)
             if found.cluster is not None:
-                _tell_present(found.cluster, writing)
+                _feed_present(found.cluster, writing)
         else:
             writing.step(found)
 
 
-def _tell_present(cluster: Cluster, writing: _Writing) -> None:
+def _feed_present(cluster: Cluster, writing: _Writing) -> None:
     for event in present(cluster):
         writing.event(event, cluster.now)
     writing.listed(cluster.now)

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from mcad.cli.human_amounts import human_amount
 from mcad.cli.main import main
 from mcad.cli.names import APPWRAPPER, NODE, names_of
-from mcad.cli.narrow import fitted
-from mcad.cli.tables import GAP
+from mcad.cli.tables import GAP, fitted
 from mcad.core.state.quantity import format_amount
 from tests.cli.cluster import crowd
 from tests.cli.conftest import FakeEnvironment, Type

@@ -103,9 +103,9 @@ def test_the_capacity_of_nodes_needs_no_dispatcher(api: FakeApi, mcad: Type) -> 
 def test_only_who_fits_waits_for_a_dispatcher() -> None:
     absent = Heartbeat(Presence.ABSENT)
     row = {"position": 1, "waitsFor": "cpu", "why": "cpu: ..."}
-    assert absent.tell(row) == row
+    assert absent.applied_to(row) == row
     running = {"position": 0, "waitsFor": "", "why": ""}
-    assert absent.tell(running) == running
+    assert absent.applied_to(running) == running
 
 
 def test_the_head_of_the_line_need_not_be_the_first_in_it() -> None:

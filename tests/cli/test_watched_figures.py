@@ -13,7 +13,7 @@ from mcad.api.config import Config
 from mcad.cli import watched_figures as module
 from mcad.cli.computed_figures import ParsedAppWrappers
 from mcad.cli.listed_figures import compute_figures
-from mcad.cli.watched_figures import Live, live
+from mcad.cli.watched_figures import WatchedFigures, live
 from mcad.controller.defaults import LIMIT_RANGES
 from mcad.kube.client import Client
 from mcad.kube.errors import ApiError
@@ -28,13 +28,13 @@ PATIENCE_S = 10.0
 
 
 @asynccontextmanager
-async def following(api: FakeApi) -> AsyncIterator[tuple[Client, Live]]:
+async def following(api: FakeApi) -> AsyncIterator[tuple[Client, WatchedFigures]]:
     client = Client(api, TickingClock(), Random(1))
     async with live(client, Config()) as feed:
         yield client, feed
 
 
-async def until_the_same(api: FakeApi, client: Client, feed: Live) -> None:
+async def until_the_same(api: FakeApi, client: Client, feed: WatchedFigures) -> None:
     """The next figures are, soon, those that one look gives."""
     wanted = await compute_figures(client, Config())
     wanted_rows = await wanted.rows(waiting_only=False)
@@ -186,7 +186,7 @@ async def test_a_fault_of_ours_is_no_silence(monkeypatch: pytest.MonkeyPatch) ->
             await feed.next()
 
 
-async def _waits_for(feed: Live, name: str) -> str:
+async def _waits_for(feed: WatchedFigures, name: str) -> str:
     rows = await (await feed.next()).rows(waiting_only=True)
     return next(str(row["waitsFor"]) for row in rows if row["name"] == name)
 
@@ -211,7 +211,7 @@ def test_an_appwrapper_is_parsed_once_for_each_version_and_catalogue() -> None:
     assert readings.read(obj, one) is not changed
 
 
-async def _exhausted(feed: Live) -> None:
+async def _exhausted(feed: WatchedFigures) -> None:
     while True:
         await feed.next()
         assert feed.trouble == "" or "cannot watch resource" in feed.trouble

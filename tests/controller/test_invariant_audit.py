@@ -27,28 +27,28 @@ def audited(names: int = 3) -> tuple[Bench, InvariantAudit]:
 def test_each_appwrapper_is_checked_once_at_most() -> None:
     _, audit = audited(3)
 
-    assert audit.look(1000.0) == (3, ())
+    assert audit.check_some(1000.0) == (3, ())
 
 
 def test_no_more_work_than_its_share_of_the_time_that_has_passed() -> None:
     _, audit = audited(300)
-    audit.look(1000.0)
+    audit.check_some(1000.0)
 
-    few = audit.look(1000.0 + 10 * READING_S / SHARE).appwrappers
+    few = audit.check_some(1000.0 + 10 * READING_S / SHARE).appwrappers
 
     assert 5 <= few <= 15
-    assert audit.look(1000.0 + 10 * READING_S / SHARE).appwrappers == 0
+    assert audit.check_some(1000.0 + 10 * READING_S / SHARE).appwrappers == 0
 
 
 def test_no_more_at_once_than_its_bound_however_long_nothing_happened() -> None:
     _, audit = audited(300)
 
-    assert 50 <= audit.look(1e6).appwrappers <= 101
+    assert 50 <= audit.check_some(1e6).appwrappers <= 101
 
 
 def test_all_have_their_turn() -> None:
     bench, audit = audited(40)
-    audit.look(1000.0)
+    audit.check_some(1000.0)
     seen = []
     cluster = bench.dispatcher.cluster
     real = cluster.waiting.queue.eqclass_of
@@ -56,7 +56,7 @@ def test_all_have_their_turn() -> None:
     now = 1000.0
     for _ in range(20):
         now += 5 * READING_S / SHARE
-        audit.look(now)
+        audit.check_some(now)
 
     assert {f"uid-a-{number}" for number in range(1, 40)} <= set(seen)
 
@@ -68,7 +68,7 @@ async def test_a_violation_is_logged_and_counted_and_everything_goes_on(
     cluster = bench.dispatcher.cluster
     cluster.waiting.for_kind["uid-a-1"] = None
 
-    found = audit.look(1000.0)
+    found = audit.check_some(1000.0)
 
     assert found == (2, ("waits-for-a-kind-by-its-hold",))
     assert "invariant violated name=waits-for-a-kind-by-its-hold story=" in caplog.text
@@ -85,7 +85,7 @@ def test_a_log_is_not_flooded(caplog: pytest.LogCaptureFixture) -> None:
     bench.dispatcher.cluster.waiting.for_kind["uid-a-1"] = None
 
     for second in range(3 * LOGGED_MAX):
-        audit.look(1000.0 + second)
+        audit.check_some(1000.0 + second)
 
     assert len(caplog.records) == LOGGED_MAX
 
@@ -96,8 +96,8 @@ def test_what_the_next_cycle_is_going_to_change_is_left_to_it() -> None:
     cluster.waiting.for_kind["uid-a-1"] = None
     cluster.agenda.to_judge["uid-a-1"] = None
 
-    assert audit.look(1000.0) == (2, ())
+    assert audit.check_some(1000.0) == (2, ())
 
 
 def test_an_audit_of_nothing() -> None:
-    assert InvariantAudit(Bench().dispatcher.cluster).look(1.0) == (0, ())
+    assert InvariantAudit(Bench().dispatcher.cluster).check_some(1.0) == (0, ())

@@ -176,7 +176,7 @@ def test_a_teardown_that_waits_is_a_line_with_what_it_waits_for(log: Log) -> Non
     bench.events.clear()
     bench.advance(100)
     for event in bench.events:
-        LogLines(bench.dispatcher.cluster).tell(event)
+        LogLines(bench.dispatcher.cluster).log(event)
     ((what, name, rest),) = log.take()
     assert (what, name) == ("teardown waits", "a")
     assert "because of its finalizer example.com/keep" in rest

@@ -108,7 +108,7 @@ async def test_every_node_of_a_quota_tree_has_its_figures_in_base_units() -> Non
 async def test_of_a_very_large_tree_the_nodes_next_to_the_root_are_told(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(quota_metrics, "NODES_TOLD", 3)
+    monkeypatch.setattr(quota_metrics, "NODES_SHOWN", 3)
     made = bench(2000, red=500, blue=1500)
     made.share(subtree("deep", child("deeper", cpu=1), child("too", cpu=1), parent="red"))
     made.decide()

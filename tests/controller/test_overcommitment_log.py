@@ -32,10 +32,10 @@ def test_an_overcommitted_node_is_reported_once_and_when_that_is_over(
     caplog.set_level(logging.INFO)
     cluster = bound_twice()
     log = OvercommitmentLog(cluster.dispatcher.cluster)
-    assert [log.look(), log.look()] == [1, 0]
+    assert [log.log_changes(), log.log_changes()] == [1, 0]
     cluster.advance(60)
     cluster.change("a-0", phase=PodPhase.SUCCEEDED)
-    assert log.look() == 0
+    assert log.log_changes() == 0
     assert [KeyValue().format(one).partition("msg=")[2] for one in caplog.records] == [
         '"node is overcommitted" node=n1 requested="cpu=1800m" allocatable="cpu=1"',
         '"node is no longer overcommitted" node=n1 after_s=60',
@@ -65,7 +65,7 @@ async def test_overcommitted_nodes_are_counted() -> None:
     cluster = bound_twice()
     metrics = Metrics(cluster.dispatcher.cluster, {}, {}, RealClock())
     log = OvercommitmentLog(cluster.dispatcher.cluster)
-    metrics.count_overcommitments(log.look())
+    metrics.count_overcommitments(log.log_changes())
     page = (await metrics.page()).decode()
     assert "mcad_overcommitted_nodes 1.0" in page
     assert "mcad_node_overcommitments_total 1.0" in page

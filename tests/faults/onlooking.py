@@ -16,7 +16,7 @@ from typing import Any
 from mcad.api.config import Config
 from mcad.api.published import ANNOTATION, publish
 from mcad.api.wire import format_instant
-from mcad.cli.computed_figures import Snapshot
+from mcad.cli.computed_figures import ComputedFigures
 from mcad.cli.config import as_dispatched
 from mcad.cli.listed_figures import compute_figures
 from mcad.cli.presence import Presence
@@ -118,7 +118,7 @@ class World(world.World):
         self._equal(f"row of {row['name']}", port, told)
 
     async def _compare_details(
-        self, controller: Controller, seen: Snapshot, rows: list[Json]
+        self, controller: Controller, seen: ComputedFigures, rows: list[Json]
     ) -> None:
         core, now = controller.dispatcher.cluster, self.clock.now_us()
         for row in rows:

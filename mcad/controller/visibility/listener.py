@@ -65,15 +65,15 @@ class Visibility:
         try:
             while True:
                 try:
-                    await self._look(client, access)
+                    await self._open_port(client, access)
                     self._trouble = ""
                 except (KubeError, OSError, ValueError) as error:
-                    self._tell(f"{error}")
+                    self._log_once(f"{error}")
                 await client.clock.sleep(RETRY_S if self._trouble else LOOK_S)
         finally:
             await self._close()
 
-    async def _look(self, client: Client, access: Access) -> None:
+    async def _open_port(self, client: Client, access: Access) -> None:
         """Open the port, or open it again after a change; raises what prevents that."""
         terms = await self._read_terms(client)
         if terms != self._terms:
@@ -103,7 +103,7 @@ class Visibility:
             await self._server.close()
             self._server = None
 
-    def _tell(self, trouble: str) -> None:
+    def _log_once(self, trouble: str) -> None:
         if trouble != self._trouble:
             _log.error("visibility API is not served as it should be error=%s", trouble)
             self._trouble = trouble
