@@ -95,8 +95,7 @@ def _stored(plane: ControlPlane, case: Json) -> Json:
 
 
 def _like(part: Any, whole: Any) -> Any:
-    """Of what was stored, what the file tells: the rest is no default, see test_golden_builtin.py.
-    """
+    """Of what was stored, what the file tells: the rest is no default, see test_golden_builtin.py."""
     if isinstance(part, dict) and isinstance(whole, dict):
         return {key: _like(one, whole[key]) for key, one in part.items() if key in whole}
     if isinstance(part, list) and isinstance(whole, list) and len(part) == len(whole):
