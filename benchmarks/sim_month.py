@@ -1,7 +1,7 @@
 """A month of churn in virtual time: does a process that lasts stay as small and as fast as it was?
 
 Each day some 36 AppWrappers, pods, nodes, names, shapes and host ports come that were never there
-before, and go again (tests/faults/churn.py): jobs that complete, deployments that are edited and
+before, and go again (tests/faults/growth.py): jobs that complete, deployments that are edited and
 suspended, what never fits, what waits for a name, what is refused or orphaned. At the end of each
 day nothing is left of it.
 
@@ -35,8 +35,7 @@ from mcad.core.events import Event
 from mcad.core.state.units import Instant
 from mcad.kube.kinds import APPWRAPPERS, PODS
 from mcad.sim.clock import VirtualClock, run_virtually
-from tests.faults.census import census, grown
-from tests.faults.churn import live_a_day
+from tests.faults.growth import grown, held, live_a_day
 
 OURS = Path(mcad.__file__).parent
 PARTS = ("core", "controller", "kube", "api")
@@ -91,7 +90,7 @@ async def live_a_month(days: int, episodes: int, meter: Meter) -> None:
                 meter.take()
                 await live_a_day(cluster, user, day, episodes)
                 events, cpu_s = meter.take()
-                counts.append(census())
+                counts.append(held())
                 objects = sum(n for name, n in counts[-1].items() if "." not in name)
                 elements = sum(n for name, n in counts[-1].items() if "." in name)
                 print(

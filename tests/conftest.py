@@ -8,8 +8,8 @@ from hypothesis import HealthCheck, settings
 
 from tests import budget
 
-# Whoever runs the suite in the background of a script lets it ignore SIGINT, and every command that
-# it starts would inherit that.
+# In the background of a script the suite ignores SIGINT, and every command that it starts
+# would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile(

@@ -3,9 +3,9 @@
 import pytest
 
 from tests import budget
-from tests.faults.alike import bare, events, writes
-from tests.faults.catalog import SCENARIOS
 from tests.faults.injection import Fault, Gap
+from tests.faults.representatives import bare, events, writes
+from tests.faults.scenarios import SCENARIOS
 from tests.faults.world import undisturbed
 
 

@@ -195,14 +195,14 @@ class Bench:
         return self
 
     def share(self, *subtrees: QuotaSubtree) -> Bench:
-        """Somebody creates or edits QuotaSubtrees."""
+        """An administrator creates or edits QuotaSubtrees."""
         for one in subtrees:
             self.quotas[one.uid] = one
             self.feed(QuotaSeen(one, self.quota_status.get(one.uid)))
         return self
 
     def unshare(self, *uids: str) -> Bench:
-        """Somebody deletes QuotaSubtrees."""
+        """An administrator deletes QuotaSubtrees."""
         for uid in uids:
             del self.quotas[uid]
             self.quota_status.pop(uid, None)
@@ -281,7 +281,7 @@ class Bench:
             self.feed(answer)
 
     def apply(self, command: Command) -> Event | None:
-        """What the API server does; the answer may get lost if nobody feeds it."""
+        """What the API server does; an answer that is not fed is lost."""
         refused = self._refused(command)
         if refused is not None:
             return refused
@@ -347,7 +347,7 @@ class Bench:
         self.refusals.setdefault(verb, []).extend(answers)
 
     def delete_object(self, ref: ObjectRef) -> None:
-        """Somebody deletes an object: it goes, or waits for its finalizers."""
+        """A user deletes an object: it goes, or waits for its finalizers."""
         thing = self.things[ref]
         lasts = self.graceful and thing.grace and thing.phase is PodPhase.RUNNING
         if not (thing.finalizers or ref.name in self.stubborn or lasts):
@@ -431,7 +431,7 @@ class Bench:
         return None
 
     def queue(self) -> list[Row]:
-        """Everybody in line, first to last, and then those on hold."""
+        """All in line, first to last, and then those on hold."""
         picture = Picture(self.dispatcher.cluster, self.now)
         return [row for row in picture.rows(picture.waits) if row is not None]
 

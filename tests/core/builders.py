@@ -75,7 +75,7 @@ def node(
     taints: Iterable[Taint] = (),
     labels: dict[str, str] | None = None,
 ) -> Node:
-    """A node that is ready and admits everybody, unless told otherwise."""
+    """A node that is ready and admits all pods, unless told otherwise."""
     return Node(
         name,
         wants(cpu, memory, gpu, pods=str(pods)),
@@ -217,7 +217,7 @@ def adopt(capacity: Capacity, uid: str, *sets: PodSet, attempt: int = 1) -> None
 
 
 def waiting(capacity: Capacity, *sets: PodSet) -> Shape:
-    """Somebody waits with such a gang: its shape, which the capacity remembers from now on."""
+    """An AppWrapper waits with such a gang: its shape, which the capacity remembers from now on."""
     shape = capacity.shape(sets)
     capacity.remember(shape)
     return shape

@@ -1,7 +1,7 @@
 """A gate between a dispatcher and its API server, that shuts exactly at one of its writes.
 
 It forwards everything, and writes one after the other. So when it shuts, those before are over, and
-nothing that comes after arrives: whoever is killed then dies between two writes.
+nothing that comes after arrives: a process that is killed then dies between two writes.
 """
 
 from __future__ import annotations
@@ -128,6 +128,6 @@ class Gate:
 
 
 async def _forever() -> NoReturn:
-    """Until whoever waits is gone."""
+    """Until the waiting process is gone."""
     await asyncio.Event().wait()
     raise AssertionError("nothing sets it")

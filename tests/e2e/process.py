@@ -72,9 +72,8 @@ class Dispatcher:
     def start(self, *, ready: bool = True, leads: bool = True) -> Dispatcher:
         """Start it and wait until it is synced; without ``leads``, a standby will do.
 
-        After a kill nobody leads until the lease of the dead has run out. Without ``ready`` this
-        does not even wait until it listens; ``wait_until_it_listens`` does.
-        """
+        After a kill no process leads until the lease of the dead has run out. Without ``ready``
+        this does not even wait until it listens; ``wait_until_it_listens`` does."""
         before = self.log()
         self._plane.spawn(self._name, self._args, self._env)
         self._process = self._plane.process(self._name)
@@ -108,7 +107,7 @@ class Dispatcher:
         return code
 
     def get(self, path: str) -> tuple[int, str]:
-        """A GET at the HTTP port; 0 if nobody listens."""
+        """A GET at the HTTP port; 0 if there is no listener."""
         try:
             with urllib.request.urlopen(self.url + path, timeout=5) as answer:
                 return answer.status, answer.read().decode()
@@ -149,7 +148,7 @@ class Dispatcher:
             raise AssertionError(f"mcad run ended with {code}:\n{self.log()[-4000:]}")
 
     def _lives(self) -> bool:
-        """Always true: waiting for somebody who died is an error."""
+        """Always true: waiting for a dead process is an error."""
         code = self._alive().poll()
         if code is not None:
             raise AssertionError(f"mcad run ended with {code}:\n{self.log()[-4000:]}")

@@ -1,4 +1,4 @@
-"""Whatever people submit: they are told which field is wrong and what to do, and nobody else waits.
+"""Bad manifests: users are told which field is wrong and what to do, and no other AppWrapper waits.
 
 A bad manifest ends in one of three ways. The API server refuses it by the schema, naming the field.
 Or the dispatcher holds it, with a condition and a Warning Event. Or the API server refuses one of
@@ -142,7 +142,7 @@ class Bench:
             assert found["items"] == []
 
     def check_that_the_queue_goes_on(self) -> None:
-        """A good AppWrapper behind the bad one is dispatched, and nobody has died."""
+        """A good AppWrapper behind the bad one is dispatched, and no process has died."""
         self._good += 1
         name = f"good-{self._good}"
         create(self.plane, generic(name, pod(name, "1m")))

@@ -67,7 +67,7 @@ EVENTS = {"apiGroups": [""], "resources": ["events"], "verbs": ["list"]}
 
 @dataclass(frozen=True)
 class Scene:
-    """The cluster, the dispatcher on it, and somebody who may only read."""
+    """The cluster, the dispatcher on it, and a reader's kubeconfig."""
 
     plane: ControlPlane
     dispatcher: Dispatcher
@@ -120,7 +120,7 @@ def reader_of(plane: ControlPlane, name: str, rules: list[Json]) -> Path:
 
 def populate(plane: ControlPlane) -> None:
     """Four nodes and pods of others: `small` is nearly full of them, `large` takes what runs,
-    `cordoned` and `tainted` have room for nobody. One pod of others fits nowhere."""
+    `cordoned` and `tainted` have room for none. One pod of others fits nowhere."""
     plane.add_node("small", cpu="2", memory="4Gi", labels={"size": "small"})
     plane.add_node("large", cpu="8", memory="16Gi", labels={"size": "large"})
     plane.add_node("cordoned", cpu="16", memory="32Gi")
@@ -137,7 +137,7 @@ def populate(plane: ControlPlane) -> None:
 
 
 def foreign_kind(api_version: str, kind: str) -> Json:
-    """An object of a kind that may not be wrapped, or that nobody installed."""
+    """An object of a kind that may not be wrapped, or that is not installed."""
     return {"apiVersion": api_version, "kind": kind, "metadata": {"name": "x"}}
 
 
@@ -165,7 +165,7 @@ WAITING = [
     appwrapper("invalid", deployment("invalid", -1)),
 ]
 LAST = appwrapper("last", pod("last", "250m", **LARGE))  # takes room after all those refusals
-OTHERS = appwrapper("other", pod("other", "100m"), managedBy="example.com/somebody")
+OTHERS = appwrapper("other", pod("other", "100m"), managedBy="example.com/another")
 
 QUEUE = """\
 NAMESPACE NAME POSITION STATE PRIORITY DEMAND WAITS-FOR AGE
@@ -212,7 +212,7 @@ tainted pods 110 0 0 110
 
 @pytest.fixture(scope="module")
 def scene(control_plane: ControlPlane, account: Path) -> Iterator[Scene]:
-    """The scene at rest: everybody has a verdict, and every pod of what runs is bound."""
+    """The scene at rest: every AppWrapper has a verdict, and every pod of what runs is bound."""
     plane = control_plane
     populate(plane)
     reader = reader_of(plane, "reader", [*READER, EVENTS])
@@ -289,7 +289,7 @@ def test_reasons_have_the_figures_of_this_moment(scene: Scene) -> None:
     assert told.endswith(big.format("5250m", "2750m"))
     assert "no placement on nodes does" in rows["split"]["why"]
     assert "larger than any node" in rows["giant"]["why"]
-    # `urgent` would not fit even if all AppWrappers left, so it holds nobody up (core R6).
+    # `urgent` would not fit even if all AppWrappers left, so it holds none up (core R6).
     assert [name for name, row in rows.items() if row["headOfLine"]] == ["big-1"]
 
 

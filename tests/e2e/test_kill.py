@@ -2,7 +2,7 @@
 
 A moment is a number of writes after the start, which the API server's audit log counts, and a few
 milliseconds: so it falls between the writes of a dispatch, into a teardown, or into the start.
-Whoever judges in the end is a bystander who watched every object come and go.
+The judge in the end is a bystander that watched every object come and go.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ pytestmark = pytest.mark.controlplane
 
 Json = dict[str, Any]
 
-SEED = int(os.environ.get("KILL_SEED", "20260727"))  # another one, for those who look for more
+SEED = int(os.environ.get("KILL_SEED", "20260727"))  # another one to look for more
 KILLS = 20
 WRITES_MAX = 9  # of one life; thirty AppWrappers need some 150
 LIFE_SECONDS = 5.0  # of a life without that many writes, the wait for the lease included
@@ -120,7 +120,7 @@ def test_killed_twenty_times(control_plane: ControlPlane, account: Path) -> None
     rounds = fleet(rng)
     for kill in range(KILLS):
         if rounds:
-            # creationTimestamp has seconds only: who is older has to show in it.
+            # creationTimestamp has seconds only: age has to show in it.
             time.sleep(1.01 - time.time() % 1)
             create(plane, *rounds.pop(0))
         killer.live_and_die()
@@ -146,7 +146,7 @@ def test_killed_twenty_times(control_plane: ControlPlane, account: Path) -> None
 
 
 def suspend_some(plane: ControlPlane, kill: int) -> None:
-    """Each of them is suspended twice while nobody looks, and let go a kill or two later."""
+    """Each of them is suspended twice while no dispatcher runs, and let go a kill or two later."""
     for number, name in enumerate(SUSPENDED):
         since = kill - 6 - number
         if since in (0, 4):
@@ -195,7 +195,7 @@ def check_that_nothing_is_doubled(found: dict[str, Json], sights: list[Sight]) -
 def check_creations(found: dict[str, Json], entries: list[Any]) -> None:
     """The audit log agrees: no more successful creations of a name than there were attempts.
 
-    There may be fewer: it does not say 201 if whoever asked was killed before the answer, although
+    There may be fewer: it does not say 201 if the dispatcher was killed before the answer, although
     the object exists.
     """
     made = Counter((one.resource, one.name) for one in writes(entries) if is_creation(one))
@@ -270,7 +270,7 @@ def check_the_slot(sights: list[Sight]) -> None:
 
 
 def check_order(found: dict[str, Json], sights: list[Sight]) -> None:
-    """Of equal shape, nobody overtakes within one life.
+    """Of equal shape, none overtakes within one life.
 
     Intents are in flight together. So a kill may let a younger one's be the last that was written,
     but the older one had its place beside it, and is the first of its shape in the next life.

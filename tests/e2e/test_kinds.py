@@ -63,7 +63,7 @@ def dispatcher(plane: ControlPlane, account: Path) -> Iterator[Dispatcher]:
 
 
 def widgets(*versions: str) -> Json:
-    """A kind of which nobody else has heard."""
+    """A kind of these tests."""
     return crd_of("example.com", "Widget", *versions)
 
 

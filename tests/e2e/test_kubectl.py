@@ -215,7 +215,7 @@ SCRIPT = (
     step("taint node node-1 key-"),
     step("uncordon node-1"),
     step("uncordon node-1"),
-    # May I, and who is there
+    # Rights, and what is served
     step("auth can-i create pods"),
     step("get --raw /healthz"),
     step("get --raw /apis/apps/v9"),
@@ -247,7 +247,7 @@ SCRIPT = (
 )
 
 _DESCRIPTIONS = "the client library has them on one line, without enumerations, and none of objects"
-_NO_QUOTA = "nobody counts what quotas limit"
+_NO_QUOTA = "what quotas limit is not counted"
 KNOWN: dict[str, str] = {
     "api-resources --api-group=apps": "there are no ControllerRevisions",
     "explain pod.spec.containers.resources": _DESCRIPTIONS,
@@ -257,7 +257,7 @@ KNOWN: dict[str, str] = {
     "get quota -n other": _NO_QUOTA,
     "describe quota few -n other": _NO_QUOTA,
     "describe namespace other": _NO_QUOTA,
-    "describe service web": "nobody fills in endpoints",
+    "describe service web": "endpoints are not filled in",
     "describe pod one": "KWOK tells less than a kubelet, and no token is mounted here",
     "describe node node-2": "KWOK's nodes say other things about themselves",
     "apply -f - --validate=strict": "the object is quoted, not the patch as Go prints a map",

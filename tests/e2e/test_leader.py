@@ -1,8 +1,7 @@
 """Two dispatchers on one cluster, as processes: one leads, whatever is done to it.
 
-Each has a token of its own, so that the API server's log tells who wrote. What is asserted are
-counts and order; how long a fail-over took is printed.
-"""
+Each has a token of its own, so that the API server's log tells which one wrote. What is asserted
+are counts and order; how long a fail-over took is printed."""
 
 from __future__ import annotations
 
@@ -79,7 +78,7 @@ def plane(control_plane: ControlPlane) -> ControlPlane:
 
 @pytest.fixture
 def pair(plane: ControlPlane) -> Iterator[tuple[Process, Process]]:
-    """The leader and the standby. Whoever still runs is ended, and must end well."""
+    """The leader and the standby. Those that still run are ended, and must end well."""
     first = begin(plane, "first")
     second = begin(plane, "second", leads=False)
     yield first, second

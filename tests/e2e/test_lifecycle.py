@@ -42,7 +42,7 @@ AVOIDED = {"key": HEALTH, "operator": "NotIn", "values": ["TESTING", "EVICT"]}
 
 @pytest.fixture(scope="module")
 def plane(control_plane: ControlPlane) -> ControlPlane:
-    """A node for everybody."""
+    """A node for all."""
     control_plane.add_node("node-1", cpu="16", memory="64Gi", pods=500)
     return control_plane
 
@@ -291,8 +291,8 @@ def _running_on(plane: ControlPlane) -> list[str]:
 def test_a_node_that_is_not_ready_is_left_and_what_hangs_there_is_forced(
     plane: ControlPlane,
 ) -> None:
-    """Nobody new goes there at once; those who run there are evicted by Kubernetes when they no
-    longer tolerate it, and nobody ends their pods. Both dialects find another node."""
+    """No new pod goes there at once; those that run there are evicted by Kubernetes when they no
+    longer tolerate it, and no kubelet ends them. Both dialects find another node."""
     leaves_soon = {
         "key": "node.kubernetes.io/not-ready",
         "operator": "Exists",
@@ -332,7 +332,7 @@ def test_a_node_that_is_not_ready_is_left_and_what_hangs_there_is_forced(
 
 
 def test_a_node_is_not_ready_and_then_gone(plane: ControlPlane) -> None:
-    """While it may come back, those who run there are left alone, and nobody new goes there. When
+    """While it may come back, those that run there are left alone, and no new pod goes there. When
     it is gone, so are their pods, and they find another node: a reset, and a requeue."""
     here = {"nodeSelector": {"pool": "doomed"}}
     soon = {"warmupGracePeriodDuration": "3s", "admissionGracePeriodDuration": "3s", **QUICK}
@@ -388,7 +388,7 @@ def test_a_gang_comes_up_and_status_tells_how_many_run(plane: ControlPlane, dial
 
 
 def test_a_pod_without_a_node_is_named(plane: ControlPlane) -> None:
-    """Room that was there is taken by somebody who asks nobody."""
+    """Room that was there is taken without asking the dispatcher."""
     here = {"nodeSelector": {"pool": "tight"}}
     plane.add_node("tight-1", cpu="2", labels={"pool": "tight"})
     create(plane, generic("tight", deployment("tight", 1, "1500m", **here)))
@@ -594,7 +594,8 @@ def test_what_is_orphaned_stays(plane: ControlPlane, phase: str) -> None:
 
 
 def kept(plane: ControlPlane) -> dict[str, list[str]]:
-    """The uids of wrapped objects that nobody is deleting, by their collection, if it has any."""
+    """The uids of wrapped objects that are not being deleted, by their collection, if it has
+    any."""
     found = {
         path: [
             one["metadata"]["uid"]
@@ -684,8 +685,8 @@ def test_suspend_and_deletion_in_mcads_states(plane: ControlPlane) -> None:
 def test_a_namespace_is_deleted_with_what_is_in_it(
     plane: ControlPlane, dispatcher: Dispatcher
 ) -> None:
-    """First while nobody empties it: whatever is begun there is refused, told and given up, and
-    nothing is written any more. Then it is emptied, and nothing of ours keeps it."""
+    """First while no controller empties it: whatever is begun there is refused, told and given
+    up, and nothing is written any more. Then it is emptied, and nothing of ours keeps it."""
     plane.create_namespace("doomed")
     within = {"namespace": "doomed"}
     kept, later = configmap("kept"), {"spec": {"suspend": False}}

@@ -163,8 +163,8 @@ def test_mcads_forests_load_unmodified_and_are_in_force(
         *("actinides-children", "quota_actinides", "actinides-root", "True", "Overcommitted"),
     ]
 
-    submit(plane, "nobody", "x", "100m")  # a tree has no leaf "default"
-    until(plane, lambda: "set the label quota_actinides" in why(plane, "nobody"), True)
+    submit(plane, "leafless", "x", "100m")  # a tree has no leaf "default"
+    until(plane, lambda: "set the label quota_actinides" in why(plane, "leafless"), True)
 
 
 def test_the_old_group_is_not_served(plane: ControlPlane) -> None:
@@ -206,7 +206,7 @@ def test_a_tree_lives_while_appwrappers_run(plane: ControlPlane, dispatcher: Dis
     put(plane, subtree("root", root="4"), subtree("teams", "root", red="3", blue="1"))
     until(plane, lambda: (reason(plane, "root"), reason(plane, "teams")), ("InForce", "InForce"))
 
-    # Red borrows what blue leaves idle; blue is told who has it.
+    # Red borrows what blue leaves idle; blue is told which leaf has it.
     submit(plane, "red-1", "red", "2500m")
     submit(plane, "red-2", "red", "1")
     until(plane, lambda: states(plane), {"red-1": "Running", "red-2": "Running"})

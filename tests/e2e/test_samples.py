@@ -44,7 +44,7 @@ pytestmark = pytest.mark.controlplane
 
 Json = dict[str, Any]
 Act = Callable[[ControlPlane, str], None]
-"""What somebody does to an AppWrapper of this name, and what comes of it."""
+"""An action on the AppWrapper of this name, and what comes of it."""
 
 CORE, APPS, BATCH = "/api/v1", "/apis/apps/v1", "/apis/batch/v1"
 RAY, KUBEFLOW = "/apis/ray.io/v1", "/apis/kubeflow.org/v1"
@@ -59,7 +59,7 @@ class Sample:
     """What a sample makes: collections with names, ``pods`` of them that run at a time, and
     ``left`` when it has ended, if that is another number.
     It needs ``operator``, or more than Kubernetes has if ``before`` it is dispatched or ``after``
-    its pods run somebody has to act."""
+    its pods run an action is needed."""
 
     objects: dict[str, list[str]]
     pods: int
@@ -120,7 +120,7 @@ def ray_has_done_its_job(plane: ControlPlane, name: str) -> None:
 
 
 def mpirun_has_ended(plane: ControlPlane, name: str) -> None:
-    """What nobody knows the end of runs for ever here."""
+    """A pod without a known end runs for ever here."""
     succeeds(plane, f"{name}-launcher")
 
 

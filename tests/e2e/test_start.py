@@ -72,7 +72,7 @@ def make_runner(plane: ControlPlane, *resources: str) -> None:
 
 
 def created_as(plane: ControlPlane, since: int) -> set[tuple[str, str, str]]:
-    """(resource, who asked, as whom) of every object created in the team's namespace."""
+    """(resource, user, impersonated user) of every object created in the team's namespace."""
     with plane.audit_log.open("rb") as log:
         log.seek(since)
         events = [json.loads(line) for line in log.read().splitlines()]
@@ -149,8 +149,8 @@ def test_a_missing_right_to_impersonate_is_told_on_the_appwrapper(
     grant(plane, ACCOUNT, *IMPERSONATE)
     other = ("--set", f"watchNamespaces=[{TEAM}]", "--set", "impersonate.serviceAccount=other")
     with Dispatcher(plane, account, *other):
-        create(plane, appwrapper("nobody", configmap("nobody"), namespace=TEAM))
-        held = wait_until_held(plane, "nobody")
+        create(plane, appwrapper("rightless", configmap("rightless"), namespace=TEAM))
+        held = wait_until_held(plane, "rightless")
         assert '"other" is forbidden' in held
         assert "cannot impersonate resource" in held
         delete(plane, namespace=TEAM)

@@ -16,8 +16,8 @@ from mcad.kube.decode import decode
 from mcad.kube.port import Request
 from mcad.sim.registry import Registry
 from mcad.sim.store import Change
+from tests.faults.edits import STORAGE, WRAPPED
 from tests.faults.forging import is_forged
-from tests.faults.meddling import STORAGE, WRAPPED
 
 Json = dict[str, Any]
 

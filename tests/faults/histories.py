@@ -1,9 +1,9 @@
-"""Histories that nobody thought of: what users do at random, and what goes wrong meanwhile.
+"""Random histories: what users do, and what goes wrong meanwhile.
 
 Some are ``contested``: there is less room than is asked for, teams have shares of it, and by
 settings that are drawn as well, and changed from life to life, some get reservations on what others
-have. They end with room for everybody, or with nobody in the way: then whoever can run has to.
-"""
+have. They end with room for all, or with none in the way: then every AppWrapper that can run has
+to."""
 
 from __future__ import annotations
 
@@ -23,19 +23,21 @@ from tests import manifests
 from tests.faults.scenarios import (
     NAMESPACE,
     QUIET,
+    TREE,
     Action,
     Json,
     Scenario,
     complete,
     create,
+    define,
     delete,
     deployment,
     edit,
     job,
     pod,
     pods_to_come,
+    resize,
 )
-from tests.faults.shares import TREE, define, resize
 from tests.faults.upheavals import GUESTS, NAMESPACES
 from tests.manifests import components, config_map, generic, subtree
 
@@ -51,7 +53,7 @@ CONFIGS = (
 )
 NEVER = "workload.codeflare.dev/never-preempt"
 LEAVES = ("red", "blue", "blue", "green")  # the last one is a stranger in some trees
-ROUND_S = 200.0  # within that whoever ends does, and whoever waits for nothing else follows
+ROUND_S = 200.0  # within that an AppWrapper ends, and those that wait for it only follow
 
 
 @dataclass
@@ -70,7 +72,7 @@ class History:
     now: float = 0.0
 
     def then(self, said: str, act: Action, later: float = 0.0) -> None:
-        """Somebody does it, if it can be done."""
+        """A user does it, if it can be done."""
 
         async def softly(client: Client) -> None:
             with suppress(KubeError):
@@ -138,7 +140,7 @@ class History:
     # -- where room is contested ---------------------------------------------------------------
 
     def slip(self, name: str, _: str) -> None:
-        """Somebody small who is soon over."""
+        """A small AppWrapper that is soon over."""
         made = complete(f"{name}-small", job(f"{name}-small", 1, self.rng.choice((3, 10))))
         made["spec"]["schedulingSpec"] = {"dispatchDuration": {"limit": 15}}
         made["metadata"]["labels"] = {TREE: self.rng.choice(LEAVES)}
@@ -187,7 +189,8 @@ class History:
         return subtree("teams", TREE, "root", hard=rng.random() < 0.1, **shares)
 
     def end(self) -> None:
-        """There is room for all at last, or all who do not end are deleted, one after the other."""
+        """There is room for all at last, or all that do not end are deleted, one after the
+        other."""
         self.now += ROUND_S
         self.ends_s = self.now
         if self.rng.random() < 0.5:
@@ -277,7 +280,7 @@ def _is_in_the_way(obj: Json) -> bool:
 
 
 def _with_claims(rng: Random, made: Json, pods: int) -> Json:
-    """What decides who goes before whom: priority, leaf, how long it runs at most."""
+    """What decides the order: priority, leaf, how long it runs at most."""
     made["spec"]["priority"] = rng.choice((0, 0, 1, 5))
     made["metadata"]["labels"] = {TREE: rng.choice(LEAVES)}
     if rng.random() < 0.1:

@@ -11,14 +11,14 @@ from typing import Any, NamedTuple, NoReturn
 
 from mcad.kube.errors import ApiError, ConnectionLost, RequestTimeout
 from mcad.kube.port import Request, Response
-from tests.faults.clouded import Clouded
-from tests.faults.meddling import Edit, Meddler
+from tests.faults.edits import Edit, Editor
+from tests.faults.stale_server import StaleServer
 from tests.faults.upheavals import GUESTS, Upheaval
 from tests.faults.weather import Weather
 
 Json = dict[str, Any]
-SLOW_S = 1.0  # from a write to its answer, where somebody is quicker
-LATE_S = 7.0  # after which a write that nobody waits for any more is committed all the same
+SLOW_S = 1.0  # from a write to its answer, where another writer is quicker
+LATE_S = 7.0  # after which a write that is not waited for any more is committed all the same
 
 
 class Fault(Enum):
@@ -37,8 +37,8 @@ class Fault(Enum):
     NOT_ALLOWED = "405"
     TIMED_OUT = "408"
     REDIRECTED = "307 to nowhere"
-    CHANGED = "somebody else writes the object just before"
-    OVERTAKEN = "somebody edits the AppWrapper after the write, and before its answer is heard"
+    CHANGED = "another writer changes the object just before"
+    OVERTAKEN = "a user edits the AppWrapper after the write, and before its answer is heard"
     STOPPED_BEFORE = "the process is stopped before the request is sent, and goes on after long"
     STOPPED_AFTER = "the process is stopped when the write is committed, and goes on after long"
     CUT_OFF = "from this write on nothing that the process sends arrives, for long"
@@ -113,19 +113,19 @@ class Wire:
 
     def __init__(
         self,
-        inner: Clouded,
+        inner: StaleServer,
         plan: Plan,
         *,
         killed: Callable[[], None],
         sending: Callable[[], None],
-        meddler: Meddler,
+        editor: Editor,
     ) -> None:
         """``killed`` ends the process; ``sending`` looks at it before each write, also its last."""
         self._inner = inner
         self._plan = plan
         self._killed = killed
         self._sending = sending
-        self._meddler = meddler
+        self._editor = editor
         self._forgetful: set[str] = set()
         self._refusals: dict[str, tuple[float, ApiError]] = {}  # by path, until when
         self._cut_until = 0.0
@@ -157,17 +157,17 @@ class Wire:
                 await asyncio.sleep(LATE_S - 2.0)
                 raise RequestTimeout("no answer in time")
             case Fault.CHANGED:
-                self._meddler.touch(request)
+                self._editor.touch(request)
             case Edit():
-                self._meddler.edit(request, fault)
+                self._editor.edit(request, fault)
             case Upheaval():
-                self._meddler.upset(request, fault)
+                self._editor.upset(request, fault)
             case _:
                 pass
         await self._reach(begun, timeout, request)
         response = await self._inner.request(request, timeout)
         if fault is Fault.OVERTAKEN:
-            self._meddler.touch(request)
+            self._editor.touch(request)
             await asyncio.sleep(SLOW_S)
         await self._answered(fault)
         return response
@@ -258,8 +258,8 @@ class Wire:
             return None
         self._sending()
         self.writes.append(request)
-        about = self._meddler.about(request)
-        self._plan.moments.append(Moment(request, about, self._meddler.others(about)))
+        about = self._editor.about(request)
+        self._plan.moments.append(Moment(request, about, self._editor.others(about)))
         fault = self._plan.writes(next(self._plan.written))
         if about is not None and about["metadata"]["namespace"] == GUESTS:
             if self._plan.weather.ends_namespace(next(self._plan.of_guests)):

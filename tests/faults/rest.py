@@ -14,9 +14,9 @@ from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import Phase
 from mcad.core.state.waiting_reason import WaitingReason
 from mcad.core.status.status import derive
-from tests.faults.bailiff import Bailiff
+from tests.faults.edits import STORAGE, WRAPPED
 from tests.faults.forging import is_forged
-from tests.faults.meddling import STORAGE, WRAPPED
+from tests.faults.quota_checks import QuotaChecks
 
 Json = dict[str, Any]
 Objects = Mapping[tuple[str, str], Sequence[Json]]
@@ -28,13 +28,13 @@ AT_REST = (Phase.WAITING, Phase.RUNNING, Phase.COMPLETED, Phase.FAILED, Phase.DE
 
 
 def unrest(
-    core: Cluster, objects: Objects, bailiff: Bailiff, former: Container[str] = ()
+    core: Cluster, objects: Objects, quota: QuotaChecks, former: Container[str] = ()
 ) -> Iterator[str]:
     """What is wrong; ``objects`` are all that exist, by storage. The status of the ``former``
     AppWrappers (their uids) is as another version has written it."""
     core.admission.check()
-    if set(core.forest.charged()) != bailiff.holders():
-        yield f"charged: {sorted(core.forest.charged())}, stored: {sorted(bailiff.holders())}"
+    if set(core.forest.charged()) != quota.holders():
+        yield f"charged: {sorted(core.forest.charged())}, stored: {sorted(quota.holders())}"
     stored = {obj["metadata"]["uid"]: obj for obj in objects[STORAGE]}
     if core.entries.keys() != stored.keys():
         yield f"known: {[one.title for one in core.entries.values()]}, there: {len(stored)}"
@@ -55,7 +55,7 @@ def unrest(
             yield f"{entry.title}: its status is not what is known"
         yield from _miscounted(entry, stored[uid], objects)
         if entry.phase is Phase.WAITING:
-            fits = bailiff.fits(stored[uid])
+            fits = quota.fits(stored[uid])
             yield from _waits_in_vain(core, entry, objects, names, fits=fits)
         reserved, unbound = sum(core.capacity.outstanding(uid)), core.capacity.pods.unbound(uid)
         if reserved > len(unbound):
@@ -102,7 +102,7 @@ def _waits_in_vain(
         yield f"{entry.title} is held: {reason}"
     if reason == WaitingReason.WAITING_FOR_NAME:
         if not any((item.ref.resource, item.ref.name) in names for item in entry.workload.items):
-            yield f"{entry.title} waits for a name that nobody has"
+            yield f"{entry.title} waits for a name that is free"
     elif reason and reason != WaitingReason.SUSPENDED:
         yield f"{entry.title} is held: {reason}"
     wanted = sum(one.replicas for one in entry.workload.sets)

@@ -14,15 +14,15 @@ from msgspec.structs import replace
 
 from mcad.api.config import Config
 from mcad.kube.client import Client, DeleteOptions, Propagation
-from mcad.kube.kinds import APPWRAPPERS, CONFIG_MAPS, DEPLOYMENTS, NODES
+from mcad.kube.kinds import APPWRAPPERS, CONFIG_MAPS, DEPLOYMENTS, NODES, PODS, QUOTA_SUBTREES
 from mcad.kube.resource import Resource
 from tests import manifests
-from tests.manifests import bearing, components, config_map, failing, generic
+from tests.manifests import bearing, components, config_map, failing, generic, subtree
 
 Json = dict[str, Any]
 NAMESPACE = "default"
 QUIET = Config(protectAfter=0)
-"""Nobody gets a reservation by waiting: where somebody waits for ever, that would be no rest."""
+"""No AppWrapper gets a reservation by waiting: where one waits for ever, that would be no rest."""
 Action = Callable[[Client], Awaitable[object]]
 
 
@@ -31,7 +31,7 @@ class Scenario:
     """What users do, and when, in virtual seconds; ``cpus`` per node.
 
     Pods of the ``crowded`` AppWrappers may find no room, because what they had is taken away; of
-    the ``robbed`` ones somebody else deletes objects.
+    the ``robbed`` ones others delete objects.
     """
 
     name: str
@@ -261,7 +261,7 @@ CASCADES = Scenario(
 )
 
 KEPT = Scenario(
-    "somebody's finalizer keeps what is taken back",
+    "a user's finalizer keeps what is taken back",
     cpus=(1,),
     acts=(
         (0.0, create(components("a", config_map("a"), deployment("a", 1)))),
@@ -274,7 +274,7 @@ KEPT = Scenario(
 )
 
 LINGERS = Scenario(
-    "somebody's finalizer keeps what a foreground deletion waits for, and force does not help",
+    "a user's finalizer keeps what a foreground deletion waits for, and force does not help",
     cpus=(1,),
     acts=(
         (
@@ -312,7 +312,7 @@ RESET = Scenario(
 )
 
 LATE = Scenario(
-    "pods that do not start cost a reset; who is suspended in the pause gives its room up",
+    "pods that do not start cost a reset; suspended in the pause it gives its room up",
     cpus=(1,),
     acts=(
         (
@@ -377,4 +377,226 @@ REQUEUED = Scenario(
         (0.1, create(scheduled(generic("b", deployment("b", 1)), dispatchDuration={"limit": 50}))),
     ),
     ends={"a": "Deleted", "b": "Failed"},
+)
+
+
+# -- nodes have room for all, and shares of the cluster have not ---------------------------------
+
+
+TREE = "gold"
+COUNTING = Config(quotaEnabled=True, protectAfter=0, reclaim=False)
+FORGETTING = COUNTING.model_copy(update={"quota_grace_period": 0.0})
+"""A QuotaSubtree that is deleted does not count any more."""
+
+
+def define(obj: Json) -> Action:
+    """An administrator creates a QuotaSubtree."""
+    return lambda client: client.create(QUOTA_SUBTREES, NAMESPACE, obj)
+
+
+def resize(name: str, made: Json) -> Action:
+    """An administrator changes its nodes into those of another one."""
+    return edit(name, {"spec": {"children": made["spec"]["children"]}}, QUOTA_SUBTREES)
+
+
+def of(leaf: str, obj: Json) -> Json:
+    """An AppWrapper of this leaf."""
+    obj["metadata"]["labels"] = {TREE: leaf}
+    return obj
+
+
+ROOT = subtree("root", TREE, root=3)
+TEAMS = subtree("teams", TREE, "root", red=1, blue=2)
+
+BORROWED = Scenario(
+    "one team borrows what another leaves idle, and the other one waits for it",
+    cpus=(6,),
+    acts=(
+        (0.0, define(ROOT)),
+        (0.0, define(TEAMS)),
+        (90.0, create(of("red", complete("a", job("a", 3, 30))))),
+        (91.0, create(of("blue", components("b", deployment("b", 2), config_map("b"))))),
+        (92.0, create(of("red", generic("c", deployment("c", 2))))),
+        (93.0, create(of("green", generic("d", config_map("d"))))),
+        (160.0, delete("b")),
+    ),
+    ends={"a": "Completed", "b": "", "c": "Running", "d": "Pending"},
+    config=COUNTING,
+)
+
+_TWO_TEAMS = (
+    (0.0, define(ROOT)),
+    (0.0, define(TEAMS)),
+    (90.0, create(of("red", generic("a", deployment("a", 2))))),
+    (91.0, create(of("blue", components("b", deployment("b", 1), config_map("b"))))),
+)
+"""Red borrows one CPU of the two that blue has."""
+
+REPLANTED = Scenario(
+    "a tree shrinks, loses a branch, gets it back and is gone while AppWrappers hold shares of it",
+    cpus=(8,),
+    acts=(
+        *_TWO_TEAMS,
+        (120.0, resize("root", subtree("root", TREE, root=2))),
+        (200.0, delete("teams", QUOTA_SUBTREES)),
+        (280.0, create(of("blue", complete("c", job("c", 1, 10))))),
+        (300.0, resize("root", subtree("root", TREE, root=4))),
+        (380.0, define(TEAMS)),
+        (460.0, create(of("blue", generic("d", deployment("d", 2))))),
+        (540.0, delete("root", QUOTA_SUBTREES)),
+        (620.0, define(ROOT)),
+        (700.0, create(of("red", generic("e", deployment("e", 1))))),
+        (720.0, delete("a")),
+    ),
+    ends={"a": "", "b": "Running", "c": "Completed", "d": "Running", "e": "Pending"},
+    config=FORGETTING,
+)
+
+REPLACED = Scenario(
+    "a tree is deleted and made anew while some hold shares of it and others wait for one",
+    cpus=(8,),
+    acts=(
+        *_TWO_TEAMS,
+        (92.0, create(of("red", generic("c", deployment("c", 2))))),
+        (160.0, delete("root", QUOTA_SUBTREES)),
+        (230.0, delete("teams", QUOTA_SUBTREES)),
+        (300.0, create(of("blue", complete("d", job("d", 1, 10))))),
+        (320.0, define(ROOT)),
+        (390.0, define(TEAMS)),
+        (470.0, delete("b")),
+    ),
+    ends={"a": "Running", "b": "", "c": "Pending", "d": "Completed"},
+    config=COUNTING,
+)
+
+KEPT_SHARE = Scenario(
+    "a reset keeps its share until it fails, and a requeue gives it back at once",
+    cpus=(6,),
+    acts=(
+        (0.0, define(subtree("root", TREE, root=2))),
+        (0.0, define(subtree("teams", TREE, "root", hard=True, red=1, blue=1))),
+        (
+            90.0,
+            create(
+                of(
+                    "red",
+                    bearing(
+                        components("a", failing("a", "1", 20)),
+                        retryLimit="1",
+                        failureGracePeriodDuration="10s",
+                        retryPausePeriodDuration="15s",
+                    ),
+                )
+            ),
+        ),
+        (
+            90.0,
+            create(
+                of(
+                    "blue",
+                    scheduled(
+                        generic("c", starting("c", 1, 500)),
+                        minAvailable=1,
+                        requeuing={"timeInSeconds": 60, "growthType": "none"},
+                    ),
+                )
+            ),
+        ),
+        (91.0, create(of("red", generic("b", deployment("b", 1))))),
+        (91.0, create(of("blue", generic("d", deployment("d", 1), priority=5)))),
+    ),
+    ends={"a": "Failed", "b": "Running", "c": "Pending", "d": "Running"},
+    config=COUNTING,
+)
+
+SHARED = (BORROWED, REPLANTED, REPLACED, KEPT_SHARE)
+
+
+# -- room of others: they are evicted for it, or end ---------------------------------------------
+
+
+PREEMPTING = Config(preemption=True, minRunTime=0, preemptionGracePeriod=2, protectAfter=0)
+IMPATIENT = Config(
+    preemption=True, minRunTime=0, dispatchResourceReservationTimeout=40_000, protectAfter=0
+)
+
+PREEMPTED = Scenario(
+    "a higher priority evicts one that comes back to its old place",
+    cpus=(2,),
+    acts=(
+        (0.0, create(components("b", config_map("b"), deployment("b", 2)))),
+        (20.0, create(generic("d", deployment("d", 1)))),
+        (40.0, create(generic("c", deployment("c", 2), priority=5))),
+        (160.0, delete("c")),
+    ),
+    ends={"b": "Running", "c": "", "d": "Pending"},
+    config=PREEMPTING,
+)
+
+RECLAIMED = Scenario(
+    "a team takes back its share from one that borrows it, and lends it again",
+    cpus=(6,),
+    acts=(
+        (0.0, define(subtree("root", "gold", root=4))),
+        (0.0, define(subtree("teams", "gold", "root", red=2, blue=2))),
+        (90.0, create(of("red", components("a", config_map("a"), deployment("a", 3))))),
+        (140.0, create(of("blue", generic("b", config_map("b"), deployment("b", 2))))),
+        (300.0, delete("b")),
+    ),
+    ends={"a": "Running", "b": ""},
+    config=Config(quotaEnabled=True, minRunTime=10, preemptionGracePeriod=2, protectAfter=0),
+)
+
+PROTECTED = Scenario(
+    "one that waits for long gets room where another one ends, and none goes ahead",
+    cpus=(2,),
+    acts=(
+        (0.0, create(scheduled(complete("a", job("a", 1, 150)), dispatchDuration={"limit": 220}))),
+        (1.0, create(complete("b", job("b", 2, 20)))),
+        (100.0, create(generic("c", deployment("c", 1)))),
+    ),
+    ends={"a": "Completed", "b": "Completed", "c": "Running"},
+    config=Config(protectAfter=20),
+)
+
+UNMOVED = Scenario(
+    "a pod of one that is evicted does not go, and the preemptor gives up its reservation",
+    cpus=(2,),
+    acts=(
+        (0.0, create(generic("a", pod("a-0"), pod("a-1")))),
+        (10.0, edit("a-0", {"metadata": {"finalizers": ["example.com/keep"]}}, PODS)),
+        (20.0, create(generic("c", deployment("c", 2), priority=5))),
+        (200.0, edit("a-0", {"metadata": {"finalizers": None}}, PODS)),
+    ),
+    ends={"a": "Pending", "c": "Running"},
+    config=IMPATIENT,
+)
+
+CLAIMED = (RECLAIMED, PROTECTED)
+"""These have every step of a reservation, and the suites play them with every fault of theirs; the
+other ones, whose steps are mostly the same, have a kill or two."""
+
+
+# -- all that the suites play, each with every fault of theirs -----------------------------------
+
+
+SCENARIOS = (
+    IN_TURN,
+    COMPLETED,
+    ROLLED_BACK,
+    DELETED,
+    EDITED,
+    SUSPENDED,
+    NODE_LOST,
+    WAVES,
+    TWINS,
+    CASCADES,
+    KEPT,
+    LINGERS,
+    RESET,
+    LATE,
+    KEPT_AND_CLEARED,
+    REQUEUED,
+    *SHARED,
+    *CLAIMED,
 )

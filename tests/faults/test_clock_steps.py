@@ -18,9 +18,18 @@ from mcad.kube.client import Client
 from mcad.sim.clock import START_US
 from mcad.sim.cluster import Cluster
 from tests import budget
-from tests.faults.evictions import PREEMPTED, PROTECTED, RECLAIMED
 from tests.faults.injection import Plan, Wire
-from tests.faults.scenarios import COMPLETED, KEPT_AND_CLEARED, LATE, REQUEUED, RESET, Scenario
+from tests.faults.scenarios import (
+    COMPLETED,
+    KEPT_AND_CLEARED,
+    LATE,
+    PREEMPTED,
+    PROTECTED,
+    RECLAIMED,
+    REQUEUED,
+    RESET,
+    Scenario,
+)
 from tests.faults.world import World, run, undisturbed
 
 HOUR_US = 3600 * 1_000_000

@@ -13,8 +13,7 @@ from mcad.core.nodes import ledger
 from mcad.kube.kinds import APPWRAPPERS, PODS
 from mcad.kube.recorder import Limits
 from mcad.sim.clock import VirtualClock, run_virtually
-from tests.faults.census import census, grown
-from tests.faults.churn import live_a_day
+from tests.faults.growth import grown, held, live_a_day
 
 EPISODES = 2  # of each kind and day
 
@@ -55,11 +54,11 @@ def test_nothing_is_left_of_a_day(config: Config) -> None:
             async with dispatching(cluster, config, Random(2)) as user:
                 for day in (0, 1):  # what is learned once is learned
                     await live_a_day(cluster, user, day, EPISODES)
-                before = census()
+                before = held()
                 for day in (2, 3):
                     await live_a_day(cluster, user, day, EPISODES)
                 for kind in (APPWRAPPERS, PODS):
                     assert not (await user.list_all(kind))[0], f"the day left {kind.plural}"
-                return grown(before, census())
+                return grown(before, held())
 
     assert run_virtually(days()) == {}

@@ -1,4 +1,4 @@
-"""Two dispatchers: one fault at every write of whoever leads, and spells that outlast its lease."""
+"""Two dispatchers: one fault at every write of the leader, and spells that outlast its lease."""
 
 from __future__ import annotations
 
@@ -8,11 +8,17 @@ import pytest
 
 from mcad.api.config import LeaderElection
 from tests import budget
-from tests.faults.evictions import PREEMPTED, RECLAIMED
 from tests.faults.injection import SPELLS, Fault, Plan
-from tests.faults.pair import Leases, run
-from tests.faults.scenarios import COMPLETED, IN_TURN, ROLLED_BACK, Scenario
-from tests.faults.shares import BORROWED
+from tests.faults.scenarios import (
+    BORROWED,
+    COMPLETED,
+    IN_TURN,
+    PREEMPTED,
+    RECLAIMED,
+    ROLLED_BACK,
+    Scenario,
+)
+from tests.faults.two_processes import Leases, run
 from tests.faults.world import MORE_WRITES, Outcome
 
 OF_EACH = 6
@@ -50,7 +56,7 @@ def test_one_fault_changes_nothing_in_the_end(scenario: Scenario, fault: Fault) 
         assert pair.losses == (fault in SPELLS), where
         assert pair.writers() in ([[1, 2], [1]] if fault in LOSING else [[1]]), where
         assert outcome.objects == expected.objects, where
-        assert outcome.evictions <= expected.evictions, where  # whoever comes late finds the winner
+        assert outcome.evictions <= expected.evictions, where  # the late one finds the preemptor
         assert outcome.writes <= expected.writes + MORE_WRITES, where
 
 

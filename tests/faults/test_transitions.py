@@ -14,8 +14,8 @@ from mcad.core.state.lifecycle import TABLE, Phase, Signal
 from mcad.core.state.model import Dialect
 from mcad.core.state.units import Instant
 from tests.core.test_histories import RESETS
-from tests.faults.catalog import SCENARIOS
 from tests.faults.scenarios import (
+    SCENARIOS,
     Scenario,
     complete,
     create,

@@ -1,7 +1,11 @@
-"""One fault at every write of every scenario: the end is that of a run in which nothing went wrong.
+"""One fault at every write, and one gap at every event, of every scenario: the end is that of a run
+in which nothing went wrong.
 
-Sieve's intermediate states (OSDI 22), enumerated: what is killed, lost, refused or late is each
-write in turn; in a push, of writes that are alike (alike.py) one for each fault.
+Sieve's intermediate and unobserved states (OSDI 22), enumerated: what is killed, lost, refused or
+late is each write in turn; in a push, of writes that are alike (representatives.py) one for each
+fault. After a gap the reflector goes on from where it was, or lists anew and tells the difference:
+what came and went in between is never seen. Of events that are alike, as those of the pods of one
+Job, one has its gap in a push; in a soak the first and the last have.
 """
 
 from __future__ import annotations
@@ -9,20 +13,31 @@ from __future__ import annotations
 import pytest
 
 from tests import budget
-from tests.faults.alike import befall, writes
-from tests.faults.catalog import SCENARIOS
-from tests.faults.evictions import PREEMPTED, RECLAIMED, UNMOVED
-from tests.faults.injection import REFUSALS, SPELLS, Fault, Plan
-from tests.faults.scenarios import IN_TURN, TWINS, Scenario
+from tests.faults.injection import SPELLS, Fault, Gap, Plan
+from tests.faults.representatives import befall, events, writes
+from tests.faults.scenarios import (
+    IN_TURN,
+    KEPT,
+    PREEMPTED,
+    RECLAIMED,
+    SCENARIOS,
+    SUSPENDED,
+    TWINS,
+    UNMOVED,
+    Scenario,
+)
 from tests.faults.world import MORE_WRITES, run, undisturbed
 
-ALONE = [  # the rest takes a lease, or is refused (test_refusals.py)
-    one for one in Fault if one not in (*SPELLS, Fault.BEQUEATHED, *REFUSALS)
-]
+ALIKE = (Fault.NOT_ALLOWED, Fault.TIMED_OUT, Fault.REDIRECTED)
+"""Answers that the dispatcher takes for the same; these scenarios have every kind of write."""
 CASES = [
-    *((scenario, fault) for scenario in SCENARIOS for fault in ALONE),
-    (UNMOVED, Fault.KILLED_AFTER),
+    (scenario, fault)
+    for scenario in SCENARIOS
+    for fault in Fault
+    if fault not in (*SPELLS, Fault.BEQUEATHED)  # which take a lease (test_leaders.py)
+    if fault not in ALIKE or scenario in (IN_TURN, SUSPENDED, KEPT)
 ]
+CASES += [(UNMOVED, Fault.KILLED_AFTER)]
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda one: one.name)
@@ -34,7 +49,7 @@ def test_nothing_goes_wrong(scenario: Scenario) -> None:
 
 
 @pytest.mark.parametrize("scenario", [RECLAIMED, PREEMPTED, UNMOVED], ids=lambda one: one.name)
-def test_somebody_is_evicted_and_once(scenario: Scenario) -> None:
+def test_one_is_evicted_and_once(scenario: Scenario) -> None:
     assert undisturbed(scenario).evictions == 1
 
 
@@ -62,3 +77,19 @@ def test_an_outage_from_any_write_on_changes_nothing_in_the_end(
         where = f"{fault.value}: writes from {k} on, {expected.requests[k]}"
         assert outcome.objects == expected.objects, where
         assert outcome.writes <= expected.writes + IN_A_ROW + MORE_WRITES, where
+
+
+# -- a gap at an event of a watch ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("gap", Gap, ids=lambda one: one.name.lower())
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda one: one.name)
+def test_one_gap_in_a_watch_changes_nothing_in_the_end(scenario: Scenario, gap: Gap) -> None:
+    expected = undisturbed(scenario)
+    for k in events(scenario, gap):
+        plan = Plan(events=lambda number, line, k=k: gap if number == k else None)
+        outcome = run(scenario, plan)
+        where = f"{gap.value}: event {k}"
+        assert outcome.objects == expected.objects, where
+        assert outcome.evictions == expected.evictions, where
+        assert outcome.writes <= expected.writes + MORE_WRITES, where

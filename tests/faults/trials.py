@@ -6,6 +6,7 @@ is told with the line that plays it alone.
 
 from __future__ import annotations
 
+import argparse
 import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
@@ -13,24 +14,25 @@ from functools import partial
 from itertools import chain
 from math import inf
 from random import Random
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
-from tests.faults import pair, world
+from tests.faults import two_processes, world
 from tests.faults.histories import GUEST, History, arrive, contested, history, leave, visit
 from tests.faults.injection import Befalling, Gap, Plan
 from tests.faults.scenarios import Action, Scenario
-from tests.faults.shrinking import TRIES, shrink
 from tests.faults.troubles import AtEvent, AtWrite, Trouble, clouds, faults, upheavals
 from tests.faults.upheavals import GUESTS
 from tests.faults.weather import Weather
 from tests.faults.world import Outcome
 
+T = TypeVar("T")
+TRIES = 150
 KINDS: dict[str, Callable[[Random], tuple[History, Scenario]]] = {
     "plain": history,
     "contested": contested,
 }
 VISITED = 0.4  # that many of all histories have guests
-REPLAY = "python -m tests.faults.replay"
+REPLAY = "python -m tests.faults.trials"
 
 
 class Act(NamedTuple):
@@ -58,7 +60,7 @@ class Trial:
         acts = [(one.at_s, one.act) for one in (*parts, *self.ending) if isinstance(one, Act)]
         scenario = replace(self.scenario, acts=tuple(sorted(acts, key=lambda one: one[0])))
         plan = _plan([one for one in parts if not isinstance(one, Act)])
-        return pair.run(scenario, plan)[0] if self.is_pair else world.run(scenario, plan)
+        return two_processes.run(scenario, plan)[0] if self.is_pair else world.run(scenario, plan)
 
     def replayed_by(self, kept: Collection[int]) -> str:
         """The command that plays it with these parts."""
@@ -135,3 +137,51 @@ def _plan(troubles: Sequence[Trouble]) -> Plan:
     return Plan(
         writes.get, lambda number, line: events.get(number), weather=Weather(tuple(weather))
     )
+
+
+def shrink(
+    parts: Sequence[T], fails: Callable[[Sequence[T]], bool], tries: int = TRIES
+) -> Sequence[T]:
+    """The parts without those that the failure does not need, after so many tries at most: delta
+    debugging (Zeller, ddmin).
+
+    ``fails`` plays some of the parts. With enough tries no single part of the result can go.
+    """
+    size = len(parts)
+    while parts and tries > 0:
+        size = min(size, len(parts))
+        begin = 0
+        is_smaller = False
+        while begin < len(parts) and tries > 0:
+            rest = [*parts[:begin], *parts[begin + size :]]
+            tries -= 1
+            if fails(rest):
+                parts, is_smaller = rest, True
+            else:
+                begin += size
+        if size == 1 and not is_smaller:
+            break
+        size = max(1, size // 2)
+    return parts
+
+
+# -- python -m tests.faults.trials contested 17 --only 3,5 ---------------------------------------
+
+
+def main() -> None:
+    """Ends with the failure of the trial, or with what came up in it."""
+    parser = argparse.ArgumentParser(description="Play one trial alone.")
+    parser.add_argument("kind", choices=tuple(KINDS))
+    parser.add_argument("seed", type=int)
+    parser.add_argument("--only", help="the numbers of the parts to play")
+    parser.add_argument("--shrink", action="store_true")
+    given = parser.parse_args()
+    trial = drawn(given.kind, given.seed)
+    kept = None if given.only is None else [int(one) for one in given.only.split(",") if one]
+    print(*trial.told(kept), sep="\n", flush=True)
+    outcome = judged(trial) if given.shrink else trial.play(kept)
+    print(dict(outcome.cases), outcome.states)
+
+
+if __name__ == "__main__":
+    main()

@@ -7,8 +7,8 @@ from random import Random
 from typing import NamedTuple
 
 from tests.faults import weather
+from tests.faults.edits import Edit
 from tests.faults.injection import SPELLS, Befalling, Fault, Gap
-from tests.faults.meddling import Edit
 from tests.faults.upheavals import Upheaval
 from tests.faults.weather import (
     Denied,

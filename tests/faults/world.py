@@ -1,4 +1,4 @@
-"""A cluster, a dispatcher that can be killed, users, and a watcher who misses nothing."""
+"""A cluster, a dispatcher that can be killed, users, and a watcher that misses nothing."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from mcad.sim.serving.server import SimApi
 from mcad.sim.store import Change
 from tests.faults import automata
 from tests.faults.automata import Recorder
-from tests.faults.bailiff import Bailiff
-from tests.faults.clouded import Clouded
-from tests.faults.excuses import Excuses
+from tests.faults.edits import STORAGE, WRAPPED, Editor
+from tests.faults.eviction_checks import BEHIND_S, EvictionChecks
 from tests.faults.forging import is_forged
 from tests.faults.injection import Moment, Plan, Wire
-from tests.faults.meddling import STORAGE, WRAPPED, Meddler
-from tests.faults.promises import Promises
+from tests.faults.interference import Interference
+from tests.faults.quota_checks import QuotaChecks
+from tests.faults.reservation_checks import ReservationChecks
 from tests.faults.rest import WATCHED, unrest
 from tests.faults.scenarios import NAMESPACE, Scenario, pods_to_come
-from tests.faults.umpire import BEHIND_S, Umpire
+from tests.faults.stale_server import StaleServer
 from tests.faults.upheavals import GUESTS, Upheavals
 
 Json = dict[str, Any]
@@ -58,7 +58,7 @@ class Outcome:
 
 
 class World:
-    """One run of a scenario; ``leading`` is who leads now."""
+    """One run of a scenario; ``leading`` is the leader of now."""
 
     leading: Callable[[], Controller | None]
 
@@ -77,11 +77,13 @@ class World:
         plan.weather.begin(cluster)
         self._upheavals = Upheavals(cluster.registry, plan.weather.occurred)
         self.stored = Recorder(cluster.registry)
-        excuses = Excuses(cluster.registry, plan.weather)
-        self._promises = promises = Promises(cluster.registry, excuses)
-        self._bailiff = Bailiff(cluster.registry, promises, scenario.config.quota_grace_period)
+        interference = Interference(cluster.registry, plan.weather)
+        self._reservations = reservations = ReservationChecks(cluster.registry, interference)
+        self._quota = QuotaChecks(
+            cluster.registry, reservations, scenario.config.quota_grace_period
+        )
         lives = [scenario.settings(life) for life in (1, 2)]
-        self._umpire = Umpire(cluster.registry, promises, excuses, lives)
+        self._evictions = EvictionChecks(cluster.registry, reservations, interference, lives)
         for storage in WRAPPED:
             cluster.registry.store.listen(storage, self._seen)
         cluster.registry.store.listen(STORAGE, self._said)
@@ -101,9 +103,9 @@ class World:
             asyncio.get_running_loop().call_later(RESTART_S, self.begin_life)
 
         registry = self._cluster.registry
-        api = Clouded(SimApi(registry), self._plan.weather, after_failover=bool(self._wires))
-        meddler, sending = Meddler(registry, self._upheavals), self._check_books
-        wire = Wire(api, self._plan, killed=killed, sending=sending, meddler=meddler)
+        api = StaleServer(SimApi(registry), self._plan.weather, after_failover=bool(self._wires))
+        editor, sending = Editor(registry, self._upheavals), self._check_books
+        wire = Wire(api, self._plan, killed=killed, sending=sending, editor=editor)
         self._wires.append(wire)
         life = asyncio.ensure_future(self._live(wire, len(self._wires)))
         self._lives.append(life)
@@ -147,10 +149,14 @@ class World:
         if self._written() != before:
             late = [write for wire in self._wires for write in wire.writes][before:]
             self.troubles.append(f"still writing at rest: {[(r.method, r.path) for r in late]}")
-        overdrawn = () if self._plan.weather.was_stale else self._bailiff.overdrawn
+        overdrawn = () if self._plan.weather.was_stale else self._quota.overdrawn
         self.troubles += [*self._unrest(), *overdrawn]
         self.troubles += self._unlike_the_protocol()
-        self.troubles += [*self._umpire.fouls, *self._umpire.in_vain(), *self._promises.broken]
+        self.troubles += [
+            *self._evictions.faults,
+            *self._evictions.in_vain(),
+            *self._reservations.broken,
+        ]
         for life in self._lives:
             if life.done() and not life.cancelled():
                 life.result()
@@ -216,8 +222,8 @@ class World:
             made=sum(self.creations.values()),
             writes=len(requests),
             lives=len(self._wires),
-            evictions=self._umpire.evictions,
-            cases=self._umpire.cases + self._promises.cases + self._plan.weather.occurred,
+            evictions=self._evictions.evictions,
+            cases=self._evictions.cases + self._reservations.cases + self._plan.weather.occurred,
             events=next(self._plan.told),
             requests=requests,
             moments=self._plan.moments,
@@ -227,10 +233,10 @@ class World:
         """What the dispatcher itself gets wrong at rest."""
         leader = self.leading()
         if leader is None:
-            return ["nobody leads"]
+            return ["no process leads"]
         store = self._cluster.registry.store
         objects = {storage: [obj for _, obj in store.items(storage)] for storage in WATCHED}
-        return list(unrest(leader.dispatcher.cluster, objects, self._bailiff, self._former()))
+        return list(unrest(leader.dispatcher.cluster, objects, self._quota, self._former()))
 
     def _former(self) -> Container[str]:
         """The uids of those AppWrappers whose status another version has written."""

@@ -17,8 +17,8 @@ from mcad.controller.replica import Replica
 from mcad.kube.client import Client
 from mcad.kube.port import Api
 from mcad.sim.clock import VirtualClock
-from tests.faults.pair import LEASE
 from tests.faults.scenarios import Scenario
+from tests.faults.two_processes import LEASE
 from tests.upgrades.former import Former, checked_out
 from tests.upgrades.journal import Journal, read, write
 from tests.upgrades.versions import PATIENT, STORIES, VERSIONS, Version

@@ -9,20 +9,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.faults.evictions import PREEMPTED, PROTECTED, RECLAIMED
 from tests.faults.scenarios import (
+    BORROWED,
     COMPLETED,
     DELETED,
     IN_TURN,
     KEPT,
     KEPT_AND_CLEARED,
     LATE,
+    PREEMPTED,
+    PROTECTED,
+    RECLAIMED,
     REQUEUED,
     RESET,
     ROLLED_BACK,
     SUSPENDED,
 )
-from tests.faults.shares import BORROWED
 
 JOURNALS = Path(__file__).parent / "journals"
 

@@ -14,11 +14,11 @@ from mcad.kube.port import Api, Request, Response
 from mcad.kube.types import Json
 from mcad.sim.clock import VirtualClock, run_virtually
 from mcad.sim.cluster import Cluster
-from tests.faults.alike import bare
+from tests.faults.edits import STORAGE
 from tests.faults.injection import Plan, Wire, counts
-from tests.faults.meddling import STORAGE
-from tests.faults.pair import LEASE
+from tests.faults.representatives import bare
 from tests.faults.scenarios import Scenario
+from tests.faults.two_processes import LEASE
 from tests.faults.world import MORE_WRITES, Outcome, World, undisturbed
 from tests.upgrades.journal import Journal, Mark
 

@@ -1,8 +1,8 @@
-"""Somebody who reckons up the shares from what is stored; the dispatcher's books he never sees.
+"""Adds up the shares from what is stored, without the dispatcher's books.
 
 An AppWrapper holds what it demands from its intent on, until it has ended, or what is taken back is
 gone; through a reset it holds it on. Those for whom others are evicted hold it before, as long as
-their reservation stands: nobody else may go there. One that is new must fit within every hard node
+their reservation stands: no other may go there. One that is new must fit within every hard node
 and the root. A QuotaSubtree that was deleted counts as before until it is back, for a grace period.
 """
 
@@ -19,9 +19,9 @@ from mcad.kube.kinds import QUOTA_SUBTREES
 from mcad.sim.registry import Registry
 from mcad.sim.store import Change
 from tests.core.quotas import Model
+from tests.faults.edits import STORAGE, WRAPPED
 from tests.faults.forging import is_forged
-from tests.faults.meddling import STORAGE, WRAPPED
-from tests.faults.promises import EVICTING, Promises, claim_of, dispatch_of
+from tests.faults.reservation_checks import EVICTING, ReservationChecks, claim_of, dispatch_of
 from tests.faults.scenarios import items_of, pods_to_come
 
 Json = dict[str, Any]
@@ -30,15 +30,17 @@ BEHIND_S = 60.0
 """A dispatcher whose watch has a gap may go by trees that are that old (injection.py)."""
 
 
-class Bailiff:
+class QuotaChecks:
     """Watches the QuotaSubtrees and every intent; ``overdrawn`` are those that did not fit."""
 
-    def __init__(self, registry: Registry, promises: Promises, grace_s: float = 0.0) -> None:
+    def __init__(
+        self, registry: Registry, reservations: ReservationChecks, grace_s: float = 0.0
+    ) -> None:
         """``grace_s`` is the setting ``quotaGracePeriod``."""
         self.overdrawn: list[str] = []
         self._grace_s = grace_s
         self._absent: dict[tuple[str, str], tuple[float, QuotaSubtree]] = {}  # by key, until when
-        self._promises = promises
+        self._reservations = reservations
         self._registry = registry
         self._trees: list[tuple[float, list[QuotaSubtree]]] = [(0.0, [])]
         registry.store.listen(SUBTREES, self._tree_changed)
@@ -89,7 +91,7 @@ class Bailiff:
 
     def _fits(self, obj: Json, trees: list[QuotaSubtree]) -> bool:
         model = Model({one.uid: one for one in trees})
-        for other in self._promises.standing():
+        for other in self._reservations.standing():
             is_other = other["metadata"]["uid"] != obj["metadata"]["uid"]
             if is_other and claim_of(other)["reason"] in EVICTING:
                 model.charges[other["metadata"]["uid"]] = (_leaves(other), _demand(other))

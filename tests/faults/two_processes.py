@@ -1,4 +1,4 @@
-"""Two processes and one Lease: whoever ends is started again, and one of them leads at a time."""
+"""Two processes and one Lease: one that ends is started again, and one of them leads at a time."""
 
 from __future__ import annotations
 

@@ -10,8 +10,7 @@ import pytest
 from tests.faults import trials, world
 from tests.faults.injection import Plan
 from tests.faults.scenarios import Scenario
-from tests.faults.shrinking import shrink
-from tests.faults.trials import Act, drawn, judged
+from tests.faults.trials import Act, drawn, judged, shrink
 from tests.faults.world import Outcome
 
 
@@ -50,7 +49,7 @@ def test_a_trial_that_fails_is_told_with_the_line_that_plays_it_alone(
     with pytest.raises(AssertionError, match="both") as caught:
         judged(trial)
     line, *told = caught.value.__notes__[0].split("\n")
-    assert line == f"python -m tests.faults.replay plain 3 --only {first},{second}"
+    assert line == f"python -m tests.faults.trials plain 3 --only {first},{second}"
     assert [one.split(":")[0] for one in told[1:]] == [str(first), str(second)]
     assert trial.play([1]).lives == 1
 

@@ -1,15 +1,22 @@
-"""Days of a busy cluster in which everything that comes also goes, under names never seen before.
+"""What a process holds, and days of a busy cluster that leave nothing behind.
 
-At the end of each day nothing is left of it, so whatever a dispatcher still holds is a leak.
+Everything that comes also goes, under names never seen before. So whatever a dispatcher still holds
+at the end of a day is a leak, wherever it is kept.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+import functools
+import gc
+from collections import Counter, deque
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import suppress
+from itertools import chain
 from random import Random
 from typing import Any
+
+from sortedcontainers import SortedDict, SortedList
 
 from mcad.api import labels
 from mcad.kube.client import Client, DeleteOptions
@@ -20,12 +27,67 @@ from tests.faults.scenarios import NAMESPACE, complete, create, delete, edit
 from tests.manifests import components, config_map, deployment, generic, job, pod, wrapper
 
 Json = dict[str, Any]
+SIZED = (dict, list, set, frozenset, tuple, deque, SortedDict, SortedList)
+OURS, NOT_OURS = "mcad.", ("mcad.sim.", "mcad.cli.")
+
+
+def held() -> Counter[str]:
+    """``Class`` -> how many are alive, and ``Class.attribute`` -> how many elements they hold."""
+    gc.unfreeze()  # what was there before the test may grow, too (tests/conftest.py)
+    for one in gc.get_objects():
+        if isinstance(one, functools._lru_cache_wrapper):  # each is bounded, by its maxsize
+            one.cache_clear()
+    gc.collect()
+    counts: Counter[str] = Counter(tasks=len(asyncio.all_tasks()))
+    for one in gc.get_objects():
+        kind = type(one)
+        module = kind.__module__
+        if (
+            not isinstance(module, str)
+            or not module.startswith(OURS)
+            or module.startswith(NOT_OURS)
+        ):
+            continue
+        counts[kind.__qualname__] += 1
+        for name, value in _attributes(one):
+            if isinstance(value, SIZED):
+                counts[f"{kind.__qualname__}.{name}"] += _size(value)
+    return counts
+
+
+def grown(before: Mapping[str, int], after: Mapping[str, int]) -> dict[str, tuple[int, int]]:
+    """What there is more of."""
+    return {
+        name: (before.get(name, 0), count)
+        for name, count in sorted(after.items())
+        if count > before.get(name, 0)
+    }
+
+
+def _attributes(one: object) -> Iterator[tuple[str, object]]:
+    slots = chain.from_iterable(getattr(kind, "__slots__", ()) for kind in type(one).__mro__)
+    for name in slots:
+        if not name.startswith("__") and hasattr(one, name):
+            yield name, getattr(one, name)
+    yield from getattr(one, "__dict__", {}).items()
+
+
+def _size(value: object) -> int:
+    """Its elements and those of the containers in it; objects in it are counted by themselves."""
+    if not isinstance(value, SIZED):
+        return 0
+    inner = value.values() if isinstance(value, dict) else value
+    return len(value) + sum(map(_size, inner))
+
+
+# -- a day ---------------------------------------------------------------------------------------
+
 DAY_S = 24 * 3600.0
 Episode = Callable[[Client, str, Random], Awaitable[None]]
 
 
 async def _finishes(user: Client, name: str, rng: Random) -> None:
-    """Jobs that complete, in both dialects, of a demand that nobody else has."""
+    """Jobs that complete, in both dialects, of a demand that no other has."""
     cpu = f"{rng.randint(100, 900)}m"
     made = complete(name, job(name, 2, cpu, 60), priority=rng.randint(0, 99))
     if rng.random() < 0.5:
@@ -46,7 +108,7 @@ async def _runs(user: Client, name: str, rng: Random) -> None:
 
 
 async def _never_fits(user: Client, name: str, rng: Random) -> None:
-    """Too large, or for nodes that there are not; it ages as fast as nobody else."""
+    """Too large, or for nodes that there are not; it ages as fast as no other."""
     made = generic(name, pod(name, f"{rng.randint(100, 999)}"), priorityslope=rng.random())
     if rng.random() < 0.5:
         made = generic(name, pod(name))
@@ -68,7 +130,7 @@ async def _waits_for_a_name(user: Client, name: str, rng: Random) -> None:
 
 
 async def _meets_a_stranger(user: Client, name: str, rng: Random) -> None:
-    """The name belongs to somebody who knows nothing of AppWrappers."""
+    """The name belongs to an object without AppWrapper."""
     await user.create(CONFIG_MAPS, NAMESPACE, config_map(name))
     await create(generic(name, config_map(name), pod(f"{name}-pod")))(user)
     await user.clock.sleep(300)
@@ -98,7 +160,7 @@ async def _is_orphaned(user: Client, name: str, rng: Random) -> None:
 
 
 async def _others_pods(user: Client, name: str, rng: Random) -> None:
-    """Pods of nobody, one with our labels and an owner that nobody finds."""
+    """Pods without AppWrapper, one with our labels and an owner that does not exist."""
     await user.create(PODS, NAMESPACE, pod(name, "50m", 120))
     lost = pod(f"{name}-lost", "50m", 120)
     lost["metadata"] |= {

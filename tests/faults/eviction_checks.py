@@ -1,9 +1,8 @@
-"""Somebody who sees to it that nobody is evicted in vain, by what is stored alone.
+"""No AppWrapper is evicted in vain, by what is stored alone.
 
-Whoever is evicted for another one is never evicted for that one again once it went, and it is
-dispatched before long, unless somebody changed something. Only whom the settings permit is evicted.
-No node is in two reservations.
-"""
+A victim is not evicted again for the same preemptor once that one was dispatched, and the preemptor
+is dispatched before long, unless others changed something. Only victims that the settings permit
+are evicted. No node is in two reservations."""
 
 from __future__ import annotations
 
@@ -16,42 +15,46 @@ from mcad.api.wire import parse_instant
 from mcad.core.state.units import SECOND
 from mcad.sim.registry import Registry
 from mcad.sim.store import Change
-from tests.faults.excuses import Excuses
-from tests.faults.meddling import STORAGE
-from tests.faults.promises import Promises, claim_of, dispatch_of, goes
+from tests.faults.edits import STORAGE
+from tests.faults.interference import Interference
+from tests.faults.reservation_checks import ReservationChecks, claim_of, dispatch_of, goes
 
 Json = dict[str, Any]
 SOON_S = 200.0
-"""Whoever others left for is dispatched by then: that is longer than a spell of a process, and than
-two leases that lapse."""
+"""The preemptor is dispatched by then: that is longer than a spell of a process, and than two
+leases that lapse."""
 BEHIND_S = 200.0
 """What a dispatcher goes by is at most that old: a spell, a grace, or a gap in a watch."""
 NEVER = "workload.codeflare.dev/never-preempt"
 
 
 class _Rank(NamedTuple):
-    """What somebody was like since then, as far as evictions ask for it."""
+    """What an AppWrapper was like since then, as far as evictions ask for it."""
 
     since: float
     priority: int
     never: bool
 
 
-class Umpire:
-    """Watches every status; ``fouls`` are evictions that should not have been, and ``cases`` says
+class EvictionChecks:
+    """Watches every status; ``faults`` are evictions that should not have been, and ``cases`` says
     how often what came up."""
 
     def __init__(
         self,
         registry: Registry,
-        promises: Promises,
-        excuses: Excuses,
+        reservations: ReservationChecks,
+        interference: Interference,
         settings: Sequence[Config],
     ) -> None:
         """``settings`` are those of all lives."""
-        self.fouls: list[str] = []
+        self.faults: list[str] = []
         self.cases: Counter[str] = Counter()
-        self._promises, self._excuses, self._settings = promises, excuses, settings
+        self._reservations, self._interference, self._settings = (
+            reservations,
+            interference,
+            settings,
+        )
         self._store, self._clock = registry.store, registry.clock
         self._names: dict[str, str] = {}  # by uid, of all that ever were
         self._ranks: dict[str, list[_Rank]] = {}
@@ -67,7 +70,7 @@ class Umpire:
         return self.cases["evicted"]
 
     def in_vain(self) -> Iterator[str]:
-        """At rest: who has left for somebody who does not run."""
+        """At rest: victims of preemptors that do not run."""
         for uid in self._owed:
             if self._might_run(uid):
                 yield self._vain(uid)
@@ -82,21 +85,21 @@ class Umpire:
         if goes(change) or obj["spec"].get("suspend"):
             self._owed.pop(uid, None)
         for winner, (_, since) in list(self._owed.items()):
-            if self._excuses.since(winner, since):
+            if self._interference.since(winner, since):
                 del self._owed[winner]
             elif now - since > SOON_S:
-                self.fouls.append(self._vain(winner))
+                self.faults.append(self._vain(winner))
                 del self._owed[winner]
         self._compare_claims()
         winner, dispatch = dispatch_of(obj).get("preemptor"), dispatch_of(obj)
         if winner is None or dispatch["phase"] != "undeploying":
             return
         if winner not in self._names:
-            self.fouls.append(f"{name} is evicted for nobody: {winner}")
+            self.faults.append(f"{name} is evicted for an unknown preemptor: {winner}")
         pair, attempt = (uid, winner), dispatch["attempt"]
         known, self._attempts[pair] = self._attempts.get(pair), attempt
         if pair in self._met and known != attempt:
-            self.fouls.append(f"{name} is evicted twice for {self._names[winner]}")
+            self.faults.append(f"{name} is evicted twice for {self._names[winner]}")
         if dispatch_of(change.previous).get("phase") != "undeploying":
             self._evicted(obj, winner)
 
@@ -105,10 +108,10 @@ class Umpire:
         self.cases.update(("evicted", f"evicted: {reason}"))
         self._owed[winner] = name, self._clock.monotonic()
         if not any(self._permits(one, obj, winner, reason) for one in self._settings):
-            self.fouls.append(f"{name} may not be evicted for {self._names[winner]} ({reason})")
+            self.faults.append(f"{name} may not be evicted for {self._names[winner]} ({reason})")
 
     def _permits(self, settings: Config, obj: Json, winner: str, reason: str) -> bool:
-        """Whether it might be evicted by these settings; who borrows is not asked here."""
+        """Whether it might be evicted by these settings; borrowing is not asked here."""
         lately = self._clock.monotonic() - BEHIND_S
         mine = self._ranks_since(obj["metadata"]["uid"], lately)
         ran = self._clock.now_us() - parse_instant(dispatch_of(obj)["intentTime"])
@@ -136,13 +139,13 @@ class Umpire:
 
     def _compare_claims(self) -> None:
         """A new reservation may be told before the end of the one before, but not for long."""
-        nodes = Counter(n for one in self._promises.standing() for n in claim_of(one)["nodes"])
+        nodes = Counter(n for one in self._reservations.standing() for n in claim_of(one)["nodes"])
         now = self._clock.monotonic()
         self._twice = {
             n: self._twice.get(n, now) for n, reservations in nodes.items() if reservations > 1
         }
         if long := [node for node, since in self._twice.items() if now - since > SOON_S]:
-            self.fouls.append(f"in two reservations: {long}")
+            self.faults.append(f"in two reservations: {long}")
 
     def _vain(self, uid: str) -> str:
         return f"{self._owed[uid][0]} is evicted for {self._names[uid]}, which was not dispatched"
@@ -150,6 +153,7 @@ class Umpire:
     def _might_run(self, uid: str) -> bool:
         found = [obj for _, obj in self._store.items(STORAGE) if obj["metadata"]["uid"] == uid]
         return any(
-            "deletionTimestamp" not in one["metadata"] and not self._excuses.is_named_alike(one)
+            "deletionTimestamp" not in one["metadata"]
+            and not self._interference.is_named_alike(one)
             for one in found
         )

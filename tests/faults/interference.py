@@ -1,5 +1,5 @@
-"""What excuses a dispatcher that does not keep its word, by what is stored alone: somebody changed
-what the word was about, or did something to the cluster that nobody could foresee."""
+"""What excuses a dispatcher that does not keep its word, by what is stored alone: others changed
+what the word was about, or did something to the cluster that could not be foreseen."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from mcad.api import labels
 from mcad.kube.kinds import NODES, QUOTA_SUBTREES
 from mcad.sim.registry import Registry
 from mcad.sim.store import Change
-from tests.faults.meddling import STORAGE, WRAPPED
+from tests.faults.edits import STORAGE, WRAPPED
 from tests.faults.scenarios import items_of
 from tests.faults.weather import Weather
 
@@ -17,8 +17,8 @@ Json = dict[str, Any]
 WORLD = [(one.group, one.plural) for one in (NODES, QUOTA_SUBTREES)]
 
 
-class Excuses:
-    """Watches what people do; ``before`` is asked for a word that was given at some time."""
+class Interference:
+    """Watches what people do; ``since`` is asked about a word that was given at some time."""
 
     def __init__(self, registry: Registry, weather: Weather) -> None:
         self._registry, self._weather = registry, weather
@@ -38,7 +38,7 @@ class Excuses:
         return bool(self._kept) or max(self._disturbed, self._edited.get(uid, 0.0)) >= then
 
     def is_named_alike(self, obj: Json) -> bool:
-        """Whether somebody else has a name that it needs."""
+        """Whether another owner has a name that it needs."""
         uid = obj["metadata"]["uid"]
         names = {(made["kind"], made["metadata"]["name"]) for made in items_of(obj)}
         return any(
@@ -61,7 +61,7 @@ class Excuses:
             self._disturbed = self._now()
 
     def _meddled(self, change: Change) -> None:
-        """A finalizer keeps it, or it is nobody's, or was left behind by somebody."""
+        """A finalizer keeps it, or it has no owner, or was left behind."""
         obj, was = change.obj, change.previous
         key = obj["kind"], change.key
         is_kept = "example.com/keep" in obj["metadata"].get("finalizers", ())

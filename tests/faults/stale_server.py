@@ -24,7 +24,7 @@ MINUTES_S = 60.0  # a lag from which on a kind counts as minutes behind
 STEP_S = 1e-5  # between two lines that are due at once, so that they keep their order
 
 
-class Clouded:
+class StaleServer:
     """Implements the port; ``after_failover`` says that a process led before this one."""
 
     def __init__(self, inner: SimApi, weather: Weather, *, after_failover: bool) -> None:

@@ -1,4 +1,4 @@
-"""Somebody edits an AppWrapper at the worst moment: just before a write that is about it."""
+"""An AppWrapper is edited at the worst moment: just before a write that is about it."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from tests.manifests import config_map
 
 Json = dict[str, Any]
 _COUNT = itertools.count()
-__all__ = ["STORAGE", "WRAPPED", "Edit", "Meddler", "patches"]
+__all__ = ["STORAGE", "WRAPPED", "Edit", "Editor", "patches"]
 WRAPPED = [("", "configmaps"), ("", "pods"), ("apps", "deployments"), ("batch", "jobs")]
 
 
 class Edit(Enum):
-    """What somebody does to the AppWrapper that a write is about, just before it."""
+    """What a user does to the AppWrapper that a write is about, just before it."""
 
-    DROPPED = "somebody drops the first item"
-    ADDED = "somebody adds an item in front"
-    SWAPPED = "somebody turns the items round"
-    REPLACED = "somebody puts another item in the place of the first"
-    TOGGLED = "somebody suspends it, or lets it go, and thinks better of it at once"
-    DELETED = "somebody deletes it"
+    DROPPED = "the first item is dropped"
+    ADDED = "an item is added in front"
+    SWAPPED = "the items are turned round"
+    REPLACED = "another item takes the place of the first"
+    TOGGLED = "it is suspended or resumed, and that is undone at once"
+    DELETED = "it is deleted"
 
 
-class Meddler:
-    """Somebody who knows of every write before the server does."""
+class Editor:
+    """A user that knows of every write before the server does."""
 
     def __init__(self, registry: Registry, upheavals: Upheavals) -> None:
         self._registry = registry

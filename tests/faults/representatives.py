@@ -16,9 +16,8 @@ from typing import Any
 from mcad.api import labels
 from mcad.kube.port import Request
 from tests import budget
-from tests.faults.catalog import SCENARIOS
 from tests.faults.injection import Befalling, Fault, Gap, Moment, Plan
-from tests.faults.scenarios import Scenario
+from tests.faults.scenarios import SCENARIOS, Scenario
 from tests.faults.world import MORE_WRITES, run, undisturbed
 
 Json = dict[str, Any]
@@ -104,7 +103,7 @@ def befall(scenario: Scenario, fault: Fault, numbers: Iterable[int]) -> None:
 
 
 class Listener:
-    """Hears the events of a run, and tells what each says to one who has heard all before it."""
+    """Hears the events of a run, and notes what each says to a reader of all before it."""
 
     def __init__(self) -> None:
         self.gists: list[Gist] = []

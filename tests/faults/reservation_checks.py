@@ -1,4 +1,5 @@
-"""Who has a reservation, and whether he gets what he was promised, by what is stored alone."""
+"""Which AppWrapper has a reservation, and whether it gets what it was promised, by what is
+stored."""
 
 from __future__ import annotations
 
@@ -11,18 +12,18 @@ from mcad.api.wire import parse_instant
 from mcad.core.state.units import SECOND
 from mcad.sim.registry import Registry
 from mcad.sim.store import Change
-from tests.faults.excuses import Excuses
+from tests.faults.edits import STORAGE
 from tests.faults.forging import is_forged
 from tests.faults.injection import SPELL_S
-from tests.faults.meddling import STORAGE
+from tests.faults.interference import Interference
 from tests.faults.scenarios import items_of, pods_to_come
 
 Json = dict[str, Any]
 PODS, NODES = ("", "pods"), ("", "nodes")
 EVICTING = ("Preempting", "Reclaiming")
-"""Reservations that nobody else may make use of meanwhile."""
+"""Reservations that no other AppWrapper may make use of meanwhile."""
 LATE_S = SPELL_S + 100.0
-"""By so much a promised start, or a deadline, may be missed: nobody may have led meanwhile."""
+"""By so much a promised start, or a deadline, may be missed: no process may have led meanwhile."""
 
 
 def claim_of(obj: Json) -> Json | None:
@@ -43,19 +44,19 @@ def goes(change: Change) -> bool:
     return change.type == "MODIFIED" and phase in ("creating", "dispatched")
 
 
-class Promises:
+class ReservationChecks:
     """Watches every status; ``broken`` are promised starts that were missed, and ``cases`` says how
     often what came up.
 
-    A reservation stands until its deadline, or an edit of whoever has it. Both may end it before
+    A reservation stands until its deadline, or an edit of its AppWrapper. Both may end it before
     its status says so: what others do from then on is not held against them. A start is no promise
-    any more when there is an excuse, or somebody of a higher priority.
+    any more when there is an excuse, or an AppWrapper of a higher priority.
     """
 
-    def __init__(self, registry: Registry, excuses: Excuses) -> None:
+    def __init__(self, registry: Registry, interference: Interference) -> None:
         self.broken: list[str] = []
         self.cases: Counter[str] = Counter()
-        self._registry, self._excuses = registry, excuses
+        self._registry, self._interference = registry, interference
         self._made: dict[str, tuple[str, int]] = {}  # uid -> since when, and of which generation
         self._starts: dict[str, tuple[float, int]] = {}  # uid -> when promised, and for when
         registry.store.listen(STORAGE, self._heard)
@@ -98,7 +99,11 @@ class Promises:
                 )
         for uid, (then, start) in list(self._starts.items()):
             mine = found.get(uid)
-            if mine is None or self._excuses.since(uid, then) or self._is_outranked(mine, found):
+            if (
+                mine is None
+                or self._interference.since(uid, then)
+                or self._is_outranked(mine, found)
+            ):
                 del self._starts[uid]
             elif start < late:
                 self.broken.append(f"{mine['metadata']['name']} did not start as promised")
@@ -143,7 +148,9 @@ class Promises:
         elif reservation["reason"] in EVICTING or _priority(mine) <= _priority(other):
             then = (begun - self._registry.clock.now_us()) / SECOND
             then += self._registry.clock.monotonic()
-            edited = [self._excuses.since(one["metadata"]["uid"], then) for one in (mine, other)]
+            edited = [
+                self._interference.since(one["metadata"]["uid"], then) for one in (mine, other)
+            ]
             if not any(edited):
                 names = [one["metadata"]["name"] for one in (mine, other)]
                 self.broken.append(f"{names[0]} goes where {names[1]} has a reservation")
