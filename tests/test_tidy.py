@@ -18,6 +18,9 @@ BANNED_CALLS = {
 }
 
 
+SEQUENCES = ("tuple", "list", "dict.fromkeys", "iter", "enumerate", "zip", "map")
+
+
 def _calls(tree: ast.AST) -> list[tuple[str, int]]:
     """Calls by plain names. ``__hash__`` itself may ask for hashes: a dict has no order of them."""
     hashing = (n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and n.name == "__hash__")
@@ -40,9 +43,12 @@ def _is_set(node: ast.expr) -> bool:
 
 
 def _set_iterations(tree: ast.AST) -> list[int]:
-    """Loops whose order is that of a set written in place."""
-    loops = [n.iter for n in ast.walk(tree) if isinstance(n, ast.For | ast.comprehension)]
-    return [node.lineno for node in loops if _is_set(node)]
+    """Loops and sequences whose order is that of a set written in place."""
+    ordered = [n.iter for n in ast.walk(tree) if isinstance(n, ast.For | ast.comprehension)]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in SEQUENCES:
+            ordered += node.args
+    return [node.lineno for node in ordered if _is_set(node)]
 
 
 @pytest.mark.parametrize("path", CORE, ids=lambda path: path.name)

@@ -88,11 +88,9 @@ class Allotment:
 
         Each DaemonSet has its own pod on a node, so it counts for itself alone.
         """
-        alike = [c for c in self.gang.allotments if c.pods is self.pods]
+        alike = [one for one in self.gang.allotments if one.pods is self.pods]
         counted = [self] if self.pod_set.per_node else alike
-        return sum(
-            allotment.at.get(node, 0) + allotment.bound.get(node, 0) for allotment in counted
-        )
+        return sum(one.at.get(node, 0) + one.bound.get(node, 0) for one in counted)
 
     @property
     def unseen(self) -> int:
@@ -147,21 +145,17 @@ class AssumedGang:
         request. A pod of another attempt has none."""
         if pod.attempt not in (0, self.attempt):
             return None
-        of_item = [allotment for allotment in self.allotments if allotment.pod_set.item == pod.item]
-        for allotment in of_item:
-            if allotment.pod_set.index == pod.index:
-                return allotment
-        if len(of_item) == 1:
-            return of_item[0]
+        of_item = [one for one in self.allotments if one.pod_set.item == pod.item]
+        labelled = [one for one in of_item if one.pod_set.index == pod.index]
+        if labelled or len(of_item) == 1:
+            return (labelled or of_item)[0]
         return _equal_request(of_item or list(self.allotments), pod)
 
 
 def _equal_request(allotments: list[Allotment], pod: Pod) -> Allotment | None:
     """Among the sets with this request the first that still misses a pod, by item and index."""
     request = with_pod_slot(pod.request)
-    equal = [
-        allotment for allotment in allotments if with_pod_slot(allotment.pod_set.request) == request
-    ]
-    equal.sort(key=lambda allotment: (allotment.pod_set.item, allotment.pod_set.index))
-    missing = [allotment for allotment in equal if allotment.live < allotment.goal]
+    equal = [one for one in allotments if with_pod_slot(one.pod_set.request) == request]
+    equal.sort(key=lambda one: (one.pod_set.item, one.pod_set.index))
+    missing = [one for one in equal if one.live < one.goal]
     return next(iter(missing or equal), None)

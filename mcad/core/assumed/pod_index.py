@@ -6,7 +6,7 @@ Pods may be observed before their node, their AppWrapper, or both.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from mcad.core.assumed.allotments import Allotment, AssumedGang
@@ -78,11 +78,7 @@ class PodIndex:
         self._leave(use)
         return use.pod.workload
 
-    def has_pods(self, uid: str) -> bool:
-        """Whether any pod of the AppWrapper exists, of whatever attempt."""
-        return uid in self._of
-
-    def uses_of(self, uid: str) -> Iterable[Use]:
+    def uses_of(self, uid: str) -> Collection[Use]:
         """The AppWrapper's pods, of whatever attempt."""
         return self._of.get(uid, {}).values()
 
@@ -93,19 +89,16 @@ class PodIndex:
     def held(self, uid: str) -> Held:
         """What the AppWrapper has on each node: its pods, of whatever attempt, and its assumed
         pods."""
-        pieces = [(use.pod.node, use.request) for use in self.uses_of(uid) if use.weighs]
-        gang = self._assumed.by_uid.get(uid)
-        pieces += [
-            (name, tuple((resource, n * count) for resource, n in one.pods.request))
-            for one in (gang.allotments if gang is not None else ())
-            for name, count in one.at.items()
-        ]
-        if len(pieces) == 1:
-            return tuple(one for one in pieces if one[0])
+        bound = [use for use in self.uses_of(uid) if use.weighs and use.pod.node]
+        allotments = self._assumed.allotments(uid)
+        if len(bound) == 1 and not any(one.at for one in allotments):
+            return ((bound[0].pod.node, bound[0].request),)
         sums: dict[str, Books] = {}
-        for name, amounts in pieces:
-            if name:
-                book(sums.setdefault(name, {}), amounts)
+        for use in bound:
+            book(sums.setdefault(use.pod.node, {}), use.request)
+        for one in allotments:
+            for name, count in one.at.items():
+                book(sums.setdefault(name, {}), one.pods.request, count)
         return tuple((name, resources(amounts)) for name, amounts in sums.items())
 
     def _change(self, use: Use, pod: Pod) -> None:

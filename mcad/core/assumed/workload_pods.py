@@ -10,6 +10,7 @@ from mcad.core.assumed.allotments import Allotment
 from mcad.core.assumed.assumed import Assumed
 from mcad.core.assumed.pod_index import PodIndex, Use, is_live
 from mcad.core.nodes.ledger import Ledger
+from mcad.core.nodes.resources import Books, book
 from mcad.core.state.model import (
     TERMINAL_PHASES,
     Pod,
@@ -44,7 +45,7 @@ class WorkloadPods:
 
     def exist(self, uid: str) -> bool:
         """Whether there are any, of whatever attempt."""
-        return self._pod_index.has_pods(uid)
+        return bool(self._pod_index.uses_of(uid))
 
     def assumed(self, uid: str, pod_set: PodSet) -> list[str]:
         """The nodes on which slots of this set are assumed."""
@@ -58,7 +59,7 @@ class WorkloadPods:
 
     def alive(self, uid: str) -> list[Pod]:
         """Those that are neither at their end nor on the way there, of whatever attempt."""
-        return [use.pod for use in self._pod_index.uses_of(uid) if is_live(use.pod)]
+        return [pod for pod in self.of(uid) if is_live(pod)]
 
     def is_foreign(self, pod: str) -> bool:
         """Whether a pod is known, and belongs to no AppWrapper."""
@@ -84,21 +85,16 @@ class WorkloadPods:
     def totals(self, uid: str) -> Resources:
         """What those that run or have succeeded ask for, of the resources that MCAD's status has
         fields for."""
-        sums = dict.fromkeys(_TOTALLED, 0)
+        sums: Books = {}
         for use in self._uses(uid):
-            if use.pod.phase in _AT_WORK or use.pod.phase is PodPhase.SUCCEEDED:
-                for name, amount in use.pod.request:
-                    if name in sums:
-                        sums[name] += amount
-        return tuple((name, amount) for name, amount in sums.items() if amount)
+            if use.pod.phase in (*_AT_WORK, PodPhase.SUCCEEDED):
+                book(sums, use.pod.request)
+        return tuple((name, sums[name]) for name in _TOTALLED if sums.get(name))
 
     def unscheduled(self, uid: str, at_most: int) -> tuple[tuple[str, Unscheduled], ...]:
         """The first of those without a node, by name, and what kube-scheduler says of them."""
-        said = (
-            (use.pod.name, use.pod.unscheduled)
-            for use in self._uses(uid)
-            if use.pod.unscheduled is not None
-        )
+        pods = (use.pod for use in self._uses(uid))
+        said = ((pod.name, pod.unscheduled) for pod in pods if pod.unscheduled is not None)
         return tuple(nsmallest(at_most, said, key=itemgetter(0)))
 
     def unbound(self, uid: str) -> list[Pod]:
@@ -108,10 +104,8 @@ class WorkloadPods:
     def grace(self, uid: str) -> Duration:
         """The longest ``terminationGracePeriodSeconds`` of those that have not ended, of whatever
         attempt; 0 if there are none."""
-        uses = self._pod_index.uses_of(uid)
-        return max(
-            (use.pod.grace for use in uses if use.pod.phase not in TERMINAL_PHASES), default=0
-        )
+        graces = (pod.grace for pod in self.of(uid) if pod.phase not in TERMINAL_PHASES)
+        return max(graces, default=0)
 
     def failed(self, uid: str) -> list[Pod]:
         """The failed ones, as they were first seen."""
@@ -121,15 +115,15 @@ class WorkloadPods:
         """The uids of the failed ones whose sets have as many others, alive or succeeded, as they
         want."""
         well: dict[Allotment, int] = {}
-        failed: list[tuple[str, Allotment]] = []
-        for use in self._uses(uid):
-            if use.allotment is None:
-                continue
-            if use.pod.phase is PodPhase.FAILED:
-                failed.append((use.pod.uid, use.allotment))
-            elif use.live or use.pod.phase is PodPhase.SUCCEEDED:
-                well[use.allotment] = well.get(use.allotment, 0) + 1
-        return {pod for pod, allotment in failed if well.get(allotment, 0) >= allotment.expected}
+        uses = [(use, use.allotment) for use in self._uses(uid) if use.allotment is not None]
+        for use, allotment in uses:
+            if use.live or use.pod.phase is PodPhase.SUCCEEDED:
+                well[allotment] = well.get(allotment, 0) + 1
+        return {
+            use.pod.uid
+            for use, allotment in uses
+            if use.pod.phase is PodPhase.FAILED and well.get(allotment, 0) >= allotment.expected
+        }
 
     def nodes_to_leave(self, uid: str) -> list[str]:
         """The names of the nodes that say that pods like the live ones there have to leave
@@ -138,11 +132,10 @@ class WorkloadPods:
             return []
         names = set()
         for use in self._pod_index.uses_of(uid):
-            row = self._ledger.rows.get(use.pod.node)
-            if row is None or not row.node.evicts or not is_live(use.pod):
-                continue
-            if any(name in row.node.evicts for name, _ in use.request):
-                names.add(row.node.name)
+            if use.pod.node in self._ledger.evicting and is_live(use.pod):
+                evicts = self._ledger.rows[use.pod.node].node.evicts
+                if any(name in evicts for name, _ in use.request):
+                    names.add(use.pod.node)
         return sorted(names)
 
     # -- those that there should be ------------------------------------------------------------

@@ -1,11 +1,12 @@
-"""Reservations: what is promised, and what binding and ending pods do to it.
+"""Assumed pods: what binding and ending pods do to them.
 
-The numbers of the protocol are in the names: C1 use, C2 size of the reservation.
+C1 in the names is use, C2 the size of what is assumed. Both are compared with plain books after
+random histories in ``tests/core/fit/test_capacity_properties.py``.
 """
 
 import pytest
 
-from mcad.core.state.model import PodCounts, PodPhase
+from mcad.core.state.model import PodCounts
 from mcad.core.state.violations import InvariantViolated
 from mcad.core.state.waiting_reason import WaitingReason
 from tests.core.builders import (
@@ -62,13 +63,6 @@ def test_a_gang_that_is_refused_reserves_nothing() -> None:
     assert reserved(capacity) == {}
 
 
-def test_a_gang_of_equal_sets_is_dealt_out_set_by_set() -> None:
-    capacity = cluster(node("a", "2"), node("b", "3"))
-    hold(capacity, "one", pods(2), pods(3, item=1))
-
-    assert capacity.outstanding("one") == (2, 3)
-
-
 def test_reserving_twice_is_a_bug_of_the_caller() -> None:
     capacity = cluster(node("a"))
     hold(capacity, "one", pods(1))
@@ -95,86 +89,6 @@ def test_what_nobody_holds_can_be_released_frozen_expired_and_wanted() -> None:
     assert expire(capacity, "x") == 0
     assert capacity.outstanding("x") == ()
     assert capacity.pods.counts("x") == PodCounts()
-
-
-# -- C1 ------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("phase", "terminating", "counts"),
-    [
-        (PodPhase.PENDING, False, True),
-        (PodPhase.RUNNING, False, True),
-        (PodPhase.UNKNOWN, False, True),
-        (PodPhase.RUNNING, True, True),
-        (PodPhase.SUCCEEDED, False, False),
-        (PodPhase.FAILED, False, False),
-        (PodPhase.FAILED, True, False),
-    ],
-)
-def test_c1_a_bound_pod_counts_until_it_is_terminal(
-    phase: PodPhase, terminating: bool, counts: bool
-) -> None:
-    capacity = cluster(node("a", "2"))
-    capacity.pod_seen(pod("x", "a", phase=phase, terminating=terminating))
-
-    assert free_on(capacity, "a")[0] == ("cpu", 1000 if counts else 2000)
-
-
-def test_c1_pods_may_precede_their_node_and_outlive_it() -> None:
-    capacity = cluster()
-    capacity.pod_seen(pod("x", "a", "3"))
-    assert not fits(capacity, pods(1))
-    capacity.node_seen(node("a", "4"))
-    assert not fits(capacity, pods(2))
-    capacity.node_gone("a")
-    capacity.node_seen(node("a", "4"))
-    assert not fits(capacity, pods(2))
-    capacity.pod_gone("x")
-    assert fits(capacity, pods(4))
-
-
-def test_c1_a_pod_that_is_resized_counts_with_its_new_size() -> None:
-    capacity = cluster(node("a", "4"))
-    capacity.pod_seen(pod("x", "a", "1"))
-    capacity.pod_seen(pod("x", "a", "3"))
-    assert free_on(capacity, "a")[0] == ("cpu", 1000)
-    capacity.pod_seen(pod("x", "a", "2"))
-    assert free_on(capacity, "a")[0] == ("cpu", 2000)
-
-
-def test_c1_a_pod_takes_nothing_before_it_is_bound() -> None:
-    capacity = cluster(node("a", "4"), node("b", "4"))
-    capacity.pod_seen(pod("x", cpu="3"))
-    assert fits(capacity, pods(2, "4"))
-    capacity.pod_seen(pod("x", "a", cpu="3"))
-    assert not fits(capacity, pods(2, "4"))
-    capacity.pod_seen(pod("x", "b", cpu="3"))
-    assert free_on(capacity, "a")[0] == ("cpu", 4000)
-
-
-def test_a_covering_pod_that_appears_on_another_node_still_covers() -> None:
-    """Kubernetes never binds a pod twice, but a lost event may make it look as if."""
-    capacity = cluster(node("a", "4"), node("b", "4"))
-    hold(capacity, "one", pods(2))
-    for name in "ab":
-        capacity.pod_seen(pod("x", name, of="one", item=0, index=0))
-        assert capacity.outstanding("one") == (1,)
-
-
-def test_c1_use_may_exceed_what_there_is_and_then_nothing_new_goes_there() -> None:
-    capacity = cluster(node("a", "2"), node("b", "2"))
-    capacity.pod_seen(pod("x", "a", "5"))
-
-    assert free_on(capacity, "a")[0] == ("cpu", -3000)
-    assert fits(capacity, pods(2))
-    assert not fits(capacity, pods(3))
-
-
-def test_an_unknown_pod_or_node_may_go_without_having_come() -> None:
-    capacity = cluster()
-    capacity.pod_gone("x")
-    capacity.node_gone("a")
 
 
 # -- C2 ------------------------------------------------------------------------------------------
@@ -217,18 +131,6 @@ def test_c2_binding_releases_what_is_adrift_rather_than_a_slot_elsewhere() -> No
     assert reserved(capacity) == {"a": wants("1", pods="1")}
 
 
-def test_c2_a_bound_pod_that_ends_is_reserved_again() -> None:
-    capacity = cluster(node("a", "2"))
-    hold(capacity, "one", pods(1, "2"))
-    capacity.pod_seen(pod("x", "a", "2", of="one", item=0, index=0))
-    assert capacity.outstanding("one") == (0,)
-
-    capacity.pod_seen(pod("x", "a", "2", of="one", item=0, index=0, phase=PodPhase.FAILED))
-    capacity.place_unplaced()
-    assert capacity.outstanding("one") == (1,)
-    assert reserved(capacity) == {"a": wants("2", pods="1")}
-
-
 def test_c2_a_terminating_pod_still_counts_and_its_successor_is_reserved_as_well() -> None:
     capacity = cluster(node("a", "1"), node("b", "1"))
     hold(capacity, "one", pods(1))
@@ -259,54 +161,10 @@ def test_c2_the_live_child_says_how_many_pods_it_wants(want: int | None, outstan
     assert capacity.outstanding("one") == (outstanding,)
 
 
-def test_c2_growth_above_declared_is_charged_when_it_is_bound() -> None:
-    capacity = cluster(node("a", "4"))
-    hold(capacity, "one", pods(1))
-    capacity.want("one", 0, 0, 3)
-    for i in range(3):
-        capacity.pod_seen(pod(f"x{i}", "a", of="one", item=0, index=0))
-
-    assert capacity.outstanding("one") == (0,)
-    assert free_on(capacity, "a")[0] == ("cpu", 1000)
-
-
-def test_c2_a_wish_that_grows_back_is_reserved_again() -> None:
-    capacity = cluster(node("a", "4"))
-    hold(capacity, "one", pods(3))
-    capacity.want("one", 0, 0, 1)
-    capacity.want("one", 0, 0, 2)
-    capacity.place_unplaced()
-
-    assert capacity.outstanding("one") == (2,)
-    assert reserved(capacity)["a"][0] == ("cpu", 2000)
-
-
 def test_c2_a_wish_for_a_set_that_was_not_declared_is_ignored() -> None:
     capacity = cluster(node("a", "4"))
     hold(capacity, "one", pods(3))
     capacity.want("one", 0, 7, 0)
-
-    assert capacity.outstanding("one") == (3,)
-
-
-def test_c2_where_the_wish_is_unknown_succeeded_pods_count_even_when_they_are_gone() -> None:
-    capacity = cluster(node("a", "4"))
-    hold(capacity, "one", pods(3, counts_pods=True))
-    done = pod("x", "a", of="one", item=0, index=0, phase=PodPhase.SUCCEEDED)
-    capacity.pod_seen(pod("x", "a", of="one", item=0, index=0))
-    capacity.pod_seen(done)
-    capacity.pod_seen(done)
-    assert capacity.outstanding("one") == (2,)
-    capacity.pod_gone("x")
-    assert capacity.outstanding("one") == (2,)
-    capacity.pod_seen(pod("y", "a", of="one", item=0, index=0, phase=PodPhase.FAILED))
-    assert capacity.outstanding("one") == (2,)
-
-
-def test_c2_where_the_child_tells_a_succeeded_pod_alone_changes_nothing() -> None:
-    capacity = cluster(node("a", "4"))
-    hold(capacity, "one", pods(3))
-    capacity.pod_seen(pod("x", "a", of="one", item=0, index=0, phase=PodPhase.SUCCEEDED))
 
     assert capacity.outstanding("one") == (3,)
 
@@ -326,15 +184,6 @@ def test_c2_a_frozen_reservation_stays_what_it_is() -> None:
     assert fits(capacity, pods(3))
 
 
-def test_c2_pods_that_are_bound_before_the_reservation_cover_it_from_the_start() -> None:
-    capacity = cluster(node("a", "3"))
-    capacity.pod_seen(pod("x", "a", of="one", item=0, index=0, attempt=1))
-    hold(capacity, "one", pods(3), attempt=1)
-
-    assert capacity.outstanding("one") == (2,)
-    assert free_on(capacity, "a")[0] == ("memory", 16 << 30)
-
-
 def test_c2_a_pod_of_an_earlier_attempt_is_use_but_covers_nothing() -> None:
     capacity = cluster(node("a", "3"))
     capacity.pod_seen(pod("old", "a", of="one", item=0, index=0, attempt=1))
@@ -345,17 +194,6 @@ def test_c2_a_pod_of_an_earlier_attempt_is_use_but_covers_nothing() -> None:
     capacity.pod_seen(pod("new", "a", of="one", item=0, index=0, attempt=2))
     assert capacity.outstanding("one") == (1,)
     assert capacity.pods.counts("one") == PodCounts(running=1)
-
-
-def test_release_gives_back_what_is_reserved_and_leaves_what_is_used() -> None:
-    capacity = cluster(node("a", "4"))
-    hold(capacity, "one", pods(3))
-    capacity.pod_seen(pod("x", "a", of="one", item=0, index=0))
-    capacity.release("one")
-
-    assert free_on(capacity, "a")[0] == ("cpu", 3000)
-    hold(capacity, "one", pods(3), attempt=2)
-    assert capacity.outstanding("one") == (2,), "a pod of unknown attempt covers any"
 
 
 # -- report --------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from mcad.core.nodes.resources import Books
 from mcad.core.state.model import Node, PodSet
 from mcad.core.state.work_bounds import EXACT_WORK_MAX
 from tests.core import strategies
-from tests.core.builders import cluster, fits_by_brute_force, hosts_of, node, on, pods
+from tests.core.builders import cluster, fits_by_brute_force, hosts_of, node, pods
 
 AMPLE = 1_000_000
 
@@ -82,48 +82,6 @@ def test_what_is_known_of_nodes_from_searches_before_makes_no_difference(
         after_others = exact(needs, rows, lambda row: free[row.rank], AMPLE, known)
         assert alone.plan == after_others.plan
         assert after_others.work <= alone.work
-
-
-@pytest.mark.parametrize(
-    ("nodes", "sets", "fits"),
-    [
-        pytest.param(
-            [node("a", "5"), node("b", "5")],
-            (pods(2, "3"), pods(1, "4", item=1)),
-            False,
-            id="the four goes nowhere without costing a three",
-        ),
-        pytest.param(
-            [node("a", "7"), node("b", "3")],
-            (pods(2, "3"), pods(1, "4", item=1)),
-            True,
-            id="the four belongs with a three",
-        ),
-        pytest.param(
-            [node("a", "4", labels={"zone": "a"}), node("b", "4")],
-            (pods(2, "2"), pods(1, "4", item=1, where=on(zone="a"))),
-            True,
-            id="one set is tied to a zone",
-        ),
-        pytest.param(
-            [node("a", "8"), node("b", "8")],
-            (pods(2, "1", cap=1), pods(14, "1", item=1)),
-            True,
-            id="one per node of a set",
-        ),
-        pytest.param(
-            [node("a", "8"), node("b", "8")],
-            (pods(3, "1", cap=1), pods(4, "1", item=1)),
-            False,
-            id="three of which there may be one per node",
-        ),
-    ],
-)
-def test_small_worlds(nodes: list[Node], sets: tuple[PodSet, ...], fits: bool) -> None:
-    verdict = search(nodes, sets)
-
-    assert verdict.decided
-    assert (verdict.plan is not None) is fits
 
 
 def test_the_budget_is_counted_and_never_exceeded_by_much() -> None:

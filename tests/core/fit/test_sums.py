@@ -99,13 +99,6 @@ def test_emptied_nodes_keep_foreign_pods_but_neither_ours_nor_reservations() -> 
     assert capacity.would_fit_emptied(capacity.shape((pods(8),)))
 
 
-def test_emptied_sets_have_to_fit_together() -> None:
-    capacity = cluster(node("a", "5"), node("b", "5"))
-
-    assert not capacity.would_fit_emptied(capacity.shape((pods(2, "3"), pods(1, "4", item=1))))
-    assert capacity.would_fit_emptied(capacity.shape((pods(1, "3"), pods(1, "4", item=1))))
-
-
 def test_emptied_a_daemon_set_has_to_fit_on_a_node_that_joins_too() -> None:
     capacity = cluster(node("a"))
     shape = capacity.shape((pods(0, "2", per_node=True),))

@@ -34,23 +34,6 @@ HOST_PORTS = st.builds(
 PORT_LISTS = st.lists(HOST_PORTS, max_size=4, unique=True).map(tuple)
 
 
-def test_appwrappers_with_one_port_never_share_a_node() -> None:
-    capacity = cluster(node("a"), node("b"))
-    hold(capacity, "one", pods(1, ports=[port(80)]))
-    hold(capacity, "two", pods(1, ports=[port(80)]))
-
-    assert not fits(capacity, pods(1, ports=[port(80)]))
-    assert fits(capacity, pods(1))
-    capacity.release("one")
-    assert fits(capacity, pods(1, ports=[port(80)]))
-
-
-def test_sets_with_different_ports_share_a_node() -> None:
-    capacity = cluster(node("a"))
-    hold(capacity, "one", pods(1, ports=[port(80)]), pods(1, item=1, ports=[port(81)]))
-    assert fits(capacity, pods(1, ports=[port(82)]))
-
-
 def test_a_port_of_a_live_pod_is_taken_until_it_ends() -> None:
     capacity = cluster(node("a"))
     capacity.pod_seen(pod("x", "a", ports=[port(80)]))

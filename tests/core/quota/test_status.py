@@ -57,17 +57,6 @@ def test_every_node_shows_what_it_has_and_what_becomes_of_it() -> None:
     assert line(made, TEAMS, "red") == NodeStatus("red", cpu(500), cpu(900), cpu(400), (), ())
 
 
-def test_what_a_pod_on_every_node_asks_for_follows_the_nodes() -> None:
-    made = bench(1000, red=1000)
-    work = of("red", "a", 900)
-    per_node = tuple(replace(one, per_node=True) for one in work.sets)
-    made.submit(replace(work, sets=per_node)).advance(2)
-    assert line(made, TEAMS, "red").allocated == cpu(900)
-    made.submit(replace(of("red", "b", 300), sets=(replace(per_node[0], request=cpu(300)),)))
-    made.advance(2)
-    assert line(made, TEAMS, "red").waiting == cpu(300)
-
-
 def test_an_appwrapper_that_goes_to_another_leaf_waits_there() -> None:
     made = bench(1000, red=500, blue=500)
     made.submit(of("red", "a", 1000), of("red", "b", 300)).advance(2)

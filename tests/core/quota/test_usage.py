@@ -303,16 +303,6 @@ def test_a_leaf_is_deleted_and_comes_back_while_somebody_holds_room_there() -> N
     assert used(made, "red") == 400
 
 
-def test_a_leaf_moves_and_its_charges_with_it() -> None:
-    made = bench(1000, red=0, blue=500)
-    made.share(subtree("x", child("team", cpu=0), parent="red"))
-    made.submit(of("team", "a", 400)).settle()
-    assert (used(made, "red"), used(made, "blue")) == (400, 0)
-    made.share(subtree("x", child("team", cpu=0), parent="blue")).settle()
-
-    assert (used(made, "red"), used(made, "blue")) == (0, 400)
-
-
 def test_a_tree_that_comes_later_charges_what_runs_already() -> None:
     made = Bench(PATIENT, nodes=[node(milli=1000)])
     made.submit(of("red", "a", 400), workload("b", 300)).settle()
