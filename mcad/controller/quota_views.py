@@ -13,9 +13,9 @@ from mcad.core.quota import report
 from mcad.core.quota.tree import Fault, Tree
 from mcad.core.state.model import Resources, Workload
 from mcad.core.state.quantity import format_amount
+from mcad.core.state.records import asdict
 from mcad.core.state.units import Instant
-from mcad.core.views import quota_holders
-from mcad.core.views.quota_holders import Holder
+from mcad.core.views import holders
 from mcad.core.views.rows import Picture
 
 Json = dict[str, Any]
@@ -40,7 +40,7 @@ def tree_steps(cluster: Cluster) -> Iterator[Json]:
 
     A tree that is not in force has no nodes, and says in ``faults`` why.
     """
-    asked = quota_holders.waiting(cluster)
+    asked = holders.waiting(cluster)
     for name in cluster.forest.names():
         tree = cluster.forest.tree(name)
         yield {
@@ -61,20 +61,23 @@ def node_steps(cluster: Cluster, picture: Picture, tree: str, node: str) -> Iter
     grown = cluster.forest.tree(tree)
     if grown is None or node not in grown.nodes:
         return
-    figures = _nodes(grown, quota_holders.waiting(cluster).get(tree, {}))
+    figures = _nodes(grown, holders.waiting(cluster).get(tree, {}))
     found = next(one for one in figures if one["node"] == node)
     queue = []
 
     def wanted(_: int, work: Workload) -> bool:
-        return quota_holders.leads_to(grown, quota_holders.leaf_of(work, tree), node)
+        return holders.leads_to(grown, holders.leaf_of(work, tree), node)
 
     for row in picture.rows(wanted):
         yield None
         if row is not None and row.position:
             work = cluster.entries[row.uid].workload if row.uid in cluster.entries else None
-            leaf = quota_holders.leaf_of(work, tree) if work is not None else ""
+            leaf = holders.leaf_of(work, tree) if work is not None else ""
             queue.append(row_view(row) | {"leaf": leaf})
-    held_by = [_holder(one) for one in quota_holders.holders(cluster, grown, node)]
+    held_by = [
+        asdict(one) | {"amounts": quantities(one.amounts)}
+        for one in holders.holders(cluster, grown, node)
+    ]
     yield {"tree": tree, **found, "holders": held_by, "queue": queue}
 
 
@@ -101,15 +104,4 @@ def _fault(cluster: Cluster, fault: Fault) -> Json:
         "node": fault.child,
         "reason": fault.flaw.value,
         "message": fault.message,
-    }
-
-
-def _holder(one: Holder) -> Json:
-    return {
-        "namespace": one.namespace,
-        "name": one.name,
-        "uid": one.uid,
-        "state": one.state,
-        "leaf": one.leaf,
-        "amounts": quantities(one.amounts),
     }

@@ -8,7 +8,7 @@ from mcad.core.cluster import Cluster
 from mcad.core.state.entry import Entry
 from mcad.core.state.refusal import Refusal
 from mcad.core.state.reservation import Reservation
-from mcad.core.views.blocking_reservations import in_the_way
+from mcad.core.views.holders import in_the_way
 
 Json = dict[str, Any]
 

@@ -18,7 +18,7 @@ from mcad.core.state.model import Resources, Workload
 from mcad.core.state.quantity import format_amount
 from mcad.core.state.refusal import Refusal
 from mcad.core.state.units import Instant
-from mcad.core.views import quota_holders
+from mcad.core.views import holders
 from mcad.core.views.rows import Picture, Row, subject
 
 Json = dict[str, Any]
@@ -164,7 +164,7 @@ def _quota(cluster: Cluster, entry: Entry) -> list[Json]:
     tree has no such leaf."""
     return [
         {"tree": tree, "leaf": leaf, "path": list(nodes)}
-        for tree, leaf, nodes in quota_holders.paths(cluster, entry)
+        for tree, leaf, nodes in holders.paths(cluster, entry)
     ]
 
 

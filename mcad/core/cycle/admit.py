@@ -16,7 +16,6 @@ from mcad.core.cluster import Cluster
 from mcad.core.cycle.head_of_line import HeadOfLineBlocking
 from mcad.core.eligibility import pre_enqueue
 from mcad.core.eligibility.borrow_wait import DeferredBorrowing, ask_back
-from mcad.core.eligibility.order import stand_in_front
 from mcad.core.queue.equivalence import EquivalenceClass, Turn
 from mcad.core.state.bounds import (
     DISPATCHES_PER_PASS,
@@ -162,7 +161,7 @@ class _Pass:
             return
         self._dispatches += 1
         self._blocking.goes(entry)
-        stand_in_front(cluster, entry)
+        cluster.waiting.stand_in_front(entry)
         create.begin(cluster, entry)
 
     def _put_aside(self, eqclass: EquivalenceClass, refusal: Refusal) -> None:

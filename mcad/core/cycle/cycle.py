@@ -14,7 +14,6 @@ from mcad.core.attempts import access, create, leftovers, orphans, remains, tear
 from mcad.core.cluster import AWAITED, Cluster
 from mcad.core.cycle import quota_reports
 from mcad.core.cycle.admit import dispatch
-from mcad.core.eligibility.order import stand_in_front
 from mcad.core.observed import recovery
 from mcad.core.preemption import eviction, search
 from mcad.core.queue.equivalence import EquivalenceClass
@@ -122,7 +121,7 @@ def _settle_changed(cluster: Cluster) -> None:
     cluster.agenda.to_settle.clear()
 
 
-# -- telling -------------------------------------------------------------------------------------
+# -- reports -------------------------------------------------------------------------------------
 
 
 def _report(cluster: Cluster) -> None:
@@ -184,7 +183,7 @@ def _report_refusal(cluster: Cluster, entry: Entry, refusal: Refusal, words: Wor
     on_record = entry.restored and not is_brief and _shows_refusal(entry)
     entry.restored = False
     entry.reported, entry.reported_at = refusal, cluster.now
-    stand_in_front(cluster, entry)
+    cluster.waiting.stand_in_front(entry)
     if on_record:
         # After a restart the figures stay frozen at the refusal that is on record.
         entry.announced = True

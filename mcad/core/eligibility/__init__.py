@@ -4,5 +4,4 @@ pre_enqueue     kinds that cannot be watched, missing rights, names that are tak
 precedence      which AppWrappers may use reserved room
 end_times       when running AppWrappers end, by what is declared or expected
 borrow_wait     deferred borrowing: waits because it would borrow what is being reclaimed
-order           refused AppWrappers in the order of the queue
 """

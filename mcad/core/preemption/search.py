@@ -15,7 +15,6 @@ from typing import NamedTuple
 from mcad.core.cluster import Cluster
 from mcad.core.eligibility import end_times, pre_enqueue
 from mcad.core.eligibility.borrow_wait import ask_back
-from mcad.core.eligibility.order import in_order
 from mcad.core.eligibility.precedence import outranked
 from mcad.core.preemption import eviction
 from mcad.core.preemption.targets import evictions
@@ -73,7 +72,7 @@ def _due(cluster: Cluster) -> list[EquivalenceClass]:
     every = cluster.waiting.queue.eqclasses()
     rightful = every if cluster.settings.preemption else _within_their_shares(cluster)
     due = (eqclass for eqclass in rightful if eqclass.planned_at <= last)
-    return sorted(in_order(cluster, due), key=lambda eqclass: eqclass.planned_at)
+    return sorted(cluster.waiting.refused(due), key=lambda eqclass: eqclass.planned_at)
 
 
 def _within_their_shares(cluster: Cluster) -> Iterator[EquivalenceClass]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from mcad.core.queue import priority_ceiling
+from mcad.core.queue.equivalence import EquivalenceClass
 from mcad.core.queue.inadmissible import InadmissibleLists
 from mcad.core.queue.ordering import Turns
 from mcad.core.queue.queue import Queue
@@ -14,6 +16,7 @@ from mcad.core.state.lifecycle import Phase
 from mcad.core.state.model import ObjectRef
 from mcad.core.state.names import NameKey, name_key
 from mcad.core.state.quota_records import Designation
+from mcad.core.state.reasons import FRONT_OF_QUEUE, ConditionType
 from mcad.core.state.rights import Rights
 from mcad.core.state.settings import Settings
 from mcad.core.state.timers import Timer
@@ -132,6 +135,22 @@ class Waiting:
     def for_name(self, ref: ObjectRef) -> list[str]:
         """The uids of the AppWrappers that wait until the name is free, first come first."""
         return list(self._for_name.get(name_key(ref), ()))
+
+    def stand_in_front(self, entry: Entry) -> None:
+        """Set the condition HeadOfLine, which comes with the first verdict, whichever it is."""
+        kind = ConditionType.HEAD_OF_LINE
+        entry.set_condition(kind, self._agenda.now, reason=FRONT_OF_QUEUE)
+
+    def refused(self, eqclasses: Iterable[EquivalenceClass]) -> Iterator[EquivalenceClass]:
+        """The refused classes among these, in the order of their heads; without those that can
+        never fit and those that only let others go first."""
+        at, now = self.turns.at, self._agenda.now
+        line = [
+            (at(eqclass, eqclass.listed_by or eqclass.key, now), eqclass)
+            for eqclass in eqclasses
+            if eqclass.refusal is not None and eqclass.refusal.reason.blocks
+        ]
+        return (eqclass for _, eqclass in sorted(line))
 
     def _follow(self, entry: Entry, signal: WaitingSignal) -> None:
         entry.waiting = waiting(entry.title, entry.waiting, signal)

@@ -8,7 +8,6 @@ from collections.abc import Container, Iterable
 from mcad.core.attempts import create
 from mcad.core.cluster import Cluster
 from mcad.core.eligibility import pre_enqueue
-from mcad.core.eligibility.order import in_order, stand_in_front
 from mcad.core.eligibility.precedence import ends_before, may_pass
 from mcad.core.nodes.pools import Plan
 from mcad.core.nodes.reserved_free import Spare
@@ -30,7 +29,7 @@ def walk(cluster: Cluster) -> None:
     if not offer.free:
         return
     tries = BACKFILL_TRIES
-    line = in_order(cluster, filter(offer.may_fit, cluster.waiting.queue.eqclasses()))
+    line = cluster.waiting.refused(filter(offer.may_fit, cluster.waiting.queue.eqclasses()))
     for eqclass in line:
         if tries <= 0 or not cluster.reservations:
             break
@@ -112,5 +111,5 @@ def _go(cluster: Cluster, entry: Entry, plan: Plan) -> None:
             manage.give_way(cluster, owner, entry)
     gang = cluster.next_gang(entry)
     cluster.admission.assume_at(gang, Designation(entry.workload.quota), plan)
-    stand_in_front(cluster, entry)
+    cluster.waiting.stand_in_front(entry)
     create.begin(cluster, entry)

@@ -15,7 +15,6 @@ from itertools import islice
 from mcad.core.attempts import create
 from mcad.core.cluster import Cluster
 from mcad.core.eligibility import end_times, pre_enqueue
-from mcad.core.eligibility.order import refused, stand_in_front
 from mcad.core.eligibility.precedence import outranked, outranks
 from mcad.core.nodes.pools import Plan
 from mcad.core.reservations import release_set
@@ -91,7 +90,7 @@ def _begin(cluster: Cluster, entry: Entry, reservation: Reservation, releasing: 
     reservation = replace(reservation, nodes=tuple(places), pods=tuple(places.values()))
     reservation = replace(reservation, waits_for=_waits_for(cluster, entry))
     cluster.reservations.amend(entry, reservation)
-    stand_in_front(cluster, entry)
+    cluster.waiting.stand_in_front(entry)
     message = message_of(reservation)
     cluster.waiting.reserve(entry, message)
     cluster.agenda.wake_at(reservation.until)
@@ -376,7 +375,7 @@ def outranking(cluster: Cluster, owner: Entry) -> Iterator[Entry]:
     """The AppWrappers in line, in order, that go before the owner of the reservation, want the same
     nodes, and fit, reservations aside."""
     shape, free = cluster.capacity.shape(owner.workload.sets), cluster.capacity.spare()
-    for eqclass in refused(cluster):
+    for eqclass in cluster.waiting.refused(cluster.waiting.queue.eqclasses()):
         entry = eqclass.first()
         if not (outranks(entry, owner) and cluster.capacity.compete(shape, eqclass.shape)):
             continue

@@ -14,7 +14,6 @@ from itertools import islice
 
 from mcad.core.cluster import Cluster
 from mcad.core.eligibility import pre_enqueue
-from mcad.core.eligibility.order import in_order
 from mcad.core.eligibility.precedence import outranked, outranks
 from mcad.core.nodes.shape import Shape
 from mcad.core.queue.equivalence import EquivalenceClass
@@ -82,7 +81,7 @@ def _firsts(cluster: Cluster) -> Iterator[Entry]:
     taken: list[Shape] = []
     scopes: set[tuple[str, str]] = set()
     behind: set[_Kind] = set()  # those with another first for their nodes
-    for eqclass in islice(in_order(cluster, _unreserved(cluster)), FIRSTS_LOOKED_AT):
+    for eqclass in islice(cluster.waiting.refused(_unreserved(cluster)), FIRSTS_LOOKED_AT):
         if len(taken) >= FIRSTS_MAX or cluster.admission.steps >= most:
             return
         kind = _kind(cluster, eqclass)

@@ -4,6 +4,6 @@ A start makes a million of them. This is all of msgspec that the core knows (ADR
 """
 
 from msgspec import Struct
-from msgspec.structs import astuple, replace
+from msgspec.structs import asdict, astuple, replace
 
-__all__ = ["Struct", "astuple", "replace"]
+__all__ = ["Struct", "asdict", "astuple", "replace"]

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from mcad.core.cycle import cycle
 from mcad.core.state.model import Constraint, PodSet
 from mcad.core.state.reservation import Reservation, ReservationReason
-from mcad.core.views.blocking_reservations import in_the_way
+from mcad.core.views.holders import in_the_way
 from tests.core.bench import Bench, node, workload
 from tests.core.quota.test_usage import bench, of
 
