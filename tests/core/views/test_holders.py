@@ -1,11 +1,11 @@
-"""Whose reservations keep somebody off room, for people."""
+"""The reservations that keep a waiting AppWrapper off room."""
 
 from __future__ import annotations
 
 from msgspec.structs import replace
 
 from mcad.core.cycle import cycle
-from mcad.core.state.model import Constraint, PodSet
+from mcad.core.state.model import Constraint
 from mcad.core.state.reservation import Reservation, ReservationReason
 from mcad.core.views.holders import in_the_way
 from tests.core.bench import Bench, node, workload
@@ -21,33 +21,27 @@ def reservations(made: Bench, **since: int) -> None:
 
 
 def keepers(made: Bench, name: str) -> list[str]:
-    cluster = made.dispatcher.cluster
-    entry = made.entry(name)
+    cluster, entry = made.dispatcher.cluster, made.entry(name)
     eqclass = cluster.waiting.queue.eqclass_of(entry)
     refusal = cycle.verdict(cluster, cluster.capacity.questions(), eqclass) if eqclass else None
-    found = in_the_way(cluster, entry, refusal)
-    return [owner.workload.name for owner, _ in found]
+    return [owner.workload.name for owner, _ in in_the_way(cluster, entry, refusal)]
 
 
-def in_zone(one: PodSet, zone: str) -> PodSet:
-    return replace(one, constraint=Constraint(selector=(("zone", zone),)))
-
-
-def test_claims_on_nodes_are_in_the_way_of_those_who_could_go_there() -> None:
+def test_reservations_on_nodes_are_in_the_way_of_appwrappers_that_could_go_there() -> None:
     made = Bench(nodes=[node("n1", labels=(("zone", "a"),)), node("n2", labels=(("zone", "b"),))])
     for name, zone in (("late", "a"), ("early", "a"), ("other", "b"), ("small", "a")):
         work = workload(name, 2000)
-        made.submit(replace(work, sets=tuple(in_zone(one, zone) for one in work.sets)))
-    made.submit(workload("anywhere", 3000))
-    made.settle()
+        where = Constraint(selector=(("zone", zone),))
+        made.submit(replace(work, sets=tuple(replace(one, constraint=where) for one in work.sets)))
+    made.submit(workload("anywhere", 3000)).settle()
     assert keepers(made, "small") == []
     reservations(made, late=9, early=5, other=7)
     assert keepers(made, "small") == ["early", "late"]
     assert keepers(made, "anywhere") == ["early", "other", "late"]
-    assert keepers(made, "late") == ["early"], "nobody is in his own way"
+    assert keepers(made, "late") == ["early"], "its own is not in its way"
 
 
-def test_claims_on_shares_are_in_the_way_at_the_node_that_refuses() -> None:
+def test_reservations_on_shares_are_in_the_way_at_the_node_that_refuses() -> None:
     made = bench(2000, red=1000, blue=1000)
     made.submit(of("red", "runs", 900), of("red", "hard", 1200))
     made.submit(of("blue", "other", 1500), of("red", "mine", 1500))
@@ -56,7 +50,7 @@ def test_claims_on_shares_are_in_the_way_at_the_node_that_refuses() -> None:
     assert keepers(made, "mine") == ["other"], "both would have it of the root"
 
 
-def test_nobody_is_in_the_way_of_whoever_is_not_refused() -> None:
+def test_no_reservation_is_in_the_way_of_an_appwrapper_that_is_not_refused() -> None:
     made = Bench(nodes=[node()])
     made.submit(workload("runs", 500), workload("waits", 900))
     made.settle()

@@ -1,4 +1,4 @@
-"""One that only looks takes records as they are, and leaves open what they do not tell.
+"""A standby takes records as they are, and leaves open what they do not say.
 
 ``tests/faults/test_onlookers.py`` compares both in random histories; these are the single cases.
 """
@@ -21,6 +21,7 @@ from tests.core.bench import START, Bench, cpu, node, workload
 
 NODES = [node("n1"), node("n2")]
 NONE = Doubts(room=False, shares=False)
+ROOM, SHARES = Doubts(room=True, shares=False), Doubts(room=False, shares=True)
 
 
 def look(bench: Bench) -> list[Row]:
@@ -30,83 +31,81 @@ def look(bench: Bench) -> list[Row]:
     return bench.queue()
 
 
-def claiming(**of_claim: object) -> Bench:
-    """One waits, with a reservation on record, where two nodes are free."""
+def recorded(**persisted: object) -> Bench:
+    """``a`` waits, with this on record, where two nodes are free."""
     bench = Bench(nodes=NODES)
-    reservation = replace(
-        Reservation(ReservationReason.STARVED, START, START + 600 * SECOND), **of_claim
-    )
-    saved = Persisted("Pending", START, reservation=reservation)
+    saved = replace(Persisted("Pending", START), **persisted)
     bench.feed(AppWrapperSeen(replace(workload("a", 600), persisted=saved), listed=True))
     bench.feed(LookOn())
     return bench
 
 
-def test_a_claim_is_where_its_record_says_and_not_planned_anew() -> None:
-    bench = claiming(nodes=("n2",), pods=((1,),))
+def reserving(**changes: object) -> Bench:
+    """``a`` waits, with a reservation on record."""
+    reservation = Reservation(ReservationReason.STARVED, START, START + 600 * SECOND)
+    return recorded(reservation=replace(reservation, **changes))
+
+
+def one_behind_another() -> Bench:
+    bench = Bench(nodes=NODES)
+    bench.submit(workload("a", 600, 600), workload("b", 600, created=START + SECOND)).settle()
+    return bench
+
+
+def running(milli: int) -> Bench:
+    bench = Bench(nodes=[node("n1", milli)])
+    bench.submit(workload("a", milli)).settle()
+    return bench
+
+
+def test_a_reservation_is_where_its_record_says_and_not_planned_anew() -> None:
+    bench = reserving(nodes=("n2",), pods=((1,),))
     cluster = bench.dispatcher.cluster
     assert cluster.capacity.places_of("uid-a") == {"n2": (1,)}
     assert cluster.doubts == NONE
     assert [row.waits_for for row in bench.queue()] == ["RoomReserved"]
 
 
-def test_a_claim_of_an_older_version_is_on_its_nodes_and_what_is_free_there_is_open() -> None:
-    bench = claiming(nodes=("n2",))
+def test_a_reservation_of_an_older_version_is_on_its_nodes_and_what_is_free_there_is_open() -> None:
+    bench = reserving(nodes=("n2",))
     assert bench.dispatcher.cluster.capacity.nodes_of("uid-a") == ["n2"]
-    assert bench.dispatcher.cluster.doubts == Doubts(room=True, shares=False)
+    assert bench.dispatcher.cluster.doubts == ROOM
+    bench.crash()
+    bench.feed(LookOn(is_led=False))
+    assert bench.dispatcher.cluster.doubts is None, "no other process dispatches"
 
 
-def test_on_a_node_that_is_gone_nothing_is_claimed() -> None:
-    bench = claiming(nodes=("n2", "n9"), pods=((1,), (1,)))
+def test_on_a_node_that_is_gone_nothing_is_reserved() -> None:
+    bench = reserving(nodes=("n2", "n9"), pods=((1,), (1,)))
     assert bench.dispatcher.cluster.capacity.nodes_of("uid-a") == ["n2"]
 
 
-def test_what_fits_as_stored_may_be_held_back_for_all_an_onlooker_knows() -> None:
-    bench = Bench(nodes=NODES)
-    bench.submit(workload("a", 600))
+def test_an_appwrapper_that_fits_as_stored_may_be_held_back_for_all_a_standby_knows() -> None:
+    bench = Bench(nodes=NODES).submit(workload("a", 600))
     assert [row.why for row in bench.queue()] == [FITS_NEXT]
     assert [row.why for row in look(bench)] == [FITS_AS_STORED]
 
 
-def test_where_no_other_process_dispatches_nothing_is_left_open() -> None:
-    bench = claiming(nodes=("n2",))
-    bench.crash()
-    bench.feed(LookOn(is_led=False))
-    assert bench.dispatcher.cluster.doubts is None
-
-
 def test_a_hold_on_record_stands() -> None:
     """It fits, and only the dispatcher knows how often its pods found no nodes before."""
-    bench = Bench(nodes=NODES)
-    words = "Its pods had no nodes 3 times in a row."
-    reason = WaitingReason.PLACEMENT_BACKOFF
+    words, reason = "Its pods had no nodes 3 times in a row.", WaitingReason.PLACEMENT_BACKOFF
     held = Condition(ConditionType.BACKOFF, True, reason, words, START, START)
-    saved = Persisted("Pending", START, conditions=(held,))
-    bench.feed(AppWrapperSeen(replace(workload("a", 600), persisted=saved), listed=True))
-    bench.feed(LookOn())
-    [row] = bench.queue()
+    [row] = recorded(conditions=(held,)).queue()
     assert (row.waits_for, row.why) == (reason, words)
 
 
-def test_a_refusal_is_told_in_the_words_of_the_dispatcher() -> None:
-    bench = Bench(nodes=NODES)
-    bench.submit(workload("a", 600, 600), workload("b", 600, created=START + SECOND))
-    bench.settle()
-    bench.bind("a-0", "n1")
-    bench.bind("a-1", "n2")
-    bench.settle()
+def test_a_refusal_is_reported_in_the_words_of_the_dispatcher() -> None:
+    bench = one_behind_another()
+    bench.bind("a-0", "n1").bind("a-1", "n2").settle()
     told = bench.queue()
     assert [row.waits_for for row in told] == ["cpu"]
     assert look(bench) == told
 
 
 def test_while_pods_have_no_node_it_is_open_what_is_free_on_which() -> None:
-    bench = Bench(nodes=NODES)
-    bench.submit(workload("a", 600, 600), workload("b", 600, created=START + SECOND))
-    bench.settle()
-    rows = look(bench)
-    assert bench.dispatcher.cluster.doubts == Doubts(room=True, shares=False)
-    (row,) = rows
+    bench = one_behind_another()
+    (row,) = look(bench)
+    assert bench.dispatcher.cluster.doubts == ROOM
     assert (row.waits_for, row.head, row.position) == (OPEN, None, 1)
     shown = bench.condition("b", ConditionType.BACKOFF)
     assert shown is not None
@@ -115,10 +114,8 @@ def test_while_pods_have_no_node_it_is_open_what_is_free_on_which() -> None:
 
 def test_a_hold_stands_as_it_was_written_until_the_spec_changes() -> None:
     bench = Bench(nodes=NODES)
-    bench.submit(workload("a", 600))
-    bench.settle()
-    bench.submit(replace(workload("b", 100), items=bench.works["uid-a"].items))
-    bench.settle()
+    bench.submit(workload("a", 600)).settle()
+    bench.submit(replace(workload("b", 100), items=bench.works["uid-a"].items)).settle()
     told = [(row.waits_for, row.why) for row in bench.queue()]
     assert [reason for reason, _ in told] == ["WaitingForName"]
     assert [(row.waits_for, row.why) for row in look(bench)] == told
@@ -126,53 +123,42 @@ def test_a_hold_stands_as_it_was_written_until_the_spec_changes() -> None:
     assert [row.position for row in look(bench)] == [1]
 
 
-def test_what_an_edited_attempt_declared_is_open() -> None:
-    bench = Bench(nodes=NODES)
-    bench.submit(workload("a", 600))
-    bench.settle()
-    bench.edit("uid-a", sets=workload("a", 100).sets, payload="edited")
-    bench.settle()
+def test_the_declaration_of_an_edited_attempt_is_open() -> None:
+    bench = running(600)
+    bench.edit("uid-a", sets=workload("a", 100).sets, payload="edited").settle()
     cluster = bench.dispatcher.cluster
     look(bench)
     assert cluster.doubts is None, "the dispatcher itself has no doubts"
-    held = bench.entry("a")
-    assert held.phase is Phase.RUNNING
-    picture = [row for row in bench.all_rows() if row.name == "a"]
-    assert [row.demand for row in picture] == [None]
+    assert bench.entry("a").phase is Phase.RUNNING
+    assert [row.demand for row in bench.all_rows()] == [None]
 
 
-def test_what_has_ended_is_told_by_its_spec_of_now() -> None:
-    bench = Bench(nodes=[node("n1", 100)])
-    bench.submit(workload("a", 100))
-    bench.settle()
-    entry = bench.entry("a")
-    entry.phase = Phase.COMPLETED
+def test_an_appwrapper_that_has_ended_is_shown_with_its_spec_of_now() -> None:
+    bench = running(100)
+    bench.entry("a").phase = Phase.COMPLETED
     bench.edit("uid-a", sets=workload("a", 50).sets, payload="edited")
     (row,) = bench.all_rows()
     assert row.demand == cpu(50, pods=1)
 
 
-def test_what_lacks_room_says_so_even_behind_the_head_of_the_line() -> None:
+def test_an_appwrapper_that_lacks_room_says_so_even_behind_the_head_of_the_line() -> None:
     bench = Bench(Settings(policy=Policy.STRICT_FIFO), nodes=[node("n1")])
-    bench.submit(workload("a", 800), workload("b", 900, created=START + SECOND))
-    bench.submit(workload("c", 500, created=START + 2 * SECOND))
-    bench.submit(workload("d", 100, created=START + 3 * SECOND))
+    for at, (name, milli) in enumerate(zip("abcd", (800, 900, 500, 100), strict=True)):
+        bench.submit(workload(name, milli, created=START + at * SECOND))
     bench.settle()
     told = {row.name: row.waits_for for row in bench.queue()}
     assert told == {"b": "cpu", "c": "cpu", "d": WaitingReason.BLOCKED}
 
 
 def test_doubts_concern_what_rests_on_them() -> None:
-    room, shares = Doubts(room=True, shares=False), Doubts(room=False, shares=True)
     few, never = Refusal(WaitingReason.INSUFFICIENT), Refusal(WaitingReason.TOO_LARGE)
-    assert [one.concern(few) for one in (NONE, room, shares)] == [False, True, True]
-    assert [one.concern(never) for one in (NONE, room, shares)] == [False, False, True]
+    assert [one.concern(few) for one in (NONE, ROOM, SHARES)] == [False, True, True]
+    assert [one.concern(never) for one in (NONE, ROOM, SHARES)] == [False, False, True]
 
 
 def test_a_reason_of_the_spec_is_not_taken_from_the_record() -> None:
     bench = Bench(nodes=NODES)
-    bench.submit(workload("a", 600, suspended=True))
-    bench.settle()
-    assert bench.entry("a").hold == Hold("Suspended", bench.queue()[0].why)
+    bench.submit(workload("a", 600, suspended=True)).settle()
+    assert bench.entry("a").hold == Hold(WaitingReason.SUSPENDED, bench.queue()[0].why)
     bench.works["uid-a"] = replace(bench.works["uid-a"], suspended=False)
     assert [row.position for row in look(bench)] == [1]

@@ -1,4 +1,4 @@
-"""When somebody who waits starts: what that rests on, that it holds, and nothing is changed."""
+"""Start time estimates: what they rest on, that they hold, and that nothing is changed."""
 
 from __future__ import annotations
 
@@ -25,8 +25,7 @@ MINUTE = 60 * SECOND
 
 
 def line_of(cluster: Cluster) -> list[str]:
-    picture = Picture(cluster, cluster.now)
-    return [row.uid for row in picture.rows() if row is not None and row.position]
+    return Picture(cluster, cluster.now).line(10**6)
 
 
 def told(bench: Bench, name: str) -> StartTime:
@@ -47,6 +46,14 @@ def busy(*works: Workload, nodes: tuple[Node, ...] = (node(),), **changes: objec
     return bench
 
 
+def latest(bench: Bench, names: str) -> list[int]:
+    return [minutes(told(bench, name).latest) for name in names]
+
+
+def since(bench: Bench, name: str = "a") -> Instant:
+    return bench.entry(name).record.since
+
+
 def job(name: str, milli: int, *, limit: int = 0, expected: int = 0, **more: object) -> Workload:
     """Minutes."""
     return workload(name, milli, run_limit=limit * MINUTE, run_expected=expected * MINUTE, **more)
@@ -56,13 +63,13 @@ def test_declared_limits_say_when_the_first_starts_at_the_latest() -> None:
     bench = busy(job("a", 600, limit=10), job("b", 400, limit=30), job("c", 500, limit=5))
     start_time = told(bench, "c")
     assert (minutes(start_time.latest), start_time.basis) == (10, Basis.LIMITS)
-    assert start_time.earliest == 0  # somebody may end at any moment
+    assert start_time.earliest == 0  # one may end at any moment
     assert start_time.why == (
         "By declared limits, unless others go before it: it waits for 1 to end, with 0 ahead of it."
     )
     bench.advance(11 * 60)
     assert bench.state("c") == "Running"
-    assert bench.entry("c").record.since <= start_time.latest
+    assert since(bench, "c") <= start_time.latest
 
 
 def test_those_ahead_are_placed_first_for_as_long_as_they_may_run() -> None:
@@ -72,50 +79,49 @@ def test_those_ahead_are_placed_first_for_as_long_as_they_may_run() -> None:
         job("c", 300, limit=60),  # beside b there is no room for it, and it does not go before
         job("d", 100, limit=60),
     )
-    assert [minutes(told(bench, name).latest) for name in "bcd"] == [10, 31, 31]
+    assert latest(bench, "bcd") == [10, 31, 31]
 
 
-def test_who_wants_other_nodes_waits_for_nobody_ahead() -> None:
+def test_an_appwrapper_that_wants_other_nodes_waits_for_none_ahead() -> None:
     def on(name: str, work: Workload) -> Workload:
         where = replace(work.sets[0].constraint, selector=(("at", name),))
         return replace(work, sets=(replace(work.sets[0], constraint=where),))
 
-    nodes = tuple(node(name, labels=(("at", name),)) for name in ("n1", "n2"))
     bench = busy(
         on("n1", job("a", 1000)),
         on("n2", job("b", 1000, limit=10)),
         on("n1", job("c", 500)),
         on("n2", job("d", 500)),
-        nodes=nodes,
+        nodes=tuple(node(name, labels=(("at", name),)) for name in ("n1", "n2")),
     )
     assert told(bench, "c").why == "1 of those it waits for has no declared limit and no history."
-    assert minutes(told(bench, "d").latest) == 10
+    assert latest(bench, "d") == [10]
 
 
 def test_what_is_expected_says_when_it_starts_at_the_earliest() -> None:
     bench = busy(job("a", 1000, limit=30, expected=20), job("b", 500))
     start_time = told(bench, "b")
     assert minutes(start_time.latest) == 30
-    assert start_time.earliest == bench.entry("a").record.since + 20 * MINUTE
+    assert start_time.earliest == since(bench) + 20 * MINUTE
     bench.advance(21 * 60)
     assert told(bench, "b").earliest == 0  # it has taken longer than it said: any moment
 
 
-def test_without_a_limit_the_word_is_all_there_is() -> None:
+def test_without_a_limit_the_latest_start_rests_on_what_is_expected() -> None:
     bench = busy(job("a", 1000, expected=20), job("b", 500))
     start_time = told(bench, "b")
-    assert start_time.earliest == start_time.latest == bench.entry("a").record.since + 20 * MINUTE
+    assert start_time.earliest == start_time.latest == since(bench) + 20 * MINUTE
     assert start_time.basis is Basis.EXPECTATIONS
 
 
-def test_runs_of_equal_shape_tell_of_those_who_say_nothing() -> None:
+def test_runs_of_equal_shape_say_what_is_expected_where_nothing_is_declared() -> None:
     bench = busy(job("a", 1000), job("b", 500))
     cluster = bench.dispatcher.cluster
     shape = cluster.capacity.shape(bench.entry("a").workload.sets)
     for n in range(20):
         cluster.history.note(shape, 0, (n + 1) * MINUTE)
-    since, start_time = bench.entry("a").record.since, told(bench, "b")
-    assert (start_time.earliest, start_time.latest) == (since + 2 * MINUTE, since + 18 * MINUTE)
+    begun, start_time = since(bench), told(bench, "b")
+    assert (start_time.earliest, start_time.latest) == (begun + 2 * MINUTE, begun + 18 * MINUTE)
     assert start_time.why == (
         "By what is expected, unless others go before it: it waits for 1 to end, with 0 ahead of "
         "it, and 1 of these, which have no limit, take no longer than 90 % of equal ones did, or "
@@ -124,26 +130,23 @@ def test_runs_of_equal_shape_tell_of_those_who_say_nothing() -> None:
     )
     bench.advance(600)  # of those that took more than ten minutes the shortest took 11
     start_time = told(bench, "b")
-    assert (start_time.earliest, start_time.latest) == (since + 11 * MINUTE, since + 19 * MINUTE)
+    assert (start_time.earliest, start_time.latest) == (begun + 11 * MINUTE, begun + 19 * MINUTE)
 
 
 def test_where_nothing_is_known_nothing_is_promised() -> None:
     works = [job(name, 250) for name in "abcd"]
     bench = busy(*works, job("e", 600, limit=5), job("f", 100, limit=5))
-    assert told(bench, "e") == StartTime(
-        why="3 of those it waits for have no declared limit and no history."
-    )
-    assert told(bench, "f") == StartTime(
-        why="Unknown, as is the start of default/e, which is ahead of it."
-    )
+    why = "3 of those it waits for have no declared limit and no history."
+    assert told(bench, "e") == StartTime(why=why)
+    why = "Unknown, as is the start of default/e, which is ahead of it."
+    assert told(bench, "f") == StartTime(why=why)
 
 
-def test_the_impossible_are_in_nobodys_way() -> None:
+def test_an_appwrapper_that_can_never_fit_delays_no_other() -> None:
     bench = busy(job("a", 1000, limit=10), job("big", 5000), job("b", 500))
     assert told(bench, "big").why == "It would not fit even if every AppWrapper left."
-    assert minutes(told(bench, "b").latest) == 10
-    bench.edit("uid-b", suspended=True)
-    bench.settle()
+    assert latest(bench, "b") == [10]
+    bench.edit("uid-b", suspended=True).settle()
     assert told(bench, "b") == StartTime(why="It is kept out of the line (Suspended).")
     assert told(bench, "a") == StartTime()  # it does not wait
 
@@ -152,45 +155,20 @@ def test_shares_count_as_nodes_do() -> None:
     """There is room on the nodes, and the tree lends nothing."""
     bench = Bench(replace(PATIENT, protect_after=0), nodes=[node()])
     bench.share(*teams(500, team=500))
-    labels = ((GOLD, "team"),)
-    bench.submit(
-        job("a", 500, limit=10, quota=labels),
-        job("b", 500, limit=10, quota=labels),
-        job("c", 500, limit=10, quota=labels),
-    )
-    bench.settle()
-    assert [minutes(told(bench, name).latest) for name in "bc"] == [10, 21]
+    bench.submit(*(job(name, 500, limit=10, quota=((GOLD, "team"),)) for name in "abc")).settle()
+    assert latest(bench, "bc") == [10, 21]
 
 
-def test_far_back_in_line_nothing_is_told() -> None:
+def test_far_back_in_line_there_is_no_estimate() -> None:
     names = [f"q{n:03}" for n in range(START_TIMES_AHEAD + 1)]
     bench = busy(job("a", 1000, limit=10), *(job(name, 1000, limit=1) for name in names))
     assert told(bench, names[-2]).latest > 0
     assert told(bench, names[-1]) == StartTime(why="Too many are ahead of it to tell.")
 
 
-def test_a_claim_is_a_promise() -> None:
+def test_a_reservation_is_a_promise_and_its_owner_goes_first() -> None:
     bench = busy(
         job("a", 500, limit=30, expected=20),
-        job("b", 100),
-        job("c", 600, limit=5),
-        policy=Policy.BACKFILL,
-    )
-    bench.advance(60)
-    reservation, since = bench.entry("c").reservation, bench.entry("a").record.since
-    assert reservation is not None
-    assert told(bench, "c") == StartTime(
-        since + 20 * MINUTE,
-        reservation.start,
-        Basis.RESERVATION,
-        "Its room is reserved, and free by then if all keep their declared limits. Sooner only if "
-        "one takes less time than it says, or than 90 % of equal ones.",
-    )
-
-
-def test_whoever_has_a_claim_goes_first() -> None:
-    bench = busy(
-        job("a", 500, limit=30),
         job("b", 100),
         job("c", 600, limit=5),
         job("d", 700, limit=5),
@@ -199,32 +177,33 @@ def test_whoever_has_a_claim_goes_first() -> None:
     bench.advance(60)
     reservation, behind = bench.entry("c").reservation, told(bench, "d")
     assert reservation is not None
+    assert told(bench, "c") == StartTime(
+        since(bench) + 20 * MINUTE,
+        reservation.start,
+        Basis.RESERVATION,
+        "Its room is reserved, and free by then if all keep their declared limits. Sooner only if "
+        "one takes less time than it says, or than 90 % of equal ones.",
+    )
     assert 0 <= behind.latest - reservation.start - 5 * MINUTE - STUCK_AFTER < SECOND
     assert behind.basis is Basis.LIMITS
 
 
-def test_what_has_been_asked_changes_nothing() -> None:
-    """Neither what is decided next, nor the answer."""
+def test_a_question_changes_neither_what_is_decided_next_nor_the_answer() -> None:
     bench = busy(
         *(job(f"r{n}", 300, limit=n + 5, expected=n + 1) for n in range(6)),
         *(workload(f"w{n}", 300 + n, 200) for n in range(5)),
         nodes=(node(), node("n2")),
     )
     cluster = bench.dispatcher.cluster
-    line = line_of(cluster)
-    before = (
-        report_of(cluster.capacity),
-        cluster.capacity.steps,
-        list(cluster.waiting.queue.eqclasses()),
-    )
-    first = start_times(cluster, line, line)
+    capacity, line = cluster.capacity, line_of(cluster)
+
+    def state() -> tuple[object, ...]:
+        return report_of(capacity), capacity.steps, list(cluster.waiting.queue.eqclasses())
+
+    before, first = state(), start_times(cluster, line, line)
     assert start_times(cluster, line, line) == first
-    assert (
-        report_of(cluster.capacity),
-        cluster.capacity.steps,
-        list(cluster.waiting.queue.eqclasses()),
-    ) == before
-    cluster.capacity.check()
+    assert state() == before
+    capacity.check()
 
 
 # -- it holds ------------------------------------------------------------------------------------
@@ -232,8 +211,8 @@ def test_what_has_been_asked_changes_nothing() -> None:
 
 @given(st.integers(0, 2**32))
 @settings(max_examples=60, deadline=None)
-def test_nobody_starts_before_the_earliest_nor_the_first_after_the_latest(seed: int) -> None:
-    """Nobody comes later, everybody says exactly how long he runs, and nobody goes around."""
+def test_no_start_is_before_the_earliest_nor_that_of_the_first_after_the_latest(seed: int) -> None:
+    """None comes later or goes around, and each declares exactly how long it runs."""
     rng = Random(seed)
     jobs, nodes = [], rng.randint(2, 4)
     sizes = rng.choice(((1,), (2,), (1, 2, 3, 4)))
