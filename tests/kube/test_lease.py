@@ -121,6 +121,16 @@ class Process:
         await self.clock.sleep(3.0)
         return await self.api.request(request, 1.0)
 
+    def loses_answer(self, method: str) -> None:
+        """The next request of a method is committed, and its answer is lost."""
+
+        async def once(request: Request) -> None:
+            if request.method == method:
+                self.trouble = None
+                await self.lose_answer(request)
+
+        self.trouble = once
+
     async def lose_answer(self, request: Request) -> None:
         """The write is committed, and nobody hears of it."""
         await self.api.request(request, 1.0)
@@ -138,11 +148,16 @@ class World:
     def process(self, name: str, skew_s: float = 0.0, terms: Terms = TERMS) -> Process:
         return Process(self.clock, self.registry, name, skew_s, terms)
 
+    async def leading(self, seconds: float) -> Process:
+        """One that has led for so long."""
+        a = self.process("a")
+        a.begin()
+        await self.clock.sleep(seconds)
+        return a
+
     async def pair(self, skew_s: float = 0.0) -> tuple[Process, Process]:
         """One that leads, and one that stands by."""
-        a, b = self.process("a"), self.process("b", skew_s)
-        a.begin()
-        await self.clock.sleep(1)
+        a, b = await self.leading(1), self.process("b", skew_s)
         b.begin()
         return a, b
 
@@ -162,9 +177,7 @@ class World:
 @virtually
 async def test_the_first_holder_records_who_it_is_since_when_and_for_how_long() -> None:
     world = World()
-    a = world.process("a")
-    a.begin()
-    await world.clock.sleep(0.5)
+    a = await world.leading(0.5)
     assert (a.lease.is_held, a.lease.epoch, a.lease.leader) == (True, 1, "a")
     first = await world.record()
     assert first == {
@@ -253,9 +266,7 @@ async def test_who_cannot_renew_stops_in_time_and_the_next_one_comes_later(fault
 @virtually
 async def test_a_passing_trouble_loses_nothing() -> None:
     world = World()
-    a = world.process("a")
-    a.begin()
-    await world.clock.sleep(20)
+    a = await world.leading(20)
     a.trouble = a.hang
     await world.clock.sleep(6)
     assert "no answer in time" in a.lease.trouble
@@ -308,9 +319,7 @@ async def test_who_was_suspended_beyond_the_deadline_may_write_nothing_and_ends(
 @virtually
 async def test_a_lease_that_another_one_took_is_lost_at_the_next_renewal() -> None:
     world = World()
-    a = world.process("a")
-    a.begin()
-    await world.clock.sleep(5)
+    a = await world.leading(5)
     patch = {"spec": {"holderIdentity": "somebody"}}
     await world.admin.patch(LEASES, TERMS.namespace, TERMS.name, patch)
     with pytest.raises(LeaseLost, match="somebody holds it now"):
@@ -357,13 +366,7 @@ async def test_a_grasp_whose_answer_is_lost_is_found_to_be_ours(method: str) -> 
         await earlier.lease.acquire()
         await earlier.lease.release()
     a = world.process("a")
-
-    async def once(request: Request) -> None:
-        if request.method == method:
-            a.trouble = None
-            await a.lose_answer(request)
-
-    a.trouble = once
+    a.loses_answer(method)
     a.begin()
     assert await world.until(lambda: a.lease.is_held) <= 3
     transitions = int(method == "PATCH")
@@ -376,16 +379,8 @@ async def test_a_grasp_whose_answer_is_lost_is_found_to_be_ours(method: str) -> 
 @virtually
 async def test_a_renewal_whose_answer_is_lost_is_found_to_be_ours() -> None:
     world = World()
-    a = world.process("a")
-    a.begin()
-    await world.clock.sleep(5)
-
-    async def once(request: Request) -> None:
-        if request.method == "PATCH":
-            a.trouble = None
-            await a.lose_answer(request)
-
-    a.trouble = once
+    a = await world.leading(5)
+    a.loses_answer("PATCH")
     await world.clock.sleep(30)
     assert a.lease.is_held
 

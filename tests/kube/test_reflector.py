@@ -48,6 +48,16 @@ async def reflecting(client, sink, resource=PODS, selection=None, watch_s=WATCH_
         assert not ended, results
 
 
+@asynccontextmanager
+async def connected(url, sink, clock, resource=PODS, watch_s=WATCH_S, **timeouts):
+    """A running reflector with a client of its own."""
+    async with (
+        RestApi(connection(url), clock) as api,
+        reflecting(client_of(api, clock, **timeouts), sink, resource, watch_s=watch_s),
+    ):
+        yield
+
+
 class TestListAndWatch:
     async def test_a3_1_custom_objects_are_plain_dicts(self, server, client, sink):
         server.put("appwrappers", {"metadata": {"name": "aw"}, "spec": {"items": [1]}})
@@ -169,11 +179,7 @@ class TestReconnecting:
 
     async def test_a3_5_a_half_open_watch_is_left_after_the_silence(self, server, sink):
         server.fail("WATCH", ALL, stream(then="silent"))
-        clock = FakeClock()
-        async with (
-            RestApi(connection(server.url), clock) as api,
-            reflecting(client_of(api, clock, idle_s=0.1), sink),
-        ):
+        async with connected(server.url, sink, FakeClock(), idle_s=0.1):
             await eventually(lambda: len(server.seen("WATCH")) == 2)
             server.put("pods", pod("a"))
             await eventually(lambda: sink.names("upserted"))
@@ -183,11 +189,7 @@ class TestReconnecting:
     async def test_watches_that_stay_silent_lead_to_a_list(self, server, sink):
         """A version of the future, from before a restore: the server waits until it is reached."""
         server.fail("WATCH", ALL, *[stream(then="silent")] * 2)
-        clock = FakeClock()
-        async with (
-            RestApi(connection(server.url), clock) as api,
-            reflecting(client_of(api, clock, idle_s=0.1), sink),
-        ):
+        async with connected(server.url, sink, FakeClock(), idle_s=0.1):
             await eventually(lambda: sink.syncs == 2)
         assert len(server.seen("WATCH")) in (2, 3)
 
@@ -196,10 +198,7 @@ class TestReconnecting:
         than it may (P14), and readiness came and went."""
         server.fail("WATCH", ALL, *[stream(then="silent")] * 6)
         clock = FakeClock()
-        async with (
-            RestApi(connection(server.url), clock) as api,
-            reflecting(client_of(api, clock, idle_s=0.05), sink),
-        ):
+        async with connected(server.url, sink, clock, idle_s=0.05):
             await eventually(lambda: len(server.seen("WATCH")) == 7)
         assert max(clock.sleeps) == 0
 
@@ -423,10 +422,7 @@ class TestFailures:
     async def test_a3_2_no_hot_loop(self, server, sink, fault):
         clock = FakeClock(horizon=60.0)
         server.fail_always("WATCH", ALL, fault)
-        async with (
-            RestApi(connection(server.url), clock) as api,
-            reflecting(client_of(api, clock), sink),
-        ):
+        async with connected(server.url, sink, clock):
             await eventually(clock.parked.is_set)
         assert len(server.requests) <= 16  # the client's informer: 1,801 in 2 s
 
@@ -434,7 +430,7 @@ class TestFailures:
         async with serve() as server:
             url = server.url
         clock = FakeClock(horizon=60.0)
-        async with RestApi(connection(url), clock) as api, reflecting(client_of(api, clock), sink):
+        async with connected(url, sink, clock):
             await eventually(clock.parked.is_set)
         assert len(sink.errors) <= 8
         assert {type(error) for error in sink.errors} == {ConnectionLost}
@@ -474,10 +470,7 @@ class TestFailures:
     ):
         server.served = ()
         clock = FakeClock(horizon=600.0)
-        async with (
-            RestApi(connection(server.url), clock) as api,
-            reflecting(client_of(api, clock), sink, WRAPPERS),
-        ):
+        async with connected(server.url, sink, clock, WRAPPERS):
             await eventually(clock.parked.is_set)
             assert len(server.requests) < 20
             assert 5.0 <= clock.sleeps[0] < 10.0

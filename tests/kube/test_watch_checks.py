@@ -20,7 +20,7 @@ from tests.kube.support import (
     eventually,
     pod,
 )
-from tests.kube.test_reflector import ALL, reflecting
+from tests.kube.test_reflector import ALL, connected, reflecting
 
 SECONDS = 15
 WATCHED = (SECONDS, SECONDS)
@@ -93,10 +93,7 @@ async def test_a_watch_that_tells_less_than_a_list_is_found_when_it_ends(
 
     server.fail("WATCH", ALL, kept_back)
     server.always.append(("WATCH", ALL, lasting(clock, SECONDS)))
-    async with (
-        RestApi(connection(server.url), clock) as api,
-        reflecting(client_of(api, clock), sink, PODS, None, WATCHED),
-    ):
+    async with connected(server.url, sink, clock, watch_s=WATCHED):
         await eventually(lambda: sink.syncs == 2)
     assert lists(server)[:3] == ["500", "1", "500"]
     assert (sink.names("upserted"), sink.names("gone")) == (
