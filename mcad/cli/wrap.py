@@ -1,5 +1,4 @@
-"""``mcad wrap``: an AppWrapper around manifests of any kind, as Helm, kustomize or a user writes
-them."""
+"""``mcad wrap``: makes an AppWrapper of manifests of any kind, such as those of Helm."""
 
 from __future__ import annotations
 
@@ -92,9 +91,10 @@ wrapping_options = record(
     help="The form of the output.",
 )
 def wrap(paths: tuple[str, ...], namespace: str | None, wrapping: Wrapping, form: str) -> None:
-    """Print an AppWrapper that wraps the objects of these files, in their order.
+    """Make an AppWrapper of manifests of any kind.
 
-    Helm hooks and cluster-scoped objects are left out, each with a warning: apply them before.
+    Its items are the objects of these files, in their order. Helm hooks and cluster-scoped objects
+    are left out, each with a warning: apply them before.
 
     \b
       helm template my-release ./chart | mcad wrap -f - --name my-release | mcad submit -f -

@@ -28,11 +28,17 @@ from mcad.cli.errors import CliError, warn
 from mcad.cli.main import main
 from mcad.sim.clock import VirtualClock, run_virtually
 
-CLI = (sys.executable, "-m", "mcad", "demo")
+MCAD = (sys.executable, "-m", "mcad")
+CLI = (*MCAD, "demo")
 NOT_YET = (
     "warning: no dispatcher is running: nothing is dispatched until one is started\n"  # nor was it
 )
 SAMPLES = Path(__file__).parents[2] / "samples"
+
+
+def run(*command: str, **options: Any) -> subprocess.CompletedProcess[str]:
+    """A process and its output."""
+    return subprocess.run(command, capture_output=True, text=True, check=False, **options)
 
 
 def play(*, cpu: str = tutorial_objects.NODE_CPU) -> list[str]:
@@ -163,9 +169,7 @@ def test_the_play_about_shares_is_given_with_the_samples() -> None:
 
 
 def test_the_play_about_shares_is_a_command() -> None:
-    done = subprocess.run(
-        [*CLI, "quota", "--pause", "0"], capture_output=True, text=True, check=False
-    )
+    done = run(*CLI, "quota", "--pause", "0")
     assert (done.returncode, done.stderr) == (0, "")
     assert "5/5  Delete aw-borrower" in done.stdout
 
@@ -182,7 +186,7 @@ def test_the_help_tells_both_uses() -> None:
 
 
 def test_as_a_process_it_ends_well() -> None:
-    done = subprocess.run([*CLI, "--pause", "0"], capture_output=True, text=True, check=False)
+    done = run(*CLI, "--pause", "0")
     assert (done.returncode, done.stderr) == (0, "")
     assert "That was the tutorial" in done.stdout
 
@@ -190,9 +194,7 @@ def test_as_a_process_it_ends_well() -> None:
 def test_a_kubeconfig_that_is_there_is_not_written_over(tmp_path: Path) -> None:
     mine = tmp_path / "config"
     mine.write_text("mine")
-    done = subprocess.run(
-        [*CLI, "--serve", "--kubeconfig", str(mine)], capture_output=True, text=True, check=False
-    )
+    done = run(*CLI, "--serve", "--kubeconfig", str(mine))
     assert done.returncode == 1
     assert done.stderr.count("\n") == 1
     assert "exists; remove it, or choose another file" in done.stderr
@@ -209,12 +211,7 @@ def test_serving_ends_with_a_signal_and_takes_its_kubeconfig_along(
         assert process.stdout is not None
         assert process.stdout.readline() == "The cluster is ready. In another terminal:\n"
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
-        listed = subprocess.run(
-            [sys.executable, "-m", "mcad", "capacity", "--total", "--kubeconfig", str(path)],
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
+        listed = run(*MCAD, "capacity", "--total", "--kubeconfig", str(path)).stdout
         process.send_signal(number)
         assert process.wait() == 0
     gpus = next(line.split() for line in listed.splitlines() if "nvidia.com/gpu" in line)
@@ -225,19 +222,13 @@ def test_serving_ends_with_a_signal_and_takes_its_kubeconfig_along(
 def test_the_dispatcher_runs_over_http_against_the_embedded_cluster(tmp_path: Path) -> None:
     path = tmp_path / "config"
     serve = [*CLI, "--serve", "--no-dispatcher", "--kubeconfig", str(path)]
-    mcad = [sys.executable, "-m", "mcad"]
     with subprocess.Popen(serve, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
         server.stdout.readline()
-        run = [*mcad, "run", "--kubeconfig", str(path), "--http", "127.0.0.1:0"]
-        with subprocess.Popen(run, stderr=subprocess.DEVNULL) as dispatcher:
+        dispatch = [*MCAD, "run", "--kubeconfig", str(path), "--http", "127.0.0.1:0"]
+        with subprocess.Popen(dispatch, stderr=subprocess.DEVNULL) as dispatcher:
             submit = ["submit", "-f", str(SAMPLES / "aw-01.yaml"), "--wait", "--timeout", "60s"]
-            done = subprocess.run(
-                [*mcad, *submit, "--kubeconfig", str(path)],
-                capture_output=True,
-                text=True,
-                check=False,
-            )
+            done = run(*MCAD, *submit, "--kubeconfig", str(path))
             dispatcher.send_signal(signal.SIGTERM)
             assert dispatcher.wait() == 0
         server.send_signal(signal.SIGTERM)
@@ -248,13 +239,8 @@ def test_the_dispatcher_runs_over_http_against_the_embedded_cluster(tmp_path: Pa
 
 def serve(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
     """``mcad demo --serve -- command``."""
-    return subprocess.run(
-        [*CLI, "--serve", "--kubeconfig", str(folder / "config"), "--", *command],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
+    config = str(folder / "config")
+    return run(*CLI, "--serve", "--kubeconfig", config, "--", *command, timeout=60)
 
 
 def test_a_command_is_run_with_the_cluster_and_its_end_is_the_end(tmp_path: Path) -> None:
@@ -268,11 +254,7 @@ def test_a_command_is_run_with_the_cluster_and_its_end_is_the_end(tmp_path: Path
 @pytest.mark.parametrize(
     ("command", "code", "told"),
     [
-        (
-            ("nothing",),
-            127,
-            "error: cannot run nothing: No such file or directory\n",
-        ),
+        (("nothing",), 127, "error: cannot run nothing: No such file or directory\n"),
         (("sh", "-c", "kill -9 $$"), 137, ""),
     ],
 )
@@ -355,13 +337,7 @@ def test_without_its_libraries_everything_else_works_and_completion_is_silent() 
 
 def _without_extra(*args: str, **env: str) -> subprocess.CompletedProcess[str]:
     code = "import sys; sys.modules['cel_expr_python'] = None; from mcad.cli.main import main; "
-    return subprocess.run(
-        [sys.executable, "-c", f"{code}main()", *args],
-        capture_output=True,
-        text=True,
-        check=False,
-        env=os.environ | env,
-    )
+    return run(sys.executable, "-c", f"{code}main()", *args, env=os.environ | env)
 
 
 def test_make_demo_says_what_it_does_before_it_does_it(tmp_path: Path) -> None:

@@ -24,10 +24,6 @@ def _unchanged(api: FakeApi) -> None:
     pass
 
 
-def _broken(api: FakeApi) -> None:
-    api.break_down()
-
-
 def _unauthorized(api: FakeApi) -> None:
     api.fail_always("*", "", refuse(401, "Unauthorized", "Unauthorized"))
 
@@ -52,32 +48,22 @@ def _busy(api: FakeApi) -> None:
 Case = tuple[tuple[str, ...], Callable[[FakeApi], None], int, str]
 
 CASES: list[Case] = [
-    (("queue",), _broken, 1, "cannot be reached: GET /version: Connection refused; check whether"),
-    (("capacity",), _broken, 1, "or choose another one with --kubeconfig or --context"),
-    (("get",), _unauthorized, 1, "does not accept your credentials (401 Unauthorized); log in"),
     (
         ("queue",),
-        _without_crd,
+        FakeApi.break_down,
         1,
-        "install them with `mcad crd | kubectl apply --server-side -f -`",
+        "cannot be reached: GET /version: Connection refused; check",
     ),
+    (("capacity",), FakeApi.break_down, 1, "or choose another one with --kubeconfig or --context"),
+    (("get",), _unauthorized, 1, "does not accept your credentials (401 Unauthorized); log in"),
+    (("queue",), _without_crd, 1, "install them with `mcad crd | kubectl apply --server-side -f"),
     (("describe", "x"), _without_crd, 1, "AppWrappers are not installed in this cluster"),
     (("queue", "-A"), _denied("nodes"), 1, "may not list nodes in the whole cluster; ask an a"),
-    (
-        ("capacity",),
-        _denied("nodes"),
-        1,
-        "for this right, or for the role `view`",
-    ),
+    (("capacity",), _denied("nodes"), 1, "for this right, or for the role `view`"),
     (("top", "-A"), _denied("pods"), 1, "you may not list pods in the whole cluster"),
     (("capacity",), _denied("pods"), 1, "you may not list pods in the whole cluster"),
     (("queue",), _denied("appwrappers"), 1, f"you may not list appwrappers.{GROUP} in namespace d"),
-    (
-        ("queue", "-w"),
-        _denied("appwrappers"),
-        1,
-        "an administrator for the role `view` in this one",
-    ),
+    (("queue", "-w"), _denied("appwrappers"), 1, "for the role `view` in this one"),
     (("describe", "x"), _denied("appwrappers"), 1, 'User "ann" cannot list resource'),
     (("get",), _by_policy, 1, "ask for that right or remove it; ask an administrator for"),
     (("queue",), _busy, 1, "the API server is busy or broken (503 ServiceUnavailable: etcd is"),
@@ -105,7 +91,12 @@ CASES: list[Case] = [
     (("queue", "-l", "a in ("), _unchanged, 2, "-l 'a in (': unable to parse requirement: found"),
     (("get", "--sort-by", "size"), _unchanged, 2, "'size' is not one of 'position', 'name'"),
     (("get", "--color", "blue"), _unchanged, 2, "'blue' is not one of 'auto', 'always', 'never'"),
-    (("top",), _broken, 1, "cannot be reached: GET /version: Connection refused; check whether"),
+    (
+        ("top",),
+        FakeApi.break_down,
+        1,
+        "cannot be reached: GET /version: Connection refused; check",
+    ),
     (("queue", "-w"), _unauthorized, 1, "does not accept your credentials"),
     (("queue", "-w", "--server", NOBODY), _unchanged, 1, "the dispatcher at http://127.0.0.1:"),
     (("run", "--http", "here"), _unchanged, 2, "'here' is not HOST:PORT"),

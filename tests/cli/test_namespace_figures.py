@@ -9,11 +9,10 @@ import pytest
 from mcad.cli.namespace_figures import NOTE, _figures
 from mcad.core.state.refusal import Refusal, Shortage
 from mcad.core.state.waiting_reason import WaitingReason
-from tests.cli.cluster import condition, kubeconfig, tutorial, waiting
+from tests.cli.cluster import condition, tutorial, waiting
 from tests.cli.conftest import Type
-from tests.cli.test_watch import typed
+from tests.cli.test_watch import typed_at
 from tests.fakeapi import FakeApi, forbidden
-from tests.serving import served
 
 Json = dict[str, Any]
 
@@ -114,14 +113,12 @@ def test_the_whole_cluster_and_other_namespaces_stay_closed(mcad: Type) -> None:
 
 
 def test_a_watch_follows_one_namespace(api: FakeApi, tmp_path: Path) -> None:
-    with served(api) as url:
-        config = kubeconfig(tmp_path, url)
-        with typed(tmp_path, "queue", "-w", "--kubeconfig", config) as mcad:
-            mcad.wait_for(lambda: len(mcad.lines) == 2)
-            api.change("appwrappers", SECOND, _dispatch)
-            mcad.wait_for(lambda: len(mcad.lines) == 3)
-            assert mcad.end() == 130
-            assert mcad.errors.strip() == WARNING.strip()
+    with typed_at(api, tmp_path, "queue", "-w") as mcad:
+        mcad.wait_for(lambda: len(mcad.lines) == 2)
+        api.change("appwrappers", SECOND, _dispatch)
+        mcad.wait_for(lambda: len(mcad.lines) == 3)
+        assert mcad.end() == 130
+        assert mcad.errors.strip() == WARNING.strip()
     assert [line.split()[1:3] for line in mcad.lines[1:]] == [
         ["<unknown>", "Pending"],
         ["<none>", "Running"],

@@ -125,13 +125,16 @@ def test_the_head_of_the_line_need_not_be_the_first_in_it() -> None:
     assert "Position:     1 of 3\nAhead:        <none>\n" in said
 
 
+def publish_text(api: FakeApi, text: str) -> None:
+    metadata = {"annotations": {ANNOTATION: text}}
+    api.change(*LEASE, lambda obj: obj["metadata"].update(metadata))
+
+
 def test_figures_rest_on_the_settings_of_the_dispatcher_that_leads(
     mcad: Type, api: FakeApi
 ) -> None:
     def publish_as(holder: str, **settings: Any) -> None:
-        text = publish(Config(**settings), holder)
-        metadata = {"annotations": {ANNOTATION: text}}
-        api.change(*LEASE, lambda obj: obj["metadata"].update(metadata))
+        publish_text(api, publish(Config(**settings), holder))
 
     def binding(*more: str) -> str:
         return str(why(mcad("get", "fragmented", "-o", "json", *more).stdout)[1])
@@ -145,13 +148,9 @@ def test_figures_rest_on_the_settings_of_the_dispatcher_that_leads(
 
 
 def test_settings_that_make_no_sense_are_told(mcad: Type, api: FakeApi) -> None:
-    def put(text: str) -> None:
-        metadata = {"annotations": {ANNOTATION: text}}
-        api.change(*LEASE, lambda obj: obj["metadata"].update(metadata))
-
-    put("{")
+    publish_text(api, "{")
     assert "use the version of mcad that runs there" in mcad("get").stderr
     told = json.loads(publish(Config(), "mcad-1"))
     told["settings"]["later"] = 1
-    put(json.dumps(told))
+    publish_text(api, json.dumps(told))
     assert "does not know: later; figures may differ" in mcad("get").stderr

@@ -1,20 +1,22 @@
 """``mcad quota``: what is meant by a name, who may see what, rows as they change."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from click.testing import Result
 
-from tests.cli.cluster import kubeconfig
 from tests.cli.conftest import Type
 from tests.cli.shares import queued, shares, subtree, trees
-from tests.cli.test_watch import typed
+from tests.cli.test_watch import typed_at
 from tests.fakeapi import FakeApi, answer, forbidden
 from tests.serving import answering, served
 
 Json = dict[str, Any]
+Check = Callable[..., Result]
 
 OTHERS = r"^(?!.*/namespaces/default/|.*/leases|.*/quotasubtrees|/version$|/apis?$)"
 
@@ -185,36 +187,31 @@ def test_a_dispatcher_without_trees(view: Json, code: int, words: str, mcad: Typ
 
 def test_a_row_is_printed_again_when_a_figure_of_it_changes(tmp_path: Path) -> None:
     api = shares()
-    with served(api) as url:
-        args = ("quota", "--watch", "--kubeconfig", kubeconfig(tmp_path, url))
-        with typed(tmp_path, *args) as process:
-            process.wait_for(lambda: len(process.lines) == 6)
-            api.change("quotasubtrees", "teams", _less_for_product)
-            process.wait_for(lambda: len(process.lines) == 7)
-            assert process.lines[-1].split() == ["teams", "product", "cpu", "2", "0", "0", "1", "3"]
-            assert process.end() == 130
+    with typed_at(api, tmp_path, "quota", "--watch") as process:
+        process.wait_for(lambda: len(process.lines) == 6)
+        api.change("quotasubtrees", "teams", _less_for_product)
+        process.wait_for(lambda: len(process.lines) == 7)
+        assert process.lines[-1].split() == ["teams", "product", "cpu", "2", "0", "0", "1", "3"]
+        assert process.end() == 130
 
 
 def test_a_tenant_follows_what_the_dispatcher_writes(tmp_path: Path) -> None:
     api = shares()
     api.fail_always("*", OTHERS, forbidden)
-    with served(api) as url:
-        args = ("quota", "--watch", "--kubeconfig", kubeconfig(tmp_path, url))
-        with typed(tmp_path, *args) as process:
-            process.wait_for(lambda: len(process.lines) == 6)
-            api.change("quotasubtrees", "teams", _ops_ended)
-            process.wait_for(lambda: len(process.lines) == 7)
-            assert process.lines[-1].split() == ["teams", "ops", "cpu", "1", "0", "0", "1", "0"]
+    with typed_at(api, tmp_path, "quota", "--watch") as process:
+        process.wait_for(lambda: len(process.lines) == 6)
+        api.change("quotasubtrees", "teams", _ops_ended)
+        process.wait_for(lambda: len(process.lines) == 7)
+        assert process.lines[-1].split() == ["teams", "ops", "cpu", "1", "0", "0", "1", "0"]
 
 
 def test_a_tenant_who_may_not_list_the_trees_follows_all_else(tmp_path: Path) -> None:
     api = shares()
     api.fail_always("*", OTHERS, forbidden)
     api.deny("quotasubtrees")
-    with served(api) as url:
-        args = ("queue", "--watch", "--set", "quotaEnabled=true")
-        with typed(tmp_path, *args, "--kubeconfig", kubeconfig(tmp_path, url)) as process:
-            process.wait_for(lambda: len(process.lines) == 3)
+    args = ("queue", "--watch", "--set", "quotaEnabled=true")
+    with typed_at(api, tmp_path, *args) as process:
+        process.wait_for(lambda: len(process.lines) == 3)
 
 
 def _ops_ended(obj: Json) -> None:
@@ -238,8 +235,16 @@ def write(folder: Path, *objects: Any, name: str = "quota.yaml") -> str:
     return str(path)
 
 
-def test_a_good_forest_is_told_in_one_line_per_tree(mcad: Type, tmp_path: Path) -> None:
-    result = mcad("quota", "check", "-f", write(tmp_path, *trees()))
+@pytest.fixture
+def check(mcad: Type, tmp_path: Path) -> Check:
+    """``mcad quota check`` of a file with these objects."""
+    return lambda objects, *options: mcad(
+        "quota", "check", *options, "-f", write(tmp_path, *objects)
+    )
+
+
+def test_a_good_forest_is_told_in_one_line_per_tree(check: Check) -> None:
+    result = check(trees())
     assert (result.exit_code, result.stderr) == (0, "")
     assert [line.split() for line in result.stdout.splitlines()] == [
         ["TREE", "NODES", "LEAVES", "ROOT"],
@@ -247,8 +252,8 @@ def test_a_good_forest_is_told_in_one_line_per_tree(mcad: Type, tmp_path: Path) 
     ]
 
 
-def test_evictions_are_told_before_they_happen(mcad: Type, tmp_path: Path) -> None:
-    result = mcad("quota", "check", "--against-cluster", "-f", write(tmp_path, *trees()))
+def test_evictions_are_told_before_they_happen(check: Check) -> None:
+    result = check(trees(), "--against-cluster")
     assert (result.exit_code, result.stderr) == (0, "")
     title, header, row = result.stdout.splitlines()[3:]
     assert title == "1 eviction:"
@@ -257,10 +262,10 @@ def test_evictions_are_told_before_they_happen(mcad: Type, tmp_path: Path) -> No
     assert row.split()[3].startswith("3m"), "its minimum run time ends then"
 
 
-def test_where_shares_suffice_no_eviction_is_foreseen(mcad: Type, tmp_path: Path) -> None:
+def test_where_shares_suffice_no_eviction_is_foreseen(check: Check) -> None:
     root, _ = trees()
     teams = subtree("teams", "cluster", research="6", product="1", ops="1", default="0")
-    result = mcad("quota", "check", "--against-cluster", "-f", write(tmp_path, root, teams))
+    result = check([root, teams], "--against-cluster")
     assert (result.exit_code, result.stderr) == (0, "")
     assert result.stdout.splitlines()[-1] == "No AppWrapper would be evicted."
 
@@ -376,10 +381,8 @@ def test_a_fault_names_file_object_field_and_remedy(
         (lambda o: o["spec"]["children"][1].update(name="two words"), "no AppWrapper can name it"),
     ],
 )
-def test_what_may_not_be_meant_is_a_warning(
-    change: Any, words: str, mcad: Type, tmp_path: Path
-) -> None:
-    result = mcad("quota", "check", "-f", write(tmp_path, *broken(change)))
+def test_what_may_not_be_meant_is_a_warning(change: Any, words: str, check: Check) -> None:
+    result = check(broken(change))
     assert result.exit_code == 0
     assert words in result.stderr
     assert all(line.startswith("warning: ") for line in result.stderr.splitlines())
@@ -408,8 +411,8 @@ def test_one_object_in_two_files_is_told_with_both(mcad: Type, tmp_path: Path) -
         ([{"kind": "QuotaSubTree"}], "kind is QuotaSubTree: write QuotaSubtree"),
     ],
 )
-def test_files_without_any(content: Any, words: str, mcad: Type, tmp_path: Path) -> None:
-    result = mcad("quota", "check", "-f", write(tmp_path, *content))
+def test_files_without_any(content: Any, words: str, check: Check) -> None:
+    result = check(content)
     assert result.exit_code == 1
     assert words in result.stderr
 

@@ -77,15 +77,6 @@ def text(words: str, status: int = 200) -> Response:
     return answer(words.encode(), status, "text/plain")
 
 
-def test_a_dispatcher_that_cannot_see_says_why(mcad: Type) -> None:
-    with answering(text("AppWrappers are not installed\n", 503)) as url:
-        result = mcad("queue", "--server", url)
-    assert result.exit_code == 1
-    assert result.stderr == (
-        f"error: the dispatcher at {url} does not answer: AppWrappers are not installed\n"
-    )
-
-
 @pytest.mark.parametrize(
     ("status", "words"),
     [(403, "this is told on loopback only: run ..."), (503, "not synced yet; see /readyz")],

@@ -6,11 +6,9 @@ from typing import Any
 
 import pytest
 
-from mcad.cli.colours import palette
-from mcad.cli.describe_page import Description, Page
 from mcad.cli.start_times import start_column
 from tests.cli.cluster import NOW_US
-from tests.cli.test_reservations import DETAIL
+from tests.cli.test_reservations import page
 
 Json = dict[str, Any]
 
@@ -56,9 +54,7 @@ def test_what_is_over_is_no_time_away() -> None:
     ],
 )
 def test_the_page_says_when_and_what_that_rests_on(given: Json, said: str) -> None:
-    lines = list(
-        Page(NOW_US, palette("never")).lines(Description(None, DETAIL | {"starts": given}))
-    )
+    lines = page(starts=given)
     at = next(n for n, line in enumerate(lines) if line.startswith("Starts:"))
     assert lines[at : at + 2] == [f"Starts:       {said}", f"Estimate:     {WHY}"]
 
@@ -66,5 +62,5 @@ def test_the_page_says_when_and_what_that_rests_on(given: Json, said: str) -> No
 @pytest.mark.parametrize("more", [{}, {"starts": None}])
 def test_of_who_does_not_wait_the_page_says_nothing(more: Json) -> None:
     """Nor does an older dispatcher."""
-    lines = list(Page(NOW_US, palette("never")).lines(Description(None, DETAIL | more)))
+    lines = page(**more)
     assert not [line for line in lines if line.startswith(("Starts:", "Estimate:"))]

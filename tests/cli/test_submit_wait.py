@@ -20,11 +20,10 @@ from tests.cli.test_submit import wrapper, write
 from tests.fakeapi import GROUP, FakeApi
 
 Json = dict[str, Any]
+Submit = Callable[..., Result]
 
 REFUSED = "Insufficient resources to dispatch AppWrapper."
 TITLE = f"appwrapper.{GROUP}/new"
-
-
 HASTE = 50
 
 
@@ -39,7 +38,7 @@ class TickingClock(StoppedClock):
 
 
 @pytest.fixture
-def submit(api: FakeApi, tmp_path: Path) -> Iterator[Callable[..., Result]]:
+def submit(api: FakeApi, tmp_path: Path) -> Iterator[Submit]:
     """``submit(change, ...)`` types it and changes the cluster once the watch has begun."""
     threads: list[threading.Thread] = []
 
@@ -74,9 +73,7 @@ def status(api: FakeApi, state: str, *conditions: Json) -> Callable[[], None]:
 
 
 @pytest.mark.parametrize("state", ["Running", "RunningHoldCompletion", "Completed"])
-def test_it_stays_until_it_is_dispatched(
-    state: str, api: FakeApi, submit: Callable[..., Result]
-) -> None:
+def test_it_stays_until_it_is_dispatched(state: str, api: FakeApi, submit: Submit) -> None:
     backoff = condition("Backoff", "07:59:00", "AppWrapperNotRunnable.", REFUSED)
     result = submit(
         status(api, "Pending", backoff), status(api, "Pending", backoff), status(api, state)
@@ -86,20 +83,20 @@ def test_it_stays_until_it_is_dispatched(
     assert result.stderr == f"default/new waits: {REFUSED}\n"
 
 
-def test_a_failure_is_a_failure(api: FakeApi, submit: Callable[..., Result]) -> None:
+def test_a_failure_is_a_failure(api: FakeApi, submit: Submit) -> None:
     failed = condition("Failed", "07:59:00", "ItemCreationFailure.", "quota exceeded")
     result = submit(status(api, "Failed", failed))
     assert result.exit_code == 1
     assert result.stderr == ("error: default/new has failed: quota exceeded; see `mcad describe`\n")
 
 
-def test_a_deletion_is_one_too(api: FakeApi, submit: Callable[..., Result]) -> None:
+def test_a_deletion_is_one_too(api: FakeApi, submit: Submit) -> None:
     result = submit(lambda: api.remove("appwrappers", "new"))
     assert result.exit_code == 1
     assert "default/new was deleted before it was dispatched" in result.stderr
 
 
-def test_patience_has_an_end(api: FakeApi, submit: Callable[..., Result]) -> None:
+def test_patience_has_an_end(api: FakeApi, submit: Submit) -> None:
     result = submit(args=("--wait", "--timeout", "1s"))
     assert result.exit_code == 124
     assert result.stderr == (
@@ -109,7 +106,7 @@ def test_patience_has_an_end(api: FakeApi, submit: Callable[..., Result]) -> Non
 
 
 def test_nobody_waits_in_silence_for_a_dispatcher_that_is_not_there(
-    api: FakeApi, submit: Callable[..., Result]
+    api: FakeApi, submit: Submit
 ) -> None:
     def release(obj: Json) -> None:
         obj["spec"] = lease(holderIdentity="", renewTime="2027-01-15T07:59:50Z")["spec"]
@@ -124,14 +121,12 @@ def test_nobody_waits_in_silence_for_a_dispatcher_that_is_not_there(
     assert error.startswith("error: not dispatched within 1 s")
 
 
-def test_scripts_get_the_object_once(api: FakeApi, submit: Callable[..., Result]) -> None:
+def test_scripts_get_the_object_once(api: FakeApi, submit: Submit) -> None:
     result = submit(status(api, "Running"), args=("--wait", "-o", "name"))
     assert (result.exit_code, result.stdout) == (0, f"{TITLE}\n")
 
 
-def test_what_was_not_created_is_not_waited_for(
-    api: FakeApi, submit: Callable[..., Result]
-) -> None:
+def test_what_was_not_created_is_not_waited_for(api: FakeApi, submit: Submit) -> None:
     api.put("appwrappers", wrapper(namespace="default"))
     result = submit()
     assert result.exit_code == 1
@@ -140,7 +135,7 @@ def test_what_was_not_created_is_not_waited_for(
 
 
 def test_a_fault_of_ours_is_no_patience(
-    api: FakeApi, submit: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
+    api: FakeApi, submit: Submit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Broken:
         def __init__(self, client: Client, *_: Any) -> None: ...

@@ -69,6 +69,16 @@ def typed(folder: Path, *args: str) -> Iterator[Typed]:
             process.process.wait()
 
 
+@contextmanager
+def typed_at(api: FakeApi, folder: Path, *args: str) -> Iterator[Typed]:
+    """``mcad ...`` as a process that talks to this API server."""
+    with (
+        served(api) as url,
+        typed(folder, *args, "--kubeconfig", kubeconfig(folder, url)) as process,
+    ):
+        yield process
+
+
 def new(name: str, cpu: str = "1500m") -> Json:
     return appwrapper(
         name, f"uid-{name}", "07:59:30", deployment(name, replicas=1, cpu=cpu, memory="1Gi")
@@ -81,59 +91,53 @@ def columns(line: str) -> list[str]:
 
 def test_rows_are_printed_as_they_change(tmp_path: Path) -> None:
     api = tutorial()
-    with served(api) as url:
-        config = kubeconfig(tmp_path, url)
-        with typed(tmp_path, "queue", "-w", "--kubeconfig", config) as mcad:
-            mcad.wait_for(lambda: len(mcad.lines) == 2)
-            assert columns(mcad.lines[0]) == ["NAME", "POSITION", "STATE"]
-            assert columns(mcad.lines[1]) == [WAITING, "1", "Pending"]
+    with typed_at(api, tmp_path, "queue", "-w") as mcad:
+        mcad.wait_for(lambda: len(mcad.lines) == 2)
+        assert columns(mcad.lines[0]) == ["NAME", "POSITION", "STATE"]
+        assert columns(mcad.lines[1]) == [WAITING, "1", "Pending"]
 
-            api.put("appwrappers", new("late"))
-            mcad.wait_for(lambda: len(mcad.lines) == 3)
-            assert columns(mcad.lines[2]) == ["late", "2", "Pending"]
+        api.put("appwrappers", new("late"))
+        mcad.wait_for(lambda: len(mcad.lines) == 3)
+        assert columns(mcad.lines[2]) == ["late", "2", "Pending"]
 
-            record = {"attempt": 1, "epoch": 1, "phase": "dispatched", "inventory": []}
-            status = {"state": "Running", "dispatch": record}
-            api.change("appwrappers", WAITING, lambda obj: obj["status"].update(status))
-            mcad.wait_for(lambda: len(mcad.lines) == 5)
-            assert sorted(map(columns, mcad.lines[3:])) == [
-                [WAITING, "<none>", "Running"],
-                ["late", "1", "Pending"],
-            ]
+        record = {"attempt": 1, "epoch": 1, "phase": "dispatched", "inventory": []}
+        status = {"state": "Running", "dispatch": record}
+        api.change("appwrappers", WAITING, lambda obj: obj["status"].update(status))
+        mcad.wait_for(lambda: len(mcad.lines) == 5)
+        assert sorted(map(columns, mcad.lines[3:])) == [
+            [WAITING, "<none>", "Running"],
+            ["late", "1", "Pending"],
+        ]
 
-            api.remove("appwrappers", "late")
-            mcad.wait_for(lambda: len(mcad.lines) == 6)
-            assert columns(mcad.lines[5]) == ["late", "<none>", "Deleted"]
-            assert mcad.end() == 130
-            assert mcad.errors.strip() == ""
+        api.remove("appwrappers", "late")
+        mcad.wait_for(lambda: len(mcad.lines) == 6)
+        assert columns(mcad.lines[5]) == ["late", "<none>", "Deleted"]
+        assert mcad.end() == 130
+        assert mcad.errors.strip() == ""
 
 
 def test_room_that_appears_is_news_though_no_appwrapper_changed(tmp_path: Path) -> None:
     api = tutorial()
-    with served(api) as url:
-        config = kubeconfig(tmp_path, url)
-        with typed(tmp_path, "get", WAITING, "-w", "--kubeconfig", config) as mcad:
-            mcad.wait_for(lambda: len(mcad.lines) == 2)
-            assert " cpu  " in mcad.lines[1]
-            api.put("nodes", node("second", cpu="4", memory="8Gi"))
-            mcad.wait_for(lambda: len(mcad.lines) == 3)
-            assert " <none>  " in mcad.lines[2]
+    with typed_at(api, tmp_path, "get", WAITING, "-w") as mcad:
+        mcad.wait_for(lambda: len(mcad.lines) == 2)
+        assert " cpu  " in mcad.lines[1]
+        api.put("nodes", node("second", cpu="4", memory="8Gi"))
+        mcad.wait_for(lambda: len(mcad.lines) == 3)
+        assert " <none>  " in mcad.lines[2]
 
 
 def test_a_lost_server_is_told_once_and_waited_for(tmp_path: Path) -> None:
     api = tutorial()
-    with served(api) as url:
-        config = kubeconfig(tmp_path, url)
-        with typed(tmp_path, "queue", "-w", "-o", "name", "--kubeconfig", config) as mcad:
-            mcad.wait_for(lambda: mcad.lines)
-            api.break_down()
-            mcad.wait_for(lambda: mcad.errors)
-            api.recover()
-            api.put("appwrappers", new("late"))
-            mcad.wait_for(lambda: f"appwrapper.{GROUP}/late" in mcad.lines)
-            assert mcad.errors.startswith("warning: no news from the API server: GET /api")
-            assert mcad.errors.endswith("; the rows may be outdated until this works again\n")
-            assert len(mcad.errors.splitlines()) == 1
+    with typed_at(api, tmp_path, "queue", "-w", "-o", "name") as mcad:
+        mcad.wait_for(lambda: mcad.lines)
+        api.break_down()
+        mcad.wait_for(lambda: mcad.errors)
+        api.recover()
+        api.put("appwrappers", new("late"))
+        mcad.wait_for(lambda: f"appwrapper.{GROUP}/late" in mcad.lines)
+        assert mcad.errors.startswith("warning: no news from the API server: GET /api")
+        assert mcad.errors.endswith("; the rows may be outdated until this works again\n")
+        assert len(mcad.errors.splitlines()) == 1
 
 
 def test_a_reader_that_leaves_ends_it(tmp_path: Path) -> None:
@@ -172,11 +176,9 @@ def test_rights_that_are_missing_are_told_at_once(api: FakeApi, mcad: Type) -> N
 
 
 def test_a_name_that_nobody_has_is_not_waited_for(tmp_path: Path) -> None:
-    with served(tutorial()) as url:
-        config = kubeconfig(tmp_path, url)
-        with typed(tmp_path, "get", "nobody", "-w", "--kubeconfig", config) as mcad:
-            assert mcad.process.wait(PATIENCE_S) == 4
-            assert 'no AppWrapper "nobody"' in mcad.errors
+    with typed_at(tutorial(), tmp_path, "get", "nobody", "-w") as mcad:
+        assert mcad.process.wait(PATIENCE_S) == 4
+        assert 'no AppWrapper "nobody"' in mcad.errors
 
 
 def test_a_dispatcher_is_asked_every_second(tmp_path: Path) -> None:

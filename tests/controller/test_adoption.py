@@ -58,7 +58,8 @@ class Rig:
     def patches(self) -> list[Json]:
         return [content(one) for one in self.api.seen("PATCH")]
 
-    async def rest(self, seconds: float = 0.1) -> None:
+    async def see(self, obj: Json, seconds: float = 0.1) -> None:
+        self.adoption.seen(obj)
         await self.clock.advance(seconds)
 
 
@@ -66,8 +67,7 @@ async def test_only_that_finalizer_goes_and_the_patch_is_fenced() -> None:
     seen = appwrapper("other/one", FINALIZER, "other/two")
     rig = Rig(seen)
     rig.adoption.seen(seen)
-    rig.adoption.seen(seen)  # while it is under way
-    await rig.rest()
+    await rig.see(seen)  # while the first one is running
     others = ["other/one", "other/two"]
     assert [one.path for one in rig.api.requests] == [PATH]
     assert rig.patches == [{"metadata": {"resourceVersion": "10", "finalizers": others}}]
@@ -85,31 +85,27 @@ async def test_only_that_finalizer_goes_and_the_patch_is_fenced() -> None:
 )
 async def test_what_is_not_left_behind_is_left_alone(obj: Json) -> None:
     rig = Rig(obj)
-    rig.adoption.seen(obj)
-    await rig.rest()
+    await rig.see(obj)
     assert rig.api.requests == []
 
 
 async def test_managed_by_the_upstream_controller_means_us() -> None:
     obj = appwrapper(FINALIZER, managedBy="workload.codeflare.dev/appwrapper-controller")
     rig = Rig(obj)
-    rig.adoption.seen(obj)
-    await rig.rest()
+    await rig.see(obj)
     assert rig.live["metadata"]["finalizers"] == []
 
 
 async def test_after_somebody_elses_write_it_looks_again() -> None:
     rig = Rig(appwrapper(FINALIZER, "new/one", version="12"))
-    rig.adoption.seen(appwrapper(FINALIZER))
-    await rig.rest()
+    await rig.see(appwrapper(FINALIZER))
     assert [one["metadata"]["resourceVersion"] for one in rig.patches] == ["10", "12"]
     assert rig.live["metadata"]["finalizers"] == ["new/one"]
 
 
 async def test_after_somebody_else_did_it_nothing_is_left_to_do() -> None:
     rig = Rig(appwrapper(version="12"))
-    rig.adoption.seen(appwrapper(FINALIZER))
-    await rig.rest()
+    await rig.see(appwrapper(FINALIZER))
     assert len(rig.patches) == 1
     assert all(task.done() for task in rig.tasks)
 
@@ -117,13 +113,11 @@ async def test_after_somebody_else_did_it_nothing_is_left_to_do() -> None:
 async def test_an_appwrapper_that_is_gone_or_another_one_is_nobodys_business() -> None:
     rig = Rig(appwrapper(FINALIZER))
     rig.api.remove("appwrappers", "a")
-    rig.adoption.seen(appwrapper(FINALIZER))
-    await rig.rest()
+    await rig.see(appwrapper(FINALIZER))
     another = appwrapper(FINALIZER)
     another["metadata"]["uid"] = "another"
     rig.api.put("appwrappers", another)
-    rig.adoption.seen(appwrapper(FINALIZER))
-    await rig.rest()
+    await rig.see(appwrapper(FINALIZER))
     assert len(rig.patches) == 2
     assert all(task.done() for task in rig.tasks)
 
@@ -131,10 +125,9 @@ async def test_an_appwrapper_that_is_gone_or_another_one_is_nobodys_business() -
 async def test_a_refusal_is_said_once_and_tried_again(caplog: pytest.LogCaptureFixture) -> None:
     obj = appwrapper(FINALIZER)
     rig = Rig(obj, 403, 403, 403)
-    rig.adoption.seen(obj)
-    await rig.rest(0.5)
+    await rig.see(obj, 0.5)
     assert len(rig.patches) == 1
-    await rig.rest(120)
+    await rig.clock.advance(120)
     assert len(rig.patches) == 4
     assert rig.live["metadata"]["finalizers"] == []
     said = [one.getMessage() for one in caplog.records if one.levelname == "WARNING"]
@@ -144,10 +137,9 @@ async def test_a_refusal_is_said_once_and_tried_again(caplog: pytest.LogCaptureF
 async def test_it_is_told_in_an_event() -> None:
     obj = appwrapper(FINALIZER)
     rig = Rig(obj)
-    rig.adoption.seen(obj)
-    await rig.rest()
+    await rig.see(obj)
     writing = asyncio.ensure_future(rig.recorder.run())
-    await rig.rest()
+    await rig.clock.advance(0.1)
     writing.cancel()
     event = content(rig.api.requests[-1])
     assert (event["reason"], event["type"]) == ("Adopted", "Normal")

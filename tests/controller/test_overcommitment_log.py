@@ -52,15 +52,6 @@ def test_assumed_pods_alone_make_no_node_overcommitted() -> None:
     assert [*cluster.dispatcher.cluster.capacity.report.overcommitted()] == []
 
 
-def test_the_other_node_is_used_and_the_overcommitted_one_is_not() -> None:
-    cluster = bound_twice()
-    assert [cluster.state(f"{name}") for name in "abc"] == ["Running", "Running", "Running"]
-    assert [node.name for node in cluster.dispatcher.cluster.capacity.report.nodes()] == [
-        "n1",
-        "n2",
-    ]
-
-
 async def test_overcommitted_nodes_are_counted() -> None:
     cluster = bound_twice()
     metrics = Metrics(cluster.dispatcher.cluster, {}, {}, RealClock())

@@ -73,24 +73,6 @@ def _resize(cpu: str) -> Any:
     return change
 
 
-async def test_without_a_tree_nothing_is_limited() -> None:
-    async with rig_with() as rig:
-        add_labelled(rig, "a", "1", gold="red")
-        await rig.clock.advance(1)
-        assert rig.status("a")["state"] == "Running"
-
-
-async def test_a_tree_that_is_deleted_limits_for_a_while() -> None:
-    async with rig_with(subtree("root", root="0"), quotaGracePeriod=20) as rig:
-        add_labelled(rig, "a", "1", gold="root")
-        await rig.clock.advance(1)
-        rig.server.remove("quotasubtrees", "root")
-        await rig.clock.advance(19)
-        assert rig.status("a")["state"] == "Pending"
-        await rig.clock.advance(2)
-        assert rig.status("a")["state"] == "Running"
-
-
 async def test_a_subtree_that_loses_its_label_is_of_no_tree() -> None:
     async with rig_with(subtree("root", root="0")) as rig:
         add_labelled(rig, "a", "1", gold="root")

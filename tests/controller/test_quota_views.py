@@ -33,57 +33,34 @@ def trees(made: Bench) -> list[Json]:
     return found
 
 
-def one(made: Bench, name: str, tree: str = GOLD) -> Json | None:
-    return node_view(made.dispatcher.cluster, made.now, tree, name)
+def one(made: Bench, name: str) -> Json:
+    found = node_view(made.dispatcher.cluster, made.now, GOLD, name)
+    assert found is not None
+    return found
 
 
 def test_a_tree_is_told_from_its_root_down_with_figures_that_add_up() -> None:
     (tree,) = trees(bench())
 
-    assert (tree["tree"], tree["resources"], tree["faults"], tree["warnings"]) == (
-        GOLD,
-        ["cpu"],
-        [],
-        [],
-    )
+    figures = ("tree", "resources", "faults", "warnings")
+    assert [tree[key] for key in figures] == [GOLD, ["cpu"], [], []]
     assert tree["nodes"] == [
-        {
-            "node": "root",
-            "parent": "",
-            "path": ["root"],
-            "hardLimit": False,
-            "leaf": False,
-            "nominal": {"cpu": "1"},
-            "allocated": {"cpu": "1"},
-            "borrowed": {},
-            "lent": {},
-            "waiting": {"cpu": "150m"},
-        },
-        {
-            "node": "red",
-            "parent": "root",
-            "path": ["red", "root"],
-            "hardLimit": False,
-            "leaf": True,
-            "nominal": {"cpu": "400m"},
-            "allocated": {"cpu": "600m"},
-            "borrowed": {"cpu": "200m"},
-            "lent": {},
-            "waiting": {"cpu": "50m"},
-        },
-        {
-            "node": "blue",
-            "parent": "root",
-            "path": ["blue", "root"],
-            "hardLimit": False,
-            "leaf": True,
-            "nominal": {"cpu": "600m"},
-            "allocated": {"cpu": "400m"},
-            "borrowed": {},
-            "lent": {"cpu": "200m"},
-            "waiting": {"cpu": "100m"},
-        },
-    ]
+        _node("root", "", ["root"], nominal="1", allocated="1", waiting="150m"),
+        _node(
+            "red", "root", ["red", "root"],
+            nominal="400m", allocated="600m", borrowed="200m", waiting="50m",
+        ),
+        _node(
+            "blue", "root", ["blue", "root"],
+            nominal="600m", allocated="400m", lent="200m", waiting="100m",
+        ),
+    ]  # fmt: skip
+
+
+def _node(name: str, parent: str, path: list[str], **cpu: str) -> Json:
+    books = {book: {} for book in ("nominal", "allocated", "borrowed", "lent", "waiting")}
+    node = {"node": name, "parent": parent, "path": path, "hardLimit": False, "leaf": bool(parent)}
+    return node | books | {book: {"cpu": amount} for book, amount in cpu.items()}
 
 
 def test_what_is_wrong_with_a_tree_is_told_with_its_object() -> None:
@@ -104,8 +81,6 @@ def test_what_is_wrong_with_a_tree_is_told_with_its_object() -> None:
 def test_a_node_tells_who_holds_it_and_who_waits_there() -> None:
     made = bench()
     red, root = one(made, "red"), one(made, "root")
-    assert red is not None
-    assert root is not None
 
     assert [(each["name"], each["leaf"], each["amounts"]) for each in red["holders"]] == [
         ("r1", "red", {"cpu": "300m"}),
@@ -124,27 +99,22 @@ def test_who_names_an_unknown_leaf_is_found_at_the_root() -> None:
     made = bench()
     made.submit(of("grene", "lost", 10))
     made.settle()
-    root, red = one(made, "root"), one(made, "red")
-    assert root is not None
-    assert red is not None
-    assert [each["leaf"] for each in root["queue"]] == ["blue", "red", "grene"]
-    assert [each["leaf"] for each in red["queue"]] == ["red"]
+    assert [each["leaf"] for each in one(made, "root")["queue"]] == ["blue", "red", "grene"]
+    assert [each["leaf"] for each in one(made, "red")["queue"]] == ["red"]
 
 
 def test_who_holds_nothing_that_the_tree_names_is_no_holder() -> None:
     made = bench()
     made.submit(workload("disk", 0, quota=((GOLD, "red"),)))
     made.settle()
-    red = one(made, "red")
     assert made.state("disk") == "Running"
-    assert red is not None
-    assert [each["name"] for each in red["holders"]] == ["r1", "r2"]
+    assert [each["name"] for each in one(made, "red")["holders"]] == ["r1", "r2"]
 
 
 def test_nodes_and_trees_that_do_not_exist() -> None:
     made = bench()
-    assert one(made, "purple") is None
-    assert one(made, "red", SILVER) is None
+    for tree, name in ((GOLD, "purple"), (SILVER, "red")):
+        assert node_view(made.dispatcher.cluster, made.now, tree, name) is None
     assert trees(Bench(nodes=[node()])) == []
 
 

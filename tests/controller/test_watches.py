@@ -277,8 +277,11 @@ WIDGETS = [{"apiGroup": "example.com", "resources": ["widgets"]}]
 class Shop(Rig):
     """A cluster in which widgets may be installed; ``asked`` counts looks at discovery."""
 
-    def __init__(self, **settings: object) -> None:
-        super().__init__(**{"wrappedResources": WIDGETS, **settings})
+    def __init__(self, served: str = "") -> None:
+        super().__init__(wrappedResources=WIDGETS)
+        if served:
+            self.define()
+            self.serve(served)
 
     def serve(self, *versions: str) -> None:
         """Widgets are served in these versions, the preferred one first."""
@@ -324,10 +327,7 @@ async def test_a_kind_whose_crd_is_never_served_is_asked_for_ever_more_seldom() 
 
 
 async def test_a_kind_that_is_served_in_another_version_is_watched_in_that() -> None:
-    shop = Shop()
-    shop.define()
-    shop.serve("v1alpha1")
-    async with shop:
+    async with Shop("v1alpha1") as shop:
         await lively(shop, 2)
         assert (shop.lists("v1alpha1"), shop.lists("v1")) == (1, 0)
         shop.define()
@@ -339,10 +339,7 @@ async def test_a_kind_that_is_served_in_another_version_is_watched_in_that() -> 
 
 
 async def test_a_kind_that_is_removed_while_its_watch_stays_open_is_noticed() -> None:
-    shop = Shop()
-    shop.define()
-    shop.serve("v1")
-    async with shop:
+    async with Shop("v1") as shop:
         await lively(shop, 2)
         shop.serve()
         shop.server.remove("customresourcedefinitions", "widgets.example.com")
@@ -352,10 +349,7 @@ async def test_a_kind_that_is_removed_while_its_watch_stays_open_is_noticed() ->
 
 
 async def test_a_kind_that_comes_again_is_watched_at_once() -> None:
-    shop = Shop()
-    shop.define()
-    shop.serve("v1")
-    async with shop:
+    async with Shop("v1") as shop:
         await lively(shop, 2)
         shop.serve()
         shop.server.remove("customresourcedefinitions", "widgets.example.com")

@@ -7,6 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
+from click.testing import CliRunner
+
+from mcad.cli.replay import replay as command
 from mcad.core.commands import Command
 from mcad.core.dispatcher import Dispatcher
 from mcad.core.events import Event
@@ -69,3 +72,9 @@ def flush(journal: Journal) -> None:
     while journal.is_changing_over:
         time.sleep(0.002)
         journal.flush()
+
+
+def run(*args: object) -> tuple[int, str, str]:
+    """Exit code, stdout and stderr of ``mcad replay``."""
+    done = CliRunner().invoke(command, [str(one) for one in args])
+    return done.exit_code, done.stdout, done.stderr

@@ -7,10 +7,8 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from click.testing import CliRunner
 
 from benchmarks.replay import MINUTE, Job, Replay, uid_of
-from mcad.cli.replay import replay as command
 from mcad.core.commands import Command
 from mcad.core.dispatcher import Dispatcher
 from mcad.core.events import Event
@@ -24,7 +22,7 @@ from mcad.journal.lives import Lives
 from mcad.journal.reader import sessions
 from mcad.journal.writer import Journal, Limits
 from tests.core.bench import node
-from tests.journal.recording import LARGE, flush, live
+from tests.journal.recording import LARGE, flush, live, run
 
 CPU = 1000
 SMALL = Limits(files=1000, file_bytes=2_500)
@@ -164,12 +162,6 @@ def test_any_journal_can_be_played_with_any_policy(tmp_path: Path, seed: int) ->
 
 
 # -- the command ---------------------------------------------------------------------------------
-
-
-def run(*args: object) -> tuple[int, str, str]:
-    """Exit code, stdout and stderr of ``mcad replay``."""
-    done = CliRunner().invoke(command, [str(one) for one in args])
-    return done.exit_code, done.stdout, done.stderr
 
 
 def test_the_command_compares(tmp_path: Path) -> None:

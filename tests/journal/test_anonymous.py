@@ -11,16 +11,14 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 import msgspec
 import pytest
-from click.testing import CliRunner
 
-from mcad.cli.replay import replay as command
 from mcad.core.events import Event
 from mcad.journal import frames
 from mcad.journal.anonymous import RULES, Names, renamed
 from mcad.journal.header import files_of
 from mcad.journal.reader import Gap, sessions
 from mcad.journal.replay import replay
-from tests.journal.recording import LARGE, SMALL, live
+from tests.journal.recording import LARGE, SMALL, live, run
 
 
 def texts(kind: Any, done: set[Any]) -> Iterator[tuple[str, str]]:
@@ -59,12 +57,6 @@ def test_order_and_equality_of_names_stay() -> None:
         one, other = rng.choice(found), rng.choice(found)
         assert (one < other) == (names.of(one) < names.of(other))
         assert (one == other) == (names.of(one) == names.of(other))
-
-
-def run(*args: object) -> tuple[int, str, str]:
-    """Exit code, stdout and stderr of ``mcad replay``."""
-    done = CliRunner().invoke(command, [str(one) for one in args])
-    return done.exit_code, done.stdout, done.stderr
 
 
 def content(folder: Path) -> str:
@@ -124,5 +116,5 @@ def test_nothing_is_written_into_a_folder_that_exists(tmp_path: Path) -> None:
     before = content(tmp_path)
     code, _, err = run(tmp_path, "--anonymous", tmp_path)
     assert code == 1
-    assert "name a folder that does not" in err
+    assert "choose a new folder" in err
     assert content(tmp_path) == before

@@ -9,10 +9,8 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from click.testing import CliRunner
 
 import mcad
-from mcad.cli.replay import replay as command
 from mcad.core.cluster import Cluster
 from mcad.core.dispatcher import Dispatcher
 from mcad.core.events import Decide, NodeSeen
@@ -24,7 +22,7 @@ from mcad.journal.reader import Gap, Session, sessions
 from mcad.journal.replay import Made, replay
 from mcad.journal.writer import Journal, Limits
 from tests.core.bench import node
-from tests.journal.recording import LARGE, SMALL, live
+from tests.journal.recording import LARGE, SMALL, live, run
 
 
 def made(folder: Path) -> tuple[list[Made], list[str]]:
@@ -207,12 +205,6 @@ def test_a_step_survives_the_trip_to_bytes_and_back() -> None:
 
 
 # -- the command ---------------------------------------------------------------------------------
-
-
-def run(*args: object) -> tuple[int, str, str]:
-    """Exit code, stdout and stderr of ``mcad replay``."""
-    done = CliRunner().invoke(command, [str(one) for one in args])
-    return done.exit_code, done.stdout, done.stderr
 
 
 def test_the_command_counts(tmp_path: Path) -> None:
