@@ -161,7 +161,7 @@ def _load_in_cluster() -> Connection:
 
 
 def _check(files: list[Path]) -> None:
-    """The library fails on a file of another shape with what Python says about its own code."""
+    """Refuse a file of another shape: the library's errors are about its own code."""
     for file in files:
         try:
             read_file(file)
@@ -243,7 +243,7 @@ class _Credential:
             await self._load_once()
 
     async def renew(self) -> None:
-        """The server refused the credential."""
+        """Renew a credential that the server refused."""
         if self._on_refusal and self._age() >= RENEW_S_MIN:
             try:
                 await self._load_once()

@@ -132,7 +132,7 @@ class Discovery:
         self._fetched_at = self._client.clock.monotonic()
 
     def _grow_patience(self, error: KubeError) -> None:
-        """A server with answers that take longer than an attempt would never be understood."""
+        """Allow more time: otherwise a slow server would never be read."""
         if isinstance(error, RequestTimeout):
             self.patience_s = min(2 * self.patience_s, PATIENCE_S_MAX)
 

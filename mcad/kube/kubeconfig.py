@@ -72,7 +72,7 @@ def namespace(kubeconfig: str | None, context: str | None) -> str:
 
 
 def plain(context: Context) -> Plain | None:
-    """How to ask its server at once; None if that takes a plugin, a proxy or what we do not know.
+    """How to ask its server at once; None if that needs a plugin, a proxy or an unknown key.
 
     Raises OSError or ValueError for files that cannot be used.
     """
@@ -115,7 +115,7 @@ _LISTS = (("clusters", "cluster"), ("users", "user"), ("contexts", "context"))
 
 
 def _fault(content: Any) -> str:
-    """What of the shape is not a kubeconfig's, "" if nothing is."""
+    """The part whose shape is not a kubeconfig's, "" if nothing is."""
     if not isinstance(content, dict):
         return "it is not a map with clusters, users and contexts"
     for kind, key in _LISTS:
@@ -155,7 +155,7 @@ def _named(files: list[Json], kind: str, key: str, name: object) -> Json | None:
 
 
 def _text(entry: Json, key: str) -> str:
-    """What stands in a file or, encoded, in the entry itself; data win, as for kubectl."""
+    """The content of a file or, encoded, of the entry itself; the entry wins, as for kubectl."""
     if data := entry.get(f"{key}-data"):
         return base64.b64decode(data).decode()
     return Path(entry[key]).read_text(encoding="utf-8") if entry.get(key) else ""

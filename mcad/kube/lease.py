@@ -1,4 +1,4 @@
-"""Leadership: one Lease object that one process at a time holds, and a clock. Nothing of queues.
+"""Leader election: one Lease object, held by one process at a time.
 
 What is safe about it (client-go's leader election, with what that leaves to its users):
 
@@ -186,11 +186,11 @@ class Lease:
         return self._seen is None or now >= self._runs_out(self._seen)
 
     def _runs_out(self, seen: Record) -> float:
-        """When the holder of this record may be succeeded, by its own word if it gave one."""
+        """When another process may take the Lease, by the duration in the record if it has one."""
         return self._seen_at + (seen.duration_s if seen.duration_s > 0 else self.terms.duration_s)
 
     def _until_next_look(self) -> float:
-        """Twice as often as a holder renews, and at the very moment at which it runs out."""
+        """When to read again: twice per renewal of the holder, and when the Lease runs out."""
         pause = self.terms.retry_s / 2
         if self._seen is not None:
             left = self._runs_out(self._seen) - self._clock.monotonic()
@@ -229,7 +229,7 @@ class Lease:
         self._renewed, self.trouble = sent, ""
 
     async def _look_who_holds(self) -> None:
-        """The record is not as we left it: annotated, renewed without an answer, or not ours.
+        """The record differs from ours: annotated, renewed without an answer, or of another holder.
 
         If it is, the next renewal goes by the version that is found here.
         """
@@ -238,7 +238,7 @@ class Lease:
             return
         if found.holder != self.identity:
             self.leader = found.holder
-            raise self._lost(f"{found.holder or 'nobody'} holds it now")
+            raise self._lost(f"{found.holder or 'no process'} holds it now")
         self._version = found.version
 
     def _lost(self, why: str) -> LeaseLost:
@@ -254,14 +254,14 @@ class Lease:
         return self._renewed + self.terms.renew_deadline_s - self._clock.monotonic()
 
     def _patience(self) -> float:
-        """Of one request: a hang leaves time for others, and none outlasts the deadline."""
+        """The timeout of one request: time is left for others, and none outlasts the deadline."""
         whole = self.terms.renew_deadline_s / ATTEMPTS
         return whole if self._renewed is None else min(whole, self._until_deadline())
 
     # -- giving it back --------------------------------------------------------------------------
 
     async def release(self) -> None:
-        """Let the next one lead at once; nothing of ours may be under way any more."""
+        """Release the Lease for another leader; no write of ours may be under way."""
         if not self.is_held:
             return
         self._renewed = None
@@ -344,7 +344,7 @@ class Lease:
         return format_instant(self._clock.now_us())
 
     def _in_trouble(self, error: KubeError) -> None:
-        """Logged once until it is of another sort: a refusal may quote the time of each try.
+        """Log a failure once per kind: a refusal may contain the time of each try.
 
         A right that is missing is named with its remedy.
         """
@@ -361,7 +361,7 @@ def _next(transitions: int) -> int:
 
 
 def _sort_of(error: KubeError) -> str:
-    """What stays the same while one cause lasts."""
+    """The kind of a failure, equal while one cause lasts."""
     if isinstance(error, ApiError):
         return f"{error.status} {error.reason}"
     return type(error).__name__

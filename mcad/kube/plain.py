@@ -101,7 +101,7 @@ class PlainApi:
 
 
 def words(error: Exception) -> str:
-    """What went wrong with a connection, as people say it."""
+    """What went wrong with a connection, in plain words."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"its certificate is not trusted ({error.verify_message})"
     if isinstance(error, ssl.SSLError):

@@ -75,7 +75,7 @@ class Sink(Protocol[T_contra]):
 
 
 async def _at_once() -> None:
-    """Nothing has to be waited for before a kind is listed."""
+    """The default: a kind is listed at once."""
 
 
 class Reflector(Generic[T]):
@@ -163,7 +163,7 @@ class Reflector(Generic[T]):
         return self._backoff.delay(error.retry_after)
 
     def _watched_in_vain(self, weight: int = 1) -> None:
-        """The server answered, but without any event. It may not like our version: it was
+        """The server answered, but without any event. It may not accept our version: it was
         restored from a backup, say, or something in between swallows streams.
         """
         self._fruitless += weight

@@ -238,7 +238,7 @@ def _session(limit: int) -> aiohttp.ClientSession:
 
 
 def _socket(address: aiohttp.AddrInfoType) -> socket.socket:
-    """A socket that finds out by itself when its peer is gone without a word."""
+    """A socket with keep-alive probes, which detect that the peer is gone."""
     family, kind, protocol, _, _ = address
     opened = socket.socket(family, kind, protocol)
     opened.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)

@@ -1,4 +1,4 @@
-"""What the built-in admission plugins do that users notice, and nothing else.
+"""The effects of the built-in admission plugins that users see.
 
 NamespaceLifecycle, ServiceAccount (the name, no token volume), Priority, DefaultTolerationSeconds.
 ResourceQuota and LimitRanger are not simulated; a real server has their words.
@@ -54,7 +54,7 @@ def admit_pod(store: Store, kind: Kind, pod: Json) -> Json:
 
 
 def _check_account(store: Store, kind: Kind, pod: Json, account: str) -> None:
-    """The one that every namespace gets is not asked for: it may come a moment later."""
+    """The default account of a namespace is not checked: it may come a moment later."""
     namespace = pod["metadata"].get("namespace", "")
     if account != "default" and store.get(ACCOUNTS, (namespace, account)) is None:
         text = f'error looking up service account {namespace}/{account}: serviceaccount "{account}"'

@@ -1,7 +1,7 @@
 """A whole cluster in memory: the API server's registry, its controllers, and nodes.
 
 ``async with Cluster(clock, rng) as cluster`` runs it on the present event loop: a ``VirtualLoop``
-for virtual time (clock.py), an ordinary one for a cluster that people look at.
+for virtual time (clock.py), an ordinary one for a cluster with viewers.
 """
 
 from __future__ import annotations

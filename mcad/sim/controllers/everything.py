@@ -1,4 +1,4 @@
-"""Every write of every kind, those of custom kinds included that come later."""
+"""A subscription to the writes of all kinds, also of custom kinds that come later."""
 
 from __future__ import annotations
 

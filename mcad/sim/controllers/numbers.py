@@ -1,4 +1,4 @@
-"""Numbers that a spec gives as such or in percent, and hashes that go into names."""
+"""Numbers or percentages of a spec, and hashes for names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What controllers ask about pods, and how they make them.
+"""Questions of controllers about pods, and the pods that they make.
 
 Pure functions. The rules are those of ``k8s.io/kubernetes/pkg/api/v1/pod`` and
 ``pkg/controller/controller_utils.go``.

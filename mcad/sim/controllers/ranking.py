@@ -1,4 +1,4 @@
-"""Which pods go first when there are too many.
+"""The order in which surplus pods are deleted.
 
 The order is documented under "Scaling a ReplicaSet" in the Kubernetes docs and made in
 ``pkg/controller/controller_utils.go`` (ActivePodsWithRanks, ActivePods).

@@ -1,15 +1,15 @@
-"""The scheduler: one pod at a time, the most important first, as kube-scheduler's defaults do.
+"""The scheduler: one pod at a time, the highest priority first, as kube-scheduler's defaults do.
 
-It knows what the dispatcher counts: what one node says to a pod. What differs from the real one:
+It has the constraints that the dispatcher counts: those of one node. Differences from the real one:
 
-- Pods that are alike (same request, placement and priority) are one *line*: if its first cannot be
-  placed, the rest is not tried but told the same. A retry that fails speaks to the first only.
+- Equal pods (same request, placement and priority) are one *line*: if its first cannot be placed,
+  the rest gets the same verdict without a try. A retry that fails updates the first only.
 - A pod is retried at once when something changed that could help it, without the back-off of 1 to
   10 s and without the flush every five minutes; its place in the queue stays that of its arrival.
 - All nodes are scored, where the real one stops at half of them in clusters of more than 100.
 - No pod is preempted. A pod that requires something about pods elsewhere (pod affinity, domains
-  wider than a node, topology spread) waits, and is told so; wishes about other pods, volumes,
-  images, resource claims, pod groups and extenders are not looked at.
+  wider than a node, topology spread) waits, and its message says so; preferences about other pods,
+  volumes, images, resource claims, pod groups and extenders are not looked at.
 """
 
 from __future__ import annotations

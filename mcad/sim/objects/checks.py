@@ -1,4 +1,4 @@
-"""Whether an object is what its kind says: types, defaults, schemas and rules, brought together.
+"""All checks of an object by its kind: types, defaults, schemas and rules.
 
 The order is the real server's: the object is decoded, unknown fields are dropped (or refused),
 defaults filled in; then come validation and, on what has the right types, the rules.
@@ -93,7 +93,7 @@ def _status_faults(obj: Json, schema: Node, old: Json) -> list[Cause]:
 
 
 def _decoded(kind: Kind, obj: Json) -> tuple[Json, list[str]]:
-    """The object as it is understood, and the paths of what is not."""
+    """The decoded object, and the paths of its unknown fields."""
     if kind.schema is not None:
         return decode_custom(obj, kind.schema)
     struct = builtin.type_of(kind)

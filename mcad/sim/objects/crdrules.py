@@ -1,4 +1,4 @@
-"""What a CustomResourceDefinition must be to be accepted: the faults that people make.
+"""What a CustomResourceDefinition must be to be accepted: the common faults.
 
 The whole of ``ValidateCustomResourceDefinition`` is larger; whether a schema is structural, for
 one, is left to a real server.

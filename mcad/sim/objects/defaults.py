@@ -1,4 +1,4 @@
-"""What kube-apiserver fills in where a manifest of a built-in kind says nothing.
+"""The defaults of kube-apiserver for built-in kinds.
 
 Source: ``SetDefaults_*`` in ``k8s.io/kubernetes/pkg/apis/*/v1/defaults.go`` of 1.36, and the
 defaults that its OpenAPI document declares. What admission adds to pods is in admission.py.

@@ -1,4 +1,4 @@
-"""What may not change: what kube-apiserver calls immutable, of pods and of what makes pods."""
+"""The fields of pods and workloads that kube-apiserver calls immutable."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SCHEDULING = ("nodeSelector", "affinity", "tolerations", "schedulingGates")
 
 
 def change_faults(kind: Kind, new: Json, old: Json) -> list[Cause]:
-    """What a change of an object changes that must stay."""
+    """The faults of a change of immutable fields."""
     check = _KINDS.get((kind.group, kind.kind))
     return list(check(new.get("spec") or {}, old.get("spec") or {})) if check else []
 

@@ -1,4 +1,4 @@
-"""What an update may not do to ``metadata``, whatever the kind.
+"""Rules of updates of ``metadata``, for every kind.
 
 Modelled after ``rest.BeforeUpdate`` and ``ValidateObjectMetaAccessorUpdate`` of apimachinery.
 """
@@ -29,7 +29,7 @@ def disown(metadata: Json) -> None:
 
 
 def check_version(kind: Kind, new: Json, old: Json, *, trusted: bool) -> None:
-    """The fence: a version that is given must be the present one. Raises Failure 409, 422, 500."""
+    """A given resourceVersion must be the present one. Raises Failure 409, 422, 500."""
     name = old["metadata"]["name"]
     version = new["metadata"].get("resourceVersion") or "0"
     if version == old["metadata"]["resourceVersion"]:

@@ -1,4 +1,4 @@
-"""What must hold of the metadata of every object, and of label selectors wherever they stand.
+"""Rules for the metadata of every object, and for all label selectors.
 
 Source: apimachinery's ``pkg/api/validation`` and ``pkg/apis/meta/v1/validation``.
 """

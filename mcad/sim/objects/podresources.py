@@ -1,4 +1,4 @@
-"""What must hold of the resources of a container (``ValidateResourceRequirements``)."""
+"""Rules for the resources of a container (``ValidateResourceRequirements``)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people get wrong about a pod, alone or in the template of a workload.
+"""Common faults of a pod, alone or in the template of a workload.
 
 Source: ``ValidatePodSpec`` in ``k8s.io/kubernetes/pkg/apis/core/validation``, of which the larger
 part is left to a real server: volumes, probes, ports, security, affinity.
@@ -65,7 +65,7 @@ def _name_faults(spec: Json, field: str) -> Iterator[Cause]:
 
 
 def _placement_faults(spec: Json, field: str) -> Iterator[Cause]:
-    """Faults of what the scheduler could not read."""
+    """Faults of constraints that the scheduler could not read."""
     for kind, affinity in (spec.get("affinity") or {}).items():
         where = f"{field}.affinity.{kind}"
         preferred = affinity.get(_PREFERRED) or []

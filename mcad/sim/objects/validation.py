@@ -1,4 +1,4 @@
-"""What must hold of an object of a built-in kind beyond its types: the rules that people meet.
+"""What must hold of an object of a built-in kind beyond its types: the common rules.
 
 Names and labels of everything; pods, and selectors against templates, of what makes pods. The
 words were taken from the answers of a real server (tests/sim/golden/validation.json). Objects are

@@ -27,7 +27,7 @@ class _Board:
         self._seen = fleet.forgotten + len(fleet.changed)
 
     def refresh(self, fleet: Fleet, shape: Shape) -> None:
-        """Look again at the nodes that have changed."""
+        """Update the scores of the nodes that have changed."""
         start = self._seen - fleet.forgotten
         self._seen = fleet.forgotten + len(fleet.changed)
         if start < 0 or len(fleet.changed) - start > len(self.scores):
@@ -44,7 +44,7 @@ def _score(shape: Shape, node: NodeInfo) -> int:
 
 
 class Decider:
-    """Keeps what can be known from one decision to the next."""
+    """Chooses nodes; scores and verdicts are kept from one decision to the next."""
 
     def __init__(self, fleet: Fleet, rng: Random) -> None:
         """``rng`` breaks ties, as kube-scheduler does."""
@@ -68,7 +68,7 @@ class Decider:
         return self._rng.choice(best) if len(best) > 1 else next(iter(best), None)
 
     def best(self, pod: PodInfo) -> list[NodeInfo]:
-        """The nodes that can take the pod and that none is better than."""
+        """The best of the nodes that can take the pod: all of equal score."""
         feasible, scores = self._with_room(pod.shape)
         if len(feasible) < 2:
             return feasible

@@ -1,4 +1,4 @@
-"""Which of the possible nodes is best: the scores of kube-scheduler's default profile.
+"""Scores of the possible nodes, by kube-scheduler's default profile.
 
 Weights are those of ``pkg/scheduler/apis/config/v1/default_plugins.go``. ImageLocality is left
 out, as no node has any image, and so is whatever looks at pods of other nodes.

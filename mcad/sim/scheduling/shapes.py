@@ -1,4 +1,4 @@
-"""What kube-scheduler reads from a pod, parsed once for all pods that are alike."""
+"""The parts of a pod that kube-scheduler reads, parsed once for all equal pods."""
 
 from __future__ import annotations
 

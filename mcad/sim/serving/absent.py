@@ -1,4 +1,4 @@
-"""What a real cluster serves and this one does not, so that the refusal can name it.
+"""Paths that a real cluster serves and this one does not, so that refusals can name them.
 
 Not a list of all there is in Kubernetes: the kinds and subresources that people, kubectl and
 controllers ask for.

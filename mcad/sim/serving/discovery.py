@@ -1,4 +1,4 @@
-"""What is served: the discovery documents, aggregated (v2) and one by one, and the version.
+"""The discovery documents, aggregated (v2) and one by one, and the version.
 
 kubectl asks for ``/api`` and ``/apis`` with an Accept header that prefers the aggregated form and
 is content with the classic one; old clients walk group by group.

@@ -1,4 +1,4 @@
-"""LIST: versions, pages and tokens.
+"""LIST: versions, pages and continue tokens.
 
 The pages of one list are all of the version of its first page, as etcd serves them; when the
 history has moved on, the token is answered with 410.
@@ -97,7 +97,7 @@ def check_readable(store: Store, params: Mapping[str, str]) -> None:
 
 
 def check_not_ahead(store: Store, version: int) -> None:
-    """A version that is not there yet is waited for in vain; raises Failure 504."""
+    """Refuse a version that does not exist yet; raises Failure 504."""
     if version > store.version:
         message = f"Too large resource version: {version}, current: {store.version}"
         cause = {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}

@@ -30,7 +30,7 @@ INITIAL_END = "k8s.io/initial-events-end"
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """What is watched and how it is told."""
+    """What is watched, and the form of its events."""
 
     kind: Kind
     selection: Selection

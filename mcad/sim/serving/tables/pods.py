@@ -1,4 +1,4 @@
-"""Pods: one word for everything that can be the matter with one."""
+"""Rows of pods, with one word for the state of each."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _TERMINAL = ("Succeeded", "Failed")
 
 
 def row_conditions(pod: Json) -> list[Json]:
-    """What a row says about a pod that is over: kubectl can hide such rows."""
+    """Conditions of the row of a finished pod: kubectl can hide such rows."""
     phase = status(pod).get("phase")
     if phase not in _TERMINAL:
         return []
@@ -53,7 +53,7 @@ def _deletion_word(pod: Json) -> str:
 
 
 def _word(pod: Json, containers: Sequence[Json]) -> str:
-    """The trouble of the first container that has one, or what the pod says of itself."""
+    """The problem of the first container that has one, otherwise the phase or reason of the pod."""
     state = status(pod)
     gated = condition(pod, "PodScheduled").get("reason") == "SchedulingGated"
     word = "SchedulingGated" if gated else state.get("reason") or state.get("phase", "")
