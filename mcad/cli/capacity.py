@@ -10,7 +10,7 @@ import click
 
 from mcad.cli.completion_candidates import complete_nodes
 from mcad.cli.errors import CliError, fail_for_missing
-from mcad.cli.figures import Source, open_figures, source_options
+from mcad.cli.figures_source import Source, open_figures, source_options
 from mcad.cli.human_amounts import human_amount
 from mcad.cli.names import NODE, names_of
 from mcad.cli.options import Output, Scope, output_options

@@ -14,7 +14,8 @@ from mcad.cli.colours import palette
 from mcad.cli.completion_candidates import complete_appwrappers
 from mcad.cli.describe_page import Description, Page, event_time
 from mcad.cli.errors import NOT_INSTALLED, CliError, fail_for_missing, warn
-from mcad.cli.figures import Source, asked_namespace, figures_in, source_options, warn_of_notes
+from mcad.cli.figures import warn_of_notes
+from mcad.cli.figures_source import Source, asked_namespace, figures_in, source_options
 from mcad.cli.names import APPWRAPPER, names_of
 from mcad.cli.options import Scope, color_option, namespace_option
 from mcad.cli.server_figures import server_at

@@ -12,14 +12,8 @@ from msgspec.structs import replace
 from mcad.cli import rows as columns
 from mcad.cli.completion_candidates import complete_appwrappers
 from mcad.cli.errors import INTERRUPTED, fail_for_missing
-from mcad.cli.figures import (
-    Figures,
-    Source,
-    follow_figures,
-    open_figures,
-    source_options,
-    warn_of_notes,
-)
+from mcad.cli.figures import Figures, warn_of_notes
+from mcad.cli.figures_source import Source, follow_figures, open_figures, source_options
 from mcad.cli.names import APPWRAPPER, names_of
 from mcad.cli.options import Output, Scope, output_options, record, scope_options
 from mcad.cli.rows import is_waiting

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import Struct
 
 from mcad.cli.errors import CliError
+from mcad.cli.figures import Figures
 from mcad.cli.rows import is_waiting
 from mcad.kube.clock import Clock
-
-if TYPE_CHECKING:
-    from mcad.cli.figures import Figures
 
 Json = dict[str, Any]
 

@@ -11,14 +11,8 @@ from msgspec import Struct
 
 from mcad.cli.completion_candidates import complete_trees
 from mcad.cli.errors import INTERRUPTED, CliError, NotFoundError, warn
-from mcad.cli.figures import (
-    Figures,
-    Source,
-    follow_figures,
-    open_figures,
-    source_options,
-    warn_of_notes,
-)
+from mcad.cli.figures import Figures, warn_of_notes
+from mcad.cli.figures_source import Source, follow_figures, open_figures, source_options
 from mcad.cli.options import Output, Scope, output_options
 from mcad.cli.quota_page import FIGURES, figures, page
 from mcad.cli.session import environment

@@ -15,15 +15,8 @@ from msgspec.structs import replace
 
 from mcad.cli.colours import Palette, palette
 from mcad.cli.errors import CliError
-from mcad.cli.figures import (
-    Feed,
-    Figures,
-    Source,
-    follow_figures,
-    open_figures,
-    source_options,
-    warn_of_notes,
-)
+from mcad.cli.figures import Feed, Figures, warn_of_notes
+from mcad.cli.figures_source import Source, follow_figures, open_figures, source_options
 from mcad.cli.options import Scope, color_option, scope_options
 from mcad.cli.screen import full_screen, size
 from mcad.cli.session import Environment, environment
