@@ -268,7 +268,6 @@ class Client:
         options: CreateOptions = CREATE,
         timeout: float | None = None,
     ) -> Json:
-        """The created object."""
         return (await self.create_warned(resource, namespace, body, options, timeout)).obj
 
     async def create_warned(

@@ -62,7 +62,6 @@ class RealClock:
         return now
 
     async def sleep(self, seconds: float) -> None:
-        """Suspend the calling task for ``seconds``."""
         await asyncio.sleep(seconds)
 
 

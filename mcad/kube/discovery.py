@@ -41,7 +41,6 @@ class Discovery:
     """Kinds of one API server."""
 
     def __init__(self, client: Client) -> None:
-        """Nothing is fetched before the first look-up."""
         self._client = client
         self._catalogue = _Catalogue()
         self._fetched_at: float | None = None

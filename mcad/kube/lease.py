@@ -65,7 +65,6 @@ class Record(Struct, frozen=True):
 
     @classmethod
     def of(cls, obj: Json) -> "Record":
-        """The record of a decoded Lease."""
         spec = as_map(obj.get("spec"))
         return cls(
             version=obj["metadata"]["resourceVersion"],
@@ -109,7 +108,6 @@ class Lease:
 
     @property
     def is_held(self) -> bool:
-        """Whether this process may write."""
         return self.left() > 0
 
     @property

@@ -83,7 +83,6 @@ class PlainApi:
     """Reads of one API server; see ``Api.request``."""
 
     def __init__(self, server: Plain) -> None:
-        """Nothing is asked yet."""
         self._server = server
 
     async def request(self, request: Request, timeout: float | None = None) -> Response:

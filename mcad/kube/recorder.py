@@ -35,7 +35,6 @@ class Regarding(Struct, frozen=True):
 
     @classmethod
     def of(cls, obj: Json) -> Self:
-        """The reference to a decoded object."""
         metadata = obj["metadata"]
         return cls(
             obj["apiVersion"],

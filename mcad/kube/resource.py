@@ -18,7 +18,6 @@ class Resource(Struct, frozen=True):
 
     @property
     def api_version(self) -> str:
-        """The ``apiVersion`` of its objects."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
     def path(

@@ -71,7 +71,6 @@ class RestApi:
         self._streams = _session(0)
 
     async def __aenter__(self) -> Self:
-        """For ``async with``: closes at its end."""
         return self
 
     async def __aexit__(
@@ -80,7 +79,6 @@ class RestApi:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Close whatever happened."""
         await self.aclose()
 
     async def aclose(self) -> None:
@@ -89,7 +87,6 @@ class RestApi:
         await self._streams.close()
 
     async def request(self, request: Request, timeout: float | None = None) -> Response:
-        """See ``Api.request``."""
         seconds = self._timeout_s if timeout is None else timeout
         until = self._clock.monotonic() + seconds
         try:
@@ -113,7 +110,6 @@ class RestApi:
     async def stream(
         self, request: Request, idle_timeout: float, opened: Callable[[], None] = nothing
     ) -> AsyncGenerator[bytes, None]:
-        """See ``Api.stream``."""
         splitter = LineSplitter(LINE_BYTES_MAX)
         answer: aiohttp.ClientResponse | None = None
         try:

@@ -35,7 +35,6 @@ class Requirement(Struct, frozen=True):
     values: tuple[str, ...] = ()
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Whether labels are as wanted."""
         value = labels.get(self.key)
         match self.operator:
             case "in" | "=" | "==":

@@ -42,12 +42,10 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     """A loop in virtual time; real sockets work on it, but time does not wait for them."""
 
     def __init__(self) -> None:
-        """Time starts at 0 s."""
         self._jumping = _JumpingSelector()
         super().__init__(self._jumping)
 
     def time(self) -> float:
-        """Seconds since the loop was made."""
         return self._jumping.now_s
 
     def call_at(
@@ -76,11 +74,9 @@ class VirtualClock:
         self._start_us = start_us
 
     def monotonic(self) -> float:
-        """Seconds since the loop was made."""
         return asyncio.get_running_loop().time()
 
     def now_us(self) -> int:
-        """Microseconds since the epoch."""
         return self._start_us + round(asyncio.get_running_loop().time() * 1e6)
 
     async def sleep(self, seconds: float) -> None:

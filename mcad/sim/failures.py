@@ -51,7 +51,6 @@ class Failure(Exception):  # noqa: N818 - an answer like any other, not a fault 
         self.retry_after_s = retry_after_s
 
     def status(self) -> Json:
-        """The Status object."""
         answer: Json = {
             "kind": "Status",
             "apiVersion": "v1",

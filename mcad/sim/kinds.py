@@ -54,7 +54,6 @@ class Kind:
 
     @cached_property
     def api_version(self) -> str:
-        """The ``apiVersion`` of its objects."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
     @cached_property
@@ -75,7 +74,6 @@ class KindTable:
     """Everything that is served now."""
 
     def __init__(self) -> None:
-        """Built-in kinds only."""
         self._builtin = {(kind.group, kind.version, kind.plural): kind for kind in BUILTIN}
         self._custom: dict[str, list[Kind]] = {}  # by name of the CRD
         self._by_path = dict(self._builtin)

@@ -126,7 +126,6 @@ class Store:
         yield from sorted(present.items(), key=lambda item: item[0])
 
     def count(self, storage: Storage) -> int:
-        """How many there are."""
         return len(self._shelf(storage).objects)
 
     def put(self, storage: Storage, key: Key, obj: Json) -> Json:

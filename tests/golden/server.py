@@ -95,7 +95,7 @@ def _stored(plane: ControlPlane, case: Json) -> Json:
 
 
 def _like(part: Any, whole: Any) -> Any:
-    """The fields of the stored object that the file has (see test_golden_builtin.py)."""
+    """The fields of the stored object that the file has (see test_builtin.py)."""
     if isinstance(part, dict) and isinstance(whole, dict):
         return {key: _like(one, whole[key]) for key, one in part.items() if key in whole}
     if isinstance(part, list) and isinstance(whole, list) and len(part) == len(whole):

@@ -4,6 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from mcad.api.crd import crds
+from mcad.sim.kinds import KindTable
 from tests.controlplane.controlplane import ControlPlane
 from tests.controlplane.fixtures import controlplane_or_skip
 from tests.sim.furnished import create_all
@@ -16,3 +18,11 @@ def plane() -> Iterator[ControlPlane]:
         plane.add_node("n1", cpu="8", memory="32Gi", pods=110)
         create_all(plane)
         yield plane
+
+
+@pytest.fixture
+def kinds() -> KindTable:
+    """The built-in kinds and AppWrappers."""
+    table = KindTable()
+    table.set_crd(crds()[0])
+    return table

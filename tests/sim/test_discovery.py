@@ -6,7 +6,6 @@ from itertools import chain
 
 import pytest
 
-from mcad.api.crd import crds
 from mcad.kube.types import Json
 from mcad.sim.kinds import KindTable
 from mcad.sim.serving import absent, discovery
@@ -14,13 +13,6 @@ from tests.controlplane.controlplane import ControlPlane
 
 KUBECTL = f"{discovery.AGGREGATED_TYPE},application/json"
 NOT_SERVED = {*chain(*absent.SUBRESOURCES.values()), "approval"}
-
-
-@pytest.fixture
-def kinds() -> KindTable:
-    table = KindTable()
-    table.set_crd(crds()[0])
-    return table
 
 
 def _answer(kinds: KindTable, path: str, accept: str = "application/json") -> Json:

@@ -17,13 +17,6 @@ from tests.controlplane.controlplane import ControlPlane
 APPWRAPPERS = "apis/workload.codeflare.dev/v1beta2"
 
 
-@pytest.fixture
-def kinds() -> KindTable:
-    table = KindTable()
-    table.set_crd(crds()[0])
-    return table
-
-
 def _document(kinds: KindTable, at: str) -> Json:
     document = openapi.answer(f"/openapi/v3/{at}", "application/json", kinds)
     assert document is not None, at

@@ -28,7 +28,6 @@ class Controller:
     """Base class; ``start`` is called on the running loop."""
 
     def __init__(self, registry: Registry) -> None:
-        """Nothing happens before ``start``."""
         self.registry = registry
         self.lag_s = 0.0
         self._waiting: deque[Key] = deque()
@@ -76,7 +75,6 @@ class Controller:
         self._timers[key] = loop.call_at(at, self._due, key)
 
     def stop(self) -> None:
-        """Do nothing any more."""
         for unsubscribe in self._unsubscribe:
             unsubscribe()
         self._unsubscribe.clear()

@@ -21,17 +21,14 @@ class CustomResourceCleanup(Controller):
     """Keys are those of CustomResourceDefinitions."""
 
     def __init__(self, registry: Registry) -> None:
-        """Nothing happens before ``start``."""
         super().__init__(registry)
         self._kind = registry.kind("apiextensions.k8s.io/v1", "CustomResourceDefinition")
         self._awaited: dict[str, Any] = {}  # by name of the CRD: ends the watch of its objects
 
     def start(self) -> None:
-        """Look at CustomResourceDefinitions."""
         self.watch(self._kind, self._on_definition)
 
     def stop(self) -> None:
-        """Do nothing any more."""
         for unsubscribe in self._awaited.values():
             unsubscribe()
         self._awaited.clear()

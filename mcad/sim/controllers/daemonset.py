@@ -42,13 +42,11 @@ class DaemonSetController(Workload):
     """Keeps a pod on every node that a DaemonSet is for."""
 
     def __init__(self, registry: Registry, pods: OwnedIndex) -> None:
-        """``pods`` is the index that all controllers share."""
         kind = registry.kind("apps/v1", "DaemonSet")
         super().__init__(registry, kind, pods, "daemonset-controller")
         self._nodes = registry.kind("v1", "Node")
 
     def start(self) -> None:
-        """Follow DaemonSets, their pods, and nodes."""
         super().start()
         self.watch(self._nodes, self._on_node)
 
@@ -63,7 +61,6 @@ class DaemonSetController(Workload):
             self.enqueue(key)
 
     def reconcile(self, key: Key) -> None:
-        """Create and delete pods, then count them."""
         owner = self.registry.find(self.kind, key)
         if owner is None or is_deleting(owner):
             return

@@ -45,13 +45,11 @@ class DeploymentController(Workload):
     """Moves pods from old ReplicaSets to the one of the present template."""
 
     def __init__(self, registry: Registry, pods: OwnedIndex, replicasets: OwnedIndex) -> None:
-        """The indexes are those that all controllers share."""
         kind = registry.kind("apps/v1", "Deployment")
         super().__init__(registry, kind, replicasets, "deployment-controller")
         self._pods = pods
 
     def start(self) -> None:
-        """Follow Deployments, their ReplicaSets, and pods that go."""
         super().start()
         self._pods.start()
         self._pods.listen("ReplicaSet", self._on_pod)

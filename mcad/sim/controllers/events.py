@@ -101,7 +101,6 @@ class EventExpiry:
     """Forgets Events an hour after they were last written, as their lease in etcd does."""
 
     def __init__(self, registry: Registry, ttl_s: float = TTL_S) -> None:
-        """Nothing is forgotten before ``start``."""
         self._registry = registry
         self._ttl_s = ttl_s
         self._due: deque[tuple[float, Key, str]] = deque()
@@ -109,13 +108,11 @@ class EventExpiry:
         self._unsubscribe: Any = None
 
     def start(self) -> None:
-        """On the running loop."""
         for _, event in self._registry.store.items(EVENTS):
             self._see(event)
         self._unsubscribe = self._registry.store.listen(EVENTS, self._changed)
 
     def stop(self) -> None:
-        """Forget nothing more."""
         if self._unsubscribe is not None:
             self._unsubscribe()
             self._unsubscribe = None

@@ -21,12 +21,10 @@ class Everything:
         self._unsubscribe: dict[Storage, Callable[[], None]] = {}
 
     def start(self) -> None:
-        """Begin."""
         for kind in self._registry.kinds.all():
             self._follow(kind.storage)
 
     def stop(self) -> None:
-        """End."""
         for unsubscribe in self._unsubscribe.values():
             unsubscribe()
         self._unsubscribe.clear()

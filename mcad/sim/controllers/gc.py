@@ -34,7 +34,6 @@ class GarbageCollector(Controller):
     """Keys are an action and a uid."""
 
     def __init__(self, registry: Registry) -> None:
-        """Nothing is collected before ``start``."""
         super().__init__(registry)
         self._everything = Everything(registry, self._on_change)
         self._items: dict[str, _Item] = {}
@@ -47,7 +46,6 @@ class GarbageCollector(Controller):
         self._everything.start()
 
     def stop(self) -> None:
-        """Collect nothing more."""
         self._everything.stop()
         super().stop()
 
@@ -113,7 +111,6 @@ class GarbageCollector(Controller):
     # -- work ----------------------------------------------------------------------------------
 
     def reconcile(self, key: Key) -> None:
-        """Do one thing about one object."""
         action, uid = key
         obj = self._find(uid)
         if obj is None:

@@ -24,7 +24,6 @@ class OwnedIndex:
     """All objects of one kind, by the uid of their controller and by their labels."""
 
     def __init__(self, registry: Registry, kind: Kind) -> None:
-        """Empty before ``start``."""
         self.registry = registry
         self.kind = kind
         self._owned: dict[str, dict[Key, Json]] = {}
@@ -125,7 +124,6 @@ class SelectorIndex:
     """Selectors of many objects, so that the labels of one pod find those that select it."""
 
     def __init__(self) -> None:
-        """Empty."""
         self._where: dict[Key, _Label] = {}
         self._at: dict[_Label, dict[Key, LabelMatch]] = {}
 

@@ -58,7 +58,6 @@ class _Look:
 
     @property
     def spec(self) -> Json:
-        """That of the Job."""
         spec: Json = self.job["spec"]
         return spec
 
@@ -84,7 +83,6 @@ class JobController(Workload):
     """Runs pods until enough of them have succeeded, or too many have failed."""
 
     def __init__(self, registry: Registry, pods: OwnedIndex) -> None:
-        """``pods`` is the index that all controllers share."""
         super().__init__(registry, registry.kind("batch/v1", "Job"), pods, "job-controller")
         self._backoffs: dict[str, _Backoff] = {}  # by uid of the Job
 
@@ -161,7 +159,6 @@ class JobController(Workload):
     # -- creating and deleting -----------------------------------------------------------------
 
     def _manage(self, look: _Look) -> None:
-        """Create or delete pods; raises Failure."""
         if look.announced() is not None:
             self._delete(look, look.active, release=False)
             return

@@ -108,13 +108,11 @@ class JobPodReleaser(Controller):
     """Takes the tracking finalizer off pods whose Job is gone or has finished."""
 
     def __init__(self, registry: Registry, pods: OwnedIndex) -> None:
-        """``pods`` is the index that all controllers share."""
         super().__init__(registry)
         self._pods = pods
         self._jobs = registry.kind("batch/v1", "Job")
 
     def start(self) -> None:
-        """Follow Jobs, and pods that carry the finalizer."""
         self._pods.start()
         self.watch(self._pods.kind, self._on_pod)
         self._unsubscribe.append(self.registry.store.listen(self._jobs.storage, self._on_job))

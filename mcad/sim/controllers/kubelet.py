@@ -126,7 +126,6 @@ class Kubelet(Controller):
     # -- one pod -------------------------------------------------------------------------------
 
     def reconcile(self, key: Key) -> None:
-        """Do what is due for one pod."""
         pod = self.registry.find(self._kind, key)
         if pod is None or not pod["spec"].get("nodeName"):
             return

@@ -32,12 +32,10 @@ class Namespaces(Controller):
         self._everything = Everything(registry, self._on_content)
 
     def start(self) -> None:
-        """Look at namespaces, and at what is in them."""
         self.watch(self._kind, lambda change: self.enqueue(change.key))
         self._everything.start()
 
     def stop(self) -> None:
-        """Do nothing any more."""
         self._everything.stop()
         super().stop()
 
@@ -51,7 +49,6 @@ class Namespaces(Controller):
                 self.enqueue(("", change.key[0]))
 
     def reconcile(self, key: Key) -> None:
-        """Furnish or empty one namespace."""
         namespace = self.registry.find(self._kind, key)
         if namespace is None:
             return

@@ -43,7 +43,6 @@ class Nodes(Controller):
     """Keys are those of pods, and ("", name) for nodes."""
 
     def __init__(self, registry: Registry) -> None:
-        """Nothing happens before ``start``."""
         super().__init__(registry)
         self._kind = registry.kind("v1", "Node")
         self._pod_kind = registry.kind("v1", "Pod")
@@ -55,7 +54,6 @@ class Nodes(Controller):
         self._numbers = 0
 
     def start(self) -> None:
-        """Look at nodes and pods."""
         for known in (self._pods, self._doomed, self._lost):
             known.clear()
         self.watch(self._kind, self._on_node)
@@ -121,7 +119,6 @@ class Nodes(Controller):
             self.enqueue(change.key)
 
     def reconcile(self, key: Key) -> None:
-        """Look at one node, or at one pod."""
         if key[0]:
             self._reconcile_pod(key)
             return

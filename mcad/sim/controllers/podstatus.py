@@ -27,23 +27,19 @@ class ContainerState:
 
     @property
     def is_done(self) -> bool:
-        """Ended for good."""
         return not self.is_running and self.again_s is None and self.ended is not None
 
     @property
     def code(self) -> int:
-        """Exit code of the last termination."""
         return int((self.ended or {}).get("exitCode", 0))
 
     def start(self, now_s: float, at: str) -> None:
-        """It runs, perhaps again."""
         if self.ended is not None:
             self.restarts += 1
         self.is_running, self.started_s, self.started_at = True, now_s, at
         self.again_s = None
 
     def end(self, at: str, code: int) -> None:
-        """It has ended."""
         self.is_running = False
         self.ended = {
             "exitCode": code,

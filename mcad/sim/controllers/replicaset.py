@@ -40,7 +40,6 @@ class ReplicaSetController(Workload):
         kind: tuple[str, str] = ("apps/v1", "ReplicaSet"),
         component: str = "replicaset-controller",
     ) -> None:
-        """``pods`` is the index that all controllers share."""
         super().__init__(registry, registry.kind(*kind), pods, component)
 
     def on_owner(self, change: Change) -> None:
@@ -50,7 +49,6 @@ class ReplicaSetController(Workload):
             super().on_owner(change)
 
     def reconcile(self, key: Key) -> None:
-        """Create or delete pods, then count them."""
         owner = self.registry.find(self.kind, key)
         if owner is None:
             return
@@ -126,7 +124,6 @@ class ReplicationController(ReplicaSetController):
     counts_terminating = False
 
     def __init__(self, registry: Registry, pods: OwnedIndex) -> None:
-        """``pods`` is the index that all controllers share."""
         kind = ("v1", "ReplicationController")
         super().__init__(registry, pods, kind=kind, component="replication-controller")
 

@@ -29,7 +29,6 @@ class Rollout:
 
     @property
     def desired(self) -> int:
-        """``spec.replicas`` of the Deployment."""
         return replicas_of(self.deployment)
 
 

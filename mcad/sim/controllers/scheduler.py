@@ -40,7 +40,6 @@ class Scheduler(Controller):
     """Binds pods to nodes."""
 
     def __init__(self, registry: Registry) -> None:
-        """Nothing is bound before ``start``."""
         super().__init__(registry)
         self._pod_kind = registry.kind("v1", "Pod")
         self._recorder = Recorder(registry, NAME)

@@ -30,7 +30,6 @@ class StatefulSetController(Workload):
     """Keeps one pod per ordinal."""
 
     def __init__(self, registry: Registry, pods: OwnedIndex) -> None:
-        """``pods`` is the index that all controllers share."""
         kind = registry.kind("apps/v1", "StatefulSet")
         super().__init__(registry, kind, pods, "statefulset-controller")
 

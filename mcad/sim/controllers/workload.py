@@ -30,7 +30,6 @@ class Workload(Controller):
         self.selectors = SelectorIndex()
 
     def start(self) -> None:
-        """Follow the owners and what they own."""
         self.owned.start()
         self.watch(self.kind, self.on_owner)
         self.owned.listen(self.kind.kind, self.on_owned)
@@ -42,7 +41,6 @@ class Workload(Controller):
         return selector
 
     def on_owner(self, change: Change) -> None:
-        """An owner was written."""
         if change.type == "DELETED":
             self.selectors.drop(change.key)
         elif change.previous is None or change.previous.get("spec") != change.obj.get("spec"):

@@ -27,7 +27,6 @@ class Checks:
     """The checks of every kind, made when they are first needed."""
 
     def __init__(self) -> None:
-        """Nothing is compiled yet."""
         self._rules: dict[Kind, Rules] = {}
 
     def complete(self, kind: Kind, obj: Json, how: Write) -> Json:

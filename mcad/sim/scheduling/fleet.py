@@ -43,12 +43,10 @@ class NodeInfo:
     ports: dict[Port, int] = field(default_factory=dict)
 
     def add(self, pod: PodInfo) -> None:
-        """Count a pod in."""
         self.pods[pod.uid] = pod
         self._count(pod.shape, 1)
 
     def remove(self, pod: PodInfo) -> None:
-        """Count a pod out."""
         del self.pods[pod.uid]
         self._count(pod.shape, -1)
 
@@ -78,7 +76,6 @@ class Fleet:
     """All nodes, and all pods that are bound and not finished."""
 
     def __init__(self) -> None:
-        """Empty."""
         self.nodes: dict[str, NodeInfo] = {}
         self.bound: dict[str, PodInfo] = {}
         self.static_version = 0  # grows when a node comes, goes, or admits others than before

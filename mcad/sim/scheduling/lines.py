@@ -40,7 +40,6 @@ class Lines:
     """All lines; the highest priority first, then the first arrival."""
 
     def __init__(self) -> None:
-        """No pod waits."""
         self.pods: dict[str, PodInfo] = {}  # by uid
         self._lines: dict[Shape, Line] = {}
         self._heap: list[tuple[int, int, int, Line]] = []
@@ -52,7 +51,6 @@ class Lines:
         return bool(self._heap)
 
     def add(self, pod: PodInfo) -> None:
-        """A pod arrives."""
         line = self._lines.get(pod.shape)
         if line is None:
             line = self._lines[pod.shape] = Line(pod.shape)

@@ -48,7 +48,6 @@ class Shapes:
     """The shapes of pods seen lately."""
 
     def __init__(self) -> None:
-        """Empty."""
         self._known: dict[str, Shape] = {}
 
     def of(self, pod: Json) -> Shape:

@@ -77,7 +77,6 @@ class SimApi:
     async def stream(
         self, request: Request, idle_timeout: float, opened: Callable[[], None] = nothing
     ) -> AsyncGenerator[bytes, None]:
-        """A watch as lines."""
         try:
             watch = self._watch(request)
         except _NoPage as error:
