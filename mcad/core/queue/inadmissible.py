@@ -136,16 +136,18 @@ class InadmissibleLists:
             self._retry(listed_in, everyone=everyone)
         self._requeued = []  # the caller gets them with this answer
 
-    def reconsider(self, representative: EquivalenceClass) -> None:
-        """The shares have changed since the representative was requeued, and it was not dispatched:
-        if another class of its list comes first by now, that one takes over."""
-        listed_in = representative.of_list
-        if listed_in is None or not listed_in.line:
+    def reconsider(self, eqclass: EquivalenceClass) -> None:
+        """The shares have changed since the class was requeued, and it was not dispatched: if it
+        represents its list, and another class of it comes first by now, that one takes over."""
+        listed_in = eqclass.of_list
+        if eqclass.state is not ClassState.REPRESENTATIVE or listed_in is None:
+            return
+        if not listed_in.line:
             return
         first = self._turns.first(listed_in.line)
         # of one slope, so at whatever instant
-        if self._turns.of(first, 0) < self._turns.of(representative, 0):
-            representative.follow(ClassSignal.HAND_OVER)
+        if self._turns.of(first, 0) < self._turns.of(eqclass, 0):
+            eqclass.follow(ClassSignal.HAND_OVER)
             self._represent(first, listed_in)
 
     def check(self, eqclasses: Iterable[EquivalenceClass]) -> None:
