@@ -6,14 +6,14 @@ functions over a Cluster; the Dispatcher routes events to them. Nothing here dec
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from mcad.core.admission import Admission, Gang
 from mcad.core.capacity import Capacity
 from mcad.core.commands import Command, RecordEvent, WakeAt, WriteStatus
+from mcad.core.queue.queue import Walk
 from mcad.core.queue.run_history import History
 from mcad.core.queue.waiting import Waiting
-from mcad.core.queue.walk import Walk
 from mcad.core.quota.status import QuotaStatuses
 from mcad.core.quota.usage import Forest
 from mcad.core.state.agenda import Agenda
@@ -33,8 +33,7 @@ from mcad.core.state.quota_records import NOBODYS, Designation, Path
 from mcad.core.state.reasons import APPLIED, ConditionType, EventReason
 from mcad.core.state.records import replace
 from mcad.core.state.refusal import Doubts
-from mcad.core.state.reservation import PendingEviction
-from mcad.core.state.reservation_book import Reservations
+from mcad.core.state.reservation import PendingEviction, Reservations
 from mcad.core.state.rights import Rights
 from mcad.core.state.settings import Settings
 from mcad.core.state.status_view import Urgency
@@ -81,10 +80,13 @@ class Cluster:
         return self.agenda.now
 
     def judged(self, uid: str) -> Workload | None:
-        """An AppWrapper with the items of its attempt if one stands, otherwise those of its
-        spec."""
+        """An AppWrapper with the items of its attempt if one stands, else those of its spec."""
         entry = self.entries.get(uid)
         return entry.workload if entry is not None and not entry.rebuilt else None
+
+    def known(self, uids: Iterable[str]) -> Iterator[Entry]:
+        """Those of these AppWrappers that are known."""
+        return (self.entries[uid] for uid in uids if uid in self.entries)
 
     def emit(self, command: Command) -> None:
         """Add a command to the answer of this step."""
@@ -159,9 +161,8 @@ class Cluster:
 
     def look_again(self, uids: Iterable[str]) -> None:
         """What kept these AppWrappers out of the line may be over; the next Decide finds out."""
-        for uid in uids:
-            entry = self.entries.get(uid)
-            if entry is not None and entry.phase is Phase.WAITING and entry.hold is not None:
+        for entry in self.known(uids):
+            if entry.phase is Phase.WAITING and entry.hold is not None:
                 self.line_up(entry)
 
     def begin_attempt(self, entry: Entry, record: DispatchRecord) -> None:
@@ -207,8 +208,7 @@ class Cluster:
         self.admission.renew(entry.uid, entry.attempt + 1, entry.workload.sets)
 
     def freeze(self, entry: Entry) -> None:
-        """It is deleted: its objects hold their room until they are gone, and no more; so does its
-        charge (P9)."""
+        """It is deleted: its objects hold their room, and its charge, until they are gone (P9)."""
         if entry.keeps_room:
             self.admission.renew(entry.uid, entry.attempt + 1, ())
         self.capacity.freeze(entry.uid)

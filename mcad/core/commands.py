@@ -105,8 +105,7 @@ class DeleteStray(Struct, frozen=True):
 
 
 class RecordEvent(Struct, frozen=True):
-    """A Kubernetes Event about the AppWrapper, or ``about`` an object that outlives it; no decision
-    waits for it."""
+    """A Kubernetes Event about the AppWrapper, or ``about`` an object that outlives it."""
 
     uid: str
     warning: bool

@@ -189,8 +189,7 @@ class Holder(Struct, frozen=True):
 
 
 class ItemInspected(_OfItem, frozen=True):
-    """The holder of the item's name; None if it has none any more, ``answer`` if the read
-    failed."""
+    """The holder of the item's name, None if there is none; ``answer`` if the read failed."""
 
     holder: Holder | None
     answer: Answer | None = None

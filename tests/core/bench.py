@@ -194,6 +194,18 @@ class Bench:
             self.feed(AppWrapperSeen(work))
         return self
 
+    def start(self, *works: Workload) -> Bench:
+        """Users create AppWrappers, and everything that follows at once happens."""
+        self.submit(*works)
+        self.settle()
+        return self
+
+    def begin(self, *works: Workload) -> None:
+        """Users create AppWrappers; the first intent is written, and its creates are under way."""
+        self.submit(*works)
+        self.decide()
+        self.execute(self.pending.pop(0))
+
     def share(self, *subtrees: QuotaSubtree) -> Bench:
         """An administrator creates or edits QuotaSubtrees."""
         for one in subtrees:
@@ -271,6 +283,11 @@ class Bench:
         for ref in list(self.things):
             self.observe(ref)
         return self
+
+    def restart(self) -> None:
+        """The same, and everything that follows at once happens."""
+        self.crash()
+        self.settle()
 
     # -- the cluster -------------------------------------------------------------------------
 

@@ -3,7 +3,7 @@
 create          creates the items in order, and handles the answers of the API server
 access          access reviews of missing rights
 edits           changes of an AppWrapper that is dispatched
-pod_clocks      how long missing pods keep their room, and pods may be without a node
+pod_timeouts    pods that do not appear, or find no node: every wait has an end
 attribution     the AppWrapper of each object and pod
 teardown        takes an attempt back
 orphans         deletes objects of no recorded attempt

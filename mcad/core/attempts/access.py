@@ -21,8 +21,7 @@ from mcad.core.state.waiting_reason import WaitingReason
 
 
 def ask(cluster: Cluster, entry: Entry, item: int, ref: ObjectRef) -> None:
-    """Request a review of the right because a create was refused; one review serves all that
-    ask."""
+    """A create was refused: request a review of the right; one review serves all that ask."""
     asked = cluster.rights.asked
     if right_key(ref) not in asked:
         asked[right_key(ref)] = {}
@@ -30,26 +29,23 @@ def ask(cluster: Cluster, entry: Entry, item: int, ref: ObjectRef) -> None:
     asked[right_key(ref)][entry.uid] = (entry.attempt, item)
 
 
-def reviewed(cluster: Cluster, event: AccessReviewed) -> list[tuple[Entry, int]]:
-    """Begin, continue or end the hold; returns the items that wait for this answer."""
+def reviewed(cluster: Cluster, event: AccessReviewed) -> list[Entry]:
+    """Begin, continue or end the hold; returns the AppWrappers that wait for this answer."""
     key = (event.namespace, event.group, event.resource)
-    asked = [
-        (entry, item)
-        for uid, (attempt, item) in cluster.rights.asked.pop(key, {}).items()
-        if (entry := cluster.entries.get(uid)) is not None and entry.is_at(attempt, item)
-    ]
+    asked_at = cluster.rights.asked.pop(key, {})
+    asked = [entry for entry in cluster.known(asked_at) if entry.is_at(*asked_at[entry.uid])]
     if event.allowed:
         _end(cluster, key)
     elif key in cluster.rights.held:
         _test_later(cluster, key)
     elif event.allowed is False and asked:
-        _begin(cluster, *asked[0], event.user)
+        _begin(cluster, asked[0], event.user)
     return asked
 
 
-def _begin(cluster: Cluster, entry: Entry, item: int, user: str) -> None:
+def _begin(cluster: Cluster, entry: Entry, user: str) -> None:
     """Hold the resource; the Event is about ``entry``, the first AppWrapper that was refused."""
-    ref = entry.ref(item)
+    ref = entry.ref(entry.creation.cursor)
     key = right_key(ref)
     message = missing_right(ref, entry.creation.words, user)
     resource = HeldResource(*key, WaitingReason.MISSING_RIGHT, message, cluster.now)
@@ -69,10 +65,8 @@ def _test_later(cluster: Cluster, key: RightKey) -> None:
 def _end(cluster: Cluster, key: RightKey) -> None:
     """The right is granted: AppWrappers that waited for it are in line again."""
     held = cluster.rights.held.pop(key, None)
-    for uid in held.concerned if held is not None else ():
-        entry = cluster.entries.get(uid)
-        hold = entry.hold if entry is not None else None
-        if entry is not None and hold is not None and hold.reason == WaitingReason.MISSING_RIGHT:
+    for entry in cluster.known(held.concerned if held is not None else ()):
+        if entry.hold is not None and entry.hold.reason == WaitingReason.MISSING_RIGHT:
             cluster.line_up(entry)
 
 
@@ -82,7 +76,8 @@ def test(cluster: Cluster) -> None:
     for key, held in list(rights.held.items()):
         if held.test_at > cluster.now or key in rights.asked:
             continue
-        held.concerned = {uid: None for uid in held.concerned if _concerns(cluster, key, uid)}
+        known = cluster.known(held.concerned)
+        held.concerned = {entry.uid: None for entry in known if _concerns(key, entry)}
         if held.concerned:
             rights.asked[key] = {}
             cluster.emit(ReviewAccess(held.ref))
@@ -90,8 +85,6 @@ def test(cluster: Cluster) -> None:
             _end(cluster, key)
 
 
-def _concerns(cluster: Cluster, key: RightKey, uid: str) -> bool:
-    entry = cluster.entries.get(uid)
-    if entry is None or not (entry.phase is Phase.WAITING or entry.phase in TEARING_DOWN):
-        return False
-    return any(right_key(item.ref) == key for item in entry.workload.items)
+def _concerns(key: RightKey, entry: Entry) -> bool:
+    waits = entry.phase is Phase.WAITING or entry.phase in TEARING_DOWN
+    return waits and any(right_key(item.ref) == key for item in entry.workload.items)

@@ -13,7 +13,6 @@ from __future__ import annotations
 from mcad.core.cluster import Cluster
 from mcad.core.state.entry import Entry
 from mcad.core.state.model import Child, ObjectRef, Pod, Remnant
-from mcad.core.state.names import name_key
 from mcad.core.state.records import replace
 
 
@@ -26,7 +25,7 @@ def own_child(entry: Entry, child: Child) -> Child | None:
     if item is not None:
         is_known = entry.creation.created.get(item) == child.uid
         return replace(child, attempt=entry.attempt if is_known else child.attempt, item=item)
-    if name_key(child.ref) in entry.former:
+    if child.ref.key in entry.former:
         return replace(child, attempt=min(child.attempt, entry.attempt - 1))
     return None
 
@@ -34,8 +33,8 @@ def own_child(entry: Entry, child: Child) -> Child | None:
 def _item_at(entry: Entry, ref: ObjectRef) -> int | None:
     """The number of the item with this kind and name; before the first attempt, of the spec."""
     refs = entry.inventory or [item.ref for item in entry.workload.items]
-    key = name_key(ref)
-    return next((number for number, one in enumerate(refs) if name_key(one) == key), None)
+    key = ref.key
+    return next((number for number, one in enumerate(refs) if one.key == key), None)
 
 
 def is_own_pod(cluster: Cluster, pod: Pod) -> bool:
@@ -59,4 +58,4 @@ def _remains(cluster: Cluster, entry: Entry, one: Remnant) -> bool:
     if one.ref.kind == "Pod" and not one.ref.group:
         is_disowned = one.uid in cluster.objects.disowned
         return not is_disowned and not cluster.capacity.pods.is_foreign(one.uid)
-    return _item_at(entry, one.ref) is not None or name_key(one.ref) in entry.former
+    return _item_at(entry, one.ref) is not None or one.ref.key in entry.former

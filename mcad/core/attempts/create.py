@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from mcad.core.attempts import access, pod_clocks, teardown
+from mcad.core.attempts import access, pod_timeouts, teardown
 from mcad.core.cluster import Cluster
 from mcad.core.commands import CreateItem, InspectItem
 from mcad.core.eligibility import pre_enqueue, precedence
@@ -63,11 +63,6 @@ def classify(answer: Answer) -> Meaning:
             return Meaning.RETRY
 
 
-def _is_unknown(answer: Answer) -> bool:
-    """No answer, or the answer of a server that may have lost track of its own write."""
-    return answer.status == 0 or answer.status >= 500
-
-
 def begin(cluster: Cluster, entry: Entry, signal: Signal = Signal.RESERVED) -> None:
     """Room is reserved: record the intent. Nothing is created before it is persisted (P1)."""
     work = entry.workload
@@ -90,22 +85,18 @@ def begin(cluster: Cluster, entry: Entry, signal: Signal = Signal.RESERVED) -> N
 
 
 def intent_refused(cluster: Cluster, entry: Entry) -> None:
-    """The object changed before the intent was written: nothing was recorded, judge it anew."""
+    """The object changed before the intent was written: nothing was recorded, judge it anew. After
+    a reset the AppWrapper still has its room."""
     if entry.superseded is not None and entry.superseded.phase is DispatchPhase.PAUSED:
-        _retry_refused(cluster, entry)
+        entry.withdraw()
+        entry.move(Signal.RETRY_REFUSED, cluster.now)
+        cluster.agenda.to_judge[entry.uid] = None
         return
     cluster.end_attempt(entry)
     entry.withdraw()
     entry.move(Signal.INTENT_REFUSED, cluster.now)
     cluster.line_up(entry)
     cluster.reservations.intent_refused(entry)
-
-
-def _retry_refused(cluster: Cluster, entry: Entry) -> None:
-    """The AppWrapper still has its room: try again."""
-    entry.withdraw()
-    entry.move(Signal.RETRY_REFUSED, cluster.now)
-    cluster.agenda.to_judge[entry.uid] = None
 
 
 def intent_written(cluster: Cluster, entry: Entry) -> None:
@@ -162,15 +153,10 @@ def confirmed(cluster: Cluster, entry: Entry) -> None:
     entry.stops_waiting()
     entry.refusals, entry.head_for = 0, 0
     cluster.reservations.waits_no_more(entry)
-    count = len(entry.inventory)
-    waited = (cluster.now - entry.first_seen) // 1_000
-    cluster.announce(
-        entry,
-        EventReason.DISPATCHED,
-        f"Created {count} item{'' if count == 1 else 's'} {waited} ms after it was first seen.",
-        action="Dispatch",
-    )
-    pod_clocks.begin(cluster, entry)
+    count, waited = len(entry.inventory), (cluster.now - entry.first_seen) // 1_000
+    note = f"Created {count} item{'' if count == 1 else 's'} {waited} ms after it was first seen."
+    cluster.announce(entry, EventReason.DISPATCHED, note, action="Dispatch")
+    pod_timeouts.begin(cluster, entry)
     cluster.agenda.to_judge[entry.uid] = None
 
 
@@ -192,30 +178,26 @@ def item_created(cluster: Cluster, entry: Entry, event: ItemCreated) -> None:
 
 def item_refused(cluster: Cluster, entry: Entry, event: ItemRefused) -> None:
     """An item was not created, or the outcome is unknown."""
+    answer = event.answer
     if event.attempt == entry.attempt:
-        _note_doubt(cluster, entry, event)
+        entry.creation.asked = False
+        # Without a clear answer the create may still be committed (ADR 7).
+        if answer.status == 0 or answer.status >= 500:
+            entry.creation.doubt = cluster.now + COMMIT_GRACE
+        if event.item in entry.creation.created:  # a watch has shown it
+            entry.found(event.item)
     if not entry.is_at(event.attempt, event.item) or judge(cluster, entry):
         return
-    match classify(event.answer):
+    match classify(answer):
         case Meaning.RETRY:
-            _retry(cluster, entry, event.answer)
+            _retry(cluster, entry, answer)
         case Meaning.INSPECT:
             ref = entry.ref(event.item)
             cluster.emit(InspectItem(entry.uid, event.attempt, event.item, ref))
         case Meaning.REVIEW:
-            _forbidden(cluster, entry, event.item, event.answer.message)
+            _forbidden(cluster, entry, event.item, answer.message)
         case Meaning.FAIL:
-            _roll_back(cluster, entry, event.item, event.answer.message, Next.FAILED)
-
-
-def _note_doubt(cluster: Cluster, entry: Entry, event: ItemRefused) -> None:
-    """Without a clear answer the create may still be committed, unless a watch has shown the object
-    (ADR 7)."""
-    entry.creation.asked = False
-    if _is_unknown(event.answer):
-        entry.creation.doubt = cluster.now + COMMIT_GRACE
-    if event.item in entry.creation.created:
-        entry.found(event.item)
+            _roll_back(cluster, entry, answer.message, Next.FAILED)
 
 
 def _forbidden(cluster: Cluster, entry: Entry, item: int, words: str) -> None:
@@ -233,27 +215,21 @@ def _forbidden(cluster: Cluster, entry: Entry, item: int, words: str) -> None:
 
 
 def access_reviewed(cluster: Cluster, event: AccessReviewed) -> None:
-    """Whether a 403 came from a missing right, or from a quota or admission that may change its
-    answer."""
-    for entry, item in access.reviewed(cluster, event):
+    """Whether a 403 came from a missing right, or from a quota or admission that may yield."""
+    for entry in access.reviewed(cluster, event):
         if event.allowed is None:
             _retry(cluster, entry, Answer(0, "", entry.creation.words))
-        elif event.allowed:
-            _refused_for_now(cluster, entry, item)
+        elif event.allowed:  # retried after a pause, and given up after some attempts
+            entry.refusals += 1
+            is_hopeless = entry.refusals >= CREATION_ATTEMPTS_MAX
+            then = Next.FAILED if is_hopeless else Next.QUEUED
+            _roll_back(cluster, entry, entry.creation.words, then)
         else:
             continue_attempt(cluster, entry)
 
 
-def _refused_for_now(cluster: Cluster, entry: Entry, item: int) -> None:
-    """Refused by a quota or admission: retried after a pause, and given up after some attempts."""
-    entry.refusals += 1
-    hopeless = entry.refusals >= CREATION_ATTEMPTS_MAX
-    _roll_back(cluster, entry, item, entry.creation.words, Next.FAILED if hopeless else Next.QUEUED)
-
-
 def item_inspected(cluster: Cluster, entry: Entry, event: ItemInspected) -> None:
-    """The name was taken: by this AppWrapper, by an object that is being deleted, or by a stranger
-    (P6)."""
+    """The name is taken: by this AppWrapper, a terminating object, or a stranger (P6)."""
     if not entry.is_at(event.attempt, event.item):
         return
     if event.answer is not None:
@@ -266,13 +242,16 @@ def item_inspected(cluster: Cluster, entry: Entry, event: ItemInspected) -> None
         entry.found(event.item)
         item_created(cluster, entry, ItemCreated(entry.uid, event.attempt, event.item, holder.uid))
     elif _is_leaving(entry, holder):
-        _wait_for_name(cluster, entry)
-    elif (rival := cluster.entries.get(holder.owner_uid)) is not None:
-        _give_way(cluster, entry, event.item, rival)
+        message = f"{entry.ref(event.item)} did not go away within {NAME_GRACE // SECOND} s."
+        _again(cluster, entry, NAME_GRACE, message)
+    elif (rival := cluster.entries.get(holder.owner_uid)) is not None:  # as if known before
+        note = f"{entry.ref(event.item)} belongs to AppWrapper {rival.title}; "
+        note += "it waits until that is gone."
+        teardown.take_back(cluster, entry, TeardownReason.WAITING_FOR_NAME, note)
     else:
         owner = f"{holder.owner_name!r}" if holder.owner_uid else "an unknown owner"
         message = held_by(entry.ref(event.item), owner)
-        _roll_back(cluster, entry, event.item, message, Next.FAILED)
+        _roll_back(cluster, entry, message, Next.FAILED)
 
 
 def _is_this_attempts(entry: Entry, holder: Holder) -> bool:
@@ -291,35 +270,19 @@ def _retry(cluster: Cluster, entry: Entry, answer: Answer) -> None:
     _again(cluster, entry, entry.workload.tolerance.admission_grace, message, answer.retry_after)
 
 
-def _wait_for_name(cluster: Cluster, entry: Entry) -> None:
-    message = f"{entry.ref(entry.creation.cursor)} did not go away within {NAME_GRACE // SECOND} s."
-    _again(cluster, entry, NAME_GRACE, message)
-
-
 def _again(
     cluster: Cluster, entry: Entry, grace: Duration, message: str, at_least: Duration = 0
 ) -> None:
     """Create it again while the grace lasts; then take the attempt back."""
     entry.tries.failures += 1
     if cluster.now - entry.step_since > grace:
-        _roll_back(cluster, entry, entry.creation.cursor, message, Next.QUEUED)
+        _roll_back(cluster, entry, message, Next.QUEUED)
         return
     pause = backoff(entry.tries.failures, RETRY_BASE, RETRY_MAX)
     cluster.agenda.wake_in(entry, Timer.STEP, max(at_least, pause))
 
 
-def _give_way(cluster: Cluster, entry: Entry, item: int, rival: Entry) -> None:
-    """Another AppWrapper has the name: wait for it, as if that had been known before."""
-    note = f"{entry.ref(item)} belongs to AppWrapper {rival.title}; it waits until that is gone."
-    teardown.take_back(cluster, entry, TeardownReason.WAITING_FOR_NAME, note)
-
-
-def _roll_back(cluster: Cluster, entry: Entry, item: int, message: str, then: Next) -> None:
-    ref = entry.ref(item)
-    teardown.take_back(
-        cluster,
-        entry,
-        TeardownReason.ITEM_CREATION_FAILURE,
-        f"{ref.namespace}/{ref.name} creation failure: {message}",
-        then,
-    )
+def _roll_back(cluster: Cluster, entry: Entry, message: str, then: Next) -> None:
+    ref = entry.ref(entry.creation.cursor)
+    note = f"{ref.namespace}/{ref.name} creation failure: {message}"
+    teardown.take_back(cluster, entry, TeardownReason.ITEM_CREATION_FAILURE, note, then)

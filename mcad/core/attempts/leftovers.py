@@ -31,7 +31,7 @@ from mcad.core.state.model import (
 )
 from mcad.core.state.quantity import format_amount
 from mcad.core.state.reasons import EventReason
-from mcad.core.state.units import Instant, format_duration
+from mcad.core.state.units import format_duration
 
 
 def take_up(cluster: Cluster) -> None:
@@ -48,7 +48,8 @@ def take_up(cluster: Cluster) -> None:
 def _take_up_one(cluster: Cluster, left: list[Child], budget: _Budget) -> None:
     attempt = max(child.attempt for child in left)
     sets = tuple(_sets(cluster, left, attempt, budget))
-    now, record = cluster.now, _record(left, attempt, cluster.now)
+    now, inventory = cluster.now, tuple(child.ref for child in left)
+    record = DispatchRecord(attempt, 0, DispatchPhase.DISPATCHED, "", inventory, now, now)
     entry = Entry(
         _stand_in(left, sets), now, rebuilt=True, phase=Phase.GONE, step_since=now, dispatch=record
     )
@@ -58,8 +59,14 @@ def _take_up_one(cluster: Cluster, left: list[Child], budget: _Budget) -> None:
     for child in left:
         entry.creation.exists(child.item, child.uid)
     pods_changed(cluster, entry)
-    if room_held(cluster, entry):
-        _report(cluster, entry, left[0])
+    held = cluster.capacity.assumed(entry.uid)
+    if held:
+        kept = ", ".join(f"{name}: {format_amount(name, n)}" for name, n in held)
+        note = (
+            f"Its AppWrapper (uid {entry.uid}) does not exist. Room for its pods without a node is "
+            f"kept for {format_duration(TOMBSTONE_GRACE)} at most ({kept})."
+        )
+        cluster.announce_remnant(entry, left[0], EventReason.OWNER_UNKNOWN, note, action="Reserve")
         remains.bury(cluster, entry)
     else:
         cluster.forget(entry)
@@ -75,13 +82,10 @@ def _sets(cluster: Cluster, left: list[Child], attempt: int, budget: _Budget) ->
         if pod.root in roots and pod.attempt == attempt
     ]
     pods.sort(key=lambda pod: (pod.root, pod.request, pod.created, pod.uid))
-    for index, ((root, request), alike) in enumerate(groupby(pods, _alike)):
+    alikes = groupby(pods, lambda pod: (pod.root, pod.request))
+    for index, ((root, request), alike) in enumerate(alikes):
         count = sum(bool(pod.node) or budget.takes(pod) for pod in alike)
         yield PodSet(roots[root].item, -2 - index, "", count, request)
-
-
-def _alike(pod: Pod) -> tuple[str, Resources]:
-    return pod.root, pod.request
 
 
 class _Budget:
@@ -118,36 +122,17 @@ def _stand_in(left: list[Child], sets: tuple[PodSet, ...]) -> Workload:
     )
 
 
-def _record(left: list[Child], attempt: int, now: Instant) -> DispatchRecord:
-    inventory = tuple(child.ref for child in left)
-    return DispatchRecord(attempt, 0, DispatchPhase.DISPATCHED, "", inventory, now, now)
-
-
-def _report(cluster: Cluster, entry: Entry, first: Child) -> None:
-    held = ", ".join(f"{name}: {format_amount(name, n)}" for name, n in room_held(cluster, entry))
-    note = (
-        f"Its AppWrapper (uid {entry.uid}) does not exist. Room for its pods without a node is "
-        f"kept for {format_duration(TOMBSTONE_GRACE)} at most ({held})."
-    )
-    cluster.announce_remnant(entry, first, EventReason.OWNER_UNKNOWN, note, action="Reserve")
-
-
 def pods_changed(cluster: Cluster, entry: Entry) -> None:
     """One of its pods came, went or changed: the stand-in holds no more than its pods need."""
     for one, live in cluster.capacity.pods.live_by_set(entry.uid):
         cluster.want(entry, one.item, one.index, live)
 
 
-def room_held(cluster: Cluster, entry: Entry) -> Resources:
-    """What is kept for its pods that have no node yet."""
-    return cluster.capacity.assumed(entry.uid)
-
-
 def by_namespace(cluster: Cluster) -> dict[str, Resources]:
     """What is kept in each namespace for pods of unknown AppWrappers."""
     sums: dict[str, dict[str, int]] = {}
-    for entry in map(cluster.entries.__getitem__, cluster.objects.leftovers):
+    for entry in cluster.known(cluster.objects.leftovers):
         books = sums.setdefault(entry.workload.namespace, {})
-        for name, n in room_held(cluster, entry):
+        for name, n in cluster.capacity.assumed(entry.uid):
             books[name] = books.get(name, 0) + n
     return {namespace: tuple(sorted(one.items())) for namespace, one in sums.items() if one}

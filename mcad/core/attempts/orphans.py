@@ -35,8 +35,7 @@ def sweep(cluster: Cluster) -> None:
 
 
 def found_of_deleted(cluster: Cluster, entry: Entry, found: Sequence[Remnant]) -> None:
-    """A live read found an object that no watch has shown: sweep it. Otherwise it does not
-    exist."""
+    """Sweep what a live read found and no watch has shown; what it did not find is gone."""
     if not found:
         entry.creation.created.clear()
     for one in found:

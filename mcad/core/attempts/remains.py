@@ -17,8 +17,7 @@ from mcad.core.state.timers import Timer
 
 
 def deletion_seen(cluster: Cluster, entry: Entry) -> None:
-    """The AppWrapper is being deleted: nothing more is created, and with foreground deletion its
-    objects are deleted."""
+    """The AppWrapper is being deleted: create nothing more, delete its objects if asked to."""
     cluster.freeze(entry)
     cluster.agenda.to_judge[entry.uid] = cluster.agenda.to_settle[entry.uid] = None
     orphans.judge_anew(cluster, entry)
@@ -29,9 +28,9 @@ def linger(cluster: Cluster, entry: Entry) -> None:
     clock is that of the condition, which is persisted."""
     if not entry.lingers or Timer.TOMBSTONE in entry.timers:
         return
-    if not entry.shows(ConditionType.DELETING_RESOURCES):
-        kind, reason = ConditionType.DELETING_RESOURCES, DELETION_INITIATED
-        entry.set_condition(kind, cluster.now, reason=reason)
+    kind = ConditionType.DELETING_RESOURCES
+    if not entry.shows(kind):
+        entry.set_condition(kind, cluster.now, reason=DELETION_INITIATED)
         cluster.settle(entry)
     cluster.agenda.wake_in(entry, Timer.TOMBSTONE, teardown.next_look(cluster, entry))
 
@@ -50,8 +49,7 @@ def object_gone(cluster: Cluster, entry: Entry) -> None:
 
 
 def bury(cluster: Cluster, entry: Entry) -> None:
-    """Forget the AppWrapper if nothing of it is left and nothing can come any more; else look
-    again."""
+    """Forget the AppWrapper if nothing of it is left or can come any more; else look again."""
     making = entry.creation
     left = making.asked or making.created or cluster.objects.by_workload.get(entry.uid)
     grace = TOMBSTONE_GRACE + (entry.workload.tolerance.forceful_deletion_grace or 0)
@@ -79,14 +77,7 @@ def visit(cluster: Cluster, entry: Entry) -> None:
         teardown.look(cluster, entry)
     if entry.phase is not Phase.GONE:
         return
-    is_seen = bool(cluster.objects.by_workload.get(entry.uid))
-    if teardown.force_is_due(cluster, entry, entry.step_since) <= 0 or (
-        entry.creation.created and not is_seen
-    ):
+    is_unseen = entry.creation.created and not cluster.objects.by_workload.get(entry.uid)
+    if is_unseen or teardown.force_is_due(cluster, entry, entry.step_since) <= 0:
         teardown.look(cluster, entry)
     bury(cluster, entry)
-
-
-def alive_after_all(cluster: Cluster, entry: Entry) -> None:
-    """The AppWrapper exists: another leader created it, and its objects were seen first."""
-    cluster.forget(entry)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from mcad.core.attempts import attribution, orphans
 from mcad.core.cluster import Cluster
 from mcad.core.commands import DeleteItem, ForceDeletion, LookForRemains
@@ -17,7 +19,6 @@ from mcad.core.state.bounds import (
 from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import Phase, Signal
 from mcad.core.state.model import DispatchPhase, DispatchRecord, Next
-from mcad.core.state.names import name_key
 from mcad.core.state.reasons import (
     AWAITING_HEAD_OF_LINE,
     CAME_TO_NOTHING,
@@ -107,17 +108,12 @@ def late_item(cluster: Cluster, entry: Entry, item: int) -> None:
 
 
 def _delete(cluster: Cluster, entry: Entry, item: int, uid: str = "") -> None:
-    known = uid or entry.creation.created.get(item) or _observed_uid(cluster, entry, item)
+    own = (one for one in cluster.objects.of(entry) if one.attempt == entry.attempt)
+    observed = next((one.uid for one in own if one.item == item), "")
+    known = uid or entry.creation.created.get(item) or observed
     if known:
         cluster.objects.swept[known] = orphans.NEVER
     cluster.emit(DeleteItem(entry.uid, entry.attempt, item, entry.ref(item), known))
-
-
-def _observed_uid(cluster: Cluster, entry: Entry, item: int) -> str:
-    for child in cluster.objects.of(entry):
-        if child.item == item and child.attempt == entry.attempt:
-            return child.uid
-    return ""
 
 
 def item_deleted(cluster: Cluster, entry: Entry, event: ItemDeleted) -> None:
@@ -130,8 +126,7 @@ def item_deleted(cluster: Cluster, entry: Entry, event: ItemDeleted) -> None:
 
 
 def deletion_refused(cluster: Cluster, entry: Entry, event: DeletionRefused) -> None:
-    """A deletion failed: repeat it; without the right to delete, report that and repeat it
-    slowly."""
+    """A deletion failed: repeat it, and report a right that is missing."""
     if event.attempt != entry.attempt or entry.phase is not Phase.DELETING:
         return
     first = Timer.STEP not in entry.timers  # of those that were asked for at once
@@ -168,14 +163,14 @@ def remaining(cluster: Cluster, entry: Entry, event: Remaining) -> None:
             entry.removal.remains = event.objects
             _use_force(cluster, entry, entry.step_since)
     if entry.lingers and event.objects:
-        entry.removal.remains, entry.removal.looks = event.objects, entry.removal.looks + 1
+        entry.removal.found(event.objects)
         _use_force(cluster, entry, _asked_to_go(entry))
         _say_what_is_left(cluster, entry, _asked_to_go(entry))
         cluster.agenda.wake_in(entry, Timer.TOMBSTONE, next_look(cluster, entry))
     if entry.phase is not Phase.VERIFYING:
         return
     if event.objects:
-        entry.removal.remains, entry.removal.looks = event.objects, entry.removal.looks + 1
+        entry.removal.found(event.objects)
         patience = _use_force(cluster, entry, entry.record.entered)
         _delete_what_stayed(cluster, entry)
         _say_what_is_left(cluster, entry, entry.step_since)
@@ -185,7 +180,7 @@ def remaining(cluster: Cluster, entry: Entry, event: Remaining) -> None:
             pause = backoff(entry.removal.looks, LOOK_BASE, LOOK_MAX)
             cluster.agenda.wake_in(entry, Timer.STEP, min(pause, patience))
     elif cluster.now < entry.creation.doubt:  # absence may not last (ADR 7)
-        cluster.agenda.wake_in(entry, Timer.STEP, entry.creation.doubt - cluster.now)
+        cluster.agenda.set_timer(entry, Timer.STEP, entry.creation.doubt)
     else:
         _nothing_left(cluster, entry)
 
@@ -205,9 +200,9 @@ def next_look(cluster: Cluster, entry: Entry) -> Duration:
 
 def _delete_what_stayed(cluster: Cluster, entry: Entry) -> None:
     """An answer that an item was gone, or would go, was wrong: delete it again."""
-    numbers = {name_key(ref): number for number, ref in enumerate(entry.inventory)}
+    numbers = {ref.key: number for number, ref in enumerate(entry.inventory)}
     for one in entry.removal.remains:
-        item = numbers.get(name_key(one.ref))
+        item = numbers.get(one.ref.key)
         if item is not None and not one.terminating:
             _delete(cluster, entry, item, one.uid)
 
@@ -229,9 +224,8 @@ def _use_force(cluster: Cluster, entry: Entry, since: Instant) -> Duration:
         cluster.emit(ForceDeletion(entry.uid, one.ref, one.uid))
     if not entry.removal.forced:
         entry.removal.forced = True
-        seconds = (cluster.now - since) // SECOND
         rest = explain_remains(entry.removal.remains, "")
-        note = f"Deleted by force after {seconds} s: {rest}"
+        note = f"Deleted by force after {(cluster.now - since) // SECOND} s: {rest}"
         cluster.announce(entry, EventReason.REMAINS, note, action="Delete", warning=True)
     return LOOK_MAX
 
@@ -317,31 +311,25 @@ def settled(cluster: Cluster, entry: Entry) -> None:
     entry.move(signal, cluster.now)
     for child in cluster.objects.of(entry):
         cluster.objects.unswept[child.uid] = None
-    note = record.message or str(record.reason)
-    warning = record.reason not in _QUIET
+    note, warning = record.message or str(record.reason), record.reason not in _QUIET
     cluster.announce(entry, reason, note, action=TAKEN_BACK, warning=warning)
-    if entry.phase is Phase.WAITING:
-        _queue_again(cluster, entry, record)
-
-
-def _queue_again(cluster: Cluster, entry: Entry, record: DispatchRecord) -> None:
+    if entry.phase is not Phase.WAITING:
+        return
     pause = _pause_after(cluster, entry, record, cluster.now)
-    if pause is None or pause.reason != WaitingReason.WAITING_FOR_NAME:
+    waits_for_name = pause is not None and pause.reason == WaitingReason.WAITING_FOR_NAME
+    if not waits_for_name:
         cluster.waiting.pause(entry, pause)
-        cluster.line_up(entry)
-    else:  # it ends when the name is free
-        cluster.line_up(entry)
-        if entry.hold is None:
-            cluster.waiting.hold(entry, pause)
+    cluster.line_up(entry)
+    if pause is not None and waits_for_name and entry.hold is None:
+        cluster.waiting.hold(entry, pause)  # it ends when the name is free
 
 
 def pause_on_record(cluster: Cluster, entry: Entry) -> Hold | None:
     """The pause that was running before a restart, if it is not over: as long as a first one, since
     the number of failed attempts is not on record. Names are checked again anyway."""
     record = entry.record
-    if record.phase is not DispatchPhase.RELEASED or record.next is not Next.QUEUED:
-        return None
-    pause = _pause_after(cluster, entry, record, record.entered)
+    is_over = record.phase is DispatchPhase.RELEASED and record.next is Next.QUEUED
+    pause = _pause_after(cluster, entry, record, record.entered) if is_over else None
     if (
         pause is None
         or pause.reason == WaitingReason.WAITING_FOR_NAME
@@ -370,12 +358,8 @@ def _pause_after(
 
 def stuck_teardowns(cluster: Cluster) -> dict[str, int]:
     """How many teardowns take longer than they should, by the kind of object that they wait for."""
-    counts: dict[str, int] = {}
-    for entry in cluster.entries.values():
-        kind = _waited_for(cluster, entry)
-        if kind:
-            counts[kind] = counts.get(kind, 0) + 1
-    return counts
+    kinds = (_waited_for(cluster, entry) for entry in cluster.entries.values())
+    return Counter(filter(None, kinds))
 
 
 def _waited_for(cluster: Cluster, entry: Entry) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from itertools import islice
 
-from mcad.core.attempts import access, create, leftovers, orphans, remains, teardown
+from mcad.core.attempts import access, create, leftovers, orphans, pod_timeouts, remains, teardown
 from mcad.core.cluster import AWAITED, Cluster
 from mcad.core.cycle import quota_reports
 from mcad.core.cycle.admit import dispatch
@@ -21,7 +21,7 @@ from mcad.core.queue.equivalence import EquivalenceClass
 from mcad.core.quota.absent import reports_absence
 from mcad.core.quota.explain import Words
 from mcad.core.reservations import backfill, manage, starvation
-from mcad.core.running import monitor, pod_timeouts, reset
+from mcad.core.running import monitor, reset
 from mcad.core.state.bounds import REPORTS_PER_PASS, RESTATE_INTERVAL
 from mcad.core.state.entry import Entry
 from mcad.core.state.eviction_pace import reports_due_evictions

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mcad.core.cluster import Cluster
 from mcad.core.nodes.shape import Shape
 from mcad.core.queue.equivalence import EquivalenceClass
-from mcad.core.queue.walk import Scope
+from mcad.core.queue.queue import Scope
 from mcad.core.state.entry import Entry
 from mcad.core.state.refusal import Refusal
 from mcad.core.state.settings import Policy

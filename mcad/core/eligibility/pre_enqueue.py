@@ -8,7 +8,6 @@ from mcad.core.cluster import Cluster
 from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import TEARING_DOWN, Phase
 from mcad.core.state.model import ObjectRef
-from mcad.core.state.names import name_key
 from mcad.core.state.rights import right_key
 from mcad.core.state.waiting_reason import Hold, WaitingReason
 
@@ -60,5 +59,5 @@ def _uses(owner: Entry, ref: ObjectRef) -> bool:
     """Whether a taken name is or will be used: an attempt that runs creates nothing any more."""
     if owner.phase not in (Phase.RUNNING, Phase.COMPLETED):
         return True
-    names = [name_key(one) for one in owner.inventory]
-    return names.index(name_key(ref)) in owner.creation.created
+    names = [one.key for one in owner.inventory]
+    return names.index(ref.key) in owner.creation.created

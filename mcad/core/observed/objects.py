@@ -95,8 +95,7 @@ def _something_gone(cluster: Cluster, entry: Entry) -> None:
 
 
 def _item_gone(cluster: Cluster, entry: Entry, child: Child) -> None:
-    """An item was deleted, by this dispatcher or not: it is not created again in this attempt
-    (P2)."""
+    """An item was deleted, by whatever client: this attempt does not create it again (P2)."""
     passed = entry.phase is not Phase.CREATING or child.item < entry.creation.cursor
     if passed and entry.creation.created.get(child.item) == child.uid:
         entry.creation.vanished(child.item)
@@ -111,8 +110,7 @@ def wants_nothing(cluster: Cluster, entry: Entry, item: int) -> None:
 
 
 def kind_watched(cluster: Cluster, event: KindWatched) -> None:
-    """A wrapped kind can be watched, or cannot: that concerns only AppWrappers that contain it
-    (P11)."""
+    """Whether a wrapped kind can be watched: it concerns AppWrappers that contain it (P11)."""
     key, unwatched = (event.group, event.resource), cluster.objects.unwatched
     if not event.watched:
         unwatched[key] = event.message
@@ -135,22 +133,20 @@ def _take_pod(cluster: Cluster, pod: Pod, *, is_own: bool) -> None:
         cluster.objects.unproven.put(pod)
         pod = replace(pod, workload="")
     cluster.capacity.pod_seen(pod)
-    for uid in (before, pod.workload):
-        _look_at(cluster, cluster.entries.get(uid))
+    for entry in cluster.known((before, pod.workload)):
+        _look_at(cluster, entry)
 
 
-def _look_at(cluster: Cluster, entry: Entry | None) -> None:
+def _look_at(cluster: Cluster, entry: Entry) -> None:
     """Something about its pods has changed."""
-    if entry is not None:
-        cluster.agenda.to_judge[entry.uid] = None
-        if entry.rebuilt:
-            leftovers.pods_changed(cluster, entry)
+    cluster.agenda.to_judge[entry.uid] = None
+    if entry.rebuilt:
+        leftovers.pods_changed(cluster, entry)
 
 
 def pod_gone(cluster: Cluster, uid: str) -> None:
     """A pod no longer exists: it may have been the last one that its AppWrapper waited for."""
     cluster.objects.unproven.drop(uid)
-    entry = cluster.entries.get(cluster.capacity.pod_gone(uid))
-    _look_at(cluster, entry)
-    if entry is not None:
+    for entry in cluster.known((cluster.capacity.pod_gone(uid),)):
+        _look_at(cluster, entry)
         _something_gone(cluster, entry)

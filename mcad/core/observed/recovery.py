@@ -1,9 +1,8 @@
-"""What an earlier leader recorded and began: read from status, assumed again, continued (P1,
-P11)."""
+"""Reads what an earlier leader recorded, assumes it again, and continues it (P1, P11)."""
 
 from __future__ import annotations
 
-from mcad.core.attempts import create, edits, pod_clocks, teardown
+from mcad.core.attempts import create, edits, pod_timeouts, teardown
 from mcad.core.cluster import Cluster
 from mcad.core.observed import objects
 from mcad.core.preemption import eviction
@@ -73,8 +72,7 @@ def restore(cluster: Cluster, entry: Entry, saved: Persisted) -> None:
 
 
 def _leave_alone(cluster: Cluster, entry: Entry, what: str) -> None:
-    """The record is of another version, or was written by hand: its objects may exist, so it must
-    not queue as new."""
+    """The record is not understood: its objects may exist, so it must not queue as new."""
     entry.phase, entry.unreadable = Phase.FOREIGN, True
     note = (
         f"status.dispatch has a record that this version does not understand ({what}): it is left "
@@ -102,12 +100,9 @@ def _timed(saved: Persisted, now: Instant) -> Persisted:
         entered = record.entered or (now if is_past else 0)
         confirmed = record.confirmed or (now if record.phase is DispatchPhase.DISPATCHED else 0)
         since = record.since or now
-        record = replace(
-            record, since=past(since), confirmed=past(confirmed), entered=past(entered)
-        )
-    evicted = saved.eviction
-    if evicted is not None:
-        evicted = replace(evicted, at=past(evicted.at))
+        times = {"since": past(since), "confirmed": past(confirmed), "entered": past(entered)}
+        record = replace(record, **times)
+    evicted = saved.eviction and replace(saved.eviction, at=past(saved.eviction.at))
     return replace(saved, conditions=conditions, dispatch=record, eviction=evicted)
 
 
@@ -136,11 +131,8 @@ def _restored_phase(saved: Persisted) -> Phase:
 
 
 def recover(cluster: Cluster) -> None:
-    """Continue what an earlier leader began: assumed pods first, oldest dispatch first (P1,
-    P11)."""
-    begun = [cluster.entries[uid] for uid in cluster.agenda.to_recover if uid in cluster.entries]
-    cluster.agenda.to_recover.clear()
-    begun.sort(key=lambda e: (e.dispatch.since if e.dispatch else 0, e.uid))
+    """Continue what an earlier leader began: assumed pods first, oldest first (P1, P11)."""
+    begun = _take_begun(cluster)
     latest = max((entry.dispatch.epoch for entry in begun if entry.dispatch), default=0)
     late = {entry.uid for entry in begun if _is_late(entry, latest)}
     for entry in begun:
@@ -158,11 +150,16 @@ def recover(cluster: Cluster) -> None:
 
 def take_as_recorded(cluster: Cluster) -> None:
     """For a standby: attempts hold their room, and nothing is continued."""
-    begun = [cluster.entries[uid] for uid in cluster.agenda.to_recover if uid in cluster.entries]
-    cluster.agenda.to_recover.clear()
-    for entry in sorted(begun, key=lambda e: (e.dispatch.since if e.dispatch else 0, e.uid)):
+    for entry in _take_begun(cluster):
         _assume_again(cluster, entry)
         _note_absence(cluster, entry)
+
+
+def _take_begun(cluster: Cluster) -> list[Entry]:
+    begun = list(cluster.known(cluster.agenda.to_recover))
+    cluster.agenda.to_recover.clear()
+    begun.sort(key=lambda e: (e.dispatch.since if e.dispatch else 0, e.uid))
+    return begun
 
 
 def _is_late(entry: Entry, latest: int) -> bool:
@@ -238,13 +235,11 @@ def _resume(cluster: Cluster, entry: Entry) -> None:
         if making.cursor < len(entry.workload.items):
             making.doubt = cluster.now + COMMIT_GRACE  # the predecessor's may be under way (ADR 7)
         create.continue_attempt(cluster, entry)
-    elif entry.phase is Phase.DELETING:
-        making.cursor = len(entry.inventory)
+    elif entry.phase in (Phase.DELETING, Phase.RUNNING, Phase.KEEPING, Phase.PAUSING):
+        making.cursor = len(entry.inventory)  # all exist, for a teardown to come
+    if entry.phase is Phase.DELETING:
         if not entry.record.confirmed:
             making.doubt = cluster.now + COMMIT_GRACE
         teardown.delete_all(cluster, entry)
     elif entry.phase is Phase.RUNNING:
-        making.cursor = len(entry.inventory)  # all exist, for a teardown to come
-        pod_clocks.begin(cluster, entry)
-    elif entry.phase in (Phase.KEEPING, Phase.PAUSING):
-        making.cursor = len(entry.inventory)
+        pod_timeouts.begin(cluster, entry)

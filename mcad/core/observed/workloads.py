@@ -35,17 +35,14 @@ def appwrapper_seen(cluster: Cluster, event: AppWrapperSeen) -> None:
         return
     work = cut(event.workload, cluster.waiting.ceilings)
     entry = cluster.entries.get(work.uid)
-    if entry is not None and (entry.rebuilt or (entry.unreadable and not _is_unreadable(work))):
-        remains.alive_after_all(cluster, entry)
+    is_unreadable = work.persisted is not None and bool(work.persisted.unreadable)
+    if entry is not None and (entry.rebuilt or (entry.unreadable and not is_unreadable)):
+        cluster.forget(entry)
         entry = None
     if entry is None:
         _first_sight(cluster, work, listed=event.listed)
     elif entry.phase is not Phase.GONE:
         _changed(cluster, entry, work, rewound=event.rewound)
-
-
-def _is_unreadable(work: Workload) -> bool:
-    return work.persisted is not None and bool(work.persisted.unreadable)
 
 
 def _first_sight(cluster: Cluster, work: Workload, *, listed: bool) -> None:
@@ -64,7 +61,10 @@ def _first_sight(cluster: Cluster, work: Workload, *, listed: bool) -> None:
     if work.uid in cluster.objects.by_workload or cluster.capacity.pods.exist(work.uid):
         objects.disown_strangers(cluster, entry)
     if entry.phase is Phase.WAITING:
-        _enter_queue(cluster, entry)
+        if ConditionType.INIT not in entry.conditions:
+            entry.set_condition(ConditionType.INIT, first_seen)
+            entry.set_condition(ConditionType.QUEUEING, first_seen, reason="AwaitingHeadOfLine")
+        cluster.line_up(entry)
     elif entry.phase is Phase.COMPLETED:
         cluster.agenda.to_judge[work.uid] = None
         cluster.remember_run(entry)
@@ -95,14 +95,6 @@ def _stamp(cluster: Cluster, created: Instant, *, listed: bool) -> Instant:
         stamp = cluster.waiting.last_seen + 1
     cluster.waiting.last_seen = max(cluster.waiting.last_seen, stamp)
     return stamp
-
-
-def _enter_queue(cluster: Cluster, entry: Entry) -> None:
-    seen = entry.first_seen
-    if ConditionType.INIT not in entry.conditions:
-        entry.set_condition(ConditionType.INIT, seen)
-        entry.set_condition(ConditionType.QUEUEING, seen, reason="AwaitingHeadOfLine")
-    cluster.line_up(entry)
 
 
 def _changed(cluster: Cluster, entry: Entry, work: Workload, *, rewound: bool) -> None:
@@ -200,16 +192,14 @@ def _take_over(cluster: Cluster, entry: Entry, work: Workload) -> None:
 
 
 def node_heard(cluster: Cluster, event: NodeSeen | NodeGone) -> None:
-    """A node appeared, changed or vanished; AppWrappers with pods that have to leave it are
-    judged."""
+    """A node changed or vanished; AppWrappers with pods that have to leave it are judged."""
     if isinstance(event, NodeGone):
         cluster.capacity.node_gone(event.name)
         return
     cluster.capacity.node_seen(event.node)
     if event.node.evicts:
-        cluster.agenda.to_judge.update(
-            dict.fromkeys(cluster.capacity.pods.users_of(event.node.name))
-        )
+        users = cluster.capacity.pods.users_of(event.node.name)
+        cluster.agenda.to_judge.update(dict.fromkeys(users))
 
 
 def appwrapper_gone(cluster: Cluster, uid: str) -> None:

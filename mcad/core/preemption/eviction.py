@@ -133,10 +133,8 @@ def _take_back(cluster: Cluster, entry: Entry, pending: PendingEviction) -> None
 def in_vain(cluster: Cluster, preemptor: Entry) -> None:
     """A user holds the preemptor back before it got its room: it may ask for the same victims
     again."""
-    for uid in preemptor.waits_for:
-        victim = cluster.entries.get(uid)
-        if victim is not None:
-            victim.opponents.pop(preemptor.uid, None)
+    for victim in cluster.known(preemptor.waits_for):
+        victim.opponents.pop(preemptor.uid, None)
 
 
 def _call_off(cluster: Cluster, uid: str) -> None:

@@ -1,8 +1,7 @@
 """The line: what waits, in which order, and what need not be tried again yet.
 
 waiting         every waiting AppWrapper, in line or out of it; owns how it waits
-walk            where the passes along the line stand
-queue           all AppWrappers in line
+queue           all AppWrappers in line, and where the walk along it stands
 equivalence     classes of AppWrappers that share a verdict
 inadmissible    classes that were refused, and what makes them worth another try
 ordering        whose turn it is

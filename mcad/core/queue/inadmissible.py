@@ -35,10 +35,8 @@ class InadmissibleLists:
         self._forest = forest
         self._turns = turns
         self._active: dict[EquivalenceClass, None] = {}
-        self._requeued: list[EquivalenceClass] = []  # woken since the last question
-        self._tested: dict[
-            InadmissibleList, None
-        ] = {}  # beds with a verdict, in the order of their last test
+        self._requeued: list[EquivalenceClass] = []  # since the last question
+        self._tested: dict[InadmissibleList, None] = {}  # with a verdict, by their last test
         self._of_shapes: dict[Shape, dict[int, InadmissibleList]] = {}  # by slope
         self._at_nodes: dict[Node, dict[str, SortedDict[tuple[int, int], InadmissibleList]]] = {}
 
@@ -125,15 +123,11 @@ class InadmissibleLists:
         self._turns.renew()
         for eqclass in list(self._active) if self._turns.change else ():
             self.reconsider(eqclass)
-        for shape in self._capacity.take_requeued():
-            for listed_in in list(
-                self._of_shapes.get(shape, {}).values()
-            ):  # a reservation may know it alone
-                self._retry(listed_in, everyone=everyone)
-        for listed_in in self._let_in():
-            self._retry(listed_in, everyone=everyone)
-        for listed_in in list(takewhile(lambda each: each.tested_at <= until, self._tested)):
-            self._retry(listed_in, everyone=everyone)
+        for shape in self._capacity.take_requeued():  # a reservation may know it alone
+            self._retry([*self._of_shapes.get(shape, {}).values()], everyone=everyone)
+        self._retry(self._let_in(), everyone=everyone)
+        expired = [*takewhile(lambda each: each.tested_at <= until, self._tested)]
+        self._retry(expired, everyone=everyone)
         self._requeued = []  # the caller gets them with this answer
 
     def reconsider(self, eqclass: EquivalenceClass) -> None:
@@ -151,14 +145,12 @@ class InadmissibleLists:
             self._represent(first, listed_in)
 
     def check(self, eqclasses: Iterable[EquivalenceClass]) -> None:
-        """Each class is active or in one list, at its place; raises ``InvariantViolated``.
-        O(all)."""
-        count, listed = 0, list(self._all_inadmissible())
-        for eqclass in eqclasses:
-            count += 1
+        """Each class is active or at its place in a list; raises ``InvariantViolated``. O(all)."""
+        known, listed = list(eqclasses), self._all_inadmissible()
+        for eqclass in known:
             self._check_class(eqclass)
         everyone = len(listed) + len(self._active)
-        check(everyone == count, "each-class-is-active-or-listed", str(count))
+        check(everyone == len(known), "each-class-is-active-or-listed", str(everyone))
         for listed_in in dict.fromkeys(one.of_list for one in listed if one.of_list is not None):
             self._check_list(listed_in)
 
@@ -167,10 +159,10 @@ class InadmissibleLists:
         is_inadmissible = eqclass.is_inadmissible
         check((eqclass in self._active) != is_inadmissible, "active-or-inadmissible", story)
         if of_list is not None and is_inadmissible:
-            place, of_shape = (eqclass.listed_by, eqclass), eqclass.of_shape
+            place = (eqclass.listed_by, eqclass)
             check(place in of_list.line, "listed-in-its-list", story)
             check(eqclass.listed_by == eqclass.key, "listed-by-its-head", story)
-            is_own = of_list.at is not None or of_list is of_shape
+            is_own = of_list.at is not None or of_list is eqclass.of_shape
             check(is_own, "listed-with-its-shape", story)
         elif of_list is not None:
             check(of_list.representative is eqclass, "represents-its-list", story)
@@ -178,11 +170,10 @@ class InadmissibleLists:
         check((of_list is None) == is_alone, "lists-by-state", story)
 
     def _check_list(self, listed_in: InadmissibleList) -> None:
-        keys, story = [key for key, _ in listed_in.line], str(listed_in.at)
-        check(keys == sorted(keys), "lists-are-in-order", story)
-        known = listed_in.representative
+        keys, known = [key for key, _ in listed_in.line], listed_in.representative
+        check(keys == sorted(keys), "lists-are-in-order", str(listed_in.at))
         is_known = known is None or known.of_list is listed_in
-        check(is_known, "lists-know-their-representative", story)
+        check(is_known, "lists-know-their-representative", str(listed_in.at))
 
     # -- lists ---------------------------------------------------------------------------------
 
@@ -202,9 +193,9 @@ class InadmissibleLists:
         root has changed are requeued at once."""
         news = self._forest.take_news()
         if news.rerouted:
-            rerouted = [b for b in self._all_inadmissible() if not news.rerouted.isdisjoint(b.path)]
-            for eqclass in rerouted:
-                self.requeue(eqclass)
+            for eqclass in self._all_inadmissible():
+                if not news.rerouted.isdisjoint(eqclass.path):
+                    self.requeue(eqclass)
         found: list[InadmissibleList] = []
         for tree, node in news.risen:
             for resource, lists in self._at_nodes.get((tree, node), {}).items():
@@ -215,23 +206,20 @@ class InadmissibleLists:
                     found.append(listed_in)
         return found
 
-    def _all_inadmissible(self) -> Iterator[EquivalenceClass]:
-        for of_shape in self._of_shapes.values():
-            for listed_in in of_shape.values():
-                yield from (eqclass for _, eqclass in listed_in.line)
-        for resources in self._at_nodes.values():
-            for lists in resources.values():
-                for listed_in in lists.values():
-                    yield from (eqclass for _, eqclass in listed_in.line)
+    def _all_inadmissible(self) -> list[EquivalenceClass]:
+        at_nodes = (lists for of_node in self._at_nodes.values() for lists in of_node.values())
+        groups = (*self._of_shapes.values(), *at_nodes)
+        return [one for lists in groups for each in lists.values() for _, one in each.line]
 
-    def _retry(self, listed_in: InadmissibleList, *, everyone: bool) -> None:
-        self._tested.pop(listed_in, None)
-        listed_in.refusal = None
-        if everyone:
-            for _, eqclass in list(listed_in.line):
-                self.requeue(eqclass)
-        elif listed_in.representative is None:
-            self._appoint(listed_in)
+    def _retry(self, lists: list[InadmissibleList], *, everyone: bool) -> None:
+        for listed_in in lists:
+            self._tested.pop(listed_in, None)
+            listed_in.refusal = None
+            if everyone:
+                for _, eqclass in list(listed_in.line):
+                    self.requeue(eqclass)
+            elif listed_in.representative is None:
+                self._appoint(listed_in)
 
     def _appoint(self, listed_in: InadmissibleList) -> None:
         """Requeue the first class of the list, if there is one, as its representative."""

@@ -90,17 +90,15 @@ class Turns:
         return self.has_owners and self._forest.is_spent(eqclass.path, eqclass.shape.fixed)
 
     def _share(self, whose: tuple[str, str]) -> int:
-        share = self._known.get(whose)
-        if share is None:
-            share = self._known[whose] = self._count(*whose)
-        return share
-
-    def _count(self, tree: str, name: str) -> int:
-        """Of a leaf; without a tree of a namespace."""
-        if not tree:
-            return _dominant(self._in_use.get(name, {}), self._capacity.allocatable)
-        grown = self._forest.tree(tree)
-        return _dominant(grown.held.get(name, {}), grown.root.nominal) if grown is not None else 0
+        """Of a leaf (tree, leaf), or of a namespace ("", namespace)."""
+        if whose not in self._known:
+            tree, name = self._forest.tree(whose[0]), whose[1]
+            held, whole = self._in_use.get(name, {}), self._capacity.allocatable
+            if whose[0]:
+                held = tree.held.get(name, {}) if tree is not None else {}
+                whole = tree.root.nominal if tree is not None else {}
+            self._known[whose] = _dominant(held, whole)
+        return self._known[whose]
 
     def renew(self) -> None:
         """Nodes or trees may have changed: forget the shares, which are counted again on demand."""
@@ -122,8 +120,7 @@ class Turns:
         return (self.has_its_share(eqclass), rank, self.share(eqclass), seen, uid)
 
     def first(self, line: list[tuple[Key, EquivalenceClass]]) -> EquivalenceClass:
-        """The class whose turn comes first, among classes of one slope that are sorted by the keys
-        of their heads."""
+        """The class whose turn comes first, of classes of one slope sorted by their heads' keys."""
         if not self.change:
             return line[0][1]
         if self._fairness is Fairness.NONE:  # then their order changes only by which of them borrow
@@ -143,16 +140,11 @@ class Turns:
         for namespace, amounts in self._held.values():
             book(books.setdefault(namespace, {}), amounts)
         for namespace, booked in self._in_use.items():
-            reported = {name: n for name, n in booked.items() if n}
-            computed = {name: n for name, n in books.get(namespace, {}).items() if n}
-            check(
-                reported == computed,
-                "in-use-is-what-is-held",
-                f"{namespace}: {reported}, {computed}",
-            )
+            known = {name: n for name, n in booked.items() if n}
+            found = {name: n for name, n in books.get(namespace, {}).items() if n}
+            check(known == found, "in-use-is-what-is-held", f"{namespace}: {known}, {found}")
 
 
 def _dominant(used: Mapping[str, int], whole: Mapping[str, int]) -> int:
-    """The largest used part of the whole, in millionths; a resource that no node has counts as
-    unused."""
+    """The largest used part of the whole, in millionths; a resource of no node is unused."""
     return max((n * WHOLE // whole[name] for name, n in used.items() if whole.get(name)), default=0)

@@ -10,9 +10,10 @@ nothing is ever sorted again.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from mcad.core.queue.equivalence import MS, EquivalenceClass, Key
+from mcad.core.queue.equivalence import MS, EquivalenceClass, Key, Turn
 from mcad.core.quota.demand import Waiting
 from mcad.core.state.quota_records import Path
 from mcad.core.state.records import Struct
@@ -31,6 +32,11 @@ _Alike = tuple[Path, str]  # and the group that shares what is in use
 _SCALE = 10**9  # priority 1 = slope of 10^6 millionths per second over 1000 ms
 
 
+Scope = tuple[str, str] | None
+"""A node of a quota tree that an AppWrapper waits for, as (tree, node), or None for the nodes of
+the cluster."""
+
+
 class Rank(Struct, frozen=True):
     """What an AppWrapper queues with: a priority, and how it climbs (millionths per second).
 
@@ -45,6 +51,22 @@ class Rank(Struct, frozen=True):
         """The static sort key within an equivalence class."""
         seen_ms = entry.first_seen // MS
         return (self.slope * seen_ms - self.priority * _SCALE, entry.first_seen, entry.uid)
+
+
+@dataclass(slots=True)
+class Walk:
+    """Where the walk along the queue stands.
+
+    ``resume_at`` is the turn at which the next pass continues, None at the first (R5).
+    ``look_again_at`` is when refused classes are tested again at the latest. ``heads`` are the uids
+    of the heads whose holding time runs, by what they wait for (R6). ``ask_back`` (an ordered set)
+    are the classes that borrowers wait for (borrow_wait.py).
+    """
+
+    resume_at: Turn | None = None
+    look_again_at: Instant = 0
+    heads: dict[Scope, str] = field(default_factory=dict)
+    ask_back: dict[EquivalenceClass, None] = field(default_factory=dict)
 
 
 class Queue:
@@ -80,9 +102,8 @@ class Queue:
         eqclass = alike.get((path, group))
         if eqclass is None:
             of_shape = self._inadmissible.of_shape(shape, rank.slope)
-            eqclass = alike[path, group] = EquivalenceClass(
-                shape, rank.slope, path, group, of_shape
-            )
+            eqclass = EquivalenceClass(shape, rank.slope, path, group, of_shape)
+            alike[path, group] = eqclass
             self._by_path.setdefault(path, {})[eqclass] = None
             self._inadmissible.enter(eqclass)
             self._capacity.remember(shape)
@@ -105,9 +126,8 @@ class Queue:
         eqclass, key = place
         del eqclass.members[key]
         self._waiting.join(eqclass.path, eqclass.shape, -1)
-        self._inadmissible.hand_over(
-            eqclass
-        )  # with another head it may be behind the next in the bed
+        # With another head it may be behind the next in its list.
+        self._inadmissible.hand_over(eqclass)
         if not eqclass.members:
             self._drop(eqclass)
         elif eqclass.listed_by == key:
@@ -165,16 +185,11 @@ class Queue:
             check(bool(eqclass.members), "classes-have-members", story)
             check(eqclass in self._by_path[eqclass.path], "classes-are-found-by-path", story)
             for key, entry in eqclass.members.items():
-                check(
-                    self._places.get(entry.uid) == (eqclass, key),
-                    "place-in-line-is-known",
-                    entry.title,
-                )
+                place = self._places.get(entry.uid)
+                check(place == (eqclass, key), "place-in-line-is-known", entry.title)
                 asked.join(eqclass.path, eqclass.shape)
         members = sum(len(eqclass.members) for eqclass in self.eqclasses())
-        check(
-            members == len(self._places), "each-is-in-line-once", f"{members}, {len(self._places)}"
-        )
+        check(members == len(self._places), "each-is-in-line-once", str(members))
         eqclasses = sum(map(len, self._by_path.values()))
         check(eqclasses == len(list(self.eqclasses())), "paths-hold-all-classes", str(eqclasses))
         check(self._waiting.equals(asked), "demand-in-line-is-the-sum", "")

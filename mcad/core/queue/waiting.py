@@ -13,8 +13,7 @@ from mcad.core.queue.queue import Queue
 from mcad.core.state.agenda import Agenda
 from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import Phase
-from mcad.core.state.model import ObjectRef
-from mcad.core.state.names import NameKey, name_key
+from mcad.core.state.model import NameKey, ObjectRef
 from mcad.core.state.quota_records import Designation
 from mcad.core.state.reasons import FRONT_OF_QUEUE, ConditionType
 from mcad.core.state.rights import Rights
@@ -61,12 +60,11 @@ class Waiting:
     def enter(self, entry: Entry) -> None:
         """Put an AppWrapper that is out in line, or on hold if its manifest or a pause requires."""
         hold = _own_hold(entry)
+        if entry.pause is not None and entry.pause.until <= self._agenda.now and hold is None:
+            entry.pause = None
         if hold is not None:
             self.hold(entry, hold)
-            return
-        if entry.pause is not None and entry.pause.until <= self._agenda.now:
-            entry.pause = None
-        if entry.pause is not None:
+        elif entry.pause is not None:
             self._keep_out(entry, entry.pause, WaitingSignal.PAUSE)
         else:
             self._follow(entry, WaitingSignal.LINE_UP)
@@ -112,7 +110,7 @@ class Waiting:
             self._rights.concern(entry.uid, [item.ref for item in entry.workload.items])
         if hold.reason == WaitingReason.WAITING_FOR_NAME:
             for item in entry.workload.items:
-                self._for_name.setdefault(name_key(item.ref), {})[entry.uid] = None
+                self._for_name.setdefault(item.ref.key, {})[entry.uid] = None
 
     def leave(self, entry: Entry) -> None:
         """Take the AppWrapper out of the line and off any hold."""
@@ -125,8 +123,7 @@ class Waiting:
         self._follow(entry, WaitingSignal.LEAVE)
 
     def _forget_names(self, entry: Entry) -> None:
-        for item in entry.workload.items:
-            key = name_key(item.ref)
+        for key in [item.ref.key for item in entry.workload.items]:
             waiters = self._for_name.get(key, {})
             waiters.pop(entry.uid, None)
             if not waiters:
@@ -134,7 +131,7 @@ class Waiting:
 
     def for_name(self, ref: ObjectRef) -> list[str]:
         """The uids of the AppWrappers that wait until the name is free, first come first."""
-        return list(self._for_name.get(name_key(ref), ()))
+        return list(self._for_name.get(ref.key, ()))
 
     def stand_in_front(self, entry: Entry) -> None:
         """Set the condition HeadOfLine, which comes with the first verdict, whichever it is."""
@@ -161,26 +158,21 @@ class Waiting:
 
     def check_one(self, entry: Entry) -> None:
         """One AppWrapper waits as its state says."""
-        state = entry.waiting
-        is_out = state is WaitingState.OUT
-        check(is_out == (entry.phase is not Phase.WAITING), "waits-in-its-phase", entry.title)
-        is_in_line = state is WaitingState.IN_LINE
-        check((entry in self.queue) == is_in_line, "in-line-by-its-state", entry.title)
-        has_hold = entry.hold is not None
-        check(has_hold != (is_out or is_in_line), "held-by-its-state", entry.title)
+        state, title = entry.waiting, entry.title
+        is_out, is_in_line = state is WaitingState.OUT, state is WaitingState.IN_LINE
+        check(is_out == (entry.phase is not Phase.WAITING), "waits-in-its-phase", title)
+        check((entry in self.queue) == is_in_line, "in-line-by-its-state", title)
+        check((entry.hold is None) == (is_out or is_in_line), "held-by-its-state", title)
         reason = entry.hold.reason if entry.hold is not None else ""
-        is_reserved = reason == WaitingReason.ROOM_RESERVED
-        check(is_reserved == (state is WaitingState.RESERVED), "reserved-by-its-state", entry.title)
-        waits_for_kind = reason == WaitingReason.KIND_NOT_WATCHED
+        is_reserved = state is WaitingState.RESERVED
         check(
-            (entry.uid in self.for_kind) == waits_for_kind,
-            "waits-for-a-kind-by-its-hold",
-            entry.title,
+            (reason == WaitingReason.ROOM_RESERVED) == is_reserved, "reserved-by-its-state", title
         )
+        is_known = (entry.uid in self.for_kind) == (reason == WaitingReason.KIND_NOT_WATCHED)
+        check(is_known, "waits-for-a-kind-by-its-hold", title)
         if reason == WaitingReason.WAITING_FOR_NAME:
             for item in entry.workload.items:
-                is_known = entry.uid in self.for_name(item.ref)
-                check(is_known, "waits-for-its-names", entry.title)
+                check(entry.uid in self.for_name(item.ref), "waits-for-its-names", title)
 
 
 def _own_hold(entry: Entry) -> Hold | None:

@@ -39,8 +39,7 @@ def walk(cluster: Cluster) -> None:
 
 
 class _Offer:
-    """What is free on reserved nodes, and what of it is offered: what came free, or all of it to
-    ``new`` classes."""
+    """The free reserved room that is offered: what came free, or all to ``new`` classes."""
 
     def __init__(self, cluster: Cluster, new: Container[EquivalenceClass]) -> None:
         self.relieved = cluster.capacity.take_relieved()
@@ -53,8 +52,7 @@ class _Offer:
         return self.free if eqclass in self._new else self.relieved
 
     def may_fit(self, eqclass: EquivalenceClass) -> bool:
-        """Whether one of its pods fits on what is offered, and the others may fit on all that is
-        free."""
+        """Whether one of its pods fits on the offer, and all may fit on what is free."""
         has_place = self._capacity.has_place(eqclass.shape, self.places(eqclass))
         return has_place and self._capacity.may_fit(eqclass.shape, self.free)
 
@@ -89,8 +87,7 @@ def _try(cluster: Cluster, eqclass: EquivalenceClass, offer: _Offer, most: int) 
 def _next(
     cluster: Cluster, eqclass: EquivalenceClass, places: Spare
 ) -> tuple[Entry, list[str]] | None:
-    """The first member that may start on one of the nodes, and the uids of the reservations that it
-    may pass."""
+    """The first member that may start on these nodes, and the reservations (uids) it passes."""
     for entry in eqclass.front(BACKFILL_MEMBERS):
         reserved = cluster.reservations.items()
         lifted = [uid for uid, owner in reserved if may_pass(cluster, entry, owner)]

@@ -66,8 +66,7 @@ def _until(
 def evicted_within(cluster: Cluster, victims: Iterable[str]) -> Duration:
     """How long a reservation waits for victims (uids) from the announcement on: the grace period of
     their pods, and a margin for delays."""
-    entries = (cluster.entries.get(uid) for uid in victims)
-    graces = (end_times.grace(cluster, one) for one in entries if one is not None)
+    graces = (end_times.grace(cluster, one) for one in cluster.known(victims))
     return max(graces, default=0) + to_leave(cluster.settings)
 
 
@@ -99,12 +98,11 @@ def still_there(cluster: Cluster, entry: Entry) -> list[str]:
     """The uids of the AppWrappers of the release set that are still there. One that has left and
     runs elsewhere in another attempt is not waited for."""
     return [
-        uid
-        for uid, attempt in entry.waits_for.items()
-        if cluster.capacity.holds(uid)
-        and (one := cluster.entries.get(uid)) is not None
-        and one.attempt == attempt
-        and uid not in cluster.reservations
+        one.uid
+        for one in cluster.known(entry.waits_for)
+        if one.attempt == entry.waits_for[one.uid]
+        and cluster.capacity.holds(one.uid)
+        and one.uid not in cluster.reservations
     ]
 
 
@@ -112,8 +110,7 @@ def still_there(cluster: Cluster, entry: Entry) -> list[str]:
 
 
 def keep(cluster: Cluster) -> None:
-    """First in a pass: dispatch the AppWrappers whose reserved room is free, and end the
-    reservations that have expired."""
+    """First in a pass: dispatch to reserved room that is free, end expired reservations."""
     if cluster.reservations.on_record or cluster.reservations.preemptors:
         resume(cluster)
     pressed = cluster.capacity.take_pressed()
@@ -150,7 +147,10 @@ def _may_come_free(cluster: Cluster, entry: Entry, *, look: bool) -> bool:
     if not left:
         if cluster.capacity.is_left(entry.uid, entry.waits_for):
             return True  # the watch of pods has not told yet that they are gone
-        return not (_intruders(cluster, entry) or _lacks_quota(cluster, entry))
+        is_short = cluster.forest.is_overcommitted(entry.uid)
+        owners = cluster.reservations.values() if is_short else ()
+        waits = not is_short or any(still_there(cluster, owner) for owner in owners)
+        return waits and not _intruders(cluster, entry)
     if not look:
         return True
     removal = release_set.what_if(cluster, entry, (entry.uid,))
@@ -197,17 +197,8 @@ def _move(cluster: Cluster, entry: Entry) -> None:
         _begin(cluster, entry, reservation, releasing)
 
 
-def _lacks_quota(cluster: Cluster, entry: Entry) -> bool:
-    """Whether its shares are overcommitted although no victim of any reservation is still to
-    leave."""
-    if not cluster.forest.is_overcommitted(entry.uid):
-        return False
-    return not any(still_there(cluster, owner) for owner in cluster.reservations.values())
-
-
 def _intruders(cluster: Cluster, entry: Entry) -> list[str]:
-    """The names of what uses its nodes and does not have to leave: kube-scheduler binds pods there
-    too."""
+    """The titles of those that use its nodes and do not leave (kube-scheduler put them there)."""
     pods, uids = cluster.capacity.occupants(entry.uid)
     names: dict[str, None] = {}
     for pod in pods:

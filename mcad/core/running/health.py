@@ -137,7 +137,10 @@ def _failed_pods(cluster: Cluster, entry: Entry) -> tuple[Breakdown | None, Inst
     due = entry.conditions[ConditionType.UNHEALTHY].changed + tolerance.failure_grace
     if cluster.now < due:
         return None, due
-    message = f"Failed and not replaced: {names}.{_codes(left)}"
+    codes = sorted({str(code) for pod in left for code in pod.exit_codes}, key=int)
+    message = f"Failed and not replaced: {names}."
+    if codes:
+        message += f" Exit codes: {some_of(codes)}."
     final = _is_final(tolerance, left)
     return Breakdown(TeardownReason.FOUND_FAILED_PODS, message, final=final), 0
 
@@ -157,11 +160,6 @@ def _is_final(tolerance: FaultTolerance, failed: list[Pod]) -> bool:
     if codes.intersection(tolerance.terminal_exit_codes):
         return True
     return bool(tolerance.retryable_exit_codes) and not codes <= {*tolerance.retryable_exit_codes}
-
-
-def _codes(failed: list[Pod]) -> str:
-    codes = sorted({code for pod in failed for code in pod.exit_codes})
-    return f" Exit codes: {some_of([str(code) for code in codes])}." if codes else ""
 
 
 def _evicted(cluster: Cluster, entry: Entry) -> Breakdown | None:

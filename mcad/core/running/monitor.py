@@ -17,12 +17,8 @@ from mcad.core.status import pod_counts
 
 
 def judge(cluster: Cluster) -> None:
-    """Complete a finished AppWrapper, take back an unhealthy or unwanted one, and set the
-    timers."""
-    for uid in cluster.agenda.to_judge:
-        entry = cluster.entries.get(uid)
-        if entry is None:
-            continue
+    """Complete finished AppWrappers, take back unhealthy and unwanted ones, set the timers."""
+    for entry in cluster.known(cluster.agenda.to_judge):
         if entry.workload.deleting:
             remains.linger(cluster, entry)
             continue
@@ -42,8 +38,7 @@ def judge(cluster: Cluster) -> None:
 
 
 def _report_pod_counts(cluster: Cluster, entry: Entry) -> None:
-    """Pods changed and no other write reports it: write the status when the last count is old
-    enough."""
+    """Pods changed and no other write reports it: report it when the last count is old."""
     interval = cluster.settings.pod_counts_interval
     if entry.phase not in pod_counts.LIVE or Timer.COUNTS in entry.timers or not interval:
         return

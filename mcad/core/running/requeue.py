@@ -6,9 +6,9 @@ good; ``dispatchDuration.limit`` makes it fail (facts: v1beta1, sections 3.5 to 
 
 from __future__ import annotations
 
-from mcad.core.attempts import teardown
+from mcad.core.attempts import pod_timeouts, teardown
 from mcad.core.cluster import Cluster
-from mcad.core.running import pod_timeouts, reset
+from mcad.core.running import reset
 from mcad.core.state.entry import Entry
 from mcad.core.state.model import Dialect, Next
 from mcad.core.state.reasons import (
@@ -43,16 +43,13 @@ def judge(cluster: Cluster, entry: Entry) -> None:
 
 
 def _time_is_over(cluster: Cluster, entry: Entry) -> None:
-    """It has failed. An attempt that never had all of its nodes has not run for too long: it is
-    requeued."""
+    """It has failed, or is requeued if it never had all of its nodes: that is no run."""
     if pod_timeouts.take_back_if_never_placed(cluster, entry):
         return
     seconds = entry.workload.run_limit // SECOND
     message = f"Dispatch deadline exceeded. allowed to run for {seconds} seconds"
-    reason = TeardownReason.DEADLINE_EXCEEDED
-    entry.set_condition(
-        ConditionType.PREEMPT_CANDIDATE, cluster.now, reason=reason, message=message
-    )
+    reason, kind = TeardownReason.DEADLINE_EXCEEDED, ConditionType.PREEMPT_CANDIDATE
+    entry.set_condition(kind, cluster.now, reason=reason, message=message)
     reset.fail(cluster, entry, reason, message)
 
 
@@ -87,10 +84,8 @@ def _requeue(cluster: Cluster, entry: Entry) -> None:
         f"minimum={entry.workload.min_available}, running={pods.running - pods.leaving}, "
         f"completed={pods.succeeded}."
     )
-    reason = TeardownReason.MIN_PODS_NOT_RUNNING
-    entry.set_condition(
-        ConditionType.PREEMPT_CANDIDATE, cluster.now, reason=reason, message=message
-    )
+    reason, kind = TeardownReason.MIN_PODS_NOT_RUNNING, ConditionType.PREEMPT_CANDIDATE
+    entry.set_condition(kind, cluster.now, reason=reason, message=message)
     if rule.times_max and entry.requeueings >= rule.times_max:
         teardown.take_back(cluster, entry, reason, message, Next.DELETED)
         return

@@ -84,8 +84,7 @@ def settled(cluster: Cluster, entry: Entry) -> None:
 
 
 def pause(cluster: Cluster, entry: Entry) -> None:
-    """Wait for the next attempt. An AppWrapper that was suspended or edited meanwhile gives up its
-    room."""
+    """Wait for the next attempt; if it was suspended or edited meanwhile, give up its room."""
     if entry.workload.deleting:
         return
     until = entry.record.entered + entry.workload.tolerance.retry_pause
@@ -100,11 +99,10 @@ def pause(cluster: Cluster, entry: Entry) -> None:
 def resume(cluster: Cluster) -> None:
     """AppWrappers whose pause is over continue with their room; they are requeued if it is gone
     with its node, or if something besides room prevents them."""
-    for uid in cluster.agenda.to_resume:
-        entry = cluster.entries.get(uid)
-        if entry is None or entry.phase is not Phase.PAUSING or entry.workload.deleting:
+    for entry in cluster.known(cluster.agenda.to_resume):
+        if entry.phase is not Phase.PAUSING or entry.workload.deleting:
             continue
-        if cluster.capacity.unplaced(uid) or pre_enqueue.obstacle(cluster, entry) is not None:
+        if cluster.capacity.unplaced(entry.uid) or pre_enqueue.obstacle(cluster, entry) is not None:
             give_up_room(cluster, entry)
         else:
             create.begin(cluster, entry, Signal.RETRY)

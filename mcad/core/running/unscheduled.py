@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import re
 
+from mcad.core.attempts import pod_timeouts
 from mcad.core.cluster import Cluster
-from mcad.core.running import health, pod_timeouts
+from mcad.core.running import health
 from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import Phase
 from mcad.core.state.model import Condition, Dialect
@@ -37,16 +38,15 @@ class Unplaced(Struct, frozen=True):
 def explain(cluster: Cluster, entry: Entry, now: Instant) -> str:
     """One sentence with the figures of this moment, "" if all pods have nodes."""
     found = _look(cluster, entry)
-    return _for_now(entry, found, now) if found is not None else ""
+    return _text(entry, found, now) if found is not None else ""
 
 
 def report(cluster: Cluster, entry: Entry) -> None:
-    """Report in the condition and by an Event, unless the last report is too recent or says the
-    same."""
+    """Report in the condition and by an Event, unless the last report is recent or the same."""
     shown = entry.conditions.get(_shown_in(entry))
     tells = cluster.capacity.pods.counts(entry.uid).pending and not _are_ready(entry)
     found = _look(cluster, entry) if tells else None
-    message = _for_later(entry, found) if found is not None else ""
+    message = _text(entry, found) if found is not None else ""
     is_news = shown is not None and (found is not None or _is_report(shown))
     if shown is None or not is_news or _gist(message) == _gist(shown.message):
         entry.stop(Timer.UNSCHEDULED)
@@ -59,7 +59,7 @@ def report(cluster: Cluster, entry: Entry) -> None:
         _shown_in(entry), cluster.now, status=shown.status, reason=shown.reason, message=message
     )
     if found is not None and _reasons(message) != _reasons(shown.message):
-        note = _for_now(entry, found, cluster.now)
+        note = _text(entry, found, cluster.now)
         cluster.announce(entry, EventReason.UNSCHEDULED, note, action="Place", warning=True)
 
 
@@ -97,8 +97,7 @@ def _until(cluster: Cluster, entry: Entry) -> Instant:
 
 
 def _shown_in(entry: Entry) -> ConditionType:
-    """The condition to report in: for MCAD's dialect that it is dispatched, for v1beta2 whether its
-    pods are ready."""
+    """The condition to report in: Dispatched, or for v1beta2 PodsReady."""
     is_v1beta2 = entry.workload.dialect is Dialect.V1BETA2
     return ConditionType.PODS_READY if is_v1beta2 else ConditionType.DISPATCHED
 
@@ -108,25 +107,19 @@ def _are_ready(entry: Entry) -> bool:
     return entry.shows(ConditionType.PODS_READY)
 
 
-def _pods(count: int) -> str:
-    return f"{count} pod{'s' * (count != 1)} without a node"
-
-
-def _ends(entry: Entry) -> str:
-    return "reset" if entry.workload.dialect is Dialect.V1BETA2 else "taken back"
-
-
-def _for_now(entry: Entry, found: Unplaced, now: Instant) -> str:
-    """With time spans, for a reader of now."""
-    text = f"{_pods(found.count)} for {_span(now - found.since)} ({found.words})"
-    left = _span(found.until - now + SECOND - 1)
-    return f"{text}; {_ends(entry)} in {left}." if found.until else f"{text}."
-
-
-def _for_later(entry: Entry, found: Unplaced) -> str:
-    """With times of the day, for a status that may be read at any time."""
-    text = f"{_pods(found.count)} since {format_clock(found.since)} ({found.words})"
-    return f"{text}; {_ends(entry)} at {format_clock(found.until)}." if found.until else f"{text}."
+def _text(entry: Entry, found: Unplaced, now: Instant = 0) -> str:
+    """With time spans, for a reader of ``now``; without it with times of the day, for a status that
+    may be read at any time."""
+    pods = f"{found.count} pod{'s' * (found.count != 1)} without a node"
+    if now:
+        since, until = f"for {_span(now - found.since)}", _span(found.until - now + SECOND - 1)
+    else:
+        since, until = f"since {format_clock(found.since)}", format_clock(found.until)
+    text = f"{pods} {since} ({found.words})"
+    if not found.until:
+        return f"{text}."
+    ends = "reset" if entry.workload.dialect is Dialect.V1BETA2 else "taken back"
+    return f"{text}; {ends} {'in' if now else 'at'} {until}."
 
 
 def _span(duration: Duration) -> str:
@@ -143,8 +136,7 @@ def _gist(message: str) -> tuple[str, frozenset[str]]:
 
 
 def _reasons(message: str) -> frozenset[str]:
-    """The reasons in kube-scheduler's words, ordered by name because their order follows their
-    figures."""
+    """The reasons in kube-scheduler's words, without their figures and order."""
     words = message.partition("(")[2].rpartition(")")[0]
     parts = re.split(r"[,:]", re.sub(r"[0-9]+", "", words))
     return frozenset(part.strip() for part in parts)

@@ -3,16 +3,16 @@
 entry           the state of one AppWrapper
 lifecycle, waiting_state   its phases, and how it waits, as tables
 agenda, timers  what the next passes look at; what waits for a time
-objects, unproven   the wrapped objects observed; pods without a proven owner
-reservation_book   all reservations
-model, reservation, quota_records   AppWrappers, nodes, pods, objects; reservations; QuotaSubtrees
+objects         the wrapped objects observed, their names, and pods without a proven owner
+reservation     a reservation, and all of them
+model, quota_records   AppWrappers, nodes, pods, objects; QuotaSubtrees
 status_view, answer   what a status says; what a failed request says
 records         immutable records, implemented in C
 settings, run_policy, bounds   what users set, for all and for one AppWrapper; other limits
 work_bounds     limits of the work of a verdict
 waiting_reason, refusal   why an AppWrapper waits; the figures if it does not fit
 reasons, spelling   every word and text that users meet; suggestions for misspelled names
-names, rights   names that are taken; rights that are missing
+rights          rights that are missing
 inventory       the items that an attempt is judged by
 eviction_pace   how many evictions in a minute
 units, quantity   times, and amounts of resources

@@ -51,8 +51,7 @@ class Agenda:
         return self.timers.expired(self.now)
 
     def next_wake_up(self) -> Instant | None:
-        """The one wake-up to request after a step, however many timers run (ADR 4); None if it is
-        requested already."""
+        """The one wake-up to request after a step (ADR 4); None if it is requested already."""
         return self.timers.next_wake_up(self.now)
 
     def is_time_for(self, look: Look) -> bool:

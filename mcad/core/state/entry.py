@@ -12,13 +12,13 @@ from mcad.core.state.model import (
     Condition,
     DispatchPhase,
     DispatchRecord,
+    NameKey,
     Next,
     ObjectRef,
     PodCounts,
     Remnant,
     Workload,
 )
-from mcad.core.state.names import NameKey, name_key
 from mcad.core.state.quota_records import Path
 from mcad.core.state.reasons import ConditionType, TeardownReason
 from mcad.core.state.records import replace
@@ -96,6 +96,10 @@ class Removal:
     overtaken: bool = False  # something has gone since the look was requested
     forced: bool = False  # an Event has reported that force was used
     remains_reported: bool = False  # an Event has reported what outlives the deleted AppWrapper
+
+    def found(self, remains: tuple[Remnant, ...]) -> None:
+        """One more look found something."""
+        self.remains, self.looks = remains, self.looks + 1
 
 
 @dataclass(slots=True, eq=False)
@@ -236,11 +240,10 @@ class Entry:
         self.tries, self.step_since = Tries(), now
 
     def take_up(self, record: DispatchRecord) -> None:
-        """An attempt stands, of this leader or another: it is judged by its inventory from here
-        on."""
-        self.former.update(dict.fromkeys(map(name_key, self.inventory)))
+        """An attempt stands, of this leader or another: its inventory counts from here on."""
+        self.former.update(dict.fromkeys(ref.key for ref in self.inventory))
         for ref in record.inventory:
-            self.former.pop(name_key(ref), None)
+            self.former.pop(ref.key, None)
         self.superseded, self.dispatch = self.dispatch, record
         self.creation.cursor, self.creation.created = 0, {}
         self.missing_since = 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from mcad.core.state.model import DispatchPhase, DispatchRecord, Item, Workload
-from mcad.core.state.names import name_key
 from mcad.core.state.records import replace
 
 
@@ -15,8 +14,8 @@ def aligned(work: Workload, record: DispatchRecord | None) -> Workload:
     """
     if record is None or record.phase is DispatchPhase.RELEASED:
         return work
-    present = [name_key(item.ref) for item in work.items]
-    wanted = [name_key(ref) for ref in record.inventory]
+    present = [item.ref.key for item in work.items]
+    wanted = [ref.key for ref in record.inventory]
     if present == wanted:
         return work
     numbers = {name: number for number, name in enumerate(present)}

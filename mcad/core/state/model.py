@@ -24,6 +24,9 @@ class Dialect(StrEnum):
     V1BETA2 = "v1beta2"
 
 
+NameKey = tuple[str, str, str, str]
+
+
 class ObjectRef(Struct, frozen=True):
     """Where one wrapped object lives in the API: one line of the inventory (protocol P1)."""
 
@@ -38,6 +41,11 @@ class ObjectRef(Struct, frozen=True):
     def api_version(self) -> str:
         """``apps/v1``, or ``v1`` for the core group."""
         return f"{self.group}/{self.version}" if self.group else self.version
+
+    @property
+    def key(self) -> NameKey:
+        """What the API server keeps unique."""
+        return (self.group, self.resource, self.namespace, self.name)
 
     def __str__(self) -> str:
         return f"{self.kind} {self.namespace}/{self.name}"

@@ -2,17 +2,96 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from mcad.core.state.bounds import READS_PER_SECOND, PerSecond
-from mcad.core.state.model import Child, ObjectRef
-from mcad.core.state.names import Names
+from mcad.core.state.model import Child, NameKey, ObjectRef, Pod
 from mcad.core.state.units import Instant
-from mcad.core.state.unproven import Unproven
 from mcad.core.state.violations import check
 
 if TYPE_CHECKING:
     from mcad.core.state.entry import Entry
+
+
+class Names:
+    """Names of wrapped objects: those observed, and those taken by attempts (P6).
+
+    A name is *taken* from the intent until everything of the attempt is gone: between a create and
+    the watch event that tells of it nothing else says that the name is taken.
+    """
+
+    def __init__(self) -> None:
+        self._observed: dict[NameKey, str] = {}
+        self._taken: dict[NameKey, str] = {}
+
+    def observe(self, child: Child) -> None:
+        """An object has this name; the latest one counts."""
+        self._observed[child.ref.key] = child.uid
+
+    def vanish(self, child: Child) -> None:
+        """The object is gone."""
+        if self._observed.get(child.ref.key) == child.uid:
+            del self._observed[child.ref.key]
+
+    def observed(self, ref: ObjectRef) -> str | None:
+        """The uid of the object that has the name, None if none is known."""
+        return self._observed.get(ref.key)
+
+    def take(self, uid: str, refs: Iterable[ObjectRef]) -> None:
+        """An attempt of this AppWrapper will use the names; the first to take one keeps it."""
+        for ref in refs:
+            self._taken.setdefault(ref.key, uid)
+
+    def give_back(self, uid: str, refs: Iterable[ObjectRef]) -> None:
+        """Nothing of the attempt is left."""
+        for ref in refs:
+            if self._taken.get(ref.key) == uid:
+                del self._taken[ref.key]
+
+    def taken_by(self, ref: ObjectRef) -> str | None:
+        """The uid of the AppWrapper whose attempt has taken the name, None if none does."""
+        return self._taken.get(ref.key)
+
+    def check(self, children: Mapping[str, Child]) -> None:
+        """Each observed name is that of a known object; raises ``InvariantViolated``. O(all)."""
+        for key, uid in self._observed.items():
+            child = children.get(uid)
+            check(child is not None and child.ref.key == key, "names-are-of-objects", uid)
+        for child in children.values():
+            check(child.ref.key in self._observed, "objects-have-names", str(child.ref))
+
+
+class Unproven:
+    """Pods that name an AppWrapper, with a chain of controllers that does not prove it: they are
+    judged again when the object at the root of their chain becomes known (C3)."""
+
+    def __init__(self) -> None:
+        self._by_root: dict[str, dict[str, Pod]] = {}
+        self._root_of: dict[str, str] = {}
+
+    def __len__(self) -> int:
+        return len(self._root_of)
+
+    def put(self, pod: Pod) -> None:
+        """Keep the pod as it is now, with the AppWrapper that it names."""
+        self.drop(pod.uid)
+        self._by_root.setdefault(pod.root, {})[pod.uid] = pod
+        self._root_of[pod.uid] = pod.root
+
+    def drop(self, uid: str) -> None:
+        """The pod is gone, or its chain is proven."""
+        root = self._root_of.pop(uid, None)
+        if root is None:
+            return
+        pods = self._by_root[root]
+        del pods[uid]
+        if not pods:
+            del self._by_root[root]
+
+    def below(self, root: str) -> Iterable[Pod]:
+        """Those with a chain that goes over this object."""
+        return tuple(self._by_root.get(root, {}).values())
 
 
 class Objects:

@@ -19,8 +19,7 @@ def right_key(ref: ObjectRef) -> RightKey:
 
 @dataclass(slots=True)
 class Held:
-    """A held resource: ``ref`` is one object of it, to ask about; ``concerned`` are the AppWrappers
-    that wait."""
+    """A held resource: ``ref`` is one object of it; ``concerned`` are the uids that wait."""
 
     resource: HeldResource
     ref: ObjectRef

@@ -32,7 +32,6 @@ def _of(name: str, group: str, resource: str, namespace: str = "default") -> Wor
 def test_a_minute_without_the_right_to_create_fails_nothing_however_many_wait() -> None:
     """40 AppWrappers of two items. A review serves all, and each create is refused four times."""
     bench = _denied(*(workload(f"w{number:02}", 1, 1) for number in range(40)))
-    bench.settle()
     bench.advance(60)
     assert {bench.state(f"w{number:02}") for number in range(40)} == {"Pending"}
     assert bench.names() == []
@@ -47,7 +46,7 @@ def test_a_minute_without_the_right_to_create_fails_nothing_however_many_wait() 
     assert max(bench.created.values()) == 1
 
 
-def test_one_review_serves_all_who_ask_before_it_is_answered() -> None:
+def test_one_review_serves_all_that_ask_before_its_answer() -> None:
     bench = _denied(*(workload(f"w{number}", 1) for number in range(5)))
     reviews: list[ReviewAccess] = []
     for _ in range(60):  # its answer takes long
@@ -64,7 +63,6 @@ def test_one_review_serves_all_who_ask_before_it_is_answered() -> None:
 
 def test_a_day_without_the_right_costs_a_review_a_minute_and_nothing_else() -> None:
     bench = _denied(*(workload(f"w{number}", 1) for number in range(10)))
-    bench.settle()
     bench.advance(60)
     before = dict(bench.writes)
     bench.advance(86_400)
@@ -75,7 +73,6 @@ def test_a_day_without_the_right_costs_a_review_a_minute_and_nothing_else() -> N
 
 def test_the_hold_says_which_right_is_missing_and_for_whom() -> None:
     bench = _denied(workload("a", 1), workload("b", 1))
-    bench.settle()
     bench.advance(5)
     words = (
         "The dispatcher has no right to create pods in namespace default: mcad cannot create. "
@@ -90,7 +87,7 @@ def test_the_hold_says_which_right_is_missing_and_for_whom() -> None:
     assert [row.waits_for for row in bench.queue()] == ["MissingRight"] * 2
 
 
-def test_whoever_is_impersonated_is_named() -> None:
+def test_the_impersonated_user_is_named() -> None:
     bench = _denied(workload("a", 1))
     bench.settle()
     while not any(isinstance(command, ReviewAccess) for command in bench.pending):
@@ -106,7 +103,6 @@ def test_whoever_is_impersonated_is_named() -> None:
 
 def test_what_does_not_contain_the_resource_goes_on_and_other_namespaces_do() -> None:
     bench = _denied(workload("a", 1))
-    bench.settle()
     bench.advance(5)
     bench.submit(
         workload("b", 1), _of("c", "", "configmaps"), _of("d", "", "pods", namespace="other")
@@ -120,7 +116,6 @@ def test_what_does_not_contain_the_resource_goes_on_and_other_namespaces_do() ->
 def test_a_server_that_has_just_started_costs_no_attempt() -> None:
     """It refuses everything until it has read the roles, reviews too."""
     bench = _denied(workload("a", 1))
-    bench.settle()
     bench.advance(3)
     bench.forbidden.clear()
     bench.advance(2)
@@ -131,10 +126,8 @@ def test_a_server_that_has_just_started_costs_no_attempt() -> None:
 
 def test_the_room_of_what_is_held_is_given_to_others() -> None:
     bench = _denied(workload("a", 900), milli=1000)
-    bench.settle()
     bench.advance(5)
-    bench.submit(replace(_of("b", "", "configmaps"), sets=workload("b", 900).sets))
-    bench.settle()
+    bench.start(replace(_of("b", "", "configmaps"), sets=workload("b", 900).sets))
     assert bench.order == ["b"]
 
 
@@ -148,7 +141,6 @@ def test_two_rights_that_are_missing_are_both_waited_for() -> None:
     )
     bench = _denied(both)
     bench.forbidden.add(("default", "jobs"))
-    bench.settle()
     bench.advance(5)
     assert [held.title for held in bench.dispatcher.cluster.held_resources()] == ["jobs.batch"]
     bench.forbidden.remove(("default", "jobs"))
@@ -160,9 +152,8 @@ def test_two_rights_that_are_missing_are_both_waited_for() -> None:
     assert bench.names() == ["x", "y"]
 
 
-def test_a_hold_that_concerns_nobody_any_more_ends() -> None:
+def test_a_hold_that_concerns_no_appwrapper_any_more_ends() -> None:
     bench = _denied(workload("a", 1))
-    bench.settle()
     bench.advance(5)
     assert len(bench.dispatcher.cluster.held_resources()) == 1
     del bench.works["uid-a"]
@@ -178,7 +169,6 @@ def test_a_hold_that_concerns_nobody_any_more_ends() -> None:
 @pytest.mark.parametrize("allowed", [None, False])
 def test_a_review_that_is_not_answered_goes_on_asking(allowed: bool | None) -> None:
     bench = _denied(workload("a", 1))
-    bench.settle()
     bench.advance(5)
     for _ in range(3):
         while not bench.pending:
@@ -195,7 +185,6 @@ def test_a_review_that_is_not_answered_goes_on_asking(allowed: bool | None) -> N
 
 def test_an_edit_that_takes_the_resource_out_goes_on_at_once() -> None:
     bench = _denied(workload("a", 1))
-    bench.settle()
     bench.advance(5)
     bench.edit("uid-a", items=_of("a", "", "configmaps").items, payload="other")
     bench.settle()
@@ -204,10 +193,8 @@ def test_an_edit_that_takes_the_resource_out_goes_on_at_once() -> None:
 
 def test_after_a_restart_it_is_found_out_again_and_nothing_fails() -> None:
     bench = _denied(workload("a", 1), workload("b", 1))
-    bench.settle()
     bench.advance(5)
     bench.crash()
-    bench.settle()
     bench.advance(100)  # creates of a predecessor may be under way for 75 s
     assert {bench.state("a"), bench.state("b")} == {"Pending"}
     assert len(bench.dispatcher.cluster.held_resources()) == 1
@@ -226,7 +213,6 @@ def test_a_crash_at_any_moment_of_a_hold_fails_nothing(k: int) -> None:
             bench.now += 2_000_000
             bench.decide()
     bench.crash()
-    bench.settle()
     bench.advance(200)
     assert bench.entry("a").phase is Phase.WAITING
     bench.forbidden.clear()

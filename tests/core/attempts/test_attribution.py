@@ -30,7 +30,6 @@ def test_c3_whose_pod_it_is(cpu: str, item: int, index: int, expected: tuple[int
     capacity = cluster(node("a", "20"))
     hold(capacity, "one", HEAD, WORKERS, OTHER)
     capacity.pod_seen(pod("x", "a", cpu, of="one", item=item, index=index))
-
     assert capacity.outstanding("one") == expected
     assert capacity.pods.counts("one") == PodCounts(running=1)
     capacity.check()
@@ -43,7 +42,6 @@ def test_c3_pods_without_labels_fill_one_set_after_the_other_bound_or_not() -> N
         capacity.pod_seen(pod(f"x{i}", of="one"))
     for i in range(3):
         capacity.pod_seen(pod(f"x{i}", "a", of="one"))
-
     assert capacity.outstanding("one") == (1, 0, 0)
 
 
@@ -79,7 +77,6 @@ def test_pods_are_counted_by_phase_whatever_set_they_belong_to() -> None:
     for i, phase in enumerate(phases):
         capacity.pod_seen(pod(f"x{i}", "a", "7", of="one", phase=phase, attempt=2))
     capacity.pod_seen(pod("old", "a", of="one", attempt=1))
-
     assert capacity.pods.counts("one") == PodCounts(1, 3, 1, 1)  # the unknown one runs
     capacity.pod_gone("x1")
     assert capacity.pods.counts("one") == PodCounts(1, 2, 1, 1)
@@ -88,12 +85,11 @@ def test_pods_are_counted_by_phase_whatever_set_they_belong_to() -> None:
 # -- C4 ------------------------------------------------------------------------------------------
 
 
-def test_c4_pods_that_nobody_ever_made_are_given_up() -> None:
+def test_c4_pods_that_were_never_created_are_given_up() -> None:
     capacity = cluster(node("a", "10"))
     hold(capacity, "one", pods(5))
     capacity.pod_seen(pod("bound", "a", of="one", item=0, index=0))
     capacity.pod_seen(pod("pending", of="one", item=0, index=0))
-
     assert expire(capacity, "one") == 3
     assert capacity.outstanding("one") == (1,)
     assert expire(capacity, "one") == 0
@@ -121,7 +117,6 @@ def test_c4_only_what_the_child_still_wants_can_be_given_up() -> None:
     capacity = cluster(node("a", "10"))
     hold(capacity, "one", pods(5))
     capacity.want("one", 0, 0, 2)
-
     assert expire(capacity, "one") == 2
     capacity.want("one", 0, 0, 5)
     assert capacity.outstanding("one") == (0,)

@@ -26,7 +26,6 @@ from mcad.core.state.model import (
     Problem,
     Workload,
 )
-from mcad.core.state.names import name_key
 from mcad.core.state.units import SECOND
 from mcad.core.state.waiting_reason import WaitingReason
 from tests.core.bench import START, Bench, node, workload
@@ -98,8 +97,8 @@ def _aligned(entry: Entry) -> bool:
     """While an attempt stands, the items are those of its inventory, one by one."""
     if entry.dispatch is None or entry.phase in (Phase.WAITING, Phase.FAILED, Phase.GONE):
         return True
-    refs = [name_key(ref) for ref in entry.dispatch.inventory]
-    return [name_key(item.ref) for item in entry.workload.items] == refs
+    refs = [ref.key for ref in entry.dispatch.inventory]
+    return [item.ref.key for item in entry.workload.items] == refs
 
 
 def _run(bench: Bench, steps: int) -> None:
@@ -114,7 +113,6 @@ def _run(bench: Bench, steps: int) -> None:
 
 
 def _ends_well(bench: Bench) -> None:
-    bench.settle()
     bench.advance(500)
     assert all(_aligned(entry) for entry in bench.dispatcher.cluster.entries.values())
     assert max(bench.created.values(), default=0) <= 1
@@ -179,9 +177,7 @@ def test_two_edits_in_a_row(first: str) -> None:
 @pytest.mark.parametrize("shape", EDITS)
 def test_an_edit_while_it_is_taken_back(shape: str) -> None:
     for moment in range(9):
-        bench = Bench(nodes=[node()])
-        bench.submit(workload("a", 1, 1, 1))
-        bench.settle()
+        bench = Bench(nodes=[node()]).start(workload("a", 1, 1, 1))
         bench.edit("uid-a", suspended=True)
         bench.decide()
         _run(bench, moment)
@@ -199,15 +195,13 @@ def test_what_runs_is_completed_by_its_own_items_whatever_the_spec_says_now(
     bench = Bench(nodes=[node()])
     work = workload("a", 1, 1, 1)
     flagged = replace(work.items[2], completion=("succeeded",))
-    bench.submit(replace(work, items=(*work.items[:2], flagged)))
-    bench.settle()
+    bench.start(replace(work, items=(*work.items[:2], flagged)))
     for name in ("a-0", "a-1", "a-2"):
         bench.bind(name)
     _edit(bench, EDITS[shape])
     bench.settle()
     if crash:
-        bench.crash()
-        bench.settle()
+        bench.restart()
     for name in ("a-0", "a-1"):
         bench.change(name, phase=PodPhase.SUCCEEDED)
         bench.settle()
@@ -219,9 +213,7 @@ def test_what_runs_is_completed_by_its_own_items_whatever_the_spec_says_now(
 
 
 def test_what_another_leader_began_is_judged_by_its_own_inventory() -> None:
-    bench = Bench(nodes=[node()])
-    bench.submit(workload("a", 1, 1, 1, suspended=True))
-    bench.settle()
+    bench = Bench(nodes=[node()]).start(workload("a", 1, 1, 1, suspended=True))
     inventory = tuple(workload("b", 1, 1).items[number].ref for number in (0, 1))
     record = DispatchRecord(1, 9, DispatchPhase.CREATING, "other", inventory, START)
     bench.status["uid-a"] = replace(bench.status["uid-a"], dispatch=record)
@@ -264,14 +256,12 @@ def test_another_configuration_does_not_take_back_what_runs(dialect: Dialect) ->
     """What is added to pod templates is part of the payload: the same spec, read by a dispatcher of
     another configuration, has another one. Only what is dispatched from then on follows it."""
     bench = Bench(nodes=[node()])
-    bench.submit(*(replace(workload(name, 600), dialect=dialect) for name in ("a", "b")))
-    bench.settle()
+    bench.start(*(replace(workload(name, 600), dialect=dialect) for name in ("a", "b")))
     bench.bind("a-0")
     bench.settle()
     runs, created = bench.entry("a").record, dict(bench.created)
     bench.works = {uid: replace(work, payload=f"{uid}+") for uid, work in bench.works.items()}
     bench.crash()
-    bench.settle()
     bench.advance(500)
     assert (bench.entry("a").phase, bench.entry("a").record) == (Phase.RUNNING, runs)
     assert (bench.names(), dict(bench.created)) == (["a-0"], created)
@@ -289,9 +279,7 @@ def pending(bench: Bench) -> list[str]:
 
 
 def edited_while_it_runs() -> Bench:
-    bench = Bench(nodes=[node()])
-    bench.submit(workload("a", 100))
-    bench.settle()
+    bench = Bench(nodes=[node()]).start(workload("a", 100))
     bench.bind("a-0")
     bench.advance(1)
     bench.edit("uid-a", payload="other")
@@ -313,9 +301,7 @@ def test_an_edit_of_what_runs_is_told_once() -> None:
 
 
 def test_an_edit_while_no_dispatcher_runs_is_told_after_the_start() -> None:
-    bench = Bench(nodes=[node()])
-    bench.submit(workload("a", 100))
-    bench.settle()
+    bench = Bench(nodes=[node()]).start(workload("a", 100))
     bench.bind("a-0")
     bench.advance(1)
     bench.works["uid-a"] = replace(bench.works["uid-a"], payload="other")
@@ -343,9 +329,7 @@ def test_the_next_attempt_is_of_the_edited_spec_and_says_so() -> None:
 
 
 def test_an_edit_of_what_waits_counts_at_once_and_is_not_told() -> None:
-    bench = Bench(nodes=[node()])
-    bench.submit(workload("a", 5000))
-    bench.settle()
+    bench = Bench(nodes=[node()]).start(workload("a", 5000))
     bench.edit("uid-a", payload="other")
     bench.advance(1)
     assert not pending(bench)
@@ -353,13 +337,10 @@ def test_an_edit_of_what_waits_counts_at_once_and_is_not_told() -> None:
 
 def test_a_status_that_is_final_says_that_no_edit_is_pending() -> None:
     """The write that ends the attempt is sent before that is over, so another one follows."""
-    bench = Bench(nodes=[node()])
-    bench.submit(workload("a", 100, run_limit=50 * SECOND))
-    bench.settle()
+    bench = Bench(nodes=[node()]).start(workload("a", 100, run_limit=50 * SECOND))
     bench.bind("a-0")
     bench.edit("uid-a", payload="other")
     bench.advance(200)
-
     assert bench.state("a") == "Failed"
     assert bench.condition("a", "EditPending") == (False, "Applied", "")
 
@@ -368,8 +349,7 @@ def test_a_kind_that_is_not_discovered_for_a_while_is_no_edit() -> None:
     """Discovery is partial after a restart, so the spec is not read as a whole."""
     bench = Bench(nodes=[node()])
     work = workload("a", 100)
-    bench.submit(work)
-    bench.settle()
+    bench.start(work)
     bench.bind("a-0")
     unknown = Problem(WaitingReason.NOT_INSTALLED, "spec", "Job is not installed.")
     bench.works[work.uid] = replace(work, payload="", items=(), sets=(), problem=unknown)
@@ -386,8 +366,7 @@ def test_a_kind_that_is_not_discovered_for_a_while_is_no_edit() -> None:
 def test_what_is_final_shows_its_items_again_when_their_kind_is_discovered() -> None:
     bench = Bench(nodes=[node()])
     work = workload("a", 100, dialect=Dialect.V1BETA2, run_limit=50 * SECOND)
-    bench.submit(work)
-    bench.settle()
+    bench.start(work)
     bench.bind("a-0")
     bench.advance(500)
     assert bench.state("a") == "Failed"

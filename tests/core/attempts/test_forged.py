@@ -29,8 +29,7 @@ IMPATIENT = FaultTolerance(failure_grace=SECOND, warmup_grace=5 * SECOND, retry_
 
 def running(name: str = "a", **changes: object) -> Bench:
     bench = Bench(nodes=[node()])
-    bench.submit(workload(name, 100, dialect=Dialect.V1BETA2, tolerance=IMPATIENT, **changes))
-    bench.settle()
+    bench.start(workload(name, 100, dialect=Dialect.V1BETA2, tolerance=IMPATIENT, **changes))
     bench.bind(f"{name}-0")
     bench.advance(1)
     return bench
@@ -89,8 +88,7 @@ def test_what_was_seen_before_the_appwrapper_is_judged_when_it_comes() -> None:
     bench = Bench(nodes=[node()])
     bench.feed(ChildSeen(forged_child("copy", "a-copy")))
     bench.feed(PodSeen(forged_pod("x", namespace=OTHER)))
-    bench.submit(workload("a", 100, dialect=Dialect.V1BETA2, tolerance=IMPATIENT))
-    bench.settle()
+    bench.start(workload("a", 100, dialect=Dialect.V1BETA2, tolerance=IMPATIENT))
     bench.bind("a-0")
     bench.advance(1)
     quiet(bench)
@@ -123,7 +121,6 @@ def test_an_object_at_the_name_of_an_earlier_item_is_none_of_the_present_attempt
     """The spec was edited between two attempts, and its items have other names now."""
     bench = running()
     bench.edit("uid-a", suspended=True)
-    bench.settle()
     bench.advance(60)
     now = workload("b", 100, dialect=Dialect.V1BETA2, tolerance=IMPATIENT)
     bench.edit("uid-a", items=now.items, sets=now.sets, payload="other", suspended=False)
@@ -146,7 +143,6 @@ def test_an_item_that_was_disowned_comes_back_with_its_pods() -> None:
     bench = running()
     cluster = bench.dispatcher.cluster
     bench.edit("uid-a", suspended=True)
-    bench.settle()
     bench.advance(60)
     entry = bench.entry("a")
     assert entry.phase is Phase.WAITING

@@ -116,8 +116,7 @@ def test_all_that_a_namespace_keeps_is_a_tenth_of_the_nodes() -> None:
 
 def test_one_pod_that_fits_nowhere_keeps_nothing() -> None:
     bench = started(lost(), pods=pending("huge", milli=100 * ALL))
-    bench.submit(workload("b", ALL - 100))
-    bench.settle()
+    bench.start(workload("b", ALL - 100))
     assert bench.order == ["b"]
 
 
@@ -148,8 +147,7 @@ def test_it_is_told_about_the_object() -> None:
 
 def test_no_appwrapper_is_dispatched_into_that_room() -> None:
     bench = started(lost(), pods=pending("1", "2", "3"))
-    bench.submit(workload("b", ALL - 800))
-    bench.settle()
+    bench.start(workload("b", ALL - 800))
     assert bench.order == []
     bench.feed(ChildGone("obj-lost"))
     bench.settle()
@@ -159,7 +157,6 @@ def test_no_appwrapper_is_dispatched_into_that_room() -> None:
 def test_its_objects_are_left_to_the_garbage_collector() -> None:
     """That an AppWrapper is not known here does not prove that there is none."""
     bench = started(lost(), pods=pending("1"))
-    bench.settle()
     bench.advance(60)
     assert not [one for one in bench.pending if isinstance(one, DeleteStray)]
 
@@ -196,7 +193,6 @@ def test_an_appwrapper_that_is_told_of_after_its_objects_is_taken_up() -> None:
     bench.submit(replace(work, persisted=Persisted("Running", START, dispatch=record)))
     bench.observe(ref)
     bench.settle()
-
     assert bench.entry("a").phase is Phase.RUNNING
     assert room(bench) == ALL - PART
     assert bench.names() == ["a-0"]

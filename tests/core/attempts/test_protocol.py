@@ -42,11 +42,8 @@ INVALID = Answer(422, "Invalid", "spec.containers: Required value")
 
 def test_p1_the_intent_lists_every_item_in_order() -> None:
     bench = Bench(nodes=[node()])
-    bench.submit(workload("a", 1, 2, 3))
-    bench.decide()
-    bench.execute(bench.pending.pop(0))
+    bench.begin(workload("a", 1, 2, 3))
     record = bench.status["uid-a"].dispatch
-
     assert record.phase is DispatchPhase.CREATING
     assert [ref.name for ref in record.inventory] == ["a-0", "a-1", "a-2"]
     assert (record.attempt, record.epoch, record.payload) == (1, 1, "sha-a")
@@ -62,37 +59,29 @@ def test_p2_items_are_created_strictly_in_order() -> None:
         if isinstance(command, CreateItem):
             seen.append(command.item)
         bench.execute(command)
-
     assert seen == [0, 1, 2]
 
 
-def test_p2_an_earlier_item_that_somebody_deleted_is_not_created_again() -> None:
+def test_p2_an_earlier_item_that_was_deleted_is_not_created_again() -> None:
     bench = Bench(nodes=[node()])
     bench.submit(workload("a", 1, 1, 1))
     bench.decide()
     for _ in range(3):  # intent, item 0, item 1
         bench.execute(bench.pending.pop(0))
     bench.remove(bench.works["uid-a"].items[0].ref)
-    bench.crash()
-    bench.settle()
-
+    bench.restart()
     assert bench.created["uid-a", 1, 0] == 1
     assert bench.state("a") == "Failed", "without one of its pods it can do nothing"
 
 
 def test_p3_the_confirmation_says_dispatched() -> None:
-    bench = Bench(nodes=[node()])
-    bench.submit(workload("a", 1))
-    bench.settle()
-
+    bench = Bench(nodes=[node()]).start(workload("a", 1))
     assert bench.status["uid-a"].dispatch.phase is DispatchPhase.DISPATCHED
     assert bench.status["uid-a"].dispatch.confirmed > 0
 
 
 def test_p4_a_teardown_is_recorded_then_deletes_then_looks_then_settles() -> None:
-    bench = Bench(nodes=[node()])
-    bench.submit(workload("a", 1, 1))
-    bench.settle()
+    bench = Bench(nodes=[node()]).start(workload("a", 1, 1))
     bench.edit("uid-a", suspended=True)
     trail = []
     bench.decide()
@@ -103,21 +92,17 @@ def test_p4_a_teardown_is_recorded_then_deletes_then_looks_then_settles() -> Non
         else:
             trail.append(type(command).__name__)
         bench.execute(command)
-
     assert trail == ["undeploying", "DeleteItem", "DeleteItem", "LookForRemains", "released"]
     assert bench.condition("a", "Dispatched")[:2] == (False, "Suspended")
 
 
 def test_p4_the_next_intent_waits_until_nothing_is_left() -> None:
-    bench = Bench(nodes=[node()])
-    bench.submit(workload("a", 1))
-    bench.settle()
+    bench = Bench(nodes=[node()]).start(workload("a", 1))
     stuck = bench.works["uid-a"].items[0].ref
     bench.things[stuck].finalizers = ("example.com/keep",)
     bench.edit("uid-a", suspended=True)
     bench.decide()
     bench.edit("uid-a", suspended=False)
-    bench.settle()
     bench.advance(60)
     assert bench.status["uid-a"].dispatch.phase is DispatchPhase.UNDEPLOYING
     assert bench.created["uid-a", 2, 0] == 0
@@ -128,14 +113,11 @@ def test_p4_the_next_intent_waits_until_nothing_is_left() -> None:
 
 def test_p5_an_unknown_outcome_is_settled_by_repeating_the_create() -> None:
     bench = Bench(nodes=[node()])
-    bench.submit(workload("a", 1))
-    bench.decide()
-    bench.execute(bench.pending.pop(0))
+    bench.begin(workload("a", 1))
     bench.apply(bench.pending.pop(0))  # applied, and the answer got lost
     bench.feed(_refused(0))
     bench.advance(5)
     bench.settle()
-
     assert bench.state("a") == "Running"
     assert bench.created["uid-a", 1, 0] == 1
 
@@ -153,8 +135,7 @@ def test_p4_nothing_is_released_while_a_create_without_an_answer_may_be_committe
     bench.execute(bench.pending.pop(0))  # once more, and it is created
     assert bench.names() == ["a-0"]
     bench.refuse("CreateItem", INVALID)
-    bench.submit(workload("b", 900))
-    bench.settle()
+    bench.start(workload("b", 900))
     bench.advance(70)
     assert (bench.order, bench.names()) == (["a"], [])
     bench.advance(6)
@@ -163,27 +144,21 @@ def test_p4_nothing_is_released_while_a_create_without_an_answer_may_be_committe
 
 def test_p4_a_create_that_turns_out_to_have_been_committed_is_no_longer_in_doubt() -> None:
     bench = Bench(nodes=[node(milli=1000)])
-    bench.submit(workload("a", 300, 300))
-    bench.decide()
-    bench.execute(bench.pending.pop(0))  # the intent
+    bench.begin(workload("a", 300, 300))  # the intent
     bench.apply(bench.pending.pop(0))  # item 0 is created, and the answer gets lost
     bench.feed(_refused(0))
     bench.refuse("CreateItem", INVALID)
     bench.advance(1)
-    bench.submit(workload("b", 900))
-    bench.settle()
+    bench.start(workload("b", 900))
     assert bench.order == ["a", "b"]
 
 
 def test_p4_nor_while_a_predecessors_may_be() -> None:
     bench = Bench(nodes=[node(milli=1000)])
-    bench.submit(workload("a", 900))
-    bench.decide()
-    bench.execute(bench.pending.pop(0))  # the intent; the create is under way
+    bench.begin(workload("a", 900))  # the intent; the create is under way
     bench.crash()
     bench.refuse("CreateItem", INVALID)
-    bench.submit(workload("b", 900))
-    bench.settle()
+    bench.start(workload("b", 900))
     bench.advance(74)
     assert bench.order == []
     bench.advance(2)
@@ -196,9 +171,7 @@ def test_p6_a_name_held_by_a_stranger_fails_and_names_the_holder() -> None:
     ref = workload("a", 1).items[0].ref
     bench.works["uid-other"] = workload("other")  # exists by live GET
     bench.things[ref] = Thing(Child("theirs", ref, "uid-other", 1, 0), ())
-    bench.submit(workload("a", 1))
-    bench.settle()
-
+    bench.start(workload("a", 1))
     assert bench.state("a") == "Failed"
     assert "exists already and belongs to" in bench.condition("a", "Failed")[2]
     assert bench.names() == ["a-0"]
@@ -208,8 +181,7 @@ def test_p6_a_name_on_its_way_out_is_waited_for() -> None:
     bench = Bench(nodes=[node()])
     ref = workload("a", 1).items[0].ref
     bench.things[ref] = Thing(Child("old", ref, "uid-deleted-long-ago", 1, 0), ())
-    bench.submit(workload("a", 1))
-    bench.settle()
+    bench.start(workload("a", 1))
     assert bench.entry("a").phase is Phase.CREATING
     del bench.things[ref]
     bench.advance(5)
@@ -218,9 +190,7 @@ def test_p6_a_name_on_its_way_out_is_waited_for() -> None:
 
 def renamed() -> tuple[Bench, ObjectRef]:
     """An AppWrapper that runs in its second attempt, and where its item was in the first one."""
-    bench = Bench(nodes=[node()])
-    bench.submit(workload("a", 1))
-    bench.settle()
+    bench = Bench(nodes=[node()]).start(workload("a", 1))
     other = workload("b", 1)
     bench.edit("uid-a", suspended=True, items=other.items, payload="sha-other")
     bench.advance(20)
@@ -245,7 +215,6 @@ def test_p7_a_stray_that_cannot_be_deleted_is_asked_again_slowly(
     bench.things[ref] = Thing(Child("late", ref, "uid-a", 1, 0), ())
     bench.refuse("DeleteStray", answer, answer)
     bench.observe(ref)
-    bench.settle()
     bench.advance(2 * pause_s - 1)
     assert ref in bench.things
     assert bench.refusals["DeleteStray"] == []
@@ -264,9 +233,7 @@ def test_p7_the_sweep_deletes_what_comes_when_everything_is_deleted() -> None:
     ref = bench.works["uid-a"].items[0].ref
     bench.things[ref] = Thing(Child("late", ref, "uid-a", 1, 0), ())
     bench.observe(ref)
-    bench.settle()
     bench.advance(10)
-
     assert bench.names() == []
     assert bench.state("a") == "Failed"
 
@@ -287,7 +254,6 @@ def test_p7_the_sweep_deletes_what_comes_while_other_deletions_are_under_way() -
     bench.decide()
     bench.settle()  # and now item 1
     bench.advance(10)
-
     assert bench.names() == []
     assert bench.state("a") == "Failed"
     assert bench.writes["delete"] == 3  # nothing is deleted twice; item 2 may have been created
@@ -317,16 +283,13 @@ def test_p8_a_payload_that_changed_after_the_intent_is_never_created() -> None:
 
 
 def test_p9_a_deleted_appwrapper_holds_its_room_until_its_children_are_gone() -> None:
-    bench = Bench(nodes=[node(milli=1000)])
-    bench.submit(workload("a", 900))
-    bench.settle()
+    bench = Bench(nodes=[node(milli=1000)]).start(workload("a", 900))
     held = dict(bench.things)
     for thing in held.values():
         thing.finalizers = ("example.com/keep",)
     del bench.works["uid-a"]
     bench.feed(AppWrapperGone("uid-a"))
-    bench.submit(workload("b", 900))
-    bench.settle()
+    bench.start(workload("b", 900))
     assert bench.order == ["a"]
     for ref in held:
         bench.remove(ref)
@@ -335,15 +298,12 @@ def test_p9_a_deleted_appwrapper_holds_its_room_until_its_children_are_gone() ->
 
 
 def test_p9_a_tombstone_does_not_outlive_its_grace() -> None:
-    bench = Bench(nodes=[node(milli=1000)])
-    bench.submit(workload("a", 900))
-    bench.settle()
+    bench = Bench(nodes=[node(milli=1000)]).start(workload("a", 900))
     for thing in bench.things.values():
         thing.finalizers = ("example.com/keep",)
     del bench.works["uid-a"]
     bench.feed(AppWrapperGone("uid-a"))
-    bench.submit(workload("b", 900))
-    bench.settle()
+    bench.start(workload("b", 900))
     bench.advance(599)
     assert bench.order == ["a"]
     bench.advance(2)
@@ -353,16 +313,13 @@ def test_p9_a_tombstone_does_not_outlive_its_grace() -> None:
 def _deleted_while_creating(answer: Answer | None) -> Bench:
     """``a`` is deleted after the answer to its only create, or before it; ``b`` wants its room."""
     bench = Bench(nodes=[node(milli=1000)])
-    bench.submit(workload("a", 900))
-    bench.decide()
-    bench.execute(bench.pending.pop(0))
+    bench.begin(workload("a", 900))
     create = bench.pending.pop(0)
     if answer is not None:
         bench.refuse("CreateItem", answer)
         bench.execute(create)
     bench.delete("uid-a")
-    bench.submit(workload("b", 900))
-    bench.settle()
+    bench.start(workload("b", 900))
     return bench
 
 
@@ -419,56 +376,35 @@ def test_p9_what_no_watch_has_told_is_looked_for() -> None:
 
 
 def test_p9_an_appwrapper_that_is_being_deleted_is_not_dispatched() -> None:
-    bench = Bench(nodes=[node()])
-    bench.submit(workload("a", 1, deleting=True))
-    bench.settle()
+    bench = Bench(nodes=[node()]).start(workload("a", 1, deleting=True))
     assert dict(bench.writes) == {}
 
 
 def test_p11_reservations_of_a_predecessor_stand_before_the_first_decision() -> None:
-    bench = Bench(nodes=[node(milli=1000)])
-    bench.submit(workload("a", 900))
-    bench.settle()
-    bench.submit(workload("b", 900))
-    bench.settle()
-    bench.crash()
-    bench.settle()
+    bench = Bench(nodes=[node(milli=1000)]).start(workload("a", 900))
+    bench.start(workload("b", 900))
+    bench.restart()
     assert bench.order == ["a"]
     assert bench.created["uid-a", 1, 0] == 1
 
 
-def test_p12_the_epoch_is_above_every_one_found() -> None:
-    bench = Bench(nodes=[node()])
-    bench.submit(workload("a", 1))
-    bench.settle()
-    bench.crash()
-    bench.submit(workload("b", 1))
-    bench.settle()
-    assert bench.status["uid-b"].dispatch.epoch == 2
-
-
-@pytest.mark.parametrize(("lease", "epoch"), [(1, 2), (2, 2), (7, 7)])
-def test_p12_the_epoch_is_that_of_the_lease_unless_one_was_found_above(
-    lease: int, epoch: int
+@pytest.mark.parametrize(("lease", "epoch"), [(None, 2), (1, 2), (2, 2), (7, 7)])
+def test_p12_the_epoch_is_that_of_the_lease_or_above_every_one_found(
+    lease: int | None, epoch: int
 ) -> None:
-    bench = Bench(nodes=[node()])
-    bench.submit(workload("a", 1))
-    bench.settle()
+    bench = Bench(nodes=[node()]).start(workload("a", 1))
     bench.crash()
-    bench.feed(Leading(lease))
-    bench.submit(workload("b", 1))
-    bench.settle()
+    if lease is not None:
+        bench.feed(Leading(lease))
+    bench.start(workload("b", 1))
     assert bench.status["uid-a"].dispatch.epoch == 1
     assert bench.status["uid-b"].dispatch.epoch == epoch
 
 
 @pytest.mark.parametrize("fits", [True, False], ids=["fits: honoured", "does not: torn down"])
 def test_p12_an_intent_of_another_leader_after_the_barrier(fits: bool) -> None:
-    bench = Bench(nodes=[node(milli=1000)])
-    bench.submit(workload("mine", 900 if not fits else 100))
-    bench.settle()
-    bench.submit(workload("theirs", 500, suspended=True))
-    bench.settle()
+    bench = Bench(nodes=[node(milli=1000)]).start(workload("mine", 900 if not fits else 100))
+    bench.start(workload("theirs", 500, suspended=True))
     work = replace(bench.works["uid-theirs"], suspended=False)
     bench.works["uid-theirs"] = work
     record = DispatchRecord(
@@ -476,7 +412,6 @@ def test_p12_an_intent_of_another_leader_after_the_barrier(fits: bool) -> None:
     )
     bench.feed(AppWrapperSeen(replace(work, persisted=Persisted("Pending", START, (), record))))
     bench.settle()
-
     assert (bench.state("theirs") == "Running") is fits
     assert ("theirs-0" in bench.names()) is fits
 
@@ -498,14 +433,10 @@ def _first_seen_late(bench: Bench, work: Workload, phase: DispatchPhase) -> None
 @pytest.mark.parametrize("phase", [DispatchPhase.CREATING, DispatchPhase.DISPATCHED])
 @pytest.mark.parametrize("fits", [True, False], ids=["fits: adopted", "does not: torn down"])
 def test_p12_an_attempt_first_seen_after_the_barrier(fits: bool, phase: DispatchPhase) -> None:
-    bench = Bench(nodes=[node(milli=1000)])
-    bench.submit(workload("mine", 100 if fits else 900))
-    bench.settle()
+    bench = Bench(nodes=[node(milli=1000)]).start(workload("mine", 100 if fits else 900))
     bench.bind("mine-0")
     _first_seen_late(bench, workload("theirs", 500), phase)
-    bench.settle()
     bench.advance(100)
-
     assert (bench.entry("theirs").phase is Phase.RUNNING) is fits
     assert bench.entry("mine").phase is Phase.RUNNING
     unplaced = bench.dispatcher.cluster.capacity.report.unplaced()
@@ -534,9 +465,7 @@ def test_an_item_that_no_watch_has_told_of_is_read_before_it_counts_as_missing(
 
 @pytest.mark.parametrize("dialect", [Dialect.V1BETA1, Dialect.V1BETA2])
 def test_an_item_that_is_deleted_is_missed_at_once_and_without_a_read(dialect: Dialect) -> None:
-    bench = Bench(nodes=[node(milli=1000)])
-    bench.submit(workload("a", 500, dialect=dialect))
-    bench.settle()
+    bench = Bench(nodes=[node(milli=1000)]).start(workload("a", 500, dialect=dialect))
     bench.bind("a-0")
     bench.remove(bench.works["uid-a"].items[0].ref)
     bench.settle()
@@ -548,8 +477,7 @@ def test_an_item_without_pods_is_not_needed_in_v1beta1() -> None:
     bench = Bench(nodes=[node(milli=1000)])
     work = workload("a", 500)
     extra = Item(ObjectRef("", "v1", "configmaps", "ConfigMap", "default", "settings"))
-    bench.submit(replace(work, items=(*work.items, extra)))
-    bench.settle()
+    bench.start(replace(work, items=(*work.items, extra)))
     bench.remove(extra.ref)
     bench.settle()
     assert bench.state("a") == "Running"
@@ -572,9 +500,7 @@ def test_reads_of_items_are_bounded() -> None:
 @pytest.mark.parametrize("fits", [True, False], ids=["fits: kept", "does not: queues"])
 def test_p12_a_pause_first_seen_after_the_barrier(fits: bool) -> None:
     """It keeps the room of a reset, which we may have given away."""
-    bench = Bench(nodes=[node(milli=1000)])
-    bench.submit(workload("mine", 100 if fits else 900))
-    bench.settle()
+    bench = Bench(nodes=[node(milli=1000)]).start(workload("mine", 100 if fits else 900))
     bench.bind("mine-0")
     work = workload("theirs", 500, dialect=Dialect.V1BETA2)
     _first_seen_late(bench, work, DispatchPhase.PAUSED)
@@ -588,9 +514,7 @@ def test_p12_a_pause_first_seen_after_the_barrier(fits: bool) -> None:
 
 def test_p12_what_runs_already_is_not_taken_down_for_room_that_it_has() -> None:
     """Its pods are bound: that it would not fit a second time says nothing."""
-    bench = Bench(nodes=[node(milli=1000)])
-    bench.submit(workload("mine", 100))
-    bench.settle()
+    bench = Bench(nodes=[node(milli=1000)]).start(workload("mine", 100))
     bench.bind("mine-0")
     work = workload("theirs", 500, 400)
     work = replace(work, sets=(work.sets[0], replace(work.sets[1], per_node=True)))
@@ -600,22 +524,18 @@ def test_p12_what_runs_already_is_not_taken_down_for_room_that_it_has() -> None:
         bench.bind(item.ref.name)
     _first_seen_late(bench, work, DispatchPhase.DISPATCHED)
     bench.settle()
-
     assert bench.entry("theirs").phase is Phase.RUNNING
     assert len(bench.names()) == 3
 
 
 def test_p12_what_has_ended_wants_no_room() -> None:
-    bench = Bench(nodes=[node(milli=1000)])
-    bench.submit(workload("mine", 900))
-    bench.settle()
+    bench = Bench(nodes=[node(milli=1000)]).start(workload("mine", 900))
     work = workload("theirs", 500)
     child = Child("t0", work.items[0].ref, work.uid, 1, 0)
     bench.things[work.items[0].ref] = Thing(child, work.sets[0].request, "n1", PodPhase.SUCCEEDED)
     bench.observe(work.items[0].ref)
     _first_seen_late(bench, work, DispatchPhase.DISPATCHED)
     bench.settle()
-
     assert bench.entry("theirs").phase is Phase.RUNNING
 
 
@@ -624,32 +544,25 @@ def test_p12_an_intent_that_was_committed_after_the_barrier_of_a_later_epoch(fit
     """The later leader has not heard of it, and is killed: the third one finds both on record."""
     bench = Bench(nodes=[node(milli=1000)])
     theirs = workload("theirs", 500)
-    bench.submit(theirs)
-    bench.decide()
-    bench.execute(bench.pending.pop(0))
+    bench.begin(theirs)
     late = bench.status.pop("uid-theirs")
     assert late.dispatch.phase is DispatchPhase.CREATING
     bench.works["uid-theirs"] = replace(theirs, suspended=True)
     bench.crash()
     bench.feed(Leading(7))
-    bench.submit(workload("mine", 100 if fits else 900))
-    bench.settle()
+    bench.start(workload("mine", 100 if fits else 900))
     assert bench.status["uid-mine"].dispatch.epoch > late.dispatch.epoch
     bench.works["uid-theirs"], bench.status["uid-theirs"] = theirs, late
     bench.crash()
     bench.advance(100)
-
     assert bench.entry("mine").phase is Phase.RUNNING
     assert (bench.entry("theirs").phase is Phase.RUNNING) is fits
 
 
 def test_p12_a_late_intent_that_gives_way_may_still_have_a_create_under_way() -> None:
     """Its room, if there is any, is not given away before that is out of the question (ADR 7)."""
-    bench = Bench(nodes=[node(milli=1000)])
-    bench.submit(workload("mine", 900))
-    bench.settle()
+    bench = Bench(nodes=[node(milli=1000)]).start(workload("mine", 900))
     _first_seen_late(bench, workload("theirs", 500), DispatchPhase.CREATING)
-    bench.settle()
     bench.advance(74)
     assert bench.entry("theirs").phase is Phase.VERIFYING
     bench.advance(2)
@@ -660,8 +573,7 @@ def test_p12_what_an_earlier_attempt_finished_says_nothing_of_a_late_one() -> No
     bench = Bench(nodes=[node(milli=1000)])
     work = workload("a", 500)
     work = replace(work, items=(replace(work.items[0], completion=("done",)),))
-    bench.submit(work)
-    bench.settle()
+    bench.start(work)
     bench.entry("a").finished.add(0)  # its condition was met while it was taken back
     bench.edit("uid-a", suspended=True)
     bench.settle()
@@ -670,7 +582,6 @@ def test_p12_what_an_earlier_attempt_finished_says_nothing_of_a_late_one() -> No
     bench.works["uid-a"] = work
     bench.feed(AppWrapperSeen(replace(work, persisted=Persisted("Pending", START, (), record))))
     bench.settle()
-
     assert bench.entry("a").attempt == 2
     assert bench.state("a") == "Running", "not RunningHoldCompletion"
 
@@ -699,7 +610,6 @@ def test_422_fails_with_the_servers_words_and_leaves_nothing_behind() -> None:
     bench.submit(workload("a", 1, 1))
     bench.refuse("CreateItem", INVALID)
     bench.settle()
-
     assert bench.state("a") == "Failed"
     assert bench.names() == []
     status, reason, message = bench.condition("a", "Failed")
@@ -714,7 +624,6 @@ def test_403_with_the_right_to_create_is_tried_again_after_a_pause_and_then_give
     bench = Bench(nodes=[node()])
     bench.submit(workload("a", 1))
     bench.refuse("CreateItem", *[QUOTA] * 4 * 6)  # in each attempt, 3 are borne (bounds.py)
-    bench.settle()
     bench.advance(5)
     assert bench.state("a") == "Pending"
     assert bench.condition("a", "Backoff")[1] == "CreationBackoff"
@@ -724,13 +633,16 @@ def test_403_with_the_right_to_create_is_tried_again_after_a_pause_and_then_give
     assert bench.status["uid-a"].dispatch.next is Next.FAILED
 
 
-@pytest.mark.parametrize("code", NO_FAULT_OF_THE_MANIFEST)
-def test_what_says_nothing_about_the_manifest_is_repeated_in_place(code: int) -> None:
+@pytest.mark.parametrize(
+    ("code", "times", "after"), [(503, 4, 30), *((code, 1, 1) for code in NO_FAULT_OF_THE_MANIFEST)]
+)
+def test_what_says_nothing_about_the_manifest_is_repeated_in_place(
+    code: int, times: int, after: int
+) -> None:
     bench = Bench(nodes=[node()])
     bench.submit(workload("a", 1))
-    bench.refuse("CreateItem", Answer(code, "", "words"))
-    bench.settle()
-    bench.advance(1)
+    bench.refuse("CreateItem", *[Answer(code, "", "words")] * times)
+    bench.advance(after)
     assert bench.state("a") == "Running"
     assert bench.status["uid-a"].dispatch.attempt == 1
 
@@ -741,7 +653,6 @@ def test_what_says_nothing_about_the_manifest_never_ends_an_appwrapper(code: int
     bench = Bench(nodes=[node()])
     bench.submit(workload("a", 1))
     bench.refuse("CreateItem", *[Answer(code, "Odd", "words")] * 10_000)
-    bench.settle()
     bench.advance(7200)
     asked = 10_000 - len(bench.refusals["CreateItem"])
     assert asked < 400
@@ -769,16 +680,6 @@ def test_trouble_with_the_server_does_not_count_as_a_refusal_by_quota() -> None:
     assert bench.state("a") == "Running"
 
 
-def test_transient_errors_are_retried_in_place_within_the_admission_grace() -> None:
-    bench = Bench(nodes=[node()])
-    bench.submit(workload("a", 1))
-    bench.refuse("CreateItem", *[Answer(503, "ServiceUnavailable", "later")] * 4)
-    bench.settle()
-    bench.advance(30)
-    assert bench.state("a") == "Running"
-    assert bench.status["uid-a"].dispatch.attempt == 1
-
-
 def test_a_conflict_at_the_intent_judges_anew() -> None:
     bench = Bench(nodes=[node()])
     bench.submit(workload("a", 1))
@@ -792,7 +693,6 @@ def test_a_status_write_whose_outcome_is_unknown_is_repeated() -> None:
     bench = Bench(nodes=[node()])
     bench.submit(workload("a", 1))
     bench.refuse("WriteStatus", UNKNOWN, UNKNOWN)
-    bench.settle()
     bench.advance(10)
     assert bench.state("a") == "Running"
 
@@ -823,11 +723,9 @@ def test_a_404_to_a_status_write_of_what_is_gone_is_not_repeated_after_we_hear_o
     bench = Bench(nodes=[node(milli=100)])
     bench.submit(workload("a", 100))
     del bench.works["uid-a"]  # its deletion is on the way to us
-    bench.settle()
     bench.advance(3)
     bench.feed(AppWrapperGone("uid-a"))
-    bench.submit(workload("b", 100))
-    bench.settle()
+    bench.start(workload("b", 100))
     bench.advance(120)
     assert bench.order == ["b"]
     assert list(bench.dispatcher.cluster.entries) == ["uid-b"]
@@ -842,7 +740,6 @@ def test_a_403_that_passes_costs_moments_and_is_not_told(verb: str) -> None:
         bench.settle()
         bench.edit("uid-a", suspended=True)
     bench.refuse(verb, *[UNKNOWN] * 4, *[FORBIDDEN] * 3)  # it was away before
-    bench.settle()
     bench.advance(15)
     assert bench.refusals[verb] == []
     assert bench.names() == ([] if verb == "DeleteItem" else ["a-0"])
@@ -859,18 +756,14 @@ def test_a_403_that_stays_is_told_once_and_tried_ever_more_slowly(verb: str) -> 
         bench.settle()
         bench.edit("uid-a", suspended=True)
     bench.refuse(verb, *[FORBIDDEN] * 30)
-    bench.settle()
     bench.advance(600)
     assert 30 - len(bench.refusals[verb]) in range(12, 20)
     assert len([event for event in bench.events if event.warning and "cannot" in event.note]) == 1
 
 
 def test_the_live_list_is_asked_before_the_room_is_free() -> None:
-    bench = Bench(nodes=[node(milli=1000)])
-    bench.submit(workload("a", 900))
-    bench.settle()
-    bench.submit(workload("b", 900))
-    bench.settle()
+    bench = Bench(nodes=[node(milli=1000)]).start(workload("a", 900))
+    bench.start(workload("b", 900))
     bench.edit("uid-a", suspended=True)
     bench.decide()
     while bench.pending and not isinstance(bench.pending[0], LookForRemains):
@@ -917,9 +810,7 @@ def test_a_crash_at_any_command_loses_and_doubles_nothing(k: int, applied: bool)
     if bench.pending and applied:
         bench.apply(bench.pending.pop(0))
     bench.crash()
-    bench.settle()
     bench.advance(120)
-
     assert max(bench.created.values()) == 1
     assert bench.order[:2] == ["a", "b"]
     assert [bench.state(n) for n in "abc"] == ["Running", "Running", "Pending"]
@@ -928,23 +819,18 @@ def test_a_crash_at_any_command_loses_and_doubles_nothing(k: int, applied: bool)
 
 def test_a_create_that_commits_after_the_crash_is_found_and_not_doubled() -> None:
     bench = Bench(nodes=[node()])
-    bench.submit(workload("a", 1))
-    bench.decide()
-    bench.execute(bench.pending.pop(0))
+    bench.begin(workload("a", 1))
     late = bench.pending.pop(0)
     bench.crash()
     bench.decide()
     bench.apply(late)  # the predecessor's request commits only now
     bench.settle()
-
     assert bench.created["uid-a", 1, 0] == 1
     assert bench.state("a") == "Running"
 
 
 def test_an_answer_to_an_old_attempt_changes_nothing() -> None:
-    bench = Bench(nodes=[node()])
-    bench.submit(workload("a", 1))
-    bench.settle()
+    bench = Bench(nodes=[node()]).start(workload("a", 1))
     bench.feed(ItemCreated("uid-a", 99, 0, "ghost"))
     bench.settle()
     assert bench.entry("a").creation.created == {0: "obj-1"}

@@ -26,9 +26,7 @@ def gone(bench: Bench, uid: str = "uid-a") -> None:
 
 def running(*milli: int) -> Bench:
     """``a`` runs, ``b`` waits for its room."""
-    bench = Bench(nodes=[node(milli=1000)])
-    bench.submit(workload("a", *milli), workload("b", 900))
-    bench.settle()
+    bench = Bench(nodes=[node(milli=1000)]).start(workload("a", *milli), workload("b", 900))
     assert bench.order == ["a"]
     return bench
 
@@ -41,7 +39,6 @@ def test_what_a_deleted_one_leaves_is_deleted_at_once() -> None:
     strays = [one for one in bench.pending if isinstance(one, DeleteStray)]
     assert {one.object_uid for one in strays} == uids
     bench.settle()
-
     assert bench.names() == ["b-0"]
     assert bench.writes["stray"] == 2
 
@@ -51,7 +48,6 @@ def test_its_room_is_free_only_when_it_is_gone() -> None:
     ref = next(iter(bench.things))
     bench.things[ref].finalizers = ("example.com/keep",)
     gone(bench)
-    bench.settle()
     bench.advance(500)
     assert bench.order == ["a"]
     assert bench.writes["stray"] == 1
@@ -66,9 +62,7 @@ def test_what_is_orphaned_stays() -> None:
     bench.edit("uid-a", deleting=True, cascade=Cascade.ORPHAN)
     bench.settle()
     gone(bench)
-    bench.settle()
     bench.advance(30)
-
     assert bench.names() == ["a-0"]
     assert bench.writes["stray"] == 0
 
@@ -95,11 +89,10 @@ def test_foreground_deletion_may_be_asked_for_later() -> None:
     assert bench.names() == []
 
 
-def test_foreground_deletion_that_began_while_nobody_looked() -> None:
+def test_foreground_deletion_that_began_without_a_dispatcher() -> None:
     bench = running(900)
     bench.works["uid-a"] = replace(bench.works["uid-a"], deleting=True, cascade=Cascade.FOREGROUND)
-    bench.crash()
-    bench.settle()
+    bench.restart()
     assert bench.names() == []
 
 
@@ -107,27 +100,22 @@ def test_foreground_deletion_that_began_while_nobody_looked() -> None:
 def test_what_is_finished_leaves_nothing_either(restarts: bool) -> None:
     bench = Bench(nodes=[node()])
     work = workload("a", 900)
-    bench.submit(replace(work, items=(replace(work.items[0], completion=("succeeded",)),)))
-    bench.settle()
+    bench.start(replace(work, items=(replace(work.items[0], completion=("succeeded",)),)))
     bench.bind("a-0")
     bench.change("a-0", phase=PodPhase.SUCCEEDED)
     bench.settle()
     assert bench.state("a") == "Completed"
     if restarts:
-        bench.crash()
-        bench.settle()
+        bench.restart()
     gone(bench)
     bench.settle()
-
     assert bench.names() == []
     assert "uid-a" not in bench.dispatcher.cluster.entries
 
 
 def test_a_create_under_way_is_swept_when_it_is_committed() -> None:
     bench = Bench(nodes=[node(milli=1000)])
-    bench.submit(workload("a", 900))
-    bench.decide()
-    bench.execute(bench.pending.pop(0))
+    bench.begin(workload("a", 900))
     create = bench.pending.pop(0)
     assert isinstance(create, CreateItem)
     late = bench.works["uid-a"]
@@ -138,7 +126,6 @@ def test_a_create_under_way_is_swept_when_it_is_committed() -> None:
     del bench.works["uid-a"]
     assert bench.names() == ["a-0"]
     bench.settle()
-
     assert bench.names() == []
     assert "uid-a" not in bench.dispatcher.cluster.entries
 
@@ -177,15 +164,13 @@ def test_what_a_teardown_could_not_delete_is_deleted_with_the_appwrapper() -> No
     bench.execute(bench.pending.pop(0))
     gone(bench)
     bench.settle()
-
     assert bench.order == ["a", "b"]
 
 
 def test_pods_of_a_deleted_one_that_do_not_go_are_deleted_by_force() -> None:
     bench = Bench(nodes=[node(milli=1000)])
     forced = FaultTolerance(forceful_deletion_grace=300 * SECOND)
-    bench.submit(workload("a", 900, tolerance=forced), workload("b", 900))
-    bench.settle()
+    bench.start(workload("a", 900, tolerance=forced), workload("b", 900))
     bench.stubborn.add("a-0")
     gone(bench)
     bench.advance(295)
@@ -197,8 +182,7 @@ def test_pods_of_a_deleted_one_that_do_not_go_are_deleted_by_force() -> None:
 def test_what_is_meant_to_stay_is_not_forced() -> None:
     bench = Bench(nodes=[node(milli=1000)])
     forced = FaultTolerance(forceful_deletion_grace=60 * SECOND)
-    bench.submit(workload("a", 900, tolerance=forced))
-    bench.settle()
+    bench.start(workload("a", 900, tolerance=forced))
     bench.edit("uid-a", deleting=True, cascade=Cascade.ORPHAN)
     gone(bench)
     bench.advance(2000)

@@ -18,9 +18,7 @@ KEEP = "example.com/keep"
 
 def stuck(*names: str) -> Bench:
     """AppWrappers are taken back, and somebody's finalizer keeps what they made."""
-    bench = Bench(nodes=[node(milli=10_000)])
-    bench.submit(*(workload(name, 100) for name in names))
-    bench.settle()
+    bench = Bench(nodes=[node(milli=10_000)]).start(*(workload(name, 100) for name in names))
     for thing in bench.things.values():
         thing.finalizers = (KEEP,)
     for name in names:
@@ -30,7 +28,7 @@ def stuck(*names: str) -> Bench:
     return bench
 
 
-def test_who_waits_looks_ever_more_slowly() -> None:
+def test_a_teardown_that_waits_looks_ever_more_slowly() -> None:
     bench = stuck("a")
     bench.advance(3600)
     assert bench.looks < 20  # every 5 s would be 720
@@ -71,9 +69,7 @@ def test_what_goes_while_a_look_is_under_way_is_looked_for_once_more() -> None:
 
 def test_what_was_said_to_be_gone_and_is_not_is_deleted_once_more() -> None:
     """Somebody on the way to the server answered 404; its uid may be that of a late create."""
-    bench = Bench(nodes=[node()])
-    bench.submit(workload("a", 1, 1))
-    bench.settle()
+    bench = Bench(nodes=[node()]).start(workload("a", 1, 1))
     bench.edit("uid-a", suspended=True)
     bench.decide()
     while bench.pending:
@@ -123,7 +119,6 @@ def test_after_a_restart_it_is_not_announced_again() -> None:
     bench.advance(100)
     bench.events.clear()
     bench.crash()
-    bench.settle()
     bench.advance(3600)
     assert bench.events == []
     assert stuck_teardowns(bench.dispatcher.cluster) == {"Pod": 1}
@@ -185,9 +180,7 @@ def test_the_most_telling_object_is_named(remains: list[Remnant], text: str) -> 
 
 
 def test_only_the_deletion_that_was_refused_is_repeated() -> None:
-    bench = Bench(nodes=[node()])
-    bench.submit(workload("a", 1, 1, 1))
-    bench.settle()
+    bench = Bench(nodes=[node()]).start(workload("a", 1, 1, 1))
     bench.refuse("DeleteItem", Answer(500, "InternalError", "injected"))
     bench.edit("uid-a", suspended=True)
     bench.settle()

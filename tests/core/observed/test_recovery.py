@@ -26,43 +26,31 @@ WRONG = Problem(WaitingReason.INVALID, "spec.x", "is wrong; mend it.")
 
 
 def test_a_restart_does_not_repeat_the_warning_about_a_faulty_manifest() -> None:
-    bench = Bench(nodes=[node()])
-    bench.submit(workload("a", 1, problem=WRONG))
-    bench.settle()
+    bench = Bench(nodes=[node()]).start(workload("a", 1, problem=WRONG))
     told = bench.condition("a", "Backoff")
     bench.events.clear()
-    bench.crash()
-    bench.settle()
-
+    bench.restart()
     assert bench.events == []
     assert bench.condition("a", "Backoff") == told
 
 
 def test_another_fault_after_a_restart_is_told() -> None:
-    bench = Bench(nodes=[node()])
-    bench.submit(workload("a", 1, problem=WRONG))
-    bench.settle()
+    bench = Bench(nodes=[node()]).start(workload("a", 1, problem=WRONG))
     bench.events.clear()
     bench.edit("uid-a", problem=Problem(WaitingReason.INVALID, "spec.y", "is worse."))
-    bench.crash()
-    bench.settle()
-
+    bench.restart()
     assert [event.note for event in bench.events] == ["spec.y: is worse."]
     assert bench.condition("a", "Backoff") == (True, "InvalidAppWrapper", "spec.y: is worse.")
 
 
-def test_what_was_suspended_while_nobody_looked_is_taken_back_after_the_restart() -> None:
-    bench = Bench(nodes=[node()])
-    bench.submit(workload("a", 1))
-    bench.settle()
+def test_a_suspension_without_a_dispatcher_takes_effect_after_the_restart() -> None:
+    bench = Bench(nodes=[node()]).start(workload("a", 1))
     assert bench.state("a") == "Running"
     bench.pending.clear()
     old = bench.works["uid-a"]
     bench.works["uid-a"] = workload("a", 1, suspended=True, generation=old.generation + 1)
     bench.crash()
-    bench.settle()
     bench.advance(10)
-
     assert bench.state("a") == "Pending"
     assert bench.names() == []
 
@@ -74,9 +62,7 @@ def test_what_is_suspended_during_its_creation_is_taken_back() -> None:
     for _ in range(2):  # intent, item 0
         bench.execute(bench.pending.pop(0))
     bench.edit("uid-a", suspended=True)
-    bench.settle()
     bench.advance(10)
-
     assert bench.state("a") == "Pending"
     assert bench.names() == []
 
@@ -93,33 +79,27 @@ def test_an_older_one_whose_first_status_was_lost_stays_before_the_younger_ones(
     ]
     for work in listed:
         bench.feed(AppWrapperSeen(work, listed=True))
-
     assert bench.entry("lost").first_seen == START
     assert bench.entry("seen").first_seen == late + 200_000
     assert bench.entry("new").first_seen == late + 200_001
 
 
-def test_a_first_seen_time_of_the_future_moves_nobody_else() -> None:
+def test_a_first_seen_time_of_the_future_moves_no_other() -> None:
     """Another controller's clock may have been wrong."""
     bench = Bench(nodes=[node(milli=0)])
     strange = Persisted("Pending", START + 10**6 * SECOND)
     listed = [workload("strange", 100, persisted=strange), workload("a", 100), workload("b", 100)]
     for work in listed:
         bench.feed(AppWrapperSeen(work, listed=True))
-
     assert [bench.entry(name).first_seen for name in ("a", "b")] == [START, START + 1]
 
 
 def test_what_ran_before_the_restart_is_taken_back_in_full() -> None:
     """All items are deleted, not only the first; or the teardown would wait for the others."""
-    bench = Bench(nodes=[node()])
-    bench.submit(workload("a", 1, 1, 1))
-    bench.settle()
-    bench.crash()
-    bench.settle()
+    bench = Bench(nodes=[node()]).start(workload("a", 1, 1, 1))
+    bench.restart()
     bench.edit("uid-a", suspended=True)
     bench.settle()
-
     assert bench.names() == []
     assert bench.status["uid-a"].dispatch.phase is DispatchPhase.RELEASED
 
@@ -127,8 +107,7 @@ def test_what_ran_before_the_restart_is_taken_back_in_full() -> None:
 def test_what_another_leader_dispatched_is_taken_back_in_full_if_it_does_not_fit() -> None:
     bench = Bench(nodes=[node(milli=0)])
     work = workload("a", 1, 1)
-    bench.submit(work)
-    bench.settle()
+    bench.start(work)
     inventory = tuple(item.ref for item in work.items)
     record = DispatchRecord(1, 7, DispatchPhase.DISPATCHED, work.payload, inventory, START)
     for number, ref in enumerate(inventory):
@@ -136,7 +115,6 @@ def test_what_another_leader_dispatched_is_taken_back_in_full_if_it_does_not_fit
     bench.status["uid-a"] = replace(bench.status["uid-a"], dispatch=record)
     bench.edit("uid-a")
     bench.settle()
-
     assert bench.names() == []
     assert bench.status["uid-a"].dispatch.phase is DispatchPhase.RELEASED
 
@@ -151,20 +129,15 @@ def test_what_another_leader_dispatched_and_is_being_deleted_keeps_its_orphans()
     child = Child("obj", inventory[0], "uid-a", 1, 0)
     bench.things[inventory[0]] = Thing(child, cpu(1, 1))
     bench.observe(inventory[0])
-    bench.submit(replace(work, persisted=Persisted("Running", START, dispatch=record)))
-    bench.settle()
-
+    bench.start(replace(work, persisted=Persisted("Running", START, dispatch=record)))
     assert bench.names() == ["a-0"]
     assert bench.entry("a").phase is Phase.RUNNING
 
 
 def test_what_was_dispatched_first_finds_its_place_first_after_a_restart() -> None:
     """The watch tells of ``a`` first, and ``b`` is older."""
-    bench = Bench(nodes=[node("n1"), node("n2")])
-    bench.submit(workload("b", 900))
-    bench.settle()
-    bench.submit(workload("a", 900))
-    bench.settle()
+    bench = Bench(nodes=[node("n1"), node("n2")]).start(workload("b", 900))
+    bench.start(workload("a", 900))
     bench.nodes.pop()
     bench.crash()
     bench.decide()
@@ -180,41 +153,35 @@ def test_those_that_the_watch_tells_late_keep_their_order() -> None:
     names = [f"late-{number}" for number in range(9, -1, -1)]
     bench.submit(*(workload(name, 100) for name in names), workload("next", 1, created=bench.now))
     seen = [bench.entry(name).first_seen for name in (*names, "next")]
-
     assert seen == sorted(set(seen))
     assert all(one < START + SECOND for one in seen[:-1])
 
 
 @pytest.mark.parametrize("state", ["Running", "Completed", "Pending"])
-def test_an_edit_that_nobody_saw_is_acknowledged_after_a_restart(state: str) -> None:
+def test_an_unseen_edit_is_acknowledged_after_a_restart(state: str) -> None:
     bench = Bench(nodes=[node(milli=1000)])
     work = workload("a", 5000 if state == "Pending" else 100)
     flagged = replace(work.items[0], completion=("succeeded",))
-    bench.submit(replace(work, items=(flagged,)))
-    bench.settle()
+    bench.start(replace(work, items=(flagged,)))
     if state == "Completed":
         bench.bind("a-0")
         bench.change("a-0", phase=PodPhase.SUCCEEDED)
         bench.settle()
     assert bench.state("a") == state
     bench.works["uid-a"] = replace(bench.works["uid-a"], generation=7)
-    bench.crash()
-    bench.settle()
+    bench.restart()
     assert bench.status["uid-a"].observed_generation == 7
     writes = bench.writes.total()
-    bench.crash()
-    bench.settle()
+    bench.restart()
     assert bench.writes.total() == writes
 
 
 def test_what_another_controller_has_finished_is_not_written() -> None:
-    bench = Bench(nodes=[node()])
-    bench.submit(workload("a", 1, persisted=Persisted("Completed", START)))
-    bench.settle()
+    bench = Bench(nodes=[node()]).start(workload("a", 1, persisted=Persisted("Completed", START)))
     assert bench.writes.total() == 0
 
 
-def test_who_is_deleted_before_it_is_taken_up_leaves_no_trace() -> None:
+def test_an_appwrapper_deleted_before_it_is_taken_up_leaves_no_trace() -> None:
     """Not even for one of its uid: a list that was wrong may tell of the same one again."""
     bench = Bench(nodes=[node()])
     bench.submit(workload("a", 100))
@@ -223,8 +190,7 @@ def test_who_is_deleted_before_it_is_taken_up_leaves_no_trace() -> None:
     assert bench.entry("a").phase is Phase.CREATING
     bench.crash()
     bench.delete("uid-a")
-    bench.submit(workload("a", 100, suspended=True))
-    bench.settle()
+    bench.start(workload("a", 100, suspended=True))
     assert bench.entry("a").phase is Phase.WAITING
     assert not bench.dispatcher.cluster.capacity.holds("uid-a")
 
@@ -235,9 +201,7 @@ def test_who_is_deleted_before_it_is_taken_up_leaves_no_trace() -> None:
 def stuck() -> Bench:
     """A teardown under way, of a pod that does not go before it is forced to, after ten minutes."""
     tolerance = FaultTolerance(forceful_deletion_grace=600 * SECOND)
-    bench = Bench(nodes=[node()])
-    bench.submit(workload("a", 1, tolerance=tolerance))
-    bench.settle()
+    bench = Bench(nodes=[node()]).start(workload("a", 1, tolerance=tolerance))
     bench.stubborn.add("a-0")
     bench.edit("uid-a", suspended=True)
     bench.settle()
@@ -268,8 +232,7 @@ def test_a_teardown_without_a_time_is_not_forced_at_once() -> None:
 def test_what_runs_without_a_time_goes_on() -> None:
     bench = Bench(nodes=[node()])
     bench.submit(workload("a", 1, run_limit=3600 * SECOND))
-    bench.submit(workload("b", 1, dialect=Dialect.V1BETA2))
-    bench.settle()
+    bench.start(workload("b", 1, dialect=Dialect.V1BETA2))
     bench.bind("a-0")
     bench.bind("b-0")
     without_times(bench)
@@ -282,8 +245,7 @@ def test_what_runs_without_a_time_goes_on() -> None:
 def test_what_is_completed_without_a_time_is_kept_for_its_time() -> None:
     tolerance = FaultTolerance(success_ttl=600 * SECOND)
     bench = Bench(nodes=[node()])
-    bench.submit(workload("a", 1, dialect=Dialect.V1BETA2, tolerance=tolerance))
-    bench.settle()
+    bench.start(workload("a", 1, dialect=Dialect.V1BETA2, tolerance=tolerance))
     bench.change("a-0", node="n1", phase=PodPhase.SUCCEEDED)
     bench.settle()
     assert bench.state("a") == "Completed"
@@ -296,9 +258,7 @@ def test_what_is_completed_without_a_time_is_kept_for_its_time() -> None:
 
 
 def test_a_record_that_is_not_understood_is_left_alone_until_it_is_gone() -> None:
-    bench = Bench(nodes=[node()])
-    bench.submit(workload("a", 100))
-    bench.settle()
+    bench = Bench(nodes=[node()]).start(workload("a", 100))
     bench.bind("a-0")
     before = dict(bench.writes)
     later = Persisted("Running", START, unreadable="phase 'migrating'")
@@ -320,8 +280,7 @@ def test_a_record_that_is_not_understood_is_left_alone_until_it_is_gone() -> Non
 
 def test_it_says_what_is_not_understood_and_what_to_do() -> None:
     bench = Bench(nodes=[node()])
-    bench.submit(workload("a", 1, persisted=Persisted("Running", START, unreadable="format 2")))
-    bench.settle()
+    bench.start(workload("a", 1, persisted=Persisted("Running", START, unreadable="format 2")))
     (note,) = [event.note for event in bench.events if event.reason == "LeftAlone"]
     assert "does not understand (format 2)" in note
     assert "kubectl patch --subresource=status" in note

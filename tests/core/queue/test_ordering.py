@@ -69,18 +69,15 @@ def test_the_share_that_counts_is_that_of_the_scarcest_resource() -> None:
 
 def test_priority_goes_before_fairness() -> None:
     bench = made(Fairness.NAMESPACE)
-    bench.submit(*(of("red", f"r{n}", 1000, priority=5) for n in range(3)), of("blue", "b", 1000))
-    bench.settle()
+    bench.start(*(of("red", f"r{n}", 1000, priority=5) for n in range(3)), of("blue", "b", 1000))
     assert bench.order == ["r0", "r1", "r2", "b"]
 
 
 def test_what_a_team_gives_back_counts_no_more_and_what_runs_counts_after_a_restart() -> None:
     bench = made(Fairness.NAMESPACE)
-    bench.submit(*(of("red", f"r{n}", 2000) for n in range(3)), of("blue", "b", 4000))
-    bench.settle()
+    bench.start(*(of("red", f"r{n}", 2000) for n in range(3)), of("blue", "b", 4000))
     assert bench.order == ["r0", "b", "r1", "r2"]  # 60 % and 40 %
-    bench.crash()
-    bench.settle()
+    bench.restart()
     bench.submit(of("red", "r3", 1000), of("blue", "b1", 1000))
     assert [row.name for row in bench.queue() if row.position] == ["b1", "r3"]
     for name in ("r0", "r1", "r2"):
@@ -89,28 +86,22 @@ def test_what_a_team_gives_back_counts_no_more_and_what_runs_counts_after_a_rest
     assert bench.order[-2:] == ["r3", "b1"]
 
 
-def test_of_those_who_wait_for_the_same_the_poorest_team_is_woken_first() -> None:
-    bench = Bench(FAIR, nodes=[NODE])
-    bench.submit(of("red", "small", 1000), of("green", "big", 9000))
-    bench.settle()
-    bench.submit(of("red", "r", 5000), of("blue", "b", 5000))
-    bench.settle()
+def test_of_those_that_wait_for_the_same_the_poorest_team_is_requeued_first() -> None:
+    bench = Bench(FAIR, nodes=[NODE]).start(of("red", "small", 1000), of("green", "big", 9000))
+    bench.start(of("red", "r", 5000), of("blue", "b", 5000))
     bench.delete("uid-big")
     bench.settle()
     assert bench.order == ["small", "big", "b"]
 
 
 @pytest.mark.parametrize("at_once", [1, 200])
-def test_who_was_woken_as_the_poorest_and_is_not_any_more_makes_way(
+def test_a_representative_that_is_the_poorest_no_more_makes_way(
     at_once: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Something more urgent of the same team goes between, in this pass or in one before."""
     monkeypatch.setattr(admit, "DISPATCHES_PER_PASS", at_once)
-    bench = Bench(FAIR, nodes=[SMALL])
-    bench.submit(of("green", "g0", 2500), of("green", "g1", 2500))
-    bench.settle()
-    bench.submit(of("red", "r0", 2500), of("blue", "b0", 2500))
-    bench.settle()
+    bench = Bench(FAIR, nodes=[SMALL]).start(of("green", "g0", 2500), of("green", "g1", 2500))
+    bench.start(of("red", "r0", 2500), of("blue", "b0", 2500))
     bench.submit(of("red", "urgent", 2000, priority=1))
     for name in ("g0", "g1"):
         bench.delete(f"uid-{name}")
@@ -121,8 +112,7 @@ def test_who_was_woken_as_the_poorest_and_is_not_any_more_makes_way(
 def test_a_tree_that_is_gone_has_no_shares() -> None:
     bench = made(Fairness.LEAF, quota_grace=0)
     bench.unshare("uid-gold-root", "uid-gold-teams")
-    bench.submit(*MANY)
-    bench.settle()
+    bench.start(*MANY)
     assert " ".join(bench.order) == "r0 r1 r2 r3 b0 b1 b2"
 
 
@@ -130,10 +120,8 @@ def test_a_leaf_s_part_is_of_the_whole_tree_that_names_it() -> None:
     """Half of the CPU that may be used is more than a third of it."""
     bench = made(Fairness.LEAF, cpu=3000)
     bench.share(subtree("root", child("root", cpu=3000, gpu=2)))
-    bench.submit(of("red", "r", 1000), of("blue", "b", 100, gpu=1))
-    bench.settle()
-    bench.submit(of("blue", "b2", 100), of("red", "r2", 100))
-    bench.settle()
+    bench.start(of("red", "r", 1000), of("blue", "b", 100, gpu=1))
+    bench.start(of("blue", "b2", 100), of("red", "r2", 100))
     assert bench.order == ["r", "b", "r2", "b2"]
 
 
@@ -201,7 +189,7 @@ STEPS = st.lists(
 
 @given(STEPS, st.sampled_from(list(Policy)))
 @profile(max_examples=150, deadline=None)
-def test_who_goes_is_who_a_plain_walk_would_let_go(steps: list[object], policy: Policy) -> None:
+def test_dispatches_are_those_of_a_plain_walk(steps: list[object], policy: Policy) -> None:
     bench = Bench(replace(FAIR, policy=policy), nodes=[SMALL])
     plain = Reference(dict(SMALL.allocatable), policy is Policy.STRICT_FIFO)
     for number, step in enumerate([*steps, "settle"]):
@@ -221,15 +209,13 @@ def test_who_goes_is_who_a_plain_walk_would_let_go(steps: list[object], policy: 
                 work.name for work in sorted(plain.waiting, key=plain.turn)
             ]
             if step == "crash":
-                bench.crash()
-                bench.settle()
+                bench.restart()
             bench.dispatcher.cluster.admission.check()
 
 
 def test_the_whole_of_the_nodes_is_what_they_have_now() -> None:
     bench = made(Fairness.NAMESPACE)
-    bench.submit(of("red", "gpu", 100, gpu=4), of("blue", "cpu", 6000))
-    bench.settle()
+    bench.start(of("red", "gpu", 100, gpu=4), of("blue", "cpu", 6000))
     bench.submit(of("blue", "b", 5000), of("red", "r", 5000))
     assert [row.name for row in bench.queue() if row.position] == ["r", "b"]  # 50 and 60 %
     bench.feed(NodeSeen(replace(NODE, name="n2", allocatable=(("cpu", 20_000),))))

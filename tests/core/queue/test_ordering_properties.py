@@ -109,7 +109,7 @@ _ROUNDS = st.lists(
     rounds=_ROUNDS,
     at_once=st.sampled_from([1, 2, 200]),
 )
-def test_everybody_goes_in_the_order_of_the_reference(
+def test_all_go_in_the_order_of_the_reference(
     rule: tuple[Fairness, bool], quota: int | None, crowd: list, rounds: list, at_once: int
 ) -> None:
     fairness, reclaim = rule

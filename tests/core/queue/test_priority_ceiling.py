@@ -47,7 +47,7 @@ def notes(where: Bench) -> list[str]:
     return [one.note for one in where.events if one.reason == "ManifestWarning"]
 
 
-def test_who_claims_more_stands_behind_whoever_came_first() -> None:
+def test_a_priority_above_the_ceiling_stands_behind_those_first_seen() -> None:
     line = bench(default=10)
     line.submit(workload("first", 100, priority=10))
     line.submit(workload("greedy", 100, priority=100, slope=10**9))
@@ -92,7 +92,7 @@ def test_a_slope_climbs_to_the_ceiling_and_no_further() -> None:
     assert line.writes == writes
 
 
-def test_a_claim_that_is_raised_later_is_said_once() -> None:
+def test_a_priority_that_is_raised_later_is_said_once() -> None:
     line = bench(default=10)
     line.submit(workload("a", 100, priority=1))
     line.settle()
@@ -103,6 +103,5 @@ def test_a_claim_that_is_raised_later_is_said_once() -> None:
     line.settle()
     line.crash()
     line.settle()
-
     assert notes(line) == [CUT.format(10)]
     assert line.status["uid-a"].system_priority == 10

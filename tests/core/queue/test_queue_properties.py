@@ -295,7 +295,7 @@ TestShortPasses.settings = profile(max_examples=100, stateful_step_count=30, dea
     sizes=st.lists(st.integers(1, 5), min_size=1, max_size=3),
     gangs=st.lists(st.lists(st.integers(1, 4), min_size=1, max_size=3), min_size=1, max_size=6),
 )
-def test_one_walk_is_in_order_and_everybody_in_turn_takes_what_fits(
+def test_one_walk_is_in_order_and_each_in_turn_takes_what_fits(
     steps: int, sizes: list[int], gangs: list[list[int]]
 ) -> None:
     bench = Bench(nodes=[node(f"n{i}", 100 * size) for i, size in enumerate(sizes)])
@@ -307,7 +307,6 @@ def test_one_walk_is_in_order_and_everybody_in_turn_takes_what_fits(
             bench.decide()
     begun = [int(command.uid.removeprefix("uid-w")) for command in bench.pending]
     begun = [n for n in begun if bench.entry(f"w{n}").phase is Phase.INTENDING]
-
     assert begun == sorted(begun)
     taken: list[int] = []
     for number, gang in enumerate(gangs):

@@ -98,8 +98,7 @@ def finishing(name: str, **changes: object) -> Workload:
 def test_runs_to_completion_are_remembered_and_found_again(restart: Restart) -> None:
     bench = Bench(PATIENT, nodes=[node()])
     for n in range(RUNS_MIN):
-        bench.submit(finishing(f"a{n}"))
-        bench.settle()
+        bench.start(finishing(f"a{n}"))
         bench.bind(f"a{n}-0")
         bench.advance(60 * (n + 1))
         bench.change(f"a{n}-0", phase=PodPhase.SUCCEEDED)
@@ -113,10 +112,9 @@ def test_runs_to_completion_are_remembered_and_found_again(restart: Restart) -> 
 
 
 @pytest.mark.parametrize("limit", [60])
-def test_who_is_stopped_says_nothing_of_how_long_such_a_one_runs(limit: int) -> None:
+def test_a_stopped_run_says_nothing_of_the_run_time(limit: int) -> None:
     bench = Bench(PATIENT, nodes=[node()])
-    bench.submit(*(finishing(f"a{n}", run_limit=limit * SECOND) for n in range(RUNS_MIN)))
-    bench.settle()
+    bench.start(*(finishing(f"a{n}", run_limit=limit * SECOND) for n in range(RUNS_MIN)))
     for ref in list(bench.things):
         bench.bind(ref.name)
     bench.advance(limit + 1)

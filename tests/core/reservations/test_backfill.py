@@ -32,8 +32,7 @@ def busy(policy: Policy = Policy.BACKFILL) -> Bench:
     """Two nodes with one AppWrapper each, which end after 600 and 1200 s, and a gang that needs
     both."""
     bench = Bench(replace(BACKFILL, policy=policy), nodes=[node("n1"), node("n2")])
-    bench.submit(limited("one", 600, 600), limited("two", 600, 1200))
-    bench.settle()
+    bench.start(limited("one", 600, 600), limited("two", 600, 1200))
     bench.submit(GANG)
     bench.advance(10)
     return bench
@@ -41,8 +40,7 @@ def busy(policy: Policy = Policy.BACKFILL) -> Bench:
 
 def test_the_first_in_line_has_a_date() -> None:
     bench = busy()
-    reservation = bench.entry("gang").reservation
-    assert reservation is not None
+    reservation = bench.entry("gang").reserved
     assert reservation.reason is ReservationReason.PLANNED
     assert reservation.nodes == ("n1", "n2")
     assert reservation.waits_for == ("default/one", "default/two")
@@ -50,7 +48,7 @@ def test_the_first_in_line_has_a_date() -> None:
     assert reservation.start == bench.entry("two").first_dispatch + 1200 * SECOND + STUCK_AFTER
 
 
-def test_several_pods_may_go_to_one_node_that_is_claimed() -> None:
+def test_several_pods_may_go_to_one_node_that_is_reserved() -> None:
     bench = busy()
     bench.submit(workload("short", 100, 100, 100, 100, run_limit=1000 * SECOND))
     bench.advance(2 * LOOKS[Look.BACKFILL] // SECOND)
@@ -59,17 +57,15 @@ def test_several_pods_may_go_to_one_node_that_is_claimed() -> None:
 
 def test_it_waits_for_those_that_end_first() -> None:
     bench = Bench(BACKFILL, nodes=[node("n1"), node("n2")])
-    bench.submit(limited("late", 600, 1200), limited("soon", 600, 600))
-    bench.settle()
+    bench.start(limited("late", 600, 1200), limited("soon", 600, 600))
     bench.submit(limited("next", 900, 100))
     bench.advance(10)
-    reservation = bench.entry("next").reservation
-    assert reservation is not None
+    reservation = bench.entry("next").reserved
     assert reservation.waits_for == ("default/soon",)
 
 
 @pytest.mark.parametrize("policy", [Policy.BEST_EFFORT_FIFO, Policy.STRICT_FIFO])
-def test_with_another_policy_nobody_has_one(policy: Policy) -> None:
+def test_with_another_policy_there_is_none(policy: Policy) -> None:
     assert busy(policy).entry("gang").reservation is None
 
 
@@ -84,7 +80,7 @@ def test_a_reservation_that_a_higher_priority_passes_ends_and_that_is_said() -> 
     ]
 
 
-def test_whoever_is_gone_in_time_goes_ahead() -> None:
+def test_an_appwrapper_that_ends_in_time_goes_ahead() -> None:
     bench = busy()
     bench.submit(limited("short", 300, 1000), limited("long", 300, 1200), workload("ever", 300))
     bench.advance(2 * LOOKS[Look.BACKFILL] // SECOND)
@@ -106,16 +102,13 @@ def test_a_reservation_moves_at_once_if_pods_that_stay_are_bound_to_its_nodes(
 ) -> None:
     """kube-scheduler puts them there although another node was meant."""
     bench = Bench(BACKFILL, nodes=[node("n1"), node("n2")])
-    bench.submit(limited("one", 600, 600), limited("two", 600, other_end))
-    bench.settle()
+    bench.start(limited("one", 600, 600), limited("two", 600, other_end))
     bench.submit(workload("large", 900))
     bench.feed(NodeSeen(node("n3", 400)))
     bench.advance(40)
-    reservation = bench.entry("large").reservation
-    assert reservation is not None
+    reservation = bench.entry("large").reserved
     assert reservation.nodes == ("n1",)
-    bench.submit(workload("ever", 400))
-    bench.settle()
+    bench.start(workload("ever", 400))
     bench.bind("ever-0", on="n1")
     bench.advance(1)
     moved = bench.entry("large").reservation
@@ -128,8 +121,7 @@ def test_a_reservation_moves_at_once_if_pods_that_stay_are_bound_to_its_nodes(
 def test_what_was_let_in_ahead_may_take_its_seconds_to_go() -> None:
     """A teardown takes a moment: no other start is promised for that."""
     bench = busy()
-    reservation = bench.entry("gang").reservation
-    assert reservation is not None
+    reservation = bench.entry("gang").reserved
     bench.submit(limited("short", 300, 1000))
     bench.advance(2 * LOOKS[Look.BACKFILL] // SECOND)
     bench.stubborn.add("short-0")
@@ -150,17 +142,15 @@ def test_pods_keep_off_nodes_that_an_appwrapper_with_a_kept_promise_waits_for() 
     bench.settle()
     assert bench.order == ["one", "two", "gang"]
     bench.feed(NodeSeen(node("n3")))
-    bench.submit(workload("next", 500))
-    bench.settle()
+    bench.start(workload("next", 500))
     assert bench.avoided["uid-next"] == ("n1", "n2")
     for number, name in enumerate(("gang-0", "gang-1")):
         bench.bind(name, on=f"n{number + 1}")
-    bench.submit(workload("later", 100))
-    bench.settle()
+    bench.start(workload("later", 100))
     assert not bench.avoided["uid-later"]
 
 
-def test_whoever_goes_past_a_claim_is_told_to_keep_off_its_nodes() -> None:
+def test_an_appwrapper_that_passes_a_reservation_keeps_off_its_nodes() -> None:
     """kube-scheduler would put its pods where most is free, which is where others have left."""
     bench = busy()
     bench.feed(NodeSeen(node("n3", 500)))
@@ -172,8 +162,7 @@ def test_whoever_goes_past_a_claim_is_told_to_keep_off_its_nodes() -> None:
 
 def test_it_starts_when_it_was_promised_to() -> None:
     bench = busy()
-    reservation = bench.entry("gang").reservation
-    assert reservation is not None
+    reservation = bench.entry("gang").reserved
     bench.submit(limited("short", 300, 1000))
     while "gang" not in bench.order and bench.now < reservation.start + 600 * SECOND:
         bench.advance(5)
@@ -189,10 +178,9 @@ def test_it_starts_before_that_if_others_end_early() -> None:
     assert bench.order == ["one", "two", "gang"]
 
 
-def test_without_limits_there_is_no_date_and_no_claim() -> None:
+def test_without_limits_there_is_no_date_and_no_reservation() -> None:
     bench = Bench(BACKFILL, nodes=[node("n1"), node("n2")])
-    bench.submit(workload("one", 600), limited("two", 600, 1200))
-    bench.settle()
+    bench.start(workload("one", 600), limited("two", 600, 1200))
     bench.submit(GANG, limited("short", 300, 60))
     bench.advance(10)
     assert bench.entry("gang").reservation is None
@@ -207,11 +195,10 @@ def test_a_restart_keeps_the_date() -> None:
     assert bench.entry("gang").reservation == before
 
 
-def test_a_limit_that_is_not_kept_ends_the_claim() -> None:
+def test_a_limit_that_is_not_kept_ends_the_reservation() -> None:
     bench = busy()
     bench.edit("uid-two", run_limit=0)
-    reservation = bench.entry("gang").reservation
-    assert reservation is not None
+    reservation = bench.entry("gang").reserved
     while bench.now < reservation.until + 10 * SECOND:
         bench.advance(30)
     assert bench.entry("gang").reservation is None
@@ -239,12 +226,11 @@ def test_whom_a_look_does_not_reach_the_next_one_does() -> None:
     assert len(bench.order) == 2 + count
 
 
-def test_nobody_is_planned_for_who_finds_too_few_slots(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_planned_with_too_few_slots(monkeypatch: pytest.MonkeyPatch) -> None:
     """A plan costs a look at every node; that the sum suffices says little where all is in bits."""
     small = [node(f"e{i}", 200) for i in range(4)]
     bench = Bench(BACKFILL, nodes=[node("n1"), node("n2"), *small])
-    bench.submit(limited("one", 600, 600), limited("two", 600, 1200))
-    bench.settle()
+    bench.start(limited("one", 600, 600), limited("two", 600, 1200))
     bench.submit(GANG)
     bench.advance(10)
     asked: list[str] = []
@@ -263,7 +249,7 @@ def test_nobody_is_planned_for_who_finds_too_few_slots(monkeypatch: pytest.Monke
     assert [name for name in asked if name != "gang"] == ["short"]
 
 
-def test_it_is_looked_at_only_when_somebody_left_or_came() -> None:
+def test_it_is_looked_at_only_when_an_appwrapper_left_or_came() -> None:
     bench = busy()
     cluster = bench.dispatcher.cluster
     before = cluster.agenda.looked_at.get(Look.BACKFILL, 0)

@@ -39,8 +39,7 @@ def reservations(bench: Bench) -> dict[str, tuple[str, ...]]:
 def starving(settings: Settings = PROTECTING, nodes: int = 2) -> Bench:
     """One service on each node, and a gang that needs all of them."""
     bench = Bench(settings, nodes=[node(f"n{i}") for i in range(nodes)])
-    bench.submit(*(workload(f"s{i}", 600) for i in range(nodes)))
-    bench.settle()
+    bench.start(*(workload(f"s{i}", 600) for i in range(nodes)))
     bench.submit(workload("gang", *[900] * nodes))
     bench.advance(130)
     return bench
@@ -48,8 +47,7 @@ def starving(settings: Settings = PROTECTING, nodes: int = 2) -> Bench:
 
 def test_each_set_of_nodes_has_a_first_in_line_of_its_own() -> None:
     bench = Bench(PROTECTING, nodes=[zone("a", "a"), zone("b", "b")])
-    bench.submit(there(workload("ra", 500), "a"), there(workload("rb", 500), "b"))
-    bench.settle()
+    bench.start(there(workload("ra", 500), "a"), there(workload("rb", 500), "b"))
     bench.submit(*(there(workload(f"w{z}{i}", 800), z) for z in "ab" for i in range(2)))
     bench.advance(130)
     assert reservations(bench) == {"wa0": ("a",), "wb0": ("b",)}
@@ -63,8 +61,7 @@ def test_only_as_many_nodes_as_it_needs_are_kept() -> None:
     bench.submit(workload("gang", 900, 900))
     bench.advance(130)
     # of those who declare no limit whoever was dispatched last is the likeliest to end
-    reservation = bench.entry("gang").reservation
-    assert reservation is not None
+    reservation = bench.entry("gang").reserved
     assert reservation.waits_for == ("default/s3", "default/s4")
     assert len(reservations(bench)["gang"]) == 2
 
@@ -83,7 +80,7 @@ def test_a_node_that_goes_is_replaced_by_another_one() -> None:
     assert "gang" in bench.order
 
 
-def test_without_another_node_the_claim_ends() -> None:
+def test_without_another_node_the_reservation_ends() -> None:
     bench = starving()
     bench.feed(NodeGone("n1"))
     bench.settle()
@@ -104,17 +101,16 @@ def test_room_that_comes_up_elsewhere_is_taken() -> None:
     assert not reservations(bench)
 
 
-def test_nobody_needs_a_claim_where_nobody_overtakes() -> None:
+def test_no_reservation_is_needed_where_none_overtakes() -> None:
     assert not reservations(starving(replace(PROTECTING, policy=Policy.STRICT_FIFO)))
 
 
-def test_who_waits_for_a_share_gets_it_as_well() -> None:
+def test_an_appwrapper_that_waits_for_quota_gets_it_as_well() -> None:
     """A stream of small ones by the same share starves him as on nodes."""
     bench = Bench(PROTECTING, nodes=[node("n1", 4000)])
     bench.share(subtree("root", child("root", cpu=1000)))
     mine = ((GOLD, "root"),)
-    bench.submit(*(workload(f"s{i}", 300, quota=mine) for i in range(3)))
-    bench.settle()
+    bench.start(*(workload(f"s{i}", 300, quota=mine) for i in range(3)))
     bench.submit(workload("large", 900, quota=mine))
     bench.advance(130)
     assert reservations(bench) == {"large": ("n1",)}
@@ -125,7 +121,7 @@ def test_who_waits_for_a_share_gets_it_as_well() -> None:
     assert bench.order[3:] == ["large", "s3"]
 
 
-def test_a_claim_without_a_date_ends_and_the_next_one_lasts_twice_as_long() -> None:
+def test_a_reservation_without_a_date_ends_and_the_next_one_lasts_twice_as_long() -> None:
     bench = starving()
     lasted = []
     before = None
@@ -139,17 +135,16 @@ def test_a_claim_without_a_date_ends_and_the_next_one_lasts_twice_as_long() -> N
     assert lasted[:5] == [100, 200, 400, 800, 1600]
 
 
-def test_after_a_restart_a_claim_is_planned_before_anybody_goes() -> None:
+def test_after_a_restart_a_reservation_is_planned_before_any_dispatch() -> None:
     bench = starving()
     bench.submit(workload("small", 100))
-    bench.crash()
-    bench.settle()
+    bench.restart()
     assert reservations(bench) == {"gang": ("n0", "n1")}
     assert "small" not in bench.order
     bench.dispatcher.cluster.admission.check()
 
 
-def test_a_claim_stands_while_whoever_lost_a_pod_there_may_make_another_one() -> None:
+def test_a_reservation_stands_while_a_lost_pod_there_may_be_replaced() -> None:
     bench = starving()
     for number in range(2):
         bench.bind(f"s{number}-0", on=f"n{number}")
@@ -166,7 +161,7 @@ def test_a_claim_stands_while_whoever_lost_a_pod_there_may_make_another_one() ->
     assert bench.order[2:] == ["gang"]
 
 
-def test_an_edit_that_wants_the_same_room_keeps_the_claim() -> None:
+def test_an_edit_that_wants_the_same_room_keeps_the_reservation() -> None:
     bench = starving()
     since = bench.entry("gang").reservation
     bench.edit("uid-gang", run_expected=60 * SECOND, payload="other")

@@ -35,7 +35,7 @@ def reclaiming() -> Bench:
     return bench
 
 
-def test_a_restart_while_pods_of_the_evicted_end_keeps_the_claim() -> None:
+def test_a_restart_while_pods_of_the_evicted_end_keeps_the_reservation() -> None:
     """Nobody replaces pods that are being deleted: they hold their room once and not twice."""
     bench = crowded()
     bench.bind("a-0", on="n1")
@@ -44,18 +44,16 @@ def test_a_restart_while_pods_of_the_evicted_end_keeps_the_claim() -> None:
     bench.submit(workload("w", 900, priority=5))
     bench.advance(3)
     assert phase(bench, "b") is Phase.VERIFYING
-    until = bench.entry("w").reservation.until  # type: ignore[union-attr]
+    until = bench.entry("w").reserved.until
 
-    bench.crash()
-    bench.settle()
+    bench.restart()
     cluster = bench.dispatcher.cluster
     assert not cluster.capacity.report.unplaced()
-    reservation = bench.entry("w").reservation
-    assert reservation is not None
+    reservation = bench.entry("w").reserved
     assert (reservation.waits_for, reservation.until) == (("default/b",), until)
 
 
-def test_a_restart_before_the_claim_is_written_brings_nobody_back_in_vain() -> None:
+def test_a_restart_before_the_reservation_is_written_wastes_no_eviction() -> None:
     """The teardown of the evicted is on record, and who it is for: that is as good."""
     bench = reclaiming()
     while not bench.entry("b").eviction:
@@ -80,12 +78,10 @@ def test_an_edit_of_the_winner_leaves_it_the_room_that_others_left(wanted: int) 
     bench = reclaiming()
     bench.stubborn.add("b-0")
     bench.advance(3)
-    reservation = bench.entry("w").reservation
-    assert reservation is not None
+    reservation = bench.entry("w").reserved
     bench.edit("uid-w", sets=workload("w", wanted).sets)
     bench.advance(3)
-    renewed = bench.entry("w").reservation
-    assert renewed is not None
+    renewed = bench.entry("w").reserved
     assert (renewed.reason, renewed.until) == (reservation.reason, reservation.until)
     [ref] = [ref for ref in bench.things if ref.name == "b-0"]
     bench.remove(ref)
@@ -103,7 +99,7 @@ def test_a_winner_that_is_edited_beyond_the_room_that_others_left_gives_it_up() 
     assert not reservations(bench)
 
 
-def test_who_was_evicted_long_ago_has_made_room_for_nobody() -> None:
+def test_an_eviction_of_long_ago_has_made_no_room() -> None:
     bench = reclaiming()
     bench.advance(3)
     assert bench.order == ["a", "b", "w"]
@@ -119,17 +115,15 @@ def test_a_teardown_outlives_a_reservation_timeout_of_nothing() -> None:
     bench.stubborn.add("b-0")
     bench.submit(workload("w", 900, priority=5))
     bench.advance(20)
-    reservation = bench.entry("w").reservation
-    assert reservation is not None
+    reservation = bench.entry("w").reserved
     assert reservation.reason is ReservationReason.PREEMPTING
 
 
-def test_who_is_deleted_waits_for_no_pods() -> None:
+def test_a_deleted_appwrapper_waits_for_no_pods() -> None:
     """What is declared and never came is given up in time, but not of what goes anyway: to try
     that would be tried again at once, and for ever."""
     bench = Bench(replace(PATIENT, reservation_timeout=60 * SECOND), nodes=[node("n1")])
-    bench.submit(workload("a", 100))
-    bench.settle()
+    bench.start(workload("a", 100))
     bench.bind("a-0")
     (ref,) = bench.things
     bench.stubborn.add("a-0")
@@ -154,18 +148,15 @@ def decisions(bench: Bench, seconds: int) -> int:
     return made
 
 
-def test_whoever_is_protected_at_once_is_not_looked_for_all_the_time() -> None:
+def test_the_first_in_line_is_not_looked_for_all_the_time() -> None:
     bench = Bench(replace(PATIENT, protect_after=SECOND), nodes=[node("n1")])
-    bench.submit(workload("service", 600))
-    bench.settle()
+    bench.start(workload("service", 600))
     bench.submit(workload("gang", 900))
     bench.advance(600)
     assert decisions(bench, 600) <= 2 * 600
 
 
-def test_one_who_cannot_be_evicted_yet_is_asked_for_once_a_second_however_often_is_decided() -> (
-    None
-):
+def test_a_victim_that_cannot_be_evicted_yet_is_tried_once_a_second() -> None:
     """Each pass wished another one a second later, and each of these did as well."""
     bench = crowded(GRACE)
     bench.submit(workload("w", 900, priority=5))
@@ -178,12 +169,11 @@ def test_one_who_cannot_be_evicted_yet_is_asked_for_once_a_second_however_often_
     assert decisions(bench, 100) <= 3 * 100
 
 
-def test_room_of_one_who_is_reset_is_counted_on_by_no_claim_after_a_restart() -> None:
+def test_no_reservation_counts_on_room_of_a_reset_after_a_restart() -> None:
     """His objects go, and his room is that of his next attempt."""
     bench = Bench(PROTECTING, nodes=[node("n1")])
     again = FaultTolerance(failure_grace=0, retry_pause=3600 * SECOND, retry_limit=5)
-    bench.submit(workload("a", 600, dialect=Dialect.V1BETA2, tolerance=again))
-    bench.settle()
+    bench.start(workload("a", 600, dialect=Dialect.V1BETA2, tolerance=again))
     bench.bind("a-0")
     bench.submit(workload("gang", 900))
     bench.advance(130)
@@ -195,12 +185,11 @@ def test_room_of_one_who_is_reset_is_counted_on_by_no_claim_after_a_restart() ->
     assert release_set.releasing_soon(bench.dispatcher.cluster) == []
 
 
-def test_of_those_who_outrank_a_claim_few_are_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_those_that_outrank_a_reservation_few_are_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each costs a look at every node, and most want more than there is."""
     bench = starving()
     bench.submit(*(workload(f"h{i}", 950, 950, 950 + i, priority=5) for i in range(50)))
-    bench.submit(*(workload(f"e{i}", 850 - i, 700, 10, 440, priority=4) for i in range(50)))
-    bench.settle()
+    bench.start(*(workload(f"e{i}", 850 - i, 700, 10, 440, priority=4) for i in range(50)))
     asked: list[str] = []
     real = release_set.what_if
 
@@ -218,10 +207,8 @@ def test_of_those_who_outrank_a_claim_few_are_asked(monkeypatch: pytest.MonkeyPa
     assert bench.order == ["s0", "s1", "gang"]
 
 
-def test_nothing_is_kept_for_whoever_could_not_go_anyway() -> None:
-    bench = Bench(PROTECTING, nodes=[node("n1")])
-    bench.submit(workload("service", 600))
-    bench.settle()
+def test_nothing_is_kept_for_an_appwrapper_that_could_not_go_anyway() -> None:
+    bench = Bench(PROTECTING, nodes=[node("n1")]).start(workload("service", 600))
     bench.submit(workload("gang", 900))
     bench.feed(KindWatched("", "pods", watched=False, message="no such kind"))
     bench.advance(300)
@@ -232,7 +219,7 @@ def test_nothing_is_kept_for_whoever_could_not_go_anyway() -> None:
 
 
 @pytest.mark.parametrize(("away_s", "first"), [(100, "w"), (400, "b")])
-def test_while_a_kind_cannot_be_watched_the_winner_keeps_the_room_until_its_claim_ends(
+def test_while_a_kind_cannot_be_watched_the_winner_keeps_the_room_until_its_reservation_ends(
     away_s: int, first: str
 ) -> None:
     bench = reclaiming()
@@ -247,19 +234,18 @@ def test_while_a_kind_cannot_be_watched_the_winner_keeps_the_room_until_its_clai
     assert bench.order[2] == first
 
 
-def test_where_only_sums_count_claims_of_another_time_end() -> None:
+def test_where_only_sums_count_reservations_of_another_time_end() -> None:
     """A plan of sums has no place for all pods, so the reservation would have been planned for
     ever."""
     bench = starving()
     more = (("cpu", 5000), ("pods", 10))
     bench.settings = replace(PROTECTING, fit=Fit.AGGREGATE, potential_capacity=more)
-    bench.crash()
-    bench.settle()
+    bench.restart()
     assert not reservations(bench)
     assert bench.order == ["s0", "s1", "gang"]
 
 
-def test_in_strict_order_a_claim_blocks_those_behind_and_nobody_ahead() -> None:
+def test_in_strict_order_a_reservation_blocks_those_behind_and_none_ahead() -> None:
     bench = crowded(replace(EAGER, policy=Policy.STRICT_FIFO))
     bench.bind("b-0", on="n2")
     bench.stubborn.add("b-0")
@@ -272,7 +258,7 @@ def test_in_strict_order_a_claim_blocks_those_behind_and_nobody_ahead() -> None:
     assert bench.order == ["a", "b", "ahead"]
 
 
-def test_who_went_by_a_claim_may_hold_the_line_another_time() -> None:
+def test_an_appwrapper_with_a_used_reservation_may_hold_the_line_again() -> None:
     bench = starving(replace(PROTECTING, head_of_line_holding=50 * SECOND))
     assert bench.entry("gang").head_for
     for name in ("uid-s0", "uid-s1"):

@@ -149,12 +149,12 @@ class Changing(Teams):
             bench.remove(ref)
         bench.advance(2000)
         cluster = bench.dispatcher.cluster
-        of_claims = (
+        of_reservations = (
             cluster.reservations,
             cluster.reservations.on_record,
             cluster.reservations.firsts.waited,
         )
-        left = (*of_claims, cluster.evictions, cluster.entries, cluster.waiting.queue.new)
+        left = (*of_reservations, cluster.evictions, cluster.entries, cluster.waiting.queue.new)
         assert not any(left), left
         assert not list(cluster.capacity.assumed_uids())
 

@@ -86,8 +86,7 @@ def test_a_gang_at_the_head_starts_within_the_bound() -> None:
 @pytest.mark.parametrize("policy", [Policy.BEST_EFFORT_FIFO, Policy.STRICT_FIFO])
 def test_where_none_overtakes_there_is_no_need_for_protection(policy: Policy) -> None:
     bench = Bench(replace(PROTECTING, policy=policy), nodes=[node("n1"), node("n2")])
-    bench.submit(workload("service", 500))
-    bench.settle()
+    bench.start(workload("service", 500))
     bench.submit(replace(GANG, created=bench.now))
     bench.advance(AFTER + 2 * LOOK)
     assert bool(bench.dispatcher.cluster.reservations) == (policy is Policy.BEST_EFFORT_FIFO)
@@ -105,7 +104,7 @@ def test_time_in_which_another_one_is_first_does_not_count() -> None:
     assert stream.owners == ["uid-gang"]
 
 
-def test_who_is_protected_is_told_and_so_are_those_who_ask() -> None:
+def test_a_protected_appwrapper_is_told_and_so_are_those_that_ask() -> None:
     stream = Stream()
     stream.submit(GANG)
     stream.run(AFTER + LOOK)
@@ -124,7 +123,7 @@ def test_who_is_protected_is_told_and_so_are_those_who_ask() -> None:
     )
 
 
-def test_who_would_not_fit_if_all_left_is_not_protected_and_the_next_one_is() -> None:
+def test_what_would_not_fit_on_empty_nodes_is_not_protected_and_the_next_is() -> None:
     stream = Stream()
     stream.submit(workload("huge", 900, 900, 900))
     stream.submit(GANG)
@@ -213,15 +212,14 @@ def test_room_of_which_no_more_comes_is_given_up() -> None:
     bench.settle()
     bench.submit(replace(GANG, created=bench.now))
     bench.advance(AFTER + 2 * LOOK)
-    bench.submit(workload("small", 200))
-    bench.settle()
+    bench.start(workload("small", 200))
     assert "small" not in bench.order
     bench.advance(6 * AFTER + LOOK)
     assert "small" in bench.order
     assert not bench.dispatcher.cluster.capacity.holds("uid-gang")
 
 
-def test_who_waits_for_a_share_is_not_protected() -> None:
+def test_an_appwrapper_that_waits_for_quota_is_not_protected() -> None:
     bench = Bench(PROTECTING, nodes=[node("n1"), node("n2")])
     bench.share(subtree("root", child("root", cpu=1000)))
     mine = ((GOLD, "root"),)
@@ -234,8 +232,7 @@ def test_who_waits_for_a_share_is_not_protected() -> None:
 def test_room_that_is_kept_is_charged() -> None:
     bench = Bench(PROTECTING, nodes=[node("n1"), node("n2")])
     bench.share(subtree("root", child("root", cpu=2500)))
-    bench.submit(workload("service", 500, quota=((GOLD, "root"),)))
-    bench.settle()
+    bench.start(workload("service", 500, quota=((GOLD, "root"),)))
     bench.submit(replace(GANG, quota=((GOLD, "root"),)))
     bench.advance(AFTER + 2 * LOOK)
     tree = bench.dispatcher.cluster.forest.tree(GOLD)

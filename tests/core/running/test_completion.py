@@ -134,7 +134,7 @@ def test_an_item_that_is_deleted_before_it_said_so_never_did() -> None:
     assert stage.state == "Failed"
 
 
-def test_what_said_so_and_went_while_nobody_looked_is_on_record() -> None:
+def test_an_item_that_finished_and_went_without_a_dispatcher_is_on_record() -> None:
     stage = Stage(wrapper(DEPLOYMENT, 2, "progressing"))
     stage.says("progressing", want=2)
     assert stage.state == "RunningHoldCompletion"
@@ -173,16 +173,13 @@ def test_in_the_later_dialect_what_said_so_and_was_cleaned_up_has_said_so() -> N
     other = replace(JOB, name="other")
     items = (*work.items, replace(work.items[0], ref=other))
     sets = (*work.sets, replace(work.sets[0], item=1))
-    bench = Bench(nodes=[node()])
-    bench.submit(replace(work, items=items, sets=sets))
-    bench.settle()
+    bench = Bench(nodes=[node()]).start(replace(work, items=items, sets=sets))
     for ref in (JOB, other):
         child = bench.things[ref].child
         bench.feed(ChildSeen(replace(child, wants=(0,), met=frozenset({"complete"}))))
         bench.feed(ChildGone(child.uid))
         bench.feed(PodGone(child.uid))
         bench.settle()
-
     assert bench.state("a") == "Completed"
 
 
@@ -221,7 +218,7 @@ def test_what_is_taken_back_while_it_holds_runs_without_holding_the_next_time() 
     assert stage.state == "Running"
 
 
-def test_a_pod_whose_node_is_silent_runs_as_far_as_anybody_knows() -> None:
+def test_a_pod_on_a_silent_node_counts_as_running() -> None:
     stage = Stage(wrapper(JOB, 1, "complete"))
     stage.pods(PodPhase.UNKNOWN, "1")
     stage.says("complete", want=0)
@@ -264,9 +261,7 @@ def test_how_many_pods_succeeded_is_told_for_good_though_they_are_deleted(crash:
 def test_in_the_later_dialect_what_has_no_pods_does_not_succeed_by_itself() -> None:
     """A ConfigMap is no work that could be finished; upstream calls it an instant success."""
     config = ObjectRef("", "v1", "configmaps", "ConfigMap", "default", "it")
-    bench = Bench(nodes=[node()])
-    bench.submit(replace(workload("a"), items=(Item(config),), **V1BETA2))
-    bench.settle()
+    bench = Bench(nodes=[node()]).start(replace(workload("a"), items=(Item(config),), **V1BETA2))
     bench.feed(PodGone(bench.things[config].child.uid))  # it is no pod itself
     bench.settle()
     assert bench.state("a") == "Running"

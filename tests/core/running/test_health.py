@@ -56,13 +56,10 @@ def wrapper(name: str, *milli: int, tolerance: FaultTolerance = QUICK) -> Worklo
 
 def running(*works: Workload, milli: int = 1000, settings: Settings = PATIENT) -> Bench:
     """The first of them is dispatched, and its pods have nodes."""
-    bench = Bench(settings, nodes=[node(milli=milli)])
-    bench.submit(works[0])
-    bench.settle()
+    bench = Bench(settings, nodes=[node(milli=milli)]).start(works[0])
     for item in works[0].items:
         bench.bind(item.ref.name)
-    bench.submit(*works[1:])
-    bench.settle()
+    bench.start(*works[1:])
     return bench
 
 
@@ -79,9 +76,7 @@ def shown(bench: Bench, kind: str, name: str = "a") -> tuple[bool, str] | None:
 
 
 def test_what_is_shown_from_the_queue_to_ready_pods() -> None:
-    bench = Bench(PATIENT, nodes=[node(milli=100)])
-    bench.submit(wrapper("a", 200))
-    bench.settle()
+    bench = Bench(PATIENT, nodes=[node(milli=100)]).start(wrapper("a", 200))
     assert phase(bench) == "Suspended"
     assert shown(bench, "QuotaReserved") is None
 
@@ -244,9 +239,7 @@ def _fails(bench: Bench, name: str, code: int) -> None:
 
 @RESTARTS
 def test_pods_that_do_not_run_are_borne_for_the_warmup_grace(restart: Restart) -> None:
-    bench = Bench(PATIENT, nodes=[node()])
-    bench.submit(wrapper("a", 100))
-    bench.settle()
+    bench = Bench(PATIENT, nodes=[node()]).start(wrapper("a", 100))
     bench.advance(150)
     restart(bench)
     bench.advance(300 - 150 - 3)
@@ -322,7 +315,7 @@ def test_what_was_ready_has_the_same_grace_from_when_it_is_not(restart: Restart)
 
 
 @RESTARTS
-def test_an_item_that_somebody_deletes_is_the_end(restart: Restart) -> None:
+def test_a_deleted_item_fails_its_appwrapper(restart: Restart) -> None:
     bench = running(wrapper("a", 100, 100))
     bench.remove(bench.works["uid-a"].items[1].ref)
     restart(bench)
@@ -369,7 +362,6 @@ def test_to_suspend_it_ends_that() -> None:
 def test_what_succeeded_is_kept_until_its_time_is_over(restart: Restart) -> None:
     bench = running(wrapper("a", 100, tolerance=replace(QUICK, success_ttl=3600 * SECOND)))
     bench.change("a-0", phase=PodPhase.SUCCEEDED)
-    bench.settle()
     bench.advance(1800)
     restart(bench)
     bench.advance(1795)
@@ -420,12 +412,11 @@ def test_after_the_pause_nothing_begins_while_a_stream_is_silent() -> None:
 
 
 @pytest.mark.parametrize("crash", [False, True])
-def test_who_is_suspended_in_the_pause_gives_its_room_up(*, crash: bool) -> None:
+def test_an_appwrapper_suspended_in_the_pause_gives_up_its_room(*, crash: bool) -> None:
     bench = paused(workload("b", 500))
     bench.edit("uid-a", suspended=True)
     if crash:
-        bench.crash()
-    bench.settle()
+        bench.restart()
     assert (phase(bench), bench.state("b")) == ("Suspended", "Running")
     bench.edit("uid-a", suspended=False)
     bench.advance(1000)
@@ -435,7 +426,7 @@ def test_who_is_suspended_in_the_pause_gives_its_room_up(*, crash: bool) -> None
     assert phase(bench) == "Running"
 
 
-def test_who_is_deleted_in_the_pause_is_gone() -> None:
+def test_an_appwrapper_deleted_in_the_pause_is_gone() -> None:
     bench = paused(workload("b", 500))
     bench.delete("uid-a")
     bench.advance(100)
@@ -443,7 +434,7 @@ def test_who_is_deleted_in_the_pause_is_gone() -> None:
     assert "uid-a" not in bench.dispatcher.cluster.entries
 
 
-def test_who_loses_its_node_in_the_pause_queues_again() -> None:
+def test_an_appwrapper_that_loses_its_node_in_the_pause_is_requeued() -> None:
     bench = paused()
     bench.feed(NodeSeen(node(milli=100)))
     bench.advance(100)
@@ -453,7 +444,7 @@ def test_who_loses_its_node_in_the_pause_queues_again() -> None:
     assert (phase(bench), bench.status["uid-a"].dispatch.attempt) == ("Running", 2)
 
 
-def test_who_is_suspended_while_it_is_reset_is_not_tried_again() -> None:
+def test_an_appwrapper_suspended_during_a_reset_is_not_tried_again() -> None:
     bench = running(wrapper("a", 1000))
     thing = next(iter(bench.things.values()))
     thing.finalizers = ("example.com/keep",)
@@ -481,12 +472,11 @@ def on_gpus(name: str, limit: int = 0) -> Workload:
     return replace(work, sets=sets)
 
 
-def test_who_uses_what_is_broken_moves_and_that_is_not_counted() -> None:
+def test_an_appwrapper_on_a_broken_gpu_moves_and_that_is_not_counted() -> None:
     """Also without any retry left, where upstream lets it fail."""
     good = replace(node("n1"), allocatable=(("cpu", 1000), (GPU, 1), ("pods", 9)))
     bench = Bench(PATIENT, nodes=[good, replace(good, name="n2")])
-    bench.submit(on_gpus("a"), wrapper("c", 100))
-    bench.settle()
+    bench.start(on_gpus("a"), wrapper("c", 100))
     bench.bind("a-0", on="n1")
     bench.bind("c-0", on="n1")
     bench.settle()
@@ -509,7 +499,6 @@ def test_pods_that_do_not_go_are_deleted_by_force(restart: Restart) -> None:
     bench = running(wrapper("a", 100, tolerance=forced))
     bench.stubborn.add("a-0")
     bench.edit("uid-a", suspended=True)
-    bench.settle()
     bench.advance(300)
     restart(bench)
     bench.advance(290)
@@ -554,7 +543,7 @@ def test_without_a_limit_a_foreground_deletion_waits_and_says_for_what() -> None
     assert len([one for one in bench.events if one.reason == "WaitingForRemains"]) == 1
 
 
-def test_a_finalizer_of_somebody_else_is_left_alone() -> None:
+def test_a_finalizer_of_others_is_left_alone() -> None:
     forced = replace(QUICK, forceful_deletion_grace=60 * SECOND)
     bench = running(wrapper("a", 100, tolerance=forced))
     next(iter(bench.things.values())).finalizers = ("example.com/keep",)
@@ -572,8 +561,7 @@ def test_a_failed_pod_that_its_job_has_replaced_is_borne_for_good() -> None:
     job = ObjectRef("batch", "v1", "jobs", "Job", "default", "it")
     pods = PodSet(0, 0, "spec.template", 1, cpu(100, 1))
     bench = Bench(PATIENT, nodes=[node()])
-    bench.submit(replace(wrapper("a"), items=(Item(job, tells_end=True),), sets=(pods,)))
-    bench.settle()
+    bench.start(replace(wrapper("a"), items=(Item(job, tells_end=True),), sets=(pods,)))
     [thing] = bench.things.values()
     root = thing.child.uid
     bench.feed(PodGone(root))  # it is no pod itself

@@ -24,10 +24,7 @@ LONGEST = 300  # seconds: pauses grow up to this
 
 
 def on_a_node(name: str = "a", *milli: int) -> Bench:
-    bench = Bench(Settings(), nodes=[node(milli=1000)])
-    bench.submit(workload(name, *(milli or (800,))))
-    bench.settle()
-    return bench
+    return Bench(Settings(), nodes=[node(milli=1000)]).start(workload(name, *(milli or (800,))))
 
 
 def toggle(bench: Bench) -> None:
@@ -66,13 +63,12 @@ def test_a_pause_follows_a_suspension_without_pods_and_doubles() -> None:
 def test_others_go_during_the_pause() -> None:
     bench = on_a_node()
     toggle(bench)
-    bench.submit(workload("b", 800))
-    bench.settle()
+    bench.start(workload("b", 800))
     toggle(bench)
     assert bench.order == ["a", "a", "b"]
 
 
-def test_who_has_pods_is_resumed_at_once() -> None:
+def test_an_appwrapper_with_pods_is_resumed_at_once() -> None:
     bench = on_a_node()
     for attempt in range(2, 6):
         bench.bind("a-0")
@@ -114,8 +110,7 @@ def test_what_was_given_up_before_counts_as_well() -> None:
     """C4 has ended the reservation; with the next attempt there would be another one."""
     bench = Bench(nodes=[node(milli=1000)])
     work = workload("a", 400)
-    bench.submit(replace(work, sets=(replace(work.sets[0], replicas=2, counts_pods=True),)))
-    bench.settle()
+    bench.start(replace(work, sets=(replace(work.sets[0], replicas=2, counts_pods=True),)))
     bench.advance(LONGEST + 1)
     toggle(bench)
     toggle(bench)
@@ -129,7 +124,6 @@ def test_no_edit_ends_a_pause(changes: dict[str, object]) -> None:
     for _ in range(3):
         bench.edit("uid-a", **changes)
         bench.edit("uid-a", suspended=False)
-        bench.settle()
         bench.advance(2)
     assert (bench.entry("a").attempt, pause(bench)) == (1, 3)
 
@@ -172,8 +166,7 @@ def test_a_restart_does_not_end_a_pause(*, cause: str, crash: bool) -> None:
     bench = Bench(Settings(), nodes=[node(milli=1000)])
     if cause == "refused":
         bench.refuse("CreateItem", *[Answer(403, "Forbidden", "exceeded quota")] * 4)
-    bench.submit(workload("a", 800))
-    bench.settle()
+    bench.start(workload("a", 800))
     while bench.state("a") == "Running" or not bench.condition("a", "Backoff"):
         bench.advance(1)
     assert bench.entry("a").attempt == 1

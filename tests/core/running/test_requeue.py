@@ -23,10 +23,7 @@ def wrapper(name: str, *milli: int, **changes: object) -> Workload:
 
 
 def dispatched(*works: Workload) -> Bench:
-    bench = Bench(NEVER_PLACED, nodes=[node()])
-    bench.submit(*works)
-    bench.settle()
-    return bench
+    return Bench(NEVER_PLACED, nodes=[node()]).start(*works)
 
 
 @RESTARTS
@@ -162,10 +159,7 @@ def test_what_is_finished_in_time_is_completed() -> None:
 
 
 def limited(seconds: int = 100, **changes: object) -> Bench:
-    bench = Bench(nodes=[node()])
-    bench.submit(workload("a", 100, run_limit=seconds * SECOND, **changes))
-    bench.settle()
-    return bench
+    return Bench(nodes=[node()]).start(workload("a", 100, run_limit=seconds * SECOND, **changes))
 
 
 def test_time_in_which_it_was_suspended_does_not_count() -> None:
@@ -238,19 +232,9 @@ def test_neither_a_long_teardown_nor_a_suspension_changes_the_time_that_is_used_
     assert bench.state("a") == "Failed"
 
 
-def test_time_before_all_pods_have_nodes_does_not_count() -> None:
-    """kube-scheduler may put other pods where there was room: then the workload has not run."""
-    bench = limited(100)
-    bench.advance(70)
-    bench.bind("a-0")
-    bench.advance(90)
-    assert bench.state("a") == "Running"
-    bench.advance(20)
-    assert bench.state("a") == "Failed"
-
-
 @RESTARTS
-def test_that_time_is_on_record(restart: Restart) -> None:
+def test_time_before_all_pods_have_nodes_does_not_count_and_is_on_record(restart: Restart) -> None:
+    """kube-scheduler may put other pods where there was room: then the workload has not run."""
     bench = limited(100)
     bench.advance(70)
     bench.bind("a-0")
@@ -286,8 +270,7 @@ def test_it_is_written_only_if_it_took_long() -> None:
 
 def test_it_counts_from_the_confirmation_where_starts_are_promised() -> None:
     bench = Bench(nodes=[node()], settings=Settings(policy=Policy.BACKFILL))
-    bench.submit(workload("a", 100, run_limit=100 * SECOND))
-    bench.settle()
+    bench.start(workload("a", 100, run_limit=100 * SECOND))
     bench.advance(70)
     bench.bind("a-0")
     bench.advance(40)

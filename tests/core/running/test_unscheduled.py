@@ -65,7 +65,6 @@ def test_the_condition_and_an_event_tell_number_reason_and_deadline(dialect: Dia
     stage = stuck(dialect)
     stage.passes(AFTER_S - 1)
     assert (shown(stage, dialect), reports(stage)) == ("", [])
-
     assert stage.passes(1) == 1
     told = shown(stage, dialect)
     assert told.startswith("3 pods without a node since ")

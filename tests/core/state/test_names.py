@@ -9,7 +9,7 @@ from mcad.core.commands import CreateItem, InspectItem
 from mcad.core.events import AppWrapperGone, ChildGone, ChildSeen, Decide, PodGone
 from mcad.core.state.lifecycle import Phase
 from mcad.core.state.model import Child, ObjectRef, Workload
-from mcad.core.state.names import Names
+from mcad.core.state.objects import Names
 from tests.core.bench import Bench, Thing, node, workload
 
 
@@ -20,9 +20,7 @@ def _twins(milli: tuple[int, ...] = (1,)) -> tuple[Workload, Workload]:
 
 
 def test_of_two_that_are_submitted_together_the_second_waits() -> None:
-    bench = Bench(nodes=[node()])
-    bench.submit(*_twins())
-    bench.settle()
+    bench = Bench(nodes=[node()]).start(*_twins())
     assert (bench.state("a"), bench.state("b")) == ("Running", "Pending")
     assert bench.condition("b", "Backoff") == (
         True,
@@ -59,8 +57,7 @@ def test_the_second_waits_at_whatever_moment_of_the_first_it_comes(steps: int) -
             bench.decide()
         if bench.pending:
             bench.execute(bench.pending.pop(0))
-    bench.submit(second)
-    bench.settle()
+    bench.start(second)
     bench.advance(30)
     assert bench.entry("b").attempt == (1 if bench.works["uid-a"].suspended else 0)
     assert "Failed" not in (bench.state("a"), bench.state("b"))
@@ -73,23 +70,19 @@ def test_a_name_is_taken_before_the_watch_tells_so() -> None:
     """The create is answered and confirmed, and the watch of the kind lags behind."""
     bench = Bench(nodes=[node()])
     first, second = _twins()
-    bench.submit(first)
-    bench.settle()
+    bench.start(first)
     cluster = bench.dispatcher.cluster
     cluster.objects.names.vanish(cluster.objects.by_uid["obj-1"])
     cluster.objects.drop("obj-1")
-    bench.submit(second)
-    bench.settle()
+    bench.start(second)
     assert bench.condition("b", "Backoff")[1] == "WaitingForName"
 
 
-def test_a_name_that_somebody_freed_may_be_used_while_its_owner_runs() -> None:
+def test_a_name_that_was_freed_may_be_used_while_its_owner_runs() -> None:
     bench = Bench(nodes=[node()])
     first, second = _twins((1, 1))
-    bench.submit(first)
-    bench.settle()
-    bench.submit(replace(second, items=second.items[:1], sets=second.sets[:1]))
-    bench.settle()
+    bench.start(first)
+    bench.start(replace(second, items=second.items[:1], sets=second.sets[:1]))
     assert bench.entry("b").phase is Phase.WAITING
     bench.remove(first.items[0].ref)
     bench.settle()
@@ -100,12 +93,10 @@ def test_one_that_meets_the_object_of_another_in_its_creation_waits_too() -> Non
     """Nothing told of it: the object is the remainder of an attempt that nobody recorded."""
     bench = Bench(nodes=[node()])
     first, second = _twins((1, 1))
-    bench.submit(replace(first, items=first.items[:1], sets=first.sets[:1]))
-    bench.settle()
+    bench.start(replace(first, items=first.items[:1], sets=first.sets[:1]))
     hidden = first.items[1].ref
     bench.things[hidden] = Thing(Child("hidden", hidden, "uid-a", 1, 0), ())
-    bench.submit(replace(second, items=second.items[1:], sets=workload("b", 1).sets))
-    bench.settle()
+    bench.start(replace(second, items=second.items[1:], sets=workload("b", 1).sets))
     assert bench.entry("b").phase is Phase.WAITING
     assert bench.condition("b", "Backoff")[1:] == (
         "WaitingForName",
@@ -134,13 +125,10 @@ def test_a_strangers_object_fails_it_all_the_same() -> None:
 def test_after_a_restart_what_a_predecessor_began_keeps_its_names() -> None:
     bench = Bench(nodes=[node()])
     first, second = _twins()
-    bench.submit(first)
-    bench.decide()
-    bench.execute(bench.pending.pop(0))  # the intent; the create is under way
+    bench.begin(first)  # the intent; the create is under way
     assert isinstance(bench.pending[0], CreateItem)
     bench.works[second.uid] = second
-    bench.crash()
-    bench.settle()
+    bench.restart()
     assert (bench.state("a"), bench.state("b")) == ("Running", "Pending")
     assert bench.entry("b").attempt == 0
 
@@ -148,14 +136,11 @@ def test_after_a_restart_what_a_predecessor_began_keeps_its_names() -> None:
 def test_a_deleted_one_keeps_its_names_until_nothing_of_it_can_come_any_more() -> None:
     bench = Bench(nodes=[node()])
     first, second = _twins()
-    bench.submit(first)
-    bench.decide()
-    bench.execute(bench.pending.pop(0))
+    bench.begin(first)
     create = bench.pending.pop(0)
     del bench.works["uid-a"]
     bench.feed(AppWrapperGone("uid-a"))
-    bench.submit(second)
-    bench.settle()
+    bench.start(second)
     assert bench.entry("b").attempt == 0
     bench.works["uid-a"] = first
     created = bench.apply(create)
@@ -189,9 +174,7 @@ def test_a_name_is_forgotten_with_the_last_appwrapper_that_waits_for_it() -> Non
 
 def test_an_object_of_its_own_that_is_being_deleted_is_waited_for() -> None:
     """It was told late, when its attempt was over: a create now would meet it."""
-    bench = Bench(nodes=[node()])
-    bench.submit(workload("a", 1))
-    bench.settle()
+    bench = Bench(nodes=[node()]).start(workload("a", 1))
     bench.edit("uid-a", suspended=True)
     bench.advance(10)
     ref = bench.works["uid-a"].items[0].ref
@@ -220,7 +203,7 @@ def test_the_end_of_an_object_does_not_free_the_name_of_its_successor() -> None:
     assert names.observed(ref) == "newer"
 
 
-def test_claims_are_kept_by_who_came_first() -> None:
+def test_a_name_is_kept_by_the_first_that_took_it() -> None:
     ref = ObjectRef("", "v1", "pods", "Pod", "default", "x")
     names = Names()
     names.take("first", [ref])

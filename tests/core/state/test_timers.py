@@ -22,9 +22,7 @@ DENIED = Answer(403, "Forbidden", "no such right")
 def _creating() -> Bench:
     """``a`` has its intent, and the create of its first item is under way."""
     bench = Bench(nodes=[node()])
-    bench.submit(workload("a", 1, 1))
-    bench.decide()
-    bench.execute(bench.pending.pop(0))
+    bench.begin(workload("a", 1, 1))
     return bench
 
 
@@ -69,7 +67,6 @@ def test_a_refused_status_write_does_not_shorten_the_pause_after_a_refused_creat
 def test_a_refused_status_write_does_not_repeat_a_create_that_is_under_way() -> None:
     bench = _creating()
     _edited(bench, BUSY)
-
     assert len([one for one in bench.pending if isinstance(one, CreateItem)]) == 1
 
 
@@ -78,7 +75,6 @@ def test_refused_status_writes_do_not_count_as_refused_creates() -> None:
     _edited(bench, DENIED, DENIED, DENIED)
     bench.refuse("CreateItem", DENIED)
     bench.execute(bench.pending.pop(0))
-
     assert not [one for one in bench.pending if isinstance(one, ReviewAccess)]
     bench.advance(1)
     assert bench.state("a") == "Running"
@@ -134,7 +130,6 @@ def test_a_move_ends_every_timer_but_those_of_status() -> None:
         timers.start(one, timer, 10)
     one.tries.failures = one.writes.tries.failures = 3
     one.move(Signal.RESERVED, 5)
-
     assert one.phase is Phase.INTENDING
     assert list(one.timers) == [Timer.STATUS, Timer.COUNTS]
     assert (one.tries.failures, one.writes.tries.failures) == (0, 3)
@@ -156,7 +151,7 @@ def test_one_wake_up_is_under_way_and_it_is_the_earliest() -> None:
     assert timers.next_wake_up(0) is None
 
 
-def test_stale_lines_wake_nobody() -> None:
+def test_stale_lines_request_no_wake_up() -> None:
     one = _entry()
     timers = Timers({one.uid: one})
     timers.start(one, Timer.STEP, 100)

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from mcad.core.attempts import pod_clocks, teardown
+from mcad.core.attempts import teardown
 from mcad.core.cluster import Cluster
 from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import Phase
-from mcad.core.state.model import Pod
+from mcad.core.state.model import Dialect, Pod
 from mcad.core.state.reasons import EventReason, TeardownReason, some_of
 from mcad.core.state.settings import Policy
 from mcad.core.state.timers import Timer
@@ -23,14 +23,45 @@ SLOW_PLACEMENT: Duration = 10 * SECOND
 """What kube-scheduler needs at most where there is room: no write is made of less."""
 
 
+def begin(cluster: Cluster, entry: Entry) -> None:
+    """The AppWrapper runs: its pods are waited for from now on.
+
+    After a restart it is unknown since when a pod is missing. It may have vanished a moment ago,
+    and its controller is about to replace it, so that clock starts anew (C4). A pod without a node
+    says since when it exists, so the other clock continues (P15).
+    """
+    cluster.capacity.pod_waits.begin(entry.uid, cluster.now)
+    entry.awaits_nodes = not cluster.capacity.pod_waits.is_placed(entry.uid)
+    entry.waited_for_nodes = 0
+    time_reservation(cluster, entry)
+    timeout = placement_timeout(cluster, entry)
+    if timeout:
+        until = entry.record.confirmed + timeout
+        if until <= cluster.now:
+            cluster.capacity.pod_waits.end_placement(entry.uid)
+        cluster.agenda.set_timer(entry, Timer.PLACEMENT, until)
+
+
+def time_reservation(cluster: Cluster, entry: Entry) -> None:
+    """Set the timer of the pod that has been missing longest; stop it if none is missing."""
+    since = cluster.capacity.pod_waits.since(entry.uid)
+    until = 0 if since is None else since + cluster.settings.reservation_timeout
+    cluster.agenda.set_timer(entry, Timer.RESERVATION, until)
+
+
+def placement_timeout(cluster: Cluster, entry: Entry) -> Duration:
+    """The placement time-out; 0 for v1beta2, which has graces of its own (health.py)."""
+    is_v1beta2 = entry.workload.dialect is Dialect.V1BETA2
+    return 0 if is_v1beta2 else cluster.settings.placement_timeout
+
+
 def watch(cluster: Cluster) -> None:
     """Begin, move and end the times of waiting after the changes since the last pass."""
-    for uid in cluster.capacity.pod_waits.note(cluster.now):
-        entry = cluster.entries.get(uid)
-        if entry is not None and entry.phase is Phase.RUNNING:
-            if entry.awaits_nodes and cluster.capacity.pod_waits.is_placed(uid):
+    for entry in cluster.known(cluster.capacity.pod_waits.note(cluster.now)):
+        if entry.phase is Phase.RUNNING:
+            if entry.awaits_nodes and cluster.capacity.pod_waits.is_placed(entry.uid):
                 _all_have_nodes(cluster, entry)
-            pod_clocks.time_reservation(cluster, entry)
+            time_reservation(cluster, entry)
             _time_placement(cluster, entry)
 
 
@@ -56,7 +87,7 @@ def give_up(cluster: Cluster, entry: Entry) -> None:
     given_up = cluster.capacity.pod_waits.give_up(entry.uid, cluster.now - timeout)
     # pods that are not waited for do not keep an AppWrapper from completing
     cluster.agenda.to_judge[entry.uid] = None
-    pod_clocks.time_reservation(cluster, entry)
+    time_reservation(cluster, entry)
     if given_up:
         pods = "1 pod that is" if given_up == 1 else f"{given_up} pods that are"
         ends = "its" if given_up == 1 else "their"
@@ -72,15 +103,14 @@ def give_up(cluster: Cluster, entry: Entry) -> None:
 
 
 def _time_placement(cluster: Cluster, entry: Entry) -> None:
-    """Look at the AppWrapper when the first of its pods may have been without a node for too
-    long."""
+    """Look again when the first of its pods may have been without a node for too long."""
     if Timer.PLACEMENT not in entry.timers:
         cluster.agenda.set_timer(entry, Timer.PLACEMENT, placement_deadline(cluster, entry))
 
 
 def placement_deadline(cluster: Cluster, entry: Entry) -> Instant:
     """When the first of its pods will have been without a node for too long; 0 if none can be."""
-    timeout = pod_clocks.placement_timeout(cluster, entry)
+    timeout = placement_timeout(cluster, entry)
     unbound = cluster.capacity.pods.unbound(entry.uid) if timeout else ()
     return min((unbound_since(entry, pod) + timeout for pod in unbound), default=0)
 
@@ -103,8 +133,7 @@ def take_back_unplaced(cluster: Cluster, entry: Entry) -> None:
 
 
 def take_back_if_never_placed(cluster: Cluster, entry: Entry) -> bool:
-    """Whether some of its pods have no node, and at no time of this attempt did all of them: then
-    it is requeued."""
+    """Requeue it if at no time of this attempt all of its pods had nodes; returns whether."""
     if entry.workload.deleting or cluster.capacity.pod_waits.is_placed(entry.uid):
         return False
     late = cluster.capacity.pods.unbound(entry.uid)

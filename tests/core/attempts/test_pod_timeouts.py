@@ -31,19 +31,16 @@ def warnings(bench: Bench) -> list[str]:
 
 def running(work: Workload) -> Bench:
     """It runs on a node of 1000 millis, its bare pods bound."""
-    bench = Bench(nodes=[node(milli=1000)])
-    bench.submit(work)
-    bench.settle()
+    bench = Bench(nodes=[node(milli=1000)]).start(work)
     for item in work.items:
         bench.bind(item.ref.name)
     bench.settle()
     return bench
 
 
-def test_c4_what_nobody_makes_is_given_up_after_a_while() -> None:
+def test_c4_pods_that_are_not_created_are_given_up_after_a_while() -> None:
     bench = running(half_told("a", 400))
-    bench.submit(workload("b", 500))
-    bench.settle()
+    bench.start(workload("b", 500))
     bench.advance(TIMEOUT_S - 1)
     assert bench.order == ["a"]
     bench.advance(2)
@@ -52,7 +49,7 @@ def test_c4_what_nobody_makes_is_given_up_after_a_while() -> None:
     assert warnings(bench)[0].startswith("1 pod that is wanted did not appear within 300 s;")
 
 
-def test_c4_of_what_is_deleted_nobody_waits_for_any_pod() -> None:
+def test_c4_a_deleted_appwrapper_waits_for_no_pods() -> None:
     """Its time would ring again and again: what is frozen is not given up."""
     bench = running(half_told("a", 400))
     bench.stubborn.add("a-0")
@@ -89,8 +86,7 @@ def test_c4_a_pod_that_comes_back_in_time_keeps_its_room() -> None:
         vanish(bench, "a-0")
         bench.advance(TIMEOUT_S - 1)
         bench.bind("a-0")
-        bench.settle()
-    bench.advance(2 * TIMEOUT_S)
+        bench.advance(2 * TIMEOUT_S)
     assert (bench.order, warnings(bench)) == (["a"], [])
     assert bench.wishes == [] or min(bench.wishes) > bench.now
 
@@ -99,13 +95,11 @@ def test_c4_what_was_missing_all_along_is_given_up_whatever_the_others_do() -> N
     """One of two never comes, the other comes and goes: the wait for the first goes on."""
     bench = Bench(nodes=[node(milli=1000)])
     work = workload("a", 300)
-    bench.submit(replace(work, sets=(replace(work.sets[0], replicas=2),)))
-    bench.settle()
+    bench.start(replace(work, sets=(replace(work.sets[0], replicas=2),)))
     child = bench.things[work.items[0].ref].child
     for _ in range(4):
         bench.bind("a-0")
         bench.feed(ChildSeen(replace(child, wants=(2,))))
-        bench.settle()
         bench.advance(50)
         vanish(bench, "a-0")
         bench.advance(10)
@@ -119,15 +113,13 @@ def test_c4_what_was_missing_all_along_is_given_up_whatever_the_others_do() -> N
 @pytest.mark.parametrize("down_s", [0, TIMEOUT_S, 7 * 24 * 3600])
 def test_c4_a_restart_does_not_free_the_room_of_what_a_live_object_still_wants(down_s: int) -> None:
     bench = running(workload("a", 600))
-    bench.submit(workload("b", 600))
-    bench.settle()
+    bench.start(workload("b", 600))
     bench.advance(TIMEOUT_S + 10)
     bench.change("a-0", node="")  # evicted as the dispatcher went down; its successor is pending
     ref = bench.works["uid-a"].items[0].ref
     bench.now += down_s * 1_000_000
     bench.crash()
     vanish(bench, ref.name)
-    bench.settle()
     bench.advance(TIMEOUT_S - 2)
     assert bench.order == ["a"]
     bench.advance(4)
@@ -153,10 +145,7 @@ def test_c4_a_teardown_waits_for_what_it_reserves_and_gives_nothing_up() -> None
 
 def unplaced(*milli: int, **changes: object) -> Bench:
     """It runs, and its bare pods have no node."""
-    bench = Bench(Settings(), nodes=[node(milli=1000)])
-    bench.submit(workload("a", *milli, **changes))
-    bench.settle()
-    return bench
+    return Bench(Settings(), nodes=[node(milli=1000)]).start(workload("a", *milli, **changes))
 
 
 def requeued(bench: Bench) -> tuple[int, int]:
@@ -198,7 +187,6 @@ def test_c6_a_pod_that_is_bound_in_time_loses_nothing() -> None:
     for name in ("a-0", "a-1"):
         bench.advance(140)
         bench.bind(name)
-    bench.settle()
     bench.advance(10 * TIMEOUT_S)
     assert (bench.state("a"), requeued(bench)) == ("Running", (0, 1))
 
@@ -208,7 +196,6 @@ def test_c6_a_successor_without_a_node_counts_from_its_own_creation() -> None:
     bench.bind("a-0")
     bench.advance(3 * TIMEOUT_S)
     bench.change("a-0", node="", phase=PodPhase.PENDING, created=bench.now)
-    bench.settle()
     bench.advance(TIMEOUT_S - 1)
     assert bench.state("a") == "Running"
     bench.advance(2)
@@ -216,13 +203,12 @@ def test_c6_a_successor_without_a_node_counts_from_its_own_creation() -> None:
 
 
 @pytest.mark.parametrize(("down_s", "left_s"), [(10, 190), (199, 1), (400, 0), (7 * 24 * 3600, 0)])
-def test_c6_the_time_goes_on_while_nobody_looks(down_s: int, left_s: int) -> None:
+def test_c6_the_time_goes_on_without_a_dispatcher(down_s: int, left_s: int) -> None:
     """P15: from the confirmation on record, and never before the restart."""
     bench = unplaced(100)
     bench.advance(100)
     bench.now += (down_s - 1) * SECOND
-    bench.crash()
-    bench.settle()
+    bench.restart()
     if left_s > 1:
         bench.advance(left_s - 1)
         assert requeued(bench) == (0, 1)
@@ -236,7 +222,6 @@ def test_c6_what_was_lost_around_a_restart_has_time_to_find_a_node() -> None:
     bench.advance(3 * TIMEOUT_S)
     bench.change("a-0", node="", phase=PodPhase.PENDING, created=bench.now)
     bench.crash()
-    bench.settle()
     bench.advance(TIMEOUT_S - 2)
     assert bench.state("a") == "Running"
     bench.advance(2)
@@ -248,8 +233,7 @@ def half_made() -> Bench:
     settings = Settings(reservation_timeout=100 * TIMEOUT_S * SECOND)
     bench = Bench(settings, nodes=[node(milli=1000)])
     work = workload("a", 100)
-    bench.submit(replace(work, sets=(replace(work.sets[0], replicas=2),)))
-    bench.settle()
+    bench.start(replace(work, sets=(replace(work.sets[0], replicas=2),)))
     bench.bind("a-0")
     child = bench.things[work.items[0].ref].child
     bench.feed(ChildSeen(replace(child, wants=(2,))))
@@ -272,16 +256,13 @@ def test_c6_pods_that_are_lost_later_may_take_their_time_to_be_replaced() -> Non
     bench.feed(PodSeen(other))
     bench.settle()
     bench.feed(PodGone("b-0"))
-    bench.settle()
     bench.advance(10 * TIMEOUT_S)
     assert (bench.state("a"), requeued(bench)) == ("Running", (0, 1))
 
 
-def test_c6_pods_whose_number_nobody_tells_are_not_missed() -> None:
+def test_c6_pods_of_unknown_number_are_not_missed() -> None:
     """They may run without anybody knowing whose they are; only their room ends (C4)."""
-    bench = Bench(Settings(), nodes=[node(milli=1000)])
-    bench.submit(half_told("a", 100))
-    bench.settle()
+    bench = Bench(Settings(), nodes=[node(milli=1000)]).start(half_told("a", 100))
     bench.bind("a-0")
     bench.advance(10 * TIMEOUT_S)
     assert (bench.state("a"), requeued(bench)) == ("Running", (0, 1))
@@ -289,8 +270,7 @@ def test_c6_pods_whose_number_nobody_tells_are_not_missed() -> None:
 
 def test_c6_never_is_a_time_too() -> None:
     bench = Bench(replace(Settings(), placement_timeout=0), nodes=[node(milli=1000)])
-    bench.submit(workload("a", 100))
-    bench.settle()
+    bench.start(workload("a", 100))
     bench.advance(100 * TIMEOUT_S)
     assert (bench.state("a"), requeued(bench)) == ("Running", (0, 1))
 
@@ -298,7 +278,6 @@ def test_c6_never_is_a_time_too() -> None:
 def test_c6_what_is_being_deleted_is_not_taken_back() -> None:
     bench = unplaced(100)
     bench.edit("uid-a", deleting=True)
-    bench.settle()
     bench.advance(2 * TIMEOUT_S)
     assert bench.entry("a").phase is Phase.RUNNING
 
