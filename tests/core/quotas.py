@@ -1,7 +1,7 @@
 """Quota trees for tests: builders, random ones, and a model of the rules that is slow and plain.
 
-The model shares records with the code under test (what a QuotaSubtree says, which labels somebody
-has), and nothing that draws conclusions from them.
+The model shares records with the code under test (what a QuotaSubtree says, which labels an
+AppWrapper has), and nothing that draws conclusions from them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from mcad.core.state.units import SECOND
 GOLD, SILVER, BRONZE = "gold", "silver", "bronze"
 RESOURCES = ("cpu", "gpu")
 Waits = Mapping[tuple[str, str], Container[str]]
-"""Who waits at which (tree, node): the leaves."""
+"""What waits at which (tree, node): the leaves."""
 
 
 def child(name: str, hard: bool = False, flaw: str = "", **nominal: int) -> QuotaChild:
@@ -185,7 +185,7 @@ class Model:
         return name in placed and all(parent != name for parent, _ in placed.values())
 
     def limits(self, tree: str, leaf: str) -> list[str]:
-        """The nodes that nobody of this leaf may take beyond their share."""
+        """The nodes that this leaf may not take beyond their share."""
         placed = self.placed(tree)
         return [n for n in self.above(tree, leaf) if placed[n][1].hard or not placed[n][0]]
 
@@ -210,8 +210,8 @@ class Model:
                         yield Hindrance(tree, leaf, node, resource, amount, whole, used, absent)
 
     def vies(self, designation: Designation, demand: Resources, waits: Waits) -> bool:
-        """Whether somebody of a leaf that others wait for, or who would borrow to get to a node
-        that others wait for, wants more."""
+        """Whether a leaf that others wait for, or a leaf that would borrow to get to a node that
+        others wait for, wants more."""
         for tree in self.trees():
             leaf = leaf_of(designation, tree)
             if leaf not in self.placed(tree):
@@ -248,7 +248,7 @@ class Hindrance(NamedTuple):
 
 
 def leaf_of(designation: Designation, tree: str) -> str:
-    """The leaf that somebody names in a tree."""
+    """The leaf that an AppWrapper names in a tree."""
     return dict(designation.labels).get(tree, designation.otherwise)
 
 
@@ -303,7 +303,7 @@ def subtrees() -> st.SearchStrategy[QuotaSubtree]:
 
 
 class Edit(StrEnum):
-    """What somebody may do to a QuotaSubtree that there is."""
+    """What a user may do to a QuotaSubtree that there is."""
 
     RESIZED = "one of its nodes has another share"
     HARDENED = "one of its nodes may borrow, or may not any more"
@@ -348,7 +348,7 @@ def demand(rng: Random) -> Resources:
 
 
 def designation(rng: Random, model: Model) -> Designation:
-    """The leaves that somebody names, mostly such as there are; now and then nobody's."""
+    """The leaves that an AppWrapper names, mostly such as there are; now and then none."""
     if rng.random() < 0.05:
         return NOBODYS
     named = []
@@ -362,7 +362,7 @@ def designation(rng: Random, model: Model) -> Designation:
 
 
 def waits(rng: Random) -> Waits:
-    """Somebody waits at a few nodes."""
+    """AppWrappers wait at a few nodes."""
     return {
         (rng.choice(TREES), rng.choice(NAMES)): frozenset(rng.sample(NAMES, rng.randint(0, 2)))
         for _ in range(rng.randint(0, 4))

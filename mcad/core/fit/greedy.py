@@ -55,9 +55,9 @@ class Overlay:
 
     def fork(self) -> Overlay:
         """A copy to try something on."""
-        twin = Overlay(self._nodes)
-        twin._changed = dict(self._changed)
-        return twin
+        fork = Overlay(self._nodes)
+        fork._changed = dict(self._changed)
+        return fork
 
     def free(self, row: Row) -> Books:
         """What is left on the node."""
@@ -124,16 +124,29 @@ def as_many_as_fit(prospect: Prospect, nodes: Nodes) -> Plan:
     overlay = Overlay(nodes)
     plan: Plan = []
     for number, part in enumerate(prospect.parts):
-        left = part.replicas
-        for row in nodes.places(part.pods):
-            fit = min(left, slots(overlay.free(row), part.pods.request, part.pods.cap))
-            if fit:
-                overlay.take(row, part.pods.request, fit)
-                plan.append((number, row, fit))
-                left -= fit
-                if not left:
-                    break
+        need = Need(number, part.pods, part.replicas)
+        plan += _fill(need, nodes.places(part.pods), overlay)[0]
     return plan
+
+
+def _fill(
+    need: Need, rows: Iterable[Row], overlay: Overlay, *, is_last: bool = False
+) -> tuple[Plan, int, int]:
+    """Place as many of the pods as fit on the rows in their order. Returns where, how many are
+    left, and how many rows were looked at. What the last ones take matters to none."""
+    plan: Plan = []
+    (part, pods, left), looked = need, 0
+    for row in rows:
+        looked += 1
+        fit = min(left, slots(overlay.free(row), pods.request, pods.cap))
+        if fit:
+            if not is_last:
+                overlay.take(row, pods.request, fit)
+            plan.append((part, row, fit))
+            left -= fit
+            if not left:
+                break
+    return plan, left, looked
 
 
 def _one_per_node(part: int, pods: PodClass, nodes: Nodes, overlay: Overlay) -> Outcome:
@@ -175,7 +188,10 @@ def _together(group: list[Need], nodes: Nodes, overlay: Overlay, budget: int) ->
     if budget <= 0:
         return Outcome(decided=False, looked=first.looked)
     candidates = {need.part: list(nodes.places(need.pods)) for need in group}
-    second = _greedy(group, _fewest_slots_first(group, candidates, overlay.free), overlay)
+    by_slots = {
+        need.part: _fewest_slots_first(need, candidates[need.part], overlay.free) for need in group
+    }
+    second = _greedy(group, by_slots, overlay)
     work = sum(map(len, candidates.values())) + second.looked
     if second.plan is not None:
         return replace(second, looked=first.looked, work=work)
@@ -186,34 +202,19 @@ def _together(group: list[Need], nodes: Nodes, overlay: Overlay, budget: int) ->
 
 
 def _greedy(group: list[Need], places: Mapping[int, Iterable[Row]], overlay: Overlay) -> Outcome:
-    """Set after set, each on the nodes in their order, as many as fit. What the last one takes
-    matters to none, and it is usually the most numerous one."""
-    trial, last = overlay.fork(), group[-1].part
+    """Set after set, the last of which is usually the most numerous one."""
+    trial = overlay.fork()
     plan: Plan = []
     looked = 0
-    for part, pods, replicas in group:
-        left = replicas
-        for row in places[part]:
-            looked += 1
-            fit = min(left, slots(trial.free(row), pods.request, pods.cap))
-            if fit:
-                if part != last:
-                    trial.take(row, pods.request, fit)
-                plan.append((part, row, fit))
-                left -= fit
-                if not left:
-                    break
+    for need in group:
+        placed, left, more = _fill(need, places[need.part], trial, is_last=need is group[-1])
+        looked += more
         if left:
-            return Outcome(None, part, left, looked=looked)
+            return Outcome(None, need.part, left, looked=looked)
+        plan += placed
     return Outcome(plan, looked=looked)
 
 
-def _fewest_slots_first(
-    group: list[Need], candidates: dict[int, list[Row]], free: FreeOf
-) -> dict[int, list[Row]]:
-    return {
-        part: sorted(
-            candidates[part], key=lambda row: (slots(free(row), pods.request, pods.cap), row.rank)
-        )
-        for part, pods, _ in group
-    }
+def _fewest_slots_first(need: Need, rows: list[Row], free: FreeOf) -> list[Row]:
+    pods = need.pods
+    return sorted(rows, key=lambda row: (slots(free(row), pods.request, pods.cap), row.rank))

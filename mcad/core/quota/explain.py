@@ -23,8 +23,7 @@ class Words:
 
     def __init__(self, forest: Forest) -> None:
         self._forest = forest
-        self._borrowers: dict[tuple[str, str, str], list[str]] = {}
-        self._alike: dict[tuple[str, str], str] = {}
+        self._known: dict[tuple[str, ...], str] = {}  # by tree and node or leaf
 
     def explain(self, refusal: Refusal) -> str:
         """The sentence about a refusal, by quota or otherwise."""
@@ -47,10 +46,10 @@ class Words:
             return f"{where}: {resource}: {requested} requested, its whole share is {nominal}."
         text = f"{where}: {resource}: {requested} requested, {used} of {nominal} used."
         key = (limit.tree, limit.node, resource)
-        if key not in self._borrowers:
-            self._borrowers[key] = _borrowers(tree.nodes.get(limit.node), resource)
-        borrowers = self._borrowers[key]
-        return f"{text} Borrowing there: {some_of(borrowers)}." if borrowers else text
+        if key not in self._known:
+            borrowers = _borrowers(tree.nodes.get(limit.node), resource)
+            self._known[key] = f"Borrowing there: {some_of(borrowers)}." if borrowers else ""
+        return f"{text} {self._known[key]}".rstrip()
 
     def _no_leaf(self, limit: QuotaLimit, tree: Tree) -> str:
         where = f'Quota tree "{limit.tree}"'
@@ -64,9 +63,9 @@ class Words:
         else:
             text = f'{where} has no leaf "{limit.leaf}"; it waits until there is one.'
         key = (limit.tree, limit.leaf)
-        if key not in self._alike:
-            self._alike[key] = did_you_mean(limit.leaf, tree.leaves(), ALIKE_MAX)
-        return f"{text} {self._alike[key]}".rstrip()
+        if key not in self._known:
+            self._known[key] = did_you_mean(limit.leaf, tree.leaves(), ALIKE_MAX)
+        return f"{text} {self._known[key]}".rstrip()
 
 
 def _borrowers(node: QuotaNode | None, resource: str) -> list[str]:

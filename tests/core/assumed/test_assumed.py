@@ -6,7 +6,7 @@ random histories in ``tests/core/fit/test_capacity_properties.py``.
 
 import pytest
 
-from mcad.core.state.model import PodCounts
+from mcad.core.state.model import PodCounts, PodPhase
 from mcad.core.state.violations import InvariantViolated
 from mcad.core.state.waiting_reason import WaitingReason
 from tests.core.builders import (
@@ -80,7 +80,7 @@ def test_a_gang_without_pods_is_held_all_the_same() -> None:
     assert not capacity.holds("one")
 
 
-def test_what_nobody_holds_can_be_released_frozen_expired_and_wanted() -> None:
+def test_an_unknown_gang_can_be_released_frozen_expired_and_wanted() -> None:
     capacity = cluster()
     capacity.release("x")
     capacity.freeze("x")
@@ -104,7 +104,7 @@ def test_c2_binding_moves_one_unit_from_reservation_to_use_in_one_event() -> Non
     capacity.pod_seen(pod("x", "a", of="one", item=0, index=0))
     assert capacity.outstanding("one") == (1,)
     assert free_on(capacity, "a") == wants("0", "16Gi", pods="108")
-    assert capacity.take_requeued() == [], "nothing rose, so nobody is woken"
+    assert capacity.take_requeued() == [], "nothing rose, so nothing is requeued"
 
 
 def test_c2_binding_elsewhere_frees_the_slot_that_was_assumed_last() -> None:
@@ -119,7 +119,7 @@ def test_c2_binding_elsewhere_frees_the_slot_that_was_assumed_last() -> None:
     assert free_on(capacity, "d")[0] == ("cpu", 3000)
 
 
-def test_c2_binding_releases_what_is_adrift_rather_than_a_slot_elsewhere() -> None:
+def test_c2_binding_releases_what_is_unplaced_rather_than_a_slot_elsewhere() -> None:
     capacity = cluster(node("a", "1"))
     adopt(capacity, "one", pods(2))
     capacity.place_unplaced()
@@ -167,6 +167,19 @@ def test_c2_a_wish_for_a_set_that_was_not_declared_is_ignored() -> None:
     capacity.want("one", 0, 7, 0)
 
     assert capacity.outstanding("one") == (3,)
+
+
+def test_c2_where_want_is_unknown_succeeded_pods_count_even_when_they_are_gone() -> None:
+    capacity = cluster(node("a", "4"))
+    hold(capacity, "one", pods(3, counts_pods=True))
+    done = pod("x", "a", of="one", item=0, index=0, phase=PodPhase.SUCCEEDED)
+    for seen in (pod("x", "a", of="one", item=0, index=0), done, done):
+        capacity.pod_seen(seen)
+    assert capacity.outstanding("one") == (2,)
+    capacity.pod_gone("x")
+    assert capacity.outstanding("one") == (2,)
+    capacity.pod_seen(pod("y", "a", of="one", item=0, index=0, phase=PodPhase.FAILED))
+    assert capacity.outstanding("one") == (2,)
 
 
 def test_c2_a_frozen_reservation_stays_what_it_is() -> None:

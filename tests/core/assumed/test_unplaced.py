@@ -81,7 +81,7 @@ def test_c6_slots_stay_where_a_changed_node_still_admits_them() -> None:
     assert reserved(capacity) == before
 
 
-def test_c6_the_latest_dispatch_gives_way_when_a_node_is_overdrawn() -> None:
+def test_c6_the_latest_dispatch_gives_way_when_a_node_is_overcommitted() -> None:
     capacity = cluster(node("a", "4"))
     hold(capacity, "older", pods(2))
     hold(capacity, "newer", pods(2))
@@ -95,7 +95,7 @@ def test_c6_the_latest_dispatch_gives_way_when_a_node_is_overdrawn() -> None:
     assert reserved(capacity) == {"a": wants("1", pods="1"), "b": wants("1", pods="1")}
 
 
-def test_c6_only_slots_that_take_what_is_overdrawn_give_way() -> None:
+def test_c6_only_slots_that_take_what_is_overcommitted_give_way() -> None:
     capacity = cluster(node("a", "4", gpu=2))
     hold(capacity, "gpu", pods(1, "1", gpu=2))
     hold(capacity, "cpu", pods(1, "1"))
@@ -106,7 +106,7 @@ def test_c6_only_slots_that_take_what_is_overdrawn_give_way() -> None:
     assert reserved(capacity) == {"a": wants("1", pods="1")}
 
 
-def test_c6_older_dispatches_find_a_home_first() -> None:
+def test_c6_older_dispatches_find_a_node_first() -> None:
     capacity = cluster()
     adopt(capacity, "first", pods(1))
     adopt(capacity, "second", pods(1))
@@ -119,7 +119,7 @@ def test_c6_older_dispatches_find_a_home_first() -> None:
     assert reserved(capacity) == {}
 
 
-def test_c6_what_is_adrift_finds_a_home_before_the_queue_does() -> None:
+def test_c6_what_is_unplaced_finds_a_node_before_the_queue_does() -> None:
     capacity = cluster(node("a", "1"))
     adopt(capacity, "one", pods(2))
     capacity.place_unplaced()
@@ -132,7 +132,7 @@ def test_c6_what_is_adrift_finds_a_home_before_the_queue_does() -> None:
     assert capacity.report.unplaced() == ()
 
 
-def test_c6_the_queue_may_not_take_bit_by_bit_what_somebody_adrift_waits_for() -> None:
+def test_c6_the_queue_may_not_take_bit_by_bit_what_an_unplaced_pod_waits_for() -> None:
     """The sum leaves room for one small pod, but not on the node the large one waits for."""
     autoscaled = Settings(potential_capacity=wants("10", pods="10"))  # which is for sums alone
     capacity = cluster(node("a", "4"), node("b", "2"), node("c", "1"), settings=autoscaled)
@@ -141,7 +141,7 @@ def test_c6_the_queue_may_not_take_bit_by_bit_what_somebody_adrift_waits_for() -
     capacity.place_unplaced()
     assert capacity.report.unplaced() == wants("4", pods="1")
     hold(capacity, "small", pods(1, "1"))
-    assert not fits(capacity, pods(2, "1")), "3 + 2 + 1 less 4 adrift less 1 is 1"
+    assert not fits(capacity, pods(2, "1")), "3 + 2 + 1 less 4 unplaced less 1 is 1"
 
     assert "a" not in reserved(capacity)
     capacity.pod_gone("foreign")
@@ -149,7 +149,7 @@ def test_c6_the_queue_may_not_take_bit_by_bit_what_somebody_adrift_waits_for() -
     assert reserved(capacity)["a"] == wants("4", pods="1")
 
 
-def test_c6_what_is_adrift_weighs_on_those_only_who_share_nodes_with_it() -> None:
+def test_c6_what_is_unplaced_weighs_only_on_gangs_that_share_nodes_with_it() -> None:
     capacity = cluster(node("a", "4", labels={"zone": "a"}), node("b", "4", labels={"zone": "b"}))
     adopt(capacity, "lost", pods(2, "4", where=on(zone="a")))
     adopt(capacity, "nowhere", pods(9, "4", where=on(zone="c")))
@@ -157,10 +157,10 @@ def test_c6_what_is_adrift_weighs_on_those_only_who_share_nodes_with_it() -> Non
 
     assert fits(capacity, pods(4, where=on(zone="b")))
     assert not fits(capacity, pods(1, where=on(zone="a")))
-    assert not fits(capacity, pods(1)), "4 free, 4 adrift that could come to zone a"
+    assert not fits(capacity, pods(1)), "4 free, 4 unplaced that could come to zone a"
 
 
-def test_c6_nodes_that_are_set_aside_no_longer_wake_those_who_wait() -> None:
+def test_c6_nodes_that_are_set_aside_no_longer_requeue_what_waits_for_them() -> None:
     capacity = cluster(node("a", "4"), node("b", "4"))
     capacity.pod_seen(pod("f", "a", "3"))
     capacity.pod_seen(pod("g", "b", "3"))
@@ -192,7 +192,7 @@ def test_c6_what_no_node_could_hold_weighs_until_it_is_released() -> None:
 
 
 def lacking_one_cpu() -> Capacity:
-    """4 CPUs are adrift: ``a`` has 3 free and is set aside, the others of its zone have 2."""
+    """4 CPUs are unplaced: ``a`` has 3 free and is set aside, the others of its zone have 2."""
     zone = {"zone": "a"}
     capacity = cluster(*(node(name, "4", labels=zone) for name in "acde"), node("b", "5"))
     used = {"a": "1", "c": "2", "d": "2", "e": "2", "b": "3"}
@@ -203,7 +203,7 @@ def lacking_one_cpu() -> Capacity:
     return capacity
 
 
-def test_c6_nobody_goes_to_the_node_that_is_set_aside_though_the_sum_suffices() -> None:
+def test_c6_no_gang_goes_to_the_node_that_is_set_aside_though_the_sum_suffices() -> None:
     capacity = lacking_one_cpu()
     assert not fits(capacity, pods(1, "3")), "a alone has as much free"
     assert not fits(capacity, pods(1, "3"), pods(1, "1")), "nor beside another one"
@@ -211,7 +211,7 @@ def test_c6_nobody_goes_to_the_node_that_is_set_aside_though_the_sum_suffices() 
 
 
 def test_c6_a_node_that_is_not_the_nearest_any_more_is_given_back() -> None:
-    """Who waits for it is woken, although nothing has changed on any node that it could use."""
+    """What waits for it is requeued, although no node that it could use has changed."""
     capacity = lacking_one_cpu()
     shape = waiting(capacity, pods(1, "3", where=on(zone="a")))
     assert capacity.refusal(shape) is not None
@@ -240,8 +240,8 @@ def test_c6_a_node_less_may_end_what_weighed_on_others() -> None:
     assert capacity.refusal(shape) is None
 
 
-def test_c6_what_drifts_and_is_home_before_anybody_asks_wakes_nobody() -> None:
-    """A pod of a Job ends: its slot drifts, and comes home at the beginning of the pass."""
+def test_c6_what_is_placed_again_before_the_next_verdict_requeues_nothing() -> None:
+    """A pod of a Job ends: its slot is unplaced, and placed at the beginning of the pass."""
     capacity = cluster(node("a", "2", labels={"zone": "a"}), node("b", "1"))
     hold(capacity, "job", pods(2))
     capacity.pod_seen(pod("x", "a", of="job", item=0, index=0))
@@ -257,7 +257,7 @@ def test_c6_what_drifts_and_is_home_before_anybody_asks_wakes_nobody() -> None:
     assert capacity.report.unplaced() == ()
 
 
-def test_adoption_is_adrift_until_the_next_pass() -> None:
+def test_adopted_pods_are_unplaced_until_the_next_pass() -> None:
     capacity = cluster(node("a", "4"))
     adopt(capacity, "one", pods(2), pods(1, item=1))
     assert capacity.outstanding("one") == (2, 1)
@@ -268,7 +268,7 @@ def test_adoption_is_adrift_until_the_next_pass() -> None:
     assert reserved(capacity) == {"a": wants("3", pods="3")}
 
 
-def test_a_cap_counts_own_pods_and_slots_when_a_home_is_looked_for() -> None:
+def test_a_cap_counts_own_pods_and_slots_when_a_node_is_looked_for() -> None:
     capacity = cluster(node("a", "4"), node("b", "4"))
     hold(capacity, "one", pods(2, cap=1))
     capacity.pod_seen(pod("x", "a", of="one", item=0, index=0))

@@ -1,4 +1,4 @@
-"""The audit notices every kind of wrong entry: an invariant nobody can violate checks nothing."""
+"""The audit notices every kind of wrong entry: a check that cannot fail checks nothing."""
 
 from collections.abc import Callable
 
@@ -14,7 +14,7 @@ from tests.core.quotas import teams
 
 
 def lived_in() -> Capacity:
-    """Two nodes, a gang that is half bound, one adrift, a foreign pod."""
+    """Two nodes, a gang that is half bound, one unplaced, a foreign pod."""
     capacity = cluster(node("a", "4", labels={"zone": "a"}), node("b", "4"))
     sets = (pods(3, where=on()), pods(1, item=1, where=on(zone="a")))
     capacity.pod_seen(pod("foreign", "b"))
@@ -59,12 +59,12 @@ SPOILT: dict[str, Callable[[Capacity], object]] = {
     ),
     "unplaced-demand-is-the-sum": lambda c: c._unplaced_pods.by_class.popitem(),
     "held-is-what-is-there": lambda c: c._assumed.held.update(one=()),
-    "unused-charges-are-dropped": lambda c: c._assumed.held.update(nobody=()),
+    "unused-charges-are-dropped": lambda c: c._assumed.held.update(unknown=()),
 }
 
 
 def cluster_allotment() -> object:
-    """An allotment of a reservation that this Capacity never heard of."""
+    """An allotment of a reservation that this Capacity does not know."""
     return _allotment(lived_in())
 
 

@@ -245,7 +245,7 @@ class Machine(RuleBasedStateMachine):
             self._check_room_was_there(before)
 
     def _check_room_was_there(self, before: Reported) -> None:
-        """What a gang was given was free: no node was overdrawn by it, nothing drifts."""
+        """What a gang was given was free: it overcommits no node, nothing is unplaced."""
         after = report_of(self.capacity)
         assert after.unplaced == before.unplaced
         for was, now in zip(before.nodes, after.nodes, strict=True):
@@ -332,7 +332,7 @@ class Machine(RuleBasedStateMachine):
         self._sums_agree(list(report.values()))
 
     def _sums_agree(self, nodes: list[NodeReport]) -> None:
-        """The sums are kept apart from the nodes; a node without room lends nobody its debt."""
+        """The sums are kept apart from the nodes; an overcommitted node lends nothing."""
         sums = self.capacity.report.sums()
         for name in ("allocatable", "used", "reserved", "free"):
             added: dict[str, int] = {}
@@ -351,7 +351,7 @@ class Machine(RuleBasedStateMachine):
 
 
 class AggregateMachine(Machine):
-    """The same histories where only the sum counts: slots may drift from the start."""
+    """The same histories where only the sum counts: slots may be unplaced from the start."""
 
     fit = Fit.AGGREGATE
 
@@ -368,7 +368,7 @@ def test_books_agree_with_naive_ones_after_every_step_of_any_history(
 
 
 def _rebuilt(capacity: Capacity, books: Books) -> Capacity:
-    """A Capacity that never saw the history: slots become pods of nobody on the same nodes."""
+    """A Capacity that never saw the history: slots become foreign pods on the same nodes."""
     fresh = Capacity(Settings())
     for each in books.nodes.values():
         fresh.node_seen(each)

@@ -129,7 +129,7 @@ def test_figures_are_those_of_the_whole_gang_the_binding_resource_first() -> Non
     assert [s.missing for s in found.shortages] == [1, 2000, 0, 0]
 
 
-def test_an_overdrawn_node_lends_nobody_its_debt() -> None:
+def test_an_overcommitted_node_lends_nothing() -> None:
     capacity = cluster(node("a", "4"), node("b", "4"))
     capacity.pod_seen(pod("x", "a", "10"))
 
@@ -238,7 +238,7 @@ def test_a_refusal_by_a_set_names_its_own_place_in_the_manifest() -> None:
 
 
 def test_sets_of_equal_pods_are_one_part_of_the_gang() -> None:
-    """Sixteen bare pods as sixteen items are 2^16 states if nobody sees that they are equal."""
+    """Sixteen bare pods as sixteen items are 2^16 states if they are not known to be equal."""
     capacity = cluster(*(node(f"n{i}", "5") for i in range(8)))
     singles = [pods(1, "2", item=i) for i in range(16)]
     shape = capacity.shape(tuple(singles))

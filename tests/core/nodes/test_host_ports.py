@@ -1,4 +1,4 @@
-"""Host ports: a pod is kept away from whoever has its port, and from nobody else."""
+"""Host ports: a pod is kept away from pods with its port, and from no others."""
 
 import pytest
 from hypothesis import given
@@ -94,7 +94,7 @@ def test_a_refusal_of_something_else_does_not_speak_of_ports() -> None:
     assert [resource for resource, _, _ in figures(found)] == ["cpu", "pods"]
 
 
-def test_ports_are_no_resource_to_whoever_looks_at_the_books() -> None:
+def test_ports_are_no_resource_in_reports() -> None:
     capacity = cluster(node("a", "4", "0"))
     capacity.pod_seen(pod("x", "a", ports=[port(80)]))
     hold(capacity, "one", pods(1, ports=[port(81)]))
@@ -114,7 +114,7 @@ def test_only_the_sum_counts_where_only_the_sum_counts() -> None:
     assert fits(capacity, pods(2, ports=[port(80)]))
 
 
-def test_ports_that_nobody_takes_any_more_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unused_ports_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ledgers, "PORTS_KEPT_MIN", 2)
     capacity = cluster(node("a"))
     capacity._ledger._ports_max = 2

@@ -207,7 +207,7 @@ def test_pools_know_how_many_nodes_they_share_as_nodes_come_and_go() -> None:
     assert (a.shared(x), x.shared(a), a.shared(everything)) == (1, 1, 2)
 
 
-def test_a_pool_that_is_dropped_is_nobodys_neighbour_any_more() -> None:
+def test_a_dropped_pool_is_no_neighbour_any_more() -> None:
     ledger, everything, a, x = _zones()
     assert a.shared(x) == 1
     ledger.keep_pools({everything: None, a: None})
@@ -254,7 +254,7 @@ def test_entries_that_cancel_out_are_no_change() -> None:
     assert (ledger.log.now, pool.risen, resources(pool.total)) == before
 
 
-def test_a_resource_that_the_node_does_not_have_can_be_overdrawn_and_given_back() -> None:
+def test_a_resource_that_the_node_does_not_have_can_be_overcommitted_and_given_back() -> None:
     ledger = Ledger()
     pool = pool_of(ledger)
     ledger.add(node("a"))

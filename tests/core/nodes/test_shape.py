@@ -1,4 +1,4 @@
-"""Shapes: equal gangs are of equal shape, and what nobody holds any more is forgotten."""
+"""Shapes: equal gangs are of equal shape, and what has no holder is forgotten."""
 
 import pytest
 
@@ -16,7 +16,7 @@ def pools_of(capacity: Capacity) -> int:
     return len(capacity._ledger.pools())
 
 
-def test_pools_that_nobody_uses_are_dropped_and_those_in_use_are_kept(
+def test_unused_pools_are_dropped_and_used_ones_are_kept(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(shape_cache, "POOLS_KEPT_MIN", 4)
@@ -97,7 +97,7 @@ def test_shapes_compete_if_their_pods_may_go_to_one_node() -> None:
     assert not capacity.compete(a, b)
 
 
-def test_a_shape_wakes_by_its_own_nodes_only_and_never_by_a_fall() -> None:
+def test_a_shape_is_requeued_by_its_own_nodes_only_and_never_by_a_fall() -> None:
     capacity = cluster(node("a", labels={"zone": "a"}), node("b", labels={"zone": "b"}))
     for name in ("a", "b"):
         capacity.pod_seen(pod(f"full-{name}", name, "4"))
@@ -114,7 +114,7 @@ def test_a_shape_wakes_by_its_own_nodes_only_and_never_by_a_fall() -> None:
     assert capacity.take_requeued() == [a]
 
 
-def test_a_shape_that_no_node_admits_wakes_when_one_does() -> None:
+def test_a_shape_that_no_node_admits_is_requeued_when_one_does() -> None:
     capacity = cluster(node("a", "2"))
     shape = waiting(capacity, pods(1, "1"), pods(1, "1", item=1, where=on(zone="b")))
     assert capacity.refusal(shape) is not None
@@ -125,7 +125,7 @@ def test_a_shape_that_no_node_admits_wakes_when_one_does() -> None:
     assert capacity.take_requeued() == [shape]
 
 
-def test_a_sum_over_pools_that_share_no_node_wakes_when_it_suffices() -> None:
+def test_a_sum_over_pools_that_share_no_node_is_requeued_when_it_suffices() -> None:
     capacity = cluster(node("a", "2", labels={"zone": "a"}), node("b", "2", labels={"zone": "b"}))
     in_both = [pods(3, item=i, where=on(zone=zone)) for i, zone in enumerate("ab")]
     shape = waiting(capacity, *in_both)
@@ -138,7 +138,7 @@ def test_a_sum_over_pools_that_share_no_node_wakes_when_it_suffices() -> None:
     assert capacity.refusal(shape) is None
 
 
-def test_a_failed_search_wakes_when_any_node_rises() -> None:
+def test_a_failed_search_is_requeued_when_any_node_rises() -> None:
     capacity = cluster(node("a", "5"), node("b", "5"))
     shape = waiting(capacity, pods(2, "3"), pods(1, "4", item=1))
     assert capacity.refusal(shape) is not None
@@ -149,7 +149,7 @@ def test_a_failed_search_wakes_when_any_node_rises() -> None:
     assert capacity.take_requeued() == [shape]
 
 
-def test_who_is_woken_is_told_once_and_not_after_nobody_waits_any_more() -> None:
+def test_a_requeued_shape_is_named_once_and_not_after_it_is_forgotten() -> None:
     capacity = cluster(node("a", "1"))
     first, second = (waiting(capacity, pods(1, size)) for size in ("2", "3"))
     for shape in (first, second):
@@ -163,7 +163,7 @@ def test_who_is_woken_is_told_once_and_not_after_nobody_waits_any_more() -> None
 
 
 def test_news_of_a_node_leave_with_it() -> None:
-    """Classes that only reservations hold are never asked, so nobody would take their news."""
+    """Classes that only reservations hold are never asked, so nothing would take their news."""
     capacity = cluster(node("a"))
     gang = (pods(1, "3"),)
     shape = waiting(capacity, *gang)
@@ -178,7 +178,7 @@ def test_news_of_a_node_leave_with_it() -> None:
     assert list(pods_of_one.pool.news.untold()) == []
 
 
-def test_when_too_many_nodes_rose_to_name_them_everybody_concerned_is_woken(
+def test_when_too_many_nodes_rose_to_name_them_every_shape_concerned_is_requeued(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(node_events, "NEWS_MAX", 0)
@@ -192,7 +192,7 @@ def test_when_too_many_nodes_rose_to_name_them_everybody_concerned_is_woken(
     assert capacity.refusal(shape) is not None
 
 
-def test_when_all_nodes_rise_a_little_nobody_wakes_or_has_to_look_anew(
+def test_when_all_nodes_rise_a_little_no_shape_is_requeued_or_looks_anew(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(queueing_hints, "CHECKS_MAX", 0)
@@ -209,7 +209,7 @@ def test_when_all_nodes_rise_a_little_nobody_wakes_or_has_to_look_anew(
     assert capacity.refusal(shape) is None
 
 
-def test_those_who_ask_for_least_are_told_of_nodes_that_rose_and_the_others_wake(
+def test_the_smallest_requests_hear_of_nodes_that_rose_and_the_others_are_requeued(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(node_events, "NEWS_MAX", 2)
@@ -223,7 +223,7 @@ def test_those_who_ask_for_least_are_told_of_nodes_that_rose_and_the_others_wake
     assert capacity.take_requeued() == [shapes[1]]
 
 
-def test_a_shape_of_two_pools_wakes_even_if_only_the_narrower_one_does() -> None:
+def test_a_shape_of_two_pools_is_requeued_even_if_only_the_narrower_one_does() -> None:
     """Zone a was all there was, so its sum was that of everything; then zone b appears."""
     capacity = cluster(node("a", labels={"zone": "a"}), node("a2", labels={"zone": "a"}))
     in_b = on((needs("zone", "NotIn", "c"), needs("zone", "NotIn", "a")))
@@ -279,7 +279,7 @@ def test_a_shape_sleeps_while_its_pods_still_find_too_few_slots() -> None:
     assert capacity.refusal(shape) is None
 
 
-def test_room_that_an_overdrawn_node_still_does_not_have_is_no_rise() -> None:
+def test_room_that_an_overcommitted_node_still_does_not_have_is_no_rise() -> None:
     capacity = cluster(node("a"))
     capacity.pod_seen(pod("x", "a", "9"))
     capacity.pod_seen(pod("y", "a", "3"))

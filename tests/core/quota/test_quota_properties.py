@@ -67,7 +67,7 @@ class Play:
         self.cases: Counter[str] = Counter()
 
     def play(self, sown: list[QuotaSubtree], steps: int) -> None:
-        """A whole history; in the end nobody holds anything."""
+        """A whole history; in the end nothing is held."""
         for one in sown:
             self.see(one)
         self.look()
@@ -101,7 +101,7 @@ class Play:
                 one = self.lost.pop(rng.randrange(len(self.lost)))
                 self.cases["absent and back"] += one.title in model.absent
                 self.see(_successor(one))
-            case "replace" if known:  # before anybody has looked
+            case "replace" if known:  # before the next refresh
                 one = rng.choice(known)
                 self.lose(one)
                 self.see(_successor(one))
@@ -187,14 +187,14 @@ class Play:
         return [(tree, node) for tree in self.model.trees() for node in self.model.placed(tree)]
 
     def vie(self, designation: Designation, demand: tuple, waits: Waits) -> None:
-        """Who is after what others wait for (R6)."""
+        """Which AppWrappers want what others wait for (R6)."""
         self.told.append((designation, demand, waits))
         vies = self.forest.vies(self.forest.path(designation), demand, waits)
         assert vies == self.model.vies(designation, demand, waits)
         self.cases["vies"] += vies
 
     def look(self) -> None:
-        """The books, what has no place, and whether everybody is woken who could go (R4)."""
+        """The books, what has no place, and whether all that could go are requeued (R4)."""
         forest, model = self.forest, self.model
         replanted = forest.refresh(self.now)
         model.wait(self.now)
@@ -217,11 +217,11 @@ class Play:
             limit = refusal.quota
             assert limit is not None
             at = (limit.tree, limit.node)
-            woken = not news.rerouted.isdisjoint(path) or (
+            requeued = not news.rerouted.isdisjoint(path) or (
                 at in news.risen and forest.room(*at, limit.resource) >= limit.requested
             )
-            if woken:
-                self.cases["woken"] += 1
+            if requeued:
+                self.cases["requeued"] += 1
                 del self.refused[key]
             else:
                 assert not model.fits(designation, demand), f"{refusal} sleeps on"
@@ -264,9 +264,9 @@ class Play:
                 elif leaf in model.placed(tree) and not model.is_leaf(tree, leaf):
                     found.add("charged above leaves")
                 if whose == NOBODYS:
-                    found.add("nobody's")
+                    found.add("of no leaf")
                 if any(model.room(tree, model.above(tree, leaf)[-1], one) < 0 for one in ("cpu",)):
-                    found.add("in debt")
+                    found.add("overcommitted")
         return {*found, *(flaw for tree in (*TREES, "") for _, _, flaw in model.faults(tree))} - {
             ""
         }
@@ -299,8 +299,8 @@ CASES = {
     *Flaw,
     *(edit.name for edit in Edit),
     *("0 trees", "1 trees", "2 trees", "3 trees", "a tree came", "a tree went"),
-    *("fits", "borrows", "unnamed", "vies", "woken", "nobody's", "no default"),
-    *("quota", "above-quota", "no-leaf", "nothing of its own", "in debt"),
+    *("fits", "borrows", "unnamed", "vies", "requeued", "of no leaf", "no default"),
+    *("quota", "above-quota", "no-leaf", "nothing of its own", "overcommitted"),
     *("absent and back", "absent for good", "absent refuses"),
     *("leaf went", "leaf came", "leaf moved", "charged above leaves"),
 }

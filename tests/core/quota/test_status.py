@@ -78,9 +78,9 @@ def test_what_is_held_does_not_wait_in_line() -> None:
 
 WRONG = {
     "ParentMissing": (
-        [subtree("x", child("deep", cpu=1), parent="nobody")],
+        [subtree("x", child("deep", cpu=1), parent="nowhere")],
         "uid-gold-x",
-        '"deep" leads to "nobody", and no node of tree "gold" has that name.',
+        '"deep" leads to "nowhere", and no node of tree "gold" has that name.',
     ),
     "Cycle": (
         [
@@ -150,7 +150,7 @@ def test_of_many_faults_each_is_told_once_and_the_rest_is_counted() -> None:
     made = Bench(nodes=[node()])
     names = [f"n{number}" for number in range(8)]
     made.share(subtree("root", child("root", cpu=1)))
-    made.share(subtree("x", *(child(name) for name in names), parent="nobody"))
+    made.share(subtree("x", *(child(name) for name in names), parent="nowhere"))
     made.share(subtree("y", *(child(name) for name in names), parent="z", tree=SILVER)).advance(5)
     text = shown(made, "uid-gold-x")[2]
     assert text.count("leads to") == 5
@@ -182,7 +182,7 @@ def test_a_condition_keeps_the_time_since_which_it_holds() -> None:
 # -- how often -----------------------------------------------------------------------------------
 
 
-def test_at_rest_nothing_is_written_and_nobody_is_woken() -> None:
+def test_at_rest_nothing_is_written_and_no_wake_is_asked_for() -> None:
     made = bench(1000, red=500)
     made.submit(of("red", "a", 100)).advance(10)
     made.writes.clear()
@@ -212,7 +212,7 @@ def test_a_subtree_is_written_once_a_second_however_much_happens() -> None:
     assert line(made, TEAMS, "red").allocated == cpu(1000)
 
 
-def test_what_somebody_else_wrote_there_is_put_right() -> None:
+def test_a_status_written_by_others_is_put_right() -> None:
     made = bench(1000, red=500)
     made.advance(5)
     right = made.quota_status[TEAMS]
@@ -238,7 +238,7 @@ def test_a_write_that_fails_is_repeated_ever_more_slowly(status: int) -> None:
     assert set(made.quota_status) == {ROOT, TEAMS}
 
 
-def test_a_tree_that_nobody_may_see_now_tells_nothing() -> None:
+def test_without_the_right_to_dispatch_nothing_is_written() -> None:
     """Without the right to dispatch what is known may be old (P11)."""
     made = Bench(nodes=[node()])
     made.share(*teams(1000, red=500))
@@ -272,7 +272,7 @@ def test_in_the_end_every_subtree_shows_the_truth(data: st.DataObject) -> None:
             case "unshare" if made.quotas:
                 made.unshare(data.draw(st.sampled_from(sorted(made.quotas))))
             case "submit":
-                leaf = data.draw(st.sampled_from(["a1", "b1", "default", "nobody"]))
+                leaf = data.draw(st.sampled_from(["a1", "b1", "default", "unknown"]))
                 work = workload(f"w{number}", data.draw(st.integers(1, 4)), quota=((GOLD, leaf),))
                 works.append(work)
                 made.submit(work)
@@ -291,7 +291,7 @@ def test_in_the_end_every_subtree_shows_the_truth(data: st.DataObject) -> None:
 
 
 def _check_shown(made: Bench, uid: str, one: QuotaSubtree) -> None:
-    """The figures as they follow from who is there, worked out anew."""
+    """The figures as they follow from what is there, worked out anew."""
     cluster, view = made.dispatcher.cluster, made.quota_status[uid]
     tree = cluster.forest.tree(one.tree)
     assert view.conditions[0].status is not view.conditions[1].status
@@ -318,7 +318,7 @@ def _check_shown(made: Bench, uid: str, one: QuotaSubtree) -> None:
 
 
 def said(made: Bench) -> list[str]:
-    """The QuotaSubtrees that are to be written, and leave nobody pending."""
+    """The QuotaSubtrees that are to be written, and are not pending any more."""
     found = [one.uid for one in made.pending if isinstance(one, WriteQuota)]
     made.pending = [one for one in made.pending if not isinstance(one, WriteQuota)]
     return found
@@ -349,7 +349,7 @@ def test_an_answer_to_an_earlier_write_is_no_answer() -> None:
     notice = made.dispatcher.cluster.quota_statuses.writes[first.uid]
     made.feed(QuotaWritten(first.uid, first.serial - 1))
     assert notice.flying == first.status
-    made.feed(QuotaWritten("nobody", 1))
+    made.feed(QuotaWritten("unknown", 1))
     made.execute(first)
     assert (notice.flying, notice.shown) == (None, first.status)
 

@@ -1,4 +1,4 @@
-"""Quota through the dispatcher: who goes, who waits for which share, and who is told what."""
+"""Quota through the dispatcher: what goes, what waits for which share, and what statuses say."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_a_hard_limit_is_not_exceeded_although_the_root_has_room() -> None:
     )
 
 
-def test_a_refusal_says_who_borrows() -> None:
+def test_a_refusal_names_the_borrowers() -> None:
     made = bench(1000, red=100, green=200, blue=700)
     made.submit(of("red", "r", 300), of("green", "g", 500), of("blue", "b", 700)).settle()
 
@@ -95,7 +95,7 @@ def test_a_refusal_says_who_borrows() -> None:
     assert [row.waits_for for row in made.queue()] == ["gold/root:cpu"]
 
 
-def test_who_demands_more_than_the_whole_share_is_told_so() -> None:
+def test_a_demand_beyond_the_whole_share_is_explained() -> None:
     made = bench(1000, red=1000)
     made.submit(of("red", "a", 600, 600)).settle()
 
@@ -130,7 +130,7 @@ def test_every_tree_has_to_agree() -> None:
 # -- leaves --------------------------------------------------------------------------------------
 
 
-def test_whoever_names_no_leaf_is_of_the_leaf_default() -> None:
+def test_an_appwrapper_that_names_no_leaf_is_of_the_leaf_default() -> None:
     made = bench(1000, default=100, red=900)
     made.submit(workload("a", 100)).settle()
 
@@ -246,7 +246,7 @@ def test_a_restart_charges_what_was_dispatched_where_it_was() -> None:
     assert made.state("c") == "Pending"
 
 
-def test_a_label_that_is_edited_moves_who_waits_and_not_who_runs() -> None:
+def test_a_label_that_is_edited_moves_what_waits_and_not_what_runs() -> None:
     made = bench(1000, red=300, blue=700)
     made.submit(of("red", "a", 300)).settle()
     made.edit("uid-a", quota=((GOLD, "blue"),)).settle()
@@ -270,13 +270,13 @@ def test_another_leaders_intent_that_its_share_does_not_admit_is_taken_back() ->
 # -- live trees ------------------------------------------------------------------------------------
 
 
-def test_a_node_that_shrank_evicts_nobody_and_does_not_grow() -> None:
+def test_a_node_that_shrank_evicts_nothing_and_does_not_grow() -> None:
     made = bench(1000, red=1000)
     made.submit(*(of("red", f"r{n}", 300) for n in range(4))).settle()
     made.share(*teams(500, red=500))
     made.delete("uid-r0").settle()
     assert made.order == ["r0", "r1", "r2"]
-    assert used(made, "red") == 600  # in debt
+    assert used(made, "red") == 600  # overcommitted
 
     made.delete("uid-r1").settle()
     assert made.state("r3") == "Pending"  # 300 of 500 used, and 300 more do not fit
@@ -284,7 +284,7 @@ def test_a_node_that_shrank_evicts_nobody_and_does_not_grow() -> None:
     assert made.state("r3") == "Running"
 
 
-def test_more_quota_lets_those_in_who_waited_for_it() -> None:
+def test_more_quota_lets_in_what_waited_for_it() -> None:
     made = bench(300, red=300)
     made.submit(of("red", "a", 300), of("red", "b", 300)).settle()
     assert made.order == ["a"]
@@ -293,11 +293,11 @@ def test_more_quota_lets_those_in_who_waited_for_it() -> None:
     assert made.order == ["a", "b"]
 
 
-def test_a_leaf_is_deleted_and_comes_back_while_somebody_holds_room_there() -> None:
+def test_a_leaf_is_deleted_and_comes_back_while_room_is_held_there() -> None:
     made = bench(1000, red=500, blue=500)
     made.submit(of("red", "a", 400)).settle()
     made.share(subtree("teams", child("blue", cpu=500), parent="root")).settle()
-    assert used(made, "root") == 400  # what nobody knows the place of counts at the root
+    assert used(made, "root") == 400  # what has no leaf any more counts at the root
 
     made.share(*teams(1000, red=500, blue=500)).settle()
     assert used(made, "red") == 400
@@ -319,7 +319,7 @@ def test_a_tree_that_comes_later_charges_what_runs_already() -> None:
 
 
 @pytest.mark.parametrize("policy", [Policy.BEST_EFFORT_FIFO, Policy.STRICT_FIFO])
-def test_who_waits_for_a_share_holds_up_nobody_who_keeps_to_his_own(policy: Policy) -> None:
+def test_waiting_for_a_share_blocks_none_that_keeps_within_its_own(policy: Policy) -> None:
     settings = replace(PATIENT, policy=policy, head_of_line_holding=60 * SECOND)
     made = bench(1000, settings, red=400, blue=600)
     made.submit(of("red", "r0", 600), of("red", "r1", 500), of("blue", "b0", 400)).settle()
@@ -328,7 +328,7 @@ def test_who_waits_for_a_share_holds_up_nobody_who_keeps_to_his_own(policy: Poli
 
 
 @pytest.mark.parametrize("leaf", ["red", "unknown"])
-def test_who_can_never_go_by_quota_holds_up_nobody(leaf: str) -> None:
+def test_what_can_never_go_by_quota_blocks_nothing(leaf: str) -> None:
     """It demands more than the whole tree has, or names a leaf that there is not."""
     settings = replace(PATIENT, policy=Policy.STRICT_FIFO, head_of_line_holding=60 * SECOND)
     made = bench(1000, settings, red=1000)
@@ -337,7 +337,7 @@ def test_who_can_never_go_by_quota_holds_up_nobody(leaf: str) -> None:
     assert made.order == ["r1"]
 
 
-def test_strict_order_holds_among_those_who_want_the_same_share() -> None:
+def test_strict_order_holds_among_demands_of_the_same_share() -> None:
     made = bench(1000, replace(PATIENT, policy=Policy.STRICT_FIFO), red=400, blue=600)
     made.submit(of("red", "r0", 700), of("red", "r1", 500), of("red", "r2", 100)).settle()
     assert made.order == ["r0"]
@@ -346,7 +346,7 @@ def test_strict_order_holds_among_those_who_want_the_same_share() -> None:
     assert made.order == ["r0", "r1", "r2"]
 
 
-def test_strict_order_holds_among_those_who_borrow_from_the_same_node() -> None:
+def test_strict_order_holds_among_borrowers_of_the_same_node() -> None:
     made = bench(1000, replace(PATIENT, policy=Policy.STRICT_FIFO), red=100, blue=100, green=800)
     made.submit(of("red", "r0", 700), of("red", "r1", 500), of("blue", "b0", 200)).settle()
 
@@ -362,7 +362,7 @@ def test_the_hold_of_a_head_that_waits_for_a_share_ends() -> None:
     assert made.order == ["r0", "r2"]
 
 
-def test_those_who_wait_for_one_share_go_in_order_whichever_leaf_they_are_of() -> None:
+def test_what_waits_for_one_share_goes_in_order_whatever_its_leaf() -> None:
     made = bench(300, red=100, green=100, blue=100)
     made.submit(of("red", "first", 300)).settle()
     names = ("red", "green", "blue", "red", "green", "blue")
@@ -373,7 +373,7 @@ def test_those_who_wait_for_one_share_go_in_order_whichever_leaf_they_are_of() -
     assert made.order == ["first", "urgent", "w0", "w1"]
 
 
-def test_only_those_are_looked_at_who_wait_for_what_was_given_back(
+def test_only_what_waits_for_what_was_given_back_is_looked_at(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     made = bench(1_000_000, red=0)
@@ -396,7 +396,7 @@ def test_only_those_are_looked_at_who_wait_for_what_was_given_back(
     assert set(asked) == {((GOLD, "t7"),)}
 
 
-def test_of_those_who_wait_for_the_same_only_the_first_is_looked_at() -> None:
+def test_of_all_that_wait_for_the_same_only_the_first_is_looked_at() -> None:
     made = bench(100, **{f"t{n}": 0 for n in range(50)})
     made.submit(*(of(f"t{n}", f"w{n}", 100) for n in range(50))).settle()
     assert made.order == ["w0"]
@@ -487,7 +487,7 @@ def test_its_status_names_its_leaves_while_it_waits_and_while_it_holds_them() ->
     assert counts_at(made, "a") == {}
 
 
-def test_who_has_failed_counts_nowhere() -> None:
+def test_what_has_failed_counts_nowhere() -> None:
     made = bench(1000, red=500)
     made.refuse("CreateItem", Answer(422, "Invalid", "spec: Required value"))
     made.submit(of("red", "a", 1000)).settle()
@@ -495,7 +495,7 @@ def test_who_has_failed_counts_nowhere() -> None:
     assert counts_at(made, "a") == {}
 
 
-def test_who_is_held_is_told_where_it_would_count() -> None:
+def test_the_status_of_what_is_held_says_where_it_would_count() -> None:
     made = bench(1000, red=500)
     made.submit(of("red", "a", 1000, suspended=True)).settle()
     assert counts_at(made, "a") == {GOLD: "red"}
@@ -522,7 +522,7 @@ def test_a_new_tree_does_not_rewrite_the_whole_line() -> None:
     assert counts_at(made, "b0") == {GOLD: "red", SILVER: "default"}
 
 
-def test_who_waits_for_a_share_costs_one_status_write() -> None:
+def test_waiting_for_a_share_costs_one_status_write() -> None:
     made = bench(1000, red=500)
     made.submit(of("red", "a", 1000)).advance(5)
     made.writes.clear()
