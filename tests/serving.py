@@ -129,7 +129,7 @@ async def read_request(reader: asyncio.StreamReader) -> bytes:
 
 
 def free_port() -> int:
-    """A port of 127.0.0.1 on which nobody listens."""
+    """A port of 127.0.0.1 without a server."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

@@ -40,7 +40,7 @@ def _is_set(node: ast.expr) -> bool:
 
 
 def _set_iterations(tree: ast.AST) -> list[int]:
-    """Loops whose order is that of a set written in place."""
+    """Loops over a set that is written in place."""
     loops = [n.iter for n in ast.walk(tree) if isinstance(n, ast.For | ast.comprehension)]
     return [node.lineno for node in loops if _is_set(node)]
 
@@ -84,7 +84,7 @@ def _moves(tree: ast.AST) -> list[str]:
 
 @pytest.mark.parametrize("path", CORE, ids=lambda path: path.name)
 def test_only_the_admission_moves_room(path: Path) -> None:
-    """Else somebody would forget one of the two books: that of the nodes or that of the shares."""
+    """Otherwise a change could miss one of the two books: of nodes or of quotas."""
     if path.name == "admission.py":
         assert len(_moves(ast.parse(path.read_text()))) >= 7
     else:
