@@ -90,7 +90,7 @@ def _moves(tree: ast.AST) -> list[str]:
 
 @pytest.mark.parametrize("path", CORE, ids=lambda path: path.name)
 def test_only_the_admission_moves_room(path: Path) -> None:
-    """Else somebody would forget one of the two books: that of the nodes or that of the shares."""
+    """Otherwise a change could miss one of the two books: of nodes or of quotas."""
     if path.name == "admission.py":
         assert len(_moves(ast.parse(path.read_text()))) >= 7
     else:
