@@ -56,7 +56,7 @@ _PATH = re.compile(
 
 @dataclass(frozen=True)
 class Place:
-    """What a request path means: a collection, or one object of it."""
+    """A collection, or one object of it, that a request path names."""
 
     plural: str
     namespace: str
@@ -65,7 +65,7 @@ class Place:
 
 @dataclass(eq=False)
 class Stream:
-    """One open watch. What happens is told from any thread."""
+    """One open watch; events come from any thread."""
 
     shows: Callable[[str, Json], bool]
     loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.get_running_loop)
@@ -97,7 +97,7 @@ class FakeApi:
     # -- what tests do to it ------------------------------------------------------------
 
     def put(self, plural: str, *objects: Json) -> Json:
-        """Add or change objects behind the clients' backs; the last one as it is now."""
+        """Add or change objects on the server; return the last one."""
         assert objects
         for obj in objects:
             last = self._commit(plural, obj)
@@ -112,7 +112,7 @@ class FakeApi:
         self._commit(plural, self.named(plural, name), deleted=True)
 
     def named(self, plural: str, name: str) -> Json:
-        """The object of that name, in whatever namespace."""
+        """The object of that name, in any namespace."""
         return next(obj for (_, one), obj in self.objects[plural].items() if one == name)
 
     def names(self, plural: str) -> list[str]:
@@ -130,12 +130,12 @@ class FakeApi:
         self.always.append((method, path, fault))
 
     def deny(self, *plurals: str, method: str = "*") -> None:
-        """Whoever asks for these has no right to."""
+        """Deny requests for these."""
         for plural in plurals:
             self.fail_always(method, f"/{plural}(/|$)", forbidden)
 
     def break_down(self) -> None:
-        """Nobody listens any more, and watches are cut."""
+        """Refuse all connections, and cut watches."""
         self.fail_always("*", "", reset)
         self.send(None)
 
@@ -144,7 +144,7 @@ class FakeApi:
         self.always.clear()
 
     def compact(self) -> None:
-        """Forget the history: whoever watches from before now must list again."""
+        """Forget the history: watches from before now must list again."""
         self.version += 1
         self.compacted = self.version
         self.history.clear()
@@ -155,7 +155,7 @@ class FakeApi:
             stream.tell(line)
 
     def bookmark(self) -> None:
-        """Tell all who watch how far they are."""
+        """Send a bookmark to all watches."""
         metadata = {"resourceVersion": str(self.version)}
         self.send(event("BOOKMARK", {"metadata": metadata}))
 
@@ -239,7 +239,7 @@ class FakeApi:
         return Place(plural, namespace, name) if known else None
 
     def _commit(self, plural: str, obj: Json, *, deleted: bool = False) -> Json:
-        """An object as it is from now on; all who watch are told."""
+        """Store an object, and send it to all watches."""
         with self._lock:
             self.version += 1
             given = {"uid": f"uid-{self.version}", "creationTimestamp": CREATED} | obj["metadata"]

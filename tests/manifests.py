@@ -53,7 +53,7 @@ def deployment(name: str, replicas: int = 2, cpu: str = "100m") -> Json:
 
 
 def job(name: str, pods: int, cpu: str, seconds: float, waves: int = 1) -> Json:
-    """A Job so many of whose pods run at once, in so many waves."""
+    """A Job with this parallelism, in so many waves."""
     template = {"spec": pod(name, cpu, seconds)["spec"]}
     completions = pods * waves
     spec = {"parallelism": pods, "completions": completions, "backoffLimit": 0}
@@ -82,7 +82,7 @@ def components(name: str, *templates: Any, **spec: Any) -> Json:
 
 
 def subtree(name: str, tree: str, parent: str = "", *, hard: bool = False, **cpu: int) -> Json:
-    """A QuotaSubtree of a tree whose nodes have so many CPUs each; who is ``hard`` borrows none."""
+    """A QuotaSubtree with so many CPUs per node; nodes in ``hard`` do not borrow."""
     children = [
         {"name": one, "quotas": {"requests": {"cpu": str(share)}, "hardLimit": hard}}
         for one, share in cpu.items()

@@ -1,4 +1,4 @@
-"""The form of a payload does not depend on who writes it: hashes of it are on record."""
+"""The form of a payload does not depend on the encoder: its hashes are recorded."""
 
 from __future__ import annotations
 

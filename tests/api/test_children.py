@@ -1,4 +1,4 @@
-"""Live wrapped objects: whose they are, whether they are done, how many pods they still want."""
+"""Live wrapped objects: their AppWrapper, whether they are finished, the pods they still want."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_a_child_of_ours() -> None:
     )
 
 
-def test_an_object_of_somebody_else() -> None:
+def test_an_object_without_an_appwrapper() -> None:
     child = read_child(deployment(), SERVED["Deployment"])
     assert (child.workload, child.attempt, child.item, child.labelled) == ("", 0, -1, False)
 

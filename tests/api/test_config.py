@@ -122,7 +122,7 @@ def test_items_are_created_as_an_account_of_the_appwrappers_namespace(
     assert Config().impersonate is None
 
 
-def test_where_nobody_may_be_evicted() -> None:
+def test_namespaces_of_never_preempt() -> None:
     config = load(sets=["neverPreempt=[b, '*', b]"])
     assert config.never_preempt == ("*", "b")
     assert catalog_of(config, ()).never_preempt == {"*", "b"}

@@ -151,7 +151,7 @@ def test_every_part_is_structural(schema: dict[str, Any]) -> None:
         assert "items" in schema
 
 
-def test_templates_keep_what_nobody_declared() -> None:
+def test_templates_keep_unknown_fields() -> None:
     for path in (
         ".spec.resources.GenericItems[].generictemplate",
         ".spec.components[].template",

@@ -214,7 +214,7 @@ def test_what_an_operator_adds_to_a_template_gets_the_defaults_as_well() -> None
     assert dict(workers.request)["cpu"] == 1000
 
 
-# -- who never preempts ----------------------------------------------------------------------------
+# -- pods that never preempt ---------------------------------------------------------------------
 
 
 def priority(name: str, **said: Any) -> dict[str, Any]:
@@ -298,7 +298,7 @@ def test_a_priority_class_that_changes_makes_a_difference_where_it_says_never() 
     assert not pod_defaults.drop_priority("one")
 
 
-def test_who_has_preempted_before_may_never_do_so_again_and_back() -> None:
+def test_never_preempts_changes_with_the_priority_class() -> None:
     parsed = ranked(GENTLE).completed(accepted(v1beta1(pod(**IS_GENTLE))))
     work = PodDefaults().with_defaults(parsed.workload, parsed.manifests)
     assert (parsed.workload.never_preempts, work.never_preempts) == (True, False)

@@ -1,4 +1,4 @@
-"""Nothing that anybody can store in an API server makes the border raise."""
+"""No object that an API server can store makes the reading of it raise."""
 
 from __future__ import annotations
 

@@ -83,11 +83,11 @@ def test_more_pods_than_there_are_will_never_run(least: int, told: bool) -> None
     assert warnings == ((message,) if told else ())
 
 
-def test_pods_that_nobody_can_count_are_enough() -> None:
+def test_pods_of_unknown_number_are_enough() -> None:
     daemons = deployment(replicas=1)
     daemons["kind"] = "DaemonSet"
     del daemons["spec"]["replicas"]
     rules = {"minAvailable": 4}
     assert accepted(v1beta1(daemons, schedulingSpec=rules)).workload.warnings == ()
-    widget = obj("example.com/v1", "Widget")  # who knows what it makes?
+    widget = obj("example.com/v1", "Widget")  # of unknown pods
     assert accepted(v1beta1(deployment(), widget, schedulingSpec=rules)).workload.warnings == ()

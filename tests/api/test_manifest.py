@@ -207,7 +207,7 @@ def test_templates_deep_inside_an_unknown_kind_are_labelled() -> None:
 
 
 def ray_job(**spec: Any) -> Map:
-    """A RayJob whose cluster has a head of an image."""
+    """A RayJob with a cluster that has a head with an image."""
     head = {"template": {"spec": {"containers": [{"name": "head", "image": "ray:2"}]}}}
     return obj("ray.io/v1", "RayJob", spec={"rayClusterSpec": {"headGroupSpec": head}, **spec})
 
@@ -219,7 +219,7 @@ def submitter(aw: Map) -> Map | None:
 
 
 def test_the_submitter_of_a_ray_job_is_written_out_so_that_it_has_our_labels() -> None:
-    """KubeRay would make the same pod, which would have no label: nobody knew whose it is."""
+    """KubeRay would make the same pod, but without a label, so its AppWrapper would be unknown."""
     resources = {
         "limits": {"cpu": "1", "memory": "1Gi"},
         "requests": {"cpu": "500m", "memory": "200Mi"},

@@ -1,4 +1,4 @@
-"""Live pods and nodes, including those that nobody expected."""
+"""Live pods and nodes, malformed ones included."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_a_pod_of_an_appwrapper() -> None:
     )
 
 
-def test_a_pod_of_somebody_else() -> None:
+def test_a_pod_without_an_appwrapper() -> None:
     pod = read_pod(live_pod())
     assert (pod.workload, pod.item, pod.index, pod.attempt) == ("", -1, -1, 0)
 
@@ -123,14 +123,14 @@ def test_what_the_scheduler_says_of_a_pending_pod() -> None:
 @pytest.mark.parametrize(
     ("tags", "phase", "condition"),
     [
-        ({}, "Pending", REFUSED),  # somebody else's
+        ({}, "Pending", REFUSED),  # of no AppWrapper
         (OURS, "Running", REFUSED),
         (OURS, "Pending", REFUSED | {"reason": "SchedulingGated"}),
         (OURS, "Pending", REFUSED | {"type": "Ready"}),
         (OURS, "Pending", {}),
     ],
 )
-def test_what_the_scheduler_says_and_nobody_has_to_hear(
+def test_conditions_of_the_scheduler_that_do_not_count(
     tags: dict[str, str], phase: str, condition: dict[str, Any]
 ) -> None:
     assert unscheduled(tags, phase, condition) is None

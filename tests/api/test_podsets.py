@@ -112,7 +112,7 @@ def role(job: str, name: str, pods: int, /, **request: Any) -> Line:
 
 
 def ray_lines(prefix: str = "", workers: int = 1) -> list[Line]:
-    """A head of 2 CPU, 4 Gi and workers of 1 CPU, whose init container asks for 256 Mi."""
+    """A head of 2 CPU, 4 Gi and workers of 1 CPU with an init container of 256 Mi."""
     return [
         at(f"{prefix}headGroupSpec.template", 1, cpu=2000, memory=4 * Gi),
         at(f"{prefix}workerGroupSpecs[0].template", workers, cpu=1000, memory=256 * Mi),

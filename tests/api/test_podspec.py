@@ -290,8 +290,8 @@ CAPS = {
         1,
         (),
     ),
-    "somebody else": (apart({"matchLabels": {"app": "other"}}), 0, ("podAntiAffinity",)),
-    "nobody at all": (apart(None), 0, ("podAntiAffinity",)),
+    "other pods": (apart({"matchLabels": {"app": "other"}}), 0, ("podAntiAffinity",)),
+    "no pods": (apart(None), 0, ("podAntiAffinity",)),
     "itself, but per zone": (apart(MINE, "topology.kubernetes.io/zone"), 0, ("podAntiAffinity",)),
     "itself, in other namespaces": (apart(MINE, namespaces=["b"]), 0, ("podAntiAffinity",)),
     "near others": (

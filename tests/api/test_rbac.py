@@ -93,7 +93,7 @@ def test_watched_namespaces_get_roles_of_their_own() -> None:
     assert [one["name"] for one in everyone] == ["system:authenticated"]
 
 
-def test_one_lease_is_led_by_and_everybody_may_look_at_that_one() -> None:
+def test_the_lease_is_written_by_the_dispatcher_and_read_by_all_users() -> None:
     sets = ["leaderElection.namespace=ops", "leaderElection.name=ours"]
     leader, viewer = [one for one in rules(load(sets=sets)) if one["kind"] == "Role"]
     lease = {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"]}

@@ -97,7 +97,7 @@ def test_how_long_it_says_that_it_runs(dialect: Any, given: int | None, seconds:
     assert (work.run_expected, work.run_limit, work.warnings) == (seconds * SECOND, 0, ())
 
 
-def test_nobody_runs_for_longer_than_he_may() -> None:
+def test_the_expected_run_time_is_at_most_the_limit() -> None:
     rules = {"dispatchDuration": {"expected": 601, "limit": 600}}
     work = accepted(v1beta1(pod(), schedulingSpec=rules)).workload
     assert (work.run_expected, work.run_limit) == (600 * SECOND, 600 * SECOND)
@@ -116,7 +116,7 @@ def ending(seconds: Any, name: str = "j", **spec: Any) -> Map:
         ([ending(60)], 60),
         ([ending(60), ending(90, "k"), config_map()], 90),
         ([ending(60), pod()], 0),  # which may stay for ever
-        ([ending(60, suspend=True)], 0),  # whose time does not pass
+        ([ending(60, suspend=True)], 0),  # no time passes
         ([ending(None)], 0),
         ([ending(-5)], 0),  # the API server will refuse it
         ([ending(60, parallelism=0), ending(90, "k")], 90),

@@ -1,4 +1,4 @@
-"""A template is read as if nobody had read one like it before."""
+"""A cached reading of a template is the same as a fresh one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whoever may create AppWrappers gains nothing more, on a real control plane with the chart."""
+"""The right to create AppWrappers gives no further rights: the chart on a real control plane."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def bob(control_plane: ControlPlane, release: Release) -> User:
 
 @pytest.fixture
 def administrator(control_plane: ControlPlane, release: Release) -> Iterator[Any]:
-    """Somebody whom RBAC refuses nothing."""
+    """A user with all rights in RBAC."""
 
     def create(one: Json, *, dry_run: bool = True) -> tuple[int, Json]:
         version = one["apiVersion"].rpartition("/")[2]
@@ -120,7 +120,7 @@ def both(name: str, *templates: Json) -> list[Json]:
 # -- on creation ------------------------------------------------------------------------------
 
 
-def test_who_may_not_create_pods_cannot_wrap_one(alice: User) -> None:
+def test_without_the_right_to_create_pods_none_can_be_wrapped(alice: User) -> None:
     assert alice.may("create", f"appwrappers.{GROUP}")
     assert not alice.may("create", "pods")
     for wrapped in both("a-pod", pod("a-pod")) + both("mix", configmap("c"), pod("a-pod")):
@@ -132,7 +132,7 @@ def test_who_may_not_create_pods_cannot_wrap_one(alice: User) -> None:
 def test_nothing_is_wrapped_where_the_cluster_lives(
     control_plane: ControlPlane, release: Release
 ) -> None:
-    """Not even by who may do anything: the dispatcher would act there with its own rights."""
+    """Not even by an administrator: the dispatcher would act there with its own rights."""
     for namespace in ("kube-system", NAMESPACE):
         wrapped = generic("c", configmap("c"), namespace=namespace)
         path = appwrappers_path(namespace, "v1beta1")
@@ -239,7 +239,7 @@ def test_the_later_dialect_does_not_change_its_kinds(
     assert code == 201, created
     created["spec"]["components"] = [{"template": pod("later")}]
     code, answer = alice.replace(created)
-    assert code in (403, 422)  # the CRD freezes templates of this dialect for everybody
+    assert code in (403, 422)  # the CRD freezes templates of this dialect for all users
     assert "may not create pods" in answer["message"] or "cannot be changed" in answer["message"]
     delete(control_plane, "later", namespace=TEAM)
 
@@ -250,7 +250,7 @@ def test_a_configmap_is_edited_into_another(alice: User, config: Json) -> None:
     assert code == 200, answer
 
 
-def test_somebody_elses_appwrapper(control_plane: ControlPlane, alice: User, bob: User) -> None:
+def test_an_appwrapper_of_another_user(control_plane: ControlPlane, alice: User, bob: User) -> None:
     code, created = bob.create(generic("bobs", pod("bobs")))
     assert code == 201, created
     assert alice.patch(created, {"metadata": {"labels": {"seen-by": "alice"}}})[0] == 200
@@ -315,7 +315,7 @@ def test_the_api_server_finds_no_fault_with_the_expressions(
 # -- with the dispatcher ----------------------------------------------------------------------
 
 
-def test_who_may_create_both_is_served(
+def test_a_user_with_all_rights_is_served(
     control_plane: ControlPlane, release: Release, bob: User
 ) -> None:
     plane = control_plane
@@ -357,7 +357,9 @@ def test_too_many_kinds_are_denied(
 
 
 @pytest.mark.usefixtures("back_to_policy")
-def test_none_asks_nobody(control_plane: ControlPlane, release: Release, alice: User) -> None:
+def test_authorization_none_checks_nothing(
+    control_plane: ControlPlane, release: Release, alice: User
+) -> None:
     release.upgrade(authorization="none", **PULLED_NOWHERE)
     wait_for_answer(control_plane, alice, 201)
     assert not alice.may("create", "pods")
@@ -389,7 +391,7 @@ def as_the_readme_says(plane: ControlPlane) -> None:
 
 
 def created_as(plane: ControlPlane, resource: str, namespace: str) -> set[str]:
-    """As whom objects were created by the dispatcher: the audit log knows both users."""
+    """The accounts as which the dispatcher created objects: the audit log has both users."""
     lines = map(json.loads, plane.audit_log.read_text().splitlines())
     return {
         one.get("impersonatedUser", {}).get("username", "")

@@ -49,7 +49,7 @@ def prefix(recipe: list[Stage], tmp_path_factory: pytest.TempPathFactory) -> Ite
 
 
 def powerless() -> None:
-    """Root is bound by permissions as everybody is."""
+    """Make permissions apply to root, too."""
     if os.geteuid() == 0:
         ctypes.CDLL(None).prctl(PR_CAPBSET_DROP, CAP_DAC_OVERRIDE)
 

@@ -37,7 +37,7 @@ WALKED = [
     if one.operator in (None, KUBERAY) and not (one.before or one.after)
 ]
 """The samples of kinds of Kubernetes and of KubeRay; those of other operators need no other verbs,
-and nobody acts here."""
+and their operators do not run here."""
 
 RARE: dict[tuple[str, str, str], str] = {
     (

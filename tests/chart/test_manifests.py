@@ -215,7 +215,7 @@ def replicated(count: int) -> Json:
 
 
 def declared(count: int) -> Json:
-    """A component of a kind that nobody knows, with so many pod sets."""
+    """A component of an unknown kind, with so many pod sets."""
     template = of_kind("example.com/v1", "Gang", parts=[pod("x")] * count)
     paths = [{"path": f"template.spec.parts[{i}]"} for i in range(count)]
     return {"template": template, "podSets": paths}
@@ -263,7 +263,7 @@ def components(parts: list[Json]) -> Json:
 
 FINE = {
     "nothing with pods in MCAD's dialect": item_with(config_map("x")),
-    "a kind that nobody knows": component_with(of_kind("example.com/v1", "Gang")),
+    "an unknown kind": component_with(of_kind("example.com/v1", "Gang")),
     "a Service of another group": component_with(of_kind("serving.knative.dev/v1", "Service")),
     "a CronJob": component_with(of_kind("batch/v1", "CronJob")),
     "many items in MCAD's dialect": {

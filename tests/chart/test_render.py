@@ -201,7 +201,7 @@ def test_no_right_is_granted_by_a_pattern(objects: list[Object]) -> None:
     assert not [value for value in granted if "*" in value]
 
 
-def test_nobody_but_the_dispatcher_writes_the_status(objects: list[Object]) -> None:
+def test_only_the_dispatcher_writes_the_status(objects: list[Object]) -> None:
     for role in of_kind(objects, "ClusterRole"):
         labels = role["metadata"]["labels"]
         resources = {one for rule in role["rules"] for one in rule["resources"]}
@@ -214,7 +214,7 @@ QUOTA = {"config": {"quotaEnabled": True}}
 
 
 def written_by(objects: list[Object]) -> dict[str, set[tuple[str, str]]]:
-    """What each ClusterRole lets somebody do to QuotaSubtrees."""
+    """The rights on QuotaSubtrees of each ClusterRole."""
     return {
         role["metadata"]["name"]: {
             (resource, verb)
@@ -227,7 +227,7 @@ def written_by(objects: list[Object]) -> dict[str, set[tuple[str, str]]]:
     }
 
 
-def test_trees_are_read_by_all_and_written_by_whom_an_administrator_names(helm: Helm) -> None:
+def test_trees_are_read_by_all_and_written_with_a_role_of_their_own(helm: Helm) -> None:
     reading = {("quotasubtrees", verb) for verb in ("get", "list", "watch")}
     roles = written_by(helm.template(**QUOTA))
     assert roles.pop("mcad") == {
@@ -247,7 +247,7 @@ def test_trees_are_read_by_all_and_written_by_whom_an_administrator_names(helm: 
     assert not [key for key in admin["metadata"]["labels"] if "aggregate" in key]
 
 
-def test_without_quota_nobody_gets_a_right_to_trees(helm: Helm) -> None:
+def test_without_quota_there_are_no_rights_to_trees(helm: Helm) -> None:
     assert not any(written_by(helm.template()).values())
 
 
@@ -302,7 +302,7 @@ def test_one_alone_has_no_budget(helm: Helm) -> None:
     assert of_kind(objects, "PodDisruptionBudget") == []
 
 
-def test_everybody_may_see_who_leads_and_nothing_more(helm: Helm) -> None:
+def test_all_users_may_read_the_lease_and_nothing_more(helm: Helm) -> None:
     lease = {"leaderElection": {"namespace": "ops", "name": "ours"}}
     objects = helm.template(config=lease)
     everyone = [

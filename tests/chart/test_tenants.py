@@ -28,7 +28,7 @@ WARNING = f"warning: {NOTE}\n"
 
 @dataclass(frozen=True)
 class Scene:
-    """One AppWrapper of the team runs, one waits; and one of somebody else's runs."""
+    """One AppWrapper of the team runs, one waits; and one of another team runs."""
 
     plane: ControlPlane
     viewer: Path

@@ -1,7 +1,7 @@
 """Some hundred random workloads, and what is to be the same about them on every cluster.
 
 Where pods go is compared only where one node is possible; where more pods want to run than fit,
-only how many run. So nothing here depends on who comes first.
+only how many run. So nothing here depends on the order of events.
 """
 
 from __future__ import annotations
@@ -169,7 +169,7 @@ _LAST = (("sleep", "100000"),)
 
 
 def _job(rng: Random, number: int) -> Workload:
-    """Where several pods could end a Job, who is first would decide: those run one by one."""
+    """If several pods can end a Job, their order would decide: such pods run one by one."""
     commands = rng.choice((_SUCCEED, _SUCCEED, _FAIL, _LAST))
     forced, pod = _pod(rng, rng.choice(commands), restartPolicy="Never")
     obj = _object(rng, "Job", "batch/v1", f"sum-{number}")
@@ -281,7 +281,7 @@ def _name(plural: str, obj: Json) -> str:
 
 _IGNORED = {"conditions", "startTime", "completionTime", "collisionCount"}
 _REVISIONS = {"currentRevision", "updateRevision", "currentReplicas", "updatedReplicas"}
-"""Of StatefulSets, whose revisions the embedded cluster does not keep."""
+"""Of StatefulSets: the embedded cluster does not keep their revisions."""
 
 
 def _state(one: Workload, obj: Json | None, pods: list[Json]) -> Json:

@@ -133,7 +133,7 @@ class Script:
 
     @property
     def compacts(self) -> bool:
-        """Whether it takes the history away from everybody."""
+        """Whether it removes the history for all scripts."""
         return any(step.compacts for step in self.steps)
 
     def name_bases(self) -> list[str]:
@@ -175,7 +175,7 @@ def script(record: Recorder) -> Recorder:
 
 
 def lively(record: Recorder) -> Recorder:
-    """A script for servers whose controllers run."""
+    """A script for servers with running controllers."""
     _lively.add(record.__name__)
     return script(record)
 

@@ -98,7 +98,7 @@ def _compacting(registry: Registry) -> Callable[[], Awaitable[None]]:
 def real(plane: ControlPlane, scripts: Iterable[Script]) -> Answers:
     """All scripts on one control plane, several at a time.
 
-    First those beside which nobody else may write, then those for which controllers must run:
+    First those that need a server of their own, then those for which controllers must run:
     the garbage collector asks for kinds when it starts, and then every half a minute.
     """
     chosen = list(scripts)

@@ -21,7 +21,7 @@ DOCS = Path(__file__).parents[2] / "docs" / "simulator.md"
 REASONS = {known.why for known in KNOWN} | set(DROPPED.values())
 
 _met: set[Known] = set()
-_REPORTED = 40  # differences of one script; more help nobody
+_REPORTED = 40  # differences of one script; more do not help
 
 WAYS = [(name, "in process") for name in SCRIPTS] + [(name, "over HTTP") for name in OVER_HTTP]
 

@@ -87,7 +87,7 @@ async def test_nothing_is_said_that_was_not_asked_for():
 
 
 async def test_metadata_only_is_an_accept_header():
-    """Whole objects are taken from whoever cannot shorten them."""
+    """Whole objects are accepted from servers that cannot shorten them."""
     client, port = remembering()
     client.watch(PODS, "7", Selection(metadata_only=True))
     await client.get(PODS, "default", "a", metadata_only=True)
@@ -119,7 +119,7 @@ async def test_a_watch_says_all_it_needs():
     assert request.path == PODS.path("team")
 
 
-async def test_who_watches_is_told_that_it_is_open():
+async def test_the_caller_learns_that_a_watch_is_open():
     client, _ = remembering()
     opened = object()
     assert client.watch(PODS, "7", opened=opened) is opened  # the port's double gives it back

@@ -1,4 +1,4 @@
-"""Where the server is and who we are: files, contexts, pods, tokens that change, plugins."""
+"""The server and the credentials: files, contexts, pods, tokens that change, plugins."""
 
 import asyncio
 import base64
@@ -42,7 +42,7 @@ def config(server: str = "http://127.0.0.1:1", user: dict | None = None, **clust
         "contexts": [
             {"name": "one", "context": {"cluster": "c", "user": "u"}},
             {"name": "two", "context": {"cluster": "c", "user": "u", "namespace": "batch"}},
-            {"name": "nobody", "context": {"cluster": "c", "user": "missing"}},
+            {"name": "userless", "context": {"cluster": "c", "user": "missing"}},
             {"name": "nowhere", "context": {"cluster": "missing", "user": "u"}},
         ],
     }
@@ -50,7 +50,7 @@ def config(server: str = "http://127.0.0.1:1", user: dict | None = None, **clust
 
 @pytest.fixture(autouse=True)
 def outside(monkeypatch, tmp_path):
-    """No cluster around us and nobody's home, whatever machine this is."""
+    """Neither a cluster nor a home directory, on any machine."""
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     for name in ("KUBECONFIG", "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"):
         monkeypatch.delenv(name, raising=False)
@@ -147,7 +147,7 @@ class TestMistakes:
     async def test_a_file_that_does_not_exist(self, in_pod):
         assert "/no/such/file" in await self.message("/no/such/file")
 
-    @pytest.mark.parametrize("context", ["unknown", "nobody", "nowhere"])
+    @pytest.mark.parametrize("context", ["unknown", "userless", "nowhere"])
     async def test_contexts_that_lead_nowhere(self, write, context):
         message = await self.message(write(config()), context)
         assert f"context {context}" in message

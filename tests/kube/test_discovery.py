@@ -125,9 +125,7 @@ class TestFinding:
 
 
 class TestHowOften:
-    async def test_a6_users_who_submit_unknown_kinds_do_not_make_us_hammer(
-        self, modern, discovery, clock
-    ):
+    async def test_a6_unknown_kinds_do_not_lead_to_many_requests(self, modern, discovery, clock):
         for number in range(1000):
             assert await discovery.find(f"group{number}/v1", "Kind") is None
             clock.now += 0.6
@@ -189,7 +187,7 @@ class TestHowOften:
             await discovery.all_resources()
         assert len(modern.requests) == 4
 
-    async def test_one_who_gives_up_does_not_stop_the_others(self, modern, discovery):
+    async def test_a_cancelled_caller_does_not_stop_the_others(self, modern, discovery):
         tasks = [asyncio.ensure_future(discovery.find("v1", "Pod")) for _ in range(2)]
         await asyncio.sleep(0)
         tasks[0].cancel()

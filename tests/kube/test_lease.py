@@ -132,7 +132,7 @@ class Process:
         self.trouble = once
 
     async def lose_answer(self, request: Request) -> None:
-        """The write is committed, and nobody hears of it."""
+        """The write is committed, and its answer is lost."""
         await self.api.request(request, 1.0)
         raise ConnectionLost("reset")
 
@@ -175,7 +175,7 @@ class World:
 
 
 @virtually
-async def test_the_first_holder_records_who_it_is_since_when_and_for_how_long() -> None:
+async def test_the_first_holder_records_its_name_its_times_and_the_duration() -> None:
     world = World()
     a = await world.leading(0.5)
     assert (a.lease.is_held, a.lease.epoch, a.lease.leader) == (True, 1, "a")
@@ -223,7 +223,7 @@ async def test_a_holder_that_dies_is_succeeded_within_the_duration_whatever_the_
 
 
 @virtually
-async def test_who_is_released_is_succeeded_at_the_next_look() -> None:
+async def test_a_released_lease_is_taken_at_the_next_look() -> None:
     world = World()
     a, b = await world.pair()
     await world.clock.sleep(10)
@@ -248,7 +248,7 @@ async def test_what_is_not_held_is_not_released() -> None:
 
 @pytest.mark.parametrize("fault", ["hang", "refuse"])
 @virtually
-async def test_who_cannot_renew_stops_in_time_and_the_next_one_comes_later(fault: str) -> None:
+async def test_a_holder_that_cannot_renew_stops_before_the_next_one_begins(fault: str) -> None:
     """No moment in which both may write; the library's elector leads on, or dies leading."""
     world = World()
     a, b = await world.pair()
@@ -301,7 +301,7 @@ async def test_no_write_begins_after_the_deadline_and_none_outlasts_the_lease() 
 
 
 @virtually
-async def test_who_was_suspended_beyond_the_deadline_may_write_nothing_and_ends() -> None:
+async def test_a_holder_that_was_suspended_beyond_the_deadline_writes_nothing_and_ends() -> None:
     """The process does not know that it was: only its clock tells."""
     world = World()
     a, b = world.process("a"), world.process("b")
@@ -320,9 +320,9 @@ async def test_who_was_suspended_beyond_the_deadline_may_write_nothing_and_ends(
 async def test_a_lease_that_another_one_took_is_lost_at_the_next_renewal() -> None:
     world = World()
     a = await world.leading(5)
-    patch = {"spec": {"holderIdentity": "somebody"}}
+    patch = {"spec": {"holderIdentity": "other"}}
     await world.admin.patch(LEASES, TERMS.namespace, TERMS.name, patch)
-    with pytest.raises(LeaseLost, match="somebody holds it now"):
+    with pytest.raises(LeaseLost, match="other holds it now"):
         await a.ended
     assert not a.lease.is_held
 
@@ -445,7 +445,7 @@ async def last_write(world: World, a: Process, b: Process) -> tuple[float, float
 @pytest.mark.parametrize("cut_after", [0, 1, 2, 5])
 @pytest.mark.parametrize("slow", ["answer_late", "commit_late"])
 @virtually
-async def test_slow_renewals_let_nobody_write_beyond_the_lease(slow: str, cut_after: int) -> None:
+async def test_with_slow_renewals_no_write_outlasts_the_lease(slow: str, cut_after: int) -> None:
     """A renewal that counted from its answer would: by as much as the answer took."""
     world = World()
     a, b = await world.pair()

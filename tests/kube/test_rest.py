@@ -114,7 +114,7 @@ class TestFaults:
         with pytest.raises(RequestTimeout):
             await api.request(GET, 0.1)
 
-    async def test_a1_a5_nobody_listens_is_a_kube_error(self, clock):
+    async def test_a1_a5_a_refused_connection_is_a_kube_error(self, clock):
         async with RestApi(connection(f"http://127.0.0.1:{free_port()}"), clock) as api:
             with pytest.raises(ConnectionLost):
                 await api.request(GET)

@@ -1,4 +1,4 @@
-"""Whom we trust and who we are on a TLS connection, also when that changes while we run."""
+"""TLS: trust and client certificates, also when they change at run time."""
 
 import base64
 import gc
@@ -41,7 +41,7 @@ print(json.dumps({"apiVersion": api, "kind": "ExecCredential", "status": status}
 
 
 class Server:
-    """Serves TLS, and remembers as whom each request came; those of ``unwanted`` get 401."""
+    """Serves TLS, and records the subject of each request; those in ``unwanted`` get 401."""
 
     def __init__(self) -> None:
         self.api = FakeApi()
@@ -84,9 +84,7 @@ def to(url: str, **settings: object) -> Connection:
     ],
     ids=["ca", "system trust only", "insecure-skip-tls-verify", "tls-server-name"],
 )
-async def test_whom_we_trust(
-    pki: Path, tls: Server, settings: dict[str, Any], trusted: bool
-) -> None:
+async def test_trust(pki: Path, tls: Server, settings: dict[str, Any], trusted: bool) -> None:
     if "ssl_ca_cert" in settings:
         settings = {**settings, "ssl_ca_cert": str(pki / "ca.crt")}
     async with RestApi(to(tls.api.url, **settings), FakeClock()) as api:

@@ -188,7 +188,7 @@ def aw_rules(s: Script) -> None:
     )
     s.post("managed", "appwrappers", appwrapper("m", managedBy="example.com/x"))
     s.patch("managed by another", "appwrappers/m", {"spec": {"managedBy": "example.com/y"}})
-    s.patch("managed by nobody", "appwrappers/m", {"spec": {"managedBy": None}})
+    s.patch("managed by none", "appwrappers/m", {"spec": {"managedBy": None}})
     s.patch("status: state", "appwrappers/w/status", {"status": {"state": "Nonsense"}})
     s.patch(
         "status: unknown",

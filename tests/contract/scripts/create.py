@@ -33,8 +33,8 @@ def create_metadata(s: Script) -> None:
     s.post("labels null", "configmaps", config_map("d", labels=None, annotations={}))
     owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "b"}
     s.post("owner without uid", "configmaps", config_map("e", ownerReferences=[owner]))
-    nobody = {"uid": "00000000-0000-0000-0000-000000000001", "controller": True}
-    dangling = config_map("f", ownerReferences=[owner | nobody | {"blockOwnerDeletion": False}])
+    dangler = {"uid": "00000000-0000-0000-0000-000000000001", "controller": True}
+    dangling = config_map("f", ownerReferences=[owner | dangler | {"blockOwnerDeletion": False}])
     s.post("dangling owner", "configmaps", dangling)
     s.post(
         "server-owned fields",

@@ -1,4 +1,4 @@
-"""The forms of answers: whole, metadata only, Table; and what nobody speaks."""
+"""The forms of answers: whole, metadata only, Table, and unknown ones."""
 
 from tests.contract.objects import appwrapper, config_map, deployment, pod
 from tests.contract.script import METADATA, METADATA_LIST, TABLE, Script, script

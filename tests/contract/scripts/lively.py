@@ -37,7 +37,7 @@ def gc_policies(s: Script) -> None:
         name = policy.lower()
         owner = s.post(f"{policy}: owner", "configmaps", config_map(name))
         s.post(f"{policy}: child", "configmaps", owned(f"{name}-child", owner))
-        if policy == "Orphan":  # of several children, nobody knows who is orphaned first
+        if policy == "Orphan":  # several children are orphaned in any order
             s.delete("Orphan: deleted", "configmaps/orphan", {"propagationPolicy": policy})
             s.get("Orphan: owner is gone", "configmaps/orphan", until=is_gone)
             s.get("Orphan: its child stays", "configmaps/orphan-child", until=has_no_owners)
@@ -145,7 +145,7 @@ def gc_odd_owners(s: Script) -> None:
     loose["metadata"]["finalizers"] = ["example.com/x"]
     s.post("loose child that is kept", "configmaps", loose)
     s.delete("owner deleted", "configmaps/owner", {"propagationPolicy": "Foreground"})
-    s.get("who does not block is not waited for", "configmaps/owner", until=is_gone)
+    s.get("a child that does not block is not waited for", "configmaps/owner", until=is_gone)
     s.get("but goes, too", "configmaps/loose", until=is_going)
     s.patch("released", "configmaps/loose", {"metadata": {"finalizers": None}})
     s.get("gone", "configmaps/loose", until=is_gone)
