@@ -33,13 +33,15 @@ def aw_samples(s: Script) -> None:
 
 @script
 def aw_refused(s: Script) -> None:
+    wrappers = s.on("appwrappers")
+
     def post(label: str, spec: Any, base: Any = None, **params: Any) -> None:
         body = merge(base or appwrapper("x"), {"spec": spec})
-        s.post(label, "appwrappers", body, **params)
+        wrappers.post(label, body, **params)
 
-    s.post("no spec", "appwrappers", merge(appwrapper("x"), {"spec": None}))
-    s.post("empty spec", "appwrappers", merge(appwrapper("x"), {"spec": {"components": None}}))
-    s.post("spec a list", "appwrappers", appwrapper("x") | {"spec": []})
+    wrappers.post("no spec", merge(appwrapper("x"), {"spec": None}))
+    wrappers.post("empty spec", merge(appwrapper("x"), {"spec": {"components": None}}))
+    wrappers.post("spec a list", appwrapper("x") | {"spec": []})
     post("both dialects", {"resources": {"GenericItems": []}})
     post("neither", {"components": None})
     post("components a map", {"components": {}})
@@ -60,20 +62,16 @@ def aw_refused(s: Script) -> None:
         fieldValidation="Strict",
     )
     post("scheduling a text", {"schedulingSpec": "x"})
-    s.get("none of them is there", "appwrappers")
-    s.post("unknown, warned", "appwrappers", merge(appwrapper("y"), {"spec": {"nonsense": 1}}))
-    s.post("unknown at the top", "appwrappers", appwrapper("z") | {"nonsense": 1})
-    s.post("bad name", "appwrappers", appwrapper("Bad_Name"))
-    s.post("long name", "appwrappers", appwrapper("x" * 70))
-    s.post(
-        "bad label", "appwrappers", merge(appwrapper("l"), {"metadata": {"labels": {"a b": "c"}}})
+    wrappers.get("none of them is there")
+    wrappers.post("unknown, warned", merge(appwrapper("y"), {"spec": {"nonsense": 1}}))
+    wrappers.post("unknown at the top", appwrapper("z") | {"nonsense": 1})
+    wrappers.post("bad name", appwrapper("Bad_Name"))
+    wrappers.post("long name", appwrapper("x" * 70))
+    wrappers.post("bad label", merge(appwrapper("l"), {"metadata": {"labels": {"a b": "c"}}}))
+    wrappers.post(
+        "generateName", merge(appwrapper("l"), {"metadata": {"name": None, "generateName": "aw-"}})
     )
-    s.post(
-        "generateName",
-        "appwrappers",
-        merge(appwrapper("l"), {"metadata": {"name": None, "generateName": "aw-"}}),
-    )
-    s.get("all", "appwrappers")
+    wrappers.get("all")
 
 
 @script
@@ -136,6 +134,7 @@ def aw_refused_old(s: Script) -> None:
 
 @script
 def aw_rules(s: Script) -> None:
+    wrapper_w_status = s.on("appwrappers/w/status")
     first = {
         "template": {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}},
         "podSets": [{"path": "template", "replicas": 2}],
@@ -189,27 +188,17 @@ def aw_rules(s: Script) -> None:
     s.post("managed", "appwrappers", appwrapper("m", managedBy="example.com/x"))
     s.patch("managed by another", "appwrappers/m", {"spec": {"managedBy": "example.com/y"}})
     s.patch("managed by none", "appwrappers/m", {"spec": {"managedBy": None}})
-    s.patch("status: state", "appwrappers/w/status", {"status": {"state": "Nonsense"}})
-    s.patch(
-        "status: unknown",
-        "appwrappers/w/status",
-        {"status": {"nonsense": 1}},
-        fieldValidation="Strict",
-    )
-    s.patch("status: a list", "appwrappers/w/status", {"status": []})
-    s.patch(
+    wrapper_w_status.patch("status: state", {"status": {"state": "Nonsense"}})
+    wrapper_w_status.patch("status: unknown", {"status": {"nonsense": 1}}, fieldValidation="Strict")
+    wrapper_w_status.patch("status: a list", {"status": []})
+    wrapper_w_status.patch(
         "status: conditions",
-        "appwrappers/w/status",
         {
             "status": {
                 "conditions": [{"type": "A", "status": "True"}, {"type": "A", "status": "False"}]
             }
         },
     )
-    s.patch(
-        "status: a condition that is none",
-        "appwrappers/w/status",
-        {"status": {"conditions": ["x"]}},
-    )
+    wrapper_w_status.patch("status: a condition that is none", {"status": {"conditions": ["x"]}})
     s.get("at the end", "appwrappers/w")
     s.watch("all of it", "appwrappers", resourceVersion=made.version)
