@@ -152,10 +152,7 @@ def test_every_part_is_structural(schema: dict[str, Any]) -> None:
 
 
 def test_templates_keep_unknown_fields() -> None:
-    for path in (
-        ".spec.resources.GenericItems[].generictemplate",
-        ".spec.components[].template",
-    ):
+    for path in (".spec.resources.GenericItems[].generictemplate", ".spec.components[].template"):
         assert at(path)["x-kubernetes-preserve-unknown-fields"]
         assert at(path)["x-kubernetes-embedded-resource"]
         assert "required" not in at(path)
@@ -210,11 +207,7 @@ def test_conditions_are_replaced_as_a_whole() -> None:
 
 
 def test_lists_in_the_reach_of_a_rule_are_bounded() -> None:
-    for path in (
-        ".spec.components",
-        ".spec.components[].podSets",
-        ".spec.resources.GenericItems",
-    ):
+    for path in (".spec.components", ".spec.components[].podSets", ".spec.resources.GenericItems"):
         assert at(path)["maxItems"]
 
 

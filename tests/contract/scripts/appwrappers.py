@@ -81,51 +81,25 @@ def aw_refused_old(s: Script) -> None:
     def post(label: str, spec: Any, **params: Any) -> None:
         s.post(label, path, merge(old_appwrapper("x"), {"spec": spec}), **params)
 
+    def item(label: str, **fields: Any) -> None:
+        post(label, {"resources": {"GenericItems": [fields]}})
+
+    amounts = {"requests": {"cpu": 1, "memory": "1Gi"}, "limits": {"cpu": {}}}
+    rules = {"minAvailable": 1, "requeuing": {"timeInSeconds": 60}}
     post("items a map", {"resources": {"GenericItems": {}}})
-    post("item without a template", {"resources": {"GenericItems": [{"replicas": 1}]}})
-    post(
-        "replicas a text",
-        {"resources": {"GenericItems": [{"replicas": "x", "generictemplate": {}}]}},
-    )
-    post(
-        "negative replicas",
-        {"resources": {"GenericItems": [{"replicas": -1, "generictemplate": {}}]}},
-    )
-    post(
+    item("item without a template", replicas=1)
+    item("replicas a text", replicas="x", generictemplate={})
+    item("negative replicas", replicas=-1, generictemplate={})
+    item(
         "custom pod resources",
-        {
-            "resources": {
-                "GenericItems": [
-                    {
-                        "replicas": 1,
-                        "generictemplate": {"kind": "X"},
-                        "custompodresources": [
-                            {
-                                "replicas": 1,
-                                "requests": {"cpu": 1, "memory": "1Gi"},
-                                "limits": {"cpu": {}},
-                            }
-                        ],
-                    }
-                ]
-            }
-        },
+        replicas=1,
+        generictemplate={"kind": "X"},
+        custompodresources=[{"replicas": 1, **amounts}],
     )
-    post(
-        "unknown, strict",
-        {"resources": {"items": [], "GenericItems": []}, "x": 1},
-        fieldValidation="Strict",
-    )
-    s.post(
-        "good",
-        path,
-        old_appwrapper(
-            "good",
-            priority=5,
-            priorityslope=0.5,
-            schedulingSpec={"minAvailable": 1, "requeuing": {"timeInSeconds": 60}},
-        ),
-    )
+    unknown = {"resources": {"items": [], "GenericItems": []}, "x": 1}
+    post("unknown, strict", unknown, fieldValidation="Strict")
+    good = old_appwrapper("good", priority=5, priorityslope=0.5, schedulingSpec=rules)
+    s.post("good", path, good)
     s.get("good in the later dialect", "appwrappers/good")
     s.patch("other items", f"{path}/good", {"spec": {"resources": {"GenericItems": []}}})
     s.patch("components instead", f"{path}/good", {"spec": {"resources": None, "components": []}})
@@ -144,61 +118,32 @@ def aw_rules(s: Script) -> None:
     def patch(label: str, spec: Any) -> None:
         s.patch(label, "appwrappers/w", {"spec": spec})
 
-    patch("template changed", {"components": [merge(first, {"template": {"kind": "Secret"}})]})
-    patch(
-        "replicas changed",
-        {"components": [merge(first, {"podSets": [{"path": "template", "replicas": 3}]})]},
-    )
-    patch(
-        "path changed",
-        {"components": [merge(first, {"podSets": [{"path": "spec", "replicas": 2}]})]},
-    )
+    def change(label: str, **changes: Any) -> None:
+        patch(label, {"components": [merge(first, changes)]})
+
+    three = [{"path": "template", "replicas": 3}]
+    change("template changed", template={"kind": "Secret"})
+    change("replicas changed", podSets=three)
+    change("path changed", podSets=[{"path": "spec", "replicas": 2}])
     patch("one more", {"components": [first, first]})
     patch("none", {"components": []})
     patch("the other dialect", {"components": None, "resources": {"GenericItems": []}})
-    patch(
-        "infos added",
-        {"components": [merge(first, {"podSetInfos": [{"nodeSelector": {"a": "b"}}]})]},
-    )
+    change("infos added", podSetInfos=[{"nodeSelector": {"a": "b"}}])
     patch("managedBy added", {"managedBy": "example.com/x"})
     patch("priority", {"priority": 9})
     patch("suspend", {"suspend": True})
     patch("priority a text", {"priority": "x"})
-    patch(
-        "two faults",
-        {
-            "components": [
-                merge(
-                    first,
-                    {
-                        "template": {"kind": "Secret"},
-                        "podSets": [{"path": "template", "replicas": 3}],
-                    },
-                )
-            ]
-        },
-    )
-    s.put(
-        "by a put",
-        "appwrappers/w",
-        s.get("now", "appwrappers/w").merged(
-            {"spec": {"components": [{"template": {"kind": "X"}}]}}
-        ),
-    )
+    change("two faults", template={"kind": "Secret"}, podSets=three)
+    another = {"spec": {"components": [{"template": {"kind": "X"}}]}}
+    s.put("by a put", "appwrappers/w", s.get("now", "appwrappers/w").merged(another))
     s.post("managed", "appwrappers", appwrapper("m", managedBy="example.com/x"))
     s.patch("managed by another", "appwrappers/m", {"spec": {"managedBy": "example.com/y"}})
     s.patch("managed by none", "appwrappers/m", {"spec": {"managedBy": None}})
     wrapper_w_status.patch("status: state", {"status": {"state": "Nonsense"}})
     wrapper_w_status.patch("status: unknown", {"status": {"nonsense": 1}}, fieldValidation="Strict")
     wrapper_w_status.patch("status: a list", {"status": []})
-    wrapper_w_status.patch(
-        "status: conditions",
-        {
-            "status": {
-                "conditions": [{"type": "A", "status": "True"}, {"type": "A", "status": "False"}]
-            }
-        },
-    )
+    twice = [{"type": "A", "status": "True"}, {"type": "A", "status": "False"}]
+    wrapper_w_status.patch("status: conditions", {"status": {"conditions": twice}})
     wrapper_w_status.patch("status: a condition that is none", {"status": {"conditions": ["x"]}})
     s.get("at the end", "appwrappers/w")
     s.watch("all of it", "appwrappers", resourceVersion=made.version)

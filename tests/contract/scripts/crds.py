@@ -155,16 +155,9 @@ def crd_objects(s: Script) -> None:
         fieldValidation="Strict",
     )
     s.post("spec a text", objects, widget(group, "text") | {"spec": "x"})
-    s.post(
-        "label of a number",
-        objects,
-        {
-            "apiVersion": f"{group}/v1",
-            "kind": "Widget",
-            "spec": {"size": 1},
-            "metadata": {"name": "meta", "labels": {"x": 1}},
-        },
-    )
+    labelled = widget(group, "meta", size=1)
+    labelled["metadata"]["labels"] = {"x": 1}
+    s.post("label of a number", objects, labelled)
     s.post("bad name", objects, widget(group, "Bad_Name", size=1))
     s.post("dry", objects, widget(group, "dry", size=1), dryRun="All")
     changed(s, group, objects)

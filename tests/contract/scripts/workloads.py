@@ -35,22 +35,10 @@ def workload_defaults(s: Script) -> None:
     s.post("replica set", "replicasets", short_deployment("r") | {"kind": "ReplicaSet"})
     s.post("secret", "secrets", {"metadata": {"name": "s"}, "stringData": {"a": "b"}})
     s.post("account", "serviceaccounts", {"metadata": {"name": "a"}})
-    s.post(
-        "lease",
-        "leases",
-        {
-            "metadata": {"name": "l"},
-            "spec": {"holderIdentity": "me", "renewTime": "2001-01-01T00:00:00.000000Z"},
-        },
-    )
-    s.post(
-        "role",
-        "roles",
-        {
-            "metadata": {"name": "r"},
-            "rules": [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}],
-        },
-    )
+    lease = {"holderIdentity": "me", "renewTime": "2001-01-01T00:00:00.000000Z"}
+    s.post("lease", "leases", {"metadata": {"name": "l"}, "spec": lease})
+    rule = {"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}
+    s.post("role", "roles", {"metadata": {"name": "r"}, "rules": [rule]})
     s.post(
         "quota",
         "resourcequotas",
