@@ -19,13 +19,7 @@ from mcad.api.gangs import too_few_pods, too_small_gangs
 from mcad.api.items import Entry, Owner, ReadItem, completion_words, duplicates, read_item
 from mcad.api.labels import CONTROLLERS
 from mcad.api.located_fields import count_fault, describe, join
-from mcad.api.models import (
-    MAX_ITEMS,
-    AppWrapperSpec,
-    Component,
-    GenericItem,
-    Wire,
-)
+from mcad.api.models import MAX_ITEMS, AppWrapperSpec, Component, GenericItem, Wire
 from mcad.api.podsets import DeclaredPods, DeclaredSet
 from mcad.api.scheduling import NOTHING as NO_RULES
 from mcad.api.scheduling import Scheduling, attempt_limit, read_scheduling

@@ -8,13 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Self
 
 from msgspec.structs import replace
-from pydantic import (
-    Field,
-    StrictInt,
-    ValidationInfo,
-    field_validator,
-    model_validator,
-)
+from pydantic import Field, StrictInt, ValidationInfo, field_validator, model_validator
 
 from mcad.api.additions import Additions, Injection
 from mcad.api.autopilot import AutopilotSettings
@@ -180,13 +174,7 @@ DEFAULT_WRAPPED = (
     _group("batch", "jobs", "cronjobs"),
     _group("ray.io", "rayclusters", "rayjobs", "rayservices"),
     _group(
-        "kubeflow.org",
-        "pytorchjobs",
-        "tfjobs",
-        "mpijobs",
-        "xgboostjobs",
-        "paddlejobs",
-        "jaxjobs",
+        "kubeflow.org", "pytorchjobs", "tfjobs", "mpijobs", "xgboostjobs", "paddlejobs", "jaxjobs"
     ),
     _group("jobset.x-k8s.io", "jobsets"),
     _group("leaderworkerset.x-k8s.io", "leaderworkersets"),

@@ -22,12 +22,7 @@ POD_SCHEDULED, UNSCHEDULABLE = "PodScheduled", "Unschedulable"
 _PHASES = {phase.value: phase for phase in PodPhase}
 
 _OF_SPEC = ("containers", "initContainers", "resources", "overhead", "hostNetwork")
-_OF_STATUS = (
-    "containerStatuses",
-    "initContainerStatuses",
-    "resources",
-    "allocatedResources",
-)
+_OF_STATUS = ("containerStatuses", "initContainerStatuses", "resources", "allocatedResources")
 _ALIKE = 4096  # entries of the cache
 _WORDS_MAX = 256
 _TEXT_MAX = 2048  # bytes of a cached text; longer ones hardly repeat

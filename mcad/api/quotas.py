@@ -8,16 +8,7 @@ from msgspec import Struct
 
 from mcad.api.labels import QUEUE_NAME, TREE
 from mcad.api.podspec import quantity, quantity_fault
-from mcad.api.wire import (
-    Json,
-    Map,
-    as_int,
-    as_list,
-    as_map,
-    as_text,
-    format_instant,
-    parse_instant,
-)
+from mcad.api.wire import Json, Map, as_int, as_list, as_map, as_text, format_instant, parse_instant
 from mcad.core.state.quantity import format_amount
 from mcad.core.state.quota_records import (
     Figures,

@@ -109,10 +109,7 @@ def cluster_rules(config: Config) -> list[Map]:
 
 def lease_rules(config: Config) -> list[Map]:
     """Rules for the Lease, by name; ``create`` cannot be limited to a name."""
-    return [
-        _named_lease(config, ("get", "patch")),
-        _rule(LEASE_GROUP, ["leases"], ("create",)),
-    ]
+    return [_named_lease(config, ("get", "patch")), _rule(LEASE_GROUP, ["leases"], ("create",))]
 
 
 def lease_reader_rules(config: Config) -> list[Map]:
@@ -177,12 +174,7 @@ def _role_and_binding(
     """A Role in a namespace, or a ClusterRole without one, and its binding."""
     kind = "Role" if namespace else "ClusterRole"
     meta = {"name": name} | ({"namespace": namespace} if namespace else {})
-    yield {
-        "apiVersion": f"{RBAC_GROUP}/v1",
-        "kind": kind,
-        "metadata": dict(meta),
-        "rules": granted,
-    }
+    yield {"apiVersion": f"{RBAC_GROUP}/v1", "kind": kind, "metadata": dict(meta), "rules": granted}
     yield {
         "apiVersion": f"{RBAC_GROUP}/v1",
         "kind": f"{kind}Binding",

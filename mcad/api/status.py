@@ -8,16 +8,7 @@ AppWrapper.
 from mcad.api.components import render_components
 from mcad.api.located_fields import describe
 from mcad.api.pods import POD_SCHEDULED, UNSCHEDULABLE
-from mcad.api.wire import (
-    Json,
-    Map,
-    as_int,
-    as_list,
-    as_map,
-    as_text,
-    format_instant,
-    parse_instant,
-)
+from mcad.api.wire import Json, Map, as_int, as_list, as_map, as_text, format_instant, parse_instant
 from mcad.core.state.model import (
     Condition,
     DispatchPhase,

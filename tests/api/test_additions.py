@@ -163,10 +163,7 @@ TERMS: dict[str, tuple[list[Map], list[Map]]] = {
 def test_it_is_added_to_what_the_user_requires(terms: list[Map], expected: list[Map]) -> None:
     own = {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": terms}, PREFERRED: [{"weight": 1}]}}
     found = affinity(made(gpu_pod(affinity=own | {"podAffinity": {}})))
-    assert found == {
-        REQUIRED: {"nodeSelectorTerms": expected},
-        PREFERRED: [{"weight": 1}, RATHER],
-    }
+    assert found == {REQUIRED: {"nodeSelectorTerms": expected}, PREFERRED: [{"weight": 1}, RATHER]}
 
 
 def test_what_is_added_can_be_configured_and_switched_off() -> None:

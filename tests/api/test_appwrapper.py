@@ -433,15 +433,11 @@ def test_a_namespace_that_is_not_served() -> None:
     )
 
 
-def test_a_kind_that_is_not_installed() -> None:
-    problem = read(v1beta1(obj("acme.io/v1", "Rocket"))).workload.problem
+@pytest.mark.parametrize("version", ["acme.io/v1 Rocket", "apps/v1beta1 Deployment"])
+def test_a_kind_or_a_version_that_is_not_installed(version: str) -> None:
+    problem = read(v1beta1(obj(*version.split()))).workload.problem
     assert (problem.kind, problem.field) == (WaitingReason.NOT_INSTALLED, f"{T}.kind")
-    assert "acme.io/v1 Rocket is not installed" in problem.message
-
-
-def test_another_version_of_an_installed_kind() -> None:
-    problem = read(v1beta1(obj("apps/v1beta1", "Deployment"))).workload.problem
-    assert problem.kind is WaitingReason.NOT_INSTALLED
+    assert f"{version} is not installed" in problem.message
 
 
 def test_too_large_a_payload() -> None:

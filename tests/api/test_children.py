@@ -126,29 +126,20 @@ WANTS: dict[str, tuple[Child, tuple[int | None, ...]]] = {
         ),
         (0, 3),
     ),
-    "a training job that succeeded": (
-        live(kind("MPIJob", **MPI), condition("Succeeded")),
-        (0, 0),
-    ),
+    "a training job that succeeded": (live(kind("MPIJob", **MPI), condition("Succeeded")), (0, 0)),
     "a job set with one job done": (
         live(JOBSET, {"replicatedJobsStatus": [{"name": "a", "succeeded": 1}]}),
         (4,),
     ),
     "a job set that completed": (live(JOBSET, condition("Completed")), (0,)),
-    "groups that were scaled": (
-        live(kind("LeaderWorkerSet", **lws(2, 3)), replicas=1),
-        (3,),
-    ),
+    "groups that were scaled": (live(kind("LeaderWorkerSet", **lws(2, 3)), replicas=1), (3,)),
     "a Ray cluster that was scaled": (
         live(kind("RayCluster", **ray_spec(group(2))), workerGroupSpecs=[group(5, numOfHosts=2)]),
         (1, 10),
     ),
     "a Ray job": (live(RAY_JOB), (1, 2, 1)),
     "a Ray job that is over": (live(RAY_JOB, {"jobDeploymentStatus": "Complete"}), (0, 0, 0)),
-    "an unknown kind does not tell": (
-        live(kind("Widget", **pod_spec())),
-        (None,),
-    ),
+    "an unknown kind does not tell": (live(kind("Widget", **pod_spec())), (None,)),
     "an unknown kind does not tell even if it says Complete": (
         live(kind("Widget", **pod_spec()), condition("Complete")),
         (None,),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -18,49 +19,36 @@ def test_the_defaults_are_those_of_the_core() -> None:
     assert to_settings(Config()) == Settings()
 
 
+# What is set, and what it is in the core.
+UNITS: list[tuple[str, str, Any]] = [
+    ("backoffTime=0.5", "backoff", SECOND // 2),
+    ("headOfLineHoldingTime=30", "head_of_line_holding", 30 * SECOND),
+    ("dispatchResourceReservationTimeout=1500", "reservation_timeout", 1_500_000),
+    ("placementTimeout=0.5", "placement_timeout", 500_000),
+    ("podCountsInterval=2.5", "pod_counts_interval", 2_500_000),
+    ("fit=aggregate", "fit", Fit.AGGREGATE),
+    ("policy=StrictFIFO", "policy", Policy.STRICT_FIFO),
+    ("fairness=leaf", "fairness", Fairness.LEAF),
+    ("quotaGracePeriod=9", "quota_grace", 9 * SECOND),
+    ("protectAfter=0.5", "protect_after", 500_000),
+    ("preemption=true", "preemption", True),
+    ("reclaim=false", "reclaim", False),
+    ("minRunTime=7", "min_run_time", 7 * SECOND),
+    ("maxEvictionsPerMinute=8", "max_evictions_per_minute", 8),
+    ("preemptionGracePeriod=1.5", "preemption_grace", 1_500_000),
+    ("maxPriority={team-a: 100, '*': -5}", "max_priority", (("*", -5), ("team-a", 100))),
+    (
+        "potentialCapacity={cpu: 1500m, memory: 1Gi, nvidia.com/gpu: 8, pods: 0}",
+        "potential_capacity",
+        (("cpu", 1500), ("memory", 1 << 30), ("nvidia.com/gpu", 8)),
+    ),
+]
+
+
 def test_every_setting_in_the_cores_units() -> None:
-    config = load(
-        sets=[
-            "backoffTime=0.5",
-            "headOfLineHoldingTime=30",
-            "dispatchResourceReservationTimeout=1500",
-            "placementTimeout=0.5",
-            "podCountsInterval=2.5",
-            "fit=aggregate",
-            "policy=StrictFIFO",
-            "fairness=leaf",
-            "potentialCapacity={cpu: 1500m, memory: 1Gi, nvidia.com/gpu: 8, pods: 0}",
-            "quotaEnabled=true",
-            "quotaGracePeriod=9",
-            "protectAfter=0.5",
-            "preemption=true",
-            "reclaim=false",
-            "minRunTime=7",
-            "maxEvictionsPerMinute=8",
-            "preemptionGracePeriod=1.5",
-            "maxPriority.team-a=100",
-            "maxPriority.*=-5",
-        ]
-    )
-    assert to_settings(config) == Settings(
-        fit=Fit.AGGREGATE,
-        policy=Policy.STRICT_FIFO,
-        fairness=Fairness.LEAF,
-        backoff=SECOND // 2,
-        head_of_line_holding=30 * SECOND,
-        reservation_timeout=1_500_000,
-        placement_timeout=500_000,
-        pod_counts_interval=2_500_000,
-        protect_after=500_000,
-        preemption=True,
-        reclaim=False,
-        min_run_time=7 * SECOND,
-        preemption_grace=1_500_000,
-        max_evictions_per_minute=8,
-        quota_grace=9 * SECOND,
-        potential_capacity=(("cpu", 1500), ("memory", 1 << 30), ("nvidia.com/gpu", 8)),
-        max_priority=(("*", -5), ("team-a", 100)),
-    )
+    config = load(sets=["quotaEnabled=true", *(text for text, _, _ in UNITS)])
+    assert to_settings(config) == Settings(**{field: value for _, field, value in UNITS})
+    assert {field for _, field, _ in UNITS} == {*Settings.__struct_fields__}
 
 
 def written(folder: Path, text: str, name: str = "config.yaml") -> Path:

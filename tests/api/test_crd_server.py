@@ -21,14 +21,7 @@ from mcad.core.state.reservation import Eviction, ReservationReason
 from tests.api.builders import Map, config_map, deployment, generic, pod, v1beta1, v1beta2
 from tests.api.describe import squeezed
 from tests.api.test_appwrapper import tutorial
-from tests.api.test_status import (
-    CLAIM,
-    QUEUED,
-    QUEUED_DOCUMENT,
-    RUNNING,
-    RUNNING_DOCUMENT,
-    START,
-)
+from tests.api.test_status import CLAIM, QUEUED, QUEUED_DOCUMENT, RUNNING, RUNNING_DOCUMENT, START
 from tests.controlplane.controlplane import ControlPlane
 from tests.controlplane.fixtures import control_plane
 

@@ -8,12 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from mcad.api.appwrapper import Parsed
-from mcad.api.defaults import (
-    PodDefaults,
-    read_limit_range,
-    read_priority_class,
-    read_runtime_class,
-)
+from mcad.api.defaults import PodDefaults, read_limit_range, read_priority_class, read_runtime_class
 from mcad.core.state.model import Constraint, PodSet, Toleration
 from mcad.core.state.waiting_reason import WaitingReason
 from tests.api.builders import (

@@ -74,10 +74,7 @@ SPECS: dict[str, Map] = {
         "nodeSelector": {"zone": "a"},
         "tolerations": [{"key": "team", "operator": "Exists"}],
     },
-    "host ports": {
-        "containers": [BARE | {"ports": [{"containerPort": 80}]}],
-        "hostNetwork": True,
-    },
+    "host ports": {"containers": [BARE | {"ports": [{"containerPort": 80}]}], "hostNetwork": True},
 }
 
 

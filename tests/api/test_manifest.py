@@ -71,33 +71,52 @@ def test_v1beta2_is_owned_in_its_version_and_has_no_labels_of_mcad() -> None:
     assert meta["labels"] == OURS
 
 
-def test_pods_say_which_set_they_are_of() -> None:
-    made = created(v1beta1(deployment()))
-    assert made["spec"]["template"]["metadata"]["labels"] == OURS | LEGACY | {labels.PODSET: "0.0"}
-    assert labels.PODSET not in made["metadata"]["labels"]
+ENTRY = {"replicas": 2, "requests": {"cpu": 1}}
+SPARK = KINDS["a Spark application in Python: 40 % overhead"][0]
+RAY = obj("ray.io/v1", "RayCluster", "ray", ray_spec(group(1), group(2)))
+BARE = obj("example.com/v1", "Widget", spec={"pod": {"spec": {"nodeName": "n"}}})
+DEEP = obj("example.com/v1", "Widget", spec={"a": [{"b": {"spec": pod_spec()}}]})
+HINTS: dict[str, tuple[Map, list[tuple[str, str]]]] = {
+    "a template": (v1beta1(deployment()), [("spec.template.metadata.labels", "0.0")]),
+    "a bare pod is its own template": (v1beta1(pod()), [("metadata.labels", "0.0")]),
+    "every template of a Ray cluster": (
+        v1beta1(RAY),
+        [
+            ("spec.headGroupSpec.template.metadata.labels", "0.0"),
+            ("spec.workerGroupSpecs.0.template.metadata.labels", "0.1"),
+            ("spec.workerGroupSpecs.1.template.metadata.labels", "0.2"),
+        ],
+    ),
+    "the roles of a Spark application": (
+        v1beta1(SPARK),
+        [("spec.driver.labels", "0.0"), ("spec.executor.labels", "0.1")],
+    ),
+    "one declared set has all pods of its item": (
+        v1beta1(generic(deployment(), custompodresources=[ENTRY])),
+        [("spec.template.metadata.labels", "0.0")],
+    ),
+    "a declared template without containers": (
+        v1beta2(component(BARE, {"path": "template.spec.pod"})),
+        [("spec.pod.metadata.labels", "0.0")],
+    ),
+    "a template deep inside an unknown kind": (
+        v1beta1(DEEP),
+        [("spec.a.0.b.metadata.labels", "0.0")],
+    ),
+}
 
 
-def test_a_bare_pod_is_its_own_template() -> None:
-    assert created(v1beta1(pod()))["metadata"]["labels"] == OURS | LEGACY | {labels.PODSET: "0.0"}
-
-
-def test_every_template_of_a_ray_cluster_is_labelled() -> None:
-    spec = ray_spec(group(1), group(2))
-    made = created(v1beta1(config_map(), obj("ray.io/v1", "RayCluster", "ray", spec)), item=1)[
-        "spec"
-    ]
-    hints = [
-        holder["template"]["metadata"]["labels"][labels.PODSET]
-        for holder in (made["headGroupSpec"], *made["workerGroupSpecs"])
-    ]
-    assert hints == ["1.0", "1.1", "1.2"]
-
-
-def test_the_roles_of_a_spark_application_are_labelled() -> None:
-    thing, _ = KINDS["a Spark application in Python: 40 % overhead"]
-    spec = created(v1beta1(thing))["spec"]
-    assert spec["driver"]["labels"][labels.PODSET] == "0.0"
-    assert spec["executor"]["labels"][labels.PODSET] == "0.1"
+@pytest.mark.parametrize(("aw", "hints"), HINTS.values(), ids=HINTS.keys())
+def test_pods_say_which_set_they_are_of(aw: Map, hints: list[tuple[str, str]]) -> None:
+    made = created(aw)
+    for path, hint in hints:
+        found: Any = made
+        for key in path.split("."):
+            found = found[int(key) if key.isdecimal() else key]
+        assert found[labels.PODSET] == hint
+        assert {key: found[key] for key in OURS} == OURS
+        assert (labels.LEGACY_APPWRAPPER in found) == ("resources" in aw["spec"])
+    assert labels.PODSET not in made["metadata"]["labels"] or made["kind"] == "Pod"
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -113,24 +132,12 @@ def test_rendering_changes_only_metadata_and_labels(name: str) -> None:
     assert strip(created(v1beta1(thing))) == strip(thing)
 
 
-def test_one_declared_set_claims_all_pods_of_its_item() -> None:
-    entry = {"replicas": 2, "requests": {"cpu": 1}}
-    made = created(v1beta1(generic(deployment(), custompodresources=[entry])))
-    assert made["spec"]["template"]["metadata"]["labels"][labels.PODSET] == "0.0"
-
-
 def test_several_declared_sets_leave_it_open() -> None:
     entry = {"replicas": 1, "requests": {"cpu": 1}}
     made = created(v1beta1(generic(deployment(), custompodresources=[entry, entry])))
     tags = made["spec"]["template"]["metadata"]["labels"]
     assert labels.PODSET not in tags
     assert tags[labels.ITEM] == "0"
-
-
-def test_a_declared_template_is_labelled_even_without_containers() -> None:
-    widget = obj("example.com/v1", "Widget", spec={"pod": {"spec": {"nodeName": "n"}}})
-    made = created(v1beta2(component(widget, {"path": "template.spec.pod"})))
-    assert made["spec"]["pod"]["metadata"]["labels"][labels.PODSET] == "0.0"
 
 
 def test_the_users_labels_stay() -> None:
@@ -198,12 +205,6 @@ def test_rendering_does_not_touch_the_manifest() -> None:
     assert parsed.manifests[0] == before
     assert render(parsed.manifests[0], parsed.workload, 0, 1) == first
     assert render(parsed.manifests[0], parsed.workload, 0, 2) != first
-
-
-def test_templates_deep_inside_an_unknown_kind_are_labelled() -> None:
-    widget = obj("example.com/v1", "Widget", spec={"a": [{"b": {"spec": pod_spec()}}]})
-    made = created(v1beta1(widget))
-    assert made["spec"]["a"][0]["b"]["metadata"]["labels"][labels.PODSET] == "0.0"
 
 
 def ray_job(**spec: Any) -> Map:

@@ -174,10 +174,7 @@ KINDS: dict[str, tuple[Map, list[Line]]] = {
     ),
     "a PyTorchJob: the master first, workers wait for it": (
         kubeflow("PyTorchJob", "pytorch", Worker=group(2), Master=group(1)),
-        [
-            role("pytorch", "Master", 1),
-            role("pytorch", "Worker", 2, cpu=1000, memory=10 * Mi),
-        ],
+        [role("pytorch", "Master", 1), role("pytorch", "Worker", 2, cpu=1000, memory=10 * Mi)],
     ),
     "a TFJob": (
         kubeflow("TFJob", "tf", Worker=group(4), PS=group(2), Chief=group(1)),
@@ -298,10 +295,7 @@ KINDS: dict[str, tuple[Map, list[Line]]] = {
             at("workers[1].template", 1),
         ],
     ),
-    "an unknown kind that looks like a pod": (
-        kind("Widget", **pod_spec()),
-        [("template", 1, CPU)],
-    ),
+    "an unknown kind that looks like a pod": (kind("Widget", **pod_spec()), [("template", 1, CPU)]),
 }
 
 

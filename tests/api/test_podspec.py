@@ -22,10 +22,7 @@ def request(spec: dict[str, Any], status: dict[str, Any] | None = None) -> dict[
 
 FORMULA = {
     "one container and one slot": (pod_spec(container("2", "1Gi")), {"cpu": 2000, "memory": Gi}),
-    "regular containers add up": (
-        pod_spec(container("1"), container("500m")),
-        {"cpu": 1500},
-    ),
+    "regular containers add up": (pod_spec(container("1"), container("500m")), {"cpu": 1500}),
     "init containers run one by one, so the largest counts": (
         pod_spec(container("1"), initContainers=[container("2"), container("3")]),
         {"cpu": 3000},

@@ -188,18 +188,14 @@ def test_no_annotation_raises_and_what_holds_is_within_bounds(annotations: Any) 
 
 
 def test_every_setting_of_fault_tolerance() -> None:
-    tolerances = catalog_of(
-        load(
-            sets=[
-                "faultTolerance={admissionGracePeriod: 1, warmupGracePeriod: 2s, "
-                "failureGracePeriod: 0.5, retryPausePeriod: 1m30s, retryLimit: 5, "
-                "forcefulDeletionGracePeriod: 6, deletionOnFailureGracePeriod: 7, successTTL: 8h, "
-                "gracePeriodCeiling: 100, retryLimitCeiling: 9}"
-            ]
-        ),
-        (),
-    ).tolerances
-    assert tolerances.tolerant == FaultTolerance(
+    text = (
+        "faultTolerance={admissionGracePeriod: 1, warmupGracePeriod: 2s, failureGracePeriod: 0.5, "
+        "retryPausePeriod: 1m30s, retryLimit: 5, forcefulDeletionGracePeriod: 6, "
+        "deletionOnFailureGracePeriod: 7, successTTL: 8h, gracePeriodCeiling: 100, "
+        "retryLimitCeiling: 9}"
+    )
+    tolerances = catalog_of(load(sets=[text]), ()).tolerances
+    expected = FaultTolerance(
         admission_grace=SECOND,
         warmup_grace=2 * SECOND,
         failure_grace=SECOND // 2,
@@ -209,9 +205,8 @@ def test_every_setting_of_fault_tolerance() -> None:
         deletion_on_failure_grace=7 * SECOND,
         success_ttl=8 * HOUR,
     )
-    assert tolerances.lenient == replace(
-        tolerances.tolerant, forceful_deletion_grace=None, success_ttl=None
-    )
+    assert tolerances.tolerant == expected
+    assert tolerances.lenient == replace(expected, forceful_deletion_grace=None, success_ttl=None)
     assert (tolerances.grace_max, tolerances.retries_max) == (100 * SECOND, 9)
 
 

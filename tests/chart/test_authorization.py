@@ -13,15 +13,7 @@ import pytest
 from mcad.api.appwrapper import MAX_POD_SETS_ALL
 from mcad.api.catalog import WELL_KNOWN
 from mcad.api.config import Config
-from tests.chart.cluster import (
-    APPWRAPPERS,
-    PULLED_NOWHERE,
-    Release,
-    User,
-    generic,
-    rule,
-    yaml_of,
-)
+from tests.chart.cluster import APPWRAPPERS, PULLED_NOWHERE, Release, User, generic, rule, yaml_of
 from tests.chart.helm import CHART, NAMESPACE, Helm
 from tests.controlplane.controlplane import ControlPlane
 from tests.e2e.process import Dispatcher
@@ -111,10 +103,7 @@ def wait_for_answer(plane: ControlPlane, user: User, code: int) -> None:
 
 def both(name: str, *templates: Json) -> list[Json]:
     """The same in both dialects."""
-    return [
-        generic(name, *templates),
-        appwrapper(name, *templates, namespace=TEAM),
-    ]
+    return [generic(name, *templates), appwrapper(name, *templates, namespace=TEAM)]
 
 
 # -- on creation ------------------------------------------------------------------------------

@@ -116,11 +116,7 @@ def _selected(name: str, spec: Json) -> Json:
 
 def _object(rng: Random, kind: str, api: str, name: str) -> Json:
     namespace = rng.choice(NAMESPACES)
-    return {
-        "apiVersion": api,
-        "kind": kind,
-        "metadata": {"name": name, "namespace": namespace},
-    }
+    return {"apiVersion": api, "kind": kind, "metadata": {"name": name, "namespace": namespace}}
 
 
 # -- kinds -------------------------------------------------------------------------------------

@@ -123,9 +123,12 @@ class Script:
 
     def watch(self, label: str, path: Any, **params: Any) -> Later:
         """What a watch tells until its ``timeoutSeconds``, one if it names none."""
-        headers = params.pop("headers", {})
         params = {"watch": "true", "timeoutSeconds": "1"} | params
-        return self._record(label, "GET", path, is_watch=True, headers=headers, **params)
+        return self._record(label, "GET", path, is_watch=True, **params)
+
+    def on(self, path: str) -> On:
+        """The same verbs, for one path."""
+        return On(self, path)
 
     def compact(self) -> None:
         """Both servers forget what was before now. Scripts that do this run after all others."""
@@ -153,12 +156,27 @@ class Script:
         return f"{prefix}/namespaces/{self.namespace}/{path}"
 
     def _record(self, label: str, method: str, path: Any, body: Any = None, **more: Any) -> Later:
-        fields = ("content_type", "headers", "is_watch", "until", "compacts")
+        """``accept`` is the header of that name; what is no field of a step is a parameter."""
+        fields = ("content_type", "is_watch", "until", "compacts")
         given = {name: more.pop(name) for name in fields if name in more}
+        if "accept" in more:
+            given["headers"] = {"Accept": more.pop("accept")}
         number = len(self.steps)
         where = self.url(path) if isinstance(path, str) else path
         self.steps.append(Step(number, label, method, where, more, body, **given))
         return Later(lambda values: values[number])
+
+
+@dataclass(frozen=True)
+class On:
+    """The verbs of a script for one path."""
+
+    script: Script
+    path: str
+
+    def __getattr__(self, verb: str) -> Callable[..., Later]:
+        record = getattr(self.script, verb)
+        return lambda label, *body, **more: record(label, self.path, *body, **more)
 
 
 Recorder = Callable[[Script], None]

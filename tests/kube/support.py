@@ -97,6 +97,25 @@ def connection(url: str, **kwargs: Any) -> Connection:
     return Connection(Configuration(host=url, **kwargs), None, "default", "a test")
 
 
+def kubeconfig(
+    server: str = "http://127.0.0.1:1", user: Json | None = None, **cluster: str
+) -> Json:
+    """A kubeconfig with contexts that work, and two that lead nowhere."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": "one",
+        "clusters": [{"name": "c", "cluster": {"server": server, **cluster}}],
+        "users": [{"name": "u", "user": user if user is not None else {"token": "t"}}],
+        "contexts": [
+            {"name": "one", "context": {"cluster": "c", "user": "u"}},
+            {"name": "two", "context": {"cluster": "c", "user": "u", "namespace": "batch"}},
+            {"name": "userless", "context": {"cluster": "c", "user": "missing"}},
+            {"name": "nowhere", "context": {"cluster": "missing", "user": "u"}},
+        ],
+    }
+
+
 def client_of(api: RestApi, clock: FakeClock, **timeouts: float) -> Client:
     return Client(api, clock, Random(1), **timeouts)
 

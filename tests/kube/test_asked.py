@@ -142,11 +142,7 @@ async def test_only_true_is_a_right(allowed, expected):
     assert await client.self_subject_access_review(PODS, "team", "get", name="a") is expected
     assert await client.self_subject_access_review(PODS, None, "get") is expected
     asked = [request.body["spec"]["resourceAttributes"] for request, _ in port.asked]
-    assert [(one["namespace"], one["name"]) for one in asked] == [
-        ("", ""),
-        ("team", "a"),
-        ("", ""),
-    ]
+    assert [(one["namespace"], one["name"]) for one in asked] == [("", ""), ("team", "a"), ("", "")]
     assert port.asked[0][1] == 15.0
 
 

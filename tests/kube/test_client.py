@@ -6,13 +6,7 @@ import json
 import pytest
 
 from mcad.kube import client as client_module
-from mcad.kube.client import (
-    EVERYTHING,
-    Client,
-    CreateOptions,
-    DeleteOptions,
-    Selection,
-)
+from mcad.kube.client import EVERYTHING, Client, CreateOptions, DeleteOptions, Selection
 from mcad.kube.errors import ApiError, BadAnswer, ConnectionLost, OutcomeUnknown, RequestTimeout
 from mcad.kube.port import Request
 from tests.fakeapi import answer, content, hang, refuse, reset

@@ -17,7 +17,7 @@ from mcad.kube.errors import ConfigError
 from mcad.kube.port import Request
 from mcad.kube.rest import RestApi
 from tests.fakeapi import answer, refuse
-from tests.kube.support import FakeClock
+from tests.kube.support import FakeClock, kubeconfig
 
 PLUGIN = """
 import json, pathlib, sys
@@ -30,22 +30,6 @@ status = {"token": f"t{number}"} | json.loads(sys.argv[2])
 api = "client.authentication.k8s.io/v1"
 print(json.dumps({"apiVersion": api, "kind": "ExecCredential", "status": status}))
 """
-
-
-def config(server: str = "http://127.0.0.1:1", user: dict | None = None, **cluster) -> dict:
-    return {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "current-context": "one",
-        "clusters": [{"name": "c", "cluster": {"server": server, **cluster}}],
-        "users": [{"name": "u", "user": user if user is not None else {"token": "t"}}],
-        "contexts": [
-            {"name": "one", "context": {"cluster": "c", "user": "u"}},
-            {"name": "two", "context": {"cluster": "c", "user": "u", "namespace": "batch"}},
-            {"name": "userless", "context": {"cluster": "c", "user": "missing"}},
-            {"name": "nowhere", "context": {"cluster": "missing", "user": "u"}},
-        ],
-    }
 
 
 @pytest.fixture(autouse=True)
@@ -98,8 +82,8 @@ async def authorization(opened) -> str | None:
 
 class TestOrder:
     async def test_a_named_file_comes_first(self, write, monkeypatch, in_pod):
-        monkeypatch.setenv("KUBECONFIG", write(config("http://env:1"), "env"))
-        opened = await load(FakeClock(), write(config("http://named:1/prefix/")))
+        monkeypatch.setenv("KUBECONFIG", write(kubeconfig("http://env:1"), "env"))
+        opened = await load(FakeClock(), write(kubeconfig("http://named:1/prefix/")))
         assert opened.base_url == "http://named:1/prefix"
         assert opened.namespace == "default"
         assert await authorization(opened) == "Bearer t"
@@ -107,23 +91,23 @@ class TestOrder:
     async def test_then_the_environment_then_home_then_the_pod(self, write, monkeypatch, in_pod):
         clock = FakeClock()
         assert (await load(clock)).base_url == "https://10.0.0.1:443"
-        write(config("http://home:1"), "home/.kube/config")
+        write(kubeconfig("http://home:1"), "home/.kube/config")
         assert (await load(clock)).base_url == "http://home:1"
-        monkeypatch.setenv("KUBECONFIG", write(config("http://env:1"), "env"))
+        monkeypatch.setenv("KUBECONFIG", write(kubeconfig("http://env:1"), "env"))
         assert (await load(clock)).base_url == "http://env:1"
 
     async def test_a_controller_prefers_its_pod_unless_told_otherwise(
         self, write, monkeypatch, in_pod
     ):
-        monkeypatch.setenv("KUBECONFIG", write(config("http://env:1")))
+        monkeypatch.setenv("KUBECONFIG", write(kubeconfig("http://env:1")))
         opened = await load(FakeClock(), in_cluster_first=True)
         assert (opened.base_url, opened.namespace) == ("https://10.0.0.1:443", "mcad-system")
         opened = await load(FakeClock(), context="two", in_cluster_first=True)
         assert (opened.base_url, opened.namespace) == ("http://env:1", "batch")
 
     async def test_several_files_are_merged(self, write, monkeypatch):
-        first = {**config("http://first:1"), "current-context": "one"}
-        second = config("http://second:1")
+        first = {**kubeconfig("http://first:1"), "current-context": "one"}
+        second = kubeconfig("http://second:1")
         del second["current-context"]
         second["clusters"].append({"name": "d", "cluster": {"server": "http://d:1"}})
         second["contexts"].append({"name": "three", "context": {"cluster": "d", "user": "u"}})
@@ -149,17 +133,17 @@ class TestMistakes:
 
     @pytest.mark.parametrize("context", ["unknown", "userless", "nowhere"])
     async def test_contexts_that_lead_nowhere(self, write, context):
-        message = await self.message(write(config()), context)
+        message = await self.message(write(kubeconfig()), context)
         assert f"context {context}" in message
         assert "get-contexts" in message
 
     async def test_files_that_are_named_but_missing(self, write):
-        body = config("https://127.0.0.1:1", **{"certificate-authority": "missing.crt"})
+        body = kubeconfig("https://127.0.0.1:1", **{"certificate-authority": "missing.crt"})
         assert "missing.crt" in await self.message(write(body))
 
     async def test_certificates_that_are_none(self, write):
         data = base64.b64encode(b"nonsense").decode()
-        body = config("https://127.0.0.1:1", **{"certificate-authority-data": data})
+        body = kubeconfig("https://127.0.0.1:1", **{"certificate-authority-data": data})
         assert "context" in await self.message(write(body))
 
     async def test_a_pod_without_a_usable_service_account(self, in_pod):
@@ -170,17 +154,17 @@ class TestMistakes:
 class TestCredentials:
     async def test_basic_auth(self, write):
         user = {"username": "u", "password": "p"}
-        opened = await load(FakeClock(), write(config(user=user)))
+        opened = await load(FakeClock(), write(kubeconfig(user=user)))
         assert await authorization(opened) == "Basic " + base64.b64encode(b"u:p").decode()
 
     async def test_no_credential_at_all(self, write):
-        opened = await load(FakeClock(), write(config(user={})))
+        opened = await load(FakeClock(), write(kubeconfig(user={})))
         assert await opened.headers() == {}
 
     async def test_ca_data_and_names_of_servers(self, write, pem):
         data = base64.b64encode(pem.encode()).decode()
         settings = {"certificate-authority-data": data, "tls-server-name": "api.example"}
-        opened = await load(FakeClock(), write(config("https://127.0.0.1:1", **settings)))
+        opened = await load(FakeClock(), write(kubeconfig("https://127.0.0.1:1", **settings)))
         assert opened.tls.context().check_hostname
         assert opened.server_name == "api.example"
         assert len(opened.tls.context().get_ca_certs()) == 1
@@ -190,7 +174,7 @@ class TestCredentials:
         token = tmp_path / "token"
         token.write_text("first\n")
         clock = FakeClock()
-        opened = await load(clock, write(config(user={"tokenFile": "token"})))
+        opened = await load(clock, write(kubeconfig(user={"tokenFile": "token"})))
         assert await authorization(opened) == "Bearer first"
         token.write_text("second\n")
         assert await authorization(opened) == "Bearer first"
@@ -225,7 +209,7 @@ class TestCredentials:
 
     async def test_any_refresh_hook_runs_for_every_request(self, server, write):
         server.fail_always("GET", "/", answer({}))
-        opened = await load(FakeClock(), write(config(server.url)))
+        opened = await load(FakeClock(), write(kubeconfig(server.url)))
         calls = []
 
         async def hook(configuration):
@@ -257,7 +241,7 @@ class TestExecPlugins:
                     "interactiveMode": "Never",
                 }
             }
-            return write(config(server, user))
+            return write(kubeconfig(server, user))
 
         return make
 
@@ -298,7 +282,7 @@ class TestExecPlugins:
     async def test_a_plugin_that_does_not_exist(self, write):
         user = {"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": "/no/such"}}
         with pytest.raises(ConfigError, match="/no/such"):
-            await load(FakeClock(), write(config(user=user)))
+            await load(FakeClock(), write(kubeconfig(user=user)))
 
     async def test_a_refused_token_is_renewed_and_the_request_repeated(self, server, plugin):
         server.fail("POST", "/", refuse(401, "Unauthorized"))
@@ -326,7 +310,7 @@ class TestExecPlugins:
     async def test_a_401_with_a_static_token_is_an_answer(self, server, write):
         server.fail_always("GET", "/", refuse(401, "Unauthorized"))
         clock = FakeClock()
-        opened = await load(clock, write(config(server.url)))
+        opened = await load(clock, write(kubeconfig(server.url)))
         clock.now += 100
         async with RestApi(opened, clock) as api:
             assert (await api.request(Request("GET", "/"))).status == 401

@@ -13,6 +13,7 @@ from mcad.kube.clock import RealClock
 from mcad.kube.connection import load
 from mcad.kube.errors import ConfigError
 from mcad.kube.kubeconfig import namespace, plain, read_context
+from tests.kube.support import kubeconfig as a_kubeconfig
 
 Json = dict[str, Any]
 
@@ -24,23 +25,15 @@ def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def write(path: Path, *, cluster: Json | None = None, user: Json | None = None, **more: Any) -> str:
-    content = {
-        "clusters": [{"name": "c", "cluster": {"server": "http://127.0.0.1:1/"} | (cluster or {})}],
-        "users": [{"name": "u", "user": user or {}}],
-        "contexts": [
-            {"name": "one", "context": {"cluster": "c", "user": "u", "namespace": "team"}},
-            {"name": "two", "context": {"cluster": "c", "user": "u"}},
-        ],
-        "current-context": "one",
-    }
+    content = a_kubeconfig(user=user or {}, **{"server": "http://127.0.0.1:1/"} | (cluster or {}))
     path.write_text(yaml.safe_dump(content | more))
     return str(path)
 
 
 def test_the_namespace_is_that_of_the_context(tmp_path: Path) -> None:
     path = write(tmp_path / "config")
-    assert namespace(path, None) == "team"
-    assert namespace(path, "two") == "default"
+    assert namespace(path, None) == "default"
+    assert namespace(path, "two") == "batch"
     assert namespace(path, "three") == "default"
 
 
@@ -82,14 +75,13 @@ def test_the_first_of_several_files_wins(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setenv("KUBECONFIG", f"{first}:{tmp_path / 'none'}:{second}")
     context = read_context(None, None)
     found = plain(context)
-    assert (context.namespace, found.url) == ("default", "http://127.0.0.1:1")
+    assert (context.namespace, found.url) == ("batch", "http://127.0.0.1:1")
     assert found.headers == {"Authorization": "Bearer of-b"}
 
 
 def test_a_token_file_is_looked_for_beside_the_kubeconfig(tmp_path: Path) -> None:
     (tmp_path / "token").write_text("secret\n")
-    context = read_context(write(tmp_path / "config", user={"tokenFile": "token"}), None)
-    found = plain(context)
+    found = plain(read_context(write(tmp_path / "config", user={"tokenFile": "token"}), None))
     assert found.headers == {"Authorization": "Bearer secret"}
 
 
@@ -118,8 +110,7 @@ def test_a_proxy_is_left_to_the_library(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_a_server_is_trusted_by_its_own_authority_only(tmp_path: Path) -> None:
     secure = {"server": "https://127.0.0.1:1"}
-    context = read_context(write(tmp_path / "config", cluster=secure), None)
-    found = plain(context)
+    found = plain(read_context(write(tmp_path / "config", cluster=secure), None))
     assert found.ssl_context.verify_mode is ssl.CERT_REQUIRED
     garbage = base64.b64encode(b"no certificate").decode()
     secure["certificate-authority-data"] = garbage

@@ -17,7 +17,7 @@ from mcad.kube.proxy import Proxy, environment_proxy, read_proxy
 from mcad.kube.rest import RestApi
 from mcad.kube.tls import Tls
 from tests.fakeapi import answer
-from tests.kube.support import FakeClock
+from tests.kube.support import FakeClock, kubeconfig
 from tests.serving import free_port, read_request, serve, serve_raw
 
 GET = Request("GET", "/x")
@@ -198,16 +198,7 @@ async def test_a_kubeconfig_names_its_proxy_and_wins_over_the_environment(
 
     def config(**cluster: str) -> str:
         path = tmp_path / "config"
-        cluster = {"server": "http://10.0.0.1:1", **cluster}
-        body = {
-            "apiVersion": "v1",
-            "kind": "Config",
-            "current-context": "c",
-            "clusters": [{"name": "c", "cluster": cluster}],
-            "users": [{"name": "c", "user": {"token": "t"}}],
-            "contexts": [{"name": "c", "context": {"cluster": "c", "user": "c"}}],
-        }
-        path.write_text(yaml.safe_dump(body))
+        path.write_text(yaml.safe_dump(kubeconfig("http://10.0.0.1:1", **cluster)))
         return str(path)
 
     assert (await load(FakeClock(), config())).proxy == Proxy("http://env:1")

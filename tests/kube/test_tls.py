@@ -2,7 +2,6 @@
 
 import base64
 import gc
-import json
 import logging
 import shutil
 import ssl
@@ -21,7 +20,7 @@ from mcad.kube.port import Request, Response
 from mcad.kube.rest import RestApi
 from mcad.kube.tls import Tls
 from tests.fakeapi import FakeApi, answer, refuse
-from tests.kube.support import FakeClock
+from tests.kube.support import FakeClock, kubeconfig
 from tests.serving import serve
 
 GET = Request("GET", "/x")
@@ -160,17 +159,9 @@ async def test_a_plugin_that_gives_a_new_certificate_after_a_refusal(
         "args": [str(script), str(pki), str(tmp_path / "runs")],
     }
     ca = base64.b64encode((pki / "ca.crt").read_bytes()).decode()
-    cluster = {"server": tls.api.url, "certificate-authority-data": ca}
-    config = {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "current-context": "c",
-        "clusters": [{"name": "c", "cluster": cluster}],
-        "users": [{"name": "c", "user": {"exec": plugin}}],
-        "contexts": [{"name": "c", "context": {"cluster": "c", "user": "c"}}],
-    }
+    config = kubeconfig(tls.api.url, {"exec": plugin}, **{"certificate-authority-data": ca})
     path = tmp_path / "config"
-    path.write_text(yaml.safe_dump(json.loads(json.dumps(config))))
+    path.write_text(yaml.safe_dump(config))
     clock = FakeClock()
     async with RestApi(await load(clock, str(path)), clock) as api:
         await api.request(GET)

@@ -12,6 +12,7 @@ Json = dict[str, Any]
 
 @script
 def admit_priorities(s: Script) -> None:
+    pods = s.on("pods")
     name = s.namespace
 
     def priority(suffix: str, **fields: Any) -> Json:
@@ -27,14 +28,12 @@ def admit_priorities(s: Script) -> None:
     s.post(
         "reserved", "priorityclasses", priority("x", value=1) | {"metadata": {"name": "system-x"}}
     )
-    s.post("pod", "pods", short_pod("a", spec={"priorityClassName": f"{name}-high"}))
-    s.post(
-        "pod that never preempts",
-        "pods",
-        short_pod("b", spec={"priorityClassName": f"{name}-never"}),
+    pods.post("pod", short_pod("a", spec={"priorityClassName": f"{name}-high"}))
+    pods.post(
+        "pod that never preempts", short_pod("b", spec={"priorityClassName": f"{name}-never"})
     )
-    s.post("pod with a priority of its own", "pods", short_pod("c", spec={"priority": 7}))
-    s.post("system pod", "pods", short_pod("e", spec={"priorityClassName": "system-node-critical"}))
-    s.post("account that is missing", "pods", short_pod("f", spec={"serviceAccountName": "nobody"}))
+    pods.post("pod with a priority of its own", short_pod("c", spec={"priority": 7}))
+    pods.post("system pod", short_pod("e", spec={"priorityClassName": "system-node-critical"}))
+    pods.post("account that is missing", short_pod("f", spec={"serviceAccountName": "nobody"}))
     s.delete("high deleted", f"priorityclasses/{name}-high")
     s.delete("never deleted", f"priorityclasses/{name}-never")

@@ -33,13 +33,15 @@ def aw_samples(s: Script) -> None:
 
 @script
 def aw_refused(s: Script) -> None:
+    wrappers = s.on("appwrappers")
+
     def post(label: str, spec: Any, base: Any = None, **params: Any) -> None:
         body = merge(base or appwrapper("x"), {"spec": spec})
-        s.post(label, "appwrappers", body, **params)
+        wrappers.post(label, body, **params)
 
-    s.post("no spec", "appwrappers", merge(appwrapper("x"), {"spec": None}))
-    s.post("empty spec", "appwrappers", merge(appwrapper("x"), {"spec": {"components": None}}))
-    s.post("spec a list", "appwrappers", appwrapper("x") | {"spec": []})
+    wrappers.post("no spec", merge(appwrapper("x"), {"spec": None}))
+    wrappers.post("empty spec", merge(appwrapper("x"), {"spec": {"components": None}}))
+    wrappers.post("spec a list", appwrapper("x") | {"spec": []})
     post("both dialects", {"resources": {"GenericItems": []}})
     post("neither", {"components": None})
     post("components a map", {"components": {}})
@@ -60,20 +62,16 @@ def aw_refused(s: Script) -> None:
         fieldValidation="Strict",
     )
     post("scheduling a text", {"schedulingSpec": "x"})
-    s.get("none of them is there", "appwrappers")
-    s.post("unknown, warned", "appwrappers", merge(appwrapper("y"), {"spec": {"nonsense": 1}}))
-    s.post("unknown at the top", "appwrappers", appwrapper("z") | {"nonsense": 1})
-    s.post("bad name", "appwrappers", appwrapper("Bad_Name"))
-    s.post("long name", "appwrappers", appwrapper("x" * 70))
-    s.post(
-        "bad label", "appwrappers", merge(appwrapper("l"), {"metadata": {"labels": {"a b": "c"}}})
+    wrappers.get("none of them is there")
+    wrappers.post("unknown, warned", merge(appwrapper("y"), {"spec": {"nonsense": 1}}))
+    wrappers.post("unknown at the top", appwrapper("z") | {"nonsense": 1})
+    wrappers.post("bad name", appwrapper("Bad_Name"))
+    wrappers.post("long name", appwrapper("x" * 70))
+    wrappers.post("bad label", merge(appwrapper("l"), {"metadata": {"labels": {"a b": "c"}}}))
+    wrappers.post(
+        "generateName", merge(appwrapper("l"), {"metadata": {"name": None, "generateName": "aw-"}})
     )
-    s.post(
-        "generateName",
-        "appwrappers",
-        merge(appwrapper("l"), {"metadata": {"name": None, "generateName": "aw-"}}),
-    )
-    s.get("all", "appwrappers")
+    wrappers.get("all")
 
 
 @script
@@ -83,51 +81,25 @@ def aw_refused_old(s: Script) -> None:
     def post(label: str, spec: Any, **params: Any) -> None:
         s.post(label, path, merge(old_appwrapper("x"), {"spec": spec}), **params)
 
+    def item(label: str, **fields: Any) -> None:
+        post(label, {"resources": {"GenericItems": [fields]}})
+
+    amounts = {"requests": {"cpu": 1, "memory": "1Gi"}, "limits": {"cpu": {}}}
+    rules = {"minAvailable": 1, "requeuing": {"timeInSeconds": 60}}
     post("items a map", {"resources": {"GenericItems": {}}})
-    post("item without a template", {"resources": {"GenericItems": [{"replicas": 1}]}})
-    post(
-        "replicas a text",
-        {"resources": {"GenericItems": [{"replicas": "x", "generictemplate": {}}]}},
-    )
-    post(
-        "negative replicas",
-        {"resources": {"GenericItems": [{"replicas": -1, "generictemplate": {}}]}},
-    )
-    post(
+    item("item without a template", replicas=1)
+    item("replicas a text", replicas="x", generictemplate={})
+    item("negative replicas", replicas=-1, generictemplate={})
+    item(
         "custom pod resources",
-        {
-            "resources": {
-                "GenericItems": [
-                    {
-                        "replicas": 1,
-                        "generictemplate": {"kind": "X"},
-                        "custompodresources": [
-                            {
-                                "replicas": 1,
-                                "requests": {"cpu": 1, "memory": "1Gi"},
-                                "limits": {"cpu": {}},
-                            }
-                        ],
-                    }
-                ]
-            }
-        },
+        replicas=1,
+        generictemplate={"kind": "X"},
+        custompodresources=[{"replicas": 1, **amounts}],
     )
-    post(
-        "unknown, strict",
-        {"resources": {"items": [], "GenericItems": []}, "x": 1},
-        fieldValidation="Strict",
-    )
-    s.post(
-        "good",
-        path,
-        old_appwrapper(
-            "good",
-            priority=5,
-            priorityslope=0.5,
-            schedulingSpec={"minAvailable": 1, "requeuing": {"timeInSeconds": 60}},
-        ),
-    )
+    unknown = {"resources": {"items": [], "GenericItems": []}, "x": 1}
+    post("unknown, strict", unknown, fieldValidation="Strict")
+    good = old_appwrapper("good", priority=5, priorityslope=0.5, schedulingSpec=rules)
+    s.post("good", path, good)
     s.get("good in the later dialect", "appwrappers/good")
     s.patch("other items", f"{path}/good", {"spec": {"resources": {"GenericItems": []}}})
     s.patch("components instead", f"{path}/good", {"spec": {"resources": None, "components": []}})
@@ -136,6 +108,7 @@ def aw_refused_old(s: Script) -> None:
 
 @script
 def aw_rules(s: Script) -> None:
+    wrapper_w_status = s.on("appwrappers/w/status")
     first = {
         "template": {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}},
         "podSets": [{"path": "template", "replicas": 2}],
@@ -145,71 +118,32 @@ def aw_rules(s: Script) -> None:
     def patch(label: str, spec: Any) -> None:
         s.patch(label, "appwrappers/w", {"spec": spec})
 
-    patch("template changed", {"components": [merge(first, {"template": {"kind": "Secret"}})]})
-    patch(
-        "replicas changed",
-        {"components": [merge(first, {"podSets": [{"path": "template", "replicas": 3}]})]},
-    )
-    patch(
-        "path changed",
-        {"components": [merge(first, {"podSets": [{"path": "spec", "replicas": 2}]})]},
-    )
+    def change(label: str, **changes: Any) -> None:
+        patch(label, {"components": [merge(first, changes)]})
+
+    three = [{"path": "template", "replicas": 3}]
+    change("template changed", template={"kind": "Secret"})
+    change("replicas changed", podSets=three)
+    change("path changed", podSets=[{"path": "spec", "replicas": 2}])
     patch("one more", {"components": [first, first]})
     patch("none", {"components": []})
     patch("the other dialect", {"components": None, "resources": {"GenericItems": []}})
-    patch(
-        "infos added",
-        {"components": [merge(first, {"podSetInfos": [{"nodeSelector": {"a": "b"}}]})]},
-    )
+    change("infos added", podSetInfos=[{"nodeSelector": {"a": "b"}}])
     patch("managedBy added", {"managedBy": "example.com/x"})
     patch("priority", {"priority": 9})
     patch("suspend", {"suspend": True})
     patch("priority a text", {"priority": "x"})
-    patch(
-        "two faults",
-        {
-            "components": [
-                merge(
-                    first,
-                    {
-                        "template": {"kind": "Secret"},
-                        "podSets": [{"path": "template", "replicas": 3}],
-                    },
-                )
-            ]
-        },
-    )
-    s.put(
-        "by a put",
-        "appwrappers/w",
-        s.get("now", "appwrappers/w").merged(
-            {"spec": {"components": [{"template": {"kind": "X"}}]}}
-        ),
-    )
+    change("two faults", template={"kind": "Secret"}, podSets=three)
+    another = {"spec": {"components": [{"template": {"kind": "X"}}]}}
+    s.put("by a put", "appwrappers/w", s.get("now", "appwrappers/w").merged(another))
     s.post("managed", "appwrappers", appwrapper("m", managedBy="example.com/x"))
     s.patch("managed by another", "appwrappers/m", {"spec": {"managedBy": "example.com/y"}})
     s.patch("managed by none", "appwrappers/m", {"spec": {"managedBy": None}})
-    s.patch("status: state", "appwrappers/w/status", {"status": {"state": "Nonsense"}})
-    s.patch(
-        "status: unknown",
-        "appwrappers/w/status",
-        {"status": {"nonsense": 1}},
-        fieldValidation="Strict",
-    )
-    s.patch("status: a list", "appwrappers/w/status", {"status": []})
-    s.patch(
-        "status: conditions",
-        "appwrappers/w/status",
-        {
-            "status": {
-                "conditions": [{"type": "A", "status": "True"}, {"type": "A", "status": "False"}]
-            }
-        },
-    )
-    s.patch(
-        "status: a condition that is none",
-        "appwrappers/w/status",
-        {"status": {"conditions": ["x"]}},
-    )
+    wrapper_w_status.patch("status: state", {"status": {"state": "Nonsense"}})
+    wrapper_w_status.patch("status: unknown", {"status": {"nonsense": 1}}, fieldValidation="Strict")
+    wrapper_w_status.patch("status: a list", {"status": []})
+    twice = [{"type": "A", "status": "True"}, {"type": "A", "status": "False"}]
+    wrapper_w_status.patch("status: conditions", {"status": {"conditions": twice}})
+    wrapper_w_status.patch("status: a condition that is none", {"status": {"conditions": ["x"]}})
     s.get("at the end", "appwrappers/w")
     s.watch("all of it", "appwrappers", resourceVersion=made.version)

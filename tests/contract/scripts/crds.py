@@ -69,10 +69,7 @@ def crd(group: str, versions: list[Json] | None = None, **changes: Any) -> Json:
         "schema": {"openAPIV3Schema": SPEC},
         "subresources": {
             "status": {},
-            "scale": {
-                "specReplicasPath": ".spec.size",
-                "statusReplicasPath": ".status.replicas",
-            },
+            "scale": {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.replicas"},
         },
         "additionalPrinterColumns": [
             {"name": "Size", "type": "integer", "jsonPath": ".spec.size"},
@@ -119,7 +116,7 @@ def crd_life(s: Script) -> None:
     s.post("defined again", "customresourcedefinitions", crd(group))
     s.post("made", objects, widget(group, "a", size=3))
     s.get("read", f"{objects}/a")
-    s.get("as a table", objects, headers={"Accept": TABLE})
+    s.get("as a table", objects, accept=TABLE)
     s.get("scale", f"{objects}/a/scale")
     s.patch("scaled", f"{objects}/a/scale", {"spec": {"replicas": 5}})
     s.patch("scaled too far", f"{objects}/a/scale", {"spec": {"replicas": 50}})
@@ -158,16 +155,9 @@ def crd_objects(s: Script) -> None:
         fieldValidation="Strict",
     )
     s.post("spec a text", objects, widget(group, "text") | {"spec": "x"})
-    s.post(
-        "label of a number",
-        objects,
-        {
-            "apiVersion": f"{group}/v1",
-            "kind": "Widget",
-            "spec": {"size": 1},
-            "metadata": {"name": "meta", "labels": {"x": 1}},
-        },
-    )
+    labelled = widget(group, "meta", size=1)
+    labelled["metadata"]["labels"] = {"x": 1}
+    s.post("label of a number", objects, labelled)
     s.post("bad name", objects, widget(group, "Bad_Name", size=1))
     s.post("dry", objects, widget(group, "dry", size=1), dryRun="All")
     changed(s, group, objects)
@@ -285,7 +275,7 @@ def crd_changes(s: Script) -> None:
     s.get(
         "as a table",
         objects,
-        headers={"Accept": TABLE},
+        accept=TABLE,
         until=lambda status, body: len(body.get("columnDefinitions", ())) == 2,
     )
     s.post("too large now", objects, widget(group, "b", size=3))

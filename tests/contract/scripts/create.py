@@ -6,39 +6,40 @@ from tests.contract.script import Script, script
 
 @script
 def create_names(s: Script) -> None:
-    s.post("by name", "configmaps", config_map("a"))
-    s.post("taken", "configmaps", config_map("a"))
-    s.post("by generateName", "configmaps", config_map(generateName="gen-"))
-    s.post("name wins over generateName", "configmaps", config_map("b", generateName="gen-"))
-    s.post("neither", "configmaps", config_map())
-    s.post("empty name", "configmaps", config_map() | {"metadata": {"name": ""}})
-    s.post("no metadata", "configmaps", {"apiVersion": "v1", "kind": "ConfigMap"})
-    s.post("underscore", "configmaps", config_map("under_score"))
-    s.post("slash", "configmaps", config_map("a/b"))
-    s.post("too long", "configmaps", config_map("x" * 254))
-    s.post("generateName that is invalid", "configmaps", config_map(generateName="Gen_"))
+    maps = s.on("configmaps")
+    maps.post("by name", config_map("a"))
+    maps.post("taken", config_map("a"))
+    maps.post("by generateName", config_map(generateName="gen-"))
+    maps.post("name wins over generateName", config_map("b", generateName="gen-"))
+    maps.post("neither", config_map())
+    maps.post("empty name", config_map() | {"metadata": {"name": ""}})
+    maps.post("no metadata", {"apiVersion": "v1", "kind": "ConfigMap"})
+    maps.post("underscore", config_map("under_score"))
+    maps.post("slash", config_map("a/b"))
+    maps.post("too long", config_map("x" * 254))
+    maps.post("generateName that is invalid", config_map(generateName="Gen_"))
     s.post("a pod's name", "pods", pod("Not A Name"))
-    s.get("what is there", "configmaps")
+    maps.get("what is there")
 
 
 @script
 def create_metadata(s: Script) -> None:
-    s.post("label key", "configmaps", config_map("a", labels={"-x": "1"}))
-    s.post("label value", "configmaps", config_map("a", labels={"x": "a b"}))
-    s.post("annotation key", "configmaps", config_map("a", annotations={"x y": "1"}))
-    s.post("finalizer without a domain", "configmaps", config_map("a", finalizers=["plain"]))
-    s.post("finalizer", "configmaps", config_map("b", finalizers=["example.com/x"]))
-    s.post("label that is no text", "configmaps", config_map("c", labels={"x": 1}))
-    s.post("labels that are a list", "configmaps", config_map("c", labels=["x"]))
-    s.post("labels null", "configmaps", config_map("d", labels=None, annotations={}))
+    maps = s.on("configmaps")
+    maps.post("label key", config_map("a", labels={"-x": "1"}))
+    maps.post("label value", config_map("a", labels={"x": "a b"}))
+    maps.post("annotation key", config_map("a", annotations={"x y": "1"}))
+    maps.post("finalizer without a domain", config_map("a", finalizers=["plain"]))
+    maps.post("finalizer", config_map("b", finalizers=["example.com/x"]))
+    maps.post("label that is no text", config_map("c", labels={"x": 1}))
+    maps.post("labels that are a list", config_map("c", labels=["x"]))
+    maps.post("labels null", config_map("d", labels=None, annotations={}))
     owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "b"}
-    s.post("owner without uid", "configmaps", config_map("e", ownerReferences=[owner]))
+    maps.post("owner without uid", config_map("e", ownerReferences=[owner]))
     dangler = {"uid": "00000000-0000-0000-0000-000000000001", "controller": True}
     dangling = config_map("f", ownerReferences=[owner | dangler | {"blockOwnerDeletion": False}])
-    s.post("dangling owner", "configmaps", dangling)
-    s.post(
+    maps.post("dangling owner", dangling)
+    maps.post(
         "server-owned fields",
-        "configmaps",
         config_map(
             "g",
             uid="00000000-0000-0000-0000-000000000002",
@@ -49,37 +50,29 @@ def create_metadata(s: Script) -> None:
             deletionGracePeriodSeconds=5,
         ),
     )
-    s.post("resourceVersion set", "configmaps", config_map("h", resourceVersion="5"))
-    s.post("resourceVersion 0", "configmaps", config_map("h", resourceVersion="0"))
-    s.post("name that is no text", "configmaps", config_map("k") | {"metadata": {"name": 5}})
-    s.get("what is there", "configmaps")
+    maps.post("resourceVersion set", config_map("h", resourceVersion="5"))
+    maps.post("resourceVersion 0", config_map("h", resourceVersion="0"))
+    maps.post("name that is no text", config_map("k") | {"metadata": {"name": 5}})
+    maps.get("what is there")
 
 
 @script
 def create_types(s: Script) -> None:
-    s.post("without type", "configmaps", {"metadata": {"name": "a"}})
-    s.post("another kind", "configmaps", config_map("b") | {"kind": "Secret"})
-    s.post("bad apiVersion", "configmaps", config_map("b") | {"apiVersion": "a/b/c"})
+    maps = s.on("configmaps")
+    maps.post("without type", {"metadata": {"name": "a"}})
+    maps.post("another kind", config_map("b") | {"kind": "Secret"})
+    maps.post("bad apiVersion", config_map("b") | {"apiVersion": "a/b/c"})
     s.post("custom: without type", "appwrappers", {"metadata": {"name": "a"}})
     s.post("custom: another kind", "appwrappers", config_map("b"))
-    s.post(
-        "a kind that decodes",
-        "configmaps",
-        {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "b"}},
-    )
-    s.post("no body", "configmaps")
-    s.post("empty body", "configmaps", b"")
-    s.post("no JSON", "configmaps", b"{nonsense")
-    s.post("data of numbers", "configmaps", config_map("e", {"a": 1}))
-    s.post("another media type", "configmaps", config_map("f"), content_type="text/plain")
-    s.post(
-        "YAML",
-        "configmaps",
-        b"metadata: {name: yaml}\ndata: {a: '1'}",
-        content_type="application/yaml",
-    )
-    s.post("no media type", "configmaps", config_map("g"), content_type="")
-    s.get("what is there", "configmaps")
+    maps.post("a kind that decodes", {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "b"}})
+    maps.post("no body")
+    maps.post("empty body", b"")
+    maps.post("no JSON", b"{nonsense")
+    maps.post("data of numbers", config_map("e", {"a": 1}))
+    maps.post("another media type", config_map("f"), content_type="text/plain")
+    maps.post("YAML", b"metadata: {name: yaml}\ndata: {a: '1'}", content_type="application/yaml")
+    maps.post("no media type", config_map("g"), content_type="")
+    maps.get("what is there")
 
 
 @script
@@ -124,42 +117,40 @@ def create_namespaces(s: Script) -> None:
 
 @script
 def create_dry_run(s: Script) -> None:
-    s.post("dry", "configmaps", config_map("a"), dryRun="All")
-    s.get("nothing there", "configmaps/a")
-    s.post("dry generateName", "configmaps", config_map(generateName="x-"), dryRun="All")
-    s.post("wet", "configmaps", config_map("a"))
-    s.post("dry, taken", "configmaps", config_map("a"), dryRun="All")
-    s.post("another word", "configmaps", config_map("b"), dryRun="Some")
-    s.post("empty word", "configmaps", config_map("c"), dryRun="")
-    s.patch("dry patch", "configmaps/a", {"data": {"b": "2"}}, dryRun="All")
-    s.delete("dry delete", "configmaps/a", dryRun="All")
-    s.delete("dry delete in the body", "configmaps/a", {"dryRun": ["All"]})
-    s.delete("dry delete with another word", "configmaps/a", {"dryRun": ["Some"]})
-    s.get("still the same", "configmaps/a")
-    s.delete("dry delete of all", "configmaps", dryRun="All")
-    s.get("all there", "configmaps")
+    maps = s.on("configmaps")
+    a = s.on("configmaps/a")
+    maps.post("dry", config_map("a"), dryRun="All")
+    a.get("nothing there")
+    maps.post("dry generateName", config_map(generateName="x-"), dryRun="All")
+    maps.post("wet", config_map("a"))
+    maps.post("dry, taken", config_map("a"), dryRun="All")
+    maps.post("another word", config_map("b"), dryRun="Some")
+    maps.post("empty word", config_map("c"), dryRun="")
+    a.patch("dry patch", {"data": {"b": "2"}}, dryRun="All")
+    a.delete("dry delete", dryRun="All")
+    a.delete("dry delete in the body", {"dryRun": ["All"]})
+    a.delete("dry delete with another word", {"dryRun": ["Some"]})
+    a.get("still the same")
+    maps.delete("dry delete of all", dryRun="All")
+    maps.get("all there")
     s.post("dry pod", "pods", pod("a"), dryRun="All")
 
 
 @script
 def create_field_validation(s: Script) -> None:
+    maps = s.on("configmaps")
     unknown = config_map("a") | {"extra": 1}
-    s.post("strict", "configmaps", unknown, fieldValidation="Strict")
-    s.post("warn", "configmaps", unknown, fieldValidation="Warn")
-    s.post("ignore", "configmaps", unknown | {"metadata": {"name": "b"}}, fieldValidation="Ignore")
-    s.post("default", "configmaps", unknown | {"metadata": {"name": "c"}})
-    s.post(
-        "another word",
-        "configmaps",
-        unknown | {"metadata": {"name": "d"}},
-        fieldValidation="Sometimes",
-    )
-    s.post("unknown in metadata", "configmaps", config_map("e", extra=1), fieldValidation="Strict")
-    s.post("warn about metadata", "configmaps", config_map("e", extra=1), fieldValidation="Warn")
+    maps.post("strict", unknown, fieldValidation="Strict")
+    maps.post("warn", unknown, fieldValidation="Warn")
+    maps.post("ignore", unknown | {"metadata": {"name": "b"}}, fieldValidation="Ignore")
+    maps.post("default", unknown | {"metadata": {"name": "c"}})
+    maps.post("another word", unknown | {"metadata": {"name": "d"}}, fieldValidation="Sometimes")
+    maps.post("unknown in metadata", config_map("e", extra=1), fieldValidation="Strict")
+    maps.post("warn about metadata", config_map("e", extra=1), fieldValidation="Warn")
     s.put("strict update", "configmaps/a", unknown, fieldValidation="Strict")
     s.patch("strict patch", "configmaps/a", {"extra": 1}, fieldValidation="Strict")
     s.patch("warn patch", "configmaps/a", {"extra": 1})
-    s.get("what is there", "configmaps")
+    maps.get("what is there")
 
 
 @script

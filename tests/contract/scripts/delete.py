@@ -8,25 +8,19 @@ OTHER_UID = "00000000-0000-0000-0000-000000000009"
 
 @script
 def delete_preconditions(s: Script) -> None:
+    a = s.on("configmaps/a")
     made = s.post("made", "configmaps", config_map("a"))
-    s.delete("another uid", "configmaps/a", {"preconditions": {"uid": OTHER_UID}})
-    s.delete("another version", "configmaps/a", {"preconditions": {"resourceVersion": "1"}})
-    s.delete(
-        "both wrong", "configmaps/a", {"preconditions": {"uid": OTHER_UID, "resourceVersion": "1"}}
-    )
-    s.patch("change", "configmaps/a", {"data": {"b": "2"}})
-    s.delete(
-        "stale version",
-        "configmaps/a",
-        {"preconditions": {"uid": made.uid, "resourceVersion": made.version}},
-    )
-    s.delete("uid", "configmaps/a", {"preconditions": {"uid": made.uid}})
-    s.delete("again", "configmaps/a")
-    s.delete("again with a uid", "configmaps/a", {"preconditions": {"uid": made.uid}})
+    a.delete("another uid", {"preconditions": {"uid": OTHER_UID}})
+    a.delete("another version", {"preconditions": {"resourceVersion": "1"}})
+    a.delete("both wrong", {"preconditions": {"uid": OTHER_UID, "resourceVersion": "1"}})
+    a.patch("change", {"data": {"b": "2"}})
+    a.delete("stale version", {"preconditions": {"uid": made.uid, "resourceVersion": made.version}})
+    a.delete("uid", {"preconditions": {"uid": made.uid}})
+    a.delete("again")
+    a.delete("again with a uid", {"preconditions": {"uid": made.uid}})
     again = s.post("made again", "configmaps", config_map("a"))
-    s.delete(
+    a.delete(
         "typed options",
-        "configmaps/a",
         {
             "apiVersion": "v1",
             "kind": "DeleteOptions",
@@ -34,18 +28,19 @@ def delete_preconditions(s: Script) -> None:
         },
     )
     s.post("once more", "configmaps", config_map("a"))
-    s.delete("options of another kind", "configmaps/a", {"apiVersion": "v1", "kind": "Pod"})
-    s.delete("unknown option", "configmaps/a", {"nonsense": 1})
-    s.delete("no JSON", "configmaps/a", b"{x")
+    a.delete("options of another kind", {"apiVersion": "v1", "kind": "Pod"})
+    a.delete("unknown option", {"nonsense": 1})
+    a.delete("no JSON", b"{x")
     s.watch("all of it", "configmaps", resourceVersion=made.version)
 
 
 @script
 def delete_policies(s: Script) -> None:
-    first = s.post("first", "configmaps", config_map("first"))
+    maps = s.on("configmaps")
+    first = maps.post("first", config_map("first"))
     for policy in ("Background", "Foreground", "Orphan"):
         name = policy.lower()
-        s.post(f"{policy}: made", "configmaps", config_map(name))
+        maps.post(f"{policy}: made", config_map(name))
         s.delete(f"{policy}: deleted", f"configmaps/{name}", {"propagationPolicy": policy})
         s.get(f"{policy}: left", f"configmaps/{name}")
         s.delete(f"{policy}: again", f"configmaps/{name}", {"propagationPolicy": policy})
@@ -58,12 +53,12 @@ def delete_policies(s: Script) -> None:
             f"{policy}: Orphan after it", f"configmaps/{name}", {"propagationPolicy": "Orphan"}
         )
         s.delete(f"{policy}: without a policy after it", f"configmaps/{name}")
-    s.post("b", "configmaps", config_map("b"))
+    maps.post("b", config_map("b"))
     s.delete("by parameter", "configmaps/b", propagationPolicy="Foreground")
-    s.post("c", "configmaps", config_map("c"))
+    maps.post("c", config_map("c"))
     s.delete("unknown policy", "configmaps/c", {"propagationPolicy": "Sometimes"})
     s.delete("the old way", "configmaps/c", {"orphanDependents": True})
-    s.post("d", "configmaps", config_map("d"))
+    maps.post("d", config_map("d"))
     s.post("deployment", "deployments", deployment("d"))
     s.delete("deployment deleted", "deployments/d", {"propagationPolicy": "Foreground"})
     s.post("deployment e", "deployments", deployment("e"))
@@ -72,26 +67,23 @@ def delete_policies(s: Script) -> None:
     s.delete("custom deleted", "appwrappers/a", {"propagationPolicy": "Foreground"})
     s.post("custom b", "appwrappers", appwrapper("b"))
     s.delete("custom b deleted", "appwrappers/b")
-    s.watch("all of it", "configmaps", resourceVersion=first.version)
+    maps.watch("all of it", resourceVersion=first.version)
 
 
 @script
 def delete_finalizers(s: Script) -> None:
+    a = s.on("configmaps/a")
     made = s.post("made", "configmaps", config_map("a", finalizers=["example.com/x"]))
-    s.delete("deleted", "configmaps/a")
-    s.delete("again", "configmaps/a")
-    s.delete("with a grace", "configmaps/a", {"gracePeriodSeconds": 9})
-    s.delete("with none", "configmaps/a", {"gracePeriodSeconds": 0})
-    s.delete("with a wrong uid", "configmaps/a", {"preconditions": {"uid": OTHER_UID}})
-    s.patch(
-        "another finalizer",
-        "configmaps/a",
-        {"metadata": {"finalizers": ["example.com/x", "example.com/y"]}},
-    )
-    s.patch("one less", "configmaps/a", {"metadata": {"finalizers": ["example.com/x"]}})
-    s.patch("another one instead", "configmaps/a", {"metadata": {"finalizers": ["example.com/y"]}})
-    s.patch("gone", "configmaps/a", {"metadata": {"finalizers": None}})
-    s.patch("too late", "configmaps/a", {"metadata": {"finalizers": None}})
+    a.delete("deleted")
+    a.delete("again")
+    a.delete("with a grace", {"gracePeriodSeconds": 9})
+    a.delete("with none", {"gracePeriodSeconds": 0})
+    a.delete("with a wrong uid", {"preconditions": {"uid": OTHER_UID}})
+    a.patch("another finalizer", {"metadata": {"finalizers": ["example.com/x", "example.com/y"]}})
+    a.patch("one less", {"metadata": {"finalizers": ["example.com/x"]}})
+    a.patch("another one instead", {"metadata": {"finalizers": ["example.com/y"]}})
+    a.patch("gone", {"metadata": {"finalizers": None}})
+    a.patch("too late", {"metadata": {"finalizers": None}})
     custom = appwrapper("w")
     custom["metadata"]["finalizers"] = ["example.com/x"]
     s.post("custom", "appwrappers", custom)
@@ -103,7 +95,8 @@ def delete_finalizers(s: Script) -> None:
 
 @script
 def delete_pods(s: Script) -> None:
-    made = s.post("unbound", "pods", pod("a"))
+    pods = s.on("pods")
+    made = pods.post("unbound", pod("a"))
     s.delete("unbound goes at once", "pods/a")
     s.get("gone", "pods/a")
     bound = {"nodeName": "no-such-node"}
@@ -114,7 +107,7 @@ def delete_pods(s: Script) -> None:
         ("below", {"gracePeriodSeconds": -1}),
         ("long", {"gracePeriodSeconds": 100}),
     ):
-        s.post(f"{name}: made", "pods", pod(name, bound))
+        pods.post(f"{name}: made", pod(name, bound))
         s.delete(f"{name}: deleted", f"pods/{name}", options)
         s.get(f"{name}: left", f"pods/{name}")
         s.delete(f"{name}: again", f"pods/{name}")
@@ -122,39 +115,40 @@ def delete_pods(s: Script) -> None:
         s.delete(f"{name}: longer", f"pods/{name}", {"gracePeriodSeconds": 50})
         s.patch(f"{name}: a label", f"pods/{name}", {"metadata": {"labels": {"x": "1"}}})
         s.delete(f"{name}: now", f"pods/{name}", {"gracePeriodSeconds": 0})
-    s.post("done", "pods", pod("done", bound))
+    pods.post("done", pod("done", bound))
     s.patch("it succeeded", "pods/done/status", {"status": {"phase": "Succeeded"}})
     s.delete("done goes at once", "pods/done")
-    s.post("own grace", "pods", pod("own", bound | {"terminationGracePeriodSeconds": 60}))
+    pods.post("own grace", pod("own", bound | {"terminationGracePeriodSeconds": 60}))
     s.delete("own grace deleted", "pods/own")
-    s.post("kept", "pods", pod("kept", bound, finalizers=["example.com/x"]))
+    pods.post("kept", pod("kept", bound, finalizers=["example.com/x"]))
     s.delete("kept deleted", "pods/kept")
     s.patch("kept released", "pods/kept", {"metadata": {"finalizers": None}})
     s.delete("kept killed", "pods/kept", {"gracePeriodSeconds": 0})
-    s.post("kept unbound", "pods", pod("kept2", finalizers=["example.com/x"]))
+    pods.post("kept unbound", pod("kept2", finalizers=["example.com/x"]))
     s.delete("kept unbound deleted", "pods/kept2")
     s.patch("kept unbound released", "pods/kept2", {"metadata": {"finalizers": None}})
-    s.post("foreground", "pods", pod("fg", bound))
+    pods.post("foreground", pod("fg", bound))
     s.delete("foreground deleted", "pods/fg", {"propagationPolicy": "Foreground"})
     s.delete("foreground killed", "pods/fg", {"gracePeriodSeconds": 0})
-    s.post("by parameter", "pods", pod("par", bound))
+    pods.post("by parameter", pod("par", bound))
     s.delete("by parameter deleted", "pods/par", gracePeriodSeconds="7")
     s.delete("grace that is no number", "pods/par", gracePeriodSeconds="x")
-    s.watch("all of it", "pods", resourceVersion=made.version)
+    pods.watch("all of it", resourceVersion=made.version)
 
 
 @script
 def delete_collections(s: Script) -> None:
-    first = s.post("a", "configmaps", config_map("a", labels={"x": "1"}))
-    s.post("b", "configmaps", config_map("b", labels={"x": "1"}, finalizers=["example.com/x"]))
-    s.post("c", "configmaps", config_map("c"))
-    s.delete("with a wrong policy", "configmaps", {"propagationPolicy": "Sometimes"})
-    s.delete("by label", "configmaps", labelSelector="x=1")
-    s.get("left", "configmaps")
-    s.delete("by field", "configmaps", fieldSelector="metadata.name=c")
-    s.delete("the rest", "configmaps")
+    maps = s.on("configmaps")
+    first = maps.post("a", config_map("a", labels={"x": "1"}))
+    maps.post("b", config_map("b", labels={"x": "1"}, finalizers=["example.com/x"]))
+    maps.post("c", config_map("c"))
+    maps.delete("with a wrong policy", {"propagationPolicy": "Sometimes"})
+    maps.delete("by label", labelSelector="x=1")
+    maps.get("left")
+    maps.delete("by field", fieldSelector="metadata.name=c")
+    maps.delete("the rest")
     s.patch("released", "configmaps/b", {"metadata": {"finalizers": None}})
-    s.delete("of nothing", "configmaps")
+    maps.delete("of nothing")
     for number in range(4):
         s.post(f"p{number}", "pods", pod(f"p{number}", {"nodeName": "n"} if number < 2 else None))
     s.delete("pods", "pods")
@@ -163,9 +157,5 @@ def delete_collections(s: Script) -> None:
     s.post("custom", "appwrappers", appwrapper("a"))
     s.delete("customs", "appwrappers", {"propagationPolicy": "Foreground"})
     s.get("customs left", "appwrappers")
-    s.delete(
-        "as a table",
-        "appwrappers",
-        headers={"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io"},
-    )
-    s.watch("all of it", "configmaps", resourceVersion=first.version)
+    s.delete("as a table", "appwrappers", accept="application/json;as=Table;v=v1;g=meta.k8s.io")
+    maps.watch("all of it", resourceVersion=first.version)

@@ -29,21 +29,18 @@ def forms_accepted(s: Script) -> None:
         "nonsense",
         "",
     ):
-        s.get(f"one as {accept}", "configmaps/a", headers={"Accept": accept})
-        s.get(f"list as {accept}", "configmaps", headers={"Accept": accept})
-    s.get("what is not there as a table", "configmaps/b", headers={"Accept": TABLE})
-    s.get("what is not there as html", "configmaps/b", headers={"Accept": "text/html"})
-    s.post("created as a table", "configmaps", config_map("t"), headers={"Accept": TABLE})
-    s.post("created as metadata", "configmaps", config_map("m"), headers={"Accept": METADATA})
+        s.get(f"one as {accept}", "configmaps/a", accept=accept)
+        s.get(f"list as {accept}", "configmaps", accept=accept)
+    s.get("what is not there as a table", "configmaps/b", accept=TABLE)
+    s.get("what is not there as html", "configmaps/b", accept="text/html")
+    s.post("created as a table", "configmaps", config_map("t"), accept=TABLE)
+    s.post("created as metadata", "configmaps", config_map("m"), accept=METADATA)
     s.put(
-        "updated as metadata",
-        "configmaps/m",
-        config_map("m", labels={"y": "1"}),
-        headers={"Accept": METADATA},
+        "updated as metadata", "configmaps/m", config_map("m", labels={"y": "1"}), accept=METADATA
     )
-    s.patch("patched as a table", "configmaps/m", {"data": {"b": "2"}}, headers={"Accept": TABLE})
-    s.delete("deleted as a table", "configmaps/m", headers={"Accept": TABLE})
-    s.delete("deleted as metadata", "configmaps/t", headers={"Accept": METADATA})
+    s.patch("patched as a table", "configmaps/m", {"data": {"b": "2"}}, accept=TABLE)
+    s.delete("deleted as a table", "configmaps/m", accept=TABLE)
+    s.delete("deleted as metadata", "configmaps/t", accept=METADATA)
 
 
 @script
@@ -56,12 +53,12 @@ def forms_tables(s: Script) -> None:
     for kind in ("configmaps", "pods", "deployments", "appwrappers", "serviceaccounts"):
         for include in ("", "Metadata", "Object", "None", "Nonsense"):
             given = {"includeObject": include} if include else {}
-            s.get(f"{kind} including {include}", kind, headers={"Accept": TABLE}, **given)
-        s.get(f"{kind} as metadata", kind, headers={"Accept": METADATA_LIST})
-        s.get(f"nothing of {kind}", kind, headers={"Accept": TABLE}, labelSelector="no=no")
+            s.get(f"{kind} including {include}", kind, accept=TABLE, **given)
+        s.get(f"{kind} as metadata", kind, accept=METADATA_LIST)
+        s.get(f"nothing of {kind}", kind, accept=TABLE, labelSelector="no=no")
     old = "/apis/workload.codeflare.dev/v1beta1/namespaces/" + s.namespace + "/appwrappers"
-    s.get("customs in the old version", old, headers={"Accept": TABLE})
+    s.get("customs in the old version", old, accept=TABLE)
     s.get("one custom in the old version", f"{old}/w")
     s.get("customs in the old version, whole", old)
-    s.get("the status as a table", "appwrappers/w/status", headers={"Accept": TABLE})
-    s.get("a scale as a table", "deployments/d/scale", headers={"Accept": TABLE})
+    s.get("the status as a table", "appwrappers/w/status", accept=TABLE)
+    s.get("a scale as a table", "deployments/d/scale", accept=TABLE)

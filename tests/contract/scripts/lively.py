@@ -69,9 +69,10 @@ def gc_kept_children(s: Script) -> None:
 
 @lively
 def gc_owners(s: Script) -> None:
-    first = s.post("first owner", "configmaps", config_map("first"))
-    second = s.post("second owner", "configmaps", config_map("second"))
-    s.post("child of both", "configmaps", owned("both", first, second))
+    maps = s.on("configmaps")
+    first = maps.post("first owner", config_map("first"))
+    second = maps.post("second owner", config_map("second"))
+    maps.post("child of both", owned("both", first, second))
     s.delete("first deleted", "configmaps/first")
     s.get(
         "child is the second one's",
@@ -80,23 +81,17 @@ def gc_owners(s: Script) -> None:
     )
     s.delete("second deleted", "configmaps/second")
     s.get("child gone", "configmaps/both", until=is_gone)
-    s.post(
-        "dangling", "configmaps", config_map("dangling", ownerReferences=[of("never", GONE_UID)])
-    )
+    maps.post("dangling", config_map("dangling", ownerReferences=[of("never", GONE_UID)]))
     s.get("dangling gone", "configmaps/dangling", until=is_gone)
-    other = s.post("third owner", "configmaps", config_map("third"))
-    s.post(
-        "right name and wrong uid",
-        "configmaps",
-        config_map("stranger", ownerReferences=[of("third", GONE_UID)]),
+    other = maps.post("third owner", config_map("third"))
+    maps.post(
+        "right name and wrong uid", config_map("stranger", ownerReferences=[of("third", GONE_UID)])
     )
     s.get("stranger gone", "configmaps/stranger", until=is_gone)
-    s.post("grandchild's parent", "configmaps", owned("parent", other))
+    maps.post("grandchild's parent", owned("parent", other))
     custom = s.post("custom owner", "appwrappers", appwrapper("w"))
     wrapper = of("w", custom.uid, "AppWrapper", "workload.codeflare.dev/v1beta2")
-    s.post(
-        "child of a custom one", "configmaps", config_map("of-custom", ownerReferences=[wrapper])
-    )
+    maps.post("child of a custom one", config_map("of-custom", ownerReferences=[wrapper]))
     s.delete("custom deleted", "appwrappers/w")
     s.get("its child gone", "configmaps/of-custom", until=is_gone)
     s.delete("third deleted", "configmaps/third")

@@ -6,38 +6,34 @@ from tests.contract.script import STRATEGIC, Script, script
 
 @script
 def patch_merge(s: Script) -> None:
+    a = s.on("configmaps/a")
+    wrapper_w = s.on("appwrappers/w")
     made = s.post("made", "configmaps", config_map("a", {"a": "1", "b": "2"}))
-    s.patch("change and remove", "configmaps/a", {"data": {"a": None, "c": "3"}})
-    s.patch("no change", "configmaps/a", {"data": {"c": "3"}})
-    s.patch("empty", "configmaps/a", {})
-    s.patch(
-        "fresh fence",
-        "configmaps/a",
-        {"metadata": {"resourceVersion": s.get("now", "configmaps/a").version}, "data": {"d": "4"}},
+    a.patch("change and remove", {"data": {"a": None, "c": "3"}})
+    a.patch("no change", {"data": {"c": "3"}})
+    a.patch("empty", {})
+    a.patch(
+        "fresh fence", {"metadata": {"resourceVersion": a.get("now").version}, "data": {"d": "4"}}
     )
-    s.patch(
-        "stale fence",
-        "configmaps/a",
-        {"metadata": {"resourceVersion": made.version}, "data": {"d": "5"}},
-    )
-    s.patch("uid that fits", "configmaps/a", {"metadata": {"uid": made.uid}, "data": {"f": "1"}})
-    s.patch("uid that does not", "configmaps/a", {"metadata": {"uid": "x"}, "data": {"f": "2"}})
-    s.patch("name", "configmaps/a", {"metadata": {"name": "b"}})
-    s.patch("kind", "configmaps/a", {"kind": "Secret"})
-    s.patch("apiVersion", "configmaps/a", {"apiVersion": "v2"})
-    s.patch("all metadata removed", "configmaps/a", {"metadata": None})
-    s.patch("data a text", "configmaps/a", {"data": "x"})
-    s.patch("no JSON", "configmaps/a", b"{x")
-    s.patch("no body", "configmaps/a", None)
-    s.patch("label of a number", "configmaps/a", {"metadata": {"labels": {"x": 1}}})
+    a.patch("stale fence", {"metadata": {"resourceVersion": made.version}, "data": {"d": "5"}})
+    a.patch("uid that fits", {"metadata": {"uid": made.uid}, "data": {"f": "1"}})
+    a.patch("uid that does not", {"metadata": {"uid": "x"}, "data": {"f": "2"}})
+    a.patch("name", {"metadata": {"name": "b"}})
+    a.patch("kind", {"kind": "Secret"})
+    a.patch("apiVersion", {"apiVersion": "v2"})
+    a.patch("all metadata removed", {"metadata": None})
+    a.patch("data a text", {"data": "x"})
+    a.patch("no JSON", b"{x")
+    a.patch("no body", None)
+    a.patch("label of a number", {"metadata": {"labels": {"x": 1}}})
     s.patch("custom", "appwrappers/nothing", {})
     s.post("a custom one", "appwrappers", appwrapper("w"))
-    s.patch("its name", "appwrappers/w", {"metadata": {"name": "b"}})
-    s.patch("its kind", "appwrappers/w", {"kind": "Secret"})
-    s.patch("its apiVersion", "appwrappers/w", {"apiVersion": "workload.codeflare.dev/v1beta1"})
-    s.patch("its spec removed", "appwrappers/w", {"spec": None})
-    s.patch("all of its metadata removed", "appwrappers/w", {"metadata": None})
-    s.get("at the end", "configmaps/a")
+    wrapper_w.patch("its name", {"metadata": {"name": "b"}})
+    wrapper_w.patch("its kind", {"kind": "Secret"})
+    wrapper_w.patch("its apiVersion", {"apiVersion": "workload.codeflare.dev/v1beta1"})
+    wrapper_w.patch("its spec removed", {"spec": None})
+    wrapper_w.patch("all of its metadata removed", {"metadata": None})
+    a.get("at the end")
     s.watch("all of it", "configmaps", resourceVersion=made.version)
 
 

@@ -69,36 +69,31 @@ def read_missing(s: Script) -> None:
 
 @script
 def read_pages(s: Script) -> None:
+    maps = s.on("configmaps")
     several(s)
-    first = s.get("first page", "configmaps", limit=2)
+    first = maps.get("first page", limit=2)
     token = first.at("metadata", "continue")
-    second = s.get("second page", "configmaps", limit=2, **{"continue": token})
+    second = maps.get("second page", limit=2, **{"continue": token})
     s.delete("change in between", "configmaps/m4")
-    s.post("another in between", "configmaps", config_map("m5"))
-    s.get("third page", "configmaps", limit=2, **{"continue": second.at("metadata", "continue")})
-    s.get("second page again, larger", "configmaps", limit=10, **{"continue": token})
-    s.get("second page without a limit", "configmaps", **{"continue": token})
-    s.get("page with a selector", "configmaps", limit=1, labelSelector="parity=even")
-    s.get(
-        "token with a selector",
-        "configmaps",
-        limit=1,
-        labelSelector="parity=even",
-        **{"continue": token},
-    )
-    s.get("token with a version", "configmaps", resourceVersion="1", **{"continue": token})
-    s.get("token with version 0", "configmaps", resourceVersion="0", **{"continue": token})
+    maps.post("another in between", config_map("m5"))
+    maps.get("third page", limit=2, **{"continue": second.at("metadata", "continue")})
+    maps.get("second page again, larger", limit=10, **{"continue": token})
+    maps.get("second page without a limit", **{"continue": token})
+    maps.get("page with a selector", limit=1, labelSelector="parity=even")
+    maps.get("token with a selector", limit=1, labelSelector="parity=even", **{"continue": token})
+    maps.get("token with a version", resourceVersion="1", **{"continue": token})
+    maps.get("token with version 0", resourceVersion="0", **{"continue": token})
     s.get(
         "token of another namespace", "/api/v1/namespaces/default/configmaps", **{"continue": token}
     )
-    s.get("nonsense for a token", "configmaps", **{"continue": "nonsense"})
-    s.get("limit 0", "configmaps", limit=0)
-    s.get("limit below 0", "configmaps", limit=-1)
-    s.get("limit that is no number", "configmaps", limit="x")
-    s.get("just as many", "configmaps", limit=5)
-    s.get("one page of version 0", "configmaps", limit=2, resourceVersion="0")
-    s.get("pages of a table", "configmaps", limit=2, headers={"Accept": TABLE})
-    s.get("pages of metadata", "configmaps", limit=2, headers={"Accept": METADATA_LIST})
+    maps.get("nonsense for a token", **{"continue": "nonsense"})
+    maps.get("limit 0", limit=0)
+    maps.get("limit below 0", limit=-1)
+    maps.get("limit that is no number", limit="x")
+    maps.get("just as many", limit=5)
+    maps.get("one page of version 0", limit=2, resourceVersion="0")
+    maps.get("pages of a table", limit=2, accept=TABLE)
+    maps.get("pages of metadata", limit=2, accept=METADATA_LIST)
     s.get("empty", "secrets")
     s.get("empty with a limit", "secrets", limit=3)
     s.get("unknown parameters", "secrets", nonsense="x")
@@ -195,58 +190,50 @@ def read_selectors(s: Script) -> None:
 
 @script
 def read_versions(s: Script) -> None:
+    m1 = s.on("configmaps/m1")
+    maps = s.on("configmaps")
     several(s, 2)
-    made = s.get("m1", "configmaps/m1")
-    s.post("later", "configmaps", config_map("later"))
-    s.get("version unset", "configmaps")
-    s.get("version 0", "configmaps", resourceVersion="0")
-    s.get("not older than", "configmaps", resourceVersion=made.version)
-    s.get(
+    made = m1.get("m1")
+    maps.post("later", config_map("later"))
+    maps.get("version unset")
+    maps.get("version 0", resourceVersion="0")
+    maps.get("not older than", resourceVersion=made.version)
+    maps.get(
         "not older than, explicitly",
-        "configmaps",
         resourceVersion=made.version,
         resourceVersionMatch="NotOlderThan",
     )
-    s.get("exactly", "configmaps", resourceVersion=made.version, resourceVersionMatch="Exact")
-    s.get("at least 0", "configmaps", resourceVersion="0", resourceVersionMatch="NotOlderThan")
-    s.get("no number", "configmaps", resourceVersion="x")
-    s.get("below 0", "configmaps", resourceVersion="-1")
-    s.get("too large", "configmaps", resourceVersion="99999999")
-    s.get(
-        "too large, exactly", "configmaps", resourceVersion="99999999", resourceVersionMatch="Exact"
-    )
-    s.get("page from a version", "configmaps", resourceVersion=made.version, limit=1)
-    s.get(
-        "page exactly",
-        "configmaps",
-        resourceVersion=made.version,
-        limit=1,
-        resourceVersionMatch="Exact",
-    )
-    s.get("object at version 0", "configmaps/m1", resourceVersion="0")
-    s.get("object at a version", "configmaps/m1", resourceVersion=made.version)
-    s.get("object too new", "configmaps/m1", resourceVersion="99999999")
-    s.get("object at nonsense", "configmaps/m1", resourceVersion="x")
+    maps.get("exactly", resourceVersion=made.version, resourceVersionMatch="Exact")
+    maps.get("at least 0", resourceVersion="0", resourceVersionMatch="NotOlderThan")
+    maps.get("no number", resourceVersion="x")
+    maps.get("below 0", resourceVersion="-1")
+    maps.get("too large", resourceVersion="99999999")
+    maps.get("too large, exactly", resourceVersion="99999999", resourceVersionMatch="Exact")
+    maps.get("page from a version", resourceVersion=made.version, limit=1)
+    maps.get("page exactly", resourceVersion=made.version, limit=1, resourceVersionMatch="Exact")
+    m1.get("object at version 0", resourceVersion="0")
+    m1.get("object at a version", resourceVersion=made.version)
+    m1.get("object too new", resourceVersion="99999999")
+    m1.get("object at nonsense", resourceVersion="x")
 
 
 @script
 def read_compacted(s: Script) -> None:
+    maps = s.on("configmaps")
     several(s, 4)
     s.post("custom", "appwrappers", appwrapper("w"))
-    first = s.get("first page", "configmaps", limit=2)
+    first = maps.get("first page", limit=2)
     token = first.at("metadata", "continue")
-    s.post("one more", "configmaps", config_map("m9"))
+    maps.post("one more", config_map("m9"))
     s.patch("one changed", "configmaps/m3", {"data": {"b": "2"}})
     s.compact()
-    s.post("after the compaction", "configmaps", config_map("n"))
+    maps.post("after the compaction", config_map("n"))
     # kube-apiserver keeps versions of its own for a while, so the token has to be an old one.
-    again = s.get("token too old", "configmaps", limit=2, **{"continue": token.changed(ancient)})
+    again = maps.get("token too old", limit=2, **{"continue": token.changed(ancient)})
     rest = {"continue": again.at("metadata", "continue")}
-    s.get("go on anyway", "configmaps", limit=2, **rest)
-    s.get("go on without a limit", "configmaps", **rest)
-    s.get("exactly an ancient one", "configmaps", resourceVersion="1", resourceVersionMatch="Exact")
+    maps.get("go on anyway", limit=2, **rest)
+    maps.get("go on without a limit", **rest)
+    maps.get("exactly an ancient one", resourceVersion="1", resourceVersionMatch="Exact")
     # What is watched comes out of a cache, which is younger than that only for a kind of a CRD.
     s.watch("from an ancient one", "appwrappers", resourceVersion="1")
-    s.watch(
-        "table from an ancient one", "appwrappers", resourceVersion="1", headers={"Accept": TABLE}
-    )
+    s.watch("table from an ancient one", "appwrappers", resourceVersion="1", accept=TABLE)

@@ -6,9 +6,10 @@ from tests.contract.script import Script, script
 
 @script
 def sub_scale(s: Script) -> None:
+    deployment_d_scale = s.on("deployments/d/scale")
     made = s.post("made", "deployments", deployment("d"))
-    scale = s.get("read", "deployments/d/scale")
-    s.put("write", "deployments/d/scale", scale.merged({"spec": {"replicas": 5}}))
+    scale = deployment_d_scale.get("read")
+    deployment_d_scale.put("write", scale.merged({"spec": {"replicas": 5}}))
     for label, name, replicas in (
         ("without a version", "d", 7),
         ("another name", "e", 7),
@@ -18,14 +19,14 @@ def sub_scale(s: Script) -> None:
             "metadata": {"name": name, "namespace": s.namespace},
             "spec": {"replicas": replicas},
         }
-        s.put(label, "deployments/d/scale", body)
-    s.put("another kind", "deployments/d/scale", config_map("d"))
-    s.patch("patch", "deployments/d/scale", {"spec": {"replicas": 4}})
-    s.patch("dry", "deployments/d/scale", {"spec": {"replicas": 9}}, dryRun="All")
+        deployment_d_scale.put(label, body)
+    deployment_d_scale.put("another kind", config_map("d"))
+    deployment_d_scale.patch("patch", {"spec": {"replicas": 4}})
+    deployment_d_scale.patch("dry", {"spec": {"replicas": 9}}, dryRun="All")
     s.get("at the end", "deployments/d")
     s.get("of nothing", "deployments/e/scale")
-    s.delete("delete", "deployments/d/scale")
-    s.post("post", "deployments/d/scale", {})
+    deployment_d_scale.delete("delete")
+    deployment_d_scale.post("post", {})
     s.watch("all of it", "deployments", resourceVersion=made.version)
 
 

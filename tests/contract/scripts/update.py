@@ -8,31 +8,32 @@ OTHER_UID = "00000000-0000-0000-0000-000000000009"
 
 @script
 def update_versions(s: Script) -> None:
+    a = s.on("configmaps/a")
     made = s.post("made", "configmaps", config_map("a"))
-    changed = s.put("fresh", "configmaps/a", made.merged({"data": {"b": "2"}}))
-    s.put("stale", "configmaps/a", made.merged({"data": {"c": "3"}}))
-    s.put("without a version", "configmaps/a", config_map("a", {"d": "4"}))
-    s.put("without a version again", "configmaps/a", config_map("a", {"d": "4"}))
-    s.put("with nonsense", "configmaps/a", config_map("a", {"e": "5"}, resourceVersion="x"))
-    s.put("no change", "configmaps/a", s.get("now", "configmaps/a"))
-    s.put("dry", "configmaps/a", config_map("a", {"f": "6"}), dryRun="All")
-    s.put("stale and dry", "configmaps/a", changed, dryRun="All")
-    s.get("at the end", "configmaps/a")
+    changed = a.put("fresh", made.merged({"data": {"b": "2"}}))
+    a.put("stale", made.merged({"data": {"c": "3"}}))
+    a.put("without a version", config_map("a", {"d": "4"}))
+    a.put("without a version again", config_map("a", {"d": "4"}))
+    a.put("with nonsense", config_map("a", {"e": "5"}, resourceVersion="x"))
+    a.put("no change", a.get("now"))
+    a.put("dry", config_map("a", {"f": "6"}), dryRun="All")
+    a.put("stale and dry", changed, dryRun="All")
+    a.get("at the end")
     s.watch("all of it", "configmaps", resourceVersion=made.version)
 
 
 @script
 def update_metadata(s: Script) -> None:
+    a = s.on("configmaps/a")
     made = s.post("made", "configmaps", config_map("a", labels={"x": "1"}))
-    s.put("another uid", "configmaps/a", made.merged({"metadata": {"uid": OTHER_UID}}))
-    s.put("another name", "configmaps/a", made.merged({"metadata": {"name": "b"}}))
-    s.put("no name", "configmaps/a", made.merged({"metadata": {"name": None}}))
-    s.put("another namespace", "configmaps/a", made.merged({"metadata": {"namespace": "default"}}))
-    s.put("no namespace", "configmaps/a", made.merged({"metadata": {"namespace": None}}))
-    s.put("another kind", "configmaps/a", made.merged({"kind": "Secret"}))
-    s.put(
+    a.put("another uid", made.merged({"metadata": {"uid": OTHER_UID}}))
+    a.put("another name", made.merged({"metadata": {"name": "b"}}))
+    a.put("no name", made.merged({"metadata": {"name": None}}))
+    a.put("another namespace", made.merged({"metadata": {"namespace": "default"}}))
+    a.put("no namespace", made.merged({"metadata": {"namespace": None}}))
+    a.put("another kind", made.merged({"kind": "Secret"}))
+    a.put(
         "times, generation and so on",
-        "configmaps/a",
         made.merged(
             {
                 "metadata": {
@@ -46,49 +47,48 @@ def update_metadata(s: Script) -> None:
             }
         ),
     )
-    s.put("labels gone", "configmaps/a", config_map("a"))
-    s.put("finalizer added", "configmaps/a", config_map("a", finalizers=["example.com/x"]))
-    s.get("at the end", "configmaps/a")
-    s.delete("begin deletion", "configmaps/a")
+    a.put("labels gone", config_map("a"))
+    a.put("finalizer added", config_map("a", finalizers=["example.com/x"]))
+    a.get("at the end")
+    a.delete("begin deletion")
 
 
 @script
 def update_going(s: Script) -> None:
+    a = s.on("configmaps/a")
     s.post("made", "configmaps", config_map("a", finalizers=["example.com/x", "example.com/y"]))
-    going = s.delete("delete", "configmaps/a")
-    s.put("data can change", "configmaps/a", going.merged({"data": {"b": "2"}}))
-    s.put("no way back", "configmaps/a", config_map("a", finalizers=["example.com/x"]))
-    s.put(
-        "finalizer added",
-        "configmaps/a",
-        config_map("a", finalizers=["example.com/x", "example.com/z"]),
-    )
+    going = a.delete("delete")
+    a.put("data can change", going.merged({"data": {"b": "2"}}))
+    a.put("no way back", config_map("a", finalizers=["example.com/x"]))
+    a.put("finalizer added", config_map("a", finalizers=["example.com/x", "example.com/z"]))
     s.post("name is taken", "configmaps", config_map("a"))
-    s.put("dry end", "configmaps/a", config_map("a"), dryRun="All")
-    s.get("still there", "configmaps/a")
-    s.put("last finalizer gone", "configmaps/a", config_map("a", {"last": "words"}))
-    s.get("gone", "configmaps/a")
+    a.put("dry end", config_map("a"), dryRun="All")
+    a.get("still there")
+    a.put("last finalizer gone", config_map("a", {"last": "words"}))
+    a.get("gone")
     s.post("another one", "configmaps", config_map("a"))
     s.watch("all of it", "configmaps", resourceVersion=going.version)
 
 
 @script
 def update_generation(s: Script) -> None:
+    deployment_d = s.on("deployments/d")
+    wrapper_a = s.on("appwrappers/a")
     one = s.post("deployment", "deployments", deployment("d"))
-    s.put("no change", "deployments/d", one)
-    s.patch("label", "deployments/d", {"metadata": {"labels": {"x": "1"}}})
-    s.patch("annotation", "deployments/d", {"metadata": {"annotations": {"x": "1"}}})
-    s.patch("replicas", "deployments/d", {"spec": {"replicas": 3}})
-    s.patch("status by the wrong way", "deployments/d", {"status": {"replicas": 9}})
+    deployment_d.put("no change", one)
+    deployment_d.patch("label", {"metadata": {"labels": {"x": "1"}}})
+    deployment_d.patch("annotation", {"metadata": {"annotations": {"x": "1"}}})
+    deployment_d.patch("replicas", {"spec": {"replicas": 3}})
+    deployment_d.patch("status by the wrong way", {"status": {"replicas": 9}})
     s.patch("status", "deployments/d/status", {"status": {"replicas": 3, "observedGeneration": 2}})
     s.patch("spec by the wrong way", "deployments/d/status", {"spec": {"replicas": 9}})
     s.patch("scale", "deployments/d/scale", {"spec": {"replicas": 4}})
-    s.get("deployment at the end", "deployments/d")
+    deployment_d.get("deployment at the end")
     made = s.post("custom", "appwrappers", appwrapper("a"))
-    s.put("custom, no change", "appwrappers/a", made)
-    s.patch("custom, label", "appwrappers/a", {"metadata": {"labels": {"x": "1"}}})
-    s.patch("custom, spec", "appwrappers/a", {"spec": {"priority": 3}})
-    s.patch("custom, status by the wrong way", "appwrappers/a", {"status": {"state": "Running"}})
+    wrapper_a.put("custom, no change", made)
+    wrapper_a.patch("custom, label", {"metadata": {"labels": {"x": "1"}}})
+    wrapper_a.patch("custom, spec", {"spec": {"priority": 3}})
+    wrapper_a.patch("custom, status by the wrong way", {"status": {"state": "Running"}})
     s.patch("custom, status", "appwrappers/a/status", {"status": {"state": "Running"}})
     s.patch("custom, spec by the wrong way", "appwrappers/a/status", {"spec": {"priority": 9}})
     s.patch(
@@ -96,7 +96,7 @@ def update_generation(s: Script) -> None:
         "appwrappers/a/status",
         {"metadata": {"labels": {"y": "1"}}, "status": {"state": "Running"}},
     )
-    s.delete("custom, deleted", "appwrappers/a", {"propagationPolicy": "Foreground"})
+    wrapper_a.delete("custom, deleted", {"propagationPolicy": "Foreground"})
     s.post("config map", "configmaps", config_map("m"))
     s.patch("config map, data", "configmaps/m", {"data": {"b": "2"}})
     s.post("pod", "pods", pod("p"))
@@ -110,33 +110,26 @@ def update_generation(s: Script) -> None:
 
 @script
 def update_status(s: Script) -> None:
+    wrapper_a_status = s.on("appwrappers/a/status")
     made = s.post("custom", "appwrappers", appwrapper("a") | {"status": {"state": "Running"}})
-    s.get("status", "appwrappers/a/status")
-    written = s.put(
-        "put",
-        "appwrappers/a/status",
-        made.merged({"status": {"state": "Running"}, "spec": {"priority": 7}}),
+    wrapper_a_status.get("status")
+    written = wrapper_a_status.put(
+        "put", made.merged({"status": {"state": "Running"}, "spec": {"priority": 7}})
     )
-    s.put("stale", "appwrappers/a/status", made.merged({"status": {"state": "Failed"}}))
-    s.put("no status", "appwrappers/a/status", written.merged({"status": None}))
-    s.put(
-        "without a version",
-        "appwrappers/a/status",
-        appwrapper("a") | {"status": {"state": "Failed"}},
+    wrapper_a_status.put("stale", made.merged({"status": {"state": "Failed"}}))
+    wrapper_a_status.put("no status", written.merged({"status": None}))
+    wrapper_a_status.put("without a version", appwrapper("a") | {"status": {"state": "Failed"}})
+    wrapper_a_status.put(
+        "another uid", made.merged({"metadata": {"uid": "x"}, "status": {"state": "Failed"}})
     )
-    s.put(
-        "another uid",
-        "appwrappers/a/status",
-        made.merged({"metadata": {"uid": "x"}, "status": {"state": "Failed"}}),
-    )
-    s.put("same again", "appwrappers/a/status", s.get("now", "appwrappers/a"))
+    wrapper_a_status.put("same again", s.get("now", "appwrappers/a"))
     s.put(
         "main keeps the status",
         "appwrappers/a",
         s.get("now again", "appwrappers/a").merged({"status": {"state": "Pending"}}),
     )
-    s.delete("no delete of a status", "appwrappers/a/status")
-    s.post("no create of a status", "appwrappers/a/status", appwrapper("a"))
+    wrapper_a_status.delete("no delete of a status")
+    wrapper_a_status.post("no create of a status", appwrapper("a"))
     s.get("status of nothing", "appwrappers/b/status")
     s.patch("status of nothing", "appwrappers/b/status", {})
     pod_made = s.post("pod", "pods", pod("p") | {"status": {"phase": "Running"}})

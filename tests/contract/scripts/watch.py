@@ -21,103 +21,81 @@ def story(s: Script) -> None:
 
 @script
 def watch_history(s: Script) -> None:
-    first = s.post("first", "configmaps", config_map("first"))
+    maps = s.on("configmaps")
+    first = maps.post("first", config_map("first"))
     story(s)
     since = {"resourceVersion": first.version}
-    s.watch("all", "configmaps", **since)
-    s.watch("by label", "configmaps", labelSelector="app=y", **since)
-    s.watch("by another label", "configmaps", labelSelector="app!=y", **since)
-    s.watch("by name", "configmaps", fieldSelector="metadata.name=a", **since)
+    maps.watch("all", **since)
+    maps.watch("by label", labelSelector="app=y", **since)
+    maps.watch("by another label", labelSelector="app!=y", **since)
+    maps.watch("by name", fieldSelector="metadata.name=a", **since)
     s.watch("by path", "configmaps/a", **since)
     s.watch("by path and another name", "configmaps/a", fieldSelector="metadata.name=b", **since)
-    s.watch("as metadata", "configmaps", headers={"Accept": METADATA}, **since)
-    s.watch("as a table", "configmaps", headers={"Accept": TABLE}, **since)
-    s.watch(
-        "as a table with objects",
-        "configmaps",
-        headers={"Accept": TABLE},
-        includeObject="Object",
-        **since,
-    )
-    s.watch(
-        "as a table without objects",
-        "configmaps",
-        headers={"Accept": TABLE},
-        includeObject="None",
-        **since,
-    )
-    s.watch(
-        "as a table or whole",
-        "configmaps",
-        headers={"Accept": f"{TABLE},application/json"},
-        **since,
-    )
-    s.watch("with a limit", "configmaps", limit=1, **since)
+    maps.watch("as metadata", accept=METADATA, **since)
+    maps.watch("as a table", accept=TABLE, **since)
+    maps.watch("as a table with objects", accept=TABLE, includeObject="Object", **since)
+    maps.watch("as a table without objects", accept=TABLE, includeObject="None", **since)
+    maps.watch("as a table or whole", accept=f"{TABLE},application/json", **since)
+    maps.watch("with a limit", limit=1, **since)
 
 
 @script
 def watch_beginnings(s: Script) -> None:
+    maps = s.on("configmaps")
     story(s)
-    s.get("list", "configmaps")
-    s.watch("without a version", "configmaps")
-    s.watch("at version 0", "configmaps", resourceVersion="0")
-    s.watch("at version 0 by label", "configmaps", resourceVersion="0", labelSelector="app=y")
+    maps.get("list")
+    maps.watch("without a version")
+    maps.watch("at version 0", resourceVersion="0")
+    maps.watch("at version 0 by label", resourceVersion="0", labelSelector="app=y")
     s.watch("of nothing", "secrets")
     initial = {
         "sendInitialEvents": "true",
         "resourceVersionMatch": "NotOlderThan",
         "allowWatchBookmarks": "true",
     }
-    s.watch("initial events", "configmaps", **initial)
-    s.watch("initial events at 0", "configmaps", resourceVersion="0", **initial)
-    s.watch("initial events as a table", "configmaps", headers={"Accept": TABLE}, **initial)
-    s.watch("initial events as metadata", "configmaps", headers={"Accept": METADATA}, **initial)
+    maps.watch("initial events", **initial)
+    maps.watch("initial events at 0", resourceVersion="0", **initial)
+    maps.watch("initial events as a table", accept=TABLE, **initial)
+    maps.watch("initial events as metadata", accept=METADATA, **initial)
     s.watch("initial events of customs", "appwrappers", **initial)
-    s.watch("no initial events", "configmaps", **(initial | {"sendInitialEvents": "false"}))
-    s.watch(
-        "initial events without bookmarks",
-        "configmaps",
-        **(initial | {"allowWatchBookmarks": "false"}),
-    )
-    s.watch("initial events by label", "configmaps", labelSelector="app=y", **initial)
+    maps.watch("no initial events", **(initial | {"sendInitialEvents": "false"}))
+    maps.watch("initial events without bookmarks", **(initial | {"allowWatchBookmarks": "false"}))
+    maps.watch("initial events by label", labelSelector="app=y", **initial)
 
 
 @script
 def watch_refused(s: Script) -> None:
-    s.watch("no number", "configmaps", resourceVersion="x")
-    s.watch("wrong label", "configmaps", labelSelector="=x")
-    s.watch("wrong field", "configmaps", fieldSelector="spec.x=1")
+    maps = s.on("configmaps")
+    maps.watch("no number", resourceVersion="x")
+    maps.watch("wrong label", labelSelector="=x")
+    maps.watch("wrong field", fieldSelector="spec.x=1")
     s.watch("wrong field of pods", "pods", fieldSelector="spec.x=1")
-    s.watch("wrong name", "configmaps", fieldSelector="metadata.name=A B")
+    maps.watch("wrong name", fieldSelector="metadata.name=A B")
     s.watch("no such kind", f"/api/v1/namespaces/{s.namespace}/nonsenses")
     s.watch("no such group", f"/apis/example.com/v1/namespaces/{s.namespace}/things")
-    s.watch("no form that is spoken", "configmaps", headers={"Accept": "text/html"})
-    s.watch("timeout that is no number", "configmaps", timeoutSeconds="x")
-    s.watch("watch that is no boolean", "configmaps", watch="maybe", resourceVersion="0")
+    maps.watch("no form that is spoken", accept="text/html")
+    maps.watch("timeout that is no number", timeoutSeconds="x")
+    maps.watch("watch that is no boolean", watch="maybe", resourceVersion="0")
 
 
 @script
 def watch_objects(s: Script) -> None:
-    made = s.post("made", "pods", pod("p", {"nodeName": "n"}))
+    pods = s.on("pods")
+    made = pods.post("made", pod("p", {"nodeName": "n"}))
     s.patch("it runs", "pods/p/status", {"status": {"phase": "Running"}})
     s.patch("it is labelled", "pods/p", {"metadata": {"labels": {"x": "1"}}})
     s.delete("it ends", "pods/p")
     s.delete("it is over", "pods/p", {"gracePeriodSeconds": 0})
     since = {"resourceVersion": made.version}
-    s.watch("pods", "pods", **since)
-    s.watch("running ones", "pods", fieldSelector="status.phase=Running", **since)
-    s.watch("pending ones", "pods", fieldSelector="status.phase=Pending", **since)
-    s.watch("those of a node", "pods", fieldSelector="spec.nodeName=n", **since)
-    s.watch("pods as a table", "pods", headers={"Accept": TABLE}, **since)
+    pods.watch("pods", **since)
+    pods.watch("running ones", fieldSelector="status.phase=Running", **since)
+    pods.watch("pending ones", fieldSelector="status.phase=Pending", **since)
+    pods.watch("those of a node", fieldSelector="spec.nodeName=n", **since)
+    pods.watch("pods as a table", accept=TABLE, **since)
     custom = s.post("custom", "appwrappers", appwrapper("w"))
     s.patch("its state", "appwrappers/w/status", {"status": {"state": "Running"}})
     s.delete("its end", "appwrappers/w")
     old = "/apis/workload.codeflare.dev/v1beta1/namespaces/" + s.namespace + "/appwrappers"
     s.watch("customs", "appwrappers", resourceVersion=custom.version)
     s.watch("customs in the old version", old, resourceVersion=custom.version)
-    s.watch(
-        "customs as a table",
-        "appwrappers",
-        headers={"Accept": TABLE},
-        resourceVersion=custom.version,
-    )
+    s.watch("customs as a table", "appwrappers", accept=TABLE, resourceVersion=custom.version)

@@ -35,22 +35,10 @@ def workload_defaults(s: Script) -> None:
     s.post("replica set", "replicasets", short_deployment("r") | {"kind": "ReplicaSet"})
     s.post("secret", "secrets", {"metadata": {"name": "s"}, "stringData": {"a": "b"}})
     s.post("account", "serviceaccounts", {"metadata": {"name": "a"}})
-    s.post(
-        "lease",
-        "leases",
-        {
-            "metadata": {"name": "l"},
-            "spec": {"holderIdentity": "me", "renewTime": "2001-01-01T00:00:00.000000Z"},
-        },
-    )
-    s.post(
-        "role",
-        "roles",
-        {
-            "metadata": {"name": "r"},
-            "rules": [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}],
-        },
-    )
+    lease = {"holderIdentity": "me", "renewTime": "2001-01-01T00:00:00.000000Z"}
+    s.post("lease", "leases", {"metadata": {"name": "l"}, "spec": lease})
+    rule = {"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}
+    s.post("role", "roles", {"metadata": {"name": "r"}, "rules": [rule]})
     s.post(
         "quota",
         "resourcequotas",
@@ -60,36 +48,34 @@ def workload_defaults(s: Script) -> None:
 
 @script
 def workload_jobs(s: Script) -> None:
-    s.post("job", "jobs", short_job("j"))
-    s.post("parallel job", "jobs", short_job("p", parallelism=3, completions=5))
-    s.post("work queue", "jobs", short_job("w", parallelism=3))
-    s.post("indexed", "jobs", short_job("i", completionMode="Indexed", completions=2))
-    s.post("indexed without completions", "jobs", short_job("x", completionMode="Indexed"))
-    s.post(
+    jobs = s.on("jobs")
+    job_p = s.on("jobs/p")
+    jobs.post("job", short_job("j"))
+    jobs.post("parallel job", short_job("p", parallelism=3, completions=5))
+    jobs.post("work queue", short_job("w", parallelism=3))
+    jobs.post("indexed", short_job("i", completionMode="Indexed", completions=2))
+    jobs.post("indexed without completions", short_job("x", completionMode="Indexed"))
+    jobs.post(
         "suspended",
-        "jobs",
         short_job(
             "s", suspend=True, backoffLimit=1, activeDeadlineSeconds=60, ttlSecondsAfterFinished=5
         ),
     )
-    s.post(
-        "that restarts always",
-        "jobs",
-        short_job("a", template={"spec": spec(restartPolicy="Always")}),
+    jobs.post(
+        "that restarts always", short_job("a", template={"spec": spec(restartPolicy="Always")})
     )
-    s.post("without a restart policy", "jobs", short_job("b", template={"spec": spec()}))
-    s.post("with a selector", "jobs", short_job("c", selector={"matchLabels": {"a": "b"}}))
-    s.post("below 0", "jobs", short_job("d", parallelism=-1, completions=-1, backoffLimit=-1))
-    s.post(
+    jobs.post("without a restart policy", short_job("b", template={"spec": spec()}))
+    jobs.post("with a selector", short_job("c", selector={"matchLabels": {"a": "b"}}))
+    jobs.post("below 0", short_job("d", parallelism=-1, completions=-1, backoffLimit=-1))
+    jobs.post(
         "without a template",
-        "jobs",
         {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "e"}, "spec": {}},
     )
-    s.patch("parallelism", "jobs/p", {"spec": {"parallelism": 1}})
-    s.patch("completions", "jobs/p", {"spec": {"completions": 1}})
-    s.patch("template", "jobs/p", {"spec": {"template": {"metadata": {"labels": {"x": "y"}}}}})
-    s.delete("without a policy its pods stay", "jobs/p")
-    s.get("it waits for them", "jobs/p")
+    job_p.patch("parallelism", {"spec": {"parallelism": 1}})
+    job_p.patch("completions", {"spec": {"completions": 1}})
+    job_p.patch("template", {"spec": {"template": {"metadata": {"labels": {"x": "y"}}}}})
+    job_p.delete("without a policy its pods stay")
+    job_p.get("it waits for them")
     s.delete("in the background", "jobs/w", {"propagationPolicy": "Background"})
     s.get("it is gone", "jobs/w")
 
