@@ -20,7 +20,7 @@ from click.testing import CliRunner
 from mcad.api.config import Config
 from mcad.cli import demo_quota, invocation, tutorial_objects
 from mcad.cli.colours import PLAIN
-from mcad.cli.demo import demo, load_shares, load_tutorial
+from mcad.cli.demo import load_shares, load_tutorial
 from mcad.cli.demo_cluster import dispatching, embedded_cluster
 from mcad.cli.demo_quota import QuotaDemo
 from mcad.cli.demo_tutorial import DemoFailedError, DemoOutput, TutorialDemo
@@ -168,29 +168,6 @@ def test_the_play_about_shares_is_given_with_the_samples() -> None:
     assert found == told
 
 
-def test_the_play_about_shares_is_a_command() -> None:
-    done = run(*CLI, "quota", "--pause", "0")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "5/5  Delete aw-borrower" in done.stdout
-
-
-def test_a_shape_is_for_a_cluster_that_stays() -> None:
-    result = CliRunner().invoke(main, ["demo", "--nodes", "3"], standalone_mode=False)
-    assert "--gpu need --serve" in str(result.exception)
-
-
-def test_the_help_tells_both_uses() -> None:
-    text = CliRunner().invoke(demo, ["--help"]).output
-    assert "--serve" in text
-    assert "Exit code 0" in text
-
-
-def test_as_a_process_it_ends_well() -> None:
-    done = run(*CLI, "--pause", "0")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "That was the tutorial" in done.stdout
-
-
 def test_a_kubeconfig_that_is_there_is_not_written_over(tmp_path: Path) -> None:
     mine = tmp_path / "config"
     mine.write_text("mine")
@@ -275,10 +252,23 @@ def test_a_command_is_ended_with_the_cluster(tmp_path: Path) -> None:
         assert process.wait(20) == 128 + signal.SIGTERM
 
 
-def test_a_command_needs_a_cluster_that_stays() -> None:
-    result = CliRunner().invoke(main, ["demo", "--", "true"])
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [(("--", "true"), "a COMMAND needs --serve"), (("--nodes", "3"), "--gpu need --serve")],
+)
+def test_some_options_need_a_cluster_that_stays(args: tuple[str, ...], words: str) -> None:
+    result = CliRunner().invoke(main, ["demo", *args])
     assert result.exit_code == 2
-    assert "a COMMAND needs --serve" in result.stderr
+    assert words in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("args", "words"), [((), "That was the tutorial"), (("quota",), "5/5  Delete aw-borrower")]
+)
+def test_each_tour_is_a_command(args: tuple[str, ...], words: str) -> None:
+    done = run(*CLI, *args, "--pause", "0")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert words in done.stdout
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from mcad.cli.namespace_figures import NOTE, _figures
 from mcad.core.state.refusal import Refusal, Shortage
 from mcad.core.state.waiting_reason import WaitingReason
-from tests.cli.cluster import condition, tutorial, waiting
+from tests.cli.cluster import condition, dispatched, tutorial, waiting
 from tests.cli.conftest import Type
 from tests.cli.test_watch import typed_at
 from tests.fakeapi import FakeApi, forbidden
@@ -126,15 +126,7 @@ def test_a_watch_follows_one_namespace(api: FakeApi, tmp_path: Path) -> None:
 
 
 def _dispatch(obj: Json) -> None:
-    item = {"group": "apps", "version": "v1", "resource": "deployments", "kind": "Deployment"}
-    record = {
-        "attempt": 1,
-        "epoch": 1,
-        "phase": "dispatched",
-        "inventory": [{**item, "namespace": "default", "name": SECOND}],
-        "intentTime": "2027-01-15T08:00:00Z",
-        "confirmTime": "2027-01-15T08:00:00Z",
-    }
+    record = dispatched(SECOND, "08:00:00Z", "08:00:00Z")
     obj["status"] |= {"state": "Running", "dispatch": record}
 
 

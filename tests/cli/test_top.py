@@ -113,21 +113,17 @@ def assert_restored(term: Terminal) -> None:
     assert termios.tcgetattr(term.slave) == term.modes
 
 
-@pytest.mark.parametrize("key", [b"q", b"\x03"], ids=["q", "Ctrl-C"])
-def test_a_key_leaves_and_the_terminal_is_as_before(key: bytes, config: str) -> None:
+@pytest.mark.parametrize("how", [b"q", b"\x03", signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_a_key_or_a_signal_leaves_and_the_terminal_is_as_before(
+    how: bytes | signal.Signals, config: str
+) -> None:
     with terminal("top", "--kubeconfig", config) as term:
         term.wait_for(is_drawn)
         assert termios.tcgetattr(term.slave) != term.modes
-        term.type(key)
-        assert term.end() == 0
-        assert_restored(term)
-
-
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT], ids=str)
-def test_a_signal_leaves_and_the_terminal_is_as_before(number: signal.Signals, config: str) -> None:
-    with terminal("top", "--kubeconfig", config) as term:
-        term.wait_for(is_drawn)
-        term.process.send_signal(number)
+        if isinstance(how, bytes):
+            term.type(how)
+        else:
+            term.process.send_signal(how)
         assert term.end() == 0
         assert_restored(term)
 

@@ -11,8 +11,10 @@ from mcad.controller.streams import SILENCE_S, Stream
 from mcad.controller.wakeup import Alarm
 from mcad.controller.write_lanes import Lane
 from mcad.core.state.model import Pod, PodPhase
+from mcad.core.state.units import SECOND
 from mcad.kube.errors import ApiError, ConnectionLost, KubeError, RequestTimeout
 from mcad.kube.versions import is_older
+from tests.controller.clock import LoopClock
 
 
 @pytest.mark.parametrize(
@@ -85,46 +87,16 @@ async def test_a_lane_remembers_what_a_job_died_of() -> None:
         lane.raise_failure()
 
 
-class StepClock:
-    """Virtual time: sleepers wake when it is moved on."""
-
-    def __init__(self) -> None:
-        self.now = 0
-        self._sleepers: list[tuple[int, asyncio.Event]] = []
-
-    def monotonic(self) -> float:
-        return self.now / 1e6
-
-    def now_us(self) -> int:
-        return self.now
-
-    async def sleep(self, seconds: float) -> None:
-        event = asyncio.Event()
-        self._sleepers.append((self.now + int(seconds * 1e6), event))
-        await event.wait()
-
-    async def advance(self, seconds: float) -> None:
-        self.now += int(seconds * 1e6)
-        for at, event in self._sleepers:
-            if at <= self.now:
-                event.set()
-        for _ in range(5):
-            await asyncio.sleep(0)
-
-
 async def test_the_alarm_rings_at_the_earliest_wish_and_at_every_later_one() -> None:
-    clock, rings = StepClock(), []
-    alarm = Alarm(clock, lambda: rings.append(clock.now))
-    alarm.wake_at(5_000_000)
-    alarm.wake_at(2_000_000)
-    alarm.wake_at(0)
-    await clock.advance(0)
-    assert rings == [0]
-    await clock.advance(2)
-    assert rings == [0, 2_000_000]
-    await clock.advance(3)
-    assert rings == [0, 2_000_000, 5_000_000]
-    alarm.wake_at(9_000_000)
+    clock, rings = LoopClock(), []
+    start = clock.now_us()
+    alarm = Alarm(clock, lambda: rings.append((clock.now_us() - start) // SECOND))
+    for seconds in (5, 2, 0):
+        alarm.wake_at(start + seconds * SECOND)
+    for seconds, expected in ((0, [0]), (2, [0, 2]), (3, [0, 2, 5])):
+        await clock.advance(seconds)
+        assert rings == expected
+    alarm.wake_at(start + 9 * SECOND)
     alarm.close()
     await clock.advance(10)
     assert len(rings) == 3
