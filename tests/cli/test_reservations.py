@@ -54,17 +54,6 @@ def said(**more: Any) -> list[str]:
     return lines[begin:end]
 
 
-def test_who_has_a_claim_is_told_on_what_and_for_whom_it_waits() -> None:
-    assert said(reservation=CLAIM) == [
-        "Reservation:",
-        "  Reason:       Starved (long at the head of the queue)",
-        "  Room:         2 nodes: n1, n2",
-        "  Since:        2027-01-15T07:57:00.000000Z (3m ago)",
-        "  Given up:     2027-01-15T08:07:00.000000Z, if the room is not free by then",
-        "  Waits for:    team/a, team/b",
-    ]
-
-
 def test_a_start_that_limits_promise() -> None:
     lines = said(reservation=CLAIM | {"reason": "Planned", "start": UNTIL, "waitsFor": None})
     assert f"  Starts by:    {UNTIL}, if running AppWrappers keep their limits" in lines

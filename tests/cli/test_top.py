@@ -253,8 +253,3 @@ def test_without_a_terminal_it_is_printed_once(mcad: Type) -> None:
         assert "Queue: 1 in line, 0 on hold" in result.stdout
         assert "cpu: 150m requested, 50m available, 100m missing." in result.stdout
         assert "Dispatched: 1" in result.stdout
-
-
-def test_one_namespace(mcad: Type) -> None:
-    assert "Queue: 0 in line" in mcad("top", "-n", "team-a").stdout
-    assert mcad("top", "-n", "team-a", "-A").exit_code == 2
