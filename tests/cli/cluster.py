@@ -103,7 +103,7 @@ def unplaced() -> FakeApi:
 
 
 def reserved() -> FakeApi:
-    """Two nodes; somebody waits for both, has one, and one who is small is kept off it."""
+    """Two nodes: ``big`` waits for both and has reserved them, so ``small`` must wait."""
     api = FakeApi()
     api.put("leases", lease(leaseDurationSeconds=DECADES_S))
     api.put("nodes", *(node(name, cpu="2", memory="4Gi") for name in ("node-a", "node-b")))
@@ -142,7 +142,7 @@ def reserved() -> FakeApi:
 
 
 def _widget() -> Json:
-    """A kind that nobody knows, with a pod template in it."""
+    """A kind without rules, with a pod template in it."""
     inner = deployment("guessed", replicas=1, cpu="100m", memory="64Mi")["spec"]["template"]
     return {
         "apiVersion": "example.com/v1",

@@ -17,7 +17,7 @@ from tests.cli.conftest import FakeEnvironment, Type
 from tests.fakeapi import GROUP, FakeApi, refuse
 from tests.serving import served
 
-NOBODY = "http://127.0.0.1:1"  # tcpmux: below the ports that anybody is given
+NOBODY = "http://127.0.0.1:1"  # tcpmux: a port that is not in use
 
 
 def _unauthorized(api: FakeApi) -> None:

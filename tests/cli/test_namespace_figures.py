@@ -1,4 +1,4 @@
-"""Who may see one namespace only: commands tell what there is, and once what is missing."""
+"""Callers of one namespace: commands show what they may see, and one warning."""
 
 import json
 from pathlib import Path
@@ -75,7 +75,7 @@ def test_one_page_has_the_figures_of_the_last_refusal_and_no_invented_ones(mcad:
     assert "cpu=100m,memory=256Mi,pods=1   <unknown>\n" in said  # reserved: only the cluster tells
 
 
-def test_who_was_not_looked_at_yet_waits_for_nothing_that_is_known(
+def test_an_appwrapper_that_was_not_judged_yet_has_no_known_reason(
     api: FakeApi, mcad: Type
 ) -> None:
     api.change("appwrappers", SECOND, lambda obj: obj.update(status={}))
@@ -94,7 +94,7 @@ def test_what_keeps_one_out_of_the_line_is_in_the_manifest(api: FakeApi, mcad: T
     assert (rows["suspended"]["position"], rows["suspended"]["waitsFor"]) == (0, "Suspended")
 
 
-def test_who_has_a_claim_is_out_of_the_line(api: FakeApi, mcad: Type) -> None:
+def test_an_appwrapper_with_a_reservation_has_no_position(api: FakeApi, mcad: Type) -> None:
     since = "2027-01-15T07:59:00.000000Z"
     reservation = {"reason": "Starved", "since": since, "nodeCount": 1, "nodes": ["minikube"]}
     api.change("appwrappers", SECOND, lambda obj: obj["status"].update(reservation=reservation))

@@ -64,7 +64,7 @@ def test_names_and_namespaces_are_those_of_the_cluster(
             ":4",
         ]
         assert offered("queue", "-n", "") == ["default", "team-a", ":4"]
-    assert offered("describe", "0002") == [":4"]  # nobody answers any more
+    assert offered("describe", "0002") == [":4"]  # the server is gone
 
 
 def test_the_plugin_calls_itself_as_people_do(tmp_path: Path) -> None:

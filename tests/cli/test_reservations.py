@@ -78,7 +78,7 @@ def test_a_reason_of_a_later_version_is_told_as_it_is() -> None:
     assert "  Reason:       Because" in said(reservation=CLAIM | {"reason": "Because"})
 
 
-def test_who_is_kept_off_is_told_by_whom() -> None:
+def test_reservations_in_the_way_are_listed() -> None:
     owners = [
         {"namespace": "team", "name": "big", "reason": "Starved", "nodeCount": 4, "start": None},
         {"namespace": "ops", "name": "x", "reason": "Planned", "nodeCount": 1, "start": UNTIL},
@@ -90,7 +90,7 @@ def test_who_is_kept_off_is_told_by_whom() -> None:
 
 
 @pytest.mark.parametrize(("count", "times"), [(1, "once"), (3, "3 times, last")])
-def test_who_was_evicted_is_told_for_whom(count: int, times: str) -> None:
+def test_the_last_eviction_names_the_preemptor(count: int, times: str) -> None:
     evicted = {"count": count, "reason": "Reclaiming", "by": "u", "title": "ops/x", "at": SINCE}
     assert said(eviction=evicted) == [
         f"Evicted:      {times} for ops/x (Reclaiming), {SINCE} (3m ago)"

@@ -228,7 +228,7 @@ def test_warnings_do_not_disturb_the_screen(api: FakeApi, config: str) -> None:
         assert after.startswith("warning: you may not list deployments.apps")
 
 
-def test_colours_are_for_terminals_and_not_for_everybody(config: str) -> None:
+def test_colours_are_for_terminals_without_no_color(config: str) -> None:
     with terminal("top", "--once", "--kubeconfig", config) as term:
         assert term.end() == 0
         assert "\x1b[33m1 in line\x1b[0m" in term.said

@@ -201,7 +201,7 @@ def test_a_stream_that_is_refused_later_cannot_be_believed_until_it_is_listed_ag
     assert len(health.changes) == 3
 
 
-def test_who_may_list_but_not_watch_is_not_believed_in_between(
+def test_a_stream_that_may_list_but_not_watch_is_not_trusted_in_between(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     health = Health()
@@ -221,7 +221,7 @@ def test_who_may_list_but_not_watch_is_not_believed_in_between(
 def test_other_failures_count_when_they_last_longer_than_a_silence(error: KubeError) -> None:
     health = Health()
     health.works()
-    health.now += 10 * SILENCE_S  # nothing happened, and nobody was asked for bookmarks
+    health.now += 10 * SILENCE_S  # nothing happened, without bookmarks
     health.part.failing(error)
     health.now += SILENCE_S
     health.part.failing(error)
@@ -296,7 +296,7 @@ def test_a_link_that_was_asked_for_is_kept_while_a_pod_needs_it() -> None:
     assert owners.appwrapper(REPLICA_SET) == End("aw", "deploy")
     owners.forget_pod("p2")
     assert owners.appwrapper(REPLICA_SET) == Missing(REPLICA_SET)
-    owners.learn("rs", DEPLOYMENT, watched=False)  # an answer that nobody waits for any more
+    owners.learn("rs", DEPLOYMENT, watched=False)  # no pod waits for this answer any more
     assert owners.appwrapper(REPLICA_SET) == Missing(REPLICA_SET)
 
 
