@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 
 import click
 from click.shell_completion import CompletionItem
@@ -19,45 +20,24 @@ from mcad.kube.resource import Resource
 PATIENCE_S = 2.0  # a shell that hangs on the tab key is worse than one that does not complete
 NAMES_MAX = 500
 
-
-def complete_namespaces(
-    ctx: click.Context,
-    param: click.Parameter,  # noqa: ARG001 - click's signature
-    incomplete: str,
-) -> list[CompletionItem]:
-    """Namespaces with this prefix."""
-    return _complete(ctx, NAMESPACES, incomplete)
+Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
 
-def complete_appwrappers(
-    ctx: click.Context,
-    param: click.Parameter,  # noqa: ARG001 - click's signature
-    incomplete: str,
-) -> list[CompletionItem]:
-    """AppWrappers of the chosen namespace with this prefix, also after ``aw/``."""
-    return _complete(ctx, APPWRAPPERS, incomplete, APPWRAPPER)
+def _completer(resource: Resource, kind: Kind | None = None) -> Completer:
+    """A completer of names of a resource, also after ``kind/``."""
 
+    def complete(
+        ctx: click.Context,
+        param: click.Parameter,  # noqa: ARG001 - click's signature
+        incomplete: str,
+    ) -> list[CompletionItem]:
+        return _complete(ctx, resource, incomplete, kind)
 
-def complete_nodes(
-    ctx: click.Context,
-    param: click.Parameter,  # noqa: ARG001 - click's signature
-    incomplete: str,
-) -> list[CompletionItem]:
-    """Nodes with this prefix, also after ``node/``."""
-    return _complete(ctx, NODES, incomplete, NODE)
-
-
-def complete_trees(
-    ctx: click.Context,
-    param: click.Parameter,  # noqa: ARG001 - click's signature
-    incomplete: str,
-) -> list[CompletionItem]:
-    """Quota trees with this prefix."""
-    return _complete(ctx, QUOTA_SUBTREES, incomplete)
+    return complete
 
 
 def _complete(
-    ctx: click.Context, resource: Resource, incomplete: str, kind: Kind | None = None
+    ctx: click.Context, resource: Resource, incomplete: str, kind: Kind | None
 ) -> list[CompletionItem]:
     given, slash, begun = incomplete.rpartition("/")
     if slash and (kind is None or given.lower() not in kind.words):
@@ -86,3 +66,9 @@ async def _names(ctx: click.Context, resource: Resource) -> list[str]:
     if resource == QUOTA_SUBTREES:  # which has the name of its tree as a label
         return sorted({str(one.get("labels", {}).get(TREE, "")) for one in found} - {""})
     return [str(one["name"]) for one in found]
+
+
+complete_namespaces = _completer(NAMESPACES)
+complete_appwrappers = _completer(APPWRAPPERS, APPWRAPPER)
+complete_nodes = _completer(NODES, NODE)
+complete_trees = _completer(QUOTA_SUBTREES)

@@ -91,27 +91,27 @@ def unplaced() -> FakeApi:
     api.put("leases", lease(leaseDurationSeconds=DECADES_S))
     api.put("nodes", node("node-a", cpu="2", memory="4Gi"))
     spec = deployment("unplaced", replicas=2, cpu="2", memory="1Gi")
-    record = _dispatched("unplaced", "07:59:00Z", "07:59:01Z", attempt=3, epoch=2)
+    record = dispatched("unplaced", "07:59:00Z", "07:59:01Z", attempt=3, epoch=2)
     status = {
         "state": "Running",
         "controllerfirsttimestamp": "2027-01-12T07:00:00Z",
         "dispatch": record,
     }
     api.put("appwrappers", appwrapper("unplaced", "u-unplaced", "07:00:00", spec, status=status))
-    _put_child(api, spec, "u-unplaced", attempt=3)
+    put_child(api, spec, "u-unplaced", attempt=3)
     return api
 
 
 def reserved() -> FakeApi:
-    """Two nodes; somebody waits for both, has one, and one who is small is kept off it."""
+    """Two nodes: ``big`` waits for both and has reserved them, so ``small`` must wait."""
     api = FakeApi()
     api.put("leases", lease(leaseDurationSeconds=DECADES_S))
     api.put("nodes", *(node(name, cpu="2", memory="4Gi") for name in ("node-a", "node-b")))
-    record = _dispatched("old", "07:00:00Z", "07:00:01Z")
+    record = dispatched("old", "07:00:00Z", "07:00:01Z")
     runs = {"state": "Running", "dispatch": record}
     old = deployment("old", replicas=1, cpu="2", memory="1Gi")
     api.put("appwrappers", appwrapper("old", "u-old", "07:00:00", old, status=runs))
-    labels = _put_child(api, old, "u-old", attempt=1)
+    labels = put_child(api, old, "u-old", attempt=1)
     _put_pods(api, labels, "x", cpu="2", memory="1Gi", on="node-a")
     waits = {
         "state": "Pending",
@@ -142,7 +142,7 @@ def reserved() -> FakeApi:
 
 
 def _widget() -> Json:
-    """A kind that nobody knows, with a pod template in it."""
+    """A kind without rules, with a pod template in it."""
     inner = deployment("guessed", replicas=1, cpu="100m", memory="64Mi")["spec"]["template"]
     return {
         "apiVersion": "example.com/v1",
@@ -155,7 +155,7 @@ def _widget() -> Json:
 def put_running(api: FakeApi) -> None:
     """The first AppWrapper: dispatched, with its Deployment and two pods."""
     name = "0001-aw-generic-deployment-1"
-    record = _dispatched(name, "07:58:30.000001Z", "07:58:30.200000Z")
+    record = dispatched(name, "07:58:30.000001Z", "07:58:30.200000Z")
     status = {
         "state": "Running",
         "queuejobstate": "Dispatched",
@@ -170,14 +170,14 @@ def put_running(api: FakeApi) -> None:
     }
     spec = deployment(name, replicas=2, cpu="100m", memory="256Mi")
     api.put("appwrappers", appwrapper(name, RUNNING_UID, "07:58:29", spec, status=status))
-    labels = _put_child(api, spec, RUNNING_UID, attempt=1)
+    labels = put_child(api, spec, RUNNING_UID, attempt=1)
     _put_pods(api, labels, "xy", cpu="100m", memory="256Mi")
 
 
 def _put_pods(api: FakeApi, labels: Json, suffixes: str, **of_pod: str) -> None:
     """The ReplicaSet of the Deployment with these labels, and its pods."""
     name = labels[f"{GROUP}/appwrapper"]
-    owner = _owner("apps/v1", "Deployment", name, "dep-1")
+    owner = _owner("apps/v1", "Deployment", name, f"dep-{name}")
     replicaset = {"name": f"{name}-7", "namespace": "default", "uid": "rs-1", "labels": labels}
     api.put("replicasets", {"metadata": replicaset | {"ownerReferences": [owner]}})
     for suffix in suffixes:
@@ -189,7 +189,7 @@ def _put_pods(api: FakeApi, labels: Json, suffixes: str, **of_pod: str) -> None:
         api.put("pods", one)
 
 
-def _dispatched(name: str, intent: str, confirm: str, attempt: int = 1, epoch: int = 1) -> Json:
+def dispatched(name: str, intent: str, confirm: str, attempt: int = 1, epoch: int = 1) -> Json:
     """The record of an attempt of one Deployment, begun and confirmed at these times of the day."""
     item = {"group": "apps", "version": "v1", "resource": "deployments", "kind": "Deployment"}
     return {
@@ -202,7 +202,7 @@ def _dispatched(name: str, intent: str, confirm: str, attempt: int = 1, epoch: i
     }
 
 
-def _put_child(api: FakeApi, spec: Json, uid: str, *, attempt: int) -> Json:
+def put_child(api: FakeApi, spec: Json, uid: str, *, attempt: int) -> Json:
     """The one item of an AppWrapper, created; its labels."""
     name = spec["metadata"]["name"]
     labels = {
@@ -212,7 +212,7 @@ def _put_child(api: FakeApi, spec: Json, uid: str, *, attempt: int) -> Json:
         f"{GROUP}/item": "0",
     }
     owner = _owner(f"{GROUP}/v1beta1", "AppWrapper", name, uid)
-    metadata = {"name": name, "namespace": "default", "uid": "dep-1", "labels": labels}
+    metadata = {"name": name, "namespace": "default", "uid": f"dep-{name}", "labels": labels}
     live = spec | {"metadata": metadata | {"ownerReferences": [owner]}}
     api.put("deployments", live)
     return labels

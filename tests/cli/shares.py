@@ -8,10 +8,12 @@ from tests.cli.cluster import (
     DECADES_S,
     appwrapper,
     deployment,
+    dispatched,
     lease,
     node,
+    put_child,
 )
-from tests.fakeapi import GROUP, FakeApi
+from tests.fakeapi import FakeApi
 
 Json = dict[str, Any]
 
@@ -69,28 +71,10 @@ def queued(name: str, leaf: str, pods: int, **status: Any) -> Json:
 
 def put_dispatched(api: FakeApi, name: str, leaf: str, pods: int) -> None:
     """One that was dispatched: its Deployment is there, its pods are not bound yet."""
-    item = {"group": "apps", "version": "v1", "resource": "deployments", "kind": "Deployment"}
-    record = {
-        "attempt": 1,
-        "epoch": 1,
-        "phase": "dispatched",
-        "inventory": [{**item, "namespace": "default", "name": name}],
-        "quota": [{"tree": TREE, "leaf": leaf}],
-        "intentTime": "2027-01-15T07:58:30Z",
-        "confirmTime": "2027-01-15T07:58:31Z",
-    }
+    record = dispatched(name, "07:58:30Z", "07:58:31Z") | {"quota": [{"tree": TREE, "leaf": leaf}]}
     status = {"state": "Running", "queuejobstate": "Dispatched", "dispatch": record}
     obj = queued(name, leaf, pods, **status)
     obj["metadata"]["creationTimestamp"] = "2027-01-15T07:58:00Z"
     api.put("appwrappers", obj)
-    owner = {"apiVersion": f"{GROUP}/v1beta1", "kind": "AppWrapper", "name": name}
-    labels = {
-        f"{GROUP}/appwrapper": name,
-        f"{GROUP}/appwrapper-uid": f"uid-{name}",
-        f"{GROUP}/attempt": "1",
-        f"{GROUP}/item": "0",
-    }
-    metadata = {"name": name, "namespace": "default", "uid": f"dep-{name}", "labels": labels}
-    metadata["ownerReferences"] = [owner | {"uid": f"uid-{name}", "controller": True}]
     spec = deployment(name, replicas=pods, cpu="1", memory="1Gi")
-    api.put("deployments", spec | {"metadata": metadata})
+    put_child(api, spec, f"uid-{name}", attempt=1)

@@ -1,4 +1,4 @@
-"""``mcad demo``: the play in virtual time, its promises, and the cluster that is served."""
+"""``mcad demo``: the tours in virtual time, their results, and the cluster that is served."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from click.testing import CliRunner
 from mcad.api.config import Config
 from mcad.cli import demo_quota, invocation, tutorial_objects
 from mcad.cli.colours import PLAIN
-from mcad.cli.demo import demo, load_shares, load_tutorial
+from mcad.cli.demo import load_shares, load_tutorial
 from mcad.cli.demo_cluster import dispatching, embedded_cluster
 from mcad.cli.demo_quota import QuotaDemo
 from mcad.cli.demo_tutorial import DemoFailedError, DemoOutput, TutorialDemo
@@ -42,7 +42,7 @@ def run(*command: str, **options: Any) -> subprocess.CompletedProcess[str]:
 
 
 def play(*, cpu: str = tutorial_objects.NODE_CPU) -> list[str]:
-    """What the play says, in virtual time, on a node of that many CPUs."""
+    """The output of the tutorial, in virtual time, on a node of that many CPUs."""
     said: list[str] = []
 
     async def work() -> None:
@@ -62,7 +62,7 @@ def play(*, cpu: str = tutorial_objects.NODE_CPU) -> list[str]:
     return said
 
 
-def test_the_play_tells_what_happens() -> None:
+def test_the_tour_shows_what_happens() -> None:
     text = "\n".join(play())
     assert "cpu        2             1750m   0          250m" in text
     assert "cpu: 150m requested, 50m available, 100m missing." in text
@@ -84,16 +84,16 @@ def test_the_same_seed_tells_the_same() -> None:
         ("1850m", "two pods of the first AppWrapper run"),  # not enough for the first
     ],
 )
-def test_a_promise_that_is_not_kept_is_an_error(cpu: str, broken: str) -> None:
+def test_another_result_than_announced_is_an_error(cpu: str, broken: str) -> None:
     with pytest.raises(DemoFailedError, match=broken):
         play(cpu=cpu)
 
 
-# -- the play about shares -----------------------------------------------------------------------
+# -- the tour about quota -----------------------------------------------------------------------
 
 
 def share(day: type[QuotaDemo] = QuotaDemo) -> str:
-    """What the play about shares says."""
+    """The output of the tour about quota."""
     said: list[str] = []
     config = Config(quotaEnabled=True)
 
@@ -108,7 +108,7 @@ def share(day: type[QuotaDemo] = QuotaDemo) -> str:
     return "\n".join(said)
 
 
-def test_the_play_about_shares_tells_who_borrows_and_who_gets_it_back() -> None:
+def test_the_quota_tour_shows_borrowing_and_the_return_of_quota() -> None:
     text = share()
     assert "teams     research   cpu        4         6      2          0      0" in text
     assert "teams     product    cpu        3         0      0          2      0" in text
@@ -118,7 +118,7 @@ def test_the_play_about_shares_tells_who_borrows_and_who_gets_it_back() -> None:
     assert "teams     product    cpu        3         3      0          0      0" in last
 
 
-def test_the_pages_show_what_is_printed_while_one_waits_for_his_share() -> None:
+def test_the_pages_show_what_is_printed_while_product_waits() -> None:
     """The blocks of docs/quota.md and of README.md, line by line."""
     looks: list[str] = []
 
@@ -140,7 +140,7 @@ def test_the_pages_show_what_is_printed_while_one_waits_for_his_share() -> None:
             assert block in printed, page
 
 
-def test_without_a_borrower_the_play_about_shares_breaks_its_promise() -> None:
+def test_without_a_borrower_the_quota_tour_has_another_result() -> None:
     class Thrifty(QuotaDemo):
         async def _submit(self, obj: dict[str, Any]) -> None:
             if obj["metadata"]["name"] == demo_quota.BORROWER:
@@ -151,7 +151,7 @@ def test_without_a_borrower_the_play_about_shares_breaks_its_promise() -> None:
         share(Thrifty)
 
 
-def test_the_play_about_shares_is_given_with_the_samples() -> None:
+def test_the_quota_tour_uses_the_samples() -> None:
     found = [
         obj
         for path in sorted((SAMPLES / "quota").iterdir())
@@ -166,29 +166,6 @@ def test_the_play_about_shares_is_given_with_the_samples() -> None:
         *demo_quota.subtrees(),
     ]
     assert found == told
-
-
-def test_the_play_about_shares_is_a_command() -> None:
-    done = run(*CLI, "quota", "--pause", "0")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "5/5  Delete aw-borrower" in done.stdout
-
-
-def test_a_shape_is_for_a_cluster_that_stays() -> None:
-    result = CliRunner().invoke(main, ["demo", "--nodes", "3"], standalone_mode=False)
-    assert "--gpu need --serve" in str(result.exception)
-
-
-def test_the_help_tells_both_uses() -> None:
-    text = CliRunner().invoke(demo, ["--help"]).output
-    assert "--serve" in text
-    assert "Exit code 0" in text
-
-
-def test_as_a_process_it_ends_well() -> None:
-    done = run(*CLI, "--pause", "0")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "That was the tutorial" in done.stdout
 
 
 def test_a_kubeconfig_that_is_there_is_not_written_over(tmp_path: Path) -> None:
@@ -247,7 +224,9 @@ def test_a_command_is_run_with_the_cluster_and_its_end_is_the_end(tmp_path: Path
     ask = f"{sys.executable} -m mcad get && exit 3"  # with the KUBECONFIG of its environment
     done = serve(tmp_path, "sh", "-c", ask)
     assert (done.returncode, done.stdout) == (3, "")
-    assert done.stderr == "No AppWrappers found in namespace default.\n"  # and nobody is missing
+    assert (
+        done.stderr == "No AppWrappers found in namespace default.\n"
+    )  # and a dispatcher is running
     assert not (tmp_path / "config").exists()
 
 
@@ -275,10 +254,23 @@ def test_a_command_is_ended_with_the_cluster(tmp_path: Path) -> None:
         assert process.wait(20) == 128 + signal.SIGTERM
 
 
-def test_a_command_needs_a_cluster_that_stays() -> None:
-    result = CliRunner().invoke(main, ["demo", "--", "true"])
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [(("--", "true"), "a COMMAND needs --serve"), (("--nodes", "3"), "--gpu need --serve")],
+)
+def test_some_options_need_a_cluster_that_stays(args: tuple[str, ...], words: str) -> None:
+    result = CliRunner().invoke(main, ["demo", *args])
     assert result.exit_code == 2
-    assert "a COMMAND needs --serve" in result.stderr
+    assert words in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("args", "words"), [((), "That was the tutorial"), (("quota",), "5/5  Delete aw-borrower")]
+)
+def test_each_tour_is_a_command(args: tuple[str, ...], words: str) -> None:
+    done = run(*CLI, *args, "--pause", "0")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert words in done.stdout
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,7 @@ SESSIONS: dict[str, Callable[[], FakeApi]] = {
     "sorted": crowd,
     "colours": tutorial,
     "quota": shares,
+    "errors": tutorial,
 }
 
 

@@ -16,7 +16,6 @@ from mcad.cli.tables import GAP, fitted
 from mcad.core.state.quantity import format_amount
 from tests.cli.cluster import crowd
 from tests.cli.conftest import FakeEnvironment, Type
-from tests.fakeapi import FakeApi
 
 SECOND = "0002-aw-generic-deployment-2"
 
@@ -91,12 +90,6 @@ def test_the_good_ones_are_shown_and_the_bad_ones_told(
 
 def test_the_version_is_an_option_too(mcad: Type) -> None:
     assert mcad("--version").stdout.split()[:2] == mcad("version").stdout.split()[:2]
-
-
-def test_scripts_get_exact_quantities(mcad: Type, api: FakeApi) -> None:
-    said = json.loads(mcad("capacity", "-o", "json").stdout)
-    assert said["total"]["free"]["memory"] == "6382092Ki"
-    assert "6.1Gi" in mcad("capacity").stdout
 
 
 @pytest.mark.parametrize(

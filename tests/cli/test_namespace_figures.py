@@ -1,4 +1,4 @@
-"""Who may see one namespace only: commands tell what there is, and once what is missing."""
+"""Callers of one namespace: commands show what they may see, and one warning."""
 
 import json
 from pathlib import Path
@@ -9,7 +9,7 @@ import pytest
 from mcad.cli.namespace_figures import NOTE, _figures
 from mcad.core.state.refusal import Refusal, Shortage
 from mcad.core.state.waiting_reason import WaitingReason
-from tests.cli.cluster import condition, tutorial, waiting
+from tests.cli.cluster import condition, dispatched, tutorial, waiting
 from tests.cli.conftest import Type
 from tests.cli.test_watch import typed_at
 from tests.fakeapi import FakeApi, forbidden
@@ -75,7 +75,7 @@ def test_one_page_has_the_figures_of_the_last_refusal_and_no_invented_ones(mcad:
     assert "cpu=100m,memory=256Mi,pods=1   <unknown>\n" in said  # reserved: only the cluster tells
 
 
-def test_who_was_not_looked_at_yet_waits_for_nothing_that_is_known(
+def test_an_appwrapper_that_was_not_judged_yet_has_no_known_reason(
     api: FakeApi, mcad: Type
 ) -> None:
     api.change("appwrappers", SECOND, lambda obj: obj.update(status={}))
@@ -94,7 +94,7 @@ def test_what_keeps_one_out_of_the_line_is_in_the_manifest(api: FakeApi, mcad: T
     assert (rows["suspended"]["position"], rows["suspended"]["waitsFor"]) == (0, "Suspended")
 
 
-def test_who_has_a_claim_is_out_of_the_line(api: FakeApi, mcad: Type) -> None:
+def test_an_appwrapper_with_a_reservation_has_no_position(api: FakeApi, mcad: Type) -> None:
     since = "2027-01-15T07:59:00.000000Z"
     reservation = {"reason": "Starved", "since": since, "nodeCount": 1, "nodes": ["minikube"]}
     api.change("appwrappers", SECOND, lambda obj: obj["status"].update(reservation=reservation))
@@ -126,15 +126,7 @@ def test_a_watch_follows_one_namespace(api: FakeApi, tmp_path: Path) -> None:
 
 
 def _dispatch(obj: Json) -> None:
-    item = {"group": "apps", "version": "v1", "resource": "deployments", "kind": "Deployment"}
-    record = {
-        "attempt": 1,
-        "epoch": 1,
-        "phase": "dispatched",
-        "inventory": [{**item, "namespace": "default", "name": SECOND}],
-        "intentTime": "2027-01-15T08:00:00Z",
-        "confirmTime": "2027-01-15T08:00:00Z",
-    }
+    record = dispatched(SECOND, "08:00:00Z", "08:00:00Z")
     obj["status"] |= {"state": "Running", "dispatch": record}
 
 

@@ -4,6 +4,7 @@ import os
 import stat
 import subprocess
 import sys
+from collections.abc import Callable
 from importlib.metadata import entry_points
 from pathlib import Path
 
@@ -15,16 +16,21 @@ from mcad.cli.plugin import complete
 from tests.cli.cluster import kubeconfig, tutorial
 from tests.serving import served
 
+Offered = Callable[..., list[str]]
 
-def offered(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *words: str
-) -> list[str]:
-    """What kubectl is answered for the words after ``kubectl mcad``."""
-    monkeypatch.setattr(sys, "argv", ["kubectl_complete-mcad", *words])
-    complete()
-    said = capsys.readouterr()
-    assert said.err == ""
-    return said.out.splitlines()
+
+@pytest.fixture
+def offered(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Offered:
+    """The answer to kubectl for the words after ``kubectl mcad``."""
+
+    def answer(*words: str) -> list[str]:
+        monkeypatch.setattr(sys, "argv", ["kubectl_complete-mcad", *words])
+        complete()
+        said = capsys.readouterr()
+        assert said.err == ""
+        return said.out.splitlines()
+
+    return answer
 
 
 def test_console_scripts_lead_to_the_program() -> None:
@@ -33,36 +39,32 @@ def test_console_scripts_lead_to_the_program() -> None:
     assert scripts["kubectl_complete-mcad"].load() is start.complete
 
 
-def test_candidates_come_with_their_meaning_and_a_directive(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert offered(capsys, monkeypatch, "des") == [f"describe\t{COMMANDS['describe'][1]}", ":4"]
-    assert offered(capsys, monkeypatch, "nothing-like-it") == [":4"]
-    assert len(offered(capsys, monkeypatch, "")) == len(COMMANDS) + 1
-    assert offered(capsys, monkeypatch)[-1] == ":4"
-    assert [one.partition("\t")[0] for one in offered(capsys, monkeypatch, "queue", "--sel")] == [
+def test_candidates_come_with_their_meaning_and_a_directive(offered: Offered) -> None:
+    assert offered("des") == [f"describe\t{COMMANDS['describe'][1]}", ":4"]
+    assert offered("nothing-like-it") == [":4"]
+    assert len(offered("")) == len(COMMANDS) + 1
+    assert offered()[-1] == ":4"
+    assert [one.partition("\t")[0] for one in offered("queue", "--sel")] == [
         "--selector",
         ":4",
     ]
 
 
-def test_files_are_left_to_the_shell(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert offered(capsys, monkeypatch, "submit", "-f", "sam") == [":0"]
+def test_files_are_left_to_the_shell(offered: Offered) -> None:
+    assert offered("submit", "-f", "sam") == [":0"]
 
 
 def test_names_and_namespaces_are_those_of_the_cluster(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    offered: Offered, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     with served(tutorial()) as url:
         monkeypatch.setenv("KUBECONFIG", kubeconfig(tmp_path, url))
-        assert offered(capsys, monkeypatch, "describe", "0002") == [
+        assert offered("describe", "0002") == [
             "0002-aw-generic-deployment-2",
             ":4",
         ]
-        assert offered(capsys, monkeypatch, "queue", "-n", "") == ["default", "team-a", ":4"]
-    assert offered(capsys, monkeypatch, "describe", "0002") == [":4"]  # nobody answers any more
+        assert offered("queue", "-n", "") == ["default", "team-a", ":4"]
+    assert offered("describe", "0002") == [":4"]  # the server is gone
 
 
 def test_the_plugin_calls_itself_as_people_do(tmp_path: Path) -> None:

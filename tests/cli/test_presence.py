@@ -1,4 +1,4 @@
-"""No command says that something is dispatched when nobody dispatches."""
+"""Commands warn if no dispatcher is running."""
 
 import json
 from typing import Any
@@ -52,7 +52,7 @@ def test_a_dispatcher_that_renews_its_lease_is_running(mcad: Type) -> None:
     [RELEASED, {"holderIdentity": None}, {"leaseDurationSeconds": 1, "renewTime": "garbage"}],
     ids=["released", "never held", "garbage"],
 )
-def test_a_lease_that_nobody_holds_is_no_dispatcher(spec: Json, api: FakeApi, mcad: Type) -> None:
+def test_a_lease_without_a_holder_is_no_dispatcher(spec: Json, api: FakeApi, mcad: Type) -> None:
     write(api, **spec)
     said = mcad("get", "fits", "-o", "json")
     assert why(said.stdout) == ("NoDispatcher", "It fits, but no dispatcher is running.")
@@ -100,7 +100,7 @@ def test_the_capacity_of_nodes_needs_no_dispatcher(api: FakeApi, mcad: Type) -> 
     assert mcad("capacity").stderr == ""
 
 
-def test_only_who_fits_waits_for_a_dispatcher() -> None:
+def test_only_an_appwrapper_that_fits_waits_for_a_dispatcher() -> None:
     absent = Heartbeat(Presence.ABSENT)
     row = {"position": 1, "waitsFor": "cpu", "why": "cpu: ..."}
     assert absent.applied_to(row) == row

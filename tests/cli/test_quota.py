@@ -1,4 +1,4 @@
-"""``mcad quota``: what is meant by a name, who may see what, rows as they change."""
+"""``mcad quota``: names, rights, and rows as they change."""
 
 import json
 from collections.abc import Callable
@@ -79,7 +79,7 @@ def test_off_unless_a_dispatcher_has_written_or_the_caller_says_so(
     assert "Quota tree" in mcad("describe", "late", "--set", "quotaEnabled=true").stdout
 
 
-def test_who_says_that_it_is_off_is_believed(mcad: Type) -> None:
+def test_an_explicit_setting_switches_quota_off(mcad: Type) -> None:
     assert mcad("quota", "--set", "quotaEnabled=false").exit_code == 1
 
 
@@ -90,7 +90,7 @@ def test_without_a_tree_nothing_is_limited_and_that_is_said(mcad: Type, api: Fak
     assert none.stderr.startswith("error: there is no quota tree, so nothing is limited; ")
 
 
-# -- who may see one namespace only --------------------------------------------------------------
+# -- callers of one namespace ---------------------------------------------------------------------
 
 
 def test_a_tenant_sees_the_figures_that_the_dispatcher_wrote(api: FakeApi, mcad: Type) -> None:
@@ -129,7 +129,9 @@ def test_a_tenant_is_told_what_the_condition_says(api: FakeApi, mcad: Type) -> N
     assert words in rows["late"]["why"]
 
 
-def test_figures_that_nobody_has_written_are_unknown_to_a_tenant(api: FakeApi, mcad: Type) -> None:
+def test_figures_that_are_not_in_the_status_are_unknown_to_a_tenant(
+    api: FakeApi, mcad: Type
+) -> None:
     api.fail_always("*", OTHERS, forbidden)
     api.objects["quotasubtrees"].clear()
     api.put("quotasubtrees", *trees())
@@ -138,7 +140,7 @@ def test_figures_that_nobody_has_written_are_unknown_to_a_tenant(api: FakeApi, m
     assert result.stdout.splitlines()[0].split() == row.split()
 
 
-def test_a_tenant_who_may_not_list_the_trees_is_told_whom_to_ask(api: FakeApi, mcad: Type) -> None:
+def test_a_tenant_without_the_right_to_list_trees_gets_advice(api: FakeApi, mcad: Type) -> None:
     api.fail_always("*", OTHERS, forbidden)
     api.deny("quotasubtrees")
     result = mcad("quota", "--set", "quotaEnabled=true")
@@ -205,7 +207,7 @@ def test_a_tenant_follows_what_the_dispatcher_writes(tmp_path: Path) -> None:
         assert process.lines[-1].split() == ["teams", "ops", "cpu", "1", "0", "0", "1", "0"]
 
 
-def test_a_tenant_who_may_not_list_the_trees_follows_all_else(tmp_path: Path) -> None:
+def test_a_tenant_without_the_right_to_list_trees_follows_all_else(tmp_path: Path) -> None:
     api = shares()
     api.fail_always("*", OTHERS, forbidden)
     api.deny("quotasubtrees")

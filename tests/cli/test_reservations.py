@@ -54,17 +54,6 @@ def said(**more: Any) -> list[str]:
     return lines[begin:end]
 
 
-def test_who_has_a_claim_is_told_on_what_and_for_whom_it_waits() -> None:
-    assert said(reservation=CLAIM) == [
-        "Reservation:",
-        "  Reason:       Starved (long at the head of the queue)",
-        "  Room:         2 nodes: n1, n2",
-        "  Since:        2027-01-15T07:57:00.000000Z (3m ago)",
-        "  Given up:     2027-01-15T08:07:00.000000Z, if the room is not free by then",
-        "  Waits for:    team/a, team/b",
-    ]
-
-
 def test_a_start_that_limits_promise() -> None:
     lines = said(reservation=CLAIM | {"reason": "Planned", "start": UNTIL, "waitsFor": None})
     assert f"  Starts by:    {UNTIL}, if running AppWrappers keep their limits" in lines
@@ -89,7 +78,7 @@ def test_a_reason_of_a_later_version_is_told_as_it_is() -> None:
     assert "  Reason:       Because" in said(reservation=CLAIM | {"reason": "Because"})
 
 
-def test_who_is_kept_off_is_told_by_whom() -> None:
+def test_reservations_in_the_way_are_listed() -> None:
     owners = [
         {"namespace": "team", "name": "big", "reason": "Starved", "nodeCount": 4, "start": None},
         {"namespace": "ops", "name": "x", "reason": "Planned", "nodeCount": 1, "start": UNTIL},
@@ -101,7 +90,7 @@ def test_who_is_kept_off_is_told_by_whom() -> None:
 
 
 @pytest.mark.parametrize(("count", "times"), [(1, "once"), (3, "3 times, last")])
-def test_who_was_evicted_is_told_for_whom(count: int, times: str) -> None:
+def test_the_last_eviction_names_the_preemptor(count: int, times: str) -> None:
     evicted = {"count": count, "reason": "Reclaiming", "by": "u", "title": "ops/x", "at": SINCE}
     assert said(eviction=evicted) == [
         f"Evicted:      {times} for ops/x (Reclaiming), {SINCE} (3m ago)"

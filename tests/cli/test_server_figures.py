@@ -88,7 +88,7 @@ def test_a_dispatcher_that_does_not_answer_says_why(status: int, words: str, mca
             assert (mcad(*args, "--server", url).stderr) == told
 
 
-def test_who_leaves_does_not_wait_for_an_answer() -> None:
+def test_a_cancelled_request_does_not_wait_for_its_answer() -> None:
     asked, answered = threading.Event(), threading.Event()
 
     async def linger(_: Request) -> Response:

@@ -1,4 +1,4 @@
-"""When somebody who waits starts: the column of -o wide, and the lines of `mcad describe`."""
+"""Start time estimates: the column of -o wide, and the lines of `mcad describe`."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_the_page_says_when_and_what_that_rests_on(given: Json, said: str) -> No
 
 
 @pytest.mark.parametrize("more", [{}, {"starts": None}])
-def test_of_who_does_not_wait_the_page_says_nothing(more: Json) -> None:
+def test_an_appwrapper_that_does_not_wait_has_no_estimate(more: Json) -> None:
     """Nor does an older dispatcher."""
     lines = page(**more)
     assert not [line for line in lines if line.startswith(("Starts:", "Estimate:"))]

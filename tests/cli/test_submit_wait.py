@@ -105,9 +105,7 @@ def test_patience_has_an_end(api: FakeApi, submit: Submit) -> None:
     assert "new" in [obj["metadata"]["name"] for obj in api.objects["appwrappers"].values()]
 
 
-def test_nobody_waits_in_silence_for_a_dispatcher_that_is_not_there(
-    api: FakeApi, submit: Submit
-) -> None:
+def test_a_wait_without_a_dispatcher_is_not_silent(api: FakeApi, submit: Submit) -> None:
     def release(obj: Json) -> None:
         obj["spec"] = lease(holderIdentity="", renewTime="2027-01-15T07:59:50Z")["spec"]
 

@@ -192,7 +192,7 @@ def test_rbac_names_the_account_and_follows_the_configuration(mcad: Type) -> Non
     assert deleting == [(["batch"], ["jobs"]), ([""], ["pods"])]  # the latter by force
 
 
-def test_rbac_alone_warns_that_nobody_checks_the_users(mcad: Type) -> None:
+def test_rbac_alone_warns_of_the_missing_policy(mcad: Type) -> None:
     assert "may create every kind in wrappedResources" in mcad("rbac").stderr
     own = ["--set", "impersonate={serviceAccount: a}", "--set", "watchNamespaces=[team]"]
     assert mcad("rbac", *own).stderr == ""

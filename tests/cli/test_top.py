@@ -113,21 +113,17 @@ def assert_restored(term: Terminal) -> None:
     assert termios.tcgetattr(term.slave) == term.modes
 
 
-@pytest.mark.parametrize("key", [b"q", b"\x03"], ids=["q", "Ctrl-C"])
-def test_a_key_leaves_and_the_terminal_is_as_before(key: bytes, config: str) -> None:
+@pytest.mark.parametrize("how", [b"q", b"\x03", signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_a_key_or_a_signal_leaves_and_the_terminal_is_as_before(
+    how: bytes | signal.Signals, config: str
+) -> None:
     with terminal("top", "--kubeconfig", config) as term:
         term.wait_for(is_drawn)
         assert termios.tcgetattr(term.slave) != term.modes
-        term.type(key)
-        assert term.end() == 0
-        assert_restored(term)
-
-
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT], ids=str)
-def test_a_signal_leaves_and_the_terminal_is_as_before(number: signal.Signals, config: str) -> None:
-    with terminal("top", "--kubeconfig", config) as term:
-        term.wait_for(is_drawn)
-        term.process.send_signal(number)
+        if isinstance(how, bytes):
+            term.type(how)
+        else:
+            term.process.send_signal(how)
         assert term.end() == 0
         assert_restored(term)
 
@@ -232,7 +228,7 @@ def test_warnings_do_not_disturb_the_screen(api: FakeApi, config: str) -> None:
         assert after.startswith("warning: you may not list deployments.apps")
 
 
-def test_colours_are_for_terminals_and_not_for_everybody(config: str) -> None:
+def test_colours_are_for_terminals_without_no_color(config: str) -> None:
     with terminal("top", "--once", "--kubeconfig", config) as term:
         assert term.end() == 0
         assert "\x1b[33m1 in line\x1b[0m" in term.said
@@ -257,8 +253,3 @@ def test_without_a_terminal_it_is_printed_once(mcad: Type) -> None:
         assert "Queue: 1 in line, 0 on hold" in result.stdout
         assert "cpu: 150m requested, 50m available, 100m missing." in result.stdout
         assert "Dispatched: 1" in result.stdout
-
-
-def test_one_namespace(mcad: Type) -> None:
-    assert "Queue: 0 in line" in mcad("top", "-n", "team-a").stdout
-    assert mcad("top", "-n", "team-a", "-A").exit_code == 2

@@ -175,7 +175,7 @@ def test_rights_that_are_missing_are_told_at_once(api: FakeApi, mcad: Type) -> N
     assert "AppWrappers are not installed" in result.stderr
 
 
-def test_a_name_that_nobody_has_is_not_waited_for(tmp_path: Path) -> None:
+def test_an_unknown_name_is_not_waited_for(tmp_path: Path) -> None:
     with typed_at(tutorial(), tmp_path, "get", "nobody", "-w") as mcad:
         assert mcad.process.wait(PATIENCE_S) == 4
         assert 'no AppWrapper "nobody"' in mcad.errors
@@ -229,7 +229,9 @@ def test_moving_up_is_news_in_front_only(capsys: pytest.CaptureFixture[str]) -> 
     assert [line[0] for line in printed(capsys)] == ["d"]
 
 
-def test_who_leaves_the_queue_is_told_with_the_outcome(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_row_that_leaves_the_queue_is_printed_with_its_outcome(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     one = printer()
     one.show([row("a", 1)])
     printed(capsys)

@@ -120,7 +120,7 @@ async def test_a_kind_that_may_not_be_listed_is_done_without(
     assert capsys.readouterr().err.count("warning: you may not list deployments.apps") == 1
 
 
-async def test_who_may_list_but_not_watch_is_told_so() -> None:
+async def test_a_caller_that_may_list_but_not_watch_gets_an_error() -> None:
     api = tutorial()
     api.deny("nodes", method="WATCH")
     async with following(api) as (_, feed), asyncio.timeout(PATIENCE_S):

@@ -1,4 +1,4 @@
-"""Upstream's finalizer goes, nothing else does, and nobody's write is overwritten."""
+"""The finalizer of the upstream controller is removed, and no other write is overwritten."""
 
 from __future__ import annotations
 
@@ -96,21 +96,21 @@ async def test_managed_by_the_upstream_controller_means_us() -> None:
     assert rig.live["metadata"]["finalizers"] == []
 
 
-async def test_after_somebody_elses_write_it_looks_again() -> None:
+async def test_after_a_conflict_the_object_is_read_again() -> None:
     rig = Rig(appwrapper(FINALIZER, "new/one", version="12"))
     await rig.see(appwrapper(FINALIZER))
     assert [one["metadata"]["resourceVersion"] for one in rig.patches] == ["10", "12"]
     assert rig.live["metadata"]["finalizers"] == ["new/one"]
 
 
-async def test_after_somebody_else_did_it_nothing_is_left_to_do() -> None:
+async def test_a_finalizer_that_another_client_removed_ends_the_task() -> None:
     rig = Rig(appwrapper(version="12"))
     await rig.see(appwrapper(FINALIZER))
     assert len(rig.patches) == 1
     assert all(task.done() for task in rig.tasks)
 
 
-async def test_an_appwrapper_that_is_gone_or_another_one_is_nobodys_business() -> None:
+async def test_a_deleted_or_replaced_appwrapper_ends_the_task() -> None:
     rig = Rig(appwrapper(FINALIZER))
     rig.api.remove("appwrappers", "a")
     await rig.see(appwrapper(FINALIZER))

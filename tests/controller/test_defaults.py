@@ -1,4 +1,4 @@
-"""What admission adds to pods is watched, and the demand of those who wait follows it (C5)."""
+"""What admission adds to pods is watched, and demands of waiting AppWrappers follow it (C5)."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ async def test_what_is_there_at_the_start_counts_from_the_first_decision_on() ->
         assert [cpu(rig, name) for name in "ab"] == [800, 800]
 
 
-async def test_the_demand_of_those_who_wait_follows_a_limit_range() -> None:
+async def test_the_demand_of_waiting_appwrappers_follows_a_limit_range() -> None:
     rig = Rig()
     add_range(rig.server, "2")
     add(rig.server, "a")
@@ -99,7 +99,7 @@ async def test_what_is_dispatched_keeps_the_room_that_it_has() -> None:
         assert entry(rig, "a").attempt == 1
 
 
-async def test_the_overhead_of_a_runtime_class_counts_for_those_who_name_it() -> None:
+async def test_the_overhead_of_a_runtime_class_counts_for_pods_that_name_it() -> None:
     rig = Rig()
     add_class(rig.server, "2")
     add(rig.server, "a", runtimeClassName="kata")
@@ -115,7 +115,7 @@ async def test_the_overhead_of_a_runtime_class_counts_for_those_who_name_it() ->
         assert cpu(rig, "a") == 0
 
 
-async def test_who_never_preempts_follows_the_priority_classes() -> None:
+async def test_preemption_policies_follow_the_priority_classes() -> None:
     rig = Rig()
     add_priority(rig.server, preemptionPolicy="Never")
     add(rig.server, "a", priorityClassName="gentle")
@@ -138,7 +138,7 @@ async def test_who_never_preempts_follows_the_priority_classes() -> None:
 
 
 @pytest.mark.parametrize("plural", ["limitranges", "runtimeclasses", "priorityclasses"])
-async def test_who_may_not_list_them_goes_on_without_and_says_so_once(
+async def test_without_the_right_to_list_them_one_warning_is_logged(
     plural: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     rig = Rig()

@@ -45,7 +45,7 @@ def _edited(*templates: Json) -> Json:
 
 
 def _live(attempt: int, item: int) -> Json:
-    """The Deployment as somebody has scaled it."""
+    """The Deployment after a user has scaled it."""
     obj = manifests.deployment("d", 5)
     owner = {"apiVersion": f"{labels.GROUP}/v1beta1", "kind": "AppWrapper", "name": "a"}
     obj["metadata"] |= {

@@ -262,7 +262,7 @@ def as_runner(namespace: str) -> str:
     return f"system:serviceaccount:{namespace}:runner"
 
 
-async def test_only_items_and_questions_about_them_go_out_as_somebody_else() -> None:
+async def test_only_items_and_access_reviews_are_sent_as_the_impersonated_user() -> None:
     def handler(request: Request) -> Response:
         if request.path.endswith("selfsubjectaccessreviews"):
             return Response(201, {"status": {"allowed": True}})
@@ -296,7 +296,7 @@ async def test_only_items_and_questions_about_them_go_out_as_somebody_else() -> 
     [(403, as_runner, False), (503, as_runner, None), (403, lambda _: "", None)],
     ids=["must not impersonate", "no answer", "ourselves"],
 )
-async def test_who_must_not_speak_for_the_account_is_denied(
+async def test_an_impersonation_that_is_not_allowed_is_a_denial(
     code: int, creator: Callable[[str], str], allowed: bool | None
 ) -> None:
     rig = Rig(lambda request: status(code, "x"), creator=creator)
@@ -412,7 +412,7 @@ async def test_remains_are_listed_live_by_label_pods_included() -> None:
     ("code", "logged"),
     [(200, "deleted by force"), (404, ""), (409, ""), (403, "could not be deleted by force")],
 )
-async def test_a_forced_deletion_is_of_this_very_object_and_nobody_waits_for_it(
+async def test_a_forced_deletion_is_of_this_very_object_and_in_the_background(
     code: int, logged: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Foreground would wait for what is below, and a grace period for a node that is gone."""
@@ -449,7 +449,7 @@ async def test_the_sweep_deletes_only_what_its_appwrapper_still_controls() -> No
 
 
 async def test_a_stray_that_is_said_to_be_gone_while_it_is_there_is_told() -> None:
-    """A deleted object is told by its watch; a 404 of somebody on the way must not hide it."""
+    """The watch reports a deletion; the 404 of a proxy must not hide the object."""
     ref = workload("a", 1).items[0].ref
     rig = Rig(
         lambda request: (

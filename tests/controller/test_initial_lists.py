@@ -41,7 +41,7 @@ def held(name: str, second: int, version: int, first_seen: str = "") -> Document
 
 
 class Rig:
-    """A first list, and whom it was told of."""
+    """A first list, and the AppWrappers that it fed."""
 
     def __init__(self) -> None:
         self.told: list[str] = []

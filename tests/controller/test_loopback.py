@@ -1,4 +1,4 @@
-"""Everybody may probe and scrape; who is not on this machine is told nothing about AppWrappers."""
+"""All callers may probe and scrape; figures about AppWrappers are for callers on loopback."""
 
 from __future__ import annotations
 

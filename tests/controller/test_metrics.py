@@ -52,7 +52,7 @@ def event(name: str, reason: EventReason) -> RecordEvent:
     return RecordEvent(f"uid-{name}", warning=False, reason=reason, action="Reservation", note="")
 
 
-async def test_claims_are_counted_by_reason() -> None:
+async def test_reservations_are_counted_by_reason() -> None:
     cluster = Bench(nodes=[node()])
     metrics = Metrics(cluster.dispatcher.cluster, {}, {}, RealClock())
     cluster.submit(*(workload(name, 2000) for name in "abc"))

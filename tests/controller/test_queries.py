@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from types import SimpleNamespace
 from typing import Any
 
@@ -33,21 +35,23 @@ PATHS = ["/api/v1/queue", "/api/v1/appwrappers", "/api/v1/appwrappers/default/a2
 PATHS += ["/api/v1/capacity", "/metrics"]
 
 
-async def nobody() -> Any:
+async def no_standby() -> Any:
     raise NotImplementedError
 
 
-async def full(rig: Rig) -> Rig:
+@asynccontextmanager
+async def full() -> AsyncIterator[Rig]:
     """As many AppWrappers as ``NAMES``, each of a shape of its own, on one node that holds none."""
-    for number, name in enumerate(NAMES):
-        add_appwrapper(rig.server, name, f"{2000 + number}m")
-    await rig.clock.advance(1)
-    return rig
+    async with Rig() as rig:
+        for number, name in enumerate(NAMES):
+            add_appwrapper(rig.server, name, f"{2000 + number}m")
+        await rig.clock.advance(1)
+        yield rig
 
 
 async def get(rig: Rig, path: str) -> web.Response:
     replica: Any = SimpleNamespace(controller=rig.controller, lease=None)
-    app = application(replica, nobody)
+    app = application(replica, no_standby)
     request = make_mocked_request("GET", path, app=app)
     found = await app.router.resolve(request)
     request._match_info = found
@@ -69,8 +73,7 @@ def every_step_is_a_slice(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("path", PATHS)
 async def test_others_have_their_turns_while_it_is_made(path: str) -> None:
-    async with Rig() as rig:
-        await full(rig)
+    async with full() as rig:
         asking = asyncio.ensure_future(get(rig, path))
         turns = 0
         while not asking.done():
@@ -81,8 +84,7 @@ async def test_others_have_their_turns_while_it_is_made(path: str) -> None:
 
 
 async def test_quota_trees_and_their_nodes_are_told() -> None:
-    async with Rig() as rig:
-        await full(rig)
+    async with full() as rig:
         assert body(await get(rig, "/api/v1/quota")) == {"enabled": False, "trees": []}
         for one in teams(1000, red=1000):
             rig.controller.feed(QuotaSeen(one))
@@ -96,8 +98,7 @@ async def test_quota_trees_and_their_nodes_are_told() -> None:
 
 
 async def test_before_all_is_listed_there_are_no_figures() -> None:
-    async with Rig() as rig:
-        await full(rig)
+    async with full() as rig:
         rig.controller.watches.is_synced = False
         for path in PATHS[:4]:
             with pytest.raises(FiguresUnavailable, match="not synced yet"):
@@ -105,8 +106,7 @@ async def test_before_all_is_listed_there_are_no_figures() -> None:
 
 
 async def test_a_loop_that_stands_still_is_not_healthy() -> None:
-    async with Rig() as rig:
-        await full(rig)
+    async with full() as rig:
         assert (await get(rig, "/healthz")).status == 200
         rig.controller.stepped_at -= STALL_S + 1
         answer = await get(rig, "/healthz")
@@ -114,8 +114,7 @@ async def test_a_loop_that_stands_still_is_not_healthy() -> None:
 
 
 async def test_what_is_ahead_is_not_itself() -> None:
-    async with Rig() as rig:
-        await full(rig)
+    async with full() as rig:
         detail = body(await get(rig, "/api/v1/appwrappers/default/a03"))
         assert [row["name"] for row in detail["ahead"]] == NAMES[:3]
 
@@ -138,8 +137,7 @@ async def test_those_on_hold_come_before_those_that_do_not_wait() -> None:
 
 
 async def test_the_parent_of_a_node_is_the_next_one_above() -> None:
-    async with Rig() as rig:
-        await full(rig)
+    async with full() as rig:
         rig.controller.feed(QuotaSeen(subtree("root", child("root", cpu=1000))))
         rig.controller.feed(QuotaSeen(subtree("x", child("dept", cpu=500), parent="root")))
         rig.controller.feed(QuotaSeen(subtree("y", child("team", cpu=100), parent="dept")))
@@ -160,7 +158,7 @@ def test_the_reason_of_a_reservation_is_told() -> None:
     assert (told["name"], told["reason"], told["nodeCount"]) == ("owner", "Starved", 1)
 
 
-def test_a_forecast_is_told_from_the_earliest_to_the_latest() -> None:
+def test_an_estimate_has_an_earliest_and_a_latest_start() -> None:
     told = start_time_views._view(StartTime(SECOND, 2 * SECOND, Basis.LIMITS, "why"))
     assert (told["earliest"], told["latest"]) == (
         "1970-01-01T00:00:01.000000Z",
@@ -176,8 +174,7 @@ async def test_whether_shares_count_is_told() -> None:
 
 
 async def test_a_row_that_is_deleted_meanwhile_breaks_nothing() -> None:
-    async with Rig() as rig:
-        await full(rig)
+    async with full() as rig:
         asking = asyncio.ensure_future(get(rig, "/api/v1/queue"))
         for _ in range(COUNT // 2):
             await asyncio.sleep(0)
@@ -193,8 +190,7 @@ async def test_a_row_that_is_deleted_meanwhile_breaks_nothing() -> None:
 
 
 async def test_one_that_is_deleted_meanwhile_is_not_there() -> None:
-    async with Rig() as rig:
-        await full(rig)
+    async with full() as rig:
         asking = asyncio.ensure_future(get(rig, "/api/v1/appwrappers/default/a29"))
         for _ in range(COUNT // 2):
             await asyncio.sleep(0)
@@ -202,9 +198,8 @@ async def test_one_that_is_deleted_meanwhile_is_not_there() -> None:
         assert (await asking).status == 404
 
 
-async def test_for_one_appwrapper_not_everybody_is_judged(monkeypatch: pytest.MonkeyPatch) -> None:
-    async with Rig() as rig:
-        await full(rig)
+async def test_for_one_appwrapper_few_are_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with full() as rig:
         judged = []
         verdict = cycle.verdict
         monkeypatch.setattr(cycle, "verdict", lambda *args: judged.append(args) or verdict(*args))
@@ -214,12 +209,11 @@ async def test_for_one_appwrapper_not_everybody_is_judged(monkeypatch: pytest.Mo
         assert len(judged) <= views.AHEAD_SHOWN + 2  # itself, once more for its figures
 
 
-async def test_who_is_head_is_asked_of_so_many_shapes_at_most(
+async def test_the_head_is_searched_among_a_bounded_number_of_shapes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Nobody is, if none of them would fit even if all AppWrappers left: that is asked of each."""
-    async with Rig() as rig:
-        await full(rig)
+    """There is no head if no AppWrapper would fit an empty cluster: each is asked."""
+    async with full() as rig:
         asked = []
         ask = cycle.may_be_head
         monkeypatch.setattr(cycle, "may_be_head", lambda *args: asked.append(args) or ask(*args))
@@ -230,8 +224,7 @@ async def test_who_is_head_is_asked_of_so_many_shapes_at_most(
 
 
 async def test_a_picture_is_put_in_order_in_steps() -> None:
-    async with Rig() as rig:
-        await full(rig)
+    async with full() as rig:
         cluster = rig.cluster
         picture = Picture(cluster, cluster.now)
         assert len(list(picture.order())) == COUNT
@@ -240,8 +233,7 @@ async def test_a_picture_is_put_in_order_in_steps() -> None:
 
 
 async def test_a_picture_stays_as_it_was_taken() -> None:
-    async with Rig() as rig:
-        await full(rig)
+    async with full() as rig:
         cluster = rig.cluster
         picture, before = Picture(cluster, cluster.now), tuple(Picture(cluster, cluster.now).rows())
         add_node(rig.server, "100")

@@ -52,7 +52,7 @@ def told_of(rig: Rig, name: str) -> str:
 TREE = (subtree("root", root="2"), subtree("teams", "root", red="1", blue="1"))
 
 
-async def test_who_asks_for_more_than_is_left_waits_and_is_told() -> None:
+async def test_a_demand_above_the_free_quota_waits_with_a_reason() -> None:
     async with rig_with(*TREE) as rig:
         for name in ("a", "b", "c"):
             add_labelled(rig, name, "1", gold="red")
@@ -184,7 +184,7 @@ async def test_a_restart_writes_no_status_that_is_shown_already() -> None:
         assert quota_writes(again) == 0
 
 
-async def test_a_status_that_somebody_else_wrote_is_put_right() -> None:
+async def test_a_status_that_another_client_wrote_is_corrected() -> None:
     async with rig_with(*TREE) as rig:
         await rig.clock.advance(5)
         right = status_of(rig, "teams")
@@ -342,7 +342,7 @@ async def test_trees_that_are_installed_later_are_found_by_their_crd() -> None:
         assert rig.status("a")["state"] == "Running"
 
 
-async def test_a_right_to_see_trees_that_is_lost_holds_everybody_and_says_so() -> None:
+async def test_a_lost_right_to_list_trees_stops_all_dispatches_and_is_reported() -> None:
     async with rig_with(*TREE) as rig:
         add_labelled(rig, "before", "1", gold="red")
         await lively(rig, 2)

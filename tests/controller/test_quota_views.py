@@ -1,4 +1,4 @@
-"""Quota as people are shown it: the figures of trees, who holds a share, who waits for one."""
+"""Quota trees as JSON: figures, holders and queues."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_what_is_wrong_with_a_tree_is_told_with_its_object() -> None:
     assert [fault["reason"] for fault in silver["faults"]] == ["NoRoot"]
 
 
-def test_a_node_tells_who_holds_it_and_who_waits_there() -> None:
+def test_a_node_has_its_holders_and_its_queue() -> None:
     made = bench()
     red, root = one(made, "red"), one(made, "root")
 
@@ -95,7 +95,7 @@ def test_a_node_tells_who_holds_it_and_who_waits_there() -> None:
     assert red["borrowed"] == {"cpu": "200m"}
 
 
-def test_who_names_an_unknown_leaf_is_found_at_the_root() -> None:
+def test_an_appwrapper_with_an_unknown_leaf_is_in_the_queue_of_the_root() -> None:
     made = bench()
     made.submit(of("grene", "lost", 10))
     made.settle()
@@ -103,7 +103,7 @@ def test_who_names_an_unknown_leaf_is_found_at_the_root() -> None:
     assert [each["leaf"] for each in one(made, "red")["queue"]] == ["red"]
 
 
-def test_who_holds_nothing_that_the_tree_names_is_no_holder() -> None:
+def test_an_appwrapper_without_a_resource_of_the_tree_is_no_holder() -> None:
     made = bench()
     made.submit(workload("disk", 0, quota=((GOLD, "red"),)))
     made.settle()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from random import Random
 from typing import Any
 
@@ -15,6 +15,7 @@ from mcad.api.labels import LEASE_NAME, LEASE_NAMESPACE
 from mcad.cli.demo_cluster import embedded_cluster
 from mcad.controller.http_port import application
 from mcad.controller.leader_figures import FiguresUnavailable
+from mcad.controller.other_controllers import Write
 from mcad.controller.preflight import Preflight, Unfit
 from mcad.controller.replica import Replica
 from mcad.kube.client import Client
@@ -25,6 +26,7 @@ from mcad.kube.port import Request, Response, nothing
 from mcad.sim.clock import VirtualClock, run_virtually
 from mcad.sim.cluster import Cluster
 from mcad.sim.serving.server import SimApi
+from tests.controller.test_runtime import Later
 from tests.manifests import components, pod
 
 Json = dict[str, Any]
@@ -126,7 +128,7 @@ async def test_one_leads_and_the_other_writes_nothing_until_it_takes_over(stage:
 
 
 @played
-async def test_who_loses_the_lease_ends_at_once_and_has_written_nothing_since(stage: Stage) -> None:
+async def test_a_process_that_loses_the_lease_ends_at_once_without_a_write(stage: Stage) -> None:
     a = Process(stage.cluster, "a")
     await stage.clock.sleep(1)
     b = Process(stage.cluster, "b")
@@ -148,10 +150,10 @@ async def test_who_loses_the_lease_ends_at_once_and_has_written_nothing_since(st
 
 
 @played
-async def test_who_ends_with_a_write_under_way_keeps_the_lease_until_it_runs_out(
+async def test_a_process_that_ends_during_a_write_does_not_release_the_lease(
     stage: Stage,
 ) -> None:
-    """The write may still be carried out: nobody may lead before that is over."""
+    """The write may still be carried out: no process may lead before."""
 
     a = Process(stage.cluster, "a")
     inner = a.line.request
@@ -171,39 +173,27 @@ async def test_who_ends_with_a_write_under_way_keeps_the_lease_until_it_runs_out
 
 @played
 async def test_what_it_dies_of_gives_the_lease_to_the_next_one(stage: Stage) -> None:
-    class Rivals(Preflight):
-        def __init__(self) -> None:
-            super().__init__(None, Config())  # type: ignore[arg-type]  # nothing is asked of it
+    class Rivals(Later):
+        answer = True
 
-        async def installed(self) -> bool:
-            return True
-
-        def listed(self, appwrappers: list[Json]) -> None:
-            raise Unfit("somebody else")
+        def listed(self, writes: Iterable[Write]) -> None:
+            raise Unfit("another controller")
 
     await stage.submit("w")
     a = Process(stage.cluster, "a", Rivals())
-    with pytest.raises(Unfit, match="somebody else"):
+    with pytest.raises(Unfit, match="another controller"):
         await a.life
     assert await stage.holder() == ""
 
 
 @played
-async def test_the_cluster_is_looked_at_again_by_who_stood_by_for_long(stage: Stage) -> None:
-    class Counting(Preflight):
+async def test_the_preflight_is_repeated_after_a_long_standby(stage: Stage) -> None:
+    class Counting(Later):
+        answer = True
         checks = 0
-
-        def __init__(self) -> None:
-            super().__init__(None, Config())  # type: ignore[arg-type]  # nothing is asked of it
 
         async def check(self) -> None:
             self.checks += 1
-
-        async def installed(self) -> bool:
-            return True
-
-        def listed(self, appwrappers: list[Json]) -> None:
-            pass
 
     first, second = Counting(), Counting()
     a = Process(stage.cluster, "a", first)
@@ -248,9 +238,9 @@ async def fail() -> Table:
 
 
 def standby() -> Replica:
-    """A process that has seen who leads, and does nothing."""
+    """A process that knows the leader, and does nothing."""
     replica = Replica(
-        Client(None, VirtualClock(), Random(1)),  # type: ignore[arg-type]  # nobody is asked
+        Client(None, VirtualClock(), Random(1)),  # type: ignore[arg-type]  # not used
         Config(),
         identity="b",
     )
@@ -309,16 +299,18 @@ async def test_a_standby_that_cannot_count_says_why() -> None:
         ("b", "", "not synced: no leader yet\n"),
         ("a", "403 Forbidden", "not leading: 403 Forbidden\n"),
     ],
-    ids=["nobody", "itself, a moment ago", "no rights"],
+    ids=["none", "itself, a moment ago", "no rights"],
 )
-async def test_who_could_not_take_over_is_not_ready(leader: str, trouble: str, text: str) -> None:
+async def test_a_standby_that_could_not_take_over_is_not_ready(
+    leader: str, trouble: str, text: str
+) -> None:
     replica = standby()
     replica.lease.leader, replica.lease.trouble = leader, trouble
     assert await asked(replica, "/readyz") == (503, "standby", text)
 
 
 @played
-async def test_whoever_may_not_use_the_lease_does_not_lead_and_does_nothing(stage: Stage) -> None:
+async def test_without_the_right_to_use_the_lease_a_process_does_nothing(stage: Stage) -> None:
     a = Process(stage.cluster, "a")
     inner = a.line.request
 

@@ -133,7 +133,7 @@ async def test_an_appwrapper_goes_all_the_way_with_three_writes_and_an_event() -
         ]
 
 
-async def test_a_wrapped_kind_that_cannot_be_listed_blocks_nobody_else() -> None:
+async def test_a_wrapped_kind_that_cannot_be_listed_blocks_no_other_appwrapper() -> None:
     rig = Rig()
     add_appwrapper(rig.server, "a", "500m")
     rig.server.deny("configmaps", method="GET")
@@ -309,9 +309,10 @@ async def test_a_kind_that_is_installed_later_is_found(denials: int) -> None:
 class Later(Preflight):
     """AppWrappers are installed when the test says so."""
 
+    answer: bool | Exception = False
+
     def __init__(self) -> None:
         super().__init__(None, Config())  # type: ignore[arg-type]  # nothing is asked of it
-        self.answer: bool | Exception = False
         self.asked = 0
         self.listed_count = 0
 
@@ -358,7 +359,7 @@ async def test_another_controllers_writes_end_it_before_anything_is_done() -> No
     class Rivals(Later):
         def listed(self, writes: Iterable[Write]) -> None:
             super().listed(writes)
-            raise Unfit("somebody else")
+            raise Unfit("another controller")
 
     rivals = Rivals()
     rivals.answer = True
@@ -366,7 +367,7 @@ async def test_another_controllers_writes_end_it_before_anything_is_done() -> No
     for name in ("a", "b"):
         add_appwrapper(rig.server, name, "500m")
     await rig.__aenter__()
-    with pytest.raises(Unfit, match="somebody else"):
+    with pytest.raises(Unfit, match="another controller"):
         await asyncio.wait_for(rig.task, 5)
     assert rivals.listed_count == 2
     assert writes(rig.server) == []

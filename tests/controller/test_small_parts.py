@@ -11,8 +11,10 @@ from mcad.controller.streams import SILENCE_S, Stream
 from mcad.controller.wakeup import Alarm
 from mcad.controller.write_lanes import Lane
 from mcad.core.state.model import Pod, PodPhase
+from mcad.core.state.units import SECOND
 from mcad.kube.errors import ApiError, ConnectionLost, KubeError, RequestTimeout
 from mcad.kube.versions import is_older
+from tests.controller.clock import LoopClock
 
 
 @pytest.mark.parametrize(
@@ -85,46 +87,16 @@ async def test_a_lane_remembers_what_a_job_died_of() -> None:
         lane.raise_failure()
 
 
-class StepClock:
-    """Virtual time: sleepers wake when it is moved on."""
-
-    def __init__(self) -> None:
-        self.now = 0
-        self._sleepers: list[tuple[int, asyncio.Event]] = []
-
-    def monotonic(self) -> float:
-        return self.now / 1e6
-
-    def now_us(self) -> int:
-        return self.now
-
-    async def sleep(self, seconds: float) -> None:
-        event = asyncio.Event()
-        self._sleepers.append((self.now + int(seconds * 1e6), event))
-        await event.wait()
-
-    async def advance(self, seconds: float) -> None:
-        self.now += int(seconds * 1e6)
-        for at, event in self._sleepers:
-            if at <= self.now:
-                event.set()
-        for _ in range(5):
-            await asyncio.sleep(0)
-
-
 async def test_the_alarm_rings_at_the_earliest_wish_and_at_every_later_one() -> None:
-    clock, rings = StepClock(), []
-    alarm = Alarm(clock, lambda: rings.append(clock.now))
-    alarm.wake_at(5_000_000)
-    alarm.wake_at(2_000_000)
-    alarm.wake_at(0)
-    await clock.advance(0)
-    assert rings == [0]
-    await clock.advance(2)
-    assert rings == [0, 2_000_000]
-    await clock.advance(3)
-    assert rings == [0, 2_000_000, 5_000_000]
-    alarm.wake_at(9_000_000)
+    clock, rings = LoopClock(), []
+    start = clock.now_us()
+    alarm = Alarm(clock, lambda: rings.append((clock.now_us() - start) // SECOND))
+    for seconds in (5, 2, 0):
+        alarm.wake_at(start + seconds * SECOND)
+    for seconds, expected in ((0, [0]), (2, [0, 2]), (3, [0, 2, 5])):
+        await clock.advance(seconds)
+        assert rings == expected
+    alarm.wake_at(start + 9 * SECOND)
     alarm.close()
     await clock.advance(10)
     assert len(rings) == 3
@@ -229,7 +201,7 @@ def test_a_stream_that_is_refused_later_cannot_be_believed_until_it_is_listed_ag
     assert len(health.changes) == 3
 
 
-def test_who_may_list_but_not_watch_is_not_believed_in_between(
+def test_a_stream_that_may_list_but_not_watch_is_not_trusted_in_between(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     health = Health()
@@ -249,7 +221,7 @@ def test_who_may_list_but_not_watch_is_not_believed_in_between(
 def test_other_failures_count_when_they_last_longer_than_a_silence(error: KubeError) -> None:
     health = Health()
     health.works()
-    health.now += 10 * SILENCE_S  # nothing happened, and nobody was asked for bookmarks
+    health.now += 10 * SILENCE_S  # nothing happened, without bookmarks
     health.part.failing(error)
     health.now += SILENCE_S
     health.part.failing(error)
@@ -324,7 +296,7 @@ def test_a_link_that_was_asked_for_is_kept_while_a_pod_needs_it() -> None:
     assert owners.appwrapper(REPLICA_SET) == End("aw", "deploy")
     owners.forget_pod("p2")
     assert owners.appwrapper(REPLICA_SET) == Missing(REPLICA_SET)
-    owners.learn("rs", DEPLOYMENT, watched=False)  # an answer that nobody waits for any more
+    owners.learn("rs", DEPLOYMENT, watched=False)  # no pod waits for this answer any more
     assert owners.appwrapper(REPLICA_SET) == Missing(REPLICA_SET)
 
 

@@ -122,7 +122,7 @@ def reviewed(*answers: bool) -> tuple[Access, FakeApi, FakeClock]:
 WHAT = Attributes("get", APPWRAPPER_REPORTS, "team-a", "job")
 
 
-async def test_the_review_says_who_asks_for_what() -> None:
+async def test_the_review_names_the_caller_and_the_request() -> None:
     access, api, _ = reviewed(True)
     caller = Caller("jane", ("dev",), (("scopes", ("a",)),))
     assert await access.allows(caller, WHAT)

@@ -8,15 +8,13 @@ from typing import Any
 import pytest
 from aiohttp.test_utils import TestClient, TestServer
 
-from mcad.api.config import Config
 from mcad.controller.http_port import STALL_S, application
-from mcad.controller.preflight import Preflight
 from mcad.controller.replica import Replica
 from mcad.core.events import Decide, KindWatched
 from mcad.kube.kinds import APPWRAPPERS, CRDS
 from mcad.kube.reflector import ABSENT_S
 from mcad.kube.resource import Resource
-from tests.controller.test_runtime import KINDS, Rig, add_appwrapper, add_node, reads, writes
+from tests.controller.test_runtime import KINDS, add_appwrapper, add_node, Later, reads, Rig, writes
 from tests.fakeapi import FakeApi, refuse
 
 Json = dict[str, Any]
@@ -86,7 +84,7 @@ async def test_a_right_to_create_that_is_missing_is_a_line_of_readiness() -> Non
         assert await told(rig, "/readyz") == (200, "ok\n")
 
 
-async def test_a_right_that_is_lost_later_holds_who_needs_the_kind_and_says_so(
+async def test_a_right_that_is_lost_later_holds_appwrappers_with_the_kind_and_is_reported(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level("INFO")
@@ -150,21 +148,16 @@ async def test_a_kind_that_is_removed_is_told_as_not_installed_and_its_objects_g
         assert changes == [False, True, False, True]
 
 
-class Installed(Preflight):
-    """A CRD that comes and goes; each time it comes, it is looked at."""
+class Installed(Later):
+    """A CRD that comes and goes; each time it comes, it is checked."""
 
-    def __init__(self, rig_server: list[Any]) -> None:
-        super().__init__(None, Config())  # type: ignore[arg-type]  # nothing is asked of it
+    def __init__(self) -> None:
+        super().__init__()
         self.judged = 0
-        self._servers = rig_server
 
     async def installed(self) -> bool:
-        there = APPWRAPPERS in self._servers[0].served
-        self.judged += there
-        return there
-
-    def listed(self, appwrappers: list[Json]) -> None:
-        pass
+        self.judged += bool(self.answer)
+        return await super().installed()
 
 
 async def test_nothing_is_decided_while_appwrappers_are_not_installed_any_more(
@@ -172,15 +165,15 @@ async def test_nothing_is_decided_while_appwrappers_are_not_installed_any_more(
 ) -> None:
     """What runs is not touched: that the kind is denied does not prove that anything is deleted."""
     caplog.set_level("INFO")
-    servers: list[Any] = []
-    preflight = Installed(servers)
+    preflight = Installed()
+    preflight.answer = True
     rig = Rig(preflight)
-    servers.append(rig.server)
     add_wrapped_config_map(rig, "a")
     async with rig:
         await lively(rig, 2)
         assert rig.status("a")["state"] == "Running"
         rig.server.requests.clear()
+        preflight.answer = False
         rig.server.served = tuple(one for one in KINDS if one != APPWRAPPERS)
         rig.server.send(None)
         await lively(rig, 3)
@@ -200,7 +193,7 @@ async def test_nothing_is_decided_while_appwrappers_are_not_installed_any_more(
         assert await told(rig, "/api/v1/queue") == (503, f"{absence}\n")
         assert preflight.judged == 1
 
-        rig.server.served = KINDS
+        rig.server.served, preflight.answer = KINDS, True
         await lively(rig, 3)
         assert preflight.judged == 2
         assert await told(rig, "/readyz") == (200, "ok\n")
@@ -338,24 +331,16 @@ async def test_a_kind_that_is_served_in_another_version_is_watched_in_that() -> 
         assert shop.controller.watches.streams["example.com", "widgets"].is_watched
 
 
-async def test_a_kind_that_is_removed_while_its_watch_stays_open_is_noticed() -> None:
+async def test_a_kind_that_comes_again_is_watched_at_once() -> None:
     async with Shop("v1") as shop:
         await lively(shop, 2)
         shop.serve()
         shop.server.remove("customresourcedefinitions", "widgets.example.com")
         await lively(shop, 3)
         gone = "ok\ndegraded: widgets.example.com: it is not installed\n"
-        assert await told(shop, "/readyz") == (200, gone)
-
-
-async def test_a_kind_that_comes_again_is_watched_at_once() -> None:
-    async with Shop("v1") as shop:
-        await lively(shop, 2)
-        shop.serve()
-        shop.server.remove("customresourcedefinitions", "widgets.example.com")
+        assert await told(shop, "/readyz") == (200, gone)  # although its watch is open
         shop.server.send(None)
         await lively(shop, 300)
-        gone = "ok\ndegraded: widgets.example.com: it is not installed\n"
         assert await told(shop, "/readyz") == (200, gone)
         shop.serve("v1")
         shop.define()
@@ -382,7 +367,9 @@ async def test_without_the_right_to_watch_crds_kinds_are_looked_for_ever_more_se
     assert len(told_of) == 1
 
 
-async def test_a_kind_of_an_aggregated_server_is_looked_for_while_somebody_wants_it() -> None:
+async def test_a_kind_of_an_aggregated_server_is_looked_for_while_an_appwrapper_waits_for_it() -> (
+    None
+):
     async with Shop() as shop:
         template = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}}
         metadata = {"name": "a", "namespace": "default", "generation": 1}

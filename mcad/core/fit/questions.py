@@ -45,9 +45,10 @@ class Questions:
         """A prospect that starts from what is remembered and is dropped with the question."""
         prospect = self._prospects.get(shape)
         if prospect is None:
-            known = self._memory.remembered(shape)
-            parts = tuple(part._replace(pods=_Counted(part.pods)) for part in known.parts)
-            prospect = self._prospects[shape] = replace(known, parts=parts)
+            # The AppWrapper of a row may have been deleted since: then nothing holds its shape.
+            with self._memory.held(shape) as known:
+                parts = tuple(part._replace(pods=_Counted(part.pods)) for part in known.parts)
+                prospect = self._prospects[shape] = replace(known, parts=parts)
         return prospect
 
 
