@@ -43,18 +43,18 @@ ASKED_AFTER: Duration = SECOND
 
 
 class How(NamedTuple):
-    """How a trace is played, and of how many submissions one asks when it starts."""
+    """How a trace is simulated, and how many submissions get one start time estimate."""
 
     policy: Policy
     every: int
 
 
-class Told(NamedTuple):
-    """What was told of an AppWrapper (uid); ``place`` is "submitted" or "first"."""
+class Estimate(NamedTuple):
+    """The start time estimate of an AppWrapper (uid); ``place`` is "submitted" or "first"."""
 
     uid: str
     place: str
-    forecast: StartTime
+    estimate: StartTime
 
 
 class Cell(NamedTuple):
@@ -79,7 +79,7 @@ class Asked:
     """A replay in which some people ask when they start."""
 
     def __init__(self, jobs: list[Job], nodes: list[Node], how: How) -> None:
-        self.told: list[Told] = []
+        self.told: list[Estimate] = []
         self.replay = Replay(jobs, nodes, Settings(policy=how.policy), shutdown=SHUTDOWN)
         self._seen_first: set[str] = set()
         for job in jobs[:: how.every]:
@@ -94,8 +94,8 @@ class Asked:
         entry = cluster.entries.get(uid)
         asked = [uid] if entry is not None and not entry.attempt else []
         found = start_times(cluster, line, [*asked, *first])
-        self.told += [Told(one, "submitted", found[one]) for one in asked]
-        self.told += [Told(one, "first", found[one]) for one in first]
+        self.told += [Estimate(one, "submitted", found[one]) for one in asked]
+        self.told += [Estimate(one, "first", found[one]) for one in first]
 
 
 def play(shape: Shape, seed: int, how: How) -> Cell:
@@ -114,7 +114,7 @@ def play(shape: Shape, seed: int, how: How) -> Cell:
     for one in asked.told:
         life = replay.lives[one.uid]
         if life.starts:
-            counts[one.place, _outcome(one.forecast, life.starts[0])] += 1
+            counts[one.place, _outcome(one.estimate, life.starts[0])] += 1
     return Cell(
         replay.utilisation,
         fmean(life.slowdown for life in lives),
@@ -131,12 +131,12 @@ def _is_late(life: Life) -> bool:
     return bool(life.starts) and life.starts[0] > said
 
 
-def _outcome(forecast: StartTime, start: int) -> str:
-    if not forecast.latest:
+def _outcome(estimate: StartTime, start: int) -> str:
+    if not estimate.latest:
         return "none"
-    if start > forecast.latest:
+    if start > estimate.latest:
         return "late"
-    return "early" if start < forecast.earliest else "within"
+    return "early" if start < estimate.earliest else "within"
 
 
 def main() -> None:
@@ -153,7 +153,7 @@ def main() -> None:
     seeds = options.seeds
     print(
         f"{options.jobs} jobs in {options.days} days on {options.nodes} nodes, "
-        f"{len(seeds)} seeds; forecasts: within / earlier / later "
+        f"{len(seeds)} seeds; estimates: within / earlier / later "
         "than told, of those told (asked)"
     )
     titles = ("load", "policy", "used", "slowdown", "longest", "promises", "late")

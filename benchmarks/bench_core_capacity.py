@@ -170,7 +170,7 @@ class Line:
             del self.awake[shape]
         return done
 
-    def drain(self) -> int:
+    def dispatch_all(self) -> int:
         total = 0
         while done := self.run():
             total += done
@@ -213,7 +213,7 @@ def few_shapes(size: int, runs: int) -> None:
     cluster = Cluster(size, 0.9)
     line = Line(cluster, gangs(100, diverse=False, scale=4))
     start = process_time_ns()
-    count = line.drain()
+    count = line.dispatch_all()
     per = (process_time_ns() - start) / 1e6 / max(1, count)
     cluster.capacity.check()
     print(f"\n100 shapes, {size} nodes, {len(cluster.pods)} pods; {count} gangs dispatched")
@@ -231,11 +231,11 @@ def few_shapes(size: int, runs: int) -> None:
             cluster.pod_ends()
 
     show("500 pods end", measure(line.run, burst, max(3, runs // 4)))
-    line.drain()
+    line.dispatch_all()
     show("all nodes rise", measure(line.run, lambda: all_change(cluster, 1), 5), "20 ms")
     show("all nodes fall", measure(line.run, lambda: all_change(cluster, -1), 5), "20 ms")
     show("observing all nodes", measure(lambda: all_change(cluster, 1), lambda: None, 5))
-    line.drain()
+    line.dispatch_all()
     cluster.capacity.check()
 
 
@@ -245,7 +245,7 @@ def fragmented(size: int) -> None:
     fragment(cluster)
     print(f"\nfragmented: half of {size} nodes without memory, half without CPU")
     start = process_time_ns()
-    count = line.drain()
+    count = line.dispatch_all()
     show(f"first look, {count} dispatches", [(process_time_ns() - start) / 1e6])
     show("all nodes rise", measure(line.run, lambda: all_change(cluster, 1), 5), "50 ms")
 
@@ -288,11 +288,11 @@ def binding(size: int) -> None:
     cluster.capacity.check()
 
 
-def adrift(size: int, runs: int) -> None:
+def unplaced(size: int, runs: int) -> None:
     """Reservations that no node has room for: nodes are set aside for them in every pass."""
     cluster = Cluster(size, 0.9)
     line = Line(cluster, gangs(100, diverse=False, scale=4))
-    line.drain()
+    line.dispatch_all()
     for number in range(20):
         request = resources({"cpu": 60_000 + number, "memory": 100 * GI})
         sets = (PodSet(0, 0, "", 50, request),)
@@ -364,7 +364,7 @@ def main() -> None:
     few_shapes(500 if quick else 5000, 8 if quick else 30)
     fragmented(500 if quick else 5000)
     binding(500 if quick else 5000)
-    adrift(500 if quick else 5000, 8 if quick else 30)
+    unplaced(500 if quick else 5000, 8 if quick else 30)
     new_constraints(500 if quick else 5000)
     for size in (200,) if quick else (1000, 5000):
         head_and_workers(size)

@@ -53,7 +53,7 @@ REPEATS = 15
 
 
 class Kind(NamedTuple):
-    """A winner: its pod sets, whether there is a quota tree, whether it can be had at all, and
+    """A preemptor: its pod sets, whether there is a quota tree, whether it can be had at all, and
     whether running AppWrappers are of many sizes."""
 
     name: str
@@ -126,14 +126,14 @@ class Cluster(Fed):
         for one in forest(1000 * cores * running) if kind.trees else ():
             self.feed(QuotaSeen(one))
         for number in range(running):
-            leaf = 1 + rng.randrange(LEAVES - 1)  # leaf 0 is the winner's, and lends its share
+            leaf = 1 + rng.randrange(LEAVES - 1)  # leaf 0 is the preemptor's, and lends its share
             priority = rng.randrange(8) if kind.priority else 0
             size = 1 + rng.randrange(2 * cores - 1) if kind.mixed else cores
             work = workload(number, (pods(0, 1, size),), priority, leaf)
             self._runs(work, places[number % nodes].name, rng.randrange(10**6))
         self.feed(Decide())
-        self.winner = workload(running, kind.sets, kind.priority, 0)
-        self.feed(AppWrapperSeen(self.winner))
+        self.preemptor = workload(running, kind.sets, kind.priority, 0)
+        self.feed(AppWrapperSeen(self.preemptor))
         self.dispatcher.cluster.capacity.place_unplaced()
         self.spared = 0
         self.survey()
@@ -151,7 +151,7 @@ class Cluster(Fed):
     def plan(self) -> search.Sought:
         """One plan, from nothing, as a look makes it."""
         cluster = self.dispatcher.cluster
-        entry = cluster.entries[self.winner.uid]
+        entry = cluster.entries[self.preemptor.uid]
         return search.plan(cluster, entry, self.running)
 
     def check(self, kind: Kind) -> int:
@@ -161,17 +161,17 @@ class Cluster(Fed):
         if found.releasing is None:
             return 0
         cluster = self.dispatcher.cluster
-        entry = cluster.entries[self.winner.uid]
-        departures = release_set.what_if(cluster, entry)
+        entry = cluster.entries[self.preemptor.uid]
+        snapshot = release_set.what_if(cluster, entry)
         for uid, _ in found.victims:
-            departures.remove(uid)
-        assert departures.fits()
+            snapshot.remove(uid)
+        assert snapshot.fits()
         for uid, _ in found.victims[:: 1 + len(found.victims) // 100]:
-            departures.restore(uid)
-            if departures.fits():
+            snapshot.restore(uid)
+            if snapshot.fits():
                 assert len(kind.sets) > 1, f"{kind.name}: {uid} could be spared"
                 self.spared += 1  # the work for finding that out was spent
-            departures.remove(uid)
+            snapshot.remove(uid)
         return len(found.victims)
 
 

@@ -7,7 +7,7 @@ The core alone, garbage collection off as in ``mcad run`` after its start. Each 
 deep; some of its nodes are hard, the leaves share one root that is used up, and every AppWrapper is
 charged in all three. Before any figure the books are checked, and no waiting AppWrapper may fit.
 
-Measured on two cores with little else, milliseconds, least / middle / most; 63,207 buckets:
+Measured on two cores with little else, milliseconds, least / middle / most; 63,207 classes:
 
     a release that admits nothing                 0.21 / 0.23 / 0.74
     releases, per dispatch                        0.55 / 0.88 / 2.4
@@ -196,7 +196,7 @@ def main() -> None:
     gc.disable()
     queue = cluster.dispatcher.cluster.waiting.queue
     print(
-        f"{sum(1 for _ in queue.eqclasses())} buckets; an arrival {cluster.arrival:.0f} us; ",
+        f"{sum(1 for _ in queue.eqclasses())} classes; an arrival {cluster.arrival:.0f} us; ",
         end="",
     )
     print(f"all first verdicts {cluster.first:.1f} s")

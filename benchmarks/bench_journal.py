@@ -41,7 +41,7 @@ SETTINGS = Settings(preemption=True)
 
 
 class Remembering(Dispatcher):
-    """A core that remembers everything that it was told, and its answers."""
+    """A core that records its events and its answers."""
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings)

@@ -1,4 +1,4 @@
-"""What benchmarks tell a dispatcher: nodes, AppWrappers that run already, and their pods."""
+"""Events for a dispatcher in benchmarks: nodes, AppWrappers that run already, and their pods."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def cores(count: int) -> Resources:
 
 
 class Fed:
-    """A dispatcher that is told one event every microsecond, and whose writes succeed at once.
+    """A dispatcher that gets one event every microsecond, and whose writes succeed at once.
 
     ``written`` are the uids of status writes and ``created`` those of creates, in their order.
     """

@@ -1,6 +1,6 @@
 """What a person waits for: looks at a dispatcher of 10,000 AppWrappers, and the tab key.
 
-Each command is a process of its own, as typed, against servers in this one; what is told is its
+Each command is a process of its own, as typed, against servers in this one; the figure is its
 CPU time, start of the interpreter and imports included, the least and the median of several runs.
 The goals are 0.5 s for a look with --server and 0.3 s for a completion.
 

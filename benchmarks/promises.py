@@ -17,7 +17,7 @@ from random import Random
 from typing import NamedTuple
 
 from benchmarks.builders import cores, machines
-from benchmarks.replay import HOUR, Bed, Gang, Job, Life, Replay
+from benchmarks.replay import HOUR, Gang, Job, Life, Member, Replay
 from benchmarks.traces import Shape, batch
 from mcad.core.events import PodSeen
 from mcad.core.state.model import Node
@@ -37,7 +37,7 @@ class LateReplay(Replay):
     def __init__(self, jobs: list[Job], nodes: list[Node], settings: Settings, *, seed: int):
         self._random = Random(seed)
         self._known: set[str] = set()  # uids of children whose pods have a time
-        self._waiting: list[tuple[str, Gang, Bed]] = []  # whose time has come
+        self._waiting: list[tuple[str, Gang, Member]] = []  # whose time has come
         super().__init__(jobs, nodes, settings)
 
     def _bind(self) -> None:
@@ -51,17 +51,17 @@ class LateReplay(Replay):
             self._try(*one)
 
     def _schedule(self, uid: str, gang: Gang) -> None:
-        for bed in gang.inadmissible:
-            self._feed(PodSeen(bed.pod))
+        for member in gang.members:
+            self._feed(PodSeen(member.pod))
             late = self._random.randrange(LATE) * (3 if self._random.random() < 0.1 else 1)
-            self.plan(self.now + late, partial(self._try, uid, gang, bed))
+            self.plan(self.now + late, partial(self._try, uid, gang, member))
 
-    def _try(self, uid: str, gang: Gang, bed: Bed) -> None:
+    def _try(self, uid: str, gang: Gang, member: Member) -> None:
         if self.gangs.get(uid) is not gang or gang.child.terminating:
             return
-        if not self._bind_one(gang, bed):
-            self._waiting.append((uid, gang, bed))
-        elif all(one.node >= 0 for one in gang.inadmissible):
+        if not self._bind_one(gang, member):
+            self._waiting.append((uid, gang, member))
+        elif all(one.node >= 0 for one in gang.members):
             self._begin_work(uid, gang)
 
 

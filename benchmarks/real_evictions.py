@@ -3,7 +3,7 @@
 ``python -m benchmarks.real_evictions --appwrappers 2000``: two teams with half of the quota each,
 20 nodes, one AppWrapper in twenty a gang, one in ten of a higher priority, a third of the pods of a
 grace period (``--graces``) that they use up to its end. One team has the whole cluster first; the
-other one comes later. KWOK plays the kubelets. Told are
+other one comes later. KWOK plays the kubelets. Reported are
 
 - the evictions, and those whose preemptor did not have its pods on nodes within ten minutes;
 - the longest time between two dispatches, with what was idle in it of the quota and of the nodes,
@@ -94,8 +94,8 @@ def evictions(sights: list[Sight]) -> list[Eviction]:
     for one in sights:
         said = one.object.get("status", {}).get("eviction")
         if one.kind == "AppWrapper" and said:
-            winner = said["title"].partition("/")[2]
-            found[one.name, said["count"]] = Eviction(one.name, seconds(said["at"]), winner)
+            preemptor = said["title"].partition("/")[2]
+            found[one.name, said["count"]] = Eviction(one.name, seconds(said["at"]), preemptor)
     return list(found.values())
 
 

@@ -258,7 +258,7 @@ class Meter:
 
 
 @dataclass(slots=True)
-class Bed:
+class Member:
     """One pod: where it is, -1 if no node has room for it yet, and since when."""
 
     pod: Pod
@@ -272,7 +272,7 @@ class Gang:
 
     job: Job
     child: Child
-    inadmissible: list[Bed]
+    members: list[Member]
     avoid: frozenset[int] = frozenset()
     exclude: frozenset[int] = frozenset()
     started: Instant = 0
@@ -419,7 +419,7 @@ class Replay:
         raise AssertionError(command)
 
     def _show(self, uid: str, status: StatusView) -> None:
-        """Status says it: what people are told is what is measured."""
+        """Measured by the status, as users see it."""
         life, before = self.lives[uid], self._shown.get(uid)
         self._shown[uid] = status
         waits = status.state == "Pending" and status.dispatch is None
@@ -462,11 +462,11 @@ class Replay:
         job = life.job
         ref = item("Job", job.name, job.team).ref
         child = Child(f"{job.name}.{attempt}", ref, uid, attempt, 0, wants=(job.pods,))
-        inadmissible = [Bed(self._pod(child, job, number)) for number in range(job.pods)]
+        members = [Member(self._pod(child, job, number)) for number in range(job.pods)]
         avoid, exclude = (
             frozenset(map(self._numbers.__getitem__, names)) for names in command.reserved
         )
-        self.gangs[uid] = Gang(job, child, inadmissible, avoid, exclude)
+        self.gangs[uid] = Gang(job, child, members, avoid, exclude)
         self._unbound[uid] = None
         self._feed(ChildSeen(child))
         return ItemCreated(uid, attempt, 0, child.uid)
@@ -507,29 +507,29 @@ class Replay:
 
     def _place(self, gang: Gang) -> bool:
         """Whether all of its pods have nodes now."""
-        for bed in gang.inadmissible:
-            if bed.node < 0 and not self._bind_one(gang, bed):
+        for member in gang.members:
+            if member.node < 0 and not self._bind_one(gang, member):
                 self._tell_unbound(gang)
                 return False
         return True
 
-    def _bind_one(self, gang: Gang, bed: Bed) -> bool:
+    def _bind_one(self, gang: Gang, member: Member) -> bool:
         """Whether the pod has a node now."""
         number = self._spread.take(gang.job.request, gang.avoid, gang.exclude)
         if number is None:
             return False
-        bed.node, bed.since = number, self.now
+        member.node, member.since = number, self.now
         self.meter.using[gang.job.team] += _counted(gang.job.request)
         name = self.nodes[number].name
-        bed.pod = replace(bed.pod, node=name, phase=PodPhase.RUNNING)
-        self._feed(PodSeen(bed.pod))
+        member.pod = replace(member.pod, node=name, phase=PodPhase.RUNNING)
+        self._feed(PodSeen(member.pod))
         return True
 
     def _tell_unbound(self, gang: Gang) -> None:
-        """Pods that have been without a node since they exist are told of once."""
-        for bed in gang.inadmissible:
-            if bed.node < 0 and bed.pod.created == self.now:
-                self._feed(PodSeen(bed.pod))
+        """A new pod without a node is reported once."""
+        for member in gang.members:
+            if member.node < 0 and member.pod.created == self.now:
+                self._feed(PodSeen(member.pod))
 
     def _finish(self, uid: str, gang: Gang) -> None:
         """The work is done, unless it was stopped."""
@@ -553,9 +553,9 @@ class Replay:
             return
         self._unbound.pop(uid, None)
         self._feed(ChildSeen(gang.child))
-        for bed in gang.inadmissible:
-            bed.pod = replace(bed.pod, terminating=True)
-            self._feed(PodSeen(bed.pod))
+        for member in gang.members:
+            member.pod = replace(member.pod, terminating=True)
+            self._feed(PodSeen(member.pod))
         self.plan(self.now + self.shutdown, partial(self._vanish, uid))
 
     def _vanish(self, uid: str) -> None:
@@ -572,19 +572,19 @@ class Replay:
     def _account_for(self, uid: str, gang: Gang) -> None:
         """Work that came to nothing: on account of an eviction, or of its own limit."""
         life, record = self.lives[uid], self._shown[uid].dispatch
-        spent = sum(self.now - bed.since for bed in gang.inadmissible if bed.node >= 0)
+        spent = sum(self.now - member.since for member in gang.members if member.node >= 0)
         if record is not None and record.preemptor:
             life.lost += spent
         elif record is not None and record.reason == TeardownReason.DEADLINE_EXCEEDED:
             life.cut += spent
 
     def _empty(self, gang: Gang) -> None:
-        for bed in gang.inadmissible:
-            if bed.node >= 0:
-                self._spread.give(bed.node, gang.job.request)
+        for member in gang.members:
+            if member.node >= 0:
+                self._spread.give(member.node, gang.job.request)
                 self.meter.using[gang.job.team] -= _counted(gang.job.request)
-            self._feed(PodGone(bed.pod.uid))
-        gang.inadmissible = []
+            self._feed(PodGone(member.pod.uid))
+        gang.members = []
 
     # -- what came of it
 

@@ -48,7 +48,7 @@ def test_pods_go_to_the_node_with_the_greatest_free_share() -> None:
 
     replay = Replay(jobs, machines(2, 8)).run(MINUTE)
 
-    assert [gang.inadmissible[0].pod.node for gang in replay.gangs.values()] == [
+    assert [gang.members[0].pod.node for gang in replay.gangs.values()] == [
         "n0000",
         "n0001",
         "n0000",
