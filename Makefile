@@ -2,24 +2,27 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test soak lint mutants cluster golden lock crd
+.PHONY: demo test suite soak lint mutants cluster golden lock crd
 .DEFAULT_GOAL := test
 
 demo: .venv/runtime
 	@echo "Starting the demo: $(BIN)/python -m mcad demo"
 	@$(BIN)/python -m mcad demo
 
-# Most of the suite waits for servers and for processes: four files at a time, each with the control
-# plane of its own. A file stays whole, because its tests share what it started.
-WORKERS ?= 4
+# Linters beside the tests: most of the suite waits for servers.
+test: .venv/ready
+	$(MAKE) --jobs 2 --output-sync=line lint suite
 
-test: lint
+# Four files of tests at a time, each with the control plane of its own, the longest first. A file
+# stays whole, because its tests share what it started.
+WORKERS ?= 4
+suite: .venv/ready
 	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 # Every fault at every write, and every seed: what a push draws representatives of. An hour.
 soak: .venv/ready
 	MCAD_SOAK=1 $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile \
-	  --no-loadscope-reorder tests/faults
+	  --no-loadscope-reorder tests/faults tests/core/test_histories.py tests/core/preemption
 
 lint: .venv/ready
 	$(BIN)/ruff format --check .

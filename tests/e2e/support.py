@@ -192,3 +192,36 @@ def assert_in_order(expected: str, actual: str) -> None:
     lines = iter(normalized(actual))
     for wanted in expected.splitlines():
         assert any(line.startswith(wanted) for line in lines), f"{wanted!r} missing in\n{actual}"
+
+
+QUEUED_LINES = """\
+Last Transition Micro Time: <time>
+Last Update Micro Time: <time>
+Status: True
+Type: Init
+Last Transition Micro Time: <time>
+Last Update Micro Time: <time>
+Reason: AwaitingHeadOfLine
+Status: True
+Type: Queueing
+Last Transition Micro Time: <time>
+Last Update Micro Time: <time>
+Reason: FrontOfQueue.
+Status: True
+Type: HeadOfLine
+Last Transition Micro Time: <time>
+Last Update Micro Time: <time>
+Message: Insufficient resources to dispatch AppWrapper.
+Reason: AppWrapperNotRunnable.
+Status: True
+Type: Backoff
+Controllerfirsttimestamp: <time>
+Filterignore: true
+Number Of Requeueings: 0
+Queuejobstate: Backoff
+Requeueing Time In Seconds: 0
+Sender: before [backoff] - Rejoining
+State: Pending
+"""
+"""What MCAD's tutorial prints of ``kubectl describe`` of one that waits; blanks folded. KubeRay's
+document shows what an older MCAD said."""

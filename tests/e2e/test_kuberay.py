@@ -18,6 +18,7 @@ from tests.controlplane.operators import KUBERAY, Operators
 from tests.e2e.process import Dispatcher, mcad
 from tests.e2e.support import (
     GROUP,
+    QUEUED_LINES,
     SAMPLES,
     assert_in_order,
     conditions_of,
@@ -39,25 +40,9 @@ RAY_CLUSTERS = "/apis/ray.io/v1/namespaces/default/rayclusters"
 # The head with its autoscaler (1 + 0.5 cpu, 2 + 0.5 Gi) and one worker (1 cpu, 1 Gi).
 CLUSTER = {"cpu": "2500m", "memory": "3584Mi", "pods": "2"}
 
-DISPATCHED_LINES = """\
+DISPATCHED_LINES = f"""\
 Conditions:
-Last Transition Micro Time: <time>
-Last Update Micro Time: <time>
-Status: True
-Type: Init
-Last Transition Micro Time: <time>
-Last Update Micro Time: <time>
-Reason: AwaitingHeadOfLine
-Status: True
-Type: Queueing
-Last Transition Micro Time: <time>
-Last Update Micro Time: <time>
-Reason: FrontOfQueue.
-Status: True
-Type: HeadOfLine
-Last Transition Micro Time: <time>
-Last Update Micro Time: <time>
-Reason: AppWrapperRunnable
+{QUEUED_LINES.partition("Message: ")[0]}Reason: AppWrapperRunnable
 Status: True
 Type: Dispatched
 Controllerfirsttimestamp: <time>
@@ -65,37 +50,6 @@ Filterignore: true
 Queuejobstate: Dispatched
 Sender: before manageQueueJob - afterEtcdDispatching
 State: Running
-"""
-
-# The document shows Queuejobstate HeadOfLine and the sender of an older MCAD; this is what the
-# tutorial, which is newer, shows of an AppWrapper that waits.
-QUEUED_LINES = """\
-Conditions:
-Last Transition Micro Time: <time>
-Last Update Micro Time: <time>
-Status: True
-Type: Init
-Last Transition Micro Time: <time>
-Last Update Micro Time: <time>
-Reason: AwaitingHeadOfLine
-Status: True
-Type: Queueing
-Last Transition Micro Time: <time>
-Last Update Micro Time: <time>
-Reason: FrontOfQueue.
-Status: True
-Type: HeadOfLine
-Last Transition Micro Time: <time>
-Last Update Micro Time: <time>
-Message: Insufficient resources to dispatch AppWrapper.
-Reason: AppWrapperNotRunnable.
-Status: True
-Type: Backoff
-Controllerfirsttimestamp: <time>
-Filterignore: true
-Queuejobstate: Backoff
-Sender: before [backoff] - Rejoining
-State: Pending
 """
 
 

@@ -9,7 +9,7 @@ from tests.controlplane.controlplane import ControlPlane
 from tests.controlplane.tutorial import load_tutorial_node
 from tests.e2e.embedded import Embedded
 from tests.e2e.process import Dispatcher
-from tests.e2e.support import SAMPLES, assert_in_order
+from tests.e2e.support import QUEUED_LINES, SAMPLES, assert_in_order
 
 pytestmark = pytest.mark.controlplane
 
@@ -19,37 +19,6 @@ RUNNING_LINES = """\
 Canrun: true
 State: Running
 """
-
-QUEUED_LINES = """\
-Last Transition Micro Time: <time>
-Last Update Micro Time: <time>
-Status: True
-Type: Init
-Last Transition Micro Time: <time>
-Last Update Micro Time: <time>
-Reason: AwaitingHeadOfLine
-Status: True
-Type: Queueing
-Last Transition Micro Time: <time>
-Last Update Micro Time: <time>
-Reason: FrontOfQueue.
-Status: True
-Type: HeadOfLine
-Last Transition Micro Time: <time>
-Last Update Micro Time: <time>
-Message: Insufficient resources to dispatch AppWrapper.
-Reason: AppWrapperNotRunnable.
-Status: True
-Type: Backoff
-Controllerfirsttimestamp: <time>
-Filterignore: true
-Number Of Requeueings: 0
-Queuejobstate: Backoff
-Requeueing Time In Seconds: 0
-Sender: before [backoff] - Rejoining
-State: Pending
-"""
-"""What the document prints of ``kubectl describe``; blanks folded, times aside."""
 
 
 def pods(plane: ControlPlane | Embedded) -> list[tuple[str, str]]:
