@@ -15,8 +15,8 @@ from mcad.core.nodes.pools import Plan
 from mcad.core.nodes.shape import Shape
 from mcad.core.queue.ordering import Turns
 from mcad.core.quota.usage import Forest
-from mcad.core.snapshot.quota import WhatIf as Shares
-from mcad.core.snapshot.removal import Removal
+from mcad.core.snapshot.quota import Shares
+from mcad.core.snapshot.snapshot import Snapshot
 from mcad.core.state.model import PodSet, Resources
 from mcad.core.state.quota_records import Designation, Path
 from mcad.core.state.refusal import Refusal
@@ -61,12 +61,11 @@ class Admission:
         self._asked += 1
         return self._forest.refusal(path, self.demand(shape))
 
-    def what_if(self, shape: Shape, path: Path, lifted: Collection[str] = ()) -> Removal:
+    def what_if(self, shape: Shape, path: Path, lifted: Collection[str] = ()) -> Snapshot:
         """Where a gang would go, charged there, if others left. The reservations of ``lifted``
         count as free, on nodes and in shares."""
-        nodes = self._capacity.what_if(shape, lifted)
         shares = Shares(*self._forest.books(), path, self.demand(shape), lifted)
-        return Removal(nodes, shares)
+        return self._capacity.what_if(shape, lifted, shares)
 
     def assume(
         self,

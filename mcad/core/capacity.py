@@ -26,7 +26,8 @@ from mcad.core.nodes.pools import Plan
 from mcad.core.nodes.reserved_free import Spare
 from mcad.core.nodes.resources import Books, book, total, with_pod_slot
 from mcad.core.nodes.shape import Shape
-from mcad.core.snapshot.nodes import View, WhatIf
+from mcad.core.snapshot.quota import Shares
+from mcad.core.snapshot.snapshot import Snapshot, View
 from mcad.core.state.model import Node, Pod, PodSet, Resources
 from mcad.core.state.records import replace
 from mcad.core.state.refusal import Refusal
@@ -186,11 +187,13 @@ class Capacity:
         """The same questions for people: no answer changes anything. Good until the next event."""
         return Questions(self._settings, self._ledger, self._memory, self._unplaced_pods)
 
-    def what_if(self, shape: Shape, lifted: Collection[str] = ()) -> WhatIf:
-        """Where a gang of this shape would go if others left. The reservations of ``lifted`` count
-        as free room. Good until the next event."""
+    def what_if(
+        self, shape: Shape, lifted: Collection[str] = (), shares: Shares | None = None
+    ) -> Snapshot:
+        """Where a gang of this shape, which is charged to these shares, would go if others left.
+        The reservations of ``lifted`` count as free room. Good until the next event."""
         with self._memory.held(shape) as prospect:
-            return WhatIf(self._view, prospect, lifted)
+            return Snapshot(self._view, prospect, lifted, shares or Shares({}, {}, (), (), ()))
 
     # -- reservations --------------------------------------------------------------------------
 

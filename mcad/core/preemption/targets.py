@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 from mcad.core.nodes.pools import Plan
 from mcad.core.quota.tree import QuotaNode
-from mcad.core.snapshot.quota import Seat
-from mcad.core.snapshot.quota import WhatIf as Shares
-from mcad.core.snapshot.removal import Removal, Room, fewest, spare_victims
+from mcad.core.snapshot.quota import Seat, Shares
+from mcad.core.snapshot.removal import Room, fewest, spare_victims
+from mcad.core.snapshot.snapshot import Snapshot
 from mcad.core.state.model import Resources, Workload
 from mcad.core.state.quota_records import Path
 from mcad.core.state.reservation import ReservationReason
@@ -178,74 +178,74 @@ def _side(seat: _Seat, node: QuotaNode) -> _Side:
 
 
 def evictions(
-    preemptor: Workload, candidates: Mapping[str, Workload], removal: Removal, settings: Settings
+    preemptor: Workload, candidates: Mapping[str, Workload], snapshot: Snapshot, settings: Settings
 ) -> Evictions | None:
     """The victims among the candidates (by uid), in their order; None if evictions are of no use.
 
     Each victim may be evicted with those before it gone: a team that is back within its share loses
     no more. Each is needed. The victims of the result are removed from the snapshot.
     """
-    if removal.hopeless:
+    if snapshot.hopeless:
         return None
-    precedence = Precedence(preemptor, removal.shares, settings)
+    precedence = Precedence(preemptor, snapshot.shares, settings)
 
     def right(uid: str) -> ReservationReason | None:
         return precedence.right(candidates[uid])
 
-    if not removal.shares.seats:
-        found = fewest(removal, precedence.lower(candidates))
+    if not snapshot.shares.seats:
+        found = fewest(snapshot, precedence.lower(candidates))
         if found is None:
             return None
         return Evictions(
             tuple((uid, ReservationReason.PREEMPTING) for uid in found.leaving), found.plan
         )
-    found = fewest(removal, precedence.entitled(candidates))
+    found = fewest(snapshot, precedence.entitled(candidates))
     if found is None:
         return None
-    victims = _one_after_the_other(removal, found.leaving, right)
+    victims = _one_after_the_other(snapshot, found.leaving, right)
     if len(victims) < len(found.leaving):
         for uid in found.leaving:
-            removal.restore(uid)
-        found = fewest(removal, precedence.in_turn(candidates))
-        found = found or _among_few(removal, list(precedence.entitled(candidates)), right)
+            snapshot.restore(uid)
+        found = fewest(snapshot, precedence.in_turn(candidates))
+        found = found or _among_few(snapshot, list(precedence.entitled(candidates)), right)
         if found is None:
             return None
-        victims = _one_after_the_other(removal, found.leaving, right)
+        victims = _one_after_the_other(snapshot, found.leaving, right)
     return Evictions(victims, found.plan)
 
 
-def _among_few(removal: Removal, candidates: list[str], right: Right) -> Room | None:
+def _among_few(snapshot: Snapshot, candidates: list[str], right: Right) -> Room | None:
     """Taken in turn, some candidates only use up what their team borrows. So, if they are few, any
     set of victims is searched that may be evicted one after the other."""
-    gone = _any(removal, candidates, right) if len(candidates) <= SEARCHED_MAX else None
-    return None if gone is None else spare_victims(removal, gone)
+    gone = _any(snapshot, candidates, right) if len(candidates) <= SEARCHED_MAX else None
+    return None if gone is None else spare_victims(snapshot, gone)
 
 
-def _any(removal: Removal, candidates: list[str], right: Right) -> list[str] | None:
+def _any(snapshot: Snapshot, candidates: list[str], right: Right) -> list[str] | None:
     """The first of all sets that may be evicted one after the other, so that the preemptor fits."""
-    if removal.fits():
+    if snapshot.fits():
         return []
     for number, uid in enumerate(candidates):
-        if right(uid) is None or not removal.remove(uid):
+        if right(uid) is None or not snapshot.remove(uid):
             continue
-        others = _any(removal, candidates[number + 1 :], right)
+        others = _any(snapshot, candidates[number + 1 :], right)
         if others is not None:
             return [uid, *others]
-        removal.restore(uid)
+        snapshot.restore(uid)
     return None
 
 
 def _one_after_the_other(
-    removal: Removal, leaving: Sequence[str], right: Right
+    snapshot: Snapshot, leaving: Sequence[str], right: Right
 ) -> tuple[tuple[str, ReservationReason], ...]:
     """The removed candidates and the rights to evict them, without those that may not be evicted
     once the others before them are gone."""
     for uid in leaving:
-        removal.restore(uid)
+        snapshot.restore(uid)
     victims = []
     for uid in leaving:
         by = right(uid)
         if by is not None:
             victims.append((uid, by))
-        removal.remove(uid)
+        snapshot.remove(uid)
     return tuple(victims)

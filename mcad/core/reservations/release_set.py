@@ -9,7 +9,8 @@ from typing import NamedTuple
 from mcad.core.cluster import Cluster
 from mcad.core.eligibility import end_times
 from mcad.core.nodes.pools import Plan
-from mcad.core.snapshot.removal import Removal, fewest
+from mcad.core.snapshot.removal import fewest
+from mcad.core.snapshot.snapshot import Snapshot
 from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import TEARING_DOWN
 from mcad.core.state.units import Instant
@@ -28,7 +29,7 @@ class ReleaseSet(NamedTuple):
     likely: Instant = 0
 
 
-def what_if(cluster: Cluster, entry: Entry, lifted: Collection[str] = ()) -> Removal:
+def what_if(cluster: Cluster, entry: Entry, lifted: Collection[str] = ()) -> Snapshot:
     """A dry run for a waiting AppWrapper. The reservations of ``lifted`` (uids) do not count."""
     shape, path = cluster.capacity.shape(entry.workload.sets), cluster.path(entry)
     return cluster.admission.what_if(shape, path, lifted)

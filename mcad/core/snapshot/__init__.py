@@ -1,6 +1,8 @@
-"""Dry runs: where a gang would go if others left.
+"""Dry runs: where a gang would go if others were removed.
 
-removal         nodes and quota together
-nodes, quota    each of them
-slot_counts, needed, tentative   what has to leave: by counts, by necessity, by trying on copies
+removal         which AppWrappers have to be removed, each of them needed
+snapshot        nodes and shares without the removed AppWrappers
+slot_counts     whether there is room, by counts
+tentative       where the gang goes, repaired while AppWrappers are restored
+quota           the shares
 """

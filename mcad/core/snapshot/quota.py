@@ -1,4 +1,4 @@
-"""Dry run on quota: whether one gang's shares would suffice if some AppWrappers were removed.
+"""The quota side of a snapshot: whether one gang's shares would suffice without some AppWrappers.
 
 Removing and restoring are computed beside the books: O(depth x resources) each, and no tree
 changes.
@@ -25,7 +25,7 @@ class Seat(NamedTuple):
     demand: Resources
 
 
-class WhatIf:
+class Shares:
     """The shares of one gang without the removed AppWrappers.
 
     ``hopeless``: its leaf does not exist, or it demands more than the whole of a limit. ``seats``

@@ -1,17 +1,15 @@
-"""Whether there are enough slots for a gang on nodes that AppWrappers are about to leave
-(nodes.py). Counts are kept up to date node by node, so that asking is free."""
+"""Whether there are enough slots for a gang on nodes from which AppWrappers are removed. Counts are
+kept up to date node by node, so that asking is free."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Protocol
 
 from mcad.core.fit.feasible import Part
 from mcad.core.fit.greedy import Nodes, size
 from mcad.core.nodes.pod_signature import PodClass, slots
 from mcad.core.nodes.pools import Row
 from mcad.core.nodes.resources import Books, book
-from mcad.core.snapshot.needed import Kind
 from mcad.core.state.model import Resources
 from mcad.core.state.work_bounds import FILLS_MAX
 
@@ -58,31 +56,6 @@ class Later(Nodes):
             room = {row.rank: slots(self.free(row), pods.request, pods.cap) for row in usable}
         order = sorted((-fit, rank) for rank, fit in room.items() if fit)
         return (rows[rank] for _, rank in order)
-
-
-class Enough(Protocol):
-    """Whether there is room for all parts of a gang; necessary only, unless ``exact``.
-
-    ``changed`` has the nodes where something was given back or taken, by rank, with what would be
-    free there; they are counted when asked.
-    """
-
-    exact: bool
-    least: Resources
-    """A node without so much of any of these has no room for any part."""
-    changed: dict[int, Books]
-
-    def gained(self) -> Collection[int] | None:
-        """The nodes with more room than at first, by rank; None where nodes do not matter."""
-
-    def kind(self, rank: int, free: Books) -> Kind:
-        """What matters to the gang of a node with so much free."""
-
-    def give(self, amounts: Resources, times: int) -> None:
-        """So much is given back that is on no node."""
-
-    def suffices(self) -> bool:
-        """Whether no further AppWrapper has to leave."""
 
 
 class _Counted:
@@ -170,7 +143,12 @@ def _fill(free: Books, kinds: Sequence[tuple[int, PodClass]]) -> int:
 
 
 class Slots:
-    """Slots of each part on the nodes: ``exact`` for one part, otherwise only necessary."""
+    """Slots of each part on the nodes: ``exact`` for one part, otherwise only necessary.
+
+    A node without so much of any resource of ``least`` has no room for any part. ``changed`` has
+    the nodes where something was given back or taken, by rank, with what would be free there; they
+    are counted when asked.
+    """
 
     def __init__(
         self,
@@ -193,6 +171,7 @@ class Slots:
         self.least = tuple(least.items())
 
     def gained(self) -> Collection[int]:
+        """The nodes with more room than at first, by rank."""
         self._look()
         return {
             rank
@@ -201,7 +180,9 @@ class Slots:
             if n > part.first.get(rank, 0)
         }
 
-    def kind(self, rank: int, free: Books) -> Kind:
+    def kind(self, rank: int, free: Books) -> tuple[int, ...]:
+        """What matters to the gang of a node with so much free: which parts the node admits, and
+        the amounts."""
         admitting = self._admitting.get(rank)
         if admitting is None:
             admits = [rank in part.admitted for part in self._parts]
@@ -212,6 +193,7 @@ class Slots:
         """Unplaced amounts take nothing here: while there are any, nothing is planned."""
 
     def suffices(self) -> bool:
+        """Whether no further AppWrapper has to be removed."""
         if self.changed:
             self._look()
         for part in self._parts:
@@ -237,7 +219,8 @@ class Slots:
 
 
 class Sum:
-    """``fit: aggregate``: the sum of what is free, each node clamped at 0; exact by definition."""
+    """The same for ``fit: aggregate``: the sum of what is free, each node clamped at 0; exact by
+    definition."""
 
     exact = True
 
@@ -253,15 +236,14 @@ class Sum:
         return tuple((name, max(0, free.get(name, 0))) for name in self._missing)
 
     def gained(self) -> None:
-        return None
-
-    def kind(self, rank: int, free: Books) -> Kind:
-        return (1, *[n for _, n in self._lends(free)]) if rank in self._lent else (0,)
+        """Nodes do not matter."""
 
     def give(self, amounts: Resources, times: int) -> None:
+        """So much is given back that is on no node."""
         book(self._missing, ((name, n) for name, n in amounts if name in self._missing), -times)
 
     def suffices(self) -> bool:
+        """Whether no further AppWrapper has to be removed."""
         for rank, free in self.changed.items():
             before = self._lent.get(rank)
             if before is not None:

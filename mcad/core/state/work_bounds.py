@@ -61,9 +61,6 @@ the edge of 5,000 nodes take 6,000. Undecided counts as no."""
 WHAT_IF_WORK_MAX = 200_000
 """Steps of all those searches for one plan; beyond, no victim is spared any more."""
 
-NEEDED_KEPT_MAX = 16
-"""Needed victims that the next candidate is compared with."""
-
 FILLS_MAX = 256
 """Ways to fill one node with pods of several parts; each costs a microsecond, once for all nodes on
 which as much is free. Beyond, a coarser bound is used."""

@@ -16,7 +16,8 @@ from mcad.core.eligibility import end_times
 from mcad.core.eligibility.end_times import NEVER, End
 from mcad.core.nodes.shape import Shape
 from mcad.core.reservations import release_set
-from mcad.core.snapshot.removal import Planned, Removal, soonest
+from mcad.core.snapshot.removal import soonest
+from mcad.core.snapshot.snapshot import Planned, Snapshot
 from mcad.core.state.entry import Entry
 from mcad.core.state.quota_records import Path
 from mcad.core.state.units import Instant
@@ -52,7 +53,7 @@ class _Room:
     those placed ahead the first ``seen`` have been looked at.
     """
 
-    removal: Removal
+    removal: Snapshot
     agenda: list[tuple[Instant, str]]
     at: int = 0
     seen: int = 0

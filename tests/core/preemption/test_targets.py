@@ -20,7 +20,7 @@ from mcad.core.preemption import targets
 from mcad.core.preemption.targets import Evictions, Precedence, evictions
 from mcad.core.queue.ordering import Turns
 from mcad.core.quota.usage import Forest
-from mcad.core.snapshot.removal import Removal
+from mcad.core.snapshot.snapshot import Snapshot
 from mcad.core.state.model import Node, PodSet, Workload
 from mcad.core.state.quota_records import Designation, QuotaChild, QuotaSubtree
 from mcad.core.state.reservation import ReservationReason
@@ -93,7 +93,7 @@ class Scene:
         self.model.charges[uid] = (where, self.admission.demand(gang.shape))
         return True
 
-    def ask(self, preemptor: Workload) -> Removal:
+    def ask(self, preemptor: Workload) -> Snapshot:
         path = self.forest.path(Designation(preemptor.quota))
         return self.admission.what_if(self.capacity.shape(preemptor.sets), path)
 

@@ -9,7 +9,7 @@ import pytest
 from mcad.core.cluster import Cluster
 from mcad.core.events import NodeSeen
 from mcad.core.reservations import release_set
-from mcad.core.snapshot.removal import Removal
+from mcad.core.snapshot.snapshot import Snapshot
 from mcad.core.state.bounds import BACKFILL_TRIES, LOOKS, STUCK_AFTER, Look
 from mcad.core.state.entry import Entry
 from mcad.core.state.model import Workload
@@ -236,7 +236,7 @@ def test_nothing_is_planned_with_too_few_slots(monkeypatch: pytest.MonkeyPatch) 
     asked: list[str] = []
     real = release_set.what_if
 
-    def counted(cluster: Cluster, entry: Entry, lifted: Sequence[str] = ()) -> Removal:
+    def counted(cluster: Cluster, entry: Entry, lifted: Sequence[str] = ()) -> Snapshot:
         asked.append(entry.workload.name)
         return real(cluster, entry, lifted)
 

@@ -9,7 +9,7 @@ import pytest
 from mcad.core.cluster import Cluster
 from mcad.core.events import KindWatched
 from mcad.core.reservations import release_set
-from mcad.core.snapshot.removal import Removal
+from mcad.core.snapshot.snapshot import Snapshot
 from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import Phase
 from mcad.core.state.model import POD_GRACE, Cascade, Dialect, PodPhase
@@ -193,7 +193,7 @@ def test_of_those_that_outrank_a_reservation_few_are_asked(monkeypatch: pytest.M
     asked: list[str] = []
     real = release_set.what_if
 
-    def counted(cluster: Cluster, entry: Entry, lifted: Sequence[str] = ()) -> Removal:
+    def counted(cluster: Cluster, entry: Entry, lifted: Sequence[str] = ()) -> Snapshot:
         asked.append(entry.workload.name)
         return real(cluster, entry, lifted)
 

@@ -1,7 +1,7 @@
-"""Dry run on nodes: where one gang would go if some AppWrappers were removed.
+"""A snapshot of nodes and shares: where one gang would go if some AppWrappers were removed.
 
-Removing and restoring work on copies: no book changes, and no event may come in between. Creating a
-dry run costs a look at every node of the gang's pools; removing or restoring an AppWrapper costs a
+Removing and restoring change copies, never the books, and no event may come in between. Creating a
+snapshot costs a look at every node of the gang's pools; removing or restoring an AppWrapper costs a
 look at its nodes. The gang may use what it could use at once: no node that is set aside for
 unplaced pods (C6), and none that is reserved for another AppWrapper.
 """
@@ -19,10 +19,10 @@ from mcad.core.fit.feasible import Part, Prospect
 from mcad.core.fit.greedy import as_many_as_fit, pack
 from mcad.core.nodes.ledger import Ledger
 from mcad.core.nodes.pod_signature import slots
-from mcad.core.nodes.pools import Plan, Pool, Row
+from mcad.core.nodes.pools import Plan, Row
 from mcad.core.nodes.resources import Books, total
-from mcad.core.snapshot.needed import Kind, Loss, Needed
-from mcad.core.snapshot.slot_counts import Enough, Later, Slots, Sum
+from mcad.core.snapshot.quota import Seat, Shares
+from mcad.core.snapshot.slot_counts import Later, Slots, Sum
 from mcad.core.snapshot.tentative import TentativePlan
 from mcad.core.state.model import Resources
 from mcad.core.state.settings import Fit, Settings
@@ -33,7 +33,7 @@ _Spot = tuple[int, Books]
 
 
 class View(NamedTuple):
-    """The books that a dry run reads."""
+    """The books of the nodes that a snapshot reads."""
 
     settings: Settings
     ledger: Ledger
@@ -42,35 +42,44 @@ class View(NamedTuple):
     assumed: Assumed
 
 
-class PlannedPods(NamedTuple):
-    """What a gang would take: (node, amounts), or where only sums count the amounts
-    ``anywhere``."""
+class Planned(NamedTuple):
+    """What a gang would hold: (node, amounts), or where only sums count the amounts ``anywhere``;
+    and its places in the quota trees."""
 
     pods: Held
     anywhere: Resources
+    seats: tuple[Seat, ...]
 
 
-class WhatIf:
-    """Where one gang would go without the removed AppWrappers.
+class Snapshot:
+    """One gang, and the AppWrappers removed for it. ``shares`` is the quota side.
 
-    ``hopeless``: it would not fit even if all were removed, or unplaced pods have to find nodes
-    first. ``steps`` counts the work so far, about a microsecond each. Beyond ``WHAT_IF_WORK_MAX``
-    for searches with several parts nothing fits any more; what was found before stays valid.
+    ``hopeless``: the gang would not fit even if all were removed, or unplaced pods have to find
+    nodes first. ``steps`` counts the work so far, about a microsecond each. Beyond
+    ``WHAT_IF_WORK_MAX`` for searches with several parts nothing fits any more; what was found
+    before stays valid.
     """
 
-    def __init__(self, view: View, prospect: Prospect, lifted: Collection[str]) -> None:
+    def __init__(
+        self, view: View, prospect: Prospect, lifted: Collection[str], shares: Shares
+    ) -> None:
+        self.shares = shares
+        self._has_seats = bool(shares.seats)
         self._view = view
         self._prospect = prospect
         self._searched = 0
-        self._planned: dict[str, PlannedPods] = {}
+        self._planned: dict[str, Planned] = {}
         self._found: TentativePlan | None = None
-        self._in_vain = False  # whether a search has found none for those that have left now
-        self._needed = Needed()
+        self._in_vain = False  # whether a search has found none for those that are removed now
+        self._needed: set[object] = set()
         self._spots: dict[str, _Spot] = {}
         self._known = view.assumed.held
         self._on_nodes = view.settings.fit is Fit.NODES
-        rows = self._all_rows()
-        reserved = {row.rank for row in rows if _is_anothers(row, lifted)}
+        pools = prospect.pools
+        rows = list(view.ledger.rows.values())
+        if self._on_nodes:
+            rows = list({row.rank: row for pool in pools for row in pool.rows.values()}.values())
+        reserved = {row.rank for row in rows if row.reserved_for and row.reserved_for not in lifted}
         names = {name for part in prospect.parts for name, _ in part.pods.request}
         self._nodes = Later(view.unplaced_pods.barred.keys() | reserved, names)
         usable = [row for row in rows if not self._nodes.barred(row)]
@@ -78,22 +87,17 @@ class WhatIf:
             if row.reserved_for:
                 self._nodes.to_change(row)
         self.steps = len(usable) * len(prospect.parts)
+        self.hopeless = shares.hopeless
+        self._test: Slots | Sum
         if self._on_nodes:
-            self._test: Enough = Slots(prospect.parts, usable, self._nodes, view.ledger.allocatable)
+            self._test = Slots(prospect.parts, usable, self._nodes, view.ledger.allocatable)
             concerned, enough = _once_emptied(prospect.parts, usable)
-            self.hopeless = not enough or _weighs(view.unplaced_pods, prospect.pools)
+            weighs = bool(view.unplaced_pods.by_class and view.unplaced_pods.weighing_on(pools))
+            self.hopeless |= not enough or weighs
         else:
             self._test, concerned = self._sum_of(usable, lifted), usable
-            self.hopeless = False
         self._least = self._test.least
         self._rows = {row.node.name: row for row in concerned}
-
-    def _all_rows(self) -> list[Row]:
-        """The nodes that the gang could go to; where only sums count, every node."""
-        if not self._on_nodes:
-            return list(self._view.ledger.rows.values())
-        pools = self._prospect.pools
-        return list({rank: row for pool in pools for rank, row in pool.rows.items()}.values())
 
     def _sum_of(self, usable: list[Row], lifted: Collection[str]) -> Sum:
         pools = self._prospect.pools
@@ -106,23 +110,33 @@ class WhatIf:
                 test.give(self._unplaced(uid), 1)
         return test
 
-    # -- leaving and coming back -------------------------------------------------------------------
+    # -- remove and restore --------------------------------------------------------------------
 
     def remove(self, uid: str) -> bool:
-        """Give back what the AppWrapper's pods use and what is assumed for it. False if the gang
-        could not use any of that, or lacks nothing more; it is given back all the same."""
-        lacks = not (self._test.exact and self._test.suffices())
+        """Give back what the AppWrapper's pods use, what is assumed for it, and its charge. False
+        if the gang could not use any of that, or lacks none of it any more: then it stays."""
         self._needed.clear()
-        return self._shift(uid, 1) and lacks
+        lacks = not (self._test.exact and self._is_enough_on_nodes())
+        useful = self._has_seats and self.shares.remove(uid)
+        useful = (self._shift(uid, 1) and lacks) or useful
+        if not useful:
+            self.restore(uid)
+        return useful
 
     def remove_in_turn(self, uids: Iterable[str], least: int) -> list[str]:
-        """Remove AppWrappers in order, at ``least`` so many, until there is enough room. Returns
-        the removed; those with nothing that the gang could use stay."""
-        shift, changed, suffices = self._shift, self._test.changed, self._test.suffices
+        """Remove AppWrappers in order, at ``least`` so many, until ``suffices``. Returns the
+        removed; those with nothing that the gang lacks stay. Each is taken from ``uids`` when those
+        before it are removed."""
         self._needed.clear()
+        shift, changed, suffices = self._shift, self._test.changed, self._test.suffices
         gone: list[str] = []
         for uid in uids:
-            if shift(uid, 1):
+            if self._has_seats:
+                if self.remove(uid):
+                    gone.append(uid)
+                    if len(gone) >= least and self.suffices():
+                        break
+            elif shift(uid, 1):  # asked of ten thousand
                 gone.append(uid)
                 if changed and len(gone) >= least and suffices():
                     break
@@ -130,50 +144,55 @@ class WhatIf:
 
     def restore(self, uid: str) -> None:
         """Take again what the AppWrapper gave back."""
+        if self._has_seats:
+            self.shares.restore(uid)
         self._shift(uid, -1)
 
     def restore_if_spare(self, uid: str) -> bool:
         """Restore a removed AppWrapper if the gang, which fits now, still fits with it."""
-        if self._is_beside_the_plan(uid):
-            self._shift(uid, -1)
+        if not self._has_seats:
+            return self._restore_if_spare(uid)
+        self.shares.restore(uid)
+        if self.shares.fits() and self._restore_if_spare(uid):
             return True
-        same = self._held(uid), self._unplaced(uid)
-        if self._needed.has(same):
-            return False
-        without = self._kinds(uid)
-        alike = without, self._amounts(uid), self._unplaced(uid)
-        if not self._needed.has(alike):
-            self._shift(uid, -1)
-            if self._fits_with(uid, without):
+        self.shares.remove(uid)
+        return False
+
+    def _restore_if_spare(self, uid: str) -> bool:
+        """The same on nodes. For a gang of several parts a test may cost a search, a hundred times
+        as much as a comparison, so most are saved:
+
+            removed, in order     a1   b1   a2   c1   c2      restored from the right
+            c2  its nodes are not in the plan:                restored without a test
+            c1  the plan is repaired without its node:        restored (tentative.py)
+            a2  neither the plan nor a search does without:   needed
+            b1  as c1
+            a1  as much as a2 on nodes like those of a2:      needed without a test
+
+        There is only less room than when a2 was tried, and the nodes of a1 and a2 could change
+        places. So a1 is needed as well, until another AppWrapper is removed.
+        """
+        test, held = self._test, self._held(uid)
+        alike: object = held, self._unplaced(uid)
+        if isinstance(test, Slots) and not test.exact:
+            pods = [(*self._spots[name], amounts) for name, amounts in held if name in self._spots]
+            if self._found is not None and self._found.is_beside([rank for rank, _, _ in pods]):
+                self._shift(uid, -1)
                 return True
-            self._shift(uid, 1)
-        self._needed.note(same, alike)
-        return False
-
-    def _fits_with(self, uid: str, without: tuple[Kind, ...]) -> bool:
-        """Whether the gang fits with the AppWrapper restored; ``without`` has its nodes as they
-        were while it was removed."""
-        if self._test.exact:
-            return self.suffices()
-        loss = Loss(without, self._kinds(uid))
-        if self._needed.covers(loss):
+            alike = tuple([(test.kind(rank, free), amounts) for rank, free, amounts in pods])
+        if alike in self._needed:
             return False
-        if self.fits():
+        self._shift(uid, -1)
+        if self._fits_on_nodes():
             return True
-        self._needed.add(loss)
+        self._shift(uid, 1)
+        self._needed.add(alike)
         return False
-
-    def _is_beside_the_plan(self, uid: str) -> bool:
-        """Whether the present plan uses none of its nodes; False if there is no plan."""
-        if self._found is None or self._test.exact:
-            return False
-        ranks = [self._spots[name][0] for name, _ in self._held(uid) if name in self._spots]
-        return self._found.is_beside(ranks)
 
     def restore_idle(self, gone: Sequence[str]) -> list[str]:
         """Restore at once all removed AppWrappers on nodes that gained no room for a further pod of
         the gang: they make no difference. Returns those still removed."""
-        gained = self._test.gained() if self._test.exact else None
+        gained = None if self._has_seats or not self._test.exact else self._test.gained()
         if gained is None:
             return list(gone)
         missed = {name for name, (rank, _) in self._spots.items() if rank in gained}
@@ -193,8 +212,8 @@ class WhatIf:
         return left
 
     def _shift(self, uid: str, times: int) -> bool:
-        """Give back what the AppWrapper has (``times`` 1), or take it again (-1). A plan does this
-        thousands of times, so what is not always needed is computed on demand."""
+        """Give back what the AppWrapper has on nodes (``times`` 1), or take it again (-1). A plan
+        does this thousands of times, so what is not always needed is computed on demand."""
         held = self._held(uid)
         found = self._give_back(held) if times > 0 else self._take_again(held)
         self.steps += 2
@@ -241,42 +260,12 @@ class WhatIf:
         spot = self._spots[name] = (row.rank, self._nodes.to_change(row))
         return spot
 
-    def _kinds(self, uid: str) -> tuple[Kind, ...]:
-        kind, spots = self._test.kind, self._spots
-        return tuple([kind(*spots[name]) for name, _ in self._held(uid) if name in spots])
-
-    def _amounts(self, uid: str) -> tuple[Resources, ...]:
-        return tuple([amounts for name, amounts in self._held(uid) if name in self._spots])
-
-    def competes(self, other: WhatIf) -> bool:
-        """Whether both could have pods on the same node."""
-        return not self._rows.keys().isdisjoint(other._rows)
-
-    def planned(self, plan: Plan) -> PlannedPods:
-        """What the gang itself would take, placed like that."""
-        if not self._on_nodes:
-            return PlannedPods((), self._prospect.demand)
-        parts = self._prospect.parts
-        placed = [(row.node.name, ((parts[n].pods.request, k),)) for n, row, k in plan]
-        return PlannedPods(tuple((name, total(pods)) for name, pods in placed), ())
-
-    def assume(self, uid: str, held: PlannedPods) -> None:
-        """Assume this for an AppWrapper that has nothing in the books, until it is removed."""
-        if not self._planned:
-            self._known = self._known.copy()  # assumptions stay in this question
-        self._planned[uid] = held
-        self._known[uid] = held.pods
-        for name, amounts in held.pods:
-            free = (self._spot(name) or (0, {}))[1]
-            free.update((resource, 0) for resource, _ in amounts if resource not in free)
-        self._shift(uid, -1)
-
     def _held(self, uid: str) -> Held:
         """What it has on nodes, cached until that changes."""
         held = self._known.get(uid)
         if held is None:
             held = self._view.pod_index.held(uid)
-            if held:  # then its leaving makes a difference
+            if held:  # then its removal makes a difference
                 self._known[uid] = held
         return held
 
@@ -290,23 +279,43 @@ class WhatIf:
         allotments = gang.allotments if gang is not None else ()
         return total((one.pods.request, one.unplaced) for one in allotments if one.unplaced)
 
-    # -- the answer ------------------------------------------------------------------------------
+    # -- gangs ahead ---------------------------------------------------------------------------
+
+    def planned(self, plan: Plan) -> Planned:
+        """What the gang itself would hold, placed like that."""
+        seats = tuple(self.shares.seats)
+        if not self._on_nodes:
+            return Planned((), self._prospect.demand, seats)
+        parts = self._prospect.parts
+        pods = [(row.node.name, total([(parts[n].pods.request, k)])) for n, row, k in plan]
+        return Planned(tuple(pods), (), seats)
+
+    def assume(self, uid: str, planned: Planned) -> None:
+        """Assume this for a waiting AppWrapper, until it is removed."""
+        self.shares.assume(uid, planned.seats)
+        if not self._planned:
+            self._known = self._known.copy()  # assumptions stay in this snapshot
+        self._planned[uid] = planned
+        self._known[uid] = planned.pods
+        for name, amounts in planned.pods:
+            free = (self._spot(name) or (0, {}))[1]
+            free.update((resource, 0) for resource, _ in amounts if resource not in free)
+        self._shift(uid, -1)
+
+    def competes(self, other: Snapshot) -> bool:
+        """Whether pods of both gangs could go to the same node."""
+        return not self._rows.keys().isdisjoint(other._rows)
+
+    # -- the answer ----------------------------------------------------------------------------
 
     def suffices(self) -> bool:
-        """Whether there is room for each part by itself, and in sum for all: necessary, and for one
-        part sufficient."""
-        return not self.hopeless and self._test.suffices()
-
-    @property
-    def is_exact(self) -> bool:
-        """Whether ``suffices`` is the whole answer, so that ``fits`` costs nothing."""
-        return self._test.exact
+        """Whether its shares suffice, and there is room for each part of the gang by itself and in
+        sum for all: necessary, and for one part sufficient."""
+        return self.shares.fits() and self._is_enough_on_nodes()
 
     def fits(self) -> bool:
-        """Whether the whole gang would fit."""
-        if self._test.exact:
-            return self.suffices()
-        return self._is_there() or (self.suffices() and self._has_plan())
+        """Whether the whole gang would fit. Undecided counts as no."""
+        return self.shares.fits() and self._fits_on_nodes()
 
     def plan(self) -> Plan | None:
         """Where the whole gang would go, None if it does not fit. With ``fit: aggregate`` the plan
@@ -316,6 +325,14 @@ class WhatIf:
         if not self._on_nodes:
             return as_many_as_fit(self._prospect, self._nodes)
         return self._found.whole() if self._has_plan() and self._found is not None else None
+
+    def _is_enough_on_nodes(self) -> bool:
+        return not self.hopeless and self._test.suffices()
+
+    def _fits_on_nodes(self) -> bool:
+        if self._test.exact:
+            return self._is_enough_on_nodes()
+        return self._is_there() or (self._is_enough_on_nodes() and self._has_plan())
 
     def _is_there(self) -> bool:
         return self._found is not None and self._found.is_there()
@@ -343,11 +360,6 @@ class WhatIf:
         return outcome.plan
 
 
-def _is_anothers(row: Row, lifted: Collection[str]) -> bool:
-    """Whether the node is reserved for an AppWrapper that is not lifted."""
-    return bool(row.reserved_for) and row.reserved_for not in lifted
-
-
 def _once_emptied(parts: Sequence[Part], rows: Collection[Row]) -> tuple[list[Row], bool]:
     """The nodes on which any part has room without AppWrappers, and whether each part by itself has
     enough room then."""
@@ -362,12 +374,3 @@ def _once_emptied(parts: Sequence[Part], rows: Collection[Row]) -> tuple[list[Ro
                 found[row.rank] = row
         enough = enough and missing <= 0
     return list(found.values()), enough
-
-
-def _weighs(unplaced_pods: UnplacedPods, pools: Sequence[Pool]) -> bool:
-    """Whether an unplaced pod could go to one of the pools."""
-    return any(
-        not pods.pool.rows.keys().isdisjoint(pool.rows)
-        for pods in unplaced_pods.by_class
-        for pool in pools
-    )
