@@ -68,7 +68,7 @@ def _check_pool(pool: Pool, ledger: Ledger) -> None:
     admitted = {row.rank: row for row in ledger.rows.values() if pool.admits(row.node)}
     check(admitted == pool.rows, "pool-holds-what-it-admits", f"{sorted(pool.rows)}")
     _same("pool-total-is-clamped-sum", "", resources(pool.total), resources(joint_total([pool])))
-    for other, known in pool.neighbours().items():
+    for other, known in pool.neighbours.items():
         _same("shared-nodes-are-counted", "", known, len(pool.rows.keys() & other.rows.keys()))
 
 

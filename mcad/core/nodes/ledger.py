@@ -313,8 +313,8 @@ class Ledger:
                 row.introduce(name)
             before = free[name]
             after = free[name] = before - taken
-            # Clamped per node: an overcommitted node lends nothing. (To call max for this would be a
-            # quarter of what a pod costs.)
+            # Clamped per node: an overcommitted node lends nothing. (Calling max for this would be
+            # a quarter of what a pod costs.)
             lent = before if before > 0 else 0
             rose = rose or after > lent
             if row.reserved:

@@ -92,7 +92,8 @@ class Pool:
     """The nodes that ``admits`` selects.
 
     ``risen`` is the change at which one of them last gained room, ``shifted`` the one at which a
-    node joined or left or its allocatable changed. ``profiles`` counts the nodes of each kind.
+    node joined or left or its allocatable changed. ``profiles`` counts the nodes of each kind, and
+    ``neighbours`` the nodes shared with each pool that this one was compared with.
     """
 
     def __init__(self, admits: Callable[[Node], bool]) -> None:
@@ -105,7 +106,7 @@ class Pool:
         self.tails = Tails(self.rows)
         self.news = News()
         self.rung: dict[PodClass, None] = {}
-        self._neighbours: dict[Pool, int] = {}
+        self.neighbours: dict[Pool, int] = {}
 
     # -- membership ----------------------------------------------------------------------------
 
@@ -113,7 +114,7 @@ class Pool:
         """Take the row in if its node is admitted."""
         if not self.admits(row.node):
             return
-        for other in self._neighbours:
+        for other in self.neighbours:
             if row.rank in other.rows:
                 self._share(other, 1)
         self.rows[row.rank] = row
@@ -127,7 +128,7 @@ class Pool:
         """Let the row go; it must be in the pool."""
         del self.rows[row.rank]
         del row.pools[self]
-        for other in self._neighbours:
+        for other in self.neighbours:
             if row.rank in other.rows:
                 self._share(other, -1)
         book(self.total, row.to_lend(), -1)
@@ -146,26 +147,22 @@ class Pool:
         """Let everything go: this pool is not asked for any more."""
         for row in self.rows.values():
             del row.pools[self]
-        for other in self._neighbours:
-            del other._neighbours[self]
+        for other in self.neighbours:
+            del other.neighbours[self]
 
     def shared(self, other: Pool) -> int:
         """How many nodes both pools hold."""
         if other is self:
             return len(self.rows)
-        known = self._neighbours.get(other)
+        known = self.neighbours.get(other)
         if known is None:
             known = len(self.rows.keys() & other.rows.keys())
-            self._neighbours[other] = other._neighbours[self] = known
+            self.neighbours[other] = other.neighbours[self] = known
         return known
 
-    def neighbours(self) -> dict[Pool, int]:
-        """The pools that this one was compared with, and the nodes shared with each."""
-        return self._neighbours
-
     def _share(self, other: Pool, more: int) -> None:
-        self._neighbours[other] += more
-        other._neighbours[self] += more
+        self.neighbours[other] += more
+        other.neighbours[self] += more
 
     def resized(self, old: Profile, new: Profile, change: int) -> None:
         """The allocatable of one of the nodes changed."""

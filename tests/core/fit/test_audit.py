@@ -40,7 +40,7 @@ SPOILT: dict[str, Callable[[Capacity], object]] = {
     "pool-holds-what-it-admits": lambda c: c._ledger.pools()[0].rows.popitem(),
     "pool-total-is-clamped-sum": lambda c: c._ledger.pools()[0].total.update(cpu=1),
     "shared-nodes-are-counted": lambda c: [
-        pool.neighbours().update(dict.fromkeys(pool.neighbours(), 9)) for pool in c._ledger.pools()
+        pool.neighbours.update(dict.fromkeys(pool.neighbours, 9)) for pool in c._ledger.pools()
     ],
     "class-room-is-exact": lambda c: setattr(
         c._memory.classes()[0], "_total", c._memory.classes()[0]._total + 50

@@ -212,7 +212,7 @@ def test_a_dropped_pool_is_no_neighbour_any_more() -> None:
     assert a.shared(x) == 1
     ledger.keep_pools({everything: None, a: None})
 
-    assert a.neighbours() == {}
+    assert a.neighbours == {}
     assert ledger.pools() == [everything, a]
     assert [len(row.pools) for row in ledger.rows.values()] == [2, 2, 1, 1]
 
