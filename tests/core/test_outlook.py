@@ -1,4 +1,4 @@
-"""What would be evicted is what is evicted, if nothing ends by itself."""
+"""The evictions that are foreseen are those that follow, if nothing ends by itself."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.core.quotas import child, subtree
 EAGER = replace(PATIENT, preemption=True, protect_after=0, max_evictions_per_minute=0)
 
 
-def told(bench: Bench, settings: Settings) -> Dispatcher:
+def fresh(bench: Bench, settings: Settings) -> Dispatcher:
     """A fresh dispatcher that was told of everything in a bench, which stays as it is."""
     copy = deepcopy(bench)
     copy.settings = unhurried(settings)
@@ -31,7 +31,7 @@ def evicted(bench: Bench) -> list[tuple[str, str]]:
     return sorted((entry.title, one.title) for entry, one in found if one is not None)
 
 
-def test_what_is_foreseen_happens() -> None:
+def test_foreseen_evictions_happen() -> None:
     foreseen = [compared(seed) for seed in range(20)]
     assert sum(map(bool, foreseen)) > 10
     assert max(foreseen) > 2
@@ -56,9 +56,8 @@ def compared(seed: int) -> int:
     for entry in list(bench.dispatcher.cluster.entries.values()):
         if entry.phase is Phase.RUNNING and rng.random() < 0.5:
             (place,) = bench.dispatcher.cluster.capacity.places_of(entry.uid)
-            bench.bind(f"{entry.workload.name}-0", place)
-    bench.settle()
-    found = foresee(told(bench, after), bench.now + 2 * SECOND)
+            bench.bind(f"{entry.workload.name}-0", place).settle()
+    found = foresee(fresh(bench, after), bench.now + 2 * SECOND)
     bench.settings = after
     bench.crash()
     bench.advance(600)
@@ -71,7 +70,7 @@ def test_nothing_is_foreseen_where_all_run() -> None:
     bench = Bench(EAGER, nodes=[node()])
     bench.submit(workload("a", 500), workload("b", 500, priority=5))
     bench.advance(1)
-    assert foresee(told(bench, EAGER), bench.now + 2 * SECOND) == []
+    assert foresee(fresh(bench, EAGER), bench.now + 2 * SECOND) == []
 
 
 def test_it_is_told_how_soon() -> None:
@@ -81,10 +80,7 @@ def test_it_is_told_how_soon() -> None:
     bench.advance(40)
     bench.submit(workload("high", 900, priority=5))
     bench.advance(1)
-    (one,) = foresee(told(bench, settings), bench.now + 2 * SECOND)
-    assert (one.victim, one.preemptor, one.reason) == (
-        "default/low",
-        "default/high",
-        "Preempting",
-    )
+    (one,) = foresee(fresh(bench, settings), bench.now + 2 * SECOND)
+    told = (one.victim, one.preemptor, one.reason)
+    assert told == ("default/low", "default/high", "Preempting")
     assert 50 * SECOND < one.after < 62 * SECOND

@@ -1,4 +1,4 @@
-"""The walk along the line: passes are bounded, nobody starves, and so is the hold of the head."""
+"""The walk along the line: passes and the hold of the head are bounded, and none starves."""
 
 import pytest
 
@@ -30,18 +30,16 @@ def counted(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> list[Shape]:
 
 
 def begun(bench: Bench) -> list[str]:
-    """Who is being dispatched, in the order of the intents."""
+    """The AppWrappers that are being dispatched, in the order of the intents."""
     entries = bench.dispatcher.cluster.entries
-    begun = [entries[c.uid] for c in bench.pending if isinstance(c, WriteStatus)]
-    return [entry.workload.name for entry in begun if entry.phase is Phase.INTENDING]
+    written = [entries[c.uid] for c in bench.pending if isinstance(c, WriteStatus)]
+    return [entry.workload.name for entry in written if entry.phase is Phase.INTENDING]
 
 
 def refusals(bench: Bench) -> int:
-    """How many buckets have a verdict."""
-    return sum(
-        eqclass.refusal is not None
-        for eqclass in bench.dispatcher.cluster.waiting.queue.eqclasses()
-    )
+    """How many classes have a verdict."""
+    eqclasses = bench.dispatcher.cluster.waiting.queue.eqclasses()
+    return sum(eqclass.refusal is not None for eqclass in eqclasses)
 
 
 def test_a_pass_ends_at_its_work_and_asks_for_another_that_goes_on_there(
@@ -60,10 +58,9 @@ def test_a_pass_ends_at_its_work_and_asks_for_another_that_goes_on_there(
     assert passes == [(3, 3, True), (5, 5, True), (7, 7, True), (8, 8, False)]
 
 
-def test_what_is_refused_is_tested_again_whatever_is_told() -> None:
+def test_a_refused_class_is_tested_again_even_if_no_event_comes() -> None:
     bench = Bench(Settings(backoff=20 * SECOND), nodes=[node(milli=100)])
-    bench.submit(workload("a", 200))
-    bench.settle()
+    bench.submit(workload("a", 200)).settle()
     cluster = bench.dispatcher.cluster
     assert bench.now < cluster.walk.look_again_at <= bench.now + 20 * SECOND
     assert cluster.walk.look_again_at in bench.wishes
@@ -81,7 +78,7 @@ def test_a_pass_dispatches_only_so_many(monkeypatch: pytest.MonkeyPatch) -> None
     assert begun(bench) == ["w0", "w1", "w2", "w3", "w4"]
 
 
-def test_those_at_the_end_get_their_turn_however_often_those_in_front_are_woken(
+def test_the_last_in_line_get_a_verdict_however_often_the_first_are_requeued(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(admit, "STEPS_PER_PASS", 4 * VERDICT_STEPS)
@@ -98,7 +95,7 @@ def test_those_at_the_end_get_their_turn_however_often_those_in_front_are_woken(
     assert begun(bench) == ["last"]
 
 
-def test_whose_room_rose_since_is_asked_again_before_anybody_behind_goes(
+def test_if_room_rose_for_one_ahead_it_is_judged_again_before_any_behind_starts(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(admit, "STEPS_PER_PASS", 2 * VERDICT_STEPS)
@@ -116,8 +113,7 @@ def test_whose_room_rose_since_is_asked_again_before_anybody_behind_goes(
 def test_putting_on_hold_is_work_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(admit, "STEPS_PER_PASS", 3 * VERDICT_STEPS)
     bench = Bench(nodes=[node(milli=1000)])
-    bench.submit(workload("holder", 1))
-    bench.settle()
+    bench.submit(workload("holder", 1)).settle()
     taken = [workload(f"w{i}", 1, items=bench.works["uid-holder"].items) for i in range(9)]
     bench.submit(*taken)
     bench.decide()
@@ -134,11 +130,9 @@ def with_a_head() -> Bench:
     """``big`` is the head; ``small`` would fit and is held."""
     settings = Settings(head_of_line_holding=HOLDING * SECOND)
     bench = Bench(settings=settings, nodes=[node(milli=1000)])
-    bench.submit(workload("first", 700))
-    bench.settle()
+    bench.submit(workload("first", 700)).settle()
     bench.bind("first-0")
-    bench.submit(workload("big", 900), workload("small", 100))
-    bench.settle()
+    bench.submit(workload("big", 900), workload("small", 100)).settle()
     assert bench.order == ["first"]
     return bench
 
@@ -148,32 +142,26 @@ def test_another_attempt_holds_again() -> None:
     bench.advance(HOLDING + 1)
     assert bench.order == ["first", "small"]
     bench.delete("uid-first")
-    bench.delete("uid-small")
-    bench.settle()
+    bench.delete("uid-small").settle()
     assert bench.order[2:] == ["big"]
-    bench.edit("uid-big", suspended=True)
-    bench.settle()
-    bench.submit(workload("next", 700))
-    bench.settle()
+    bench.edit("uid-big", suspended=True).settle()
+    bench.submit(workload("next", 700)).settle()
     bench.bind("next-0")
     bench.edit("uid-big", suspended=False)
-    bench.submit(workload("late", 100))
-    bench.settle()
+    bench.submit(workload("late", 100)).settle()
 
     assert bench.order[3:] == ["next"]
     bench.advance(HOLDING + 1)
     assert bench.order[3:] == ["next", "late"]
 
 
-def test_while_somebody_else_is_head_the_clock_of_the_hold_stands_still() -> None:
+def test_while_another_is_head_the_clock_of_the_hold_stands_still() -> None:
     bench = with_a_head()
     bench.advance(HOLDING - 10)
-    bench.submit(workload("vip", 800, priority=9))
-    bench.settle()
+    bench.submit(workload("vip", 800, priority=9)).settle()
     bench.advance(HOLDING - 5)
     assert bench.order == ["first"]
-    bench.delete("uid-vip")
-    bench.settle()
+    bench.delete("uid-vip").settle()
     bench.advance(8)
     assert bench.order == ["first"], "10 s were left of the hold of big"
     bench.advance(3)
@@ -192,18 +180,15 @@ def test_coming_back_as_head_again_and_again_holds_no_longer() -> None:
     assert bench.order == ["first", "small"]
 
 
-def test_once_the_head_is_known_nobody_else_is_asked_whether_he_might_be_it(
+def test_once_the_head_is_known_no_other_is_tried_as_head(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     bench = with_a_head()
     bench.advance(HOLDING + 1)
-    bench.submit(*(workload(f"w{i}", 800 + i) for i in range(9)))
-    bench.settle()
+    bench.submit(*(workload(f"w{i}", 800 + i) for i in range(9))).settle()
     capacity, asked = bench.dispatcher.cluster.capacity, []
     ask = capacity.would_fit_emptied
-    monkeypatch.setattr(
-        capacity, "would_fit_emptied", lambda shape: asked.append(shape) or ask(shape)
-    )
+    monkeypatch.setattr(capacity, "would_fit_emptied", lambda one: asked.append(one) or ask(one))
     bench.decide()
 
     assert len(asked) == 1

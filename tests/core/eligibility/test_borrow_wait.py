@@ -1,4 +1,4 @@
-"""Who would borrow waits for whoever asks within its share, and not for ever."""
+"""A borrower waits for an AppWrapper that asks within its share, and not for ever."""
 
 from __future__ import annotations
 
@@ -20,10 +20,8 @@ def lent(settings: Settings, **changes: object) -> Bench:
     bench = Bench(settings, nodes=[node("n1"), node("n2")])
     bench.share(*teams(2000, red=1000, blue=1000))
     for name in "ab":
-        bench.submit(of("red", workload(name, 600, **changes)))
-    bench.settle()
-    bench.submit(of("blue", workload("w", 900)))
-    bench.settle()
+        bench.submit(of("red", workload(name, 600, **changes))).settle()
+    bench.submit(of("blue", workload("w", 900))).settle()
     bench.submit(of("red", workload("small", 300)))
     bench.advance(30)
     return bench
@@ -33,28 +31,25 @@ def freed(settings: Settings) -> Bench:
     """Red has more than its share, and the next of red came before the first of blue."""
     bench = Bench(settings, nodes=[node()])
     bench.share(*teams(1000, red=400, blue=600))
-    bench.submit(of("red", workload("a", 500)), of("red", workload("b", 500)))
-    bench.settle()
-    bench.submit(of("red", workload("next", 400)))
-    bench.settle()
+    bench.submit(of("red", workload("a", 500)), of("red", workload("b", 500))).settle()
+    bench.submit(of("red", workload("next", 400))).settle()
     bench.submit(of("blue", workload("w", 400)))
-    bench.delete("uid-a")
-    bench.settle()
+    bench.delete("uid-a").settle()
     return bench
 
 
-def test_whoever_has_its_share_already_goes_after_those_who_have_not() -> None:
+def test_a_team_that_has_its_share_goes_after_one_that_has_not() -> None:
     assert freed(LENDING).order == ["a", "b", "w"]
 
 
 @pytest.mark.parametrize("changes", [{"reclaim": False}, {"policy": Policy.STRICT_FIFO}])
-def test_the_order_is_that_of_arrival_where_it_is_strict_or_nothing_is_taken_back(
+def test_the_order_is_that_of_arrival_if_it_is_strict_or_nothing_is_reclaimed(
     changes: dict[str, object],
 ) -> None:
     assert freed(replace(LENDING, **changes)).order == ["a", "b", "next"]
 
 
-def test_nobody_borrows_what_would_be_taken_back_in_minutes() -> None:
+def test_what_would_be_reclaimed_in_minutes_is_not_borrowed() -> None:
     bench = lent(LENDING)
     assert bench.order == ["a", "b"]
     told = bench.condition("small", "Backoff")
@@ -65,12 +60,9 @@ def test_nobody_borrows_what_would_be_taken_back_in_minutes() -> None:
     assert bench.entry("small").eviction is None
 
 
-def test_who_gets_nothing_back_keeps_nobody_waiting_for_long() -> None:
+def test_an_owner_that_gets_nothing_back_keeps_borrowers_waiting_for_minutes_only() -> None:
     bench = lent(LENDING, never_preempted=True)
     assert bench.order == ["a", "b"]
     bench.advance((LENDING.min_run_time + LENDING.backoff) / SECOND)
     assert bench.order == ["a", "b", "small"]
-
-
-def test_nobody_waits_where_nothing_is_taken_back() -> None:
-    assert lent(replace(LENDING, reclaim=False)).order == ["a", "b", "small"]
+    assert lent(replace(LENDING, reclaim=False)).order == bench.order, "at once"

@@ -1,10 +1,8 @@
-"""When those who run are gone: what a reservation may be dated by, and what only a start time
-estimate may."""
+"""When running AppWrappers are gone: what dates a reservation, and what only an estimate."""
 
 from __future__ import annotations
 
 import pytest
-from msgspec.structs import replace
 
 from mcad.core.eligibility import end_times
 from mcad.core.eligibility.end_times import NEVER
@@ -23,9 +21,15 @@ RULES = Settings(placement_timeout=0, protect_after=0, policy=Policy.BACKFILL)
 
 def busy(first: Workload, *works: Workload) -> Bench:
     bench = Bench(RULES, nodes=[node()])
-    bench.submit(first, *works)
-    bench.settle()
+    bench.submit(first, *works).settle()
     return bench
+
+
+def is_dated(bench: Bench, minutes: int) -> bool:
+    """Whether ``b`` has a reservation for so many minutes after the start of ``a``."""
+    reservation, since = bench.entry("b").reservation, bench.entry("a").record.since
+    assert reservation is not None
+    return 0 <= reservation.start - since - minutes * MINUTE - STUCK_AFTER < SECOND
 
 
 @pytest.mark.parametrize(
@@ -39,17 +43,15 @@ def busy(first: Workload, *works: Workload) -> Bench:
         ({"run_limit": 20 * MINUTE, "attempt_limit": 10 * MINUTE}, 10),
     ],
 )
-def test_what_is_declared_dates_the_claim_of_who_waits(
+def test_declared_limits_date_the_reservation_of_an_appwrapper_that_waits(
     changes: dict[str, int], minutes: int
 ) -> None:
     bench = busy(workload("a", 1000, **changes), workload("b", 1000))
     bench.advance(60)
-    reservation, since = bench.entry("b").reservation, bench.entry("a").record.since
     if minutes == NEVER:
-        assert reservation is None
+        assert bench.entry("b").reservation is None
     else:
-        assert reservation is not None
-        assert 0 <= reservation.start - since - minutes * MINUTE - STUCK_AFTER < SECOND
+        assert is_dated(bench, minutes)
 
 
 def test_a_limit_counts_from_the_first_dispatch_and_that_of_an_attempt_from_each() -> None:
@@ -59,15 +61,15 @@ def test_a_limit_counts_from_the_first_dispatch_and_that_of_an_attempt_from_each
     assert end_times.declared(work, 100, 100 + 20 * MINUTE) == 100 + 20 * MINUTE  # it fails at once
 
 
-def test_what_failed_is_kept_for_a_while_and_so_is_its_room() -> None:
+def test_a_failed_appwrapper_is_kept_for_a_while_and_so_is_its_room() -> None:
     kept = FaultTolerance(deletion_on_failure_grace=15 * MINUTE)
     first = workload("a", 1000, run_limit=10 * MINUTE, tolerance=kept)
     bench = busy(first, workload("b", 1000))
     bench.bind("a-0")
     bench.advance(60)
-    reservation, since = bench.entry("b").reservation, bench.entry("a").record.since
+    assert is_dated(bench, 25)
+    reservation = bench.entry("b").reservation
     assert reservation is not None
-    assert 0 <= reservation.start - since - 25 * MINUTE - STUCK_AFTER < SECOND
     bench.advance(12 * 60)
     assert bench.entry("a").phase is Phase.KEEPING
     cluster = bench.dispatcher.cluster
@@ -78,7 +80,7 @@ def test_what_failed_is_kept_for_a_while_and_so_is_its_room() -> None:
 
 
 def test_no_limit_runs_before_all_of_it_exists() -> None:
-    """The server takes its time: whoever is dated by it would be promised too much."""
+    """The server takes its time: a date that ignored this would promise too much."""
     bench = Bench(RULES, nodes=[node()])
     bench.refuse("CreateItem", *[Answer(429, "TooManyRequests", "later")] * 8)
     bench.submit(workload("a", 1000, run_limit=2 * MINUTE), workload("b", 1000))
@@ -88,8 +90,8 @@ def test_no_limit_runs_before_all_of_it_exists() -> None:
     assert end_times.at_latest(cluster, entry) == cluster.now + 2 * MINUTE + STUCK_AFTER
 
 
-def test_who_is_reset_keeps_his_room_so_nobody_can_count_on_it() -> None:
-    """Neither while his objects go nor in the pause."""
+def test_the_room_of_an_appwrapper_that_is_reset_cannot_be_counted_on() -> None:
+    """Neither while its objects go nor in the pause."""
     quick = FaultTolerance(failure_grace=0, retry_pause=300 * SECOND, retry_limit=5)
     first = workload("a", 1000, dialect=Dialect.V1BETA2, tolerance=quick)
     bench = busy(first, workload("b", 1000))
@@ -111,12 +113,9 @@ def test_who_is_reset_keeps_his_room_so_nobody_can_count_on_it() -> None:
 
 
 def test_expectations_say_at_the_earliest_and_never_at_the_latest_where_there_is_a_limit() -> None:
-    work = workload("a", 1000, run_limit=10 * MINUTE, run_expected=5 * MINUTE)
-    bench = busy(work)
+    bench = busy(workload("a", 1000, run_limit=10 * MINUTE, run_expected=5 * MINUTE))
     cluster, entry = bench.dispatcher.cluster, bench.entry("a")
-    limit = entry.first_dispatch + 10 * MINUTE
-    early = entry.record.since + 5 * MINUTE
+    early, limit = entry.record.since + 5 * MINUTE, entry.first_dispatch + 10 * MINUTE
     assert end_times.of_present(cluster, entry) == (early, limit + STUCK_AFTER, True)
-    bare = replace(work, run_expected=0, run_limit=0)
-    bench.edit("uid-a", run_expected=bare.run_expected, run_limit=bare.run_limit)
+    bench.edit("uid-a", run_expected=0, run_limit=0)
     assert end_times.of_present(cluster, entry) == (cluster.now, NEVER, False)
