@@ -48,42 +48,30 @@ def start_times(
     """The start times of those ``wanted`` (uids). ``line`` has the uids of those in line in their
     order, at least the first ``START_TIMES_AHEAD``; of those further back nothing is said."""
     estimate, asked = StartEstimate(cluster), dict.fromkeys(wanted)
-    ahead = [cluster.entries[uid] for uid in line[:START_TIMES_AHEAD] if _is_in_line(cluster, uid)]
+    first = (cluster.entries.get(uid) for uid in line[:START_TIMES_AHEAD])
+    ahead = [one for one in first if one is not None and one in cluster.waiting.queue]
     while ahead and ahead[-1].uid not in asked:
         ahead.pop()
-    reservations = list(cluster.reservations.values()) if ahead else []
-    found = _of_line(estimate, reservations, ahead, asked)
-    for uid in asked:
-        entry = cluster.entries.get(uid)
-        if entry is not None and uid not in found:
-            found[uid] = _of_another(estimate, entry)
-    return found
-
-
-def _is_in_line(cluster: Cluster, uid: str) -> bool:
-    entry = cluster.entries.get(uid)
-    return entry is not None and entry in cluster.waiting.queue
-
-
-def _of_line(
-    estimate: StartEstimate, reservations: list[Entry], ahead: list[Entry], asked: dict[str, None]
-) -> dict[str, StartTime]:
-    """As many of them as the budget suffices for, behind those with reservations."""
+    undated = _place_reservations(cluster, estimate) if ahead else []
     found: dict[str, StartTime] = {}
-    undated = _with_reservations(estimate, reservations)
     for entry in ahead:
         if estimate.steps >= START_TIMES_STEPS:
             break
         start_time = _latest(estimate, entry, undated)
         if entry.uid in asked:
             found[entry.uid] = _with_earliest(estimate, entry, start_time)
+    for uid in asked:
+        if uid in cluster.entries and uid not in found:
+            found[uid] = _of_another(estimate, cluster.entries[uid])
     return found
 
 
-def _with_reservations(estimate: StartEstimate, owners: list[Entry]) -> list[Entry]:
-    """Those with a reservation come first; returns those of unknown start."""
+def _place_reservations(cluster: Cluster, estimate: StartEstimate) -> list[Entry]:
+    """AppWrappers with a reservation start before those in line; returns those of unknown start."""
     dated = sorted(
-        (one.reservation.start or NEVER, one.uid, one) for one in owners if one.reservation
+        (one.reservation.start or NEVER, one.uid, one)
+        for one in cluster.reservations.values()
+        if one.reservation is not None
     )
     return [
         one
