@@ -29,7 +29,7 @@ from mcad.core.state.bounds import (
     Look,
 )
 from mcad.core.state.entry import Entry
-from mcad.core.state.reasons import EventReason, some_of
+from mcad.core.state.reasons import EventReason, explain_reservation, some_of
 from mcad.core.state.records import replace
 from mcad.core.state.reservation import EVICTIONS, Reservation, ReservationReason
 from mcad.core.state.settings import Fit, Settings
@@ -84,7 +84,7 @@ def _begin(cluster: Cluster, entry: Entry, reservation: Reservation, releasing: 
     cluster.reservations.add(entry, reservation, waits_for)
     cluster.reservations.show(entry, _waits_for(cluster, entry))
     cluster.waiting.stand_in_front(entry)
-    message = message_of(entry.reserved)
+    message = explain_reservation(entry.reserved)
     cluster.waiting.reserve(entry, message)
     cluster.agenda.wake_at(reservation.until)
     return message
@@ -106,25 +106,6 @@ def still_there(cluster: Cluster, entry: Entry) -> list[str]:
         and one.attempt == attempt
         and uid not in cluster.reservations
     ]
-
-
-def message_of(reservation: Reservation) -> str:
-    """The message about an AppWrapper that has this reservation."""
-    count = len(reservation.nodes)
-    where = f" on {count} node{'' if count == 1 else 's'}" if count else ""
-    room = f"Room{where} is reserved for it"
-    match reservation.reason:
-        case ReservationReason.STARVED:
-            why = "because it was first in line for too long"
-            return f"{room}, {why}; it starts when that is free."
-        case ReservationReason.PLANNED:
-            return f"{room}; it starts when that is free, on time by declared limits."
-        case ReservationReason.PREEMPTING:
-            victims = some_of(reservation.waits_for)
-            return f"{room}; AppWrappers of lower priority are evicted for it: {victims}."
-        case ReservationReason.RECLAIMING:
-            borrowers = some_of(reservation.waits_for)
-            return f"{room}; its quota is reclaimed from {borrowers}."
 
 
 # -- keeping -------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 
 from mcad.core.state.model import ObjectRef, Remnant
+from mcad.core.state.reservation import Reservation
 
 
 class ConditionType(StrEnum):
@@ -176,6 +177,14 @@ def some_of(names: Sequence[str]) -> str:
     """``a, b, c and 4 more``."""
     more = len(names) - SOME
     return ", ".join(names[:SOME]) + (f" and {more} more" if more > 0 else "")
+
+
+def explain_reservation(reservation: Reservation) -> str:
+    """The sentence about an AppWrapper that has this reservation."""
+    count = len(reservation.nodes)
+    where = f" on {count} node{'' if count == 1 else 's'}" if count else ""
+    text = reservation.reason.text.format(others=some_of(reservation.waits_for))
+    return f"Room{where} is reserved for it{text}"
 
 
 def held_by(ref: ObjectRef, owner: str) -> str:

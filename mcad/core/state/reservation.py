@@ -15,12 +15,26 @@ from mcad.core.state.units import Duration, Instant
 
 
 class ReservationReason(StrEnum):
-    """Why room is promised, and what makes it free."""
+    """Why room is promised, and what makes it free; ``text`` ends the sentence about the room, with
+    the AppWrappers that have to leave in place of ``{others}``."""
 
-    STARVED = "Starved"  # first in line for ``protectAfter``: others end (R8)
-    PLANNED = "Planned"  # policy Backfill: others end by their declared limits (R9)
-    PREEMPTING = "Preempting"  # AppWrappers of lower priority are evicted (R10)
-    RECLAIMING = "Reclaiming"  # AppWrappers that borrow what is its share are evicted
+    text: str
+
+    def __new__(cls, code: str, text: str = "") -> ReservationReason:
+        """A member by its code alone."""
+        one = str.__new__(cls, code)
+        one._value_, one.text = code, text
+        return one
+
+    # First in line for ``protectAfter``: others end (R8). Policy Backfill: others end by their
+    # declared limits (R9). AppWrappers of lower priority are evicted (R10), or that borrow.
+    STARVED = (
+        "Starved",
+        ", because it was first in line for too long; it starts when that is free.",
+    )
+    PLANNED = "Planned", "; it starts when that is free, on time by declared limits."
+    PREEMPTING = "Preempting", "; AppWrappers of lower priority are evicted for it: {others}."
+    RECLAIMING = "Reclaiming", "; its quota is reclaimed from {others}."
 
 
 EVICTIONS = frozenset({ReservationReason.PREEMPTING, ReservationReason.RECLAIMING})

@@ -13,7 +13,7 @@ from mcad.core.reservations import manage
 from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import ENDED, Phase
 from mcad.core.state.model import DispatchPhase
-from mcad.core.state.reasons import ConditionType
+from mcad.core.state.reasons import ConditionType, explain_reservation
 from mcad.core.state.refusal import Doubts
 from mcad.core.state.reservation import Reservation
 from mcad.core.state.waiting_reason import HOLDS, Hold, WaitingReason
@@ -47,7 +47,7 @@ def _reservation_as_recorded(cluster: Cluster, entry: Entry, reservation: Reserv
         plan = cluster.capacity.plan_on(shape, reservation.nodes)
     shown = entry.conditions.get(ConditionType.BACKOFF)
     is_told = shown is not None and shown.status and shown.reason == WaitingReason.ROOM_RESERVED
-    message = shown.message if shown is not None and is_told else manage.message_of(reservation)
+    message = shown.message if shown is not None and is_told else explain_reservation(reservation)
     cluster.admission.reserve(*cluster.next_gang(entry), plan)
     cluster.reservations.add(entry, reservation, {})
     cluster.waiting.reserve(entry, message)
