@@ -14,7 +14,7 @@ from mcad.core.events import Decide, KindWatched
 from mcad.kube.kinds import APPWRAPPERS, CRDS
 from mcad.kube.reflector import ABSENT_S
 from mcad.kube.resource import Resource
-from tests.controller.test_runtime import KINDS, add_appwrapper, add_node, Later, reads, Rig, writes
+from tests.controller.test_runtime import KINDS, Later, Rig, add_appwrapper, add_node, reads, writes
 from tests.fakeapi import FakeApi, refuse
 
 Json = dict[str, Any]

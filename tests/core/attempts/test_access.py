@@ -16,7 +16,7 @@ PODS = ("default", "pods")
 
 
 def _denied(*works: Workload, milli: int = 100_000) -> Bench:
-    """Nobody may create pods, and these are submitted."""
+    """Creating pods is forbidden, and these are submitted."""
     bench = Bench(nodes=[node(milli=milli)])
     bench.forbidden = {PODS}
     bench.submit(*works)

@@ -1,4 +1,4 @@
-"""Whose pod is it (protocol C3), and how long are those waited for that never come (C4)."""
+"""The AppWrapper of each pod (protocol C3), and how long a pod that never comes is awaited (C4)."""
 
 import pytest
 

@@ -75,7 +75,7 @@ def test_pods_without_a_node_that_were_found_at_the_start_keep_what_they_request
 
 
 def test_the_manifest_of_a_found_object_keeps_nothing() -> None:
-    """Any tenant may write that it wants 40 pods, and whose it is."""
+    """Any tenant may write that it wants 40 pods, and name an AppWrapper."""
     assert room(started(lost())) == ALL
     running = tuple(pod_of_lost(name, on="n1") for name in "123")
     assert room(started(lost(), pods=running)) == ALL - 900

@@ -18,7 +18,7 @@ TIMEOUT_S = 300  # dispatchResourceReservationTimeout, by default
 
 
 def half_told(name: str, milli: int) -> Workload:
-    """Two pods by declaration: a bare Pod, and one that somebody else has to make."""
+    """Two pods by declaration: a bare Pod, and one that a controller has to create."""
     work = workload(name, milli)
     other = replace(work.sets[0], index=1, path="", counts_pods=True)
     return replace(work, sets=(*work.sets, other))
@@ -59,7 +59,7 @@ def test_c4_a_deleted_appwrapper_waits_for_no_pods() -> None:
 
 
 def vanish(bench: Bench, name: str) -> None:
-    """The pod of an item is gone, while whoever made it still wants it."""
+    """The pod of an item is gone, and its controller still wants it."""
     work = bench.works["uid-a"]
     ref = next(item.ref for item in work.items if item.ref.name == name)
     thing = bench.things[ref]
@@ -261,7 +261,7 @@ def test_c6_pods_that_are_lost_later_may_take_their_time_to_be_replaced() -> Non
 
 
 def test_c6_pods_of_unknown_number_are_not_missed() -> None:
-    """They may run without anybody knowing whose they are; only their room ends (C4)."""
+    """They may run and not be attributed; only their room ends (C4)."""
     bench = Bench(Settings(), nodes=[node(milli=1000)]).start(half_told("a", 100))
     bench.bind("a-0")
     bench.advance(10 * TIMEOUT_S)

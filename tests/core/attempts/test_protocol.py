@@ -223,7 +223,7 @@ def test_p7_a_stray_that_cannot_be_deleted_is_asked_again_slowly(
 
 
 def test_p7_the_sweep_deletes_what_comes_when_everything_is_deleted() -> None:
-    """A late create of the attempt that is being taken back: nobody else would delete it."""
+    """A late create of the attempt that is being taken back: nothing else would delete it."""
     bench = Bench(nodes=[node(milli=1000)])
     bench.submit(workload("a", 300, 300))
     bench.refuse("CreateItem", INVALID)
@@ -440,7 +440,7 @@ def test_p12_an_attempt_first_seen_after_the_barrier(fits: bool, phase: Dispatch
     assert (bench.entry("theirs").phase is Phase.RUNNING) is fits
     assert bench.entry("mine").phase is Phase.RUNNING
     unplaced = bench.dispatcher.cluster.capacity.report.unplaced()
-    assert unplaced == (), "nothing is promised that nobody has"
+    assert unplaced == (), "nothing is promised that does not exist"
 
 
 @pytest.mark.parametrize("dialect", [Dialect.V1BETA1, Dialect.V1BETA2])

@@ -18,7 +18,7 @@ FORBIDDEN = Answer(403, "Forbidden", "no")
 
 
 def gone(bench: Bench, uid: str = "uid-a") -> None:
-    """An AppWrapper is deleted, and nobody collects its objects."""
+    """An AppWrapper is deleted, and no garbage collector runs."""
     del bench.works[uid]
     bench.status.pop(uid, None)
     bench.feed(AppWrapperGone(uid))
@@ -81,7 +81,7 @@ def test_with_foreground_deletion_the_objects_go_first() -> None:
 
 def test_foreground_deletion_may_be_asked_for_later() -> None:
     bench = running(900)
-    bench.edit("uid-a", deleting=True)  # somebody's finalizer keeps it
+    bench.edit("uid-a", deleting=True)  # a finalizer keeps it
     bench.settle()
     assert bench.names() == ["a-0"]
     bench.edit("uid-a", deleting=True, cascade=Cascade.FOREGROUND)

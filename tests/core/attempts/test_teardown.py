@@ -17,7 +17,7 @@ KEEP = "example.com/keep"
 
 
 def stuck(*names: str) -> Bench:
-    """AppWrappers are taken back, and somebody's finalizer keeps what they made."""
+    """AppWrappers are taken back, and a finalizer keeps their objects."""
     bench = Bench(nodes=[node(milli=10_000)]).start(*(workload(name, 100) for name in names))
     for thing in bench.things.values():
         thing.finalizers = (KEEP,)
@@ -68,7 +68,7 @@ def test_what_goes_while_a_look_is_under_way_is_looked_for_once_more() -> None:
 
 
 def test_what_was_said_to_be_gone_and_is_not_is_deleted_once_more() -> None:
-    """Somebody on the way to the server answered 404; its uid may be that of a late create."""
+    """A proxy on the way to the server answered 404; its uid may be that of a late create."""
     bench = Bench(nodes=[node()]).start(workload("a", 1, 1))
     bench.edit("uid-a", suspended=True)
     bench.decide()

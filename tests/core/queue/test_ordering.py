@@ -1,4 +1,4 @@
-"""Fairness: among equals, whose group has the smaller dominant share in use goes first (R12)."""
+"""Fairness: among equals, the group with the smaller dominant share in use goes first (R12)."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ MANY = [of("red", f"r{n}", 1000) for n in range(4)] + [of("blue", f"b{n}", 2000)
 def test_whose_team_has_less_in_use_goes_first(fairness: Fairness, expected: str) -> None:
     bench = made(fairness)
     bench.submit(*MANY)
-    assert [row.name for row in bench.queue()][:2] == ["r0", "r1"]  # so far nobody has anything
+    assert [row.name for row in bench.queue()][:2] == ["r0", "r1"]  # so far no team has anything
     bench.settle()
     assert " ".join(bench.order) == expected
     bench.dispatcher.cluster.admission.check()

@@ -1,5 +1,5 @@
 """Fairness of namespaces and of leaves, with quota trees and in passes that end early, against a
-walk that sorts everybody before each dispatch."""
+walk that sorts the whole line before each dispatch."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def milli(work: Workload) -> int:
 
 @dataclass
 class Reference:
-    """All who wait are put in order anew before each dispatch, and the first one that fits goes."""
+    """All that wait are sorted anew before each dispatch, and the first one that fits goes."""
 
     fairness: Fairness
     model: Model
@@ -69,7 +69,7 @@ class Reference:
         )
 
     def settle(self) -> list[str]:
-        """Who goes, in order."""
+        """The dispatches, in order."""
         gone: list[str] = []
         while True:
             ready = sorted(
@@ -98,7 +98,7 @@ _ROUNDS = st.lists(
     min_size=1,
     max_size=5,
 )
-"""Arrivals, and who of those that run goes: first a crowd of one shape, of whom most wait."""
+"""Arrivals, and which of those that run end: first a crowd of one shape, most of which wait."""
 
 
 @profile(max_examples=300, deadline=None)

@@ -1,4 +1,4 @@
-"""The dispatcher against brute force on small worlds: order is kept, gangs are whole, nobody waits
+"""The dispatcher against brute force on small worlds: order is kept, gangs are whole, none waits
 for room that is there.
 
 After every rest of a random history (arrivals, priorities, bindings, ends, deletions, node changes,
@@ -190,11 +190,11 @@ def tree_of(root: int, shares: list[int], hard: list[bool]) -> list[QuotaSubtree
 
 
 class Shares(Histories):
-    """The same with a quota tree that is edited now and then; its model says who may go."""
+    """The same with a quota tree that is edited now and then; its model says which may go."""
 
     @initialize(sizes=st.sampled_from([[], [], [], [3, 4], [2, 6, 3]]))
     def start(self, sizes: list[int]) -> None:
-        """Mostly there is room for everybody on a node that stays."""
+        """Mostly there is room for all on a node that stays."""
         super().start(sizes)
         if not sizes:
             self.bench.nodes.append(node("large", 100_000))
@@ -277,7 +277,7 @@ class ShortPasses(Histories):
 
 
 class ShortPassesWithShares(ShortPasses, Shares):
-    """Passes that end while somebody is looked at for all who wait for the same."""
+    """Passes that end while one is looked at for all that wait for the same."""
 
 
 TestHistories = Histories.TestCase

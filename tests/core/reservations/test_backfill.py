@@ -1,17 +1,11 @@
-"""Backfill (R9): the first in line has a date, and whoever does not delay it goes ahead."""
+"""Backfill (R9): the first in line has a date, and AppWrappers that do not delay it go ahead."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import pytest
 
-from mcad.core.cluster import Cluster
 from mcad.core.events import NodeSeen
-from mcad.core.reservations import release_set
-from mcad.core.snapshot.snapshot import Snapshot
 from mcad.core.state.bounds import BACKFILL_TRIES, LOOKS, STUCK_AFTER, Look
-from mcad.core.state.entry import Entry
 from mcad.core.state.model import Workload
 from mcad.core.state.reasons import EventReason
 from mcad.core.state.records import replace
@@ -19,6 +13,7 @@ from mcad.core.state.reservation import ReservationReason
 from mcad.core.state.settings import Policy
 from mcad.core.state.units import SECOND
 from tests.core.bench import PATIENT, Bench, node, workload
+from tests.core.reservations.test_manage import names_of_plans
 
 BACKFILL = replace(PATIENT, policy=Policy.BACKFILL)
 GANG = workload("gang", 900, 900, run_limit=1000 * SECOND)
@@ -111,8 +106,7 @@ def test_a_reservation_moves_at_once_if_pods_that_stay_are_bound_to_its_nodes(
     bench.start(workload("ever", 400))
     bench.bind("ever-0", on="n1")
     bench.advance(1)
-    moved = bench.entry("large").reservation
-    assert moved is not None
+    moved = bench.entry("large").reserved
     assert (moved.start, moved.until) == (reservation.start, reservation.until)
     assert moved.nodes == (("n2",) if other_end == 600 else ("n1",))
     bench.dispatcher.cluster.admission.check()
@@ -127,9 +121,7 @@ def test_what_was_let_in_ahead_may_take_its_seconds_to_go() -> None:
     bench.stubborn.add("short-0")
     bench.bind("short-0", on=bench.dispatcher.cluster.capacity.nodes_of("uid-short")[0])
     bench.advance((reservation.start - bench.now) // SECOND + 5)
-    after = bench.entry("gang").reservation
-    assert after is not None
-    assert after.start == reservation.start
+    assert bench.entry("gang").reserved.start == reservation.start
     bench.remove(next(ref for ref in bench.things if ref.name == "short-0"))
     bench.advance(1)
     assert bench.order == ["one", "two", "short", "gang"]
@@ -206,19 +198,15 @@ def test_a_limit_that_is_not_kept_ends_the_reservation() -> None:
     assert note == "Room is not kept for it any more. It expired while waiting for default/two."
 
 
-def test_whom_a_look_does_not_reach_the_next_one_does() -> None:
-    """Nobody else may leave for an hour."""
+def test_classes_that_a_walk_does_not_reach_are_offered_room_in_the_next() -> None:
+    """No other ends within an hour."""
     bench = Bench(BACKFILL, nodes=[node("n0"), node("n1", 4000)])
-    bench.submit(
-        workload("short", 1000, run_limit=7200 * SECOND),
-        workload("long", 3900, run_limit=3000 * SECOND),
-    )
-    bench.settle()
+    bench.start(limited("short", 1000, 7200), limited("long", 3900, 3000))
     bench.submit(workload("gang", 900, 3900))
     bench.advance(15)
     assert bench.entry("gang").reservation is not None
     count = BACKFILL_TRIES + 10
-    bench.submit(*(workload(f"j{i}", 110 + i, run_limit=3000 * SECOND) for i in range(count)))
+    bench.submit(*(limited(f"j{i}", 110 + i, 3000) for i in range(count)))
     bench.advance(60)
     assert len(bench.order) == 2
     bench.delete("uid-long")
@@ -233,14 +221,7 @@ def test_nothing_is_planned_with_too_few_slots(monkeypatch: pytest.MonkeyPatch) 
     bench.start(limited("one", 600, 600), limited("two", 600, 1200))
     bench.submit(GANG)
     bench.advance(10)
-    asked: list[str] = []
-    real = release_set.what_if
-
-    def counted(cluster: Cluster, entry: Entry, lifted: Sequence[str] = ()) -> Snapshot:
-        asked.append(entry.workload.name)
-        return real(cluster, entry, lifted)
-
-    monkeypatch.setattr(release_set, "what_if", counted)
+    asked = names_of_plans(monkeypatch)
     for i in range(50):  # slots for two of the four
         bench.submit(workload(f"j{i}", *[300 + i] * 4, run_limit=300 * SECOND))
     bench.submit(limited("short", 390, 300))

@@ -1,10 +1,16 @@
-"""Reservations: whose they are, where, and how they end (ADR 28)."""
+"""Reservations: their owners, their nodes, and how they end (ADR 28)."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
+from mcad.core.cluster import Cluster
 from mcad.core.events import NodeGone, NodeSeen, PodGone
+from mcad.core.reservations import release_set
+from mcad.core.snapshot.snapshot import Snapshot
+from mcad.core.state.entry import Entry
 from mcad.core.state.model import Workload
 from mcad.core.state.records import replace
 from mcad.core.state.reservation import ReservationReason
@@ -30,10 +36,23 @@ def there(work: Workload, where: str) -> Workload:
 
 
 def reservations(bench: Bench) -> dict[str, tuple[str, ...]]:
-    """Who has a reservation, and on which nodes."""
+    """The nodes of each reservation, by the name of its owner."""
     cluster = bench.dispatcher.cluster
     found = {uid: owner.reservation for uid, owner in cluster.reservations.items()}
     return {uid.removeprefix("uid-"): one.nodes for uid, one in found.items() if one is not None}
+
+
+def names_of_plans(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The name of an AppWrapper for each plan that is made for it from now on."""
+    asked: list[str] = []
+    real = release_set.what_if
+
+    def counted(cluster: Cluster, entry: Entry, lifted: Sequence[str] = ()) -> Snapshot:
+        asked.append(entry.workload.name)
+        return real(cluster, entry, lifted)
+
+    monkeypatch.setattr(release_set, "what_if", counted)
+    return asked
 
 
 def starving(settings: Settings = PROTECTING, nodes: int = 2) -> Bench:
@@ -60,7 +79,7 @@ def test_only_as_many_nodes_as_it_needs_are_kept() -> None:
         bench.advance(1)
     bench.submit(workload("gang", 900, 900))
     bench.advance(130)
-    # of those who declare no limit whoever was dispatched last is the likeliest to end
+    # of those without a limit, the last dispatched is the likeliest to end
     reservation = bench.entry("gang").reserved
     assert reservation.waits_for == ("default/s3", "default/s4")
     assert len(reservations(bench)["gang"]) == 2
@@ -106,7 +125,7 @@ def test_no_reservation_is_needed_where_none_overtakes() -> None:
 
 
 def test_an_appwrapper_that_waits_for_quota_gets_it_as_well() -> None:
-    """A stream of small ones by the same share starves him as on nodes."""
+    """A stream of small ones in the same quota starves it as on nodes."""
     bench = Bench(PROTECTING, nodes=[node("n1", 4000)])
     bench.share(subtree("root", child("root", cpu=1000)))
     mine = ((GOLD, "root"),)

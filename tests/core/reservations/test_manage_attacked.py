@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import pytest
 
-from mcad.core.cluster import Cluster
 from mcad.core.events import KindWatched
 from mcad.core.reservations import release_set
-from mcad.core.snapshot.snapshot import Snapshot
-from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import Phase
 from mcad.core.state.model import POD_GRACE, Cascade, Dialect, PodPhase
 from mcad.core.state.records import replace
@@ -21,7 +16,7 @@ from mcad.core.state.units import SECOND
 from tests.core.bench import PATIENT, Bench, node, workload
 from tests.core.preemption.test_search import EAGER, GRACE, crowded, of, phase
 from tests.core.quotas import teams
-from tests.core.reservations.test_manage import PROTECTING, reservations, starving
+from tests.core.reservations.test_manage import PROTECTING, names_of_plans, reservations, starving
 
 
 def reclaiming() -> Bench:
@@ -36,7 +31,7 @@ def reclaiming() -> Bench:
 
 
 def test_a_restart_while_pods_of_the_evicted_end_keeps_the_reservation() -> None:
-    """Nobody replaces pods that are being deleted: they hold their room once and not twice."""
+    """Pods that are being deleted are not replaced: they hold their room once and not twice."""
     bench = crowded()
     bench.bind("a-0", on="n1")
     bench.bind("b-0", on="n2")
@@ -54,7 +49,7 @@ def test_a_restart_while_pods_of_the_evicted_end_keeps_the_reservation() -> None
 
 
 def test_a_restart_before_the_reservation_is_written_wastes_no_eviction() -> None:
-    """The teardown of the evicted is on record, and who it is for: that is as good."""
+    """The teardown of the victim is on record, and its preemptor: that is as good."""
     bench = reclaiming()
     while not bench.entry("b").eviction:
         bench.decide()
@@ -109,7 +104,7 @@ def test_an_eviction_of_long_ago_has_made_no_room() -> None:
 
 
 def test_a_teardown_outlives_a_reservation_timeout_of_nothing() -> None:
-    """The evicted needs a while to go whatever is said of pods that nobody makes."""
+    """The evicted needs a while to go whatever is said of pods that are not created."""
     bench = crowded(replace(EAGER, reservation_timeout=0))
     bench.bind("b-0", on="n2")
     bench.stubborn.add("b-0")
@@ -127,7 +122,7 @@ def test_a_deleted_appwrapper_waits_for_no_pods() -> None:
     bench.bind("a-0")
     (ref,) = bench.things
     bench.stubborn.add("a-0")
-    bench.delete_object(ref)  # somebody else does, so that its pod is missed
+    bench.delete_object(ref)  # another client does, so that its pod is missed
     bench.settle()
     bench.edit("uid-a", deleting=True, cascade=Cascade.FOREGROUND)
     bench.advance(200)
@@ -163,14 +158,14 @@ def test_a_victim_that_cannot_be_evicted_yet_is_tried_once_a_second() -> None:
     bench.advance(5)
     bench.edit("uid-b", never_preempted=True)
     bench.advance(30)
-    for _ in range(50):  # somebody is busy elsewhere
+    for _ in range(50):  # the loop is busy elsewhere
         bench.advance(0.3)
     assert bench.dispatcher.cluster.evictions
     assert decisions(bench, 100) <= 3 * 100
 
 
 def test_no_reservation_counts_on_room_of_a_reset_after_a_restart() -> None:
-    """His objects go, and his room is that of his next attempt."""
+    """Its objects go, and its room is that of its next attempt."""
     bench = Bench(PROTECTING, nodes=[node("n1")])
     again = FaultTolerance(failure_grace=0, retry_pause=3600 * SECOND, retry_limit=5)
     bench.start(workload("a", 600, dialect=Dialect.V1BETA2, tolerance=again))
@@ -190,14 +185,7 @@ def test_of_those_that_outrank_a_reservation_few_are_asked(monkeypatch: pytest.M
     bench = starving()
     bench.submit(*(workload(f"h{i}", 950, 950, 950 + i, priority=5) for i in range(50)))
     bench.start(*(workload(f"e{i}", 850 - i, 700, 10, 440, priority=4) for i in range(50)))
-    asked: list[str] = []
-    real = release_set.what_if
-
-    def counted(cluster: Cluster, entry: Entry, lifted: Sequence[str] = ()) -> Snapshot:
-        asked.append(entry.workload.name)
-        return real(cluster, entry, lifted)
-
-    monkeypatch.setattr(release_set, "what_if", counted)
+    asked = names_of_plans(monkeypatch)
     bench.delete("uid-s0")
     bench.delete("uid-s1")
     bench.decide()

@@ -1,5 +1,4 @@
-"""Random lives of reservations: whose nodes, shares, kinds and manifests change while they
-stand."""
+"""Random lives of reservations: nodes, shares, kinds and manifests change while they stand."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ class Stream:
         self.bench.submit(replace(work, created=self.bench.now))
 
     def run(self, seconds: int, until: str = "") -> int:
-        """Time passes, or until somebody has started; returns how many seconds."""
+        """Time passes, or until this one has started; returns how many seconds."""
         bench, begun = self.bench, self.bench.now
         while bench.now < begun + seconds * SECOND and until not in self.started:
             for name, at in list(self._ends.items()):
@@ -54,7 +54,7 @@ class Stream:
 
     @property
     def owners(self) -> list[str]:
-        """Whoever has a reservation."""
+        """The owners of reservations."""
         return list(self.bench.dispatcher.cluster.reservations)
 
     def has_reservation(self, name: str) -> bool:
@@ -62,6 +62,14 @@ class Stream:
         reservations = hold is not None and hold.reason == WaitingReason.ROOM_RESERVED
         assert reservations == (f"uid-{name}" in self.owners)
         return reservations
+
+
+def protecting() -> Stream:
+    """Room is kept for the gang."""
+    stream = Stream()
+    stream.submit(GANG)
+    stream.run(AFTER + LOOK)
+    return stream
 
 
 def test_without_protection_a_stream_of_small_ones_starves_a_gang() -> None:
@@ -105,22 +113,15 @@ def test_time_in_which_another_one_is_first_does_not_count() -> None:
 
 
 def test_a_protected_appwrapper_is_told_and_so_are_those_that_ask() -> None:
-    stream = Stream()
-    stream.submit(GANG)
-    stream.run(AFTER + LOOK)
+    stream = protecting()
     assert stream.owners == ["uid-gang"]
     _, reason, message = stream.bench.condition("gang", "Backoff") or (0, "", "")
-    assert (reason, message) == (
-        "RoomReserved",
-        "Room on 2 nodes is reserved for it, because it was first in line for too long; it starts "
-        "when "
-        "that is free.",
-    )
+    told = "Room on 2 nodes is reserved for it, because it was first in line for too long; "
+    assert (reason, message) == ("RoomReserved", f"{told}it starts when that is free.")
     (row,) = (row for row in stream.bench.queue() if row.name == "gang")
     assert row.waits_for == "RoomReserved"
-    assert [event.reason for event in stream.bench.events if event.uid == "uid-gang"][-1] == (
-        "RoomReserved"
-    )
+    about_it = [event.reason for event in stream.bench.events if event.uid == "uid-gang"]
+    assert about_it[-1] == "RoomReserved"
 
 
 def test_what_would_not_fit_on_empty_nodes_is_not_protected_and_the_next_is() -> None:
@@ -132,9 +133,7 @@ def test_what_would_not_fit_on_empty_nodes_is_not_protected_and_the_next_is() ->
 
 
 def test_a_restart_keeps_the_room() -> None:
-    stream = Stream()
-    stream.submit(GANG)
-    stream.run(AFTER + LOOK)
+    stream = protecting()
     assert stream.has_reservation("gang")
     stream.bench.crash()
     stream.bench.decide()
@@ -147,26 +146,20 @@ def test_a_restart_keeps_the_room() -> None:
     [{"suspended": True}, {"priority": 1}, {"sets": GANG.sets[:1], "items": GANG.items[:1]}],
 )
 def test_an_edit_gives_the_room_back(change: dict[str, object]) -> None:
-    stream = Stream()
-    stream.submit(GANG)
-    stream.run(AFTER + LOOK)
-    before = stream.bench.entry("gang").reservation
-    assert before is not None
+    stream = protecting()
+    before = stream.bench.entry("gang").reserved
     stream.bench.now += SECOND
     stream.bench.edit("uid-gang", **change)
     stream.bench.decide()
     cluster, reservation = stream.bench.dispatcher.cluster, stream.bench.entry("gang").reservation
-    assert (
-        reservation is None or reservation.since > before.since
-    )  # it is still first, with what it asks now
+    # It is still first, with what it asks now.
+    assert reservation is None or reservation.since > before.since
     assert stream.has_reservation("gang") == ("suspended" not in change)
     cluster.admission.check()
 
 
 def test_a_deletion_gives_the_room_back() -> None:
-    stream = Stream()
-    stream.submit(GANG)
-    stream.run(AFTER + LOOK)
+    stream = protecting()
     stream.bench.delete("uid-gang")
     before = len(stream.started)
     stream.run(300)
@@ -175,9 +168,7 @@ def test_a_deletion_gives_the_room_back() -> None:
 
 
 def test_a_higher_priority_goes_first_and_the_protected_one_is_next() -> None:
-    stream = Stream()
-    stream.submit(GANG)
-    stream.run(AFTER + LOOK)
+    stream = protecting()
     stream.submit(workload("urgent", 900, 900, priority=10))
     assert stream.run(7200, until="urgent") <= RUNS + 15
     assert "gang" not in stream.started
@@ -186,17 +177,13 @@ def test_a_higher_priority_goes_first_and_the_protected_one_is_next() -> None:
 
 
 def test_a_higher_priority_that_can_never_fit_ends_no_protection() -> None:
-    stream = Stream()
-    stream.submit(GANG)
-    stream.run(AFTER + LOOK)
+    stream = protecting()
     stream.submit(workload("never", 900, 900, 900, priority=10))
     assert stream.run(7200, until="gang") <= RUNS + 30
 
 
 def test_a_higher_priority_elsewhere_ends_no_protection() -> None:
-    stream = Stream()
-    stream.submit(GANG)
-    stream.run(AFTER + LOOK)
+    stream = protecting()
     other = replace(node("n3", 100), labels=(("pool", "other"),))
     stream.bench.feed(NodeSeen(other))
     work = workload("elsewhere", 1000, priority=10)
@@ -208,8 +195,7 @@ def test_a_higher_priority_elsewhere_ends_no_protection() -> None:
 
 def test_room_of_which_no_more_comes_is_given_up() -> None:
     bench = Bench(PROTECTING, nodes=[node("n1"), node("n2")])
-    bench.submit(workload("service", 500))  # it never ends
-    bench.settle()
+    bench.start(workload("service", 500))  # it never ends
     bench.submit(replace(GANG, created=bench.now))
     bench.advance(AFTER + 2 * LOOK)
     bench.start(workload("small", 200))

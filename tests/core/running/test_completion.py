@@ -46,13 +46,11 @@ class Stage:
         pods = work.sets[0].replicas
         self.bench = Bench(settings, nodes=[node(milli=100 * pods)])
         self.ref = work.items[0].ref
-        self.bench.submit(work)
-        self.bench.settle()
+        self.bench.start(work)
         self.root = self.bench.things[self.ref].child.uid
         self.bench.feed(PodGone(self.root))  # it is no pod itself
         self.says(want=pods)
-        self.bench.submit(workload("b", 100 * pods))
-        self.bench.settle()
+        self.bench.start(workload("b", 100 * pods))
 
     def says(self, *words: str, want: int | None = None) -> None:
         """The object says so, and wants so many pods."""

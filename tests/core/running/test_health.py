@@ -130,7 +130,7 @@ def test_failed_pods_are_borne_for_the_failure_grace(restart: Restart) -> None:
 
 @RESTARTS
 def test_the_next_attempt_follows_the_pause_and_does_not_queue(restart: Restart) -> None:
-    """It keeps its room: whoever waits for it waits on."""
+    """It keeps its room: those that wait for it go on waiting."""
     bench = running(wrapper("a", 1000), workload("b", 500))
     bench.change("a-0", phase=PodPhase.FAILED)
     bench.advance(45)
@@ -512,7 +512,7 @@ def test_pods_that_do_not_go_are_deleted_by_force(restart: Restart) -> None:
 def test_pods_that_keep_a_foreground_deletion_waiting_are_deleted_by_force(
     restart: Restart, dialect: Dialect
 ) -> None:
-    """Its AppWrapper is there for as long as they are; once an hour nobody would know why."""
+    """Its AppWrapper is there for as long as they are, and its user has to know why."""
     forced = replace(QUICK, forceful_deletion_grace=600 * SECOND)
     bench = running(replace(wrapper("a", 100, tolerance=forced), dialect=dialect))
     bench.stubborn.add("a-0")

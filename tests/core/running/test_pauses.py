@@ -1,4 +1,4 @@
-"""Whoever gives room back that no pod of his has taken is not given it again at once.
+"""An AppWrapper that gives back room that none of its pods has used gets it again after a pause.
 
 Else one could keep others out with pods that never come: hold the room for as long as it is
 reserved, give it back in any way there is, and ask for it again.
@@ -19,7 +19,7 @@ from mcad.core.state.settings import Settings
 from mcad.core.state.units import SECOND
 from tests.core.bench import Bench, node, workload
 
-SHORT = 290  # seconds: just less than what ends the reservation of pods that nobody makes
+SHORT = 290  # seconds: just less than what ends the reservation of pods that are not created
 LONGEST = 300  # seconds: pauses grow up to this
 
 

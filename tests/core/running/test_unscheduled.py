@@ -29,13 +29,18 @@ AFTER_S, INTERVAL_S = REPORT_AFTER // SECOND, REPORT_INTERVAL // SECOND
 TIMEOUT = Settings()
 
 
+def others(stage: Stage, phase: PodPhase, words: str = "") -> None:
+    """The three pods that found no node are in this phase now."""
+    for number in (1, 2, 3):
+        stage.pod(number, phase, words)
+
+
 def stuck(dialect: Dialect = Dialect.V1BETA1, settings: Settings = TIMEOUT) -> Stage:
     """Of four pods one runs and three find no node."""
     stage = Stage(4, dialect, settings)
     stage.bench.feed(ChildSeen(replace(stage.bench.things[GANG].child, wants=(4,))))
     stage.pod(0, PodPhase.RUNNING)
-    for number in (1, 2, 3):
-        stage.pod(number, PodPhase.PENDING, MORE)
+    others(stage, PodPhase.PENDING, MORE)
     stage.passes(0)
     return stage
 
@@ -95,8 +100,7 @@ def test_other_figures_are_no_news(dialect: Dialect) -> None:
     told = shown(stage, dialect)
     for _ in range(50):
         for words in (SAME, WORDS):
-            for number in (1, 2, 3):
-                stage.pod(number, PodPhase.PENDING, words)
+            others(stage, PodPhase.PENDING, words)
             assert stage.passes(1) == 0
     assert (shown(stage, dialect), len(reports(stage))) == (told, 1)
 
@@ -106,8 +110,7 @@ def test_other_reasons_are_told_once_a_minute_at_most() -> None:
     stage.passes(AFTER_S)
     writes = 0
     for turn in range(300):
-        for number in (1, 2, 3):
-            stage.pod(number, PodPhase.PENDING, (OTHER, WORDS)[turn // 7 % 2])
+        others(stage, PodPhase.PENDING, (OTHER, WORDS)[turn // 7 % 2])
         writes += stage.passes(1)
     assert writes <= 300 // INTERVAL_S
     assert len(reports(stage)) <= 1 + 300 // INTERVAL_S
@@ -118,8 +121,7 @@ def test_other_reasons_are_told_once_a_minute_at_most() -> None:
 def test_once_all_have_nodes_nothing_is_told_any_more(dialect: Dialect) -> None:
     stage = stuck(dialect)
     stage.passes(AFTER_S)
-    for number in (1, 2, 3):
-        stage.pod(number, PodPhase.RUNNING)
+    others(stage, PodPhase.RUNNING)
     stage.passes(INTERVAL_S)
     assert (shown(stage, dialect), why(stage), len(reports(stage))) == ("", "", 1)
     assert stage.passes(86_400) == 0
@@ -128,8 +130,7 @@ def test_once_all_have_nodes_nothing_is_told_any_more(dialect: Dialect) -> None:
 def test_pods_that_find_a_node_soon_are_not_reported() -> None:
     stage = stuck()
     stage.passes(AFTER_S - 1)
-    for number in (1, 2, 3):
-        stage.pod(number, PodPhase.RUNNING)
+    others(stage, PodPhase.RUNNING)
     stage.passes(3600)
     assert (shown(stage), reports(stage)) == ("", [])
 
@@ -140,7 +141,6 @@ def test_a_restart_does_not_repeat_what_is_on_record() -> None:
     stage.bench.crash()
     stage.bench.feed(PodGone(stage.bench.things[GANG].child.uid))
     stage.pod(0, PodPhase.RUNNING)
-    for number in (1, 2, 3):
-        stage.pod(number, PodPhase.PENDING, SAME)
+    others(stage, PodPhase.PENDING, SAME)
     assert stage.passes(600) == 0
     assert len(reports(stage)) == 1

@@ -90,7 +90,7 @@ def test_a_name_that_was_freed_may_be_used_while_its_owner_runs() -> None:
 
 
 def test_one_that_meets_the_object_of_another_in_its_creation_waits_too() -> None:
-    """Nothing told of it: the object is the remainder of an attempt that nobody recorded."""
+    """Nothing told of it: the object is the remainder of an attempt without a record."""
     bench = Bench(nodes=[node()])
     first, second = _twins((1, 1))
     bench.start(replace(first, items=first.items[:1], sets=first.sets[:1]))
@@ -112,8 +112,8 @@ def test_one_that_meets_the_object_of_another_in_its_creation_waits_too() -> Non
 def test_a_strangers_object_fails_it_all_the_same() -> None:
     bench = Bench(nodes=[node()])
     ref = workload("a", 1).items[0].ref
-    bench.things[ref] = Thing(Child("x", ref, "uid-of-nobody-we-know", 1, 0), ())
-    bench.works["uid-of-nobody-we-know"] = workload("z")  # exists by live GET
+    bench.things[ref] = Thing(Child("x", ref, "uid-unknown", 1, 0), ())
+    bench.works["uid-unknown"] = workload("z")  # exists by live GET
     bench.submit(workload("a", 1))
     bench.decide()
     while bench.pending and not isinstance(bench.pending[0], InspectItem):
