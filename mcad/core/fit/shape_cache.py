@@ -9,6 +9,7 @@ users invent constraints for ever, and every pool costs something when a node ch
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 
 from mcad.core.fit.feasible import Part, Prospect
 from mcad.core.fit.queueing_hints import QueueingHints
@@ -128,7 +129,8 @@ class Memory:
         pool = self._pools.get(constraint)
         if pool is None:
             among = self._ledger.worth_asking(constraint)
-            pool = self._ledger.pool(lambda node: admits(node, constraint), among)
+            # No lambda: a journal's snapshot pickles the pools.
+            pool = self._ledger.pool(partial(admits, constraint=constraint), among)
             self._pools[constraint] = pool
         return pool
 
