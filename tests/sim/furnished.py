@@ -1,4 +1,4 @@
-"""Objects of every kind on a real control plane, in states worth to be looked at."""
+"""Objects of every kind on a real control plane, in various states."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def create_all(plane: ControlPlane) -> None:
     for number, thing in enumerate(_things()):
         metadata = {"name": f"t-{number}", "annotations": {"a.b/c": "escaped"}}
         body = {"apiVersion": "test.example/v1", "kind": "Thing", "metadata": metadata} | thing
-        plane.wait_for(lambda body=body: _post_once(plane, kinds, body))
+        _create(plane, kinds, body)
     head = {"apiVersion": "workload.codeflare.dev/v1beta2", "kind": "AppWrapper"}
     _create(plane, kinds, head | {"metadata": {"name": "aw"}, "spec": {"components": []}})
     told = {"type": "Ready", "status": "False", "reason": "NoRoot", "message": "why"}
@@ -68,18 +68,14 @@ def _create(plane: ControlPlane, kinds: KindTable, obj: Json) -> None:
     kind = kinds.by_kind(obj["apiVersion"], obj["kind"])
     assert kind is not None, obj["kind"]
     namespace = obj["metadata"].get("namespace", "default")
-    status, answer = plane.request("POST", kind.resource.path(namespace), obj)
-    assert status in {201, 409}, (obj["kind"], answer["message"])
-    if "status" in obj and kind.has_status and status == 201:
+
+    def posted() -> int:
+        """The status of the answer; 0 while a kind that was just established is not served yet."""
+        status, answer = plane.request("POST", kind.resource.path(namespace), obj)
+        assert status in {201, 404, 409}, (obj["kind"], answer["message"])
+        return 0 if status == 404 else status
+
+    if plane.wait_for(posted) == 201 and "status" in obj and kind.has_status:
         path = kind.resource.path(namespace, obj["metadata"]["name"], "status")
         patch, form = {"status": obj["status"]}, "application/merge-patch+json"
         plane.ask("PATCH", path, patch, content_type=form)
-
-
-def _post_once(plane: ControlPlane, kinds: KindTable, obj: Json) -> bool:
-    """Whether it is there: a new kind is served a moment after it is established."""
-    kind = kinds.by_kind(obj["apiVersion"], obj["kind"])
-    assert kind is not None
-    status, answer = plane.request("POST", kind.resource.path("default"), obj)
-    assert status in {201, 404, 409}, answer
-    return status != 404
