@@ -39,11 +39,6 @@ class Operator:
     configuration: str = ""  # the apiVersion of its configuration file, if it takes one
     pod_label: str = ""  # of the pods that its webhooks want to see
 
-    @property
-    def user(self) -> str:
-        """Its name in RBAC and in the audit log."""
-        return f"system:serviceaccount:{NAMESPACE}:{self.name}"
-
 
 # Leader election is off: an operator would wait for the end of a lease without a holder.
 KUBERAY = Operator("kuberay", flags=("--enable-leader-election=false", "--metrics-addr=0"))

@@ -15,9 +15,7 @@ import pytest
 
 from tests.controlplane.controlplane import ControlPlane, KubectlError
 from tests.controlplane.fixtures import controlplane_or_skip
-from tests.controlplane.operators import KUBERAY, Operators
 from tests.controlplane.processes import ProcessDiedError, listens
-from tests.controlplane.tutorial import load_tutorial_node
 
 pytestmark = pytest.mark.controlplane
 
@@ -33,15 +31,7 @@ def _node(control_plane: ControlPlane) -> None:
 def plane(control_plane: ControlPlane) -> Iterator[ControlPlane]:
     """The module's control plane, without what the last test left in the namespace."""
     yield control_plane
-    control_plane.kubectl("delete", "deployments,jobs,pods", "--all", "--namespace=default")
-
-
-def test_a_deployments_pods_run(plane: ControlPlane) -> None:
-    plane.kubectl("create", "deployment", "web", "--image=any", "--replicas=3")
-    plane.kubectl("rollout", "status", "deployment/web", "--timeout=30s")
-    pods = _pods(plane)
-    assert [pod["status"]["phase"] for pod in pods] == ["Running"] * 3
-    assert len({pod["status"]["podIP"] for pod in pods}) == 3
+    control_plane.kubectl("delete", "jobs,pods", "--all", "--namespace=default")
 
 
 def test_a_pod_is_pending_before_it_runs(plane: ControlPlane) -> None:
@@ -53,14 +43,6 @@ def test_a_pod_is_pending_before_it_runs(plane: ControlPlane) -> None:
     plane.wait_for(lambda: _phases(plane) == {"late": "Running"}, what="it runs")
 
 
-def test_a_pod_that_no_node_has_room_for_stays_pending(plane: ControlPlane) -> None:
-    pod = _pod("greedy", ["server"])
-    pod["spec"]["containers"][0]["resources"] = {"limits": {"nvidia.com/gpu": "9"}}
-    plane.apply(pod)
-    reason = plane.wait_for(lambda: _condition(_pods(plane)[0], "PodScheduled").get("reason"))
-    assert reason == "Unschedulable"
-
-
 def test_a_job_takes_as_long_as_its_command_sleeps(plane: ControlPlane) -> None:
     plane.apply(_job("nap", ["sleep", "2"]))
     plane.kubectl("wait", "--for=condition=Complete", "job/nap", "--timeout=30s")
@@ -69,11 +51,6 @@ def test_a_job_takes_as_long_as_its_command_sleeps(plane: ControlPlane) -> None:
     assert status["succeeded"] == 1
     terminated = _pods(plane)[0]["status"]["containerStatuses"][0]["state"]["terminated"]
     assert _time(terminated["finishedAt"]) - _time(terminated["startedAt"]) >= 2
-
-
-def test_a_failing_job_fails(plane: ControlPlane) -> None:
-    plane.apply(_job("broken", ["sh", "-c", "exit 1"]))
-    plane.kubectl("wait", "--for=condition=Failed", "job/broken", "--timeout=30s")
 
 
 def test_pods_end_as_their_commands_would(plane: ControlPlane) -> None:
@@ -174,41 +151,6 @@ def test_nodes_come_with_what_was_asked_for_and_go(plane: ControlPlane) -> None:
     assert plane.request("GET", "/api/v1/nodes/second")[0] == 404
 
 
-def test_the_tutorials_node_has_its_foreign_pods(plane: ControlPlane) -> None:
-    load_tutorial_node(plane)
-    shown = plane.kubectl("describe", "node", "minikube").split("Allocated resources:")[1]
-    rows = {line.split()[0]: line.split()[1:] for line in shown.splitlines() if line.strip()}
-    assert rows["cpu"] == ["1750m", "(87%)", "1", "(50%)"]
-    assert rows["memory"] == ["1194Mi", "(15%)", "1194Mi", "(15%)"]
-    plane.remove_node("minikube")
-
-
-def test_kuberay_adds_an_autoscaler_and_an_init_container(plane: ControlPlane) -> None:
-    with Operators(plane, KUBERAY):
-        plane.apply(_ray_cluster())
-        plane.wait_for(
-            lambda: list(_phases(plane).values()) == ["Running"] * 2, 30, "head and worker run"
-        )
-        made = {pod["metadata"]["labels"]["ray.io/node-type"]: pod["spec"] for pod in _pods(plane)}
-        assert _requests(made["head"]["containers"]) == {
-            "ray-head": {"cpu": "1", "memory": "2Gi"},
-            "autoscaler": {"cpu": "500m", "memory": "512Mi"},
-        }
-        assert _requests(made["worker"]["containers"]) == {
-            "ray-worker": {"cpu": "1", "memory": "1Gi"}
-        }
-        assert _requests(made["worker"]["initContainers"]) == {
-            "wait-gcs-ready": {"cpu": "200m", "memory": "256Mi"}
-        }
-        cluster = "/apis/ray.io/v1/namespaces/default/rayclusters/ray"
-        plane.wait_for(
-            lambda: plane.get(cluster)["status"].get("state") == "ready", what="KubeRay is happy"
-        )
-        plane.kubectl("delete", "raycluster/ray")
-        plane.wait_for(lambda: _pods(plane) == [], what="the pods are gone")
-    assert any(one.user == KUBERAY.user and one.is_write for one in plane.audit())
-
-
 def test_a_restarted_api_server_is_the_same_one(plane: ControlPlane) -> None:
     plane.process("kube-apiserver").kill()
     plane.restart("kube-apiserver")
@@ -291,30 +233,6 @@ def _job(name: str, command: list[str]) -> dict[str, Any]:
     }
 
 
-def _ray_cluster() -> dict[str, Any]:
-    def template(name: str, amounts: dict[str, str]) -> dict[str, Any]:
-        resources = {"requests": amounts, "limits": amounts}
-        container = {"name": name, "image": "rayproject/ray:2.46.0", "resources": resources}
-        return {"spec": {"containers": [container]}}
-
-    head = {
-        "rayStartParams": {},
-        "template": template("ray-head", {"cpu": "1", "memory": "2Gi"}),
-    }
-    workers = {
-        "groupName": "small",
-        "rayStartParams": {},
-        "template": template("ray-worker", {"cpu": "1", "memory": "1Gi"}),
-    } | {"replicas": 1, "minReplicas": 1, "maxReplicas": 3}
-    spec = {"rayVersion": "2.46.0", "enableInTreeAutoscaling": True}
-    return {
-        "apiVersion": "ray.io/v1",
-        "kind": "RayCluster",
-        "metadata": {"name": "ray"},
-        "spec": spec | {"headGroupSpec": head, "workerGroupSpecs": [workers]},
-    }
-
-
 def _pods(plane: ControlPlane) -> list[dict[str, Any]]:
     pods: list[dict[str, Any]] = plane.get(PODS)["items"]
     return pods
@@ -324,19 +242,10 @@ def _phases(plane: ControlPlane) -> dict[str, str]:
     return {pod["metadata"]["name"]: pod["status"]["phase"] for pod in _pods(plane)}
 
 
-def _condition(pod: dict[str, Any], kind: str) -> dict[str, Any]:
-    conditions = pod["status"].get("conditions", [])
-    return next((one for one in conditions if one["type"] == kind), {})
-
-
 def _exit_code(pod: dict[str, Any]) -> int | None:
     state = pod["status"]["containerStatuses"][0]["state"]
     code: int | None = state.get("terminated", {}).get("exitCode")
     return code
-
-
-def _requests(containers: list[dict[str, Any]]) -> dict[str, dict[str, str]]:
-    return {one["name"]: one["resources"]["requests"] for one in containers}
 
 
 def _time(text: str) -> float:
