@@ -196,11 +196,7 @@ def test_set_wins_over_the_environment_and_that_over_the_file(
 @pytest.mark.parametrize(
     ("args", "env", "told"),
     [
-        (
-            ("--set", "polcy=StrictFIFO"),
-            {},
-            "'polcy'. Did you mean ",
-        ),
+        (("--set", "polcy=StrictFIFO"), {}, "'polcy'. Did you mean "),
         ((), {"MCAD_POLICY": "LIFO"}, "MCAD_POLICY: policy: "),
         (("--config", "/nonexistent.yaml"), {}, "--config /nonexistent.yaml: cannot be read"),
     ],

@@ -160,7 +160,7 @@ def test_mcads_forests_load_unmodified_and_are_in_force(
     shown = plane.kubectl("get", "qst", "-n", "kube-system").splitlines()
     assert shown[0].split() == ["NAME", "TREE", "PARENT", "READY", "REASON", "AGE"]
     assert shown[1].split()[:-1] == [
-        *("actinides-children", "quota_actinides", "actinides-root", "True", "Overcommitted"),
+        *("actinides-children", "quota_actinides", "actinides-root", "True", "Overcommitted")
     ]
 
     submit(plane, "leafless", "x", "100m")  # a tree has no leaf "default"

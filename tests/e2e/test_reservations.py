@@ -195,10 +195,7 @@ def test_a_share_comes_back_from_pods_that_take_all_of_their_grace_period(
 ) -> None:
     """The reservation outlasts ``dispatchResourceReservationTimeout`` if the pods may: the room of
     the first one that ends is not for the next borrower."""
-    trees = (
-        subtree("root", "teams", root=4),
-        subtree("teams", "teams", "root", red=2, blue=2),
-    )
+    trees = (subtree("root", "teams", root=4), subtree("teams", "teams", "root", red=2, blue=2))
     with dispatching(plane, account, "dispatchResourceReservationTimeout=1000"):
         plane.apply(trees)
         for number in range(6):
