@@ -13,10 +13,20 @@ import pytest
 
 from mcad.journal.header import files_of
 from tests.controlplane.controlplane import ControlPlane
-from tests.e2e.fleet import Bystander, Sight, collection, ours, wait_until_quiet, writes
+from tests.e2e.fleet import Bystander, Sight, ours, wait_until_quiet, writes
 from tests.e2e.gate import Gate
 from tests.e2e.process import ACCOUNT, NAMESPACE, Dispatcher, mcad
-from tests.e2e.support import conditions_of, create, delete, items, phases, pods, states, status_of
+from tests.e2e.support import (
+    appwrappers_path,
+    conditions_of,
+    create,
+    delete,
+    items,
+    phases,
+    pods,
+    states,
+    status_of,
+)
 from tests.manifests import components, pod, subtree
 
 pytestmark = pytest.mark.controlplane
@@ -393,7 +403,7 @@ def finish(plane: ControlPlane, gate: Gate, run: int) -> list[str]:
 def test_a_gang_starts_in_spite_of_a_stream_of_small_ones(
     plane: ControlPlane, account: Path
 ) -> None:
-    bystander = Bystander(plane, collection())
+    bystander = Bystander(plane, appwrappers_path())
     with dispatching(plane, account, "protectAfter=2"):
         numbers = count()
 
