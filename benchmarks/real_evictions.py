@@ -22,9 +22,9 @@ from typing import Any, NamedTuple
 
 from benchmarks.cluster import cluster
 from tests.controlplane.controlplane import ControlPlane
-from tests.e2e.fleet import Bystander, Sight, collection
+from tests.e2e.fleet import Bystander, Sight
 from tests.e2e.process import ACCOUNT, NAMESPACE, Dispatcher, mcad
-from tests.e2e.support import create, states
+from tests.e2e.support import appwrappers_path, create, states
 from tests.manifests import components, job, pod, subtree
 
 Json = dict[str, Any]
@@ -176,7 +176,7 @@ def main() -> None:
         half = QUOTA // 2
         plane.apply((subtree("root", TREE, root=QUOTA),))
         plane.apply((subtree("teams", TREE, "root", red=half, blue=half),))
-        bystander = Bystander(plane, collection(), PODS)
+        bystander = Bystander(plane, appwrappers_path(), PODS)
         with Dispatcher(plane, account, *(f for one in SETTINGS for f in ("--set", one))):
             submit_all(plane, args.appwrappers, Random(args.seed), args.graces)
             deadline = time.monotonic() + 3600

@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 from benchmarks.cluster import cluster
 from tests.controlplane.controlplane import ControlPlane
-from tests.e2e.fleet import Bystander, Sight, collection
+from tests.e2e.fleet import Bystander, Sight
 from tests.e2e.process import Dispatcher
-from tests.e2e.support import create, states
+from tests.e2e.support import appwrappers_path, create, states
 from tests.manifests import components, job
 
 NODES, CPUS = 8, 8
@@ -78,7 +78,7 @@ def main() -> None:
     rng = Random(args.seed)
     size = {"cpu": str(CPUS), "memory": "64Gi"}
     with cluster(NODES, **size) as (plane, account):
-        bystander = Bystander(plane, collection())
+        bystander = Bystander(plane, appwrappers_path())
         settings = ("--set", "policy=Backfill", "--set", "protectAfter=0")
         with Dispatcher(plane, account, *settings):
             for number in range(args.jobs):

@@ -17,8 +17,8 @@ from mcad.api.labels import GROUP
 from tests.chart.cluster import PULLED_NOWHERE, Release
 from tests.chart.helm import ROOT, Helm
 from tests.controlplane.controlplane import ControlPlane
-from tests.e2e.fleet import condition
 from tests.e2e.process import Dispatcher
+from tests.e2e.support import condition
 from tests.manifests import config_map, deployment, generic, pod, wrapper
 
 pytestmark = pytest.mark.controlplane

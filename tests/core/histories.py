@@ -539,6 +539,5 @@ class Places(History):
             return
         below = (child(team, hard, cpu=100 * part) for team in self.TEAMS)
         self.bench.share(
-            subtree("root", child("root", cpu=100 * root)),
-            subtree("teams", *below, parent="root"),
+            subtree("root", child("root", cpu=100 * root)), subtree("teams", *below, parent="root")
         )

@@ -1,4 +1,4 @@
-"""Many AppWrappers at once: states, and everything that was asked for or made.
+"""Many AppWrappers at once: everything that was asked for or made.
 
 Counts come from the API server: its audit log for requests, a watch of the admin for objects.
 """
@@ -13,82 +13,19 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from mcad.api.labels import APPWRAPPER_UID, ATTEMPT, GROUP, ITEM, KIND
+from mcad.api.labels import APPWRAPPER_UID, ATTEMPT, ITEM, KIND
 from tests.controlplane.audit import AuditEntry
 from tests.controlplane.controlplane import ControlPlane
 from tests.e2e.process import USER
 
 Json = dict[str, Any]
 
-NAMESPACE = "default"
 LONG = 120  # seconds; the machine is shared, and no test asserts how long something takes
 QUIET_SECONDS = 2.0
 ASIDE = ("events", "selfsubjectaccessreviews", "leases")
 """What the dispatcher writes besides: Events, reviews of its rights, renewals of its lease."""
 CHECK = re.compile(r"[?&]limit=1(&|$)")
 """The list of one object by which a watch that told nothing is checked (ADR 43)."""
-
-
-# -- AppWrappers ---------------------------------------------------------------------------------
-
-
-def collection(version: str = "v1beta2") -> str:
-    """The path of the AppWrappers."""
-    return f"/apis/{GROUP}/{version}/namespaces/{NAMESPACE}/appwrappers"
-
-
-def post(plane: ControlPlane, manifest: Json) -> tuple[int, Json]:
-    """Create an AppWrapper in the version that it says; the answer, whatever it is."""
-    version = manifest["apiVersion"].rpartition("/")[2]
-    return plane.request("POST", collection(version), manifest)
-
-
-def create(plane: ControlPlane, *manifests: Json) -> list[Json]:
-    """Create AppWrappers one after the other."""
-    made = []
-    for manifest in manifests:
-        code, answer = post(plane, manifest)
-        assert code == 201, answer
-        made.append(answer)
-    return made
-
-
-def get(plane: ControlPlane, name: str) -> Json:
-    """One AppWrapper."""
-    code, answer = plane.request("GET", f"{collection()}/{name}")
-    assert code == 200, answer
-    return answer
-
-
-def appwrappers(plane: ControlPlane) -> dict[str, Json]:
-    """All of them, by name."""
-    items = plane.request("GET", collection())[1]["items"]
-    return {one["metadata"]["name"]: one for one in items}
-
-
-def state(appwrapper: Json) -> str:
-    """``status.state``, "" before the first sight."""
-    found: str = appwrapper.get("status", {}).get("state", "")
-    return found
-
-
-def in_state(plane: ControlPlane, wanted: str) -> set[str]:
-    """The names of those whose state this is."""
-    return {name for name, one in appwrappers(plane).items() if state(one) == wanted}
-
-
-def condition(appwrapper: Json, kind: str) -> Json:
-    """One condition, {} if it is absent."""
-    found = appwrapper.get("status", {}).get("conditions", [])
-    return next((one for one in found if one["type"] == kind), {})
-
-
-def patch(plane: ControlPlane, name: str, body: Json) -> Json:
-    """A merge patch of one AppWrapper."""
-    path = f"{collection()}/{name}"
-    code, answer = plane.request("PATCH", path, body, content_type="application/merge-patch+json")
-    assert code == 200, answer
-    return answer
 
 
 # -- requests ------------------------------------------------------------------------------------

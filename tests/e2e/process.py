@@ -56,15 +56,7 @@ class Dispatcher:
         self._plane = plane
         self._name = name
         self._env = dict(env or {})
-        self._args = [
-            *MCAD,
-            "run",
-            "--kubeconfig",
-            str(kubeconfig),
-            "--http",
-            "127.0.0.1:0",
-            *args,
-        ]
+        self._args = [*MCAD, "run", "--kubeconfig", str(kubeconfig), "--http", "127.0.0.1:0", *args]
         self._process: subprocess.Popen[bytes] | None = None
         self._said = 0  # before the present life
         self.url = ""

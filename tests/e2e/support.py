@@ -50,19 +50,46 @@ def phases(plane: ControlPlane, namespace: str = "default") -> dict[str, str]:
     return {pod["metadata"]["name"]: pod["status"]["phase"] for pod in pods(plane, namespace)}
 
 
+def get(plane: ControlPlane, name: str, namespace: str = "default") -> Json:
+    """One AppWrapper."""
+    code, answer = plane.request("GET", f"{appwrappers_path(namespace)}/{name}")
+    assert code == 200, answer
+    return answer
+
+
+def appwrappers(plane: ControlPlane, namespace: str = "default") -> dict[str, Json]:
+    """All of a namespace, by name."""
+    found = items(plane, appwrappers_path(namespace))
+    return {one["metadata"]["name"]: one for one in found}
+
+
+def state(appwrapper: Json) -> str:
+    """``status.state``, "" before the first verdict."""
+    found: str = appwrapper.get("status", {}).get("state", "")
+    return found
+
+
 def states(plane: ControlPlane, namespace: str = "default") -> dict[str, str]:
-    """Name -> ``status.state`` of the AppWrappers of a namespace, "" before the first verdict."""
-    return {
-        one["metadata"]["name"]: one.get("status", {}).get("state", "")
-        for one in items(plane, appwrappers_path(namespace))
-    }
+    """Name -> state of the AppWrappers of a namespace."""
+    return {name: state(one) for name, one in appwrappers(plane, namespace).items()}
+
+
+def in_state(plane: ControlPlane, wanted: str) -> set[str]:
+    """The names of the AppWrappers in this state."""
+    return {name for name, found in states(plane).items() if found == wanted}
 
 
 def status_of(plane: ControlPlane, name: str, namespace: str = "default") -> Json:
-    """The status of an AppWrapper."""
+    """The status of an AppWrapper, {} if there is none."""
     answer = plane.request("GET", f"{appwrappers_path(namespace)}/{name}")[1]
     status: Json = answer.get("status", {})
     return status
+
+
+def condition(appwrapper: Json, kind: str) -> Json:
+    """One condition, {} if it is absent."""
+    found = appwrapper.get("status", {}).get("conditions", [])
+    return next((one for one in found if one["type"] == kind), {})
 
 
 def conditions_of(plane: ControlPlane, name: str, namespace: str = "default") -> dict[str, Json]:
@@ -118,13 +145,27 @@ def appwrapper(name: str, *templates: Json, namespace: str = "default", **spec: 
     }
 
 
-def create(plane: ControlPlane, obj: Json) -> Json:
-    """Create an AppWrapper as the admin; returns it."""
+def post(plane: ControlPlane, obj: Json) -> tuple[int, Json]:
+    """The answer to the creation of an AppWrapper in the version that it says."""
     version = obj["apiVersion"].rpartition("/")[2]
-    path = appwrappers_path(obj["metadata"]["namespace"], version)
-    status, answer = plane.request("POST", path, obj)
-    assert status == 201, answer
+    path = appwrappers_path(obj["metadata"].get("namespace", "default"), version)
+    return plane.request("POST", path, obj)
+
+
+def create(plane: ControlPlane, *objs: Json) -> Json:
+    """Create AppWrappers one after the other; returns the last one."""
+    answer: Json = {}
+    for obj in objs:
+        status, answer = post(plane, obj)
+        assert status == 201, answer
     return answer
+
+
+def patch(plane: ControlPlane, name: str, body: Json) -> None:
+    """A merge patch of one AppWrapper."""
+    path, merge = f"{appwrappers_path()}/{name}", "application/merge-patch+json"
+    code, answer = plane.request("PATCH", path, body, content_type=merge)
+    assert code == 200, answer
 
 
 def delete(plane: ControlPlane, *names: str, namespace: str = "default") -> None:

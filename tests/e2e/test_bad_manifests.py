@@ -21,28 +21,16 @@ from mcad.api.labels import APPWRAPPER_UID, GROUP
 from mcad.api.models import MAX_ITEMS
 from tests.chart.cluster import APPWRAPPERS, User
 from tests.controlplane.controlplane import ControlPlane
-from tests.e2e.fleet import (
-    LONG,
-    NAMESPACE,
-    condition,
-    create,
-    events,
-    get,
-    in_state,
-    patch,
-    post,
-    state,
-    wait_until_quiet,
-    writes,
-)
+from tests.e2e.fleet import LONG, events, wait_until_quiet, writes
 from tests.e2e.process import Dispatcher
-from tests.e2e.support import cli
+from tests.e2e.support import cli, condition, create, get, in_state, patch, post, state
 from tests.manifests import components, config_map, deployment, generic, job, pod, wrapper
 
 pytestmark = pytest.mark.controlplane
 
 Json = dict[str, Any]
 
+NAMESPACE = "default"
 ITEM = "spec.resources.GenericItems[0]"
 TEMPLATE = f"{ITEM}.generictemplate"
 COMPONENT = "spec.components[0]"

@@ -19,21 +19,9 @@ from typing import Any
 import pytest
 
 from tests.controlplane.controlplane import ControlPlane
-from tests.e2e.fleet import (
-    LONG,
-    Bystander,
-    Sight,
-    appwrappers,
-    collection,
-    create,
-    get,
-    ours,
-    patch,
-    state,
-    wait_until_quiet,
-    writes,
-)
+from tests.e2e.fleet import LONG, Bystander, Sight, ours, wait_until_quiet, writes
 from tests.e2e.process import Dispatcher
+from tests.e2e.support import appwrappers, appwrappers_path, create, get, patch, state
 from tests.manifests import components, config_map, deployment, generic, job, pod
 
 pytestmark = pytest.mark.controlplane
@@ -48,7 +36,7 @@ LIFE_SECONDS = 5.0  # of a life without that many writes, the wait for the lease
 SHORT_LEASE = ("--set", "leaderElection={leaseDuration: 2, renewDeadline: 1.6, retryPeriod: 0.4}")
 SLOT = "example.com/slot"
 WATCHED = (
-    collection(),
+    appwrappers_path(),
     "/api/v1/namespaces/default/pods",
     "/api/v1/namespaces/default/configmaps",
     "/apis/apps/v1/namespaces/default/deployments",

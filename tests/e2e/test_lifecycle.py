@@ -24,6 +24,7 @@ from tests.e2e.support import (
     delete,
     deployment,
     items,
+    patch,
     pod,
     pods,
     states,
@@ -85,11 +86,6 @@ def generic(name: str, template: Json, **spec: Any) -> Json:
         "metadata": {"name": name, "namespace": "default"},
         "spec": {"resources": {"GenericItems": [{"generictemplate": template}]}, **spec},
     }
-
-
-def edit(plane: ControlPlane, name: str, patch: Json) -> None:
-    """Change an AppWrapper."""
-    plane.kubectl("patch", "appwrapper", name, "--type=merge", "-p", json.dumps(patch))
 
 
 def await_phase(plane: ControlPlane, name: str, phase: str, seconds: float = 60) -> Json:
@@ -236,7 +232,7 @@ def test_a_pod_that_does_not_go_is_deleted_by_force(plane: ControlPlane) -> None
     create(plane, bearing(appwrapper("hangs", hangs), forcefulDeletionGracePeriodDuration="1s"))
     plane.wait_for(lambda: _running(plane) == 1, 60, "it runs")
     since = plane.audit_mark()
-    edit(plane, "hangs", {"spec": {"suspend": True}})
+    patch(plane, "hangs", {"spec": {"suspend": True}})
     await_phase(plane, "hangs", "Suspended")
     assert items(plane, PODS) == []
     asked = [one for one in plane.audit(since) if (one.verb, one.name) == ("delete", "hangs")]
@@ -497,7 +493,7 @@ def brought_to(plane: ControlPlane, phase: str, name: str) -> None:
     if phase in ("Suspending", "Terminating"):
         await_phase(plane, name, "Running")
     if phase == "Suspending":
-        edit(plane, name, {"spec": {"suspend": True}})
+        patch(plane, name, {"spec": {"suspend": True}})
     if phase == "Terminating":
         after_its_objects = {"propagationPolicy": "Foreground"}
         plane.request("DELETE", f"{appwrappers_path()}/{name}", after_its_objects)
@@ -509,8 +505,8 @@ def released(plane: ControlPlane, phase: str, name: str) -> None:
     if phase == "Resuming":
         _fill(plane, full=False)
     if phase in HELD:
-        patch = json.dumps({"metadata": {"finalizers": None}})
-        plane.kubectl("patch", "configmap", name, "--type=merge", "-p", patch)
+        free = json.dumps({"metadata": {"finalizers": None}})
+        plane.kubectl("patch", "configmap", name, "--type=merge", "-p", free)
 
 
 SUSPENDED = {phase: phase for phase in PHASES} | {
@@ -528,13 +524,13 @@ RELEASED = {"Resuming": "Running", "Suspending": "Running"}
 def test_suspend_may_be_set_and_unset_in_every_phase(plane: ControlPlane, phase: str) -> None:
     name = f"to-suspend-{PHASES.index(phase)}"
     brought_to(plane, phase, name)
-    edit(plane, name, {"spec": {"suspend": True}})
+    patch(plane, name, {"spec": {"suspend": True}})
     await_phase(plane, name, SUSPENDED[phase])
     if SUSPENDED[phase] in ("Suspended", "Failed"):
         plane.wait_for(
             lambda: not owned(plane, JOBS) and not owned(plane, PODS), 60, "nothing is left"
         )
-    edit(plane, name, {"spec": {"suspend": False}})
+    patch(plane, name, {"spec": {"suspend": False}})
     await_phase(plane, name, RESUMED[phase])
     released(plane, phase, name)
     if phase in RELEASED:
@@ -666,13 +662,13 @@ def _in_mcads_states(plane: ControlPlane) -> None:
 def test_suspend_and_deletion_in_mcads_states(plane: ControlPlane) -> None:
     _in_mcads_states(plane)
     for name in MCADS:
-        edit(plane, name, {"spec": {"suspend": True}})
+        patch(plane, name, {"spec": {"suspend": True}})
     held = MCADS | {"running": "Pending", "holding": "Pending"}
     plane.wait_for(
         lambda: states(plane) == held and not owned(plane, DEPLOYMENTS), 60, "what ran is held"
     )
     for name in MCADS:
-        edit(plane, name, {"spec": {"suspend": False}})
+        patch(plane, name, {"spec": {"suspend": False}})
     plane.wait_for(lambda: states(plane) == MCADS, 60, "what was held runs again")
     delete(plane)
     for path in (JOBS, PODS, DEPLOYMENTS):

@@ -23,6 +23,7 @@ from tests.e2e.support import (
     configmap,
     create,
     delete,
+    patch,
     phases,
     pod,
     pods,
@@ -196,11 +197,7 @@ def test_set_wins_over_the_environment_and_that_over_the_file(
 @pytest.mark.parametrize(
     ("args", "env", "told"),
     [
-        (
-            ("--set", "polcy=StrictFIFO"),
-            {},
-            "'polcy'. Did you mean ",
-        ),
+        (("--set", "polcy=StrictFIFO"), {}, "'polcy'. Did you mean "),
         ((), {"MCAD_POLICY": "LIFO"}, "MCAD_POLICY: policy: "),
         (("--config", "/nonexistent.yaml"), {}, "--config /nonexistent.yaml: cannot be read"),
     ],
@@ -431,9 +428,7 @@ def test_what_was_taken_back_comes_again(plane: ControlPlane, start: Start) -> N
     start()
     create(plane, appwrapper("swinging", pod("swinging", cpu="3"), configmap("swinging")))
     plane.wait_for(lambda: states(plane)["swinging"] == "Running", what="it runs")
-    path = f"{appwrappers_path()}/swinging"
-    merge = "application/merge-patch+json"
-    plane.request("PATCH", path, {"spec": {"suspend": True}}, content_type=merge)
+    patch(plane, "swinging", {"spec": {"suspend": True}})
     plane.wait_for(lambda: phases(plane) == {}, what="its pod goes")
     plane.wait_for(
         lambda: status_of(plane, "swinging")["dispatch"]["phase"] == "released", what="it is told"
@@ -442,7 +437,7 @@ def test_what_was_taken_back_comes_again(plane: ControlPlane, start: Start) -> N
     create(plane, appwrapper("guest", pod("guest", cpu="3")))
     plane.wait_for(lambda: states(plane)["guest"] == "Running", what="the room is given away")
 
-    plane.request("PATCH", path, {"spec": {"suspend": False}}, content_type=merge)
+    patch(plane, "swinging", {"spec": {"suspend": False}})
     plane.wait_for(
         lambda: conditions_of(plane, "swinging")["Backoff"]["reason"] == "AppWrapperNotRunnable.",
         what="it queues",

@@ -11,11 +11,12 @@ import pytest
 
 from mcad.api.config import Config
 from tests.controlplane.controlplane import ControlPlane
-from tests.e2e.fleet import Bystander, collection, ours, wait_until_quiet, writes
+from tests.e2e.fleet import Bystander, ours, wait_until_quiet, writes
 from tests.e2e.process import ACCOUNT, NAMESPACE, Dispatcher, mcad
 from tests.e2e.support import (
     SAMPLES,
     appwrapper,
+    appwrappers_path,
     conditions_of,
     create,
     delete,
@@ -160,7 +161,7 @@ def test_mcads_forests_load_unmodified_and_are_in_force(
     shown = plane.kubectl("get", "qst", "-n", "kube-system").splitlines()
     assert shown[0].split() == ["NAME", "TREE", "PARENT", "READY", "REASON", "AGE"]
     assert shown[1].split()[:-1] == [
-        *("actinides-children", "quota_actinides", "actinides-root", "True", "Overcommitted"),
+        *("actinides-children", "quota_actinides", "actinides-root", "True", "Overcommitted")
     ]
 
     submit(plane, "leafless", "x", "100m")  # a tree has no leaf "default"
@@ -285,7 +286,7 @@ def test_a_root_that_is_replaced_limits_all_the_time(
     submit(plane, "red-0", "red", "1")
     submit(plane, "blue-0", "blue", "1")
     until(plane, lambda: states(plane), {"red-0": "Running", "blue-0": "Running"})
-    watching = Bystander(plane, collection())
+    watching = Bystander(plane, appwrappers_path())
     for number in range(1, 5):
         submit(plane, f"red-{number}", "red", "1")
     for _ in range(3):

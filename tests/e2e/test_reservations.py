@@ -13,10 +13,20 @@ import pytest
 
 from mcad.journal.header import files_of
 from tests.controlplane.controlplane import ControlPlane
-from tests.e2e.fleet import Bystander, Sight, collection, ours, wait_until_quiet, writes
+from tests.e2e.fleet import Bystander, Sight, ours, wait_until_quiet, writes
 from tests.e2e.gate import Gate
 from tests.e2e.process import ACCOUNT, NAMESPACE, Dispatcher, mcad
-from tests.e2e.support import conditions_of, create, delete, items, phases, pods, states, status_of
+from tests.e2e.support import (
+    appwrappers_path,
+    conditions_of,
+    create,
+    delete,
+    items,
+    phases,
+    pods,
+    states,
+    status_of,
+)
 from tests.manifests import components, pod, subtree
 
 pytestmark = pytest.mark.controlplane
@@ -195,10 +205,7 @@ def test_a_share_comes_back_from_pods_that_take_all_of_their_grace_period(
 ) -> None:
     """The reservation outlasts ``dispatchResourceReservationTimeout`` if the pods may: the room of
     the first one that ends is not for the next borrower."""
-    trees = (
-        subtree("root", "teams", root=4),
-        subtree("teams", "teams", "root", red=2, blue=2),
-    )
+    trees = (subtree("root", "teams", root=4), subtree("teams", "teams", "root", red=2, blue=2))
     with dispatching(plane, account, "dispatchResourceReservationTimeout=1000"):
         plane.apply(trees)
         for number in range(6):
@@ -396,7 +403,7 @@ def finish(plane: ControlPlane, gate: Gate, run: int) -> list[str]:
 def test_a_gang_starts_in_spite_of_a_stream_of_small_ones(
     plane: ControlPlane, account: Path
 ) -> None:
-    bystander = Bystander(plane, collection())
+    bystander = Bystander(plane, appwrappers_path())
     with dispatching(plane, account, "protectAfter=2"):
         numbers = count()
 

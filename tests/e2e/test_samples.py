@@ -163,11 +163,7 @@ EXPECTED = {
         completes=True,
     ),
     "aw-statefulset.yaml": Sample(
-        {
-            f"{CORE}/services": ["aw-statefulset"],
-            f"{APPS}/statefulsets": ["aw-statefulset"],
-        },
-        pods=3,
+        {f"{CORE}/services": ["aw-statefulset"], f"{APPS}/statefulsets": ["aw-statefulset"]}, pods=3
     ),
     "aw-suspended.yaml": Sample(
         {f"{BATCH}/jobs": ["aw-suspended"]}, pods=2, completes=True, before=is_released
@@ -302,10 +298,7 @@ def test_what_a_sample_wraps_runs_in_the_other_dialect(
     plane.wait_for(lambda: gone(plane, name, sample), 60, f"nothing is left of {name}")
 
 
-WORK = {
-    "image": "busybox:1.36",
-    "resources": {"requests": {"cpu": "200m", "memory": "64Mi"}},
-}
+WORK = {"image": "busybox:1.36", "resources": {"requests": {"cpu": "200m", "memory": "64Mi"}}}
 
 
 def pod_template(container: str = "main", *command: str, **spec: Any) -> Json:

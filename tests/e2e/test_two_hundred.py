@@ -15,22 +15,9 @@ import pytest
 
 from tests.controlplane.audit import AuditEntry
 from tests.controlplane.controlplane import ControlPlane
-from tests.e2e.fleet import (
-    LONG,
-    appwrappers,
-    collection,
-    create,
-    events,
-    get,
-    in_state,
-    is_check,
-    reads,
-    state,
-    wait_until_quiet,
-    watches,
-    writes,
-)
+from tests.e2e.fleet import LONG, events, is_check, reads, wait_until_quiet, watches, writes
 from tests.e2e.process import Dispatcher
+from tests.e2e.support import appwrappers, appwrappers_path, create, get, in_state, state
 from tests.manifests import generic, pod
 
 pytestmark = pytest.mark.controlplane
@@ -178,7 +165,7 @@ def test_at_rest_nothing_is_written(roomy: ControlPlane, dispatcher: Dispatcher)
     assert len(checks) <= REST_SECONDS, "of watches that told nothing (ADR 43)"
 
     for name in wanted[:5]:
-        assert plane.request("DELETE", f"{collection()}/{name}")[0] == 200
+        assert plane.request("DELETE", f"{appwrappers_path()}/{name}")[0] == 200
     wait_until_running(plane, wanted[5:15])
     wait_until_quiet(plane)
     assert in_state(plane, "Running") & set(wanted) == set(wanted[5:15])

@@ -267,9 +267,7 @@ def test_discovery_names_the_kinds(plane: ControlPlane, dispatcher: Dispatcher) 
 
 
 @pytest.mark.parametrize(
-    "args",
-    [("queue",), ("get",), ("queue", "-l", "team!=x"), ("describe", "job-2")],
-    ids=" ".join,
+    "args", [("queue",), ("get",), ("queue", "-l", "team!=x"), ("describe", "job-2")], ids=" ".join
 )
 def test_the_cli_tells_a_tenant_what_the_dispatcher_knows(
     args: tuple[str, ...], plane: ControlPlane, dispatcher: Dispatcher, tenant: Path

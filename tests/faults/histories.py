@@ -46,11 +46,7 @@ KINDS = (CONFIG_MAPS, DEPLOYMENTS, PODS, JOBS)
 PAUSES_S = (0.0, 0.01, 0.05, 0.3, 1.0, 3.0, 8.0, 30.0, 90.0)
 GUEST = "guest"
 KEEP = ["example.com/keep"]
-CONFIGS = (
-    QUIET,
-    Config(policy="StrictFIFO"),
-    Config(headOfLineHoldingTime=20, protectAfter=0),
-)
+CONFIGS = (QUIET, Config(policy="StrictFIFO"), Config(headOfLineHoldingTime=20, protectAfter=0))
 NEVER = "workload.codeflare.dev/never-preempt"
 LEAVES = ("red", "blue", "blue", "green")  # the last one is a stranger in some trees
 ROUND_S = 200.0  # within that an AppWrapper ends, and those that wait for it only follow
