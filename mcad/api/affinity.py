@@ -18,18 +18,18 @@ def node_affinity(template: Map) -> Map | None:
     return own_map(affinity, "nodeAffinity") if affinity is not None else None
 
 
-def require(nodes: Map, expressions: list[Map]) -> None:
-    """Add required expressions to every term: terms are ORed. An empty term matches no node and
-    stays empty."""
+def require(nodes: Map, key: str, wanted: list[Map]) -> None:
+    """Add requirements of a kind (``matchExpressions`` or ``matchFields``) to every term: terms are
+    ORed. An empty term matches no node and stays empty."""
     required = nodes.get(_REQUIRED)
-    if required is None and expressions:
-        nodes[_REQUIRED] = {"nodeSelectorTerms": [{"matchExpressions": expressions}]}
+    if required is None and wanted:
+        nodes[_REQUIRED] = {"nodeSelectorTerms": [{key: wanted}]}
     for term in as_list(as_map(required).get("nodeSelectorTerms")):
         if isinstance(term, dict) and (term.get("matchExpressions") or term.get("matchFields")):
-            said = term.get("matchExpressions") or []
-            if isinstance(said, list):
-                term["matchExpressions"] = said + [
-                    one for one in expressions if not any(_implies(each, one) for each in said)
+            given = term.get(key) or []
+            if isinstance(given, list):
+                term[key] = given + [
+                    one for one in wanted if not any(_implies(each, one) for each in given)
                 ]
 
 
@@ -53,20 +53,9 @@ def keep_off(template: Map, reserved: ReservedNodes) -> None:
         return
     if unwished:
         prefer(nodes, {"matchFields": unwished}, _WEIGHT_MAX)
-    if forbidden:
-        _forbid(nodes, forbidden)
+    require(nodes, "matchFields", forbidden)
 
 
 def _not_named(names: Iterable[str]) -> list[Map]:
     """One requirement per name: the API allows one value for a field."""
     return [{"key": "metadata.name", "operator": "NotIn", "values": [name]} for name in names]
-
-
-def _forbid(nodes: Map, fields: list[Map]) -> None:
-    """Add required fields to every term, as ``require`` adds expressions."""
-    required = nodes.get(_REQUIRED)
-    if required is None:
-        nodes[_REQUIRED] = {"nodeSelectorTerms": [{"matchFields": fields}]}
-    for term in as_list(as_map(required).get("nodeSelectorTerms")):
-        if isinstance(term, dict) and (term.get("matchExpressions") or term.get("matchFields")):
-            term["matchFields"] = [*as_list(term.get("matchFields")), *fields]

@@ -123,7 +123,7 @@ class Avoidance(Struct, frozen=True):
                 values.setdefault(taint.key, []).append(taint.value)
         nodes = node_affinity(template) if must or should else None
         if nodes is not None:
-            require(nodes, _expressions(must))
+            require(nodes, "matchExpressions", _expressions(must))
             if should:
                 prefer(nodes, {"matchExpressions": _expressions(should)}, self.weight)
 

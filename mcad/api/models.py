@@ -44,10 +44,6 @@ Time = Annotated[str, WithJsonSchema({"type": "string", "format": "date-time"})]
 Long = Annotated[int, WithJsonSchema({"type": "integer", "format": "int64"})]
 
 
-CONDITION_TYPE = "The type of the condition."
-CONDITION_STATUS = "True, False or Unknown."
-CONDITION_REASON = "Why the condition has this status, in one word."
-CONDITION_MESSAGE = "Why the condition has this status, in a sentence."
 CONDITION_TIME = "The time when status last changed."
 OBSERVED_GENERATION = "The metadata.generation that this status is based on."
 ACCEPTED = "Accepted and ignored, as in MCAD."
@@ -280,13 +276,25 @@ class AppWrapperSpec(Wire):
     selector: Free = Field(default=None, description=ACCEPTED)
 
 
-class ConditionStatus(Wire):
+class StandardCondition(Wire):
+    """One condition, in the form of metav1.Condition."""
+
+    type: str = Field(description="The type of the condition.")
+    status: str = Field(description="True, False or Unknown.")
+    reason: str | None = Field(
+        default=None, description="Why the condition has this status, in one word."
+    )
+    message: str | None = Field(
+        default=None, description="Why the condition has this status, in a sentence."
+    )
+    last_transition_time: Time | None = Field(
+        default=None, alias="lastTransitionTime", description=CONDITION_TIME
+    )
+
+
+class ConditionStatus(StandardCondition):
     """One condition; times of v1beta1 have microseconds, v1beta2 adds lastTransitionTime."""
 
-    type: str = Field(description=CONDITION_TYPE)
-    status: str = Field(description=CONDITION_STATUS)
-    reason: str | None = Field(default=None, description=CONDITION_REASON)
-    message: str | None = Field(default=None, description=CONDITION_MESSAGE)
     last_update_micro_time: Time | None = Field(
         default=None,
         alias="lastUpdateMicroTime",
@@ -294,9 +302,6 @@ class ConditionStatus(Wire):
     )
     last_transition_micro_time: Time | None = Field(
         default=None, alias="lastTransitionMicroTime", description=CONDITION_TIME
-    )
-    last_transition_time: Time | None = Field(
-        default=None, alias="lastTransitionTime", description=CONDITION_TIME
     )
     observed_generation: Long | None = Field(
         default=None, alias="observedGeneration", description=OBSERVED_GENERATION

@@ -11,16 +11,11 @@ from pydantic import Field, WithJsonSchema
 
 from mcad.api.models import (
     ACCEPTED,
-    CONDITION_MESSAGE,
-    CONDITION_REASON,
-    CONDITION_STATUS,
-    CONDITION_TIME,
-    CONDITION_TYPE,
     OBSERVED_GENERATION,
     Int,
     Long,
     Quantities,
-    Time,
+    StandardCondition,
     Wire,
 )
 
@@ -88,25 +83,13 @@ class QuotaChildStatus(Wire):
     )
 
 
-class QuotaCondition(Wire):
-    """One condition, in the form of metav1.Condition."""
-
-    type: str = Field(description=CONDITION_TYPE)
-    status: str = Field(description=CONDITION_STATUS)
-    reason: str | None = Field(default=None, description=CONDITION_REASON)
-    message: str | None = Field(default=None, description=CONDITION_MESSAGE)
-    last_transition_time: Time | None = Field(
-        default=None, alias="lastTransitionTime", description=CONDITION_TIME
-    )
-
-
 class QuotaSubtreeStatus(Wire):
     """The status of the nodes, written by the dispatcher."""
 
     observed_generation: Long | None = Field(
         default=None, alias="observedGeneration", description=OBSERVED_GENERATION
     )
-    conditions: list[QuotaCondition] | None = Field(
+    conditions: list[StandardCondition] | None = Field(
         default=None, description="Whether all nodes are in force."
     )
     children: list[QuotaChildStatus] | None = Field(

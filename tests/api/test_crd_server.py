@@ -30,7 +30,6 @@ __all__ = ["control_plane"]
 pytestmark = pytest.mark.controlplane
 
 BASE = f"/apis/{GROUP}"
-SAMPLES = sorted((Path(__file__).parents[2] / "samples").glob("aw-*.yaml"))
 PREDECESSORS = Path(__file__).with_name("predecessors.yaml")
 MERGE = "application/merge-patch+json"
 
@@ -82,11 +81,6 @@ def patch(plane: ControlPlane, name: str, change: Map, tail: str = "") -> tuple[
     return status, answer.get("message", "")
 
 
-@pytest.mark.parametrize("sample", SAMPLES, ids=[one.stem for one in SAMPLES])
-def test_samples_are_accepted_strictly(plane: ControlPlane, sample: Path) -> None:
-    plane.kubectl("create", "--validate=strict", "--dry-run=server", "-f", str(sample))
-
-
 def test_templates_are_stored_as_they_were_sent(plane: ControlPlane) -> None:
     for version in ("v1beta1", "v1beta2"):
         aw = named(tutorial("aw-1", 2, "75m"), f"kept-{version}")
@@ -135,29 +129,29 @@ def without_nulls(value: Any) -> Any:
     return [without_nulls(one) for one in value] if isinstance(value, list) else value
 
 
-REFUSED = {
-    "a slip of the pen": (v1beta1(pod(), prioritty=3), 'unknown field "spec.prioritty"'),
-    "a template without a kind": (
-        v1beta1({"apiVersion": "v1", "metadata": {"name": "a"}}),
+REFUSED = [
+    ('unknown field "spec.prioritty"', v1beta1(pod(), prioritty=3)),
+    (
         "generictemplate.kind: Required value",
+        v1beta1({"apiVersion": "v1", "metadata": {"name": "a"}}),
     ),
-    "replicas that are a text": (
-        v1beta1(generic(config_map(), custompodresources=[{"replicas": "2", "requests": {}}])),
+    (
         "must be of type integer",
+        v1beta1(generic(config_map(), custompodresources=[{"replicas": "2", "requests": {}}])),
     ),
-    "a quantity that is none": (
+    (
+        "should match",
         v1beta1(
             generic(config_map(), custompodresources=[{"replicas": 2, "requests": {"cpu": "x"}}])
         ),
-        "should match",
     ),
-    "both dialects": (v1beta1(pod(), components=[{"template": pod()}]), "exactly one of"),
-    "neither dialect": ({**v1beta1(), "spec": {"priority": 1}}, "exactly one of"),
-}
+    ("exactly one of", v1beta1(pod(), components=[{"template": pod()}])),
+    ("exactly one of", {**v1beta1(), "spec": {"priority": 1}}),
+]
 
 
-@pytest.mark.parametrize(("aw", "message"), REFUSED.values(), ids=REFUSED.keys())
-def test_what_the_schema_refuses(plane: ControlPlane, aw: Map, message: str) -> None:
+@pytest.mark.parametrize(("message", "aw"), REFUSED)
+def test_what_the_schema_refuses(plane: ControlPlane, message: str, aw: Map) -> None:
     status, answer = create(plane, named(aw, "refused"))
     assert status in (400, 422)
     assert message in answer["message"]
@@ -177,40 +171,37 @@ def changed(**change: Any) -> Map:
     return {"components": [components(deployment())[0] | change]}
 
 
-MUTABLE = {
-    "suspend": ({"suspend": True}, ""),
-    "priority": ({"priority": 7}, ""),
-    "podSetInfos": (changed(podSetInfos=[{"nodeSelector": {"a": "b"}}]), ""),
-    "annotations of pod sets": (
+MUTABLE = [
+    ("", {"suspend": True}),
+    ("", {"priority": 7}),
+    ("", changed(podSetInfos=[{"nodeSelector": {"a": "b"}}])),
+    (
+        "",
         changed(
             podSets=[{"path": "template.spec.template", "replicas": 2, "annotations": {"a": "b"}}]
         ),
-        "",
     ),
-    "a template": (changed(template=deployment(replicas=3)), "templates of components cannot"),
-    "the path of a pod set": (
-        changed(podSets=[{"path": "template.spec", "replicas": 2}]),
+    ("templates of components cannot", changed(template=deployment(replicas=3))),
+    (
         "podSets[].path of components cannot",
+        changed(podSets=[{"path": "template.spec", "replicas": 2}]),
     ),
-    "the replicas of a pod set": (
-        changed(podSets=[{"path": "template.spec.template", "replicas": 3}]),
+    (
         "podSets[].replicas of components cannot",
+        changed(podSets=[{"path": "template.spec.template", "replicas": 3}]),
     ),
-    "the pod sets": (changed(podSets=None), "cannot be changed"),
-    "the number of components": (
-        {"components": components(deployment(), deployment("b"))},
-        "templates of components cannot",
-    ),
-    "the dialect": (
-        {"components": None, "resources": {"GenericItems": [generic(pod())]}},
+    ("cannot be changed", changed(podSets=None)),
+    ("templates of components cannot", {"components": components(deployment(), deployment("b"))}),
+    (
         "resources cannot be replaced by components",
+        {"components": None, "resources": {"GenericItems": [generic(pod())]}},
     ),
-    "managedBy": ({"managedBy": "somebody.else/else"}, "managedBy cannot be changed"),
-}
+    ("managedBy cannot be changed", {"managedBy": "somebody.else/else"}),
+]
 
 
-@pytest.mark.parametrize(("change", "message"), MUTABLE.values(), ids=MUTABLE.keys())
-def test_what_may_be_changed(plane: ControlPlane, change: Map, message: str) -> None:
+@pytest.mark.parametrize(("message", "change"), MUTABLE)
+def test_what_may_be_changed(plane: ControlPlane, message: str, change: Map) -> None:
     name = "mutable"
     plane.request("DELETE", path(name=name))
     created(plane, named(v1beta2(*components(deployment())), name))

@@ -96,6 +96,26 @@ ELSEWHERE = (
 )
 NESTED = ("an AppWrapper cannot wrap another one; wrap its items.",) * 2
 
+ANY_STEP = "comes neither '.field' nor '[number]'"
+NO_TEMPLATE = "does not lead to a pod template"
+NEGATIVE = "replicas of podSets and custompodresources must not be negative."
+
+MALFORMED = {
+    **dict.fromkeys(("", "spec.template"), "must start with 'template'"),
+    **dict.fromkeys(("template.", "template..spec", "templates.spec", "template.spec["), ANY_STEP),
+    **dict.fromkeys(("template.spec[-1]", "template.spec[*].template"), ANY_STEP),
+    "template.spec.template]": ANY_STEP,
+}
+LOST = {
+    "template.spec.temple": "there is nothing at 'template.spec.temple' in the template",
+    **dict.fromkeys((f"{CONTAINERS}[1]", f"{CONTAINERS}.name"), "there is nothing at"),
+    **dict.fromkeys(("template.spec[0]", "template.spec.replicas.x"), "there is nothing at"),
+    **dict.fromkeys(("template.metadata", CONTAINERS, f"{CONTAINERS}[0]"), NO_TEMPLATE),
+    "template.kind": NO_TEMPLATE,
+}
+ITEM_OF_V1 = (V1, item_with, f"{ITEM}.generictemplate")
+COMPONENT_OF_V2 = (V2, component_with, f"{COMPONENT}.template")
+
 REFUSED = {
     "no components": Refused(
         {"components": []},
@@ -125,26 +145,13 @@ REFUSED = {
             dialect,
         )
         for version in (V1, V2, "v1")
-        for dialect, holder, field in (
-            (V1, item_with, f"{ITEM}.generictemplate"),
-            (V2, component_with, f"{COMPONENT}.template"),
-        )
+        for dialect, holder, field in (ITEM_OF_V1, COMPONENT_OF_V2)
     },
     **{
         f"the path {path!r}": Refused(
             declaring(path), f"the pod set path '{path}{GRAMMAR}", path_of(0), advice
         )
-        for path, advice in {
-            "": "must start with 'template'",
-            "spec.template": "must start with 'template'",
-            "template.": "comes neither '.field' nor '[number]'",
-            "template..spec": "comes neither '.field' nor '[number]'",
-            "templates.spec": "comes neither '.field' nor '[number]'",
-            "template.spec[": "comes neither '.field' nor '[number]'",
-            "template.spec[-1]": "comes neither '.field' nor '[number]'",
-            "template.spec[*].template": "comes neither '.field' nor '[number]'",
-            "template.spec.template]": "comes neither '.field' nor '[number]'",
-        }.items()
+        for path, advice in MALFORMED.items()
     },
     **{
         f"the path {path!r} into nothing": Refused(
@@ -153,17 +160,7 @@ REFUSED = {
             path_of(0),
             advice,
         )
-        for path, advice in {
-            "template.spec.temple": "there is nothing at 'template.spec.temple' in the template",
-            f"{CONTAINERS}[1]": "there is nothing at",
-            f"{CONTAINERS}.name": "there is nothing at",
-            "template.spec[0]": "there is nothing at",
-            "template.spec.replicas.x": "there is nothing at",
-            "template.metadata": "does not lead to a pod template",
-            CONTAINERS: "does not lead to a pod template",
-            f"{CONTAINERS}[0]": "does not lead to a pod template",
-            "template.kind": "does not lead to a pod template",
-        }.items()
+        for path, advice in LOST.items()
     },
     "the same path twice": Refused(
         declaring("template.spec.template", "template.spec.template"),
@@ -173,13 +170,13 @@ REFUSED = {
     ),
     "negative replicas of a pod set": Refused(
         declaring("template.spec.template", replicas=-1),
-        "replicas of podSets and custompodresources must not be negative.",
+        NEGATIVE,
         f"{COMPONENT}.podSets[0].replicas",
         "must not be negative",
     ),
     "negative replicas of custompodresources": Refused(
         item_with(pod("x"), custompodresources=[{"replicas": -1, "requests": {}}]),
-        "replicas of podSets and custompodresources must not be negative.",
+        NEGATIVE,
         f"{ITEM}.custompodresources[0].replicas",
         "must not be negative",
         V1,
