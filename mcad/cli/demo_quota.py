@@ -186,8 +186,8 @@ class QuotaDemo(DemoSteps):
 
     async def _message(self, name: str) -> str:
         conditions = (await self._status(name)).get("conditions") or []
-        told = [one.get("message", "") for one in conditions if one["type"] == "Backoff"]
-        return str(told[0]) if told else ""
+        messages = [one.get("message", "") for one in conditions if one["type"] == "Backoff"]
+        return str(messages[0]) if messages else ""
 
     async def _submit(self, obj: Json) -> None:
         await self._client.create(OLD_APPWRAPPERS, NAMESPACE, obj)

@@ -76,7 +76,7 @@ class DemoSteps:
         titles = columns.titles(output, namespaces=False)
         return ["$ mcad get", *table(titles, lines, palette=self._output.palette)]
 
-    # -- telling -------------------------------------------------------------------------------
+    # -- output --------------------------------------------------------------------------------
 
     def _step(self, title: str, *explanation: str) -> None:
         self._output.say(self._output.palette.paint(title, BOLD))

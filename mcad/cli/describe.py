@@ -132,11 +132,11 @@ async def _events(client: Client, namespace: str, uid: str) -> list[Json]:
 
 def _print_structured(descriptions: list[Description], form: str, *, alone: bool) -> None:
     """Print one AppWrapper as an object, several as a list."""
-    told = [_structured(described) for described in descriptions]
+    views = [_structured(described) for described in descriptions]
     if not alone:
-        echo_structured({"items": told}, form)
-    elif told:
-        echo_structured(told[0], form)
+        echo_structured({"items": views}, form)
+    elif views:
+        echo_structured(views[0], form)
 
 
 def _structured(described: Description) -> Json:

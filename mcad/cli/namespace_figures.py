@@ -120,17 +120,17 @@ class NamespaceFigures(Struct, frozen=True):
     def _written(self, row: Json) -> Json:
         """The row with the state and reason of the status instead of computed ones."""
         status = as_map(self.seen.objects[row["uid"]].get("status"))
-        told = {key: as_text(status.get(key)) or row[key] for key in ("state", "queuejobstate")}
+        known = {key: as_text(status.get(key)) or row[key] for key in ("state", "queuejobstate")}
         if not row["position"]:
-            return row | told
+            return row | known
         why = _last_refusal(status)
         if status.get("reservation"):
-            told |= {"position": 0, "headOfLine": False}
+            known |= {"position": 0, "headOfLine": False}
             return (
-                row | told | {"waitsFor": str(WaitingReason.ROOM_RESERVED), "why": why or NOT_YET}
+                row | known | {"waitsFor": str(WaitingReason.ROOM_RESERVED), "why": why or NOT_YET}
             )
         unknown = {"position": None, "headOfLine": None}
-        return row | told | unknown | {"waitsFor": _waits_for(why), "why": why or NOT_YET}
+        return row | known | unknown | {"waitsFor": _waits_for(why), "why": why or NOT_YET}
 
 
 def _with_written(tree: Json, shares: Mapping[tuple[str, str], Json]) -> Json:

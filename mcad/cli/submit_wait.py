@@ -53,14 +53,14 @@ async def wait_until_dispatched(
     config: Config,
     made: Sequence[Json],
     timeout_s: float | None,
-    tell: Callable[[Json], None],
+    report: Callable[[Json], None],
 ) -> bool:
     """Wait for all of these; returns whether all were dispatched.
 
-    ``tell`` is called with each dispatched one. Reasons, failures and the absence of a dispatcher
+    ``report`` is called with each dispatched one. Reasons, failures and the absence of a dispatcher
     are printed on stderr. Raises ``TimedOutError`` after ``timeout_s``.
     """
-    watches = [_Watch(obj, tell) for obj in made]
+    watches = [_Watch(obj, report) for obj in made]
     tasks = [asyncio.ensure_future(one.run(client)) for one in watches]
     tasks.append(asyncio.ensure_future(_warn_of_absence(client, config)))
     ends = asyncio.gather(*(one.end for one in watches))
@@ -82,13 +82,13 @@ async def wait_until_dispatched(
 
 async def _warn_of_absence(client: Client, config: Config) -> None:
     """Warn each time the dispatcher begins to be absent."""
-    told: tuple[str, ...] = ()
+    printed: tuple[str, ...] = ()
     while True:
         notes = (await read_presence(client, config)).notes
         for note in notes:
-            if note not in told:
+            if note not in printed:
                 warn(note)
-        told = notes
+        printed = notes
         await client.clock.sleep(PRESENCE_POLL_S)
 
 
@@ -106,13 +106,13 @@ async def _first_failure(
 class _Watch:
     """The sink of the reflector of one AppWrapper; ``end`` is whether it was dispatched."""
 
-    def __init__(self, obj: Json, tell: Callable[[Json], None]) -> None:
+    def __init__(self, obj: Json, report: Callable[[Json], None]) -> None:
         metadata = obj["metadata"]
         self.title = f"{metadata['namespace']}/{metadata['name']}"
         self.end: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         self._obj = obj
         self._uid = metadata["uid"]
-        self._tell = tell
+        self._report = report
         self._why = ""
         self._seen = False
 
@@ -132,7 +132,7 @@ class _Watch:
         status = as_map(obj.get("status"))
         state = as_text(status.get("state"))
         if state in DISPATCHED:
-            self._tell(self._obj)
+            self._report(self._obj)
             self.end.set_result(True)
         elif state == State.FAILED:
             self._fail(f"has failed{_message(status, ConditionType.FAILED, ': ')}")

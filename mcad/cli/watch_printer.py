@@ -64,8 +64,8 @@ class Printer(Notes):
         self._output = output
         self._now_us = now_us
         self._namespaces = namespaces
-        self._places_told = places_reported
-        self._told: dict[str, Json] = {}  # uid -> the row that was printed last
+        self._places_reported = places_reported
+        self._printed: dict[str, Json] = {}  # uid -> the row that was printed last
         titles = columns.titles(output, namespaces=namespaces)
         self._columns = Columns(titles, output.palette)
         self._headers = not output.no_headers
@@ -74,23 +74,23 @@ class Printer(Notes):
         """Print changed rows of ``shown``; a row that left is printed as in ``others``."""
         news = [row for row in shown if self._is_news(row)]
         present = {row["uid"] for row in shown}
-        left = {uid: row for uid, row in self._told.items() if uid not in present}
+        left = {uid: row for uid, row in self._printed.items() if uid not in present}
         moved = {row["uid"]: row for row in others if row["uid"] in left}
         for uid, row in left.items():
             last = moved.get(uid, _deleted(row))
             if last["state"] != State.PENDING:  # objects are being created: wait for the outcome
                 news.append(last)
-                del self._told[uid]
-        self._told |= {row["uid"]: row for row in news if row["uid"] in present}
+                del self._printed[uid]
+        self._printed |= {row["uid"]: row for row in news if row["uid"] in present}
         if news:
             self._print(news)
 
     def _is_news(self, row: Json) -> bool:
-        told = self._told.get(row["uid"])
-        if told is None:
+        before = self._printed.get(row["uid"])
+        if before is None:
             return True
-        near = (row["position"] or 0) <= self._places_told
-        return _facts(told, place=near) != _facts(row, place=near)
+        near = (row["position"] or 0) <= self._places_reported
+        return _facts(before, place=near) != _facts(row, place=near)
 
     def _print(self, news: list[Json]) -> None:
         match self._output.form:

@@ -44,14 +44,14 @@ KINDS_S = 60.0  # between two looks for newly installed kinds
 class Store(Generic[T]):
     """The sink of one reflector: its objects by uid."""
 
-    def __init__(self, uid: Callable[[T], str], told: Callable[[bool], None]) -> None:
-        """``told`` is called after every change, with whether an object was added or changed."""
+    def __init__(self, uid: Callable[[T], str], notify: Callable[[bool], None]) -> None:
+        """``notify`` is called after every change, with whether an object was added or changed."""
         self.objects: dict[str, T] = {}
         self.is_synced = False
         self.error: KubeError | None = None
         self.denials = 0
         self._uid = uid
-        self._told = told
+        self._notify = notify
 
     @property
     def is_denied(self) -> bool:
@@ -69,29 +69,29 @@ class Store(Generic[T]):
     def upserted(self, obj: T) -> None:
         """An object is new or changed."""
         self.objects[self._uid(obj)] = obj
-        self._told(True)
+        self._notify(True)
 
     def gone(self, uid: str, namespace: str, name: str, last: T | None) -> None:  # noqa: ARG002
         """An object vanished."""
         self.objects.pop(uid, None)
-        self._told(False)
+        self._notify(False)
 
     def synced(self, *, relist: bool) -> None:  # noqa: ARG002
         """A list is complete."""
         self.is_synced, self.error = True, None
-        self._told(False)
+        self._notify(False)
 
     def alive(self, at: float) -> None:  # noqa: ARG002
         """The server sent something."""
         if self.error is not None:
             self.error = None
-            self._told(False)
+            self._notify(False)
 
     def failing(self, error: KubeError) -> None:
         """A list or watch failed; the reflector retries."""
         self.error = error
         self.denials += self.is_denied
-        self._told(False)
+        self._notify(False)
 
 
 class WatchedFigures:
@@ -214,12 +214,12 @@ class WatchedFigures:
         uid: Callable[[T], str],
         selection: Selection,
     ) -> Store[T]:
-        def told(came: bool) -> None:  # noqa: FBT001 - the store's callback
+        def notify(came: bool) -> None:  # noqa: FBT001 - the store's callback
             self._changed.set()
             if came:
                 self._progress.add(resource.plural)
 
-        store = Store(uid, told)
+        store = Store(uid, notify)
         self._spawn(Reflector(self._client, resource, store, slim, selection).run())
         return store
 

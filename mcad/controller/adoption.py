@@ -66,7 +66,9 @@ class Adoption:
                 except KubeError as error:
                     if not pause:
                         title = f"{metadata['namespace']}/{metadata['name']}"
-                        _log.warning("finalizer stays appwrapper=%s error=%s", title, error)
+                        _log.warning(
+                            "finalizer cannot be removed appwrapper=%s error=%s", title, error
+                        )
                     pause = min(2 * pause + 1.0, RETRY_MAX_S)
         finally:
             self._busy.discard(metadata["uid"])

@@ -254,7 +254,7 @@ class Executor:
                     answer = answer_of(gone)
                     self._shell.feed(StrayRefused(command.uid, command.object_uid, answer))
         except KubeError as error:
-            _log.warning("a stray object stays object=%s error=%s", command.ref, error)
+            _log.warning("a stray object cannot be deleted object=%s error=%s", command.ref, error)
             self._shell.feed(StrayRefused(command.uid, command.object_uid, answer_of(error)))
 
     async def _force(self, command: ForceDeletion) -> None:
@@ -265,7 +265,7 @@ class Executor:
             await self._client.delete(resource_of(ref), ref.namespace, ref.name, options)
         except KubeError as error:
             if not (isinstance(error, ApiError) and (error.not_found or error.conflict)):
-                _log.warning("it could not be deleted by force object=%s error=%s", ref, error)
+                _log.warning("cannot be deleted by force object=%s error=%s", ref, error)
             return
         _log.info("deleted by force object=%s uid=%s", ref, command.object_uid)
 

@@ -12,14 +12,14 @@ class HoldLog:
     """Compares the held resources with those that were logged last."""
 
     def __init__(self) -> None:
-        self._told: tuple[HeldResource, ...] = ()
+        self._logged: tuple[HeldResource, ...] = ()
 
     def log_changes(self, held: tuple[HeldResource, ...], now: Instant) -> None:
         """Log what has changed."""
-        if held == self._told:
+        if held == self._logged:
             return
         for one in held:
-            if one not in self._told:
+            if one not in self._logged:
                 _log.warning(
                     "held: not created for now resource=%s namespace=%s reason=%s message=%s",
                     one.title,
@@ -27,7 +27,7 @@ class HoldLog:
                     one.reason,
                     one.message,
                 )
-        for one in self._told:
+        for one in self._logged:
             if one not in held:
                 _log.info(
                     "no longer held resource=%s namespace=%s reason=%s after_s=%d",
@@ -36,4 +36,4 @@ class HoldLog:
                     one.reason,
                     (now - one.since) // 1_000_000,
                 )
-        self._told = held
+        self._logged = held

@@ -158,7 +158,7 @@ class CrdWatch:
                 self._is_owing = False
         except KubeError as error:
             self._is_owing = True
-            _log.info("kinds cannot be looked for error=%s", error)
+            _log.info("discovery failed error=%s", error)
 
 
 def _name(document: Document) -> tuple[str, str]:

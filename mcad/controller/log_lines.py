@@ -56,7 +56,7 @@ class LogLines:
                 text = "teardown waits appwrapper=%s attempt=%d waited_s=%s why=%s"
                 _log.warning(text, entry.title, entry.attempt, waited, command.note)
             case EventReason.ROOM_RESERVED if entry.reservation is not None:
-                self._waited("reservations", entry, entry.reservation.reason, command.note)
+                self._waited("room reserved", entry, entry.reservation.reason, command.note)
             case EventReason.RESERVATION_ENDED:
                 self._waited("reservation ended", entry, command.reason, command.note)
             case EventReason.PREEMPT_CANDIDATE if candidate in entry.conditions:

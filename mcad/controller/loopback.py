@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 PRIVATE = "/api/"
 REFUSED = (
-    "this is told on loopback only: run `kubectl port-forward` to the dispatcher's pod and ask "
+    "this is served on loopback only: run `kubectl port-forward` to the dispatcher's pod and ask "
     "http://127.0.0.1 there\n"
 )
 

@@ -57,7 +57,7 @@ class Metrics:
         self._events = counter("mcad_events_total", "Kubernetes Events, by reason", ["reason"])
         self._ended = counter(
             "mcad_attempts_ended_total",
-            "Attempts that were taken back, by cause and by what follows",
+            "Ended attempts, by cause and next state",
             ["reason", "next"],
         )
         self._reserved = counter(
@@ -70,19 +70,19 @@ class Metrics:
         )
         self._overcommitted = counter(
             "mcad_node_overcommitments_total",
-            "How often the pods of a node came to request more than it has",
+            "How often a node has become overcommitted",
         )
         self._checked = counter(
-            "mcad_invariant_checks_total", "AppWrappers whose books were compared after a cycle"
+            "mcad_invariant_checks_total", "AppWrappers checked for consistency after a cycle"
         )
         self._violated = counter(
             "mcad_invariant_violations_total",
-            "Differences in the books of the dispatcher, by name: faults of the dispatcher itself",
+            "Inconsistencies in the state of the dispatcher, by name: bugs of the dispatcher",
             ["name"],
         )
         self._wait = Histogram(
             "mcad_queue_wait_seconds",
-            "From first sight of an AppWrapper to the confirmation of a dispatch",
+            "Time from the first observation of an AppWrapper to its dispatch",
             buckets=WAIT_BUCKETS,
             registry=self.registry,
         )
@@ -164,7 +164,7 @@ class Metrics:
         reasons.update(e.hold.reason for e in entries if e.hold is not None)
         yield self._gauge(
             "mcad_pending_appwrappers",
-            "AppWrappers that wait, by what keeps them",
+            "Pending AppWrappers, by what they wait for",
             [({"reason": reason}, count) for reason, count in sorted(reasons.items())],
         )
 
@@ -173,21 +173,21 @@ class Metrics:
         )
         yield self._gauge(
             "mcad_reservations",
-            "AppWrappers that have a reservation on room that is not free yet, by reason",
+            "AppWrappers with a reservation on room that is not free yet, by reason",
             [({"reason": reason}, count) for reason, count in sorted(reservations.items())],
         )
 
     def _stuck_gauge(self) -> Metric:
         return self._gauge(
             "mcad_stuck_teardowns",
-            "Teardowns that wait for objects to go for more than a minute, by kind of object",
+            "Teardowns that have waited for objects for more than a minute, by kind of object",
             [({"kind": kind}, n) for kind, n in sorted(stuck_teardowns(self._cluster).items())],
         )
 
     def _held_gauge(self) -> Metric:
         return self._gauge(
             "mcad_held_resources",
-            "Wrapped resources that are not created in a namespace for now, and why",
+            "Wrapped resources that are on hold in a namespace, by reason",
             [
                 ({"namespace": one.namespace, "resource": one.title, "reason": one.reason}, 1)
                 for one in self._cluster.held_resources()
@@ -226,7 +226,7 @@ class Metrics:
         )
         yield self._gauge(
             "mcad_stream_silence_seconds",
-            "Time since anything came from the watch of a kind",
+            "Time since the last sign of life of a watch",
             [({"kind": s.name}, now - s.alive_at) for s in streams if s.is_synced],
         )
         events = CounterMetricFamily(
@@ -238,7 +238,7 @@ class Metrics:
         yield events
         yield self._gauge(
             "mcad_requests_in_flight",
-            "Requests under way, by lane",
+            "Running requests, by lane",
             [({"lane": name}, lane.running) for name, lane in self._lanes.items()],
         )
 

@@ -168,7 +168,7 @@ class Preflight:
     def _met(self, sign: str) -> None:
         if not self.coexist:
             raise Unfit(f"{sign}; {REMOVE}")
-        _log.warning("%s; going on as told", sign)
+        _log.warning("%s; going on because of --force-coexist", sign)
 
 
 class Gate:

@@ -20,11 +20,11 @@ NODES_SHOWN = 1000
 
 _LABELS = ("tree", "node", "resource")
 _TEXTS = {
-    "nominal": "The share of a node of a quota tree",
-    "allocated": "What is charged to a node of a quota tree, and to those below it",
-    "borrowed": "What of that exceeds the node's own share",
-    "lent": "What others under the same parent use of a node's share",
-    "waiting": "What AppWrappers in line demand of a node of a quota tree",
+    "nominal": "Nominal quota of a node",
+    "allocated": "Usage charged to a node and its descendants",
+    "borrowed": "Usage above the nominal quota of a node",
+    "lent": "Nominal quota of a node that nodes under the same parent use",
+    "waiting": "Demand of queued AppWrappers at a node",
 }
 _CPU, _MILLIS = "cpu", 1000
 
@@ -59,7 +59,7 @@ def quota_metrics(cluster: Cluster) -> Iterator[Metric | None]:
 def _absent(cluster: Cluster, names: Iterable[str]) -> Metric:
     family = GaugeMetricFamily(
         "mcad_absent_quota_subtrees",
-        "QuotaSubtrees that are gone and count as before until their grace period ends",
+        "Deleted QuotaSubtrees that count until their grace period ends",
         labels=["tree"],
     )
     for name in names:
@@ -80,9 +80,9 @@ def _add(cluster: Cluster, name: str, gauges: dict[str, GaugeMetricFamily]) -> N
     if tree is None:
         return
     by_depth = sorted(tree.nodes.values(), key=lambda node: len(node.chain))
-    told = [node.name for node in by_depth[:NODES_SHOWN]]
+    shown = [node.name for node in by_depth[:NODES_SHOWN]]
     lines = figures(tree, cluster.forest.waiting.of(name, cluster.admission.demand))
-    for node in told:
+    for node in shown:
         for word, gauge in gauges.items():
             for resource, amount in getattr(lines[node], word):
                 labels = (name, node, resource)

@@ -28,7 +28,7 @@ class Kinds:
         self._served: dict[tuple[str, str], Resource] = {}
         self._config = config
         self.catalog = catalog_of(config, ())
-        self.trouble = "the API server has not told yet which kinds it serves"
+        self.trouble = "discovery has not answered yet"
 
     async def refresh(self) -> bool:
         """Ask discovery again. Return whether anything has changed. Raises KubeError."""

@@ -79,7 +79,7 @@ def text(words: str, status: int = 200) -> Response:
 
 @pytest.mark.parametrize(
     ("status", "words"),
-    [(403, "this is told on loopback only: run ..."), (503, "not synced yet; see /readyz")],
+    [(403, "this is served on loopback only: run ..."), (503, "not synced yet; see /readyz")],
 )
 def test_a_dispatcher_that_does_not_answer_says_why(status: int, words: str, mcad: Type) -> None:
     with answering(text(f"{words}\n", status)) as url:

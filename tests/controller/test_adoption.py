@@ -131,7 +131,7 @@ async def test_a_refusal_is_said_once_and_tried_again(caplog: pytest.LogCaptureF
     assert len(rig.patches) == 4
     assert rig.live["metadata"]["finalizers"] == []
     said = [one.getMessage() for one in caplog.records if one.levelname == "WARNING"]
-    assert said == ["finalizer stays appwrapper=default/a error=403 Forbidden: no"]
+    assert said == ["finalizer cannot be removed appwrapper=default/a error=403 Forbidden: no"]
 
 
 async def test_it_is_told_in_an_event() -> None:

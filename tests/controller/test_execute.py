@@ -410,7 +410,7 @@ async def test_remains_are_listed_live_by_label_pods_included() -> None:
 
 @pytest.mark.parametrize(
     ("code", "logged"),
-    [(200, "deleted by force"), (404, ""), (409, ""), (403, "could not be deleted by force")],
+    [(200, "deleted by force"), (404, ""), (409, ""), (403, "cannot be deleted by force")],
 )
 async def test_a_forced_deletion_is_of_this_very_object_and_in_the_background(
     code: int, logged: str, caplog: pytest.LogCaptureFixture

@@ -394,7 +394,7 @@ def test_an_active_kueue_is_told_and_not_joined(
         with Dispatcher(plane, account, "--force-coexist") as dispatcher:
             line = dispatcher.log().rpartition("msg=starting")[2]
             assert name in line
-            assert "going on as told" in line
+            assert "going on because of --force-coexist" in line
 
         plane.apply(kueues_settings("batch/job"))  # its integration is switched off
         Dispatcher(plane, account).start().stop()

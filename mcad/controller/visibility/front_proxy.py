@@ -62,8 +62,8 @@ class FrontProxy(Struct, frozen=True):
                     extra.setdefault(unquote(name.removeprefix(prefix)), []).append(value)
         if not users or not users[0]:
             return None
-        told = tuple((key, tuple(values)) for key, values in sorted(extra.items()))
-        return Caller(users[0], tuple(groups), told)
+        attributes = tuple((key, tuple(values)) for key, values in sorted(extra.items()))
+        return Caller(users[0], tuple(groups), attributes)
 
 
 def read_front_proxy(config_map: Json) -> FrontProxy | None:

@@ -105,7 +105,7 @@ class Visibility:
 
     def _log_once(self, trouble: str) -> None:
         if trouble != self._trouble:
-            _log.error("visibility API is not served as it should be error=%s", trouble)
+            _log.error("visibility API is not served correctly error=%s", trouble)
             self._trouble = trouble
 
 
