@@ -16,10 +16,8 @@ from mcad.sim.controllers.pods import (
     is_finished,
     is_ready,
     labels_of,
-    next_available_s,
 )
-from mcad.sim.controllers.workload import Workload, compact
-from mcad.sim.failures import Failure
+from mcad.sim.controllers.workload import Workload, compact, min_ready_s
 from mcad.sim.registry import Registry
 from mcad.sim.scheduling.filters import repels
 from mcad.sim.selectors import node_selector_terms
@@ -65,18 +63,11 @@ class DaemonSetController(Workload):
         if owner is None or is_deleting(owner):
             return
         nodes = {key[1]: node for key, node in self.registry.store.items(self._nodes.storage)}
-        trouble: Failure | None = None
-        try:
-            self._manage(owner, nodes, self._pods(owner))
-        except Failure as failure:
-            trouble = failure
-        self._tell(owner, nodes, self._pods(owner))
-        if trouble is not None:
-            raise trouble
-        pods, min_ready_s = self.owned.owned(owner["metadata"]["uid"]), _min_ready_s(owner)
-        wait_s = next_available_s(pods, min_ready_s, self.registry.clock.now_us())
-        if wait_s is not None:
-            self.enqueue_after(key, wait_s)
+        self.manage(
+            owner,
+            lambda: self._change(owner, nodes, self._pods(owner)),
+            lambda _: self._report(owner, nodes, self._pods(owner)),
+        )
 
     def _pods(self, owner: Json) -> Pods:
         pods: Pods = {}
@@ -86,7 +77,7 @@ class DaemonSetController(Workload):
                 pods.setdefault(name, []).append(pod)
         return pods
 
-    def _manage(self, owner: Json, nodes: dict[str, Json], pods: Pods) -> None:
+    def _change(self, owner: Json, nodes: dict[str, Json], pods: Pods) -> None:
         gone: list[Json] = []
         for name, node in nodes.items():
             wanted, may_stay = _should_run(owner, node)
@@ -104,12 +95,12 @@ class DaemonSetController(Workload):
             if not is_deleting(pod):
                 self.delete_pod(owner, pod)
 
-    def _tell(self, owner: Json, nodes: dict[str, Json], pods: Pods) -> None:
+    def _report(self, owner: Json, nodes: dict[str, Json], pods: Pods) -> None:
         wanted = {name for name, node in nodes.items() if _should_run(owner, node)[0]}
         first = {name: _by_age(them)[0] for name, them in pods.items() if name in nodes}
         there = [pod for name, pod in first.items() if name in wanted]
         now_us = self.registry.clock.now_us()
-        available = sum(is_available(pod, _min_ready_s(owner), now_us) for pod in there)
+        available = sum(is_available(pod, min_ready_s(owner), now_us) for pod in there)
         always = {
             "desiredNumberScheduled": len(wanted),
             "currentNumberScheduled": len(there),
@@ -123,11 +114,6 @@ class DaemonSetController(Workload):
             "numberUnavailable": len(wanted) - available,
         }
         self.write_status(owner, compact(status, *always))
-
-
-def _min_ready_s(owner: Json) -> int:
-    seconds: int = owner["spec"].get("minReadySeconds", 0)
-    return seconds
 
 
 def _by_age(pods: list[Json]) -> list[Json]:

@@ -10,15 +10,14 @@ from mcad.sim.controllers.index import OwnedIndex
 from mcad.sim.controllers.pods import (
     from_template,
     is_active,
+    is_available,
     is_deleting,
     is_ready,
     is_terminating,
     labels_of,
-    next_available_s,
 )
-from mcad.sim.controllers.pods import is_available as is_pod_available
 from mcad.sim.controllers.ranking import surplus
-from mcad.sim.controllers.workload import Workload, compact
+from mcad.sim.controllers.workload import Workload, compact, min_ready_s
 from mcad.sim.failures import Failure
 from mcad.sim.registry import Registry
 from mcad.sim.store import Change, Key
@@ -53,24 +52,13 @@ class ReplicaSetController(Workload):
         if owner is None:
             return
         pods = self.claim(owner, only=is_active)
-        trouble: Failure | None = None
-        if not is_deleting(owner):
-            try:
-                self._manage(owner, pods)
-            except Failure as failure:
-                trouble = failure
-        everything = self.owned.owned(owner["metadata"]["uid"])
-        pods = [pod for pod in everything if is_active(pod)]
-        terminating = sum(is_terminating(pod) for pod in everything)
-        self.write_status(owner, self._status(owner, pods, terminating, trouble))
-        if trouble is not None:
-            raise trouble
-        now_us = self.registry.clock.now_us()
-        wait_s = next_available_s(pods, owner["spec"].get("minReadySeconds", 0), now_us)
-        if wait_s is not None:
-            self.enqueue_after(key, wait_s)
+        self.manage(
+            owner, lambda: self._change(owner, pods), lambda trouble: self._report(owner, trouble)
+        )
 
-    def _manage(self, owner: Json, pods: list[Json]) -> None:
+    def _change(self, owner: Json, pods: list[Json]) -> None:
+        if is_deleting(owner):
+            return
         missing = owner["spec"].get("replicas", 1) - len(pods)
         if missing > 0:
             pod = from_template(owner["spec"].get("template") or {}, owner)
@@ -82,23 +70,22 @@ class ReplicaSetController(Workload):
         if abs(missing) > BURST:
             self.enqueue((owner["metadata"]["namespace"], owner["metadata"]["name"]))
 
-    def _status(
-        self, owner: Json, pods: list[Json], terminating: int, trouble: Failure | None
-    ) -> Json:
-        spec, now_us = owner["spec"], self.registry.clock.now_us()
-        of_template = labels_of(spec.get("template") or {}).items()
-        min_ready_s = spec.get("minReadySeconds", 0)
+    def _report(self, owner: Json, trouble: Failure | None) -> None:
+        everything = self.owned.owned(owner["metadata"]["uid"])
+        pods = [pod for pod in everything if is_active(pod)]
+        ready_s, now_us = min_ready_s(owner), self.registry.clock.now_us()
+        of_template = labels_of(owner["spec"].get("template") or {}).items()
         status = {
             "replicas": len(pods),
             "fullyLabeledReplicas": sum(of_template <= labels_of(pod).items() for pod in pods),
             "readyReplicas": sum(is_ready(pod) for pod in pods),
-            "availableReplicas": sum(is_pod_available(pod, min_ready_s, now_us) for pod in pods),
+            "availableReplicas": sum(is_available(pod, ready_s, now_us) for pod in pods),
             "observedGeneration": owner["metadata"].get("generation", 0),
             "conditions": self._conditions(owner, len(pods), trouble),
         }
         if self.counts_terminating:
-            status["terminatingReplicas"] = terminating
-        return compact(status, "replicas", "terminatingReplicas")
+            status["terminatingReplicas"] = sum(map(is_terminating, everything))
+        self.write_status(owner, compact(status, "replicas", "terminatingReplicas"))
 
     def _conditions(self, owner: Json, count: int, trouble: Failure | None) -> list[Json]:
         present = (owner.get("status") or {}).get("conditions") or []

@@ -15,10 +15,8 @@ from mcad.sim.controllers.pods import (
     is_finished,
     is_ready,
     labels_of,
-    next_available_s,
 )
-from mcad.sim.controllers.workload import Workload, compact
-from mcad.sim.failures import Failure
+from mcad.sim.controllers.workload import Workload, compact, min_ready_s
 from mcad.sim.registry import Registry
 from mcad.sim.store import Key
 
@@ -39,17 +37,8 @@ class StatefulSetController(Workload):
         if owner is None or is_deleting(owner):
             return
         pods = self.claim(owner, only=lambda pod: _ordinal(owner, pod) >= 0)
-        trouble: Failure | None = None
-        try:
-            self._advance(owner, {_ordinal(owner, pod): pod for pod in pods})
-        except Failure as failure:
-            trouble = failure
-        self._tell(owner)
-        if trouble is not None:
-            raise trouble
-        wait_s = next_available_s(pods, _min_ready_s(owner), self.registry.clock.now_us())
-        if wait_s is not None:
-            self.enqueue_after(key, wait_s)
+        by_ordinal = {_ordinal(owner, pod): pod for pod in pods}
+        self.manage(owner, lambda: self._advance(owner, by_ordinal), lambda _: self._report(owner))
 
     def _advance(self, owner: Json, pods: dict[int, Json]) -> None:
         """Create, then remove what is too many; in order, each waits for the last."""
@@ -73,25 +62,18 @@ class StatefulSetController(Workload):
         if is_finished(pod) and not is_deleting(pod):
             self.delete_pod(owner, pod)
         now_us = self.registry.clock.now_us()
-        return is_deleting(pod) or not is_available(pod, _min_ready_s(owner), now_us)
+        return is_deleting(pod) or not is_available(pod, min_ready_s(owner), now_us)
 
-    def _tell(self, owner: Json) -> None:
+    def _report(self, owner: Json) -> None:
         pods = self.owned.owned(owner["metadata"]["uid"])
         now_us = self.registry.clock.now_us()
         status = {
             "observedGeneration": owner["metadata"].get("generation", 0),
             "replicas": len(pods),
             "readyReplicas": sum(map(is_ready, pods)),
-            "availableReplicas": sum(
-                is_available(pod, _min_ready_s(owner), now_us) for pod in pods
-            ),
+            "availableReplicas": sum(is_available(pod, min_ready_s(owner), now_us) for pod in pods),
         }
         self.write_status(owner, compact(status, "replicas", "availableReplicas"))
-
-
-def _min_ready_s(owner: Json) -> int:
-    seconds: int = owner["spec"].get("minReadySeconds", 0)
-    return seconds
 
 
 def _ordinal(owner: Json, pod: Json) -> int:

@@ -9,7 +9,7 @@ from mcad.sim.controllers.base import Controller
 from mcad.sim.controllers.claims import claim
 from mcad.sim.controllers.events import Recorder
 from mcad.sim.controllers.index import OwnedIndex, SelectorIndex
-from mcad.sim.controllers.pods import controller_of, labels_of
+from mcad.sim.controllers.pods import controller_of, labels_of, next_available_s
 from mcad.sim.deletion import Deletion
 from mcad.sim.failures import Failure
 from mcad.sim.kinds import Kind
@@ -71,6 +71,24 @@ class Workload(Controller):
 
     # -- pods ----------------------------------------------------------------------------------
 
+    def manage(
+        self, owner: Json, change: Callable[[], None], report: Callable[[Failure | None], None]
+    ) -> None:
+        """Create and delete pods by ``change``, then write the status by ``report``; reconcile
+        again when the next pod becomes available. Raises the Failure of ``change``."""
+        trouble: Failure | None = None
+        try:
+            change()
+        except Failure as failure:
+            trouble = failure
+        report(trouble)
+        if trouble is not None:
+            raise trouble
+        pods = self.owned.owned(owner["metadata"]["uid"])
+        wait_s = next_available_s(pods, min_ready_s(owner), self.registry.clock.now_us())
+        if wait_s is not None:
+            self.enqueue_after(key_of(owner), wait_s)
+
     def create_pod(self, owner: Json, pod: Json) -> Json | None:
         """The pod, or None in a namespace that is going; raises Failure after saying why."""
         try:
@@ -109,6 +127,12 @@ def is_namespace_going(failure: Failure) -> bool:
     """Whether a creation was refused because its namespace is being deleted."""
     causes = (failure.details or {}).get("causes") or ()
     return any(cause.get("reason") == "NamespaceTerminating" for cause in causes)
+
+
+def min_ready_s(owner: Json) -> int:
+    """``spec.minReadySeconds``, after which a ready pod counts as available."""
+    seconds: int = owner["spec"].get("minReadySeconds", 0)
+    return seconds
 
 
 def compact(status: Json, *always: str) -> Json:
