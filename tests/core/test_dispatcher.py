@@ -89,7 +89,7 @@ def test_at_rest_nothing_is_written() -> None:
     assert dict(bench.writes) == before
 
 
-def test_of_whoever_is_first_in_vain_it_is_written_ever_more_rarely() -> None:
+def test_a_head_that_waits_for_long_is_written_ever_more_rarely() -> None:
     bench = Bench(nodes=[node()])
     bench.submit(*(workload(f"w{i}", 700) for i in range(20)))
     bench.settle()
@@ -162,17 +162,25 @@ def test_among_equals_a_slope_lets_age_outweigh_a_little_priority() -> None:
         assert bench.order == order
 
 
-def test_best_effort_lets_a_small_one_overtake_and_strict_does_not() -> None:
-    for policy, expected in ((Policy.BEST_EFFORT_FIFO, ["small"]), (Policy.STRICT_FIFO, [])):
-        bench = Bench(settings=Settings(policy=policy), nodes=[node(milli=1000)])
-        bench.submit(workload("first", 700))
-        bench.settle()
-        bench.bind("first-0")
-        bench.order.clear()
-        bench.submit(workload("big", 900), workload("small", 100))
-        bench.settle()
+def a_small_one_behind_a_big_one(settings: Settings) -> Bench:
+    """There is room for the small one only."""
+    bench = Bench(settings, nodes=[node(milli=1000)])
+    bench.submit(workload("first", 700))
+    bench.settle()
+    bench.bind("first-0")
+    bench.submit(workload("big", 900), workload("small", 100))
+    bench.settle()
+    return bench
 
-        assert bench.order == expected
+
+@pytest.mark.parametrize(
+    ("policy", "order"),
+    [(Policy.BEST_EFFORT_FIFO, ["first", "small"]), (Policy.STRICT_FIFO, ["first"])],
+)
+def test_best_effort_lets_a_small_one_overtake_and_strict_does_not(
+    policy: Policy, order: list[str]
+) -> None:
+    assert a_small_one_behind_a_big_one(Settings(policy=policy)).order == order
 
 
 def test_the_impossible_never_blocks_under_strict_fifo() -> None:
@@ -184,13 +192,7 @@ def test_the_impossible_never_blocks_under_strict_fifo() -> None:
 
 
 def test_the_head_of_line_holds_the_rest_for_its_holding_time_only() -> None:
-    settings = Settings(head_of_line_holding=30 * SECOND)
-    bench = Bench(settings=settings, nodes=[node(milli=1000)])
-    bench.submit(workload("first", 700))
-    bench.settle()
-    bench.bind("first-0")
-    bench.submit(workload("big", 900), workload("small", 100))
-    bench.settle()
+    bench = a_small_one_behind_a_big_one(Settings(head_of_line_holding=30 * SECOND))
     assert bench.order == ["first"]
     bench.advance(31)
     assert bench.order == ["first", "small"]
@@ -221,7 +223,8 @@ def test_a_dispatched_one_keeps_its_room_however_late_its_pod_is_bound() -> None
     assert bench.order == ["a", "b"]
 
 
-def test_reservations_of_pods_that_nobody_makes_end_with_a_warning() -> None:
+def never_placed() -> Bench:
+    """What runs keeps room for a pod that its operator never makes."""
     bench = Bench(nodes=[node(milli=1000)])
     work = workload("a", 600)
     operated = Item(ObjectRef("ray.io", "v1", "rayclusters", "RayCluster", "default", "a"))
@@ -229,8 +232,12 @@ def test_reservations_of_pods_that_nobody_makes_end_with_a_warning() -> None:
     bench.submit(replace(work, items=(operated,), sets=sets))
     bench.settle()
     # The bench makes a pod for every item; this item's pod never came.
-    thing = bench.things[operated.ref]
-    bench.dispatcher.cluster.capacity.pod_gone(thing.child.uid)
+    bench.dispatcher.cluster.capacity.pod_gone(bench.things[operated.ref].child.uid)
+    return bench
+
+
+def test_room_of_pods_that_do_not_come_is_given_up_with_a_warning() -> None:
+    bench = never_placed()
     bench.submit(workload("b", 600))
     bench.settle()
     assert bench.order == ["a"]
@@ -240,15 +247,9 @@ def test_reservations_of_pods_that_nobody_makes_end_with_a_warning() -> None:
     assert "PodsNotAttributed" in [e.reason for e in bench.events]
 
 
-def test_a_failed_status_write_does_not_end_a_reservation_early() -> None:
-    """The timer of the reservation and the one of the write know nothing of each other."""
-    bench = Bench(nodes=[node(milli=1000)])
-    work = workload("a", 600)
-    operated = Item(ObjectRef("ray.io", "v1", "rayclusters", "RayCluster", "default", "a"))
-    sets = (replace(work.sets[0], counts_pods=True),)
-    bench.submit(replace(work, items=(operated,), sets=sets))
-    bench.settle()
-    bench.dispatcher.cluster.capacity.pod_gone(bench.things[operated.ref].child.uid)
+def test_a_failed_status_write_does_not_give_up_room_early() -> None:
+    """The timer of the room and the one of the write know nothing of each other."""
+    bench = never_placed()
     bench.refuse("WriteStatus", Answer(503, "ServiceUnavailable", "later"))
     bench.edit("uid-a", priority=1)
     bench.settle()
@@ -391,7 +392,7 @@ def test_edits_count_while_it_waits() -> None:
     assert bench.state("a") == "Running"
 
 
-def test_an_unwatched_kind_blocks_only_those_who_contain_it() -> None:
+def test_an_unwatched_kind_blocks_only_those_that_contain_it() -> None:
     bench = Bench(nodes=[node()])
     bench.feed(KindWatched("ray.io", "rayclusters", False, "forbidden"))
     ray = Item(ObjectRef("ray.io", "v1", "rayclusters", "RayCluster", "default", "r"))
@@ -485,7 +486,7 @@ def test_what_was_never_seen_comes_after_what_was_seen_in_the_same_second() -> N
     assert bench.entry("new").first_seen > bench.entry("seen").first_seen == START + 200_000
 
 
-def test_somebody_who_waits_is_looked_at_again_by_one_timer_however_much_happens() -> None:
+def test_a_waiting_one_is_looked_at_again_by_one_timer_however_much_happens() -> None:
     bench = Bench(nodes=[node("n1", 1000)])
     bench.submit(workload("large", 2000))
     bench.settle()

@@ -102,8 +102,10 @@ def refused(name: str) -> Json:
     return made
 
 
-def create(obj: Json) -> Action:
-    """A user creates an AppWrapper."""
+def create(obj: Json, **tolerance: str) -> Action:
+    """A user creates an AppWrapper, with these annotations of fault tolerance."""
+    if tolerance:
+        bearing(obj, **tolerance)
     resource = replace(APPWRAPPERS, version=obj["apiVersion"].rpartition("/")[2])
     return lambda client: client.create(resource, NAMESPACE, obj)
 
@@ -280,10 +282,8 @@ LINGERS = Scenario(
         (
             0.0,
             create(
-                bearing(
-                    components("a", config_map("a"), deployment("a", 1)),
-                    forcefulDeletionGracePeriodDuration="20s",
-                )
+                components("a", config_map("a"), deployment("a", 1)),
+                forcefulDeletionGracePeriodDuration="20s",
             ),
         ),
         (1.0, create(generic("b", deployment("b", 1)))),
@@ -300,12 +300,7 @@ RESET = Scenario(
     "one is reset again and again by its own room until it fails, and what waits waits for that",
     cpus=(2,),
     acts=(
-        (
-            0.0,
-            create(
-                bearing(components("a", failing("a", "1", 20), pod("x")), retryLimit="1", **_QUICK)
-            ),
-        ),
+        (0.0, create(components("a", failing("a", "1", 20), pod("x")), retryLimit="1", **_QUICK)),
         (1.0, create(generic("b", deployment("b", 1)))),
     ),
     ends={"a": "Failed", "b": "Running"},
@@ -318,12 +313,10 @@ LATE = Scenario(
         (
             0.0,
             create(
-                bearing(
-                    components("a", starting("a", 1, 500), config_map("a")),
-                    admissionGracePeriodDuration="20s",
-                    warmupGracePeriodDuration="20s",
-                    retryPausePeriodDuration="30s",
-                )
+                components("a", starting("a", 1, 500), config_map("a")),
+                admissionGracePeriodDuration="20s",
+                warmupGracePeriodDuration="20s",
+                retryPausePeriodDuration="30s",
             ),
         ),
         (5.0, create(complete("b", job("b", 1, 10)))),
@@ -339,20 +332,13 @@ KEPT_AND_CLEARED = Scenario(
         (
             0.0,
             create(
-                bearing(
-                    components("a", failing("a", "1", 10), config_map("a")),
-                    retryLimit="0",
-                    deletionOnFailureGracePeriodDuration="60s",
-                    **_QUICK,
-                )
+                components("a", failing("a", "1", 10), config_map("a")),
+                retryLimit="0",
+                deletionOnFailureGracePeriodDuration="60s",
+                **_QUICK,
             ),
         ),
-        (
-            0.1,
-            create(
-                bearing(components("b", job("b", 1, 10), config_map("b")), successTTLDuration="40s")
-            ),
-        ),
+        (0.1, create(components("b", job("b", 1, 10), config_map("b")), successTTLDuration="40s")),
         (0.2, create(components("c", deployment("c", 1), config_map("c")))),
         (100.0, delete("c", CONFIG_MAPS)),
     ),

@@ -25,7 +25,7 @@ from tests.faults.scenarios import (
     scheduled,
 )
 from tests.faults.world import run
-from tests.manifests import bearing, components, config_map, generic
+from tests.manifests import components, config_map, generic
 
 OTHERS = {Signal.INTENT_REFUSED, Signal.RETRY_REFUSED, Signal.OBJECT_GONE}
 
@@ -38,8 +38,8 @@ IN_THE_OTHER_DIALECT = Scenario(
     "what the other scenarios show in one dialect only",
     cpus=(3,),
     acts=(
-        (0.0, create(bearing(complete("a", job("a", 1, 10)), successTTLDuration="40s"))),
-        (0.1, create(bearing(LIMITED, deletionOnFailureGracePeriodDuration="30s"))),
+        (0.0, create(complete("a", job("a", 1, 10)), successTTLDuration="40s")),
+        (0.1, create(LIMITED, deletionOnFailureGracePeriodDuration="30s")),
         (0.2, create(components("c", config_map("c"), refused("c")))),
     ),
     ends={"a": "Completed", "b": "Failed", "c": "Failed"},
