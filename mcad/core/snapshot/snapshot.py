@@ -163,27 +163,26 @@ class Snapshot:
         as much as a comparison, so most are saved:
 
             removed, in order     a1   b1   a2   c1   c2      restored from the right
-            c2  its nodes are not in the plan:                restored without a test
-            c1  the plan is repaired without its node:        restored (tentative.py)
-            a2  neither the plan nor a search does without:   needed
+            c2  the plan still has room:                      restored
+            c1  the plan is repaired, one node moved:         restored (tentative.py)
+            a2  neither that nor a search finds a plan:       needed
             b1  as c1
-            a1  as much as a2 on nodes like those of a2:      needed without a test
+            a1  as much as a2 on nodes like those of a2:      needed without a search
 
         There is only less room than when a2 was tried, and the nodes of a1 and a2 could change
         places. So a1 is needed as well, until another AppWrapper is removed.
         """
         test, held = self._test, self._held(uid)
         alike: object = held, self._unplaced(uid)
-        if isinstance(test, Slots) and not test.exact:
-            pods = [(*self._spots[name], amounts) for name, amounts in held if name in self._spots]
-            if self._found is not None and self._found.is_beside([rank for rank, _, _ in pods]):
-                self._shift(uid, -1)
-                return True
-            alike = tuple([(test.kind(rank, free), amounts) for rank, free, amounts in pods])
         if alike in self._needed:
             return False
         self._shift(uid, -1)
-        if self._fits_on_nodes():
+        if self._is_there():
+            return True
+        if isinstance(test, Slots) and not test.exact:
+            pods = [(*self._spots[name], amounts) for name, amounts in held if name in self._spots]
+            alike = tuple([(test.kind(rank, free), amounts) for rank, free, amounts in pods])
+        if alike not in self._needed and self._fits_on_nodes():
             return True
         self._shift(uid, 1)
         self._needed.add(alike)

@@ -36,10 +36,6 @@ class TentativePlan:
         """The plan, part after part."""
         return sorted((one for plan in self._on.values() for one in plan), key=lambda one: one[0])
 
-    def is_beside(self, ranks: Collection[int]) -> bool:
-        """Whether it uses none of these nodes."""
-        return self._on.keys().isdisjoint(ranks)
-
     def fell(self, rank: int) -> None:
         """The node has less room."""
         if rank in self._on:
