@@ -76,7 +76,7 @@ def _invalid(cluster: Cluster, name: str) -> Iterator[tuple[str, str]]:
 
 
 def _add(cluster: Cluster, name: str, gauges: dict[str, GaugeMetricFamily]) -> None:
-    tree = cluster.forest.tree(name)
+    tree = cluster.forest.trees.get(name)
     if tree is None:
         return
     by_depth = sorted(tree.nodes.values(), key=lambda node: len(node.chain))

@@ -38,7 +38,7 @@ def tree_steps(cluster: Cluster) -> Iterator[Json]:
     """The trees of ``trees_view``, one by one. An invalid tree has no nodes, but ``faults``."""
     asked = holders.waiting(cluster)
     for name in cluster.forest.names():
-        tree = cluster.forest.tree(name)
+        tree = cluster.forest.trees.get(name)
         yield {
             "tree": name,
             "resources": sorted(tree.named) if tree is not None else [],
@@ -56,7 +56,7 @@ def node_steps(cluster: Cluster, picture: Picture, tree: str, node: str) -> Iter
 
     Yields nothing if the node does not exist.
     """
-    grown = cluster.forest.tree(tree)
+    grown = cluster.forest.trees.get(tree)
     if grown is None or node not in grown.nodes:
         return
     figures = _nodes(grown, holders.waiting(cluster).get(tree, {}))

@@ -64,7 +64,7 @@ class Admission:
     def what_if(self, shape: Shape, path: Path, lifted: Collection[str] = ()) -> Snapshot:
         """Where a gang would go, charged there, if others left. The reservations of ``lifted``
         count as free, on nodes and in shares."""
-        shares = Shares(*self._forest.books(), path, self.demand(shape), lifted)
+        shares = Shares(self._forest.trees, self._forest.charges, path, self.demand(shape), lifted)
         return self._capacity.what_if(shape, lifted, shares)
 
     def assume(
@@ -130,7 +130,7 @@ class Admission:
         self._capacity.check()
         self._forest.check()
         self._turns.check(self._capacity.assumed_uids())
-        reserved, charged = set(self._capacity.assumed_uids()), set(self._forest.charged())
+        reserved, charged = set(self._capacity.assumed_uids()), set(self._forest.charges)
         check(
             reserved == charged,
             "charged-while-assumed",

@@ -33,8 +33,8 @@ def unrest(
     """What is wrong; ``objects`` are all that exist, by storage. The status of the ``former``
     AppWrappers (their uids) is as another version has written it."""
     core.admission.check()
-    if set(core.forest.charged()) != quota.holders():
-        yield f"charged: {sorted(core.forest.charged())}, stored: {sorted(quota.holders())}"
+    if set(core.forest.charges) != quota.holders():
+        yield f"charged: {sorted(core.forest.charges)}, stored: {sorted(quota.holders())}"
     stored = {obj["metadata"]["uid"]: obj for obj in objects[STORAGE]}
     if core.entries.keys() != stored.keys():
         yield f"known: {[one.title for one in core.entries.values()]}, there: {len(stored)}"

@@ -55,7 +55,7 @@ def expect_trees(cluster: Cluster) -> None:
 def refresh(cluster: Cluster) -> None:
     """Apply QuotaSubtrees that came, changed and went; a deleted one counts until its grace ends.
     Statuses stop naming trees that are gone for good."""
-    before = dict.fromkeys(cluster.forest.in_force)
+    before = dict.fromkeys(cluster.forest.trees)
     is_other = cluster.forest.refresh(cluster.now)
     if cluster.forest.absent.next_end:
         cluster.agenda.wake_at(cluster.forest.absent.next_end)
@@ -66,7 +66,7 @@ def refresh(cluster: Cluster) -> None:
         return
     for entry in cluster.waiting.queue.entries():
         cluster.waiting.rank_anew(entry)
-    gone = before.keys() - cluster.forest.in_force
+    gone = before.keys() - cluster.forest.trees.keys()
     for entry in cluster.entries.values() if gone else ():
         if not gone.isdisjoint(tree for tree, _ in entry.path):
             entry.path = tuple(one for one in entry.path if one[0] not in gone)

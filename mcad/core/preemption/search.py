@@ -61,7 +61,7 @@ def _still_waits(cluster: Cluster, due: NextEvictions) -> Entry | None:
 
 def _is_possible(cluster: Cluster) -> bool:
     settings = cluster.settings
-    return settings.preemption or (settings.reclaim and cluster.forest.has_trees)
+    return settings.preemption or (settings.reclaim and bool(cluster.forest.trees))
 
 
 def _due(cluster: Cluster) -> list[EquivalenceClass]:

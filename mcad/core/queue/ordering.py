@@ -49,7 +49,7 @@ class Turns:
     @property
     def has_owners(self) -> bool:
         """Whether an AppWrapper within its share can reclaim it from borrowers."""
-        return self._reclaims and self._forest.has_trees
+        return self._reclaims and bool(self._forest.trees)
 
     def group(self, namespace: str) -> str:
         """The group of AppWrappers of this namespace; "" where namespaces do not matter."""
@@ -92,7 +92,7 @@ class Turns:
     def _share(self, whose: tuple[str, str]) -> int:
         """Of a leaf (tree, leaf), or of a namespace ("", namespace)."""
         if whose not in self._known:
-            tree, name = self._forest.tree(whose[0]), whose[1]
+            tree, name = self._forest.trees.get(whose[0]), whose[1]
             held, whole = self._in_use.get(name, {}), self._capacity.allocatable
             if whose[0]:
                 held = tree.held.get(name, {}) if tree is not None else {}

@@ -30,7 +30,7 @@ class Words:
         limit = refusal.quota
         if limit is None:
             return refusal.message
-        tree = self._forest.tree(limit.tree)
+        tree = self._forest.trees.get(limit.tree)
         if tree is None:
             return f'Quota tree "{limit.tree}" was taken away just now.'
         text = self._used_up(limit, tree) if limit.node else self._no_leaf(limit, tree)

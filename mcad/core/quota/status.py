@@ -41,7 +41,8 @@ def findings(forest: Forest, name: str, demand: Callable[[Shape], Resources]) ->
     faults: dict[str, list[Fault]] = {}
     for fault in forest.faults(name):
         faults.setdefault(fault.uid, []).append(fault)
-    tree, lines, beyond = forest.tree(name), dict[str, dict[str, NodeStatus]](), dict[str, str]()
+    tree = forest.trees.get(name)
+    lines, beyond = dict[str, dict[str, NodeStatus]](), dict[str, str]()
     if tree is not None and tree.named:
         beyond = overcommitted(tree)
         for node, line in figures(tree, forest.waiting.of(name, demand)).items():

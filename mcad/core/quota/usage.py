@@ -50,7 +50,8 @@ NO_NEWS = News()
 class Forest:
     """The trees in force, and what is charged to them. Without a tree nothing is limited.
 
-    ``subtrees`` are the QuotaSubtrees that exist, by uid.
+    ``subtrees`` are the QuotaSubtrees that exist, by uid; ``trees`` those in force, by name;
+    ``charges`` what each AppWrapper holds, maybe nothing, by uid.
     """
 
     def __init__(self, grace: Duration = 0) -> None:
@@ -58,9 +59,9 @@ class Forest:
         self.subtrees: dict[str, QuotaSubtree] = {}
         self.absent = AbsentSubtrees(grace)
         self._stale: dict[str, None] = {}  # names of trees that have to grow anew
-        self._trees: dict[str, Tree] = {}
+        self.trees: dict[str, Tree] = {}
         self._faults: dict[str, list[Fault]] = {}
-        self._charges: dict[str, Charge] = {}
+        self.charges: dict[str, Charge] = {}
         self._risen: dict[tuple[str, str], None] = {}
         self._rerouted: set[tuple[str, str]] = set()
         self._moved: dict[str, None] = {}  # trees that have other figures than before
@@ -97,11 +98,11 @@ class Forest:
     def refresh(self, now: Instant) -> bool:
         """Rebuild the changed trees with their charges. Returns whether the set of trees has
         changed, and with it every path."""
-        before = self._trees.keys()
+        before = self.trees.keys()
         self._regrow_stale()
         self._stale.update(dict.fromkeys(self.absent.expire(now)))
         self._regrow_stale()
-        return self._trees.keys() != before
+        return self.trees.keys() != before
 
     def _regrow_stale(self) -> None:
         stale, self._stale = sorted(self._stale), {}
@@ -110,7 +111,7 @@ class Forest:
             self._regrow(name, self.subtrees_of(name))
 
     def _regrow(self, name: str, present: list[QuotaSubtree]) -> None:
-        before = self._trees.get(name)
+        before = self.trees.get(name)
         tree, faults = grow(name, present, self.absent.of(name))
         if tree is not None or any(not (one.parent or one.children) for one in present):
             self.absent.arrived(name)
@@ -122,19 +123,19 @@ class Forest:
         if (before is None) != (tree is None):
             self._replant(name, tree)
         elif tree is not None and before is not None:
-            self._trees[name] = tree
+            self.trees[name] = tree
             for leaf, amounts in before.held.items():
                 tree.add(leaf, resources(amounts))
             self._compare(before, tree)
 
     def _replant(self, name: str, tree: Tree | None) -> None:
         """The tree comes into force, or ceases to be."""
-        trees = {each: one for each, one in self._trees.items() if each != name}
+        trees = {each: one for each, one in self.trees.items() if each != name}
         if tree is not None:
             trees[name] = tree
-        self._trees = {each: trees[each] for each in sorted(trees)}
-        for uid, (designation, amounts, _) in self._charges.items():
-            self._charges[uid] = Charge(designation, amounts, self.path(designation))
+        self.trees = {each: trees[each] for each in sorted(trees)}
+        for uid, (designation, amounts, _) in self.charges.items():
+            self.charges[uid] = Charge(designation, amounts, self.path(designation))
             if tree is not None:
                 tree.add(designation.leaf(name), amounts)
 
@@ -148,7 +149,7 @@ class Forest:
 
     def path(self, designation: Designation) -> Path:
         """Where an AppWrapper with this designation would be charged."""
-        return tuple((name, designation.leaf(name)) for name in self._trees)
+        return tuple((name, designation.leaf(name)) for name in self.trees)
 
     def refusal(self, path: Path, demand: Resources) -> Refusal | None:
         """Why so much more does not fit there now; None if it does. What could not fit even in
@@ -188,7 +189,7 @@ class Forest:
         """Whether a leaf has used up its share of a demanded resource. Called hundreds of times per
         dispatch."""
         for name, leaf in path:
-            tree = self._trees.get(name)
+            tree = self.trees.get(name)
             if tree is not None:
                 spent = tree.spent(leaf)
                 for resource, _ in demand:
@@ -202,11 +203,11 @@ class Forest:
 
     def _seats(self, path: Path) -> Iterator[tuple[Tree, str]]:
         """The trees of the path that are in force, with its leaf in each."""
-        return ((self._trees[name], leaf) for name, leaf in path if name in self._trees)
+        return ((self.trees[name], leaf) for name, leaf in path if name in self.trees)
 
     def room(self, tree: str, node: str, resource: str) -> int:
         """How much more may be charged below this node as far as it is concerned."""
-        grown = self._trees.get(tree)
+        grown = self.trees.get(tree)
         at = grown.nodes.get(node) if grown is not None else None
         if grown is None or at is None or resource not in grown.named:
             return UNLIMITED
@@ -216,17 +217,13 @@ class Forest:
         """Whether it competes with AppWrappers that wait: for the same leaf, or because it would
         have to borrow to get there (R6)."""
         for name, leaf in path:
-            tree, borrows = self._trees[name], False
+            tree, borrows = self.trees[name], False
             for node in tree.nodes[leaf].chain if leaf in tree.nodes else ():
                 leaves = waited_for.get((name, node.name))
                 if leaves is not None and (borrows or leaf in leaves):
                     return True
                 borrows = borrows or tree.exceeds(node, demand)
         return False
-
-    def books(self) -> tuple[Mapping[str, Tree], Mapping[str, Charge]]:
-        """The trees by name and the charges by uid themselves, for dry runs: not to be changed."""
-        return self._trees, self._charges
 
     def take_news(self) -> News:
         """What happened since the last call that may let an AppWrapper in."""
@@ -242,25 +239,25 @@ class Forest:
         """The AppWrapper holds so much from now on, whether it fits or not."""
         self.release(uid)
         path = self.path(designation)
-        self._charges[uid] = Charge(designation, amounts, path)
+        self.charges[uid] = Charge(designation, amounts, path)
         for name, leaf in path:
-            self._trees[name].add(leaf, amounts)
+            self.trees[name].add(leaf, amounts)
             self._moved[name] = None
 
     def release(self, uid: str) -> None:
         """The AppWrapper holds nothing any more, if it did."""
-        charge = self._charges.pop(uid, None)
+        charge = self.charges.pop(uid, None)
         if charge is None:
             return
         for name, leaf in charge.path:
-            tree = self._trees[name]
+            tree = self.trees[name]
             tree.add(leaf, charge.amounts, -1)
             self._moved[name] = None
             self._risen.update(dict.fromkeys((name, n.name) for n in tree.node_of(leaf).limits))
 
     def is_overcommitted(self, uid: str) -> bool:
         """Whether a limit above it is exceeded in a resource that it holds."""
-        charge = self._charges.get(uid)
+        charge = self.charges.get(uid)
         nothing_more = [(resource, 0) for resource, _ in charge.amounts] if charge else ()
         return any(
             tree.exceeds(limit, nothing_more)
@@ -268,26 +265,12 @@ class Forest:
             for limit in tree.node_of(leaf).limits
         )
 
-    def charged(self) -> Set[str]:
-        """The uids of the charged AppWrappers, also of those charged with nothing."""
-        return self._charges.keys()
-
     def path_of(self, uid: str) -> Path:
         """Where an AppWrapper is charged, () if it is nowhere."""
-        charge = self._charges.get(uid)
+        charge = self.charges.get(uid)
         return charge.path if charge is not None else ()
 
     # -- for people ----------------------------------------------------------------------------
-
-    @property
-    def has_trees(self) -> bool:
-        """Whether any tree is in force."""
-        return bool(self._trees)
-
-    @property
-    def in_force(self) -> Set[str]:
-        """The names of the trees in force."""
-        return self._trees.keys()
 
     def names(self) -> list[str]:
         """All trees that have nodes or had, in force or not."""
@@ -298,11 +281,6 @@ class Forest:
         """The QuotaSubtrees of a tree, in force or not, in no order that matters."""
         return [one for one in self.subtrees.values() if one.tree == name]
 
-    def held(self, tree: str) -> Iterator[tuple[str, str, Resources]]:
-        """(uid, leaf, amounts) of all that are charged in a tree that is in force."""
-        for uid, charge in self._charges.items():
-            yield uid, charge.designation.leaf(tree), charge.amounts
-
     def take_moved(self) -> list[str]:
         """The names of the trees with other figures than at the last call, or other subtrees."""
         moved = sorted(self._moved.keys() | self.waiting.moved.keys())
@@ -310,19 +288,15 @@ class Forest:
         self.waiting.moved.clear()
         return moved
 
-    def tree(self, name: str) -> Tree | None:
-        """A tree in force; to be looked at, not changed."""
-        return self._trees.get(name)
-
     def faults(self, name: str) -> list[Fault]:
         """What is wrong with the QuotaSubtrees of a tree, in force or not."""
         return self._faults.get(name, [])
 
     def check(self) -> None:
         """Recompute all usage from the charges; raises ``InvariantViolated``. O(all)."""
-        for name, tree in self._trees.items():
+        for name, tree in self.trees.items():
             held: dict[str, Books] = {}
-            for uid, charge in self._charges.items():
+            for uid, charge in self.charges.items():
                 story = f"{uid} is charged to {charge.path}"
                 check(charge.path == self.path(charge.designation), "path-is-current", story)
                 book(held.setdefault(charge.designation.leaf(name), {}), charge.amounts)

@@ -50,7 +50,7 @@ def paths(cluster: Cluster, entry: Entry) -> Iterator[tuple[str, str, tuple[str,
     """(tree, leaf, nodes from there to the root) in every tree that is in force: where it is
     charged, or would be. A leaf that the tree does not have leads nowhere."""
     for name, leaf in cluster.forest.path_of(entry.uid) or cluster.path(entry):
-        tree = cluster.forest.tree(name)
+        tree = cluster.forest.trees.get(name)
         node = tree.nodes.get(leaf) if tree is not None else None
         is_leaf = node is not None and not node.children
         yield name, leaf, tuple(one.name for one in node.chain) if node and is_leaf else ()
@@ -59,7 +59,8 @@ def paths(cluster: Cluster, entry: Entry) -> Iterator[tuple[str, str, tuple[str,
 def holders(cluster: Cluster, tree: Tree, node: str) -> list[Holder]:
     """What is charged at the node or below it, of what the tree names, by namespace and name."""
     found = []
-    for uid, leaf, amounts in cluster.forest.held(tree.name):
+    for uid, (designation, amounts, _) in cluster.forest.charges.items():
+        leaf = designation.leaf(tree.name)
         named = tuple(each for each in amounts if each[0] in tree.named)
         if not named or not leads_to(tree, leaf, node):
             continue

@@ -75,7 +75,7 @@ def _doubts(cluster: Cluster) -> Doubts:
     )
     return Doubts(
         room=is_unbound or is_gone or is_unplaced,
-        shares=cluster.forest.has_trees and (is_gone or any(map(is_edited, attempts))),
+        shares=bool(cluster.forest.trees) and (is_gone or any(map(is_edited, attempts))),
     )
 
 

@@ -79,9 +79,9 @@ def charged() -> Cluster:
 
 
 SPOILT_SHARES: dict[str, Callable[[Cluster], object]] = {
-    "usage-is-what-is-charged": lambda w: w.forest.tree("gold").nodes["red"].usage.update(cpu=1),
-    "path-is-current": lambda w: w.forest._charges.update(
-        {"uid-a": w.forest._charges["uid-a"]._replace(path=())}
+    "usage-is-what-is-charged": lambda w: w.forest.trees["gold"].nodes["red"].usage.update(cpu=1),
+    "path-is-current": lambda w: w.forest.charges.update(
+        {"uid-a": w.forest.charges["uid-a"]._replace(path=())}
     ),
     "charged-while-assumed": lambda w: w.forest.release("uid-a"),
 }

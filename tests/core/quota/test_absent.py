@@ -119,7 +119,7 @@ def test_a_subtree_that_returns_as_part_of_another_tree_is_absent_no_more() -> N
     made = full()
     made.unshare("uid-gold-root")
     made.share(replace(forest("+")[0], tree="silver")).settle()
-    assert made.dispatcher.cluster.forest.in_force == {"silver"}
+    assert made.dispatcher.cluster.forest.trees.keys() == {"silver"}
     assert made.quota_events == []
 
 
@@ -129,8 +129,7 @@ def test_a_live_subtree_counts_before_an_absent_one() -> None:
     other = subtree("crew", child("red", cpu=750, hard=True), parent="middle", created=9)
     made.share(other).settle()
     trees = made.dispatcher.cluster.forest
-    tree = trees.tree(GOLD)
-    assert tree is not None
+    tree = trees.trees[GOLD]
     assert {name: node.nominal["cpu"] for name, node in tree.nodes.items()} == {
         "root": 4000,
         "middle": 1000,

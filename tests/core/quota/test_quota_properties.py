@@ -228,7 +228,7 @@ class Play:
 
     def look_at(self, name: str) -> None:
         """One tree: its nodes, and what they hold."""
-        tree, placed = self.forest.tree(name), self.model.placed(name)
+        tree, placed = self.forest.trees.get(name), self.model.placed(name)
         assert tree is not None
         assert {at: (node.hard, node.nominal) for at, node in tree.nodes.items()} == {
             at: (one.hard, dict(one.nominal)) for at, (_, one) in placed.items()

@@ -25,8 +25,7 @@ def forest(*subtrees, **used: int) -> Forest:
 
 def told(made: Forest, waiting: dict | None = None) -> dict[str, list[int]]:
     """The milli-CPU of each node: nominal, allocated, borrowed, lent, waiting."""
-    tree = made.tree(GOLD)
-    assert tree is not None
+    tree = made.trees[GOLD]
     lines = figures(tree, waiting or {})
     return {name: [dict(book).get("cpu", 0) for book in _books(one)] for name, one in lines.items()}
 
@@ -64,8 +63,7 @@ def test_children_above_their_parent_are_told_and_no_others() -> None:
         subtree("of-red", child("r1", cpu=300), child("r2", cpu=300), parent="red"),
         subtree("of-green", child("g1", gpu=1), parent="green"),
     )
-    tree = made.tree(GOLD)
-    assert tree is not None
+    tree = made.trees[GOLD]
     assert overcommitted(tree) == {
         "root": 'The shares below "root" come to more than its own (cpu: 1100m of 1): they '
         "cannot all be used at once.",

@@ -293,7 +293,7 @@ def test_in_the_end_every_subtree_shows_the_truth(data: st.DataObject) -> None:
 def _check_shown(made: Bench, uid: str, one: QuotaSubtree) -> None:
     """The figures as they follow from what is there, worked out anew."""
     cluster, view = made.dispatcher.cluster, made.quota_status[uid]
-    tree = cluster.forest.tree(one.tree)
+    tree = cluster.forest.trees.get(one.tree)
     assert view.conditions[0].status is not view.conditions[1].status
     for each in view.children:
         assert tree is not None
@@ -306,8 +306,7 @@ def _check_shown(made: Bench, uid: str, one: QuotaSubtree) -> None:
                     resource, 0
                 )
                 for e in cluster.waiting.queue.entries()
-                if dict(cluster.forest.path(cluster.designation(e)))[one.tree] in below
-                or (each.name == tree.root.name)
+                if dict(cluster.path(e))[one.tree] in below or (each.name == tree.root.name)
             )
             assert dict(each.waiting).get(resource, 0) == asked
             used = tree.nodes[each.name].usage.get(resource, 0)

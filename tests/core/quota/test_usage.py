@@ -40,8 +40,7 @@ def bench(cpu: int, settings: Settings = PATIENT, **shares: int) -> Bench:
 
 def used(made: Bench, name: str, tree: str = GOLD) -> int:
     """Milli-CPU that is charged to a node of the tree."""
-    grown = made.dispatcher.cluster.forest.tree(tree)
-    assert grown is not None
+    grown = made.dispatcher.cluster.forest.trees[tree]
     return grown.nodes[name].usage.get("cpu", 0)
 
 

@@ -221,8 +221,7 @@ def test_room_that_is_kept_is_charged() -> None:
     bench.start(workload("service", 500, quota=((GOLD, "root"),)))
     bench.submit(replace(GANG, quota=((GOLD, "root"),)))
     bench.advance(AFTER + 2 * LOOK)
-    tree = bench.dispatcher.cluster.forest.tree(GOLD)
-    assert tree is not None
+    tree = bench.dispatcher.cluster.forest.trees[GOLD]
     assert tree.root.usage["cpu"] == 2300
     bench.delete("uid-service")
     bench.settle()
