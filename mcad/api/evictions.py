@@ -29,5 +29,5 @@ def read_never_preempt(
         return False, (f'{where}: must be "true" or "false", not {describe(said)}; ignored.',)
     if EVERYWHERE in permitted or namespace in permitted:
         return True, ()
-    message = f"has no effect in namespace {namespace}; an administrator can add that to "
+    message = f"has no effect in namespace {namespace}; an administrator can add it to "
     return False, (f"{where}: {message}neverPreempt.",)

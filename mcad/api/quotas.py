@@ -43,7 +43,7 @@ def _child(child: Map) -> QuotaChild:
         for resource, amount in requests.items()
         if (fault := quantity_fault(resource, amount))
     )
-    flaw = next(faults, "") if name else "name: a node of a quota tree needs one"
+    flaw = next(faults, "") if name else "name: is required"
     nominal = sorted((resource, quantity(resource, n) or 0) for resource, n in requests.items())
     return QuotaChild(name, () if flaw else tuple(nominal), quotas.get("hardLimit") is True, flaw)
 

@@ -348,7 +348,7 @@ def contains(more: Any, less: Any) -> bool:
 WRONG = {
     f"inject={{labels: {{{labels.ITEM}: a}}}}": f"{labels.ITEM} is set by the dispatcher itself",
     "inject={labels: {-a: b}}": "inject.labels: '-a' is not a key like team or example.com/team.",
-    "inject={nodeSelector: {a: b c}}": "inject.nodeSelector: 'b c' is not the value of a label",
+    "inject={nodeSelector: {a: b c}}": "inject.nodeSelector: 'b c' is not a valid label value",
     "inject={annotations: {a b: c}}": "inject.annotations: 'a b' is not a key",
     "inject={labels: {a: 1}}": "inject.labels.a: must be a string, not 1.",
     "inject={tolerations: [{key: a, operator: In}]}": "'In' is not an operator: use Equal",

@@ -428,7 +428,7 @@ def test_a_namespace_that_is_not_served() -> None:
     assert parse(obj, catalog).workload.problem == Problem(
         WaitingReason.NOT_SERVED,
         "metadata.namespace",
-        "AppWrappers are not served in kube-system; an administrator can take it out of "
+        "AppWrappers are not served in kube-system; an administrator can remove it from "
         "excludedNamespaces.",
     )
 
@@ -499,7 +499,7 @@ PERMITTED: dict[str, tuple[Any, set[str], bool, str]] = {
         {NEVER_PREEMPT: "true"},
         {"other"},
         False,
-        "has no effect in namespace team; an administrator can add that to neverPreempt.",
+        "has no effect in namespace team; an administrator can add it to neverPreempt.",
     ),
     "neither": (
         {NEVER_PREEMPT: "yes"},

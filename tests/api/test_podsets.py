@@ -440,8 +440,8 @@ PATHS = {
     "template.spec[0]": "there is nothing at 'template.spec[0]'",
     "template.spec.template.spec.containers[7]": "there is nothing",
     "template.spec.template.spec": "does not lead to a pod template",
-    "template.spec..template": "after 'template.spec' comes neither",
-    "template.spec[x]": "after 'template.spec' comes neither",
+    "template.spec..template": "expected '.field' or '[number]' after 'template.spec'",
+    "template.spec[x]": "expected '.field' or '[number]' after 'template.spec'",
     "": "must start with",
 }
 

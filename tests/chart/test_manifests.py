@@ -96,7 +96,7 @@ ELSEWHERE = (
 )
 NESTED = ("an AppWrapper cannot wrap another one; wrap its items.",) * 2
 
-ANY_STEP = "comes neither '.field' nor '[number]'"
+ANY_STEP = "expected '.field' or '[number]' after"
 NO_TEMPLATE = "does not lead to a pod template"
 NEGATIVE = "replicas of podSets and custompodresources must not be negative."
 
