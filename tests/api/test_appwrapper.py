@@ -79,7 +79,7 @@ def test_components() -> None:
 
 
 @pytest.mark.parametrize("version", ["v1beta1", "v1beta2"])
-def test_the_dialect_is_told_by_shape_not_by_api_version(version: str) -> None:
+def test_the_dialect_follows_from_the_shape_not_from_the_api_version(version: str) -> None:
     components = wrapper({"components": [{"template": pod()}]}, version)
     assert accepted(components).workload.dialect is Dialect.V1BETA2
     resources = wrapper({"resources": {"GenericItems": [generic(pod())]}}, version)
