@@ -33,26 +33,26 @@ def require(nodes: Map, key: str, wanted: list[Map]) -> None:
                 ]
 
 
-def _implies(said: Json, wanted: Map) -> bool:
-    same = isinstance(said, dict) and all(said.get(k) == wanted[k] for k in ("key", "operator"))
-    return same and all(value in as_list(said.get("values")) for value in wanted["values"])
+def _implies(given: Json, wanted: Map) -> bool:
+    same = isinstance(given, dict) and all(given.get(k) == wanted[k] for k in ("key", "operator"))
+    return same and all(value in as_list(given.get("values")) for value in wanted["values"])
 
 
 def prefer(nodes: Map, term: Map, weight: int) -> None:
     """Add a preferred term with a weight from 1 to 100."""
-    said = nodes.get(_PREFERRED)
-    if said is None or isinstance(said, list):
-        nodes[_PREFERRED] = [*(said or []), {"weight": weight, "preference": term}]
+    given = nodes.get(_PREFERRED)
+    if given is None or isinstance(given, list):
+        nodes[_PREFERRED] = [*(given or []), {"weight": weight, "preference": term}]
 
 
 def keep_off(template: Map, reserved: ReservedNodes) -> None:
     """Keep the pods of a template off nodes that are reserved for other AppWrappers."""
-    unwished, forbidden = _not_named(reserved.avoid), _not_named(reserved.exclude)
-    nodes = node_affinity(template) if unwished or forbidden else None
+    avoided, forbidden = _not_named(reserved.avoid), _not_named(reserved.exclude)
+    nodes = node_affinity(template) if avoided or forbidden else None
     if nodes is None:
         return
-    if unwished:
-        prefer(nodes, {"matchFields": unwished}, _WEIGHT_MAX)
+    if avoided:
+        prefer(nodes, {"matchFields": avoided}, _WEIGHT_MAX)
     require(nodes, "matchFields", forbidden)
 
 

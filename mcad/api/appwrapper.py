@@ -108,7 +108,7 @@ def parse(obj: Map, catalog: Catalog, *, from_json: bool = False) -> Parsed:
 
 
 def _not_served(namespace: str) -> Problem:
-    message = f"AppWrappers are not served in {namespace}; an administrator can take it out of "
+    message = f"AppWrappers are not served in {namespace}; an administrator can remove it from "
     return Problem(WaitingReason.NOT_SERVED, "metadata.namespace", f"{message}excludedNamespaces.")
 
 
@@ -213,7 +213,7 @@ def _check_rules(model: AppWrapperSpec, spec: _Spec) -> None:
 def _entries(model: AppWrapperSpec, spec: _Spec) -> Iterator[Entry]:
     """The wrapped objects in either dialect; too many are refused unread."""
     if model.resources is not None and model.components is not None:
-        spec.refuse("spec", "has both resources and components; keep the one that you mean.")
+        spec.refuse("spec", "has both resources and components; remove one of them.")
         return
     if model.resources is None and model.components is None:
         spec.refuse("spec", "has neither resources nor components: list the objects to wrap.")
@@ -320,11 +320,11 @@ def _ignored(model: AppWrapperSpec) -> Iterator[str]:
     if model.selector:
         yield "spec.selector: ignored."
     if model.sched_spec:
-        yield "spec.schedSpec: ignored; it is called schedulingSpec now."
+        yield "spec.schedSpec: ignored; use schedulingSpec."
     if model.scheduling_spec and model.scheduling_spec.node_selector:
         yield "spec.schedulingSpec.nodeSelector: ignored; set it in the pod templates."
     if model.scheduling_spec and model.scheduling_spec.cluster_scheduling:
-        yield "spec.schedulingSpec.clusterScheduling: ignored; there is one cluster."
+        yield "spec.schedulingSpec.clusterScheduling: ignored; there is only one cluster."
     if model.scheduling_spec and model.scheduling_spec.dispatching_window:
         yield "spec.schedulingSpec.dispatchingWindow: ignored; use suspend."
     yield from _unknown(model, "spec")

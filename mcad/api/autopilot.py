@@ -111,13 +111,13 @@ class Avoidance(Struct, frozen=True):
 
     def concerns(self, template: Map) -> bool:
         """Whether a pod template requests one of these resources."""
-        return bool(self.taints) and any(self._asked(template))
+        return bool(self.taints) and any(self._requested(template))
 
     def add(self, template: Map) -> None:
         """Keep the pods of a template off such nodes; existing affinity stays as it is."""
         must: Values = {}
         should: Values = {}
-        for resource in sorted(set(self._asked(template))):
+        for resource in sorted(set(self._requested(template))):
             for taint in self.taints[resource]:
                 values = should if taint.effect is Effect.PREFER_NO_SCHEDULE else must
                 values.setdefault(taint.key, []).append(taint.value)
@@ -127,7 +127,7 @@ class Avoidance(Struct, frozen=True):
             if should:
                 prefer(nodes, {"matchExpressions": _expressions(should)}, self.weight)
 
-    def _asked(self, template: Map) -> Iterator[str]:
+    def _requested(self, template: Map) -> Iterator[str]:
         spec = as_map(template.get("spec"))
         names = self.taints.keys()
         for container in (*as_list(spec.get("containers")), *as_list(spec.get("initContainers"))):

@@ -63,7 +63,7 @@ def _schema(path: str, live: Map, ours: Map) -> Iterator[str]:
     for keyword in sorted({*live, *ours} - _WORDS - {"properties", *_NESTED}):
         there, here = (_value(keyword, one.get(keyword)) for one in (live, ours))
         if there != here:
-            yield f"{title}: {_told(keyword, there, here)}"
+            yield f"{title}: {_difference(keyword, there, here)}"
     there, here = _nested(live), _nested(ours)
     for mark in sorted({*there, *here}):
         if mark in there and mark in here:
@@ -89,7 +89,7 @@ def _value(keyword: str, value: Json) -> Json:
     return value
 
 
-def _told(keyword: str, there: Json, here: Json) -> str:
+def _difference(keyword: str, there: Json, here: Json) -> str:
     if keyword == _RULES:
         lacking = [rule for rule in here if rule not in there]
         rule = (lacking or [rule for rule in there if rule not in here])[0]

@@ -72,8 +72,8 @@ def read_limit_range(obj: Map) -> Amounts:
     found: Amounts = {}
     for limit in as_list(as_map(obj.get("spec")).get("limits")):
         if as_text(as_map(limit).get("type")) == "Container":
-            said = amounts(limit.get("default")) | amounts(limit.get("defaultRequest"))
-            found = _larger(found, said)
+            given = amounts(limit.get("default")) | amounts(limit.get("defaultRequest"))
+            found = _larger(found, given)
     return found
 
 
@@ -198,8 +198,8 @@ class PodDefaults:
 
     def _is_never(self, spec: Map) -> bool:
         """The policy as admission reads it: of the pod, else its class, else the global default."""
-        if said := as_text(spec.get("preemptionPolicy")):
-            return said == _NEVER
+        if given := as_text(spec.get("preemptionPolicy")):
+            return given == _NEVER
         if name := as_text(spec.get("priorityClassName")):
             return self._priorities.get(name, PriorityClass()).never
         return any(one.never and one.everywhere for one in self._priorities.values())

@@ -21,13 +21,13 @@ def read_never_preempt(
 
     ``permitted`` holds the namespaces in which the annotation has an effect, ``*`` for all.
     """
-    said = as_map(annotations).get(ANNOTATION)
-    if said in (None, "false"):
+    value = as_map(annotations).get(ANNOTATION)
+    if value in (None, "false"):
         return False, ()
     where = f"metadata.annotations.{ANNOTATION}"
-    if said != "true":
-        return False, (f'{where}: must be "true" or "false", not {describe(said)}; ignored.',)
+    if value != "true":
+        return False, (f'{where}: must be "true" or "false", not {describe(value)}; ignored.',)
     if EVERYWHERE in permitted or namespace in permitted:
         return True, ()
-    message = f"has no effect in namespace {namespace}; an administrator can add that to "
+    message = f"has no effect in namespace {namespace}; an administrator can add it to "
     return False, (f"{where}: {message}neverPreempt.",)

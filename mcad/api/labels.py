@@ -61,7 +61,7 @@ def value_fault(text: str) -> str:
     """Why a text is not a valid value of a label, "" if it is one."""
     if _VALUE.fullmatch(text):
         return ""
-    return f"{text!r} is not the value of a label: at most 63 letters, digits, '-', '_' and '.'"
+    return f"{text!r} is not a valid label value: use at most 63 letters, digits, '-', '_' and '.'"
 
 
 def short_hash(text: str) -> str:

@@ -55,8 +55,8 @@ def ray_worker(group: Part, _: Part) -> Map | None:
 def ray_workers(group: Part) -> int:
     """Desired pods of a worker group: replicas within its bounds, times hosts per replica."""
     least, most = group.count("minReplicas", 0), group.count("maxReplicas", 2**31 - 1)
-    wished = max(group.count("replicas", 0), least)
-    return min(wished, most) * group.count("numOfHosts", 1)
+    wanted = max(group.count("replicas", 0), least)
+    return min(wanted, most) * group.count("numOfHosts", 1)
 
 
 def ray_submitter(spec: Part, _: Part) -> Map | None:

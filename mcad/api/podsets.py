@@ -206,11 +206,11 @@ def _difference(declared: Sequence[PodSet], inferred: Sequence[PodSet]) -> Itera
     """A warning if declaration and template disagree; the declaration counts."""
     if not inferred or any(one.per_node for one in inferred):
         return
-    said, seen = _sum(declared), _sum(inferred)
-    if said != seen:
+    stated, found = _sum(declared), _sum(inferred)
+    if stated != found:
         yield (
-            f"custompodresources declares {_words(said)}, but the template requests "
-            f"{_words(seen)}; the declaration counts."
+            f"custompodresources declares {_words(stated)}, but the template requests "
+            f"{_words(found)}; the declaration counts."
         )
 
 
@@ -265,11 +265,11 @@ def _disagreement(declared: Sequence[DeclaredSet], inference: Inference) -> Iter
     """A warning if the declared counts differ from those of the template."""
     if not inference.known:
         return
-    said = {one.path: one.replicas for one in declared}
-    seen = {set_path(one.path): one.replicas for one in inference.found if not one.implied}
-    if said != seen:
+    stated = {one.path: one.replicas for one in declared}
+    found = {set_path(one.path): one.replicas for one in inference.found if not one.implied}
+    if stated != found:
         yield (
-            f"podSets declares {_counts(said)}, but the template has {_counts(seen)}; "
+            f"podSets declares {_counts(stated)}, but the template has {_counts(found)}; "
             "the declaration counts."
         )
 

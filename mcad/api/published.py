@@ -46,10 +46,10 @@ def read_published(text: str, own: Config) -> Published | None:
     """The published settings, overridden by those given in ``own``; None if this version cannot
     read them."""
     try:
-        told = as_map(as_map(json.loads(text)).get("settings"))
+        published = as_map(as_map(json.loads(text)).get("settings"))
         given = own.model_dump(mode="json", by_alias=True, include=own.model_fields_set)
-        known = {name: value for name, value in told.items() if name in NAMES}
+        known = {name: value for name, value in published.items() if name in NAMES}
         config = Config.model_validate(known | given)
     except (ValueError, ValidationError):
         return None
-    return Published(config, tuple(sorted(told.keys() - known.keys()))) if known else None
+    return Published(config, tuple(sorted(published.keys() - known.keys()))) if known else None

@@ -43,7 +43,7 @@ def _child(child: Map) -> QuotaChild:
         for resource, amount in requests.items()
         if (fault := quantity_fault(resource, amount))
     )
-    flaw = next(faults, "") if name else "name: a node of a quota tree needs one"
+    flaw = next(faults, "") if name else "name: is required"
     nominal = sorted((resource, quantity(resource, n) or 0) for resource, n in requests.items())
     return QuotaChild(name, () if flaw else tuple(nominal), quotas.get("hardLimit") is True, flaw)
 
@@ -62,10 +62,10 @@ class LeafLabels(Struct, frozen=True):
 def quota_labels(labels: Map, queue_tree: str = "") -> tuple[tuple[str, str], ...]:
     """Labels of an AppWrapper as (tree, leaf). Kueue's queue name is the leaf in the tree
     ``queue_tree``, unless the label of that tree names another one."""
-    told = {key: as_text(value) for key, value in labels.items() if as_text(value)}
-    if queue_tree and QUEUE_NAME in told:
-        told.setdefault(queue_tree, told[QUEUE_NAME])
-    return tuple(sorted(told.items()))
+    named = {key: as_text(value) for key, value in labels.items() if as_text(value)}
+    if queue_tree and QUEUE_NAME in named:
+        named.setdefault(queue_tree, named[QUEUE_NAME])
+    return tuple(sorted(named.items()))
 
 
 # -- status --------------------------------------------------------------------------------------
@@ -94,10 +94,10 @@ def _render_condition(condition: QuotaCondition) -> Map:
 
 
 def _render_node(node: NodeStatus) -> Map:
-    told = (node.nominal, node.allocated, node.borrowed, node.lent, node.waiting)
+    amounts = (node.nominal, node.allocated, node.borrowed, node.lent, node.waiting)
     return {"name": node.name} | {
         word: {resource: format_amount(resource, n) for resource, n in figures}
-        for word, figures in zip(_FIGURES, told, strict=True)
+        for word, figures in zip(_FIGURES, amounts, strict=True)
         if figures
     }
 

@@ -70,11 +70,11 @@ class _Reader:
 
     def requeuing(self, wire: RequeuingWire) -> Requeuing:
         where = "schedulingSpec.requeuing"
-        said = self._number(f"{where}.timeInSeconds", wire.time_in_seconds)
+        usual = self._number(f"{where}.timeInSeconds", wire.time_in_seconds)
         first = self._number(f"{where}.initialTimeInSeconds", wire.initial_time_in_seconds)
         longest = self._number(f"{where}.maxTimeInSeconds", wire.max_time_in_seconds)
         times = self._number(f"{where}.maxNumRequeuings", wire.max_num_requeuings)
-        wait = first or said
+        wait = first or usual
         if not wait:
             wait = AS_DOCUMENTED.wait // SECOND
             if wire.time_in_seconds == 0:

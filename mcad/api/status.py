@@ -67,7 +67,7 @@ def render_status(view: StatusView) -> Map:
         "failed": view.pods.failed or None,
         **{word: totals.get(name) for word, name in _TOTALS.items()},
         "pendingpodconditions": [
-            _render_unscheduled(pod, said) for pod, said in view.pods.unscheduled
+            _render_unscheduled(pod, why) for pod, why in view.pods.unscheduled
         ]
         or None,
         "conditions": [
@@ -99,14 +99,14 @@ def _render_condition(condition: Condition, *, standard: bool) -> Map:
     return {key: value for key, value in rendered.items() if value}
 
 
-def _render_unscheduled(pod: str, said: Unscheduled) -> Map:
+def _render_unscheduled(pod: str, why: Unscheduled) -> Map:
     """The condition of a pending pod that is unschedulable, as MCAD copied it."""
     condition = {
         "type": POD_SCHEDULED,
         "status": "False",
         "reason": UNSCHEDULABLE,
-        "message": said.message,
-        "lastTransitionTime": format_instant(said.since),
+        "message": why.message,
+        "lastTransitionTime": format_instant(why.since),
     }
     return {"podname": pod, "conditions": [condition]}
 
@@ -241,9 +241,9 @@ def _read_pods(status: Map) -> PodCounts:
 
 def _read_unscheduled(value: Json) -> tuple[str, Unscheduled]:
     value = as_map(value)
-    said = next((as_map(one) for one in as_list(value.get("conditions"))), {})
-    since = parse_instant(said.get("lastTransitionTime"))
-    return as_text(value.get("podname")), Unscheduled(as_text(said.get("message")), since)
+    why = next((as_map(one) for one in as_list(value.get("conditions"))), {})
+    since = parse_instant(why.get("lastTransitionTime"))
+    return as_text(value.get("podname")), Unscheduled(as_text(why.get("message")), since)
 
 
 def _read_condition(value: Json) -> Condition | None:

@@ -77,7 +77,7 @@ def follow(path: str, obj: Map) -> Map:
     while position < len(path):
         step = _STEP.match(path, position)
         if step is None:
-            raise PathError(f"after {path[:position]!r} comes neither '.field' nor '[number]'.")
+            raise PathError(f"expected '.field' or '[number]' after {path[:position]!r}.")
         value = _step(value, step)
         if value is None:
             raise PathError(f"there is nothing at {path[: step.end()]!r} in the template.")

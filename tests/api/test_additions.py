@@ -110,7 +110,7 @@ def test_init_containers_count() -> None:
         ),
     ],
 )
-def test_others_stay_as_they_are(thing: Map) -> None:
+def test_other_pods_stay_as_they_are(thing: Map) -> None:
     assert made(thing) == thing
 
 
@@ -255,7 +255,7 @@ def test_what_the_user_wrote_stays_and_is_not_doubled() -> None:
         ),
     ],
 )
-def test_a_contradiction_is_refused_and_says_whose_word_it_is(own: Map, path: str) -> None:
+def test_a_contradiction_is_refused_and_names_the_setting(own: Map, path: str) -> None:
     for appwrapper, base in (
         (v1beta1, "spec.resources.GenericItems[0].generictemplate"),
         (v1beta2, "spec.components[0].template"),
@@ -282,7 +282,7 @@ def test_a_quota_system_is_contradicted_as_well() -> None:
         ({"spec": pod_spec(), "metadata": {"labels": []}}, "metadata.labels"),
     ],
 )
-def test_what_is_malformed_is_told_and_not_replaced(broken: Map, path: str) -> None:
+def test_malformed_fields_are_reported_and_not_replaced(broken: Map, path: str) -> None:
     thing = v1beta2(obj("batch/v1", "Job", "thing", {"template": broken}))
     problems = parsed(thing, INJECT).problems
     assert f"spec.components[0].template.spec.template.{path}" in [one.field for one in problems]
@@ -316,7 +316,7 @@ def test_no_manifest_raises_and_none_is_changed_in_place(appwrapper: Any) -> Non
 
 
 @given(mutated(ORIGINALS))
-def test_what_was_written_is_still_there(appwrapper: Any) -> None:
+def test_all_values_of_the_manifest_are_still_there(appwrapper: Any) -> None:
     """Every value of the manifest, wherever an addition went."""
     found = parse(appwrapper, EVERYTHING)
     if found.problems:
@@ -348,7 +348,7 @@ def contains(more: Any, less: Any) -> bool:
 WRONG = {
     f"inject={{labels: {{{labels.ITEM}: a}}}}": f"{labels.ITEM} is set by the dispatcher itself",
     "inject={labels: {-a: b}}": "inject.labels: '-a' is not a key like team or example.com/team.",
-    "inject={nodeSelector: {a: b c}}": "inject.nodeSelector: 'b c' is not the value of a label",
+    "inject={nodeSelector: {a: b c}}": "inject.nodeSelector: 'b c' is not a valid label value",
     "inject={annotations: {a b: c}}": "inject.annotations: 'a b' is not a key",
     "inject={labels: {a: 1}}": "inject.labels.a: must be a string, not 1.",
     "inject={tolerations: [{key: a, operator: In}]}": "'In' is not an operator: use Equal",

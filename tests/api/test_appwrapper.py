@@ -79,7 +79,7 @@ def test_components() -> None:
 
 
 @pytest.mark.parametrize("version", ["v1beta1", "v1beta2"])
-def test_the_dialect_is_told_by_shape_not_by_api_version(version: str) -> None:
+def test_the_dialect_follows_from_the_shape_not_from_the_api_version(version: str) -> None:
     components = wrapper({"components": [{"template": pod()}]}, version)
     assert accepted(components).workload.dialect is Dialect.V1BETA2
     resources = wrapper({"resources": {"GenericItems": [generic(pod())]}}, version)
@@ -428,7 +428,7 @@ def test_a_namespace_that_is_not_served() -> None:
     assert parse(obj, catalog).workload.problem == Problem(
         WaitingReason.NOT_SERVED,
         "metadata.namespace",
-        "AppWrappers are not served in kube-system; an administrator can take it out of "
+        "AppWrappers are not served in kube-system; an administrator can remove it from "
         "excludedNamespaces.",
     )
 
@@ -499,7 +499,7 @@ PERMITTED: dict[str, tuple[Any, set[str], bool, str]] = {
         {NEVER_PREEMPT: "true"},
         {"other"},
         False,
-        "has no effect in namespace team; an administrator can add that to neverPreempt.",
+        "has no effect in namespace team; an administrator can add it to neverPreempt.",
     ),
     "neither": (
         {NEVER_PREEMPT: "yes"},

@@ -94,7 +94,7 @@ def depth(value: Any) -> int:
 )
 @example({'}"': {"\\": [{'\\"]': ["{"]}]}}, 1)
 @example([{"a": "},{},{"}, {"},{": [{}, {}]}, "},{"], 0)
-def test_depth_is_told_exactly(value: Any, more: int) -> None:
+def test_the_depth_is_exact(value: Any, more: int) -> None:
     """Whatever brackets and quotes are in the texts."""
     for _ in range(more):
         value = [value, {"a": "x", "b": value, "c": [1.5]}]

@@ -68,7 +68,7 @@ def test_later_sources_win(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "# nothing\n", "{}"])
-def test_a_file_may_say_nothing(tmp_path: Path, text: str) -> None:
+def test_a_file_may_be_empty(tmp_path: Path, text: str) -> None:
     assert load(written(tmp_path, text)) == Config()
 
 

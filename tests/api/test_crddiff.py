@@ -91,7 +91,7 @@ DIFFERENT: list[tuple[str, Callable[[Json], object]]] = [
 
 
 @pytest.mark.parametrize(("told", "change"), DIFFERENT)
-def test_the_first_difference_is_told(told: str, change: Callable[[Json], object]) -> None:
+def test_the_first_difference_is_reported(told: str, change: Callable[[Json], object]) -> None:
     live = deepcopy(crds()[0])
     change(live)
     assert first_difference(live, crds()[0]) == told

@@ -63,7 +63,7 @@ def request(*containers: dict[str, Any], **spec: Any) -> dict[str, int]:
     return dict(one.request)
 
 
-def test_a_container_that_says_nothing_requests_the_defaults() -> None:
+def test_a_container_without_requests_gets_the_defaults() -> None:
     assert request(BARE) == {"cpu": 200, "memory": Gi, "pods": 1}
 
 
@@ -76,7 +76,9 @@ def test_a_container_that_says_nothing_requests_the_defaults() -> None:
         pytest.param({"requests": {"memory": "1Gi"}}, 200, id="per resource"),
     ],
 )
-def test_what_a_container_says_goes_first(resources: dict[str, Any], cpu: int) -> None:
+def test_resources_of_a_container_override_the_defaults(
+    resources: dict[str, Any], cpu: int
+) -> None:
     assert request(BARE | {"resources": resources}).get("cpu", 0) == cpu
 
 
@@ -266,7 +268,7 @@ def test_pods_that_name_no_class_are_of_the_one_for_all_others() -> None:
     assert not never_preempts(v1beta1(pod(**SAYS_OTHERWISE)), BY_DEFAULT)
 
 
-def test_all_pods_have_to_say_so() -> None:
+def test_all_pods_need_the_policy_never() -> None:
     """One that does not would have others preempted for it by kube-scheduler as well."""
     assert never_preempts(
         v1beta1(pod("a", **SAYS_NEVER), config_map(), pod("b", **IS_GENTLE)), GENTLE
@@ -274,12 +276,12 @@ def test_all_pods_have_to_say_so() -> None:
     assert not never_preempts(v1beta1(pod("a", **SAYS_NEVER), pod("b")), GENTLE)
 
 
-def test_of_pods_that_are_declared_by_their_numbers_the_template_says_so() -> None:
+def test_of_declared_pods_the_template_has_the_policy_never() -> None:
     assert never_preempts(v1beta1(generic(scaled(2, **IS_GENTLE), **COUNTED)), GENTLE)
     assert not never_preempts(v1beta1(generic(deployment(), **COUNTED)), GENTLE)
 
 
-def test_a_priority_class_that_changes_makes_a_difference_where_it_says_never() -> None:
+def test_a_change_of_a_priority_class_matters_if_it_concerns_never() -> None:
     pod_defaults = ranked(RUDE)
     assert not pod_defaults.put_priority("rude", read_priority_class(RUDE | {"value": 9}))
     assert not pod_defaults.put_priority(
@@ -311,7 +313,7 @@ def test_pods_with_claims_for_devices_are_named(manifest: dict[str, Any]) -> Non
     assert "ignoreResourceClaims" in problem.message
 
 
-def test_they_are_dispatched_if_the_administrator_says_so() -> None:
+def test_pods_with_claims_are_dispatched_with_ignore_resource_claims() -> None:
     work = parse(v1beta1(DEVICES), replace(CATALOG, ignores_claims=True)).workload
     assert work.problem is None
     assert work.sets[0].unmodelled == ("resourceClaims",)

@@ -89,7 +89,7 @@ def test_a_duration_is_the_sum_of_its_parts(
 
 
 @given(st.integers(-(10**15), 10**15))
-def test_what_is_written_is_read_again(micros: int) -> None:
+def test_a_formatted_duration_is_read_again(micros: int) -> None:
     assert parse_duration(format_duration(micros)) == micros
 
 

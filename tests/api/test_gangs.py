@@ -53,7 +53,7 @@ def test_a_pod_group_is_an_item_like_any_other_and_asks_for_nothing(
         ([], 0),
     ],
 )
-def test_one_that_can_never_be_whole_is_told(items: list[Map], there: int) -> None:
+def test_a_gang_that_can_never_be_whole_is_reported(items: list[Map], there: int) -> None:
     (warning,) = accepted(v1beta2(pod_group(3), *items)).workload.warnings
     assert warning == (
         f"PodGroup gang has minMember 3, but {there} pods of this AppWrapper have the label "
@@ -73,7 +73,7 @@ def test_declared_pods_count_as_they_are_declared() -> None:
 
 
 @pytest.mark.parametrize(("least", "told"), [(0, False), (3, False), (4, True)])
-def test_more_pods_than_there_are_will_never_run(least: int, told: bool) -> None:
+def test_min_available_beyond_the_pods_is_reported(least: int, told: bool) -> None:
     rules = {"minAvailable": least}
     warnings = accepted(v1beta1(deployment(replicas=3), schedulingSpec=rules)).workload.warnings
     message = (

@@ -112,7 +112,7 @@ REFUSED = {
 OURS = {labels.ATTEMPT: "1"}
 
 
-def test_what_the_scheduler_says_of_a_pending_pod() -> None:
+def test_the_message_of_the_scheduler_about_a_pending_pod() -> None:
     assert unscheduled(OURS, "Pending", REFUSED) == Unscheduled(
         "0/3 nodes are available.", 2_000_000
     )
@@ -184,7 +184,7 @@ def test_a_node_that_users_of_a_resource_have_to_leave(tags: Any, evicts: Any) -
 
 
 @pytest.mark.parametrize("state", ["False", "Unknown", None])
-def test_a_node_is_ready_only_if_it_says_so(state: Any) -> None:
+def test_a_node_without_the_condition_ready_is_not_ready(state: Any) -> None:
     conditions = [{"type": "Ready", "status": state}] if state else []
     assert not read_node({"status": {"conditions": conditions}}).ready
 

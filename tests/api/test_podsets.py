@@ -380,7 +380,7 @@ def test_a_declaration_for_an_object_without_templates_is_not_worth_a_warning() 
     assert accepted(v1beta1(item)).workload.warnings == ()
 
 
-def test_declared_pods_go_where_the_templates_say() -> None:
+def test_declared_pods_have_the_placement_of_the_templates() -> None:
     spec = ray_spec(group(3), group(2))
     spec["workerGroupSpecs"][0]["template"]["spec"]["nodeSelector"] = {"gpu": "yes"}
     cluster = obj("ray.io/v1", "RayCluster", spec=spec)
@@ -407,7 +407,7 @@ def test_declared_pod_sets_win() -> None:
     )
 
 
-def test_a_declared_pod_set_is_one_pod_if_it_does_not_say() -> None:
+def test_a_declared_pod_set_without_replicas_is_one_pod() -> None:
     parsed = accepted(v1beta2(component(pod(), {"path": "template"}))).workload
     assert [(one.path, one.replicas) for one in parsed.sets] == [("template", 1)]
     assert parsed.warnings == ()
@@ -440,8 +440,8 @@ PATHS = {
     "template.spec[0]": "there is nothing at 'template.spec[0]'",
     "template.spec.template.spec.containers[7]": "there is nothing",
     "template.spec.template.spec": "does not lead to a pod template",
-    "template.spec..template": "after 'template.spec' comes neither",
-    "template.spec[x]": "after 'template.spec' comes neither",
+    "template.spec..template": "expected '.field' or '[number]' after 'template.spec'",
+    "template.spec[x]": "expected '.field' or '[number]' after 'template.spec'",
     "": "must start with",
 }
 

@@ -169,7 +169,7 @@ def test_a_status_has_canonical_quantities_and_the_fields_of_the_schema() -> Non
 
 
 @pytest.mark.parametrize("status", [None, {}, "text", 3])
-def test_a_status_that_says_nothing(status: Any) -> None:
+def test_an_empty_status(status: Any) -> None:
     assert read_quota_status(status) is None
 
 

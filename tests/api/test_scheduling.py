@@ -61,7 +61,7 @@ def test_requeuing(requeuing: Map, expected: Requeuing) -> None:
 
 
 @pytest.mark.parametrize("word", ["", "Exponential", "quadratic"])
-def test_an_unknown_growth_is_none_and_is_told(word: str) -> None:
+def test_an_unknown_growth_is_none_and_is_reported(word: str) -> None:
     work = accepted(requeued(growthType=word)).workload
     assert work.requeuing.growth is Growth.NONE
     assert work.warnings == (
@@ -70,7 +70,7 @@ def test_an_unknown_growth_is_none_and_is_told(word: str) -> None:
     )
 
 
-def test_no_wait_at_all_would_take_everything_back_before_it_starts() -> None:
+def test_a_wait_of_zero_gets_the_default() -> None:
     work = accepted(requeued(timeInSeconds=0)).workload
     assert work.requeuing == DEFAULT
     assert work.warnings == (
@@ -83,7 +83,7 @@ def test_no_wait_at_all_would_take_everything_back_before_it_starts() -> None:
 
 
 @pytest.mark.parametrize(("limit", "seconds"), [(None, 0), (0, 0), (1, 1), (2**31 - 1, 2**31 - 1)])
-def test_how_long_it_may_run(limit: int | None, seconds: int) -> None:
+def test_the_run_time_limit(limit: int | None, seconds: int) -> None:
     rules = {"dispatchDuration": {"limit": limit, "expected": 1, "overrun": True}}
     work = accepted(v1beta1(pod(), schedulingSpec=rules)).workload
     assert (work.run_limit, work.warnings) == (seconds * SECOND, ())
@@ -91,7 +91,7 @@ def test_how_long_it_may_run(limit: int | None, seconds: int) -> None:
 
 @pytest.mark.parametrize("dialect", [v1beta1, v1beta2])
 @pytest.mark.parametrize(("given", "seconds"), [(None, 0), (0, 0), (1, 1), (2**31 - 1, 2**31 - 1)])
-def test_how_long_it_says_that_it_runs(dialect: Any, given: int | None, seconds: int) -> None:
+def test_the_expected_run_time(dialect: Any, given: int | None, seconds: int) -> None:
     rules = {"dispatchDuration": {"expected": given}}
     work = accepted(dialect(pod(), schedulingSpec=rules)).workload
     assert (work.run_expected, work.run_limit, work.warnings) == (seconds * SECOND, 0, ())
@@ -170,7 +170,7 @@ def test_equal_rules_are_one_object() -> None:
         st.integers() | st.none() | st.text(max_size=5) | st.floats(),
     )
 )
-def test_whatever_is_written_the_rules_hold_no_nonsense(requeuing: Map) -> None:
+def test_the_rules_are_within_bounds_for_any_input(requeuing: Map) -> None:
     made = read(requeued(**requeuing)).workload.requeuing
     assert made.wait > 0
     assert min(made.wait_max, made.times_max) >= 0

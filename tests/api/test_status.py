@@ -341,7 +341,7 @@ BEGUN = replace(RUNNING.dispatch, confirmed=0)
         ),
     ],
 )
-def test_what_becomes_of_components(
+def test_conditions_of_components(
     conditions: tuple[Condition, ...], record: DispatchRecord | None, told: Any
 ) -> None:
     for one in components(replace(RUNNING, conditions=conditions, dispatch=record)):
@@ -432,7 +432,7 @@ VIEWS = st.builds(
 
 
 @given(VIEWS)
-def test_what_is_written_is_read_again(view: StatusView) -> None:
+def test_a_status_is_read_as_it_was_rendered(view: StatusView) -> None:
     assert read_status(stored(render_status(view))) == Persisted(
         state=view.state,
         first_seen=view.first_seen,
@@ -453,7 +453,7 @@ def test_what_is_written_is_read_again(view: StatusView) -> None:
 @pytest.mark.parametrize(
     "status", [None, {}, [], "x", {"conditions": []}, {"dispatch": {}}, {"dispatch": None}]
 )
-def test_a_status_that_says_nothing(status: Any) -> None:
+def test_an_empty_status(status: Any) -> None:
     assert read_status(status) is None
 
 
@@ -473,7 +473,7 @@ FOREIGN = {
 
 
 @pytest.mark.parametrize(("status", "state", "foreign"), FOREIGN.values(), ids=FOREIGN.keys())
-def test_what_upstream_controllers_left(status: Any, state: str, foreign: bool) -> None:
+def test_the_statuses_of_upstream_controllers(status: Any, state: str, foreign: bool) -> None:
     saved = read_status(status)
     assert (saved.state, saved.foreign) == (state, foreign)
 
@@ -531,7 +531,7 @@ def test_what_is_no_time_is_never(text: Any) -> None:
     assert format_instant(0) is None
 
 
-def test_where_it_counts_is_written_and_read_back() -> None:
+def test_the_leaves_are_written_and_read_back() -> None:
     """Else a restart would write it again."""
     path = (("gold", "red"), ("silver", "default"))
     status = render_status(replace(QUEUED, quota=path))
@@ -552,7 +552,7 @@ CLAIM = Reservation(
 )
 
 
-def test_a_claim_names_some_of_its_nodes_and_says_how_many_there_are() -> None:
+def test_a_reservation_names_its_first_nodes_and_their_number() -> None:
     """A gang on a thousand nodes would not fit into status otherwise."""
     reservation = render_status(replace(QUEUED, reservation=CLAIM))["reservation"]
     assert reservation == {
@@ -568,7 +568,7 @@ def test_a_claim_names_some_of_its_nodes_and_says_how_many_there_are() -> None:
 
 
 @pytest.mark.parametrize("count", [1, 256, 257])
-def test_where_the_pods_of_a_claim_go_is_read_back_whole_or_not_at_all(count: int) -> None:
+def test_the_placement_of_a_reservation_is_read_back_whole_or_not_at_all(count: int) -> None:
     names = tuple(f"n{number:03d}" for number in range(count))
     reservation = replace(CLAIM, nodes=names, pods=((2, 1),) * count, waits_for=())
     saved = read_status(render_status(replace(QUEUED, reservation=reservation)))
@@ -609,9 +609,7 @@ def test_malformed_names_are_left_out() -> None:
         ({"inventory": None}, "without an attempt, a phase or an inventory"),
     ],
 )
-def test_a_record_that_is_not_understood_is_not_taken_for_none(
-    record: dict[str, Any], what: str
-) -> None:
+def test_a_record_of_a_later_version_is_not_ignored(record: dict[str, Any], what: str) -> None:
     status = json.loads(json.dumps(render_status(RUNNING)))
     status["dispatch"] |= record
     read = read_status(status)

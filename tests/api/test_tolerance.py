@@ -94,7 +94,7 @@ def test_the_rest() -> None:
     assert (both.terminal_exit_codes, both.retryable_exit_codes) == ((1,), (2,))
 
 
-def test_what_succeeded_is_kept_for_ever_in_the_older_dialect_unless_it_says_otherwise() -> None:
+def test_in_v1beta1_only_an_annotation_removes_what_succeeded() -> None:
     kept = judged(annotated(v1beta1(pod()), successTTLDuration="1000h")).workload
     assert (kept.tolerance.success_ttl, kept.warnings) == (1000 * HOUR, ())
 
@@ -114,7 +114,7 @@ A_NUMBER, CODES = 'a whole number like "3"', 'exit codes like "3,10,42"'
         *((f"retryableExitCodes={text}", CODES, "none") for text in ("1,,2", "2147483648")),
     ],
 )
-def test_nonsense_is_told_and_the_default_used(given: str, expected: str, default: str) -> None:
+def test_nonsense_is_reported_and_the_default_used(given: str, expected: str, default: str) -> None:
     name, _, text = given.partition("=")
     shown = text if len(text) <= 64 else f"{text[:61]}..."
     said = f"is the string {shown!r}, not {expected}; the default is used, {default}."
@@ -130,7 +130,7 @@ def test_nonsense_is_told_and_the_default_used(given: str, expected: str, defaul
         ("retryLimit=-1", "retry_limit", 0, "0 and 2147483647", "0"),
     ],
 )
-def test_what_goes_too_far_is_cut(
+def test_values_beyond_the_bounds_are_cut(
     given: str, field: str, value: int, bounds: str, used: str
 ) -> None:
     name, _, text = given.partition("=")
@@ -146,7 +146,7 @@ def test_an_administrator_bounds_the_retries() -> None:
     assert said == ["is the string '6'; between 0 and 5 is allowed, 5 is used."]
 
 
-def test_a_slip_in_a_name_is_told() -> None:
+def test_a_misspelt_annotation_is_reported() -> None:
     found, said = told(deletionOnFailureGracePeriod="5m")
     assert found == TOLERANT
     meant = 'Did you mean "deletionOnFailureGracePeriodDuration"?'
@@ -158,7 +158,7 @@ def test_a_slip_in_a_name_is_told() -> None:
     assert parsed.workload.tolerance.retry_limit == 1
 
 
-def test_appwrappers_that_say_the_same_share_one_object() -> None:
+def test_equal_annotations_share_one_object() -> None:
     ones = [later(retryLimit="41", warmupGracePeriodDuration="9m") for _ in range(2)]
     assert ones[0] is ones[1]
 

@@ -96,7 +96,7 @@ ELSEWHERE = (
 )
 NESTED = ("an AppWrapper cannot wrap another one; wrap its items.",) * 2
 
-ANY_STEP = "comes neither '.field' nor '[number]'"
+ANY_STEP = "expected '.field' or '[number]' after"
 NO_TEMPLATE = "does not lead to a pod template"
 NEGATIVE = "replicas of podSets and custompodresources must not be negative."
 
@@ -462,7 +462,9 @@ def without_the_policy(plane: ControlPlane) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("without_the_policy")
-def test_what_slips_through_is_held(plane: ControlPlane, release: Release) -> None:
+def test_appwrappers_that_the_policy_did_not_see_are_held(
+    plane: ControlPlane, release: Release
+) -> None:
     """And stays as free as it was once the policy is there: what exists is not judged again."""
     names = {f"bad-{i}": one for i, one in enumerate(REFUSED.values())}
     with Dispatcher(plane, release.account(), "--config", str(release.config())):
@@ -482,7 +484,7 @@ def backoff(plane: ControlPlane, name: str) -> Json:
     return condition(plane.request("GET", url(name=name))[1], "Backoff")
 
 
-def test_what_was_there_before_the_policy_goes_on(plane: ControlPlane) -> None:
+def test_appwrappers_from_before_the_policy_can_be_edited(plane: ControlPlane) -> None:
     """Those that slipped through may be labelled, suspended, finalized and told about."""
     _, listed = plane.request("GET", url())
     found = [one for one in listed["items"] if one["metadata"]["name"].startswith("bad-")]

@@ -105,7 +105,7 @@ def test_what_others_have_stays_unseen(scene: Scene) -> None:
         assert len(done.stderr.splitlines()) == 1
 
 
-def test_a_viewer_submits_nothing_and_is_told_why(scene: Scene) -> None:
+def test_a_viewer_submits_nothing_and_learns_why(scene: Scene) -> None:
     done = cli("submit", "-f", "-", kubeconfig=scene.viewer, stdin=_manifest("refused"))
     assert done.returncode == 1
     assert 'cannot create resource "appwrappers"' in done.stderr

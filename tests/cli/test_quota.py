@@ -334,7 +334,7 @@ def broken(change: Any) -> list[Json]:
             "spec.children[1].quotas.requests",
             "cpu: '3 cores' is not a quantity",
         ),
-        (lambda o: o["spec"]["children"][1].pop("name"), "spec.children[1]", "needs one"),
+        (lambda o: o["spec"]["children"][1].pop("name"), "spec.children[1]", "name: is required"),
         (
             lambda o: o["spec"]["children"][1]["quotas"].update(hardLimits=True),
             "spec.children[1].quotas.hardLimits",
@@ -350,7 +350,7 @@ def broken(change: Any) -> list[Json]:
         (
             lambda o: o["metadata"]["labels"].update(tree="my tree"),
             "metadata.labels.tree",
-            "is not the value of a label",
+            "is not a valid label value",
         ),
         (lambda o: o["metadata"].pop("name"), "metadata.name", "is required."),
         (lambda o: o.update(apiVersion="ibm.com/v1"), "apiVersion", "no longer served"),

@@ -70,7 +70,7 @@ async def test_a_page_of_a_list_has_a_minute():
     assert dict(request.headers) == {}
 
 
-async def test_nothing_is_said_that_was_not_asked_for():
+async def test_requests_have_no_more_than_was_asked_for():
     client, port = remembering()
     await client.create(PODS, "default", {})
     await client.delete(PODS, "default", "a")
@@ -101,7 +101,7 @@ async def test_metadata_only_is_an_accept_header():
     assert "Accept" not in port.asked[-1][0].headers
 
 
-async def test_a_watch_says_all_it_needs():
+async def test_the_parameters_of_a_watch():
     client, port = remembering()
     selection = Selection("team", "a=b", "c=d")
     client.watch(PODS, "7", selection)

@@ -48,7 +48,7 @@ class TestClock:
         assert RealClock().monotonic() == 65.0
 
     @pytest.mark.parametrize("hours", [1, -1])
-    def test_a_step_of_the_wall_clock_moves_nothing_and_is_told_once(
+    def test_a_step_of_the_wall_clock_moves_nothing_and_is_logged_once(
         self, monkeypatch, caplog, hours
     ):
         wall, monotonic = 5_000_000_000, 1_000_000

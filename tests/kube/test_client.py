@@ -134,7 +134,7 @@ class TestRetries:
         ],
         ids=["500", "503 with Retry-After", "429 without", "reset", "hang", "torn answer"],
     )
-    async def test_p5_a_write_is_sent_once_and_its_outcome_told(
+    async def test_p5_a_write_is_sent_once_and_its_outcome_reported(
         self, server, api, clock, fault, error
     ):
         enough_to_try_again = 0.1 if fault is hang else 5.0

@@ -96,7 +96,7 @@ class TestOrder:
         monkeypatch.setenv("KUBECONFIG", write(kubeconfig("http://env:1"), "env"))
         assert (await load(clock)).base_url == "http://env:1"
 
-    async def test_a_controller_prefers_its_pod_unless_told_otherwise(
+    async def test_a_controller_prefers_its_pod_unless_a_context_is_named(
         self, write, monkeypatch, in_pod
     ):
         monkeypatch.setenv("KUBECONFIG", write(kubeconfig("http://env:1")))

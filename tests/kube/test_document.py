@@ -91,7 +91,7 @@ def test_one_odd_object_leaves_the_rest_of_a_list_readable(odd: bytes) -> None:
     "metadata",
     [{"name": ""}, {"name": None}, {"uid": 5}, {"resourceVersion": ""}, {"namespace": 5}],
 )
-def test_an_object_that_cannot_be_told_from_others_is_a_bad_answer(metadata: Json) -> None:
+def test_an_object_without_an_identity_is_a_bad_answer(metadata: Json) -> None:
     with pytest.raises(BadAnswer, match="without name, uid or resourceVersion"):
         document(**metadata)
 
@@ -151,7 +151,7 @@ class Sink:
         return lambda *_: None
 
 
-async def test_an_object_that_cannot_be_read_is_told_when_it_can(
+async def test_an_object_that_cannot_be_read_is_reported_when_it_can(
     server: Any, client: Any, clock: Any
 ) -> None:
     """It must not count as known while the sink has never heard of it."""

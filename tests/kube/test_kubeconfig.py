@@ -58,7 +58,7 @@ def test_what_cannot_be_read_is_no_context(text: str, tmp_path: Path) -> None:
         (b"users: [{name: u, user: [x]}]", "users[0].user is not a map"),
     ],
 )
-async def test_what_is_no_kubeconfig_is_told_in_words(
+async def test_a_file_that_is_no_kubeconfig_is_named_with_the_fault(
     content: bytes, words: str, tmp_path: Path
 ) -> None:
     path = tmp_path / "config"

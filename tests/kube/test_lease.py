@@ -195,7 +195,7 @@ async def test_the_first_holder_records_its_name_its_times_and_the_duration() ->
 
 
 @virtually
-async def test_what_the_holder_says_beside_its_name_is_written_by_each_holder() -> None:
+async def test_each_holder_writes_its_own_annotations() -> None:
     world = World()
     for number, name in enumerate(("a", "b")):
         lease = Lease(world.admin, TERMS, name, {"settings": name})
@@ -208,7 +208,7 @@ async def test_what_the_holder_says_beside_its_name_is_written_by_each_holder() 
 
 @pytest.mark.parametrize("skew_s", [0.0, 3600.0, -3600.0], ids=["equal", "ahead", "behind"])
 @virtually
-async def test_a_holder_that_dies_is_succeeded_within_the_duration_whatever_the_wall_clocks_say(
+async def test_a_holder_that_dies_is_succeeded_within_the_duration_with_any_wall_clock(
     skew_s: float,
 ) -> None:
     world = World()

@@ -116,7 +116,7 @@ class TestContent:
 
 
 class TestRestraint:
-    async def test_the_same_is_said_once_per_interval(self, server, recorder, clock):
+    async def test_equal_events_are_written_once_per_interval(self, server, recorder, clock):
         for _ in range(5):
             say(recorder)
             clock.now += 100

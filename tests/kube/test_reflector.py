@@ -215,7 +215,7 @@ class TestReconnecting:
 
 class TestExpiry:
     @pytest.mark.parametrize("how", ["http", "in-band"])
-    async def test_a4_410_lists_again_and_tells_the_difference(self, server, client, sink, how):
+    async def test_a4_410_lists_again_and_reports_the_difference(self, server, client, sink, how):
         for name in ("kept", "changed", "removed", "replaced"):
             server.put("pods", pod(name))
         uids = {name: obj["metadata"]["uid"] for (_, name), obj in server.objects["pods"].items()}
@@ -243,7 +243,7 @@ class TestExpiry:
         ]
         assert sink.errors == []
 
-    async def test_a3_8_a_relist_of_the_unchanged_says_nothing(self, server, client, sink):
+    async def test_a3_8_a_relist_of_unchanged_objects_reports_nothing(self, server, client, sink):
         for number in range(600):
             server.put("pods", pod(f"p{number}"))
         server.fail("WATCH", ALL, refuse(410))
@@ -305,7 +305,7 @@ class TestExpiry:
             await eventually(lambda: sink.names("gone"))
         assert sink.log[2:] == [("gone", "a", old, False), ("upserted", "a", "1002")]
 
-    async def test_a_deletion_of_an_unknown_uid_is_told_and_checked_by_a_list(
+    async def test_a_deletion_of_an_unknown_uid_is_reported_and_checked_by_a_list(
         self, server, client, sink
     ):
         server.put("pods", pod("a"))
@@ -465,7 +465,7 @@ class TestFailures:
             await eventually(lambda: sink.syncs)
         assert clock.sleeps[0] == 17.0
 
-    async def test_p11_a_kind_that_is_not_installed_is_told_and_asked_for_slowly(
+    async def test_p11_a_kind_that_is_not_installed_is_reported_and_asked_for_slowly(
         self, server, sink
     ):
         server.served = ()

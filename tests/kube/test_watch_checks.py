@@ -84,7 +84,7 @@ async def test_silence_for_as_long_as_was_asked_is_a_sign_of_life(bench: Bench) 
 
 
 @pytest.mark.parametrize("secret", ["put", "remove"])
-async def test_a_watch_that_tells_less_than_a_list_is_found_when_it_ends(
+async def test_a_watch_that_keeps_events_back_is_found_when_it_ends(
     secret: str, bench: Bench
 ) -> None:
     server, sink = bench.server, bench.sink
@@ -152,7 +152,7 @@ async def test_what_cannot_be_counted_is_not_compared(bench: Bench) -> None:
     assert bench.lists == ["500", "1", "1", "1"]
 
 
-async def test_a_watch_that_told_something_is_not_checked(bench: Bench) -> None:
+async def test_a_watch_with_events_is_not_checked(bench: Bench) -> None:
     await bench.play(*[bench.lasting(bookmark(1000))] * 3)
     assert bench.lists == ["500"]
 
