@@ -188,24 +188,12 @@ def test_a_crd_that_cannot_be_read_is_a_warning(tmp_path: Path) -> None:
         assert mcad.end()[0] == 0
 
 
-def _other_crd(api: FakeApi) -> None:
-    put_crd(api, right=False)
-
-
-def _forbidden(api: FakeApi) -> None:
-    api.deny("nodes")
-
-
-def _unauthorized(api: FakeApi) -> None:
-    api.fail_always("*", "", refuse(401, "Unauthorized", "Unauthorized"))
-
-
 @pytest.mark.parametrize(
     "case",
     [
-        ((), _forbidden, "grant the dispatcher's rights with `mcad rbac | kubectl apply -f -`"),
-        ((), _other_crd, MISMATCH),
-        ((), _unauthorized, "does not accept your credentials"),
+        ((), lambda api: api.deny("nodes"), "with `mcad rbac | kubectl apply -f -`"),
+        ((), lambda api: put_crd(api, right=False), MISMATCH),
+        ((), lambda api: api.fail_always("*", "", refuse(401)), "does not accept your credentials"),
         (("--set", "fit=none"), None, "--set fit=none: fit:"),
         (("--context", "nope"), None, "look at it with `kubectl config get-contexts`"),
     ],

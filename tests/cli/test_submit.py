@@ -1,11 +1,13 @@
 """``mcad submit``: what is sent, what is refused before, and what the server says."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from click.testing import Result
 
 from mcad.kube.errors import ConnectionLost
 from mcad.kube.port import Request, Response
@@ -14,6 +16,7 @@ from tests.cli.conftest import Type
 from tests.fakeapi import GROUP, FakeApi, refuse
 
 Json = dict[str, Any]
+Submit = Callable[..., Result]
 
 PATH = f"/apis/{GROUP}/v1beta1/namespaces/default/appwrappers"
 
@@ -44,8 +47,14 @@ def posts(api: FakeApi) -> list[Request]:
     return [request for request in found if request.path.endswith("/appwrappers")]
 
 
-def test_it_creates_and_says_so_as_kubectl_does(api: FakeApi, mcad: Type, tmp_path: Path) -> None:
-    result = mcad("submit", "-f", write(tmp_path, wrapper()))
+@pytest.fixture
+def submit(mcad: Type, tmp_path: Path) -> Submit:
+    """``mcad submit`` of a file with these objects."""
+    return lambda *objects: mcad("submit", write(tmp_path, *objects))
+
+
+def test_it_creates_and_says_so_as_kubectl_does(api: FakeApi, submit: Submit) -> None:
+    result = submit(wrapper())
     assert (result.exit_code, result.stderr) == (0, "")
     assert result.stdout == f"appwrapper.{GROUP}/new created\n"
     (post,) = posts(api)
@@ -81,11 +90,9 @@ def test_aliases_are_read_as_they_are_meant(api: FakeApi, mcad: Type, tmp_path: 
     assert posts(api)[0].body["metadata"]["annotations"] == labels
 
 
-def test_a_refusal_by_policy_ends_with_one_full_stop_at_most(
-    api: FakeApi, mcad: Type, tmp_path: Path
-) -> None:
+def test_a_refusal_by_policy_ends_with_one_full_stop_at_most(api: FakeApi, submit: Submit) -> None:
     api.fail("POST", "appwrappers", refuse(403, "Forbidden", "denied: take it out."))
-    said = mcad("submit", write(tmp_path, wrapper())).stderr
+    said = submit(wrapper()).stderr
     assert said == (
         "error: default/new cannot be created: denied: take it out; ask an administrator for this "
         "right\n"
@@ -140,9 +147,7 @@ def test_faults_are_told_all_at_once_and_nothing_is_sent(
     ]
 
 
-def test_kinds_that_the_cluster_may_learn_are_warnings(
-    api: FakeApi, mcad: Type, tmp_path: Path
-) -> None:
+def test_kinds_that_the_cluster_may_learn_are_warnings(api: FakeApi, submit: Submit) -> None:
     unknown = wrapper()
     items = unknown["spec"]["resources"]["GenericItems"]
     items[0]["generictemplate"] = {
@@ -150,18 +155,18 @@ def test_kinds_that_the_cluster_may_learn_are_warnings(
         "kind": "Widget",
         "metadata": {"name": "w"},
     }
-    result = mcad("submit", "-f", write(tmp_path, unknown))
+    result = submit(unknown)
     assert result.exit_code == 0
     assert result.stderr.startswith("warning: ")
     assert "example.com/v1 Widget is not installed in the cluster" in result.stderr
     assert len(posts(api)) == 1
 
 
-def test_ignored_fields_are_warnings(mcad: Type, tmp_path: Path) -> None:
+def test_ignored_fields_are_warnings(submit: Submit) -> None:
     old = wrapper()
     old["spec"]["resources"]["Items"] = []
     old["spec"]["resourcs"] = {}
-    result = mcad("submit", "-f", write(tmp_path, old))
+    result = submit(old)
     assert result.exit_code == 0
     assert "spec.resources.Items: ignored; wrap these objects as GenericItems." in result.stderr
     assert "spec.resourcs: unknown field, ignored." in result.stderr
@@ -229,30 +234,28 @@ REFUSALS = [
 
 
 @pytest.mark.parametrize(("answer", "words"), REFUSALS, ids=lambda value: str(value)[:40])
-def test_refusals_of_the_server(
-    answer: Response, words: str, api: FakeApi, mcad: Type, tmp_path: Path
-) -> None:
+def test_refusals_of_the_server(answer: Response, words: str, api: FakeApi, submit: Submit) -> None:
     api.fail_always("POST", "/appwrappers", answer)
-    result = mcad("submit", "-f", write(tmp_path, wrapper()))
+    result = submit(wrapper())
     assert result.exit_code == 1
     assert words in result.stderr
     assert len(result.stderr.splitlines()) == 1
     assert result.stdout == ""
 
 
-def test_a_lost_answer_is_not_called_a_failure(api: FakeApi, mcad: Type, tmp_path: Path) -> None:
+def test_a_lost_answer_is_not_called_a_failure(api: FakeApi, submit: Submit) -> None:
     async def lose(_: Request) -> Response:
         raise ConnectionLost("cut off")
 
     api.fail("POST", "/appwrappers$", lose)
-    result = mcad("submit", "-f", write(tmp_path, wrapper()))
+    result = submit(wrapper())
     assert result.exit_code == 1
     assert "default/new may or may not be created (cut off); look with `mcad get`" in result.stderr
 
 
-def test_one_refusal_does_not_stop_the_others(api: FakeApi, mcad: Type, tmp_path: Path) -> None:
+def test_one_refusal_does_not_stop_the_others(api: FakeApi, submit: Submit) -> None:
     first = wrapper("0001-aw-generic-deployment-1")
-    result = mcad("submit", "-f", write(tmp_path, first, wrapper("new")))
+    result = submit(first, wrapper("new"))
     assert result.exit_code == 1
     assert "exists already" in result.stderr
     assert result.stdout == f"appwrapper.{GROUP}/new created\n"
@@ -277,8 +280,8 @@ def test_times_and_keys_stay_texts(api: FakeApi, mcad: Type, tmp_path: Path) -> 
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
 
 
-def test_items_are_created_as_a_dry_run_first(api: FakeApi, mcad: Type, tmp_path: Path) -> None:
-    result = mcad("submit", write(tmp_path, wrapper()))
+def test_items_are_created_as_a_dry_run_first(api: FakeApi, submit: Submit) -> None:
+    result = submit(wrapper())
     assert (result.exit_code, result.stderr) == (0, "")
     item, sent = [request for request in api.requests if request.method == "POST"]
     assert (item.path, sent.path) == (DEPLOYMENTS, PATH)
@@ -346,11 +349,9 @@ def test_what_says_nothing_about_the_manifest_is_a_warning(
     assert len(result.stderr.splitlines()) == 1
 
 
-def test_an_item_with_a_name_that_the_server_makes_is_checked(
-    api: FakeApi, mcad: Type, tmp_path: Path
-) -> None:
+def test_an_item_with_a_name_that_the_server_makes_is_checked(api: FakeApi, submit: Submit) -> None:
     obj = wrapper()
     obj["metadata"] = {"generateName": "new-"}
-    mcad("submit", write(tmp_path, obj))
+    submit(obj)
     (item, *_) = [request for request in api.requests if request.path == DEPLOYMENTS]
     assert item.body["metadata"]["labels"]["workload.codeflare.dev/appwrapper"] == "new-xxxxx"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -21,6 +22,7 @@ from mcad.kube.document import Document, Identity
 from mcad.kube.errors import BadAnswer
 from mcad.kube.kinds import APPWRAPPERS
 from tests import manifests
+from tests.controller.clock import LoopClock
 from tests.controller.test_edited import CONFIG_MAPS, SERVED
 
 Json = dict[str, Any]
@@ -130,14 +132,8 @@ def test_the_crds_of_kinds_that_may_be_wrapped_are_of_concern() -> None:
 
 @pytest.mark.parametrize("coexist", [False, True])
 def test_another_controller_at_work_is_a_reason_to_stop(coexist: bool) -> None:
-    class Clock:
-        def now_us(self) -> int:
-            return 1_800_000_000_000_000
-
-    class Client:
-        clock = Clock()
-
-    preflight = Preflight(Client(), Config(), coexist=coexist)  # type: ignore[arg-type]
+    client: Any = SimpleNamespace(clock=LoopClock())
+    preflight = Preflight(client, Config(), coexist=coexist)
     if coexist:
         preflight._met("another controller is installed")
         return

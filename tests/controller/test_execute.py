@@ -372,12 +372,13 @@ async def test_an_item_that_is_gone_or_replaced_counts_as_deleted() -> None:
 async def test_the_holder_of_a_name_is_looked_up_with_its_owner() -> None:
     ref = workload("a", 1).items[0].ref
 
-    def handler(request: Request) -> Response:
-        if "appwrappers" in request.path:
-            return status(404, "NotFound")
-        return Response(200, _object("deleted-long-ago"))
-
-    rig = Rig(handler)
+    rig = Rig(
+        lambda request: (
+            status(404, "NotFound")
+            if "appwrappers" in request.path
+            else Response(200, _object("deleted-long-ago"))
+        )
+    )
     await rig.run(InspectItem("uid-a", 1, 0, ref))
 
     event = rig.shell.events[0]
