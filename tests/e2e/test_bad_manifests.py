@@ -619,7 +619,7 @@ def test_what_the_submitter_may_not_create_is_not_checked(bench: Bench) -> None:
     done = submit(generic(aw, pod(aw)), user.kubeconfig)
     assert (done.returncode, done.stdout) == (0, f"appwrapper.{GROUP}/{aw} created\n")
     words = f'pods is forbidden: User "{user.name}" cannot create resource "pods"'
-    told = f"Pod {NAMESPACE}/{aw} is not checked: you have no right to create it yourself ({words}"
+    told = f"Pod {NAMESPACE}/{aw} is not checked: you may not create it yourself ({words}"
     assert done.stderr.startswith(f"warning: standard input: {told}")
 
 

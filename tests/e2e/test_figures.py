@@ -370,7 +370,7 @@ def test_without_the_right_to_list_wrapped_kinds_figures_come_with_warnings(scen
         ("get nothing", 4, 'no AppWrapper "nothing"'),
         ("capacity nothing", 4, 'no node "nothing"'),
         ("queue --server http://127.0.0.1:1", 1, "cannot be reached"),
-        ("get web -A", 2, "a name belongs to one namespace"),
+        ("get web -A", 2, "names need one namespace"),
     ],
 )
 def test_exit_codes(scene: Scene, command: str, code: int, told: str) -> None:
