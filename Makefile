@@ -17,7 +17,7 @@ test: .venv/ready
 # stays whole, because its tests share what it started.
 WORKERS ?= 4
 suite: .venv/ready
-	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
+	MAKEFLAGS= $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 # Every fault at every write, and every seed: what a push draws representatives of. An hour.
 soak: .venv/ready

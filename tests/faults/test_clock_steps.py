@@ -12,13 +12,11 @@ from random import Random
 
 import pytest
 
-from mcad.controller.runtime import Controller
 from mcad.kube import clock as clocks
 from mcad.kube.client import Client
 from mcad.sim.clock import START_US
-from mcad.sim.cluster import Cluster
 from tests import budget
-from tests.faults.injection import Plan, Wire
+from tests.faults.injection import Wire
 from tests.faults.scenarios import (
     COMPLETED,
     KEPT_AND_CLEARED,
@@ -55,11 +53,8 @@ class Machine:
 class Stepped(World):
     """A run with the clock of production."""
 
-    async def _live(self, wire: Wire, number: int) -> None:
-        client = Client(wire, clocks.RealClock(), Random(number))
-        controller = Controller(client, self._scenario.settings(number), identity=f"life-{number}")
-        self.leading = lambda: controller
-        await controller.run(asyncio.Event())
+    def _client(self, wire: Wire, number: int) -> Client:
+        return Client(wire, clocks.RealClock(), Random(number))
 
 
 @pytest.mark.parametrize("seed", budget.draw(range(3), 1, "clocks"))
@@ -73,10 +68,7 @@ def test_a_wall_clock_that_is_set_moves_nothing(
     monkeypatch.setattr(clocks, "_monotonic_us", machine.monotonic_us)
     monkeypatch.setattr(clocks, "_wall_us", machine.wall_us)
 
-    def build(cluster: Cluster, scenario: Scenario, plan: Plan) -> World:
-        return Stepped(cluster, scenario, plan)
-
-    outcome = run(scenario, build=build)
+    outcome = run(scenario, build=Stepped)
     expected = undisturbed(scenario)
     assert outcome.requests == expected.requests
     assert outcome.objects == expected.objects

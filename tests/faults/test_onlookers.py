@@ -85,10 +85,7 @@ class World(world.World):
         self.findings = findings
 
     async def _live(self, wire: Wire, number: int) -> None:
-        client = Client(wire, self.clock, Random(number))
-        config = self._scenario.settings(number)
-        controller = Controller(client, config, identity=f"life-{number}")
-        self.leading = lambda: controller
+        controller, config = self._leader(wire, number), self._scenario.settings(number)
         asking = asyncio.ensure_future(self._ask_now_and_then(controller, config, number))
         try:
             await controller.run(asyncio.Event())

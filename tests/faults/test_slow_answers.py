@@ -52,14 +52,15 @@ class Slow(World):
         self.led_at = 0.0
 
     async def _live(self, wire: Wire, number: int) -> None:
-        client = Client(Sluggish(wire, self.is_slow), self.clock, Random(number))
-        controller = Controller(client, self._scenario.settings(number), identity=f"life-{number}")
-        self.leading = lambda: controller
+        controller = self._leader(wire, number)
         looking = asyncio.ensure_future(self._look(controller))
         try:
             await controller.run(asyncio.Event())
         finally:
             looking.cancel()
+
+    def _client(self, wire: Wire, number: int) -> Client:
+        return Client(Sluggish(wire, self.is_slow), self.clock, Random(number))
 
     async def _look(self, controller: Controller) -> None:
         """What readiness says until it is synced."""

@@ -112,10 +112,17 @@ class World:
 
     async def _live(self, wire: Wire, number: int) -> None:
         """One life: a dispatcher that leads from the beginning."""
-        client = Client(wire, self.clock, Random(number))
+        await self._leader(wire, number).run(asyncio.Event())
+
+    def _leader(self, wire: Wire, number: int) -> Controller:
+        """A dispatcher, which leads now."""
+        client = self._client(wire, number)
         controller = Controller(client, self._scenario.settings(number), identity=f"life-{number}")
         self.leading = lambda: controller
-        await controller.run(asyncio.Event())
+        return controller
+
+    def _client(self, wire: Wire, number: int) -> Client:
+        return Client(wire, self.clock, Random(number))
 
     def _check_books(self) -> None:
         """Room on nodes and in shares is held by the same ones, and no node is in two reservations,
