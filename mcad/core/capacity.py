@@ -195,7 +195,7 @@ class Capacity:
         with self._memory.held(shape) as prospect:
             return Snapshot(self._view, prospect, lifted, shares or Shares({}, {}, (), (), ()))
 
-    # -- reservations --------------------------------------------------------------------------
+    # -- assumed gangs -------------------------------------------------------------------------
 
     def assume(
         self,
@@ -269,8 +269,7 @@ class Capacity:
             self._end(uid)
             self._ledger.post()
 
-    # -- reservations
-    # --------------------------------------------------------------------------------
+    # -- reservations --------------------------------------------------------------------------
 
     def reserve(
         self, uid: str, attempt: int, shape: Shape, sets: tuple[PodSet, ...], plan: Plan

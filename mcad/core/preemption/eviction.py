@@ -99,9 +99,8 @@ def _proceed(cluster: Cluster, preemptor: str, uids: Sequence[str]) -> None:
         elif may_be_evicted(entry):
             _take_back(cluster, entry, cluster.evictions[uid])
         else:
-            cluster.agenda.wake_at(
-                (cluster.now // SECOND + 1) * SECOND
-            )  # the same for all passes of a second
+            next_second = (cluster.now // SECOND + 1) * SECOND  # one for all passes of a second
+            cluster.agenda.wake_at(next_second)
 
 
 def _stands(cluster: Cluster, uid: str) -> bool:
@@ -112,11 +111,11 @@ def _stands(cluster: Cluster, uid: str) -> bool:
 def _still_needed(cluster: Cluster, owner: Entry, uids: Collection[str]) -> set[str] | None:
     """The victims that are still needed now that their grace is over; None if evicting them makes
     no room any more."""
-    removal = release_set.what_if(cluster, owner, (owner.uid,))
+    snapshot = release_set.what_if(cluster, owner, (owner.uid,))
     for uid in manage.still_there(cluster, owner):
         if uid not in uids:
-            removal.remove(uid)
-    found = fewest(removal, uids)
+            snapshot.remove(uid)
+    found = fewest(snapshot, uids)
     return None if found is None else set(found.leaving)
 
 

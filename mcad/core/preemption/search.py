@@ -87,22 +87,22 @@ def _within_their_shares(cluster: Cluster) -> Iterator[EquivalenceClass]:
 
 def _look(cluster: Cluster, due: Sequence[EquivalenceClass]) -> None:
     left = EVICTION_STEPS
-    everybody: Survey | None = None
+    present: Survey | None = None
     for entry in chain(_next_preemptor(cluster), _due_owners(cluster), _firsts(cluster, due)):
         if left <= 0:
             cluster.agenda.is_time_for(Look.EVICTIONS)  # the rest at the next look
             return
         if _may_win(cluster, entry):
-            if everybody is None:
-                everybody = survey(cluster)
-            if not _has_a_right(cluster, entry, everybody.lowest):
+            if present is None:
+                present = survey(cluster)
+            if not _has_a_right(cluster, entry, present.lowest):
                 continue
-            sought = _try(cluster, entry, everybody)
+            sought = _try(cluster, entry, present)
             left -= sought.steps
             if cluster.eviction_pace.next is not None:
                 return
             if sought.releasing is not None:
-                everybody = None  # they are candidates no more
+                present = None  # they are candidates no more
 
 
 def _next_preemptor(cluster: Cluster) -> Iterator[Entry]:
@@ -226,39 +226,39 @@ class Sought(NamedTuple):
     releasing: ReleaseSet | None = None
 
 
-def plan(cluster: Cluster, entry: Entry, everybody: Survey) -> Sought:
+def plan(cluster: Cluster, entry: Entry, present: Survey) -> Sought:
     """The victims that would make room for a waiting AppWrapper; nothing is changed.
 
     No pair meets twice, whichever of the two was evicted: shares and priorities may change, and two
     that evict each other in turn would do nothing else. After a restart the last opponent of each
     is known.
     """
-    removal = release_set.what_if(cluster, entry, (*outranked(cluster, entry), entry.uid))
-    releasing_soon = [uid for uid in everybody.releasing_soon if removal.remove(uid)]
-    met = _met(entry, everybody)
-    candidates = everybody.candidates
+    snapshot = release_set.what_if(cluster, entry, (*outranked(cluster, entry), entry.uid))
+    releasing_soon = [uid for uid in present.releasing_soon if snapshot.remove(uid)]
+    met = _met(entry, present)
+    candidates = present.candidates
     if met:
         candidates = {uid: one for uid, one in candidates.items() if uid not in met}
-    found = evictions(entry.workload, candidates, removal, cluster.settings)
+    found = evictions(entry.workload, candidates, snapshot, cluster.settings)
     if found is None or not found.victims:
-        return Sought(removal.steps)
+        return Sought(snapshot.steps)
     room = Room((), found.plan)
     if releasing_soon:
-        room = spare_victims(removal, releasing_soon) or Room(tuple(releasing_soon), found.plan)
+        room = spare_victims(snapshot, releasing_soon) or Room(tuple(releasing_soon), found.plan)
     leaving = (*room.leaving, *(uid for uid, _ in found.victims))
-    return Sought(removal.steps, found.victims, found.reason, ReleaseSet(room.plan, leaving))
+    return Sought(snapshot.steps, found.victims, found.reason, ReleaseSet(room.plan, leaving))
 
 
-def _met(entry: Entry, everybody: Survey) -> set[str]:
+def _met(entry: Entry, present: Survey) -> set[str]:
     """The uids of its former opponents: evicted for it, called off or not, or preemptors that
     evicted it."""
-    lost = {uid for uid, known in everybody.opponents.items() if entry.uid in known}
+    lost = {uid for uid, known in present.opponents.items() if entry.uid in known}
     return lost | entry.opponents.keys()
 
 
-def _try(cluster: Cluster, entry: Entry, everybody: Survey) -> Sought:
+def _try(cluster: Cluster, entry: Entry, present: Survey) -> Sought:
     """Plan for a waiting AppWrapper, and evict if that is of use."""
-    sought = plan(cluster, entry, everybody)
+    sought = plan(cluster, entry, present)
     if sought.releasing is None:
         return sought
     pace = cluster.eviction_pace

@@ -1,4 +1,4 @@
-"""Evictions as they go: who is told and leaves when, who gets the room, what a restart does."""
+"""Evictions as they go: announced and carried out, what gets the room, what a restart does."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def crowded(settings: Settings = EAGER, **changes: object) -> Bench:
 
 
 def half_protected(settings: Settings) -> Bench:
-    """One of them has a high priority, so nobody gets both nodes."""
+    """One of them has a high priority, so none gets both nodes."""
     bench = crowded(settings)
     bench.edit("uid-a", priority=9)
     return bench
@@ -115,7 +115,7 @@ def test_the_limit_counts_anew_after_an_eviction(restarted: bool) -> None:
     assert phase(bench, "b") is Phase.FAILED
 
 
-def test_by_default_nobody_is_evicted_for_a_priority() -> None:
+def test_by_default_none_is_evicted_for_a_priority() -> None:
     bench = crowded(replace(EAGER, preemption=False))
     bench.submit(workload("w", 900, priority=5))
     bench.advance(60)
@@ -123,7 +123,7 @@ def test_by_default_nobody_is_evicted_for_a_priority() -> None:
     assert not told(bench, EventReason.PREEMPT_CANDIDATE)
 
 
-def test_who_is_told_has_the_grace() -> None:
+def test_an_announced_victim_has_the_grace() -> None:
     bench = crowded(GRACE)
     bench.submit(workload("w", 900, priority=5))
     bench.advance(3)
@@ -149,7 +149,7 @@ def test_it_is_called_off_within_the_grace(what: str) -> None:
     assert not bench.dispatcher.cluster.evictions
 
 
-def test_who_has_run_for_too_short_a_time_is_let_be() -> None:
+def test_none_is_evicted_within_its_minimum_run_time() -> None:
     bench = crowded(replace(EAGER, min_run_time=60 * SECOND))
     bench.submit(workload("w", 900, priority=5))
     bench.advance(30)
@@ -158,7 +158,7 @@ def test_who_has_run_for_too_short_a_time_is_let_be() -> None:
     assert phase(bench, "w") is Phase.RUNNING
 
 
-def test_who_was_suspended_before_he_got_the_room_may_ask_for_it_again() -> None:
+def test_a_preemptor_suspended_before_it_got_the_room_may_ask_for_it_again() -> None:
     bench = crowded()
     bench.stubborn.add("b-0")  # its pod takes its time
     bench.bind("b-0", "n2")
@@ -173,7 +173,7 @@ def test_who_was_suspended_before_he_got_the_room_may_ask_for_it_again() -> None
     assert phase(bench, "w") is Phase.RUNNING
 
 
-def test_whoever_was_evicted_runs_twice_as_long_before_that_happens_again() -> None:
+def test_a_victim_runs_twice_as_long_before_it_is_evicted_again() -> None:
     bench = Bench(replace(EAGER, min_run_time=100 * SECOND), nodes=[node("n1")])
     bench.submit(workload("v", 600))
     waited = []
@@ -208,7 +208,7 @@ def test_the_same_pair_never_meets_twice() -> None:
 
 
 def test_nor_does_it_if_the_first_eviction_came_to_nothing() -> None:
-    """What was left for the winner was taken by a pod that is nobody's, and then there was room
+    """What was left for the winner was taken by a foreign pod, and then there was room
     for the other one alone."""
     bench = half_protected(EAGER)
     bench.stubborn.add("b-0")
@@ -227,7 +227,7 @@ def test_nor_does_it_if_the_first_eviction_came_to_nothing() -> None:
 
 
 @pytest.mark.parametrize("restart", [False, True])
-def test_whoever_was_evicted_does_not_evict_the_other_one(restart: bool) -> None:
+def test_a_victim_does_not_evict_its_preemptor(restart: bool) -> None:
     bench = Bench(EAGER, nodes=[node("n1")])
     bench.submit(workload("a", 900))
     bench.advance(1)
@@ -251,7 +251,7 @@ def test_both_sides_may_be_kept_out_of_it(side: str) -> None:
     assert not told(bench, EventReason.PREEMPT_CANDIDATE)
 
 
-def test_nobody_is_evicted_for_whom_something_else_keeps() -> None:
+def test_none_is_evicted_for_one_that_something_else_keeps() -> None:
     bench = crowded()
     holder = workload("other", 100)
     bench.submit(holder)
@@ -262,7 +262,7 @@ def test_nobody_is_evicted_for_whom_something_else_keeps() -> None:
     assert not told(bench, EventReason.PREEMPT_CANDIDATE)
 
 
-def test_where_somebody_leaves_anyway_nobody_is_evicted() -> None:
+def test_where_one_leaves_anyway_none_is_evicted() -> None:
     bench = crowded()
     bench.stubborn.add("b-0")
     bench.edit("uid-b", suspended=True)
@@ -383,7 +383,7 @@ def test_a_plan_that_failed_is_not_made_again_at_once(monkeypatch: pytest.Monkey
     monkeypatch.setattr(search, "evictions", counted)
     bench = half_protected(replace(EAGER, backoff=20 * SECOND))
     bench.submit(*(workload(f"w{i}", 900 + i, 900 + i, priority=5) for i in range(3)))
-    bench.submit(*(workload(f"v{i}", 900 + i) for i in range(3)))  # below nobody: no plan is made
+    bench.submit(*(workload(f"v{i}", 900 + i) for i in range(3)))  # below none: no plan is made
     bench.advance(9)
     assert made == ["uid-w0", "uid-w1", "uid-w2"]
     bench.advance(8)
@@ -413,7 +413,7 @@ def test_at_rest_nothing_wakes_because_of_plans_that_fail() -> None:
     assert len(bench.wishes) - before <= 2 * 11
 
 
-def test_of_a_shape_that_only_a_claim_knows_nobody_is_woken() -> None:
+def test_a_shape_that_only_a_reservation_knows_requeues_none() -> None:
     bench = crowded(GRACE)
     bench.submit(workload("w", 900, priority=5))
     bench.submit(workload("like-it", 900, priority=4, never_preempts=True))
@@ -441,7 +441,7 @@ def counted(work: Workload) -> Workload:
 
 
 @pytest.mark.parametrize("winners", [1, 40])
-def test_a_pass_in_the_grace_looks_once_at_each_who_has_to_leave(winners: int) -> None:
+def test_a_pass_in_the_grace_looks_once_at_each_victim(winners: int) -> None:
     count = 40
     settings = replace(GRACE, max_evictions_per_minute=0)
     bench = Bench(settings, nodes=[node(f"n{number}") for number in range(count)])
@@ -463,7 +463,7 @@ def test_a_pass_in_the_grace_looks_once_at_each_who_has_to_leave(winners: int) -
 # -- when it is looked ---------------------------------------------------------------------------
 
 
-def test_whoever_comes_to_others_of_its_shape_need_not_wait_until_they_are_asked_again() -> None:
+def test_a_newcomer_need_not_wait_until_others_of_its_shape_are_asked_again() -> None:
     bench = crowded()
     bench.submit(workload("lower", 1000, priority=-1))
     bench.advance(3)
@@ -597,7 +597,7 @@ def test_in_sums_a_higher_priority_evicts_and_gets_what_is_left() -> None:
 
 
 @pytest.mark.parametrize("restarts", [False, True])
-def test_in_sums_nobody_else_gets_what_victims_leave_behind(restarts: bool) -> None:
+def test_in_sums_no_other_gets_what_victims_leave_behind(restarts: bool) -> None:
     bench = crowded(SUMS)
     bench.stubborn.add("b-0")
     bench.submit(workload("w", 1300, priority=5))

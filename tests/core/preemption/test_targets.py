@@ -1,4 +1,5 @@
-"""Who is evicted for whom: in small tables, and against all subsets in random small worlds.
+"""Which AppWrappers are evicted for another: in small tables, and against all subsets in random
+small worlds.
 
 ``MCAD_EXAMPLES=100000 pytest -n 2 --dist load tests/core/preemption/test_targets.py`` takes its
 time and looks harder, in parts of ``PART`` examples.
@@ -60,7 +61,7 @@ def host(name: str, cpu: int, gpu: int = 0, zone: str = "a") -> Node:
 
 
 class Scene:
-    """A small cluster with trees, those who run in it, and one who wants to."""
+    """A small cluster with trees, AppWrappers that run in it, and one that waits."""
 
     def __init__(
         self, *nodes: Node, trees: list[QuotaSubtree] | None = None, fit: Fit = Fit.NODES
@@ -213,9 +214,9 @@ class Play:
         return {name: n for name, n in self.demand if name in named}
 
     def _within(self, tree: str, node: str) -> bool:
-        nobody: frozenset[str] = frozenset()
+        none: frozenset[str] = frozenset()
         return all(
-            self._usage(tree, node, name, nobody) + n <= self._share(tree, node, name)
+            self._usage(tree, node, name, none) + n <= self._share(tree, node, name)
             for name, n in self._asked(tree).items()
         )
 
@@ -340,7 +341,7 @@ class Play:
         self.cases[f"{scene.fit.value}: {len(some)} leave"] += 1
 
     def _one_by_one(self) -> list[str]:
-        """Who would have left when it fitted first, if nobody had come back."""
+        """Which would be removed when it fitted first, if none was restored."""
         gone: list[str] = []
         for uid in self.order:
             if self.right(uid, frozenset(gone)) and not self.fits(frozenset(gone)):
@@ -390,7 +391,7 @@ def played(seed: int) -> Play:
 
 
 @pytest.mark.parametrize("part", PARTS, ids=str)
-def test_nobody_is_evicted_in_vain_and_whoever_has_a_right_gets_it(part: range) -> None:
+def test_none_is_evicted_in_vain_and_each_right_is_granted(part: range) -> None:
     for seed in part:
         played(seed)
 
@@ -431,7 +432,7 @@ def told(found: Evictions | None) -> list[tuple[str, ReservationReason]] | None:
     return None if found is None else list(found.victims)
 
 
-def test_who_asks_within_its_share_gets_it_back_whatever_the_priorities() -> None:
+def test_a_request_within_the_share_gets_it_back_whatever_the_priorities() -> None:
     scene = shared()
     for uid in "abc":
         scene.run(uid, (bare(2),), at("blue"), priority=9)
@@ -444,7 +445,7 @@ def test_who_asks_within_its_share_gets_it_back_whatever_the_priorities() -> Non
     assert scene.evict(preemptor, Settings(reclaim=False, preemption=True), ["a", "b", "c"]) is None
 
 
-def test_who_would_borrow_itself_reclaims_nothing() -> None:
+def test_a_borrower_reclaims_nothing() -> None:
     scene = shared()
     scene.run("a", (bare(6),), at("blue"))
 
@@ -465,7 +466,7 @@ def test_no_priority_entitles_to_what_is_another_teams_own() -> None:
 
 
 @pytest.mark.parametrize("searched", [0, 10])
-def test_a_team_that_is_back_within_its_share_loses_nobody_more(
+def test_a_team_that_is_back_within_its_share_loses_no_more(
     searched: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(targets, "SEARCHED_MAX", searched)
@@ -478,7 +479,7 @@ def test_a_team_that_is_back_within_its_share_loses_nobody_more(
     assert told(found) == [("a", RECLAIM), ("d", RECLAIM)]
 
 
-def test_whoever_is_of_no_use_on_the_nodes_does_not_use_up_what_its_team_borrows() -> None:
+def test_a_candidate_of_no_use_on_the_nodes_does_not_use_up_what_its_team_borrows() -> None:
     scene = Scene(host("n1", 2, zone="a"), host("n2", 6, zone="b"), trees=teams(8, **TEAMS))
     assert scene.run("a", (bare(4, zone=""),), at("blue"))
     assert scene.run("b", (bare(2, zone="a"),), at("blue"))
@@ -527,7 +528,7 @@ def test_where_the_first_of_each_team_are_of_no_use_others_of_them_go() -> None:
     assert told(found) == [("b3", RECLAIM), ("g2", RECLAIM)]
 
 
-def test_who_has_nothing_of_what_its_team_borrows_is_let_be() -> None:
+def test_a_candidate_with_nothing_of_what_its_team_borrows_is_let_be() -> None:
     trees = [
         subtree("root", child("root", cpu=9, gpu=2)),
         subtree("teams", child("red", cpu=4, gpu=1), child("blue", cpu=5, gpu=1), parent="root"),

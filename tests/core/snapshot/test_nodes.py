@@ -1,4 +1,5 @@
-"""What if these left: against a capacity that they have really left, and in small tables."""
+"""AppWrappers are removed from a snapshot: against a capacity that they have really left, and in
+small tables."""
 
 from __future__ import annotations
 
@@ -54,19 +55,19 @@ def test_what_leaves_gives_back_its_pods_and_its_reservation() -> None:
     capacity.check()
 
 
-def test_who_holds_nothing_there_does_not_matter() -> None:
+def test_an_appwrapper_without_pods_there_does_not_matter() -> None:
     capacity = cluster(node("n1", "4", labels={"zone": "a"}), node("n2", "4", labels={"zone": "b"}))
     hold(capacity, "a", pods(1, "4", where=on(zone="a")))
     hold(capacity, "b", pods(1, "4", where=on(zone="b")))
     asked = what_if(capacity, pods(1, "4", where=on(zone="b")))
 
     assert not asked.remove("a")
-    assert not asked.remove("nobody")
+    assert not asked.remove("unknown")
     assert asked.remove("b")
     assert placed(asked.plan()) == {(0, "n2"): 1}
 
 
-def test_a_node_that_is_too_small_even_if_empty_makes_nobody_leave() -> None:
+def test_of_a_node_that_is_too_small_even_if_empty_none_is_removed() -> None:
     capacity = cluster(node("n1", "2"), node("n2", "4"))
     hold(capacity, "a", pods(1, "2"))
     hold(capacity, "b", pods(1, "4"))
@@ -79,7 +80,7 @@ def test_a_node_that_is_too_small_even_if_empty_makes_nobody_leave() -> None:
     assert asked.fits()
 
 
-def test_what_foreign_pods_hold_nobody_gives_back() -> None:
+def test_what_foreign_pods_hold_is_not_given_back() -> None:
     capacity = cluster(node("n1", "4"))
     capacity.pod_seen(pod("foreign", "n1", "2"))
     hold(capacity, "a", pods(1, "2"))
@@ -254,14 +255,14 @@ def test_a_plan_is_mended_where_that_suffices_and_else_made_anew() -> None:
     asked.remove("a")
     asked.restore("b")
     assert placed(asked.plan()) == {(0, "n3"): 1, (1, "n1"): 1}
-    assert asked.steps == before + 4, "the smaller pod moved, and nobody searched"
+    assert asked.steps == before + 4, "the smaller pod moved without a search"
 
 
-# -- against those who really left ---------------------------------------------------------------
+# -- against a capacity that they have really left ----------------------------------------------
 
 
 def _history(data: st.DataObject, nodes: dict[str, Node], uids: list[str]) -> list[Step]:
-    """Reservations, of which some pods are bound, and pods that nobody knows."""
+    """Reservations, of which some pods are bound, and pods of no known attempt."""
     steps: list[Step] = []
     for uid in uids:
         sets = data.draw(strategies.gangs(most=2))
