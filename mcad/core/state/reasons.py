@@ -64,13 +64,17 @@ CAME_TO_NOTHING = (
 
 EVICTION_CALLED_OFF = "EvictionCalledOff"
 
-SENDER_QUEUEING = "before worker - setQueueing"
-SENDER_CAN_RUN = "before ScheduleNext - setCanRun"
-SENDER_BACKOFF = "before [backoff] - Rejoining"
-SENDER_DISPATCHED = "before manageQueueJob - afterEtcdDispatching"
-SENDER_HOLD_COMPLETION = "before [UpdateQueueJobs]  setRunningHoldCompletion"
-SENDER_COMPLETED = "before [UpdateQueueJobs] setCompleted"
-SENDER_CAN_NOT_RUN = "before preemptAWJobs - CanRun: false"
+
+class Sender(StrEnum):
+    """``status.sender``: the step of MCAD that wrote last."""
+
+    QUEUEING = "before worker - setQueueing"
+    CAN_RUN = "before ScheduleNext - setCanRun"
+    BACKOFF = "before [backoff] - Rejoining"
+    DISPATCHED = "before manageQueueJob - afterEtcdDispatching"
+    HOLD_COMPLETION = "before [UpdateQueueJobs]  setRunningHoldCompletion"
+    COMPLETED = "before [UpdateQueueJobs] setCompleted"
+    CAN_NOT_RUN = "before preemptAWJobs - CanRun: false"
 
 
 class State(StrEnum):
