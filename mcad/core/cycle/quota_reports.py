@@ -31,7 +31,7 @@ def heard(cluster: Cluster, event: QuotaSeen | QuotaGone | QuotaWritten | QuotaR
                 return
             if isinstance(event, QuotaWritten):
                 writes.shown, writes.tries = writes.flying, Tries()
-            else:  # repeated, ever more slowly; if the object shows something else the watch tells
+            else:  # repeated, ever more slowly; what the object shows comes by the watch
                 pause = writes.tries.pause(event.answer)
                 writes.not_before = cluster.now + max(QUOTA_INTERVAL, pause)
                 writes.is_stale = True

@@ -51,11 +51,11 @@ def are_right(entry: Entry, capacity: Capacity) -> bool:
     cluster, which change all the time."""
     if _are_final(entry):
         return True
-    told, pods = entry.pods, capacity.pods.counts(entry.uid)
-    if _numbers(told) != _numbers(pods):
+    shown, pods = entry.pods, capacity.pods.counts(entry.uid)
+    if _numbers(shown) != _numbers(pods):
         return False
     waiting = capacity.pods.unscheduled(entry.uid, UNSCHEDULED_SHOWN) if pods.pending else ()
-    return [name for name, _ in told.unscheduled] == [name for name, _ in waiting]
+    return [name for name, _ in shown.unscheduled] == [name for name, _ in waiting]
 
 
 def _numbers(pods: PodCounts) -> tuple[int, int, int, int]:

@@ -74,7 +74,7 @@ _IN_TEARDOWN = {
     Next.FAILED: _Words(State.FAILED, "Failed", _FAILED),
     Next.DELETED: _Words(State.DELETED, "Failed", None),
 }
-"""What follows is told before it is there; the standing is that at the end of the teardown."""
+"""Status says from the start how a teardown ends; the standing holds at its end."""
 
 _UNTOLD = _Words(State.PENDING, "", None)
 
