@@ -193,9 +193,9 @@ class _Pass:
     def _look_again(self) -> None:
         """Wake twice in ``backoffTime`` while any wait, by one timer however often a pass is made.
 
-        At each ring those are tested whose verdict is half of ``backoffTime`` old or older, so none
-        gets older than all of it. A timer per verdict would never end: each ring would wish
-        another."""
+        Each time those are tested whose verdict is half of ``backoffTime`` old or older, so none
+        gets older than all of it. A timer per verdict would never end: each would start another.
+        """
         cluster, half = self._cluster, self._cluster.settings.backoff // 2
         if half and cluster.walk.look_again_at <= cluster.now:
             cluster.walk.look_again_at = cluster.now + half

@@ -1,9 +1,8 @@
-"""One pass: what is done, in this order, and which AppWrappers are told (core R1-R6, R11).
+"""One pass: what is done, in this order, and which AppWrappers get a report (core R1-R6, R11).
 
-1. take up what was begun   2. timers   3. completion and sweep
-4. adrift reservations find a home, and what has all that it reserves goes   5. dispatch in order
-6. what is evicted, what is first for too long, and what may go ahead of reservations
-7. tell the refused, and the trees
+1. take up what was begun   2. timers   3. completion and orphans   4. nodes for unplaced pods
+5. dispatch of AppWrappers whose reserved room is free, then of others in the order of the line
+6. evictions, reservations for the starved, backfill   7. reports about the refused and the trees
 """
 
 from __future__ import annotations
@@ -151,7 +150,7 @@ def _report_one(cluster: Cluster, entry: Entry, words: Words) -> None:
     elif refusal is not None:
         _report_refusal(cluster, entry, refusal, words)
     if entry.path != before:
-        cluster.settle(entry)  # if there was nothing else to tell
+        cluster.settle(entry)  # if there was nothing else to report
 
 
 def _report_hold(cluster: Cluster, entry: Entry, hold: Hold) -> None:
@@ -218,7 +217,7 @@ def _restate_if_changed(cluster: Cluster, entry: Entry) -> None:
 
 
 def verdict(cluster: Cluster, questions: Questions, eqclass: EquivalenceClass) -> Refusal | None:
-    """The present verdict on a bucket, for people: with live figures, and nothing is changed. What
+    """The present verdict on a class, for people: with live figures, and nothing is changed. What
     would fit may be held back."""
     refusal = _by_quota(cluster, eqclass) or questions.refusal(eqclass.shape)
     if refusal is None and eqclass.refusal is not None and eqclass.refusal.reason.lets_others_first:
@@ -232,7 +231,7 @@ def _by_quota(cluster: Cluster, eqclass: EquivalenceClass) -> Refusal | None:
 
 
 def may_be_head(cluster: Cluster, questions: Questions, eqclass: EquivalenceClass) -> bool:
-    """Whether the first of a bucket is head of the line, if none before it is: refused by capacity,
+    """Whether the first of a class is head of the line, if none before it is: refused by capacity,
     but would fit if AppWrappers left (R6). For people: nothing is changed."""
     if _by_quota(cluster, eqclass) is not None:
         return False

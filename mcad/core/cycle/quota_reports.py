@@ -11,38 +11,33 @@ from mcad.core.commands import RecordQuotaEvent, WriteQuota
 from mcad.core.events import QuotaGone, QuotaRefused, QuotaSeen, QuotaWritten
 from mcad.core.quota.status import QuotaWrites, findings, view
 from mcad.core.state.bounds import QUOTA_INTERVAL, Tries
-from mcad.core.state.quota_records import QuotaView
 from mcad.core.state.reasons import EventReason
 
 
 def heard(cluster: Cluster, event: QuotaSeen | QuotaGone | QuotaWritten | QuotaRefused) -> None:
     """Observed changes of QuotaSubtrees, and answers to the writes of their statuses."""
+    statuses = cluster.quota_statuses
     match event:
         case QuotaSeen():
             cluster.forest.seen(event.subtree)
-            writes = cluster.quota_statuses.writes.setdefault(event.subtree.uid, QuotaWrites())
-            writes.shown = event.shown
-            cluster.quota_statuses.want(event.subtree.tree)
+            statuses.writes.setdefault(event.subtree.uid, QuotaWrites()).shown = event.shown
+            statuses.want(event.subtree.tree)
         case QuotaGone():
             cluster.forest.gone(event.uid)
-            cluster.quota_statuses.writes.pop(event.uid, None)
+            statuses.writes.pop(event.uid, None)
         case QuotaWritten() | QuotaRefused():
-            writes = cluster.quota_statuses.writes.get(event.uid, QuotaWrites())
-            if writes.flying is not None and writes.serial == event.serial:
-                _answered(cluster, event, writes)
-
-
-def _answered(cluster: Cluster, event: QuotaWritten | QuotaRefused, writes: QuotaWrites) -> None:
-    """A refused write is repeated, ever more slowly; if the object shows something else by then the
-    watch tells."""
-    if isinstance(event, QuotaWritten):
-        writes.shown, writes.tries = writes.flying, Tries()
-    else:
-        writes.is_stale = True
-        writes.not_before = cluster.now + max(QUOTA_INTERVAL, writes.tries.pause(event.answer))
-    writes.flying = None
-    if writes.is_stale:
-        cluster.quota_statuses.want(cluster.forest.subtrees[event.uid].tree, writes.not_before)
+            writes = statuses.writes.get(event.uid, QuotaWrites())
+            if writes.flying is None or writes.serial != event.serial:
+                return
+            if isinstance(event, QuotaWritten):
+                writes.shown, writes.tries = writes.flying, Tries()
+            else:  # repeated, ever more slowly; what the object shows comes by the watch
+                pause = writes.tries.pause(event.answer)
+                writes.not_before = cluster.now + max(QUOTA_INTERVAL, pause)
+                writes.is_stale = True
+            writes.flying = None
+            if writes.is_stale:
+                statuses.want(cluster.forest.subtrees[event.uid].tree, writes.not_before)
 
 
 def expect_trees(cluster: Cluster) -> None:
@@ -87,23 +82,18 @@ def report(cluster: Cluster) -> None:
 
 
 def _report_tree(cluster: Cluster, name: str) -> None:
-    statuses = cluster.quota_statuses
-    statuses.has_its_say(name, cluster.now, exists=bool(cluster.forest.subtrees_of(name)))
+    statuses, now = cluster.quota_statuses, cluster.now
+    statuses.has_its_say(name, now, exists=bool(cluster.forest.subtrees_of(name)))
     for finding in findings(cluster.forest, name, cluster.admission.demand):
-        writes = statuses.writes[finding.subtree.uid]
-        said = view(finding, writes.shown, cluster.now)
+        uid = finding.subtree.uid
+        writes = statuses.writes[uid]
+        said = view(finding, writes.shown, now)
         if writes.flying is not None:
             writes.is_stale = True
+        elif said != writes.shown and now < writes.not_before:
+            statuses.want(name, writes.not_before)
         elif said != writes.shown:
-            _write(cluster, name, finding.subtree.uid, said)
-
-
-def _write(cluster: Cluster, tree: str, uid: str, said: QuotaView) -> None:
-    writes = cluster.quota_statuses.writes[uid]
-    if cluster.now < writes.not_before:
-        cluster.quota_statuses.want(tree, writes.not_before)
-        return
-    writes.serial += 1
-    writes.flying, writes.is_stale = said, False
-    writes.not_before = cluster.now + QUOTA_INTERVAL
-    cluster.emit(WriteQuota(uid, writes.serial, said))
+            writes.serial += 1
+            writes.flying, writes.is_stale = said, False
+            writes.not_before = now + QUOTA_INTERVAL
+            cluster.emit(WriteQuota(uid, writes.serial, said))

@@ -64,13 +64,17 @@ CAME_TO_NOTHING = (
 
 EVICTION_CALLED_OFF = "EvictionCalledOff"
 
-SENDER_QUEUEING = "before worker - setQueueing"
-SENDER_CAN_RUN = "before ScheduleNext - setCanRun"
-SENDER_BACKOFF = "before [backoff] - Rejoining"
-SENDER_DISPATCHED = "before manageQueueJob - afterEtcdDispatching"
-SENDER_HOLD_COMPLETION = "before [UpdateQueueJobs]  setRunningHoldCompletion"
-SENDER_COMPLETED = "before [UpdateQueueJobs] setCompleted"
-SENDER_CAN_NOT_RUN = "before preemptAWJobs - CanRun: false"
+
+class Sender(StrEnum):
+    """``status.sender``: the step of MCAD that wrote last."""
+
+    QUEUEING = "before worker - setQueueing"
+    CAN_RUN = "before ScheduleNext - setCanRun"
+    BACKOFF = "before [backoff] - Rejoining"
+    DISPATCHED = "before manageQueueJob - afterEtcdDispatching"
+    HOLD_COMPLETION = "before [UpdateQueueJobs]  setRunningHoldCompletion"
+    COMPLETED = "before [UpdateQueueJobs] setCompleted"
+    CAN_NOT_RUN = "before preemptAWJobs - CanRun: false"
 
 
 class State(StrEnum):
@@ -143,8 +147,8 @@ HARMLESS_FINALIZERS = frozenset(
 
 
 def explain_remains(remains: Sequence[Remnant], node: str) -> str:
-    """What a teardown waits for: the most telling object; ``node`` is where that one runs, if it is
-    a pod (see ``most_telling``)."""
+    """What a teardown waits for, by its most important object; ``node`` is where that one runs, if
+    it is a pod (see ``most_telling``)."""
     one = most_telling(remains)
     foreign = [name for name in one.finalizers if name not in HARMLESS_FINALIZERS]
     if foreign:
@@ -160,7 +164,7 @@ def explain_remains(remains: Sequence[Remnant], node: str) -> str:
 
 
 def most_telling(remains: Sequence[Remnant]) -> Remnant:
-    """A foreign finalizer tells more than a pod, and that more than what owns it."""
+    """The object to name first: with a foreign finalizer, else a pod, else any."""
 
     def rank(one: Remnant) -> tuple[bool, bool, str]:
         is_held = HARMLESS_FINALIZERS.issuperset(one.finalizers)
@@ -194,8 +198,8 @@ def held_by(ref: ObjectRef, owner: str) -> str:
 
 def no_fault_of_it(status: int, reason: str, words: str) -> str:
     """The sentences for an answer that says nothing about the manifest; ``status`` 0 for none."""
-    told = f"{status} {reason}: {words}" if status else f"no answer: {words}"
-    return f"{told.rstrip('.: ')}. Not caused by the manifest; retrying."
+    answer = f"{status} {reason}: {words}" if status else f"no answer: {words}"
+    return f"{answer.rstrip('.: ')}. Not caused by the manifest; retrying."
 
 
 def missing_right(ref: ObjectRef, words: str, user: str) -> str:

@@ -119,8 +119,8 @@ class Refusal(Struct, frozen=True):
 
 
 class Doubts(Struct, frozen=True):
-    """What an onlooker cannot tell: ``room``, what is free on which node; ``shares``, what is used
-    of quota, and so whose turn it is."""
+    """What a standby does not know: ``room``, what is free on which node; ``shares``, what is used
+    of quota, and so which AppWrapper comes first."""
 
     room: bool
     shares: bool

@@ -16,17 +16,7 @@ from mcad.core.state.units import Duration, Instant
 LIVE = frozenset({Phase.RUNNING, Phase.KEEPING, Phase.UNDEPLOYING, Phase.DELETING, Phase.VERIFYING})
 """Phases that may last while pods come and go. What leads to the first of them is written there."""
 
-_WITHOUT = frozenset(
-    {
-        Phase.WAITING,
-        Phase.INTENDING,
-        Phase.SETTLING,
-        Phase.PAUSING,
-        Phase.FAILED,
-        Phase.DELETED,
-    }
-)
-"""Phases without an attempt, or without objects of one."""
+_WITH_OBJECTS = LIVE | {Phase.CREATING, Phase.CONFIRMING, Phase.COMPLETED}
 
 UNSCHEDULED_SHOWN = 10
 """Pods without a node that status names: a gang of thousands waits for the same few reasons."""
@@ -45,7 +35,7 @@ def recount(entry: Entry, capacity: Capacity, interval: Duration, now: Instant) 
 def count(entry: Entry, capacity: Capacity, now: Instant) -> None:
     """Count its pods now."""
     entry.counted_at = now
-    if entry.phase in _WITHOUT:
+    if entry.phase not in _WITH_OBJECTS:
         entry.pods = PodCounts()
         return
     uid = entry.uid
@@ -61,11 +51,11 @@ def are_right(entry: Entry, capacity: Capacity) -> bool:
     cluster, which change all the time."""
     if _are_final(entry):
         return True
-    told, pods = entry.pods, capacity.pods.counts(entry.uid)
-    if _numbers(told) != _numbers(pods):
+    shown, pods = entry.pods, capacity.pods.counts(entry.uid)
+    if _numbers(shown) != _numbers(pods):
         return False
     waiting = capacity.pods.unscheduled(entry.uid, UNSCHEDULED_SHOWN) if pods.pending else ()
-    return [name for name, _ in told.unscheduled] == [name for name, _ in waiting]
+    return [name for name, _ in shown.unscheduled] == [name for name, _ in waiting]
 
 
 def _numbers(pods: PodCounts) -> tuple[int, int, int, int]:

@@ -17,16 +17,10 @@ from mcad.core.state.reasons import (
     DELETION_PAUSED,
     RESETTING,
     RESUMING,
-    SENDER_BACKOFF,
-    SENDER_CAN_NOT_RUN,
-    SENDER_CAN_RUN,
-    SENDER_COMPLETED,
-    SENDER_DISPATCHED,
-    SENDER_HOLD_COMPLETION,
-    SENDER_QUEUEING,
     SUCCEEDED,
     SUSPENDED,
     ConditionType,
+    Sender,
     State,
 )
 from mcad.core.state.status_view import StatusView
@@ -57,16 +51,16 @@ class _Words(NamedTuple):
     state: State
     phase: str
     standing: _Standing | None
-    sender: str = SENDER_CAN_NOT_RUN
+    sender: Sender = Sender.CAN_NOT_RUN
 
 
 _IN_PHASE = {
-    Phase.WAITING: _Words(State.PENDING, "Suspended", _QUEUED, SENDER_QUEUEING),
-    Phase.INTENDING: _Words(State.PENDING, "Resuming", _DISPATCHED, SENDER_CAN_RUN),
-    Phase.CREATING: _Words(State.PENDING, "Resuming", _DISPATCHED, SENDER_CAN_RUN),
-    Phase.CONFIRMING: _Words(State.RUNNING, "Running", _DISPATCHED, SENDER_DISPATCHED),
-    Phase.RUNNING: _Words(State.RUNNING, "Running", _DISPATCHED, SENDER_DISPATCHED),
-    Phase.COMPLETED: _Words(State.COMPLETED, "Succeeded", _SUCCEEDED, SENDER_COMPLETED),
+    Phase.WAITING: _Words(State.PENDING, "Suspended", _QUEUED, Sender.QUEUEING),
+    Phase.INTENDING: _Words(State.PENDING, "Resuming", _DISPATCHED, Sender.CAN_RUN),
+    Phase.CREATING: _Words(State.PENDING, "Resuming", _DISPATCHED, Sender.CAN_RUN),
+    Phase.CONFIRMING: _Words(State.RUNNING, "Running", _DISPATCHED, Sender.DISPATCHED),
+    Phase.RUNNING: _Words(State.RUNNING, "Running", _DISPATCHED, Sender.DISPATCHED),
+    Phase.COMPLETED: _Words(State.COMPLETED, "Succeeded", _SUCCEEDED, Sender.COMPLETED),
     Phase.KEEPING: _Words(State.FAILED, "Failed", _DISPATCHED),
     Phase.PAUSING: _Words(State.PENDING, "Resetting", _PAUSED),
     Phase.FAILED: _Words(State.FAILED, "Failed", _FAILED),
@@ -76,11 +70,11 @@ _IN_PHASE = {
 _IN_TEARDOWN = {
     Next.QUEUED: _Words(State.PENDING, "Suspending", _QUEUED),
     Next.RESET: _Words(State.PENDING, "Resetting", _PAUSED),
-    Next.COMPLETED: _Words(State.COMPLETED, "Succeeded", _CLEARED, SENDER_COMPLETED),
+    Next.COMPLETED: _Words(State.COMPLETED, "Succeeded", _CLEARED, Sender.COMPLETED),
     Next.FAILED: _Words(State.FAILED, "Failed", _FAILED),
     Next.DELETED: _Words(State.DELETED, "Failed", None),
 }
-"""What follows is told before it is there; the standing is that at the end of the teardown."""
+"""Status says from the start how a teardown ends; the standing holds at its end."""
 
 _UNTOLD = _Words(State.PENDING, "", None)
 
@@ -99,7 +93,7 @@ def derive(entry: Entry) -> StatusView:
     return StatusView(
         state=state(entry),
         queue_job_state=queue_job_state(entry),
-        can_run=_words(entry).sender in (SENDER_CAN_RUN, SENDER_DISPATCHED),
+        can_run=_words(entry).sender in (Sender.CAN_RUN, Sender.DISPATCHED),
         sender=_sender(entry),
         first_seen=entry.first_seen,
         first_dispatch=entry.first_dispatch,
@@ -169,11 +163,11 @@ def queue_job_state(entry: Entry) -> str:
     return ConditionType.INIT
 
 
-def _sender(entry: Entry) -> str:
+def _sender(entry: Entry) -> Sender:
     if state(entry) is State.RUNNING_HOLD_COMPLETION:
-        return SENDER_HOLD_COMPLETION
+        return Sender.HOLD_COMPLETION
     if entry.phase is Phase.WAITING and entry.shows(ConditionType.BACKOFF):
-        return SENDER_BACKOFF
+        return Sender.BACKOFF
     return _words(entry).sender
 
 

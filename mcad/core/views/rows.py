@@ -57,7 +57,7 @@ _Key = tuple[int, bool, int, int, int, str]
 _Still = tuple[Workload, Instant, Phase, Hold | None, DispatchRecord | None, dict[str, Condition]]
 
 OPEN = "open"
-"""What an AppWrapper waits for where a standby cannot tell."""
+"""What an AppWrapper waits for where a standby does not know it."""
 
 FITS_NEXT = "It fits and is dispatched next."
 FITS_AS_STORED = "It fits by what is stored; only the dispatcher knows whether it goes next."
@@ -199,6 +199,6 @@ class Picture:
 
 
 def subject(entry: Entry) -> Workload:
-    """What an AppWrapper is told as: of one that has ended, the spec as it is now."""
+    """The record that a row shows: of an AppWrapper that has ended, the spec as it is now."""
     edited = entry.edited if entry.phase in ENDED else None
     return edited if edited is not None else entry.workload

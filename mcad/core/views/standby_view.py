@@ -1,7 +1,7 @@
 """What a standby knows: a process that decides nothing and takes all records as they are.
 
 The leader remembers more than it writes. Where the stored objects leave open what it would say, a
-standby tells less (``refusal.Doubts``).
+standby says less (``refusal.Doubts``).
 """
 
 from __future__ import annotations
