@@ -94,7 +94,7 @@ class Cluster:
 
     def take_commands(self) -> tuple[Command, ...]:
         """The answer of this step, with a request for the next pass if that is not under way."""
-        at = self.agenda.next_wake_up()
+        at = self.agenda.timers.next_wake_up(self.now)
         if at is not None:
             self.emit(WakeAt(at))
         commands, self._commands = tuple(self._commands), []

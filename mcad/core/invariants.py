@@ -16,7 +16,7 @@ from mcad.core.state.violations import check
 def everything(cluster: Cluster) -> None:
     """All books, and all AppWrappers."""
     cluster.admission.check()
-    cluster.waiting.check()
+    cluster.waiting.queue.check()
     cluster.agenda.timers.check()
     cluster.objects.check()
     for uid, entry in cluster.entries.items():

@@ -5,7 +5,7 @@ An object is an AppWrapper's own if its kind, namespace and name are those of an
 present attempt or of one that this process has seen. The API server keeps names unique, so nothing
 else can pass for it. A pod is an AppWrapper's own if it lives in its namespace and its chain of
 controllers ends in such an object. While that object is not known, the pod belongs to no AppWrapper
-(``Cluster.unproven``).
+(``Objects.unproven``).
 """
 
 from __future__ import annotations

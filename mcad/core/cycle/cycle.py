@@ -48,7 +48,7 @@ def decide(cluster: Cluster, *, may_dispatch: bool) -> None:
     if is_first:
         leftovers.take_up(cluster)
     pod_timeouts.watch(cluster)
-    for entry, timer in cluster.agenda.expired():
+    for entry, timer in cluster.agenda.timers.expired(cluster.now):
         _on_timer(cluster, entry, timer)
     access.test(cluster)
     monitor.judge(cluster)

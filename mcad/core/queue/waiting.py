@@ -152,10 +152,6 @@ class Waiting:
     def _follow(self, entry: Entry, signal: WaitingSignal) -> None:
         entry.waiting = waiting(entry.title, entry.waiting, signal)
 
-    def check(self) -> None:
-        """The queue is right, and so are the holds; raises ``InvariantViolated``. O(all)."""
-        self.queue.check()
-
     def check_one(self, entry: Entry) -> None:
         """One AppWrapper waits as its state says."""
         state, title = entry.waiting, entry.title

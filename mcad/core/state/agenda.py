@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from mcad.core.state.bounds import LOOKS, Look
@@ -45,14 +45,6 @@ class Agenda:
     def wake_at(self, at: Instant) -> None:
         """Request a pass at this instant."""
         self.timers.wish(at)
-
-    def expired(self) -> Iterator[tuple[Entry, Timer]]:
-        """The timers that have expired, in the order of their times."""
-        return self.timers.expired(self.now)
-
-    def next_wake_up(self) -> Instant | None:
-        """The one wake-up to request after a step (ADR 4); None if it is requested already."""
-        return self.timers.next_wake_up(self.now)
 
     def is_time_for(self, look: Look) -> bool:
         """Whether it is time for this periodic look; if not, request a pass for when it is."""

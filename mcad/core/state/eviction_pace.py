@@ -43,7 +43,7 @@ class EvictionPace:
 
     def may_begin(self, preemptor: str, victims: int, now: Instant) -> bool:
         """Whether so many may be evicted now; if not, the preemptor is next, and none before it."""
-        at = self._ready_at(victims)
+        at = self._full_at - max(0, MINUTE - victims * self._each)
         self.next = None if at <= now else NextEvictions(preemptor, victims, at)
         return self.next is None
 
@@ -60,9 +60,6 @@ class EvictionPace:
             f"Its {what} due at {format_clock(self.next.at)}: at most {self._per_minute} a minute"
             f" are permitted {_SETTING}."
         )
-
-    def _ready_at(self, victims: int) -> Instant:
-        return self._full_at - max(0, MINUTE - victims * self._each)
 
 
 def reports_due_evictions(message: str) -> bool:

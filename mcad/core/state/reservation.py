@@ -143,9 +143,6 @@ class Reservations(Mapping[str, "Entry"]):
     def __len__(self) -> int:
         return len(self._owners)
 
-    def __contains__(self, uid: object) -> bool:
-        return uid in self._owners
-
     def add(self, entry: Entry, reservation: Reservation, waits_for: dict[str, int]) -> None:
         """Room is reserved for the AppWrapper; ``waits_for`` (uid -> attempt) leave it first."""
         self._owners[entry.uid] = entry

@@ -94,7 +94,8 @@ class Timers:
                 yield entry, Timer(name)
 
     def next_wake_up(self, now: Instant) -> Instant | None:
-        """When to wake up; None if that is under way already, or if nothing runs."""
+        """The one wake-up to request, however many timers run (ADR 4); None if that is under way
+        already, or if nothing runs."""
         while self._lines and self._is_stale(*self._lines[0]):
             heappop(self._lines)
         if not self._lines:
