@@ -367,85 +367,61 @@ def finishing(record: DispatchRecord) -> st.SearchStrategy[DispatchRecord]:
     return numbers.map(lambda found: replace(record, finished=tuple(sorted(found))))
 
 
+LATER = st.just(0) | INSTANTS
+LEAVES = st.dictionaries(TEXT, TEXT).map(lambda leaves: tuple(sorted(leaves.items())))
+REASONS = st.sampled_from(ReservationReason)
+NAMES = st.lists(TEXT.filter(bool), max_size=MAX_NAMES).map(tuple)
 RECORDS = st.builds(
     DispatchRecord,
     attempt=st.integers(1, 2**40),
-    quota=st.dictionaries(TEXT, TEXT).map(lambda leaves: tuple(sorted(leaves.items()))),
     epoch=COUNTS,
     phase=st.sampled_from(DispatchPhase),
-    payload=TEXT,
+    next=st.sampled_from(Next),
     inventory=st.lists(REFS, max_size=3).map(tuple),
     since=INSTANTS,
-    confirmed=st.just(0) | INSTANTS,
-    entered=st.just(0) | INSTANTS,
-    reason=TEXT,
-    message=TEXT,
-    next=st.sampled_from(Next),
-    preemptor=TEXT,
+    quota=LEAVES,
+    **dict.fromkeys(("confirmed", "entered"), LATER),
+    **dict.fromkeys(("payload", "reason", "message", "preemptor"), TEXT),
 ).flatmap(finishing)
-NAMES = st.lists(TEXT.filter(bool), max_size=MAX_NAMES).map(tuple)
 CLAIMS = st.builds(
     Reservation,
-    reason=st.sampled_from(ReservationReason),
+    reason=REASONS,
     since=INSTANTS,
-    until=st.just(0) | INSTANTS,
-    start=st.just(0) | INSTANTS,
-    nodes=NAMES,
-    waits_for=NAMES,
+    **dict.fromkeys(("until", "start"), LATER),
+    **dict.fromkeys(("nodes", "waits_for"), NAMES),
 )
 EVICTIONS = st.builds(
-    Eviction,
-    count=st.integers(1, 2**31 - 1),
-    reason=st.sampled_from(ReservationReason),
-    by=TEXT,
-    title=TEXT,
-    at=INSTANTS,
+    Eviction, count=st.integers(1, 2**31 - 1), reason=REASONS, by=TEXT, title=TEXT, at=INSTANTS
 )
 TOTALS = st.just(()) | st.just((("cpu", 500), ("memory", 1 << 40), ("nvidia.com/gpu", 8)))
-UNSCHEDULED = st.lists(st.tuples(TEXT, st.builds(Unscheduled, TEXT, INSTANTS)), max_size=3).map(
-    tuple
-)
+UNSCHEDULED = st.lists(st.tuples(TEXT, st.builds(Unscheduled, TEXT, INSTANTS)), max_size=3)
 VIEWS = st.builds(
     StatusView,
     state=st.sampled_from(["Pending", "Running", "Completed", "Failed", "Deleted"]),
-    queue_job_state=TEXT,
+    phase=st.sampled_from(["", "Suspended", "Running", "Failed"]),
     can_run=st.booleans(),
-    sender=TEXT,
     first_seen=INSTANTS,
-    first_dispatch=st.just(0) | INSTANTS,
+    first_dispatch=LATER,
     system_priority=st.integers(-(2**31), 2**31 - 1),
     conditions=st.lists(CONDITIONS, max_size=4).map(tuple),
-    pods=st.builds(
-        PodCounts, COUNTS, COUNTS, COUNTS, COUNTS, totals=TOTALS, unscheduled=UNSCHEDULED
-    ),
-    requeueings=COUNTS,
+    pods=st.builds(PodCounts, *[COUNTS] * 4, totals=TOTALS, unscheduled=UNSCHEDULED.map(tuple)),
     requeueing_wait=COUNTS.map(lambda n: n * SECOND),
-    observed_generation=COUNTS,
-    phase=st.sampled_from(["", "Suspended", "Running", "Failed"]),
     dispatch=st.none() | RECORDS,
-    resets=COUNTS,
     items=st.just(()) | st.just(ITEMS),
     sets=st.just(()),
     reservation=st.none() | CLAIMS,
     eviction=st.none() | EVICTIONS,
+    **dict.fromkeys(("queue_job_state", "sender"), TEXT),
+    **dict.fromkeys(("requeueings", "observed_generation", "resets"), COUNTS),
 )
 
 
 @given(VIEWS)
 def test_a_status_is_read_as_it_was_rendered(view: StatusView) -> None:
+    same = ("state", "first_seen", "conditions", "dispatch", "first_dispatch", "requeueings")
+    same += ("requeueing_wait", "resets", "pods", "observed_generation", "reservation", "eviction")
     assert read_status(stored(render_status(view))) == Persisted(
-        state=view.state,
-        first_seen=view.first_seen,
-        conditions=view.conditions,
-        dispatch=view.dispatch,
-        first_dispatch=view.first_dispatch,
-        requeueings=view.requeueings,
-        requeueing_wait=view.requeueing_wait,
-        resets=view.resets,
-        pods=view.pods,
-        observed_generation=view.observed_generation,
-        reservation=view.reservation,
-        eviction=view.eviction,
+        **{name: getattr(view, name) for name in same},
         foreign=view.state == "Running" and view.dispatch is None,
     )
 
