@@ -156,8 +156,8 @@ def _namespace(kept: Iterable[Document], chosen: str | None) -> str:
         own = as_text(as_map(document.content.get("metadata")).get("namespace"))
         if own and found and own != found:
             raise CliError(
-                f"{document.origin}: is for namespace {own}, not {found}; all objects have the namespace "
-                "of their AppWrapper: change it in one of them, or wrap them separately"
+                f"{document.origin}: is for namespace {own}, not {found}; all objects have "
+                "the namespace of their AppWrapper: change one of them, or wrap them separately"
             )
         found = found or own
     return found
