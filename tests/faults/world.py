@@ -20,6 +20,7 @@ from mcad.sim.clock import VirtualClock, run_virtually
 from mcad.sim.cluster import Cluster
 from mcad.sim.serving.server import SimApi
 from mcad.sim.store import Change
+from tests import budget
 from tests.faults import automata
 from tests.faults.automata import Recorder
 from tests.faults.edits import STORAGE, WRAPPED, Editor
@@ -38,7 +39,7 @@ Json = dict[str, Any]
 
 RESTART_S = 1.0  # from a kill to the next life
 MORE_WRITES = 8  # that a fault may cost: a teardown, or every status said once more
-REST_S = 300.0  # after that nothing may be written any more
+REST_S = 300.0 if budget.SOAK else 120.0  # in which nothing may be written any more
 
 
 @dataclass(slots=True)
