@@ -15,6 +15,7 @@ from mcad.core.events import NodeSeen
 from mcad.core.state.model import PodSet, Workload
 from mcad.core.state.records import replace
 from mcad.core.state.settings import Fairness, Policy
+from mcad.core.state.units import SECOND
 from tests.core.bench import PATIENT, Bench, node, workload
 from tests.core.quotas import GOLD, child, subtree, teams
 
@@ -220,3 +221,16 @@ def test_the_whole_of_the_nodes_is_what_they_have_now() -> None:
     assert [row.name for row in bench.queue() if row.position] == ["r", "b"]  # 50 and 60 %
     bench.feed(NodeSeen(replace(NODE, name="n2", allocatable=(("cpu", 20_000),))))
     assert [row.name for row in bench.queue() if row.position] == ["b", "r"]  # 50 and 20 %
+
+
+def test_a_class_that_needs_no_verdict_may_lose_its_turn_in_the_middle_of_a_walk() -> None:
+    bench = Bench(replace(FAIR, head_of_line_holding=10 * SECOND), nodes=[NODE])
+    bench.start(of("z", "holder", 100, 8), of("y", "runs", 1000))
+    bench.submit(of("x", "first", 100, 8), of("y", "second", 100, 8))
+    bench.settle()
+    bench.advance(20)  # the head blocks no more, and both wait in one list
+    bench.submit(of("x", "small", 5000, priority=1))
+    bench.settle()  # from now on x has more in use than y
+    assert bench.order == ["holder", "runs", "small"]
+    assert [row.name for row in bench.queue()][:2] == ["second", "first"]
+    bench.dispatcher.cluster.waiting.queue.check()
