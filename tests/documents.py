@@ -12,6 +12,7 @@ from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import RETAINING, TABLE, TEARING_DOWN, Phase, Signal
 from mcad.core.state.model import Dialect, DispatchPhase, DispatchRecord, Next
 from mcad.core.state.waiting_reason import WaitingReason
+from mcad.core.state.waiting_state import CLASSES, WAITING
 from mcad.core.status.status import derive
 from tests.core.builders import appwrapper
 
@@ -51,7 +52,9 @@ _RECORDED = {
 
 def lifecycle() -> str:
     """The generated part of docs/lifecycle.md."""
-    return "\n".join((*_diagram(), "", *_transitions(), "", *_words(), "", *_reasons(), ""))
+    return "\n".join(
+        (*_diagram(), "", *_transitions(), "", *_words(), "", *_waiting(), *_reasons(), "")
+    )
 
 
 def whole(page: Path, generated: str) -> str:
@@ -97,6 +100,14 @@ def _words() -> Iterator[str]:
     leaving = {derive(_example(p, Next.QUEUED, deleting=True)).phase for p in RETAINING}
     (word,) = leaving
     yield f"| any in which there are objects, and it is deleted after them | as before | {word} |"
+
+
+def _waiting() -> Iterator[str]:
+    """How a waiting AppWrapper moves, and an equivalence class in line."""
+    for title, table in (("an AppWrapper waits", WAITING), ("its class in line", CLASSES)):
+        yield from (f"| {title} | signal | then |", "|---|---|---|")
+        yield from (f"| {state} | `{signal}` | {then} |" for (state, signal), then in table.items())
+        yield ""
 
 
 def _reasons() -> Iterator[str]:

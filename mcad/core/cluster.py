@@ -33,7 +33,8 @@ from mcad.core.state.quota_records import NOBODYS, Designation, Path
 from mcad.core.state.reasons import APPLIED, ConditionType, EventReason
 from mcad.core.state.records import replace
 from mcad.core.state.refusal import Doubts
-from mcad.core.state.reservation import PendingEviction, Reservations
+from mcad.core.state.reservation import PendingEviction
+from mcad.core.state.reservation_book import Reservations
 from mcad.core.state.rights import Rights
 from mcad.core.state.settings import Settings
 from mcad.core.state.status_view import Urgency

@@ -16,7 +16,7 @@ OWNERS = {
     "workload edited story step_since superseded former": "state/entry.py",
     "phase dispatch": "state/entry.py observed/recovery.py",
     "unreadable": "observed/recovery.py",
-    "timers": "state/entry.py state/timers.py",
+    "timers": "state/entry.py state/agenda.py",
     "tries": "state/entry.py",
     "finished failed": "state/entry.py running/completion.py",
     "untested": "observed/workloads.py observed/recovery.py",
@@ -53,7 +53,7 @@ OWNERS = {
     "reported_at": "cycle/cycle.py reservations/manage.py observed/workloads.py",
     "restored": "cycle/cycle.py observed/recovery.py",
     # reservations and evictions
-    "reservation waits_for patience eviction_patience": "state/reservation.py",
+    "reservation waits_for patience eviction_patience": "state/reservation_book.py",
     "planned_at": "preemption/search.py",
     "eviction opponents": "preemption/eviction.py observed/recovery.py",
     # set when an AppWrapper becomes known, and never again

@@ -2,9 +2,9 @@
 
 entry           the state of one AppWrapper
 lifecycle, waiting_state   its phases, and how it waits, as tables
-agenda, timers  what the next passes look at; what waits for a time
+agenda, timers  what the next passes look at, and when; what a timer is for
 objects         the wrapped objects observed, their names, and pods without a proven owner
-reservation     a reservation, and all of them
+reservation, reservation_book   a reservation; all of them
 model, quota_records   AppWrappers, nodes, pods, objects; QuotaSubtrees
 status_view, answer   what a status says; what a failed request says
 records         immutable records, implemented in C

@@ -6,17 +6,12 @@ two.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from mcad.core.state.records import Struct, replace
-from mcad.core.state.units import Duration, Instant
-from mcad.core.state.violations import check
-
-if TYPE_CHECKING:
-    from mcad.core.state.entry import Entry
+from mcad.core.state.records import Struct
+from mcad.core.state.units import Instant
 
 
 class ReservationReason(StrEnum):
@@ -103,96 +98,3 @@ class Patience:
         """The next one has to wait three times as long as this one lasted."""
         self.tries += 1
         self.until = now + 3 * (now - since)
-
-
-@dataclass(slots=True)
-class Firsts:
-    """The first in line at the last look, and for how long so far, by uid (R8); and whether a
-    reservation ended since, so that the next look is now."""
-
-    looked_at: Instant = 0
-    waited: dict[str, Duration] = field(default_factory=dict)
-    reservation_ended: bool = False
-
-
-class Reservations(Mapping[str, "Entry"]):
-    """The owners of reservations by uid, the oldest reservation first.
-
-    Owns ``reservation``, ``waits_for``, ``patience`` and ``eviction_patience`` of every AppWrapper.
-    ``fulfilled`` (an ordered set) are AppWrappers that were dispatched to their reserved room and
-    whose pods are not all bound; ``intended`` holds the reservation of those whose intent is not
-    persisted yet. ``on_record`` are reservations to be planned again, as the status of their owners
-    shows them, ``preemptors`` as the records of their victims do. ``firsts`` counts how long the
-    first in line have waited (R8).
-    """
-
-    def __init__(self) -> None:
-        self._owners: dict[str, Entry] = {}
-        self.fulfilled: dict[str, None] = {}
-        self.intended: dict[str, Reservation] = {}
-        self.on_record: dict[str, Reservation] = {}
-        self.preemptors: dict[str, Reservation] = {}
-        self.firsts = Firsts()
-
-    def __getitem__(self, uid: str) -> Entry:
-        return self._owners[uid]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._owners)
-
-    def __len__(self) -> int:
-        return len(self._owners)
-
-    def add(self, entry: Entry, reservation: Reservation, waits_for: dict[str, int]) -> None:
-        """Room is reserved for the AppWrapper; ``waits_for`` (uid -> attempt) leave it first."""
-        self._owners[entry.uid] = entry
-        entry.reservation, entry.waits_for = reservation, waits_for
-
-    def show(self, entry: Entry, waits_for: tuple[str, ...]) -> None:
-        """The AppWrappers that the reservation waits for now, by their titles."""
-        entry.reservation = replace(entry.reserved, waits_for=waits_for)
-
-    def let_stay(self, entry: Entry, uid: str) -> None:
-        """The reservation does not wait for this AppWrapper any more."""
-        del entry.waits_for[uid]
-
-    def remove(self, entry: Entry) -> bool:
-        """The reservation ends; False if the AppWrapper has none."""
-        if self._owners.pop(entry.uid, None) is None:
-            return False
-        entry.reservation, entry.waits_for = None, {}
-        self.firsts.reservation_ended = True
-        return True
-
-    def fulfil(self, entry: Entry, reservation: Reservation) -> None:
-        """The AppWrapper takes the room that was reserved for it."""
-        self.fulfilled[entry.uid] = None
-        self.intended[entry.uid] = reservation
-
-    def intent_written(self, entry: Entry) -> None:
-        """The intent is persisted: what was reserved is used."""
-        self.intended.pop(entry.uid, None)
-
-    def intent_refused(self, entry: Entry) -> None:
-        """The intent was not persisted: plan its reservation again; others may have left for it."""
-        reservation = self.intended.pop(entry.uid, None)
-        if reservation is not None:
-            self.on_record[entry.uid] = reservation
-
-    def waits_no_more(self, entry: Entry) -> None:
-        """The AppWrapper was dispatched or is gone: it starts afresh the next time."""
-        self.firsts.waited.pop(entry.uid, None)
-        self.intended.pop(entry.uid, None)
-        entry.patience, entry.eviction_patience = Patience(), Patience()
-
-    def take_on_record(self) -> dict[str, Reservation]:
-        """The reservations to be planned again, once."""
-        found = self.preemptors | self.on_record
-        self.preemptors, self.on_record = {}, {}
-        return found
-
-    def check_one(self, entry: Entry) -> None:
-        """What is kept about one AppWrapper agrees; raises ``InvariantViolated``."""
-        has = entry.uid in self._owners
-        check(has == (entry.reservation is not None), "reservations-are-known", entry.title)
-        check(has or not entry.waits_for, "only-reservations-wait-for-others", entry.title)

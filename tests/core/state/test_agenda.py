@@ -7,10 +7,11 @@ from msgspec.structs import replace
 
 from mcad.core.commands import CreateItem, ReviewAccess, WriteStatus
 from mcad.core.events import NodeSeen
+from mcad.core.state.agenda import HORIZON, Timers
 from mcad.core.state.answer import Answer
 from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import Phase, Signal
-from mcad.core.state.timers import HORIZON, Timer, Timers
+from mcad.core.state.timers import Timer
 from mcad.core.state.units import SECOND
 from tests.core.bench import START, Bench, node, workload
 
