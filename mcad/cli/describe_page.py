@@ -16,7 +16,7 @@ from mcad.cli.reservation_lines import eviction, kept_off, reservation_facts
 from mcad.cli.rows import place
 from mcad.cli.start_times import start_lines
 from mcad.cli.tables import NONE, UNKNOWN, Row, age, amounts, table
-from mcad.core.state.waiting_reason import HOLDS
+from mcad.core.state.waiting_reason import HOLDS, WaitingReason
 
 Json = dict[str, Any]
 
@@ -239,6 +239,9 @@ def _place(detail: Json) -> Iterator[str]:
     yield pair("Ahead", told or NONE)
 
 
+_YIELDING = {str(one) for one in WaitingReason if one.lets_others_first}
+
+
 def _one_ahead(row: Json, *, of_head: bool) -> str:
     """An AppWrapper ahead; for the head of the line, why this one does not block it.
 
@@ -252,6 +255,8 @@ def _one_ahead(row: Json, *, of_head: bool) -> str:
         return f"{title} (it fits)"
     if row["waitsFor"] in HOLDS:
         return f"{title} (on hold: {row['waitsFor']})"
+    if row["waitsFor"] in _YIELDING:
+        return f"{title} (lets another AppWrapper go first)"
     return f"{title} (does not fit even with every AppWrapper gone)"
 
 

@@ -8,6 +8,7 @@ from click.testing import CliRunner
 
 from mcad.api.config import Config
 from mcad.api.published import ANNOTATION, publish
+from mcad.cli.describe_page import _one_ahead
 from mcad.cli.main import main
 from mcad.cli.presence import Heartbeat, Presence
 from mcad.core.views.rows import FITS_AS_STORED
@@ -123,6 +124,22 @@ def test_the_head_of_the_line_need_not_be_the_first_in_it() -> None:
     ) in said
     said = CliRunner().invoke(main, ["describe", "huge"], obj=world).stdout
     assert "Position:     1 of 3\nAhead:        <none>\n" in said
+
+
+@pytest.mark.parametrize(
+    ("waits_for", "why"),
+    [
+        ("", "it fits"),
+        ("lending", "lets another AppWrapper go first"),
+        ("blocked", "lets another AppWrapper go first"),
+        ("MissingRight", "on hold: MissingRight"),
+        ("cpu", "does not fit even with every AppWrapper gone"),
+    ],
+)
+def test_what_is_ahead_of_the_head_says_why_it_does_not_block(waits_for: str, why: str) -> None:
+    row = {"namespace": "a", "name": "b", "waitsFor": waits_for}
+    assert _one_ahead(row, of_head=True) == f"a/b ({why})"
+    assert _one_ahead(row, of_head=False) == "a/b"
 
 
 def publish_text(api: FakeApi, text: str) -> None:
