@@ -11,7 +11,7 @@ demo: .venv/runtime
 
 # Linters beside the tests: most of the suite waits for servers.
 test: .venv/ready
-	$(MAKE) --jobs 2 --output-sync=line lint suite
+	$(MAKE) --jobs 2 lint suite
 
 # Four files of tests at a time, each with the control plane of its own, the longest first. A file
 # stays whole, because its tests share what it started.
