@@ -249,7 +249,7 @@ def test_a_higher_priority_gets_room_of_lower_ones(
         assert status_of(plane, "low-2")["dispatch"]["preemptor"]
         assert told(plane, "low-2", "PreemptCandidate")[0] == "False"
         log = dispatcher.log()
-        assert "reservations" in log
+        assert "msg=room reserved" in log or 'msg="room reserved"' in log
         assert "reason=Preempted" in log
         wait_until_quiet(plane)
         mark = plane.audit_mark()

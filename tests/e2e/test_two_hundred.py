@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -100,13 +100,25 @@ def check_order(plane: ControlPlane, wanted: list[str]) -> None:
     assert {found[name]["status"]["dispatch"]["attempt"] for name in wanted} == {1}
 
 
+def start_of(entries: Iterable[AuditEntry]) -> list[AuditEntry]:
+    """Without the checks of watches. A start asks for one object of some kinds in the same way."""
+    found = []
+    asked: set[str] = set()
+    for one in entries:
+        if is_check(one) and (one.resource in asked or START.get(("list", one.resource), 1) == 1):
+            continue
+        asked |= {one.resource} if is_check(one) else set()
+        found.append(one)
+    return found
+
+
 def test_created_before_the_dispatcher_starts(roomy: ControlPlane, account: Path) -> None:
     """What a start reads does not depend on how much there is to do."""
     plane, wanted = roomy, names("early")
     mark = plane.audit_mark()
     with Dispatcher(plane, account, *UNCOUNTED):
         wait_until_quiet(plane)
-        idle = plane.audit(mark)
+        idle = start_of(plane.audit(mark))
     assert writes(idle) == events(idle) == []
 
     create(plane, *(generic(name, pod(name)) for name in wanted))
@@ -114,7 +126,7 @@ def test_created_before_the_dispatcher_starts(roomy: ControlPlane, account: Path
     with Dispatcher(plane, account, *UNCOUNTED):
         wait_until_running(plane, wanted)
         wait_until_quiet(plane)
-        busy = plane.audit(mark)
+        busy = start_of(plane.audit(mark))
 
     check_writes(busy, wanted, "created before the start")
     check_order(plane, wanted)
@@ -138,7 +150,7 @@ def test_created_while_it_runs(roomy: ControlPlane, dispatcher: Dispatcher) -> N
 
     check_writes(entries, wanted, "created while it runs")
     check_order(plane, wanted)
-    assert reads(entries) == Counter()
+    assert reads(one for one in entries if not is_check(one)) == Counter()
     assert watches(entries).total() < COUNT / 4
 
 
