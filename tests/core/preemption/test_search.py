@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mcad.core.commands import WriteStatus
+from mcad.core.commands import CreateItem, WriteStatus
 from mcad.core.events import Decide, NodeSeen, PodGone, PodSeen
 from mcad.core.preemption import search
 from mcad.core.state.answer import Answer
@@ -62,6 +62,22 @@ def phase(bench: Bench, name: str) -> Phase:
 
 def told(bench: Bench, reason: EventReason) -> list[tuple[str, str]]:
     return [(one.uid, one.note) for one in bench.events if one.reason is reason]
+
+
+def test_none_is_evicted_while_one_of_its_items_is_being_created() -> None:
+    bench = Bench(EAGER, nodes=[node("n1")])
+    bench.submit(workload("a", 900))
+    bench.decide()
+    while not isinstance(bench.pending[0], CreateItem):
+        bench.execute(bench.pending.pop(0))
+    create = bench.pending.pop(0)
+    bench.submit(workload("w", 900, priority=5))
+    bench.advance(5)
+    assert phase(bench, "a") is Phase.CREATING
+
+    bench.execute(create)
+    bench.advance(5)
+    assert (phase(bench, "a"), phase(bench, "w")) == (Phase.WAITING, Phase.RUNNING)
 
 
 def test_the_latest_of_the_lowest_priority_makes_room_and_queues_again() -> None:
