@@ -7,7 +7,7 @@ even an empty one, and says what was declared, however much of it is bound.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 from mcad.core.capacity import NOTHING_REPORTED, Capacity, Wants
@@ -61,11 +61,20 @@ class Admission:
         self._asked += 1
         return self._forest.refusal(path, self.demand(shape))
 
-    def what_if(self, shape: Shape, path: Path, lifted: Collection[str] = ()) -> Snapshot:
+    def what_if(
+        self,
+        shape: Shape,
+        path: Path,
+        lifted: Collection[str] = (),
+        uncharged: Collection[str] = (),
+        only: Collection[str] = (),
+    ) -> Snapshot:
         """Where a gang would go, charged there, if others left. The reservations of ``lifted``
-        count as free, on nodes and in shares."""
-        shares = Shares(self._forest.trees, self._forest.charges, path, self.demand(shape), lifted)
-        return self._capacity.what_if(shape, lifted, shares)
+        count as free, on nodes and in shares, those of ``uncharged`` in shares only. ``only`` names
+        the nodes that the gang may use (none: all)."""
+        free = (*lifted, *uncharged)
+        shares = Shares(self._forest.trees, self._forest.charges, path, self.demand(shape), free)
+        return self._capacity.what_if(shape, lifted, shares, only)
 
     def assume(
         self,
@@ -104,9 +113,16 @@ class Admission:
         self._turns.release(gang.uid)
         self._forest.release(gang.uid)
 
-    def is_free(self, uid: str) -> bool:
-        """Whether no other AppWrapper uses the reserved room any more, on nodes and in quota."""
-        return self._capacity.is_free(uid) and not self._forest.is_overcommitted(uid)
+    def is_free(self, uid: str, uncharged: Iterable[str] = ()) -> bool:
+        """Whether no other AppWrapper uses the reserved room any more, on nodes and in quota. In
+        quota the reservations of ``uncharged`` do not count."""
+        if not self._capacity.is_free(uid):
+            return False
+        if not self._forest.is_overcommitted(uid):
+            return True
+        trees, charges = self._forest.trees, self._forest.charges
+        own = charges[uid]
+        return Shares(trees, charges, own.path, own.amounts, (uid, *uncharged)).fits()
 
     def _charge(self, gang: Gang, designation: Designation) -> None:
         demand = self.demand(gang.shape)

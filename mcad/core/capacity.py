@@ -188,12 +188,18 @@ class Capacity:
         return Questions(self._settings, self._ledger, self._memory, self._unplaced_pods)
 
     def what_if(
-        self, shape: Shape, lifted: Collection[str] = (), shares: Shares | None = None
+        self,
+        shape: Shape,
+        lifted: Collection[str] = (),
+        shares: Shares | None = None,
+        only: Collection[str] = (),
     ) -> Snapshot:
         """Where a gang of this shape, which is charged to these shares, would go if others left.
-        The reservations of ``lifted`` count as free room. Good until the next event."""
+        The reservations of ``lifted`` count as free room. ``only`` names the nodes that it may use
+        (none: all). Good until the next event."""
+        shares = shares or Shares({}, {}, (), (), ())
         with self._memory.held(shape) as prospect:
-            return Snapshot(self._view, prospect, lifted, shares or Shares({}, {}, (), (), ()))
+            return Snapshot(self._view, prospect, lifted, shares, only)
 
     # -- assumed gangs -------------------------------------------------------------------------
 

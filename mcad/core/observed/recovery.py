@@ -55,7 +55,7 @@ def restore(cluster: Cluster, entry: Entry, saved: Persisted) -> None:
     if saved.reservation is not None:
         cluster.reservations.on_record[entry.uid] = saved.reservation
     if saved.dispatch is not None and saved.dispatch.preemptor:
-        _note_preemptor(cluster, entry.uid, saved.dispatch)
+        _note_preemptor(cluster, entry, saved.dispatch)
     entry.counted_at = cluster.now  # a start has more urgent things to write
     entry.restored = True
     if saved.observed_generation not in (0, entry.workload.generation):
@@ -106,15 +106,16 @@ def _timed(saved: Persisted, now: Instant) -> Persisted:
     return replace(saved, conditions=conditions, dispatch=record, eviction=evicted)
 
 
-def _note_preemptor(cluster: Cluster, victim: str, record: DispatchRecord) -> None:
-    """The victim (a uid) was evicted for a reservation that may not have been written any more."""
-    until = record.entered + manage.evicted_within(cluster, (victim,))
+def _note_preemptor(cluster: Cluster, victim: Entry, record: DispatchRecord) -> None:
+    """The victim was evicted for a reservation that may not have been written any more."""
+    until = record.entered + manage.evicted_within(cluster, (victim.uid,))
     is_over = record.phase is DispatchPhase.RELEASED and record.next is not Next.QUEUED
     if is_over or until <= cluster.now:
         return
     reclaims = record.reason == TeardownReason.RECLAIMED
     reason = ReservationReason.RECLAIMING if reclaims else ReservationReason.PREEMPTING
-    reservation = Reservation(reason, record.entered, until)
+    since = victim.opponents.get(record.preemptor, record.entered)
+    reservation = Reservation(reason, since, until)
     cluster.reservations.preemptors[record.preemptor] = reservation
 
 

@@ -111,7 +111,7 @@ def _stands(cluster: Cluster, uid: str) -> bool:
 def _still_needed(cluster: Cluster, owner: Entry, uids: Collection[str]) -> set[str] | None:
     """The victims that are still needed now that their grace is over; None if evicting them makes
     no room any more."""
-    snapshot = release_set.what_if(cluster, owner, (owner.uid,))
+    snapshot = release_set.for_owner(cluster, owner)
     for uid in manage.still_there(cluster, owner):
         if uid not in uids:
             snapshot.remove(uid)

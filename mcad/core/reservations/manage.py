@@ -116,11 +116,11 @@ def keep(cluster: Cluster) -> None:
     pressed = cluster.capacity.take_pressed()
     is_due = bool(cluster.reservations) and cluster.agenda.is_time_for(Look.RESERVATIONS)
     for uid, entry in list(cluster.reservations.items()):
-        is_free = cluster.admission.is_free(uid)
+        is_free = cluster.admission.is_free(uid, cluster.reservations.younger(uid))
         if cluster.capacity.unplaced(uid):
             _plan_again(cluster, entry, "A node is gone.")
-        elif is_free and _room(cluster, entry) is not None:
-            _fulfil(cluster, entry)
+        elif is_free and (plan := _room(cluster, entry)) is not None:
+            _fulfil(cluster, entry, plan)
         elif entry.reserved.until <= cluster.now:
             left = _waits_for(cluster, entry) or _intruders(cluster, entry)
             end(cluster, entry, f"It expired while waiting for {some_of(left) or 'its quota'}.")
@@ -153,7 +153,7 @@ def _may_come_free(cluster: Cluster, entry: Entry, *, look: bool) -> bool:
         return waits and not _intruders(cluster, entry)
     if not look:
         return True
-    removal = release_set.what_if(cluster, entry, (entry.uid,))
+    removal = release_set.for_owner(cluster, entry)
     # Of those that vanished, pods may still be there.
     vanished = (uid for uid in entry.waits_for if not cluster.capacity.holds(uid))
     others = (uid for owner in cluster.reservations.values() for uid in still_there(cluster, owner))
@@ -215,18 +215,14 @@ def _owner(cluster: Cluster, uid: str) -> str:
 
 def _room(cluster: Cluster, entry: Entry) -> Plan | None:
     """Where the AppWrapper goes without its reservation. Its nodes may be free while it does not
-    fit: an AppWrapper that had a pod there a moment ago may be about to replace it (C2). Where only
-    sums count room has no owner, so younger reservations count for nothing."""
-    uids = [entry.uid]
-    if cluster.settings.fit is not Fit.NODES:
-        uids = list(cluster.reservations)[list(cluster.reservations).index(entry.uid) :]
-    return release_set.what_if(cluster, entry, uids).plan()
+    fit: an AppWrapper that had a pod there a moment ago may be about to replace it (C2)."""
+    return release_set.for_owner(cluster, entry).plan()
 
 
-def _fulfil(cluster: Cluster, entry: Entry) -> None:
-    """The reserved room is free, or as much elsewhere: dispatch. Room that came free by itself goes
-    to the highest priority by now, and if that does not fit, to any; room that victims were evicted
-    for does not."""
+def _fulfil(cluster: Cluster, entry: Entry, plan: Plan) -> None:
+    """The reserved room is free, or as much elsewhere, by the plan: dispatch. Room that came free
+    by itself goes to the highest priority by now, and if that does not fit, to any; room that
+    victims were evicted for does not."""
     reservation = entry.reserved
     hindrance = pre_enqueue.obstacle(cluster, entry)
     if reservation.reason in EVICTIONS:
@@ -237,14 +233,15 @@ def _fulfil(cluster: Cluster, entry: Entry) -> None:
             if release_set.what_if(cluster, other, (entry.uid,)).plan() is not None:
                 give_way(cluster, entry, other)
                 return
-    plan = None if cluster.settings.fit is Fit.NODES else _room(cluster, entry)
     cluster.unreserve(entry)
     if hindrance is not None:
         cluster.waiting.hold(entry, hindrance)
         return
-    if plan is not None:
-        cluster.admission.assume_at(*cluster.next_gang(entry), plan)
-    elif cluster.admission.assume(*cluster.next_gang(entry)) is not None:
+    gang, designation = cluster.next_gang(entry)
+    is_short = cluster.admission.quota_refusal(gang.shape, cluster.path(entry)) is not None
+    if is_short or cluster.settings.fit is not Fit.NODES:  # by younger reservations
+        cluster.admission.assume_at(gang, designation, plan)
+    elif cluster.admission.assume(gang, designation) is not None:
         cluster.line_up(entry)  # it does not fit after all
         return
     cluster.reservations.fulfil(entry, reservation)
@@ -274,8 +271,9 @@ def _plan_again(cluster: Cluster, entry: Entry, why: str) -> None:
 def _look(cluster: Cluster, entry: Entry) -> None:
     """Dispatch if there is room elsewhere by now; else report what is still there."""
     shape, free = cluster.capacity.shape(entry.workload.sets), cluster.capacity.spare()
-    if cluster.capacity.may_fit(shape, free) and _room(cluster, entry) is not None:
-        _fulfil(cluster, entry)
+    plan = _room(cluster, entry) if cluster.capacity.may_fit(shape, free) else None
+    if plan is not None:
+        _fulfil(cluster, entry, plan)
     elif cluster.now - entry.reported_at >= RESTATE_INTERVAL:
         left = _waits_for(cluster, entry)
         if left != entry.reserved.waits_for:
@@ -344,15 +342,22 @@ def resume(cluster: Cluster) -> None:
 
 
 def in_line(cluster: Cluster, found: dict[str, Reservation]) -> Iterator[tuple[Entry, Reservation]]:
-    """Those of them that still wait, the oldest reservation first."""
+    """Those of them that still wait, the oldest reservation first. A preemptor that was dispatched
+    since has had its room, although the records of its victims still name it."""
     for uid, reservation in sorted(found.items(), key=lambda one: (one[1].since, one[0])):
         entry = cluster.entries.get(uid)
-        if entry is not None and entry in cluster.waiting.queue:
+        if entry is None or entry not in cluster.waiting.queue:
+            continue
+        if entry.dispatch is None or entry.dispatch.since <= reservation.since:
             yield entry, reservation
 
 
 def _resume_one(cluster: Cluster, entry: Entry, reservation: Reservation) -> None:
-    releasing = release_set.without(cluster, entry, release_set.releasing_soon(cluster))
+    leaving = release_set.releasing_soon(cluster)
+    # On its own nodes: what is free elsewhere by now may be reserved for a later one.
+    releasing = release_set.without(cluster, entry, leaving, reservation.nodes)
+    if releasing is None:
+        releasing = release_set.without(cluster, entry, leaving)
     if releasing is None and reservation.reason not in EVICTIONS:
         releasing = release_set.earliest(cluster, entry)
     if releasing is not None:

@@ -13,6 +13,7 @@ from mcad.core.snapshot.removal import fewest
 from mcad.core.snapshot.snapshot import Snapshot
 from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import TEARING_DOWN
+from mcad.core.state.settings import Fit
 from mcad.core.state.units import Instant
 
 
@@ -29,10 +30,27 @@ class ReleaseSet(NamedTuple):
     likely: Instant = 0
 
 
-def what_if(cluster: Cluster, entry: Entry, lifted: Collection[str] = ()) -> Snapshot:
-    """A dry run for a waiting AppWrapper. The reservations of ``lifted`` (uids) do not count."""
+def what_if(
+    cluster: Cluster, entry: Entry, lifted: Collection[str] = (), only: Collection[str] = ()
+) -> Snapshot:
+    """A dry run for a waiting AppWrapper. The reservations of ``lifted`` (uids) do not count.
+    ``only`` names the nodes that it may use (none: all)."""
     shape, path = cluster.capacity.shape(entry.workload.sets), cluster.path(entry)
-    return cluster.admission.what_if(shape, path, lifted)
+    return cluster.admission.what_if(shape, path, lifted, only=only)
+
+
+def for_owner(cluster: Cluster, owner: Entry) -> Snapshot:
+    """A dry run for the owner of a reservation, which does not count itself.
+
+    Younger reservations do not count in quota. A reservation is charged beside its victims until
+    these are gone, so the books show more than will ever be used at a time; each younger one was
+    planned beside this one, and its victims' quota suffices for it.
+    """
+    shape, path = cluster.capacity.shape(owner.workload.sets), cluster.path(owner)
+    younger = tuple(cluster.reservations.younger(owner.uid))
+    on_nodes = cluster.settings.fit is Fit.NODES  # where only sums count room has no owner
+    lifted = (owner.uid,) if on_nodes else (owner.uid, *younger)
+    return cluster.admission.what_if(shape, path, lifted, younger if on_nodes else ())
 
 
 def earliest(cluster: Cluster, entry: Entry, lifted: Collection[str] = ()) -> ReleaseSet | None:
@@ -53,9 +71,12 @@ def earliest(cluster: Cluster, entry: Entry, lifted: Collection[str] = ()) -> Re
     return ReleaseSet(found.plan, found.leaving, *known)
 
 
-def without(cluster: Cluster, entry: Entry, leaving: Iterable[str]) -> ReleaseSet | None:
-    """Where it goes when these (uids) are gone, or some of them; None if that is nowhere."""
-    found = fewest(what_if(cluster, entry), leaving)
+def without(
+    cluster: Cluster, entry: Entry, leaving: Iterable[str], only: Collection[str] = ()
+) -> ReleaseSet | None:
+    """Where it goes when these (uids) are gone, or some of them; None if that is nowhere. ``only``
+    names the nodes that it may use (none: all)."""
+    found = fewest(what_if(cluster, entry, only=only), leaving)
     return ReleaseSet(found.plan, found.leaving) if found is not None else None
 
 

@@ -52,7 +52,8 @@ class Planned(NamedTuple):
 
 
 class Snapshot:
-    """One gang, and the AppWrappers removed for it. ``shares`` is the quota side.
+    """One gang, and the AppWrappers removed for it. ``shares`` is the quota side. ``only`` names
+    the nodes that it may use (none: all).
 
     ``hopeless``: the gang would not fit even if all were removed, or unplaced pods have to find
     nodes first. ``steps`` counts the work so far, about a microsecond each. Beyond
@@ -61,7 +62,12 @@ class Snapshot:
     """
 
     def __init__(
-        self, view: View, prospect: Prospect, lifted: Collection[str], shares: Shares
+        self,
+        view: View,
+        prospect: Prospect,
+        lifted: Collection[str],
+        shares: Shares,
+        only: Collection[str] = (),
     ) -> None:
         self.shares = shares
         self._has_seats = bool(shares.seats)
@@ -80,6 +86,8 @@ class Snapshot:
         if self._on_nodes:
             rows = list({row.rank: row for pool in pools for row in pool.rows.values()}.values())
         reserved = {row.rank for row in rows if row.reserved_for and row.reserved_for not in lifted}
+        if only:
+            reserved |= {row.rank for row in rows if row.node.name not in only}
         names = {name for part in prospect.parts for name, _ in part.pods.request}
         self._nodes = Later(view.unplaced_pods.barred.keys() | reserved, names)
         usable = [row for row in rows if not self._nodes.barred(row)]

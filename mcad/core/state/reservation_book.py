@@ -50,6 +50,13 @@ class Reservations(Mapping[str, Entry]):
     def __len__(self) -> int:
         return len(self._owners)
 
+    def younger(self, uid: str) -> Iterator[str]:
+        """The uids of the owners whose reservations were planned beside this one, after it."""
+        owners = iter(self._owners)
+        for one in owners:
+            if one == uid:
+                yield from owners
+
     def add(self, entry: Entry, reservation: Reservation, waits_for: dict[str, int]) -> None:
         """Room is reserved for the AppWrapper; ``waits_for`` (uid -> attempt) leave it first."""
         self._owners[entry.uid] = entry

@@ -25,14 +25,16 @@ def of(team: str, work: Workload, grace: int) -> Workload:
 
 
 def bind_all(bench: Bench) -> None:
-    """kube-scheduler puts each pod on the node with the most room for it."""
+    """kube-scheduler puts each pod on the node with the most room, of those that it may use."""
     free = {one.name: dict(one.allocatable)["cpu"] for one in bench.nodes}
     for thing in bench.things.values():
         if thing.node:
             free[thing.node] -= dict(thing.request)["cpu"]
     for ref, thing in list(bench.things.items()):
         if not thing.node and not thing.child.terminating:
-            name = max(free, key=lambda one: (free[one], one))
+            excluded = bench.excluded.get(thing.child.workload, ())
+            usable = [one for one in free if one not in excluded]
+            name = max(usable, key=lambda one: (free[one], one))
             if free[name] >= dict(thing.request)["cpu"]:
                 free[name] -= dict(thing.request)["cpu"]
                 bench.bind(ref.name, on=name)
@@ -74,10 +76,66 @@ def test_a_team_gets_its_share_back_within_minimum_run_time_and_grace(
     )
     bench = borrowed(settings, grace)
     bench.submit(of("a", workload("a", *pods, created=bench.now), grace))
-    play(bench, minimum + grace + notice + SECONDS)
+    play(bench, minimum + grace + notice + SECONDS, step=20)
     assert bench.state("a") == "Running"
     evicted = [uid for uid, view in bench.status.items() if view.eviction is not None]
     assert len(evicted) == sum(pods) // 1000, "none is evicted in vain"
+
+
+def test_a_slow_victim_of_a_younger_preemptor_delays_no_older_one() -> None:
+    """The room of the second preemptor is counted twice in the books, while its victim leaves."""
+    bench = Bench(Settings(min_run_time=0), nodes=[node(f"n{i}") for i in range(5)], graceful=True)
+    bench.share(*teams(3000, a=1000, b=1000, c=1000))
+    bench.submit(of("c", workload("slow", 1000, 1000), 3600))
+    bench.submit(of("c", workload("quick", 1000), 30))
+    play(bench, 10)
+    bench.submit(of("a", workload("first", 1000), 30))
+    play(bench, 10)
+    bench.submit(of("b", workload("second", 1000), 30))
+    play(bench, 60)
+    assert bench.state("first") == "Running"
+    assert bench.state("second") == "Pending"
+    play(bench, 3600, step=60)
+    assert bench.state("second") == "Running"
+
+
+def test_a_restart_leaves_each_reservation_on_its_nodes() -> None:
+    """Room that is free by now may be reserved for an AppWrapper that waits for more."""
+    settings = Settings(min_run_time=0, preemption=True, protect_after=0)
+    bench = Bench(settings, nodes=[node(f"n{i}") for i in range(3)], graceful=True)
+    for name, grace in (("slow", 3600), ("quick", 30), ("medium", 600)):
+        bench.submit(replace(workload(name, 800), grace=grace * SECOND))
+        play(bench, 10)
+    bench.submit(workload("single", 900, priority=1))
+    bench.settle()
+    bench.submit(workload("gang", 900, 900, priority=1))
+    play(bench, 60)
+    reserved = {
+        uid: one.reserved.nodes for uid, one in bench.dispatcher.cluster.reservations.items()
+    }
+    bench.crash()
+    play(bench, 1200, step=20)
+    left = {uid: one.reserved.nodes for uid, one in bench.dispatcher.cluster.reservations.items()}
+    assert left == {"uid-gang": reserved["uid-gang"]}
+    assert bench.state("single") == "Running"
+    play(bench, 2600, step=60)
+    assert bench.state("gang") == "Running"
+
+
+def test_a_preemptor_that_was_dispatched_since_is_not_one_after_a_restart() -> None:
+    """The records of its victims name it for as long as they wait."""
+    settings = Settings(min_run_time=0, preemption=True, protect_after=0)
+    bench = Bench(settings, nodes=[node("n0")], graceful=True)
+    for priority, name in enumerate(("first", "second", "third", "fourth")):
+        grace = (60 if name == "third" else 0) * SECOND
+        bench.submit(replace(workload(name, 900, priority=priority), grace=grace))
+        play(bench, 20)
+    assert list(bench.dispatcher.cluster.reservations) == ["uid-fourth"]
+    bench.crash()
+    bench.settle()
+    assert list(bench.dispatcher.cluster.reservations) == ["uid-fourth"]
+    play(bench, 60)
+    assert bench.state("fourth") == "Running"
 
 
 class SlowTeams(QuietTeams):

@@ -47,9 +47,11 @@ def names_of_plans(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     asked: list[str] = []
     real = release_set.what_if
 
-    def counted(cluster: Cluster, entry: Entry, lifted: Sequence[str] = ()) -> Snapshot:
+    def counted(
+        cluster: Cluster, entry: Entry, lifted: Sequence[str] = (), only: Sequence[str] = ()
+    ) -> Snapshot:
         asked.append(entry.workload.name)
-        return real(cluster, entry, lifted)
+        return real(cluster, entry, lifted, only)
 
     monkeypatch.setattr(release_set, "what_if", counted)
     return asked
