@@ -44,6 +44,11 @@ def draw(cases: Sequence[T], count: int, *salt: object) -> list[T]:
     return [cases[number] for number in numbers]
 
 
+def half(*salt: object) -> bool:
+    """Whether this one is among the half that a push plays; in a soak all are."""
+    return SOAK or rng("half", *salt).random() < 0.5
+
+
 def header() -> str:
     """The line at the head of a run."""
     if SOAK:

@@ -35,7 +35,7 @@ def test_a_soak_draws_everything(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("fault", [Fault.KILLED_AFTER, Fault.LATE])
-def test_each_kind_of_write_of_all_scenarios_has_each_fault(fault: Fault) -> None:
+def test_half_of_the_kinds_of_writes_have_a_fault(fault: Fault) -> None:
     everything, drawn = set(), []
     for scenario in SCENARIOS:
         moments = undisturbed(scenario).moments
@@ -44,8 +44,16 @@ def test_each_kind_of_write_of_all_scenarios_has_each_fault(fault: Fault) -> Non
         assert numbers, scenario.name
         drawn += [bare(moments[number]) for number in numbers]
 
-    assert set(drawn) == everything
-    assert len(drawn) < len(everything) + len(SCENARIOS)
+    assert 0.35 < len(set(drawn)) / len(everything) < 0.65
+    assert len(drawn) < len(everything) / 2 + len(SCENARIOS)
+
+
+def test_a_few_commits_have_each_fault_at_each_kind(monkeypatch: pytest.MonkeyPatch) -> None:
+    left = set(range(200))
+    for commit in range(12):
+        monkeypatch.setattr(budget, "SEED", commit)
+        left = {kind for kind in left if not budget.half("late", kind)}
+    assert not left
 
 
 def test_other_commits_draw_other_writes(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,12 @@ import pytest
 ROOT = Path(__file__).parent.parent
 CORE = sorted((ROOT / "mcad" / "core").rglob("*.py"))
 SOURCES = sorted((ROOT / "mcad").rglob("*.py"))
+
+
+@cache
+def _parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
 
 BANNED_CALLS = {
     "hash": "depends on the hash seed; use a key of the record",
@@ -53,7 +60,7 @@ def _set_iterations(tree: ast.AST) -> list[int]:
 
 @pytest.mark.parametrize("path", CORE, ids=lambda path: path.name)
 def test_the_core_calls_nothing_that_differs_between_runs(path: Path) -> None:
-    tree = ast.parse(path.read_text())
+    tree = _parsed(path)
     found = [
         f"line {line}: {name}: {BANNED_CALLS[name]}"
         for name, line in _calls(tree)
@@ -65,13 +72,13 @@ def test_the_core_calls_nothing_that_differs_between_runs(path: Path) -> None:
 
 @pytest.mark.parametrize("path", CORE, ids=lambda path: path.name)
 def test_the_core_does_not_depend_on_the_order_of_a_set(path: Path) -> None:
-    assert _set_iterations(ast.parse(path.read_text())) == []
+    assert _set_iterations(_parsed(path)) == []
 
 
 @pytest.mark.parametrize("path", CORE, ids=lambda path: path.name)
 def test_the_core_does_not_assert(path: Path) -> None:
     """``python -O`` strips assert; invariants are checked by ``check``."""
-    found = [n.lineno for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.Assert)]
+    found = [n.lineno for n in ast.walk(_parsed(path)) if isinstance(n, ast.Assert)]
 
     assert found == []
 
@@ -92,9 +99,9 @@ def _moves(tree: ast.AST) -> list[str]:
 def test_only_the_admission_moves_room(path: Path) -> None:
     """Otherwise a change could miss one of the two books: of nodes or of quotas."""
     if path.name == "admission.py":
-        assert len(_moves(ast.parse(path.read_text()))) >= 7
+        assert len(_moves(_parsed(path))) >= 7
     else:
-        assert _moves(ast.parse(path.read_text())) == []
+        assert _moves(_parsed(path)) == []
 
 
 def test_the_rules_find_what_they_are_for() -> None:
@@ -106,7 +113,7 @@ def test_the_rules_find_what_they_are_for() -> None:
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_every_module_says_what_its_job_is(path: Path) -> None:
-    doc = ast.get_docstring(ast.parse(path.read_text()))
+    doc = ast.get_docstring(_parsed(path))
 
     assert doc
     assert len(doc.splitlines()[0]) <= 100

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from mcad.journal.header import files_of
+from tests import budget
 from tests.controlplane.controlplane import ControlPlane
 from tests.e2e.fleet import Bystander, Sight, ours, wait_until_quiet, writes
 from tests.e2e.gate import Gate
@@ -321,7 +322,7 @@ def test_a_reservation_ends_if_a_victim_stays(plane: ControlPlane, account: Path
 # -- kill -9 -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("committed", [False, True], ids=["not sent", "not answered"])
+@pytest.mark.parametrize("committed", budget.draw([False, True], 1, "killed at an eviction"))
 def test_killed_at_every_write_of_an_eviction(
     plane: ControlPlane, account: Path, bystander: Bystander, committed: bool
 ) -> None:

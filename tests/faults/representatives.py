@@ -80,13 +80,25 @@ def writes(
     scenario: Scenario, befalling: Befalling, key: Callable[[Moment], Gist] = bare
 ) -> list[int]:
     """The writes of a scenario at which this happens: of those that are alike, in whatever
-    scenario, one, drawn for each befalling; one of its own if none of these is. In a soak all."""
+    scenario, one, drawn for each befalling, and that for half of the kinds; one of its own if none
+    of these is. In a soak all."""
     count = undisturbed(scenario).writes
     if budget.SOAK:
         return list(range(count))
-    drawn = [budget.draw(one, 1, befalling.name, kind) for kind, one in _kinds(key).items()]
+    drawn = _draw(befalling, _kinds(key))
     mine = {number for ((at, number),) in drawn if at is scenario}
     return sorted(mine or budget.draw(range(count), 1, befalling.name, scenario.name))
+
+
+def _draw(
+    befalling: Befalling | Gap, kinds: dict[Gist, list[tuple[Scenario, int]]]
+) -> list[list[tuple[Scenario, int]]]:
+    """One of each kind, for half of the kinds."""
+    return [
+        budget.draw(places, 1, befalling.name, kind)
+        for kind, places in kinds.items()
+        if budget.half(befalling.name, kind)
+    ]
 
 
 def befall(scenario: Scenario, fault: Fault, numbers: Iterable[int]) -> None:
@@ -147,14 +159,13 @@ def _heard() -> dict[Gist, list[tuple[Scenario, int]]]:
 
 
 def events(scenario: Scenario, gap: Gap) -> list[int]:
-    """The events of a scenario that have this gap: of those that are alike, in whatever scenario,
-    one, drawn for each gap; one of its own if none of these is. In a soak the first of all that
-    are alike, and the last, too, if there is much to miss."""
+    """The events of a scenario that have this gap, drawn as the writes are. In a soak the first of
+    all that are alike, and the last, too, if there is much to miss."""
     places = _heard()
     if budget.SOAK:
         ends = (0,) if gap is Gap.CUT else (0, -1)
         return sorted({one[n][1] for one in places.values() for n in ends if one[n][0] is scenario})
-    drawn = [budget.draw(one, 1, gap.name, kind) for kind, one in _told(places).items()]
+    drawn = _draw(gap, _told(places))
     mine = {number for ((at, number),) in drawn if at is scenario}
     own = [number for one in places.values() for at, number in one if at is scenario]
     return sorted(mine or budget.draw(sorted(own), 1, gap.name, scenario.name))

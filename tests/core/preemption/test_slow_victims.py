@@ -180,10 +180,10 @@ class SlowTeams(QuietTeams):
             self.pass_by(60)
 
 
-@pytest.mark.parametrize("begin", range(0, 60, 20))
+@pytest.mark.parametrize("begin", range(0, 200 if budget.SOAK else 30, 10))
 def test_no_eviction_of_slow_victims_is_in_vain(begin: int) -> None:
     evicted = slow = 0
-    for seed in range(begin, begin + 20):
+    for seed in range(begin, begin + 10):
         life = SlowTeams(seed)
         life.run(60)
         life.outlast()
@@ -192,8 +192,8 @@ def test_no_eviction_of_slow_victims_is_in_vain(begin: int) -> None:
             assert by in gone, f"{seed=}: {uid} was evicted for {by}, which was not dispatched"
             evicted += 1
             slow += life.bench.works[uid].grace >= 320 * SECOND
-    assert evicted >= 20
-    assert slow >= 5
+    assert evicted >= 8
+    assert slow >= 1
 
 
 def test_a_victim_that_runs_elsewhere_by_now_is_not_waited_for() -> None:
