@@ -21,8 +21,8 @@ from mcad.api.pods import read_pod
 from mcad.api.podspec import effective_request
 from mcad.kube.types import Json
 from mcad.sim.objects.requests import requested, whole
-from tests.controlplane.controlplane import ControlPlane
 from tests import budget
+from tests.controlplane.controlplane import ControlPlane
 from tests.controlplane.fixtures import control_plane
 from tests.sim.randompods import OVERHEADS, RESOURCES, random_spec, random_status, stored
 
