@@ -13,7 +13,7 @@ from functools import cache
 import yaml
 from pydantic import BaseModel
 
-from mcad.api.labels import GROUP, KIND, QUOTA_GROUP, QUOTA_KIND, QUOTA_VERSION
+from mcad.api.labels import GROUP, KIND, QUOTA_GROUP, QUOTA_KIND, QUOTA_VERSION, VERSIONS
 from mcad.api.models import AppWrapperSpec, AppWrapperStatus
 from mcad.api.quotamodels import QuotaSubtreeSpec, QuotaSubtreeStatus
 from mcad.api.wire import Map, as_map
@@ -21,7 +21,6 @@ from mcad.api.wire import Map, as_map
 PLURAL = "appwrappers"
 NAME = f"{PLURAL}.{GROUP}"
 STORAGE = "v1beta2"
-VERSIONS = ("v1beta1", "v1beta2")
 
 QUOTA_PLURAL = "quotasubtrees"
 QUOTA_NAME = f"{QUOTA_PLURAL}.{QUOTA_GROUP}"

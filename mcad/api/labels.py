@@ -8,6 +8,8 @@ from mcad.core.state.model import Dialect, Workload
 
 GROUP = "workload.codeflare.dev"
 KIND = "AppWrapper"
+VERSIONS = ("v1beta1", "v1beta2")
+"""The versions that are served."""
 
 VISIBILITY_GROUP = f"visibility.{GROUP}"
 """The API group that the dispatcher serves itself (mcad/controller/visibility)."""

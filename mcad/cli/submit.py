@@ -16,8 +16,7 @@ from msgspec.structs import replace
 from mcad.api.appwrapper import Parsed, parse
 from mcad.api.catalog import WELL_KNOWN, Catalog
 from mcad.api.config import Config, catalog_of
-from mcad.api.crd import VERSIONS
-from mcad.api.labels import GROUP, KIND
+from mcad.api.labels import GROUP, KIND, VERSIONS
 from mcad.api.wire import as_map, as_text
 from mcad.cli.config import load_config
 from mcad.cli.documents import Document, read_documents

@@ -7,8 +7,7 @@ import platform
 import click
 
 import mcad
-from mcad.api.crd import VERSIONS
-from mcad.api.labels import GROUP
+from mcad.api.labels import GROUP, VERSIONS
 from mcad.cli.tables import echo, echo_structured
 
 

@@ -92,6 +92,11 @@ def test_names_are_completed_with_the_standard_library_and_yaml(tmp_path: Path) 
     assert heavy == "[]"
 
 
+@pytest.mark.parametrize("words", [("version",), ("--help",), ("queue", "--help")])
+def test_what_needs_no_cluster_imports_little(words: tuple[str, ...]) -> None:
+    assert imported(*words)[1] == "[]"
+
+
 def test_commands_and_options_are_completed_with_nothing_else() -> None:
     said, heavy = imported(_MCAD_COMPLETE="bash_complete", COMP_WORDS="mcad des", COMP_CWORD="1")
     assert said.strip() == "plain,describe"
