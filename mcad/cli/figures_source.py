@@ -119,7 +119,7 @@ async def open_figures(
     if source.server:
         yield server_at(source.server), asked_namespace(environment, source, scope)
         return
-    async with environment.connect(source.target) as session:
+    async with environment.connect(source.target, watches=False) as session:
         namespace = scope.choose(session.namespace)
         own = session.namespace if may_narrow else None
         figures = await figures_in(session, source, namespace, own=own, wants=wants)

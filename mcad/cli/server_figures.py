@@ -11,7 +11,7 @@ from msgspec import Struct
 from mcad.cli.errors import CliError, one_line
 from mcad.kube import plain
 from mcad.kube.errors import BadAnswer, OutcomeUnknown
-from mcad.kube.port import Response
+from mcad.kube.port import Request, Response
 
 Json = dict[str, Any]
 
@@ -68,7 +68,7 @@ class ServerFigures(Struct, frozen=True):
     async def _get(self, path: str) -> Json | None:
         """GET the JSON object at a path; None if there is none."""
         try:
-            answer = await plain.get(self.url, f"/api/v1/{path}", ANSWER_S, {})
+            answer = await plain.send(self.url, Request("GET", f"/api/v1/{path}"), ANSWER_S)
         except OutcomeUnknown as error:
             raise CliError(
                 f"the dispatcher at {self.url} cannot be reached: {error}; --server is the address "

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from random import SystemRandom
-from typing import Protocol
 
 import click
 from msgspec import Struct
@@ -19,8 +18,9 @@ from mcad.kube import kubeconfig
 from mcad.kube.client import Client
 from mcad.kube.clock import Clock, RealClock
 from mcad.kube.errors import ApiError, KubeError
+from mcad.kube.kubeconfig import Plain
 from mcad.kube.plain import PlainApi
-from mcad.kube.port import Api, Request, Response
+from mcad.kube.port import Api, Request
 
 CALL_S = 15.0  # of one call, retries included
 KNOCK_S = 10.0  # until the first answer
@@ -40,14 +40,6 @@ class Session(Struct, frozen=True):
     namespace: str
 
 
-class Reads(Protocol):
-    """The part of ``Api`` that a quick read needs."""
-
-    async def request(self, request: Request, timeout: float | None = None) -> Response:
-        """See ``Api.request``."""
-        ...
-
-
 class Environment:
     """The clock and the connections of commands."""
 
@@ -55,10 +47,12 @@ class Environment:
         self.clock: Clock = RealClock()
 
     @asynccontextmanager
-    async def connect(self, target: Target) -> AsyncIterator[Session]:
-        """Yield a session; failed requests in the block become ``CliError``."""
+    async def connect(self, target: Target, *, watches: bool = True) -> AsyncIterator[Session]:
+        """Yield a session; failed requests in the block become ``CliError``. Without watches it
+        opens more quickly."""
         try:
-            async with self.open(target) as (api, namespace):
+            opening = self.open(target) if watches else self.open_quickly(target)
+            async with opening as (api, namespace):
                 await _knock(api)
                 client = Client(api, self.clock, SystemRandom(), timeout_s=CALL_S)
                 yield Session(client, namespace)
@@ -76,12 +70,12 @@ class Environment:
             yield api, connection.namespace
 
     @asynccontextmanager
-    async def open_quickly(self, target: Target) -> AsyncIterator[tuple[Reads, str]]:
-        """The same for reads, without the client library if the kubeconfig allows that."""
-        context = kubeconfig.read_context(target.kubeconfig, target.context)
-        server = kubeconfig.plain(context) if context is not None else None
-        if context is not None and server is not None:
-            yield PlainApi(server), context.namespace
+    async def open_quickly(self, target: Target) -> AsyncIterator[tuple[Api, str]]:
+        """The same without watches, and without the client library if the kubeconfig allows."""
+        found = _plain_server(target)
+        if found is not None:
+            server, namespace = found
+            yield PlainApi(server), namespace
             return
         async with self.open(target) as opened:
             yield opened
@@ -89,6 +83,16 @@ class Environment:
     def namespace(self, target: Target) -> str:
         """The namespace of the context, ``default`` without a context."""
         return kubeconfig.namespace(target.kubeconfig, target.context)
+
+
+def _plain_server(target: Target) -> tuple[Plain, str] | None:
+    """The server and the namespace of the context, if that takes no client library."""
+    try:
+        context = kubeconfig.read_context(target.kubeconfig, target.context)
+        server = kubeconfig.plain(context) if context is not None else None
+    except (OSError, ValueError):
+        return None  # the client library says in words what is wrong
+    return (server, context.namespace) if server is not None and context is not None else None
 
 
 async def _knock(api: Api) -> None:

@@ -1,4 +1,4 @@
-"""One GET with only the standard library, for commands that must be fast.
+"""Requests with only the standard library, for commands that must be fast.
 
 Programs that stay use ``rest.RestApi``; its libraries take longer to import than this takes to
 answer.
@@ -7,36 +7,52 @@ answer.
 from __future__ import annotations
 
 import asyncio
+import gzip
 import os
 import ssl
-from collections.abc import Callable, Mapping
+import zlib
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import suppress
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from socket import gaierror
 from threading import Thread
 from urllib.parse import urlencode, urlsplit
 
-from mcad.kube.errors import ConnectionLost, RequestTimeout
+from msgspec import json
+
+from mcad.kube.errors import ConnectionLost, OutcomeUnknown, RequestTimeout
 from mcad.kube.kubeconfig import Plain
-from mcad.kube.port import JSON, Request, Response
+from mcad.kube.port import JSON, NOTHING, Request, Response, nothing
+
+TIMEOUT_S = 15.0  # of a request that names none
 
 
-async def get(
+async def send(
     base_url: str,
-    path: str,
+    request: Request,
     timeout_s: float,
-    headers: Mapping[str, str],
+    headers: Mapping[str, str] = NOTHING,
     context: ssl.SSLContext | None = None,
 ) -> Response:
     """The answer, whatever its status; raises ``OutcomeUnknown``. No redirects, no proxies."""
+    path = urlsplit(base_url).path.rstrip("/") + request.path
+    if request.params:
+        path += "?" + urlencode(request.params)
+    headers = {"Accept-Encoding": "gzip", **headers, **request.headers}
+    body = request.body
+    if body is not None:
+        headers["Content-Type"] = request.content_type
+        body = body if isinstance(body, bytes) else json.encode(body)
 
     def exchange() -> Response:
-        url = urlsplit(base_url)
         connection = _connection(base_url, timeout_s, context)
         try:
-            connection.request("GET", url.path.rstrip("/") + path, headers=dict(headers))
+            connection.request(request.method, path, body, headers)
             answer = connection.getresponse()
-            return Response(answer.status, answer.read(), dict(answer.headers.items()))
+            content = answer.read()
+            if answer.headers.get("Content-Encoding") == "gzip":
+                content = gzip.decompress(content)
+            return Response(answer.status, content, dict(answer.headers.items()))
         finally:
             connection.close()
 
@@ -46,7 +62,7 @@ async def get(
         raise RequestTimeout(f"no answer within {timeout_s:g} s") from error
     except OSError as error:
         raise ConnectionLost(words(error)) from error
-    except (HTTPException, ValueError) as error:
+    except (HTTPException, EOFError, zlib.error, ValueError) as error:
         raise ConnectionLost(f"no answer in HTTP ({str(error) or type(error).__name__})") from error
 
 
@@ -80,23 +96,24 @@ async def _beside(work: Callable[[], Response]) -> Response:
 
 
 class PlainApi:
-    """Reads of one API server; see ``Api.request``."""
+    """``mcad.kube.port.Api`` without watches."""
 
     def __init__(self, server: Plain) -> None:
         self._server = server
 
     async def request(self, request: Request, timeout: float | None = None) -> Response:
-        """One GET; ``timeout`` is in seconds."""
-        server = self._server
-        headers = {"Accept": JSON, **server.headers, **request.headers}
-        query = f"?{urlencode(request.params)}" if request.params else ""
-        return await get(
-            server.url,
-            request.path + query,
-            10.0 if timeout is None else timeout,
-            headers,
-            server.ssl_context,
-        )
+        server, seconds = self._server, TIMEOUT_S if timeout is None else timeout
+        headers = {"Accept": JSON, **server.headers}
+        name = f"{request.method} {request.path}"
+        try:
+            return await send(server.url, request, seconds, headers, server.ssl_context)
+        except OutcomeUnknown as error:
+            raise type(error)(f"{name}: {error}") from error
+
+    def stream(
+        self, request: Request, idle_timeout: float, opened: Callable[[], None] = nothing
+    ) -> AsyncGenerator[bytes, None]:
+        raise NotImplementedError("a watch needs RestApi")
 
 
 def words(error: Exception) -> str:

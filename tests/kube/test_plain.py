@@ -7,6 +7,7 @@ import pytest
 
 from mcad.kube import plain
 from mcad.kube.errors import ConnectionLost, RequestTimeout
+from mcad.kube.port import Request
 
 
 @pytest.fixture
@@ -18,11 +19,11 @@ def listening() -> Iterator[socket.socket]:
 async def test_a_silent_server_is_a_timeout(listening: socket.socket) -> None:
     port = listening.getsockname()[1]
     with pytest.raises(RequestTimeout, match=r"no answer within 0\.1 s"):
-        await plain.get(f"http://127.0.0.1:{port}", "/", 0.1, {})
+        await plain.send(f"http://127.0.0.1:{port}", Request("GET", "/"), 0.1)
 
 
 async def test_a_server_that_is_not_there_is_lost(listening: socket.socket) -> None:
     port = listening.getsockname()[1]
     listening.close()
     with pytest.raises(ConnectionLost, match="refused"):
-        await plain.get(f"http://127.0.0.1:{port}", "/", 5, {})
+        await plain.send(f"http://127.0.0.1:{port}", Request("GET", "/"), 5)
