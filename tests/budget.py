@@ -44,9 +44,13 @@ def draw(cases: Sequence[T], count: int, *salt: object) -> list[T]:
     return [cases[number] for number in numbers]
 
 
-def half(*salt: object) -> bool:
-    """Whether this one is among the half that a push plays; in a soak all are."""
-    return SOAK or rng("half", *salt).random() < 0.5
+PART = 0.35
+"""How much of the longest enumerations a push plays."""
+
+
+def in_part(*salt: object) -> bool:
+    """Whether this one is in the part that a push plays; in a soak all are."""
+    return SOAK or rng("part", *salt).random() < PART
 
 
 def header() -> str:

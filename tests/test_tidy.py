@@ -2,6 +2,7 @@
 
 import ast
 import re
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
@@ -58,29 +59,30 @@ def _set_iterations(tree: ast.AST) -> list[int]:
     return [node.lineno for node in ordered if _is_set(node)]
 
 
-@pytest.mark.parametrize("path", CORE, ids=lambda path: path.name)
-def test_the_core_calls_nothing_that_differs_between_runs(path: Path) -> None:
-    tree = _parsed(path)
-    found = [
-        f"line {line}: {name}: {BANNED_CALLS[name]}"
-        for name, line in _calls(tree)
-        if name in BANNED_CALLS
-    ]
-
-    assert found == []
+def _in_the_core(find: Callable[[ast.Module], list[str]]) -> dict[str, list[str]]:
+    """What is found in modules of the core, by their names."""
+    return {path.name: found for path in CORE if (found := find(_parsed(path)))}
 
 
-@pytest.mark.parametrize("path", CORE, ids=lambda path: path.name)
-def test_the_core_does_not_depend_on_the_order_of_a_set(path: Path) -> None:
-    assert _set_iterations(_parsed(path)) == []
+def test_the_core_calls_nothing_that_differs_between_runs() -> None:
+    def banned(tree: ast.Module) -> list[str]:
+        calls = [(name, line) for name, line in _calls(tree) if name in BANNED_CALLS]
+        return [f"line {line}: {name}: {BANNED_CALLS[name]}" for name, line in calls]
+
+    assert _in_the_core(banned) == {}
 
 
-@pytest.mark.parametrize("path", CORE, ids=lambda path: path.name)
-def test_the_core_does_not_assert(path: Path) -> None:
+def test_the_core_does_not_depend_on_the_order_of_a_set() -> None:
+    assert _in_the_core(lambda tree: [f"line {line}" for line in _set_iterations(tree)]) == {}
+
+
+def test_the_core_does_not_assert() -> None:
     """``python -O`` strips assert; invariants are checked by ``check``."""
-    found = [n.lineno for n in ast.walk(_parsed(path)) if isinstance(n, ast.Assert)]
 
-    assert found == []
+    def asserts(tree: ast.Module) -> list[str]:
+        return [f"line {n.lineno}" for n in ast.walk(tree) if isinstance(n, ast.Assert)]
+
+    assert _in_the_core(asserts) == {}
 
 
 def _moves(tree: ast.AST) -> list[str]:
@@ -95,13 +97,11 @@ def _moves(tree: ast.AST) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("path", CORE, ids=lambda path: path.name)
-def test_only_the_admission_moves_room(path: Path) -> None:
+def test_only_the_admission_moves_room() -> None:
     """Otherwise a change could miss one of the two books: of nodes or of quotas."""
-    if path.name == "admission.py":
-        assert len(_moves(_parsed(path))) >= 7
-    else:
-        assert _moves(_parsed(path)) == []
+    found = _in_the_core(_moves)
+    assert len(found.pop("admission.py")) >= 7
+    assert found == {}
 
 
 def test_the_rules_find_what_they_are_for() -> None:
@@ -111,12 +111,11 @@ def test_the_rules_find_what_they_are_for() -> None:
     assert [name for name, _ in _calls(bad)] == ["hash", "set"]
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_every_module_says_what_its_job_is(path: Path) -> None:
-    doc = ast.get_docstring(_parsed(path))
-
-    assert doc
-    assert len(doc.splitlines()[0]) <= 100
+def test_every_module_says_what_its_job_is() -> None:
+    for path in SOURCES:
+        doc = ast.get_docstring(_parsed(path))
+        assert doc, path
+        assert len(doc.splitlines()[0]) <= 100, path
 
 
 ROOMS = [str(one.parent.relative_to(ROOT / "mcad")) for one in CORE if one.name == "__init__.py"]

@@ -64,7 +64,7 @@ def lived(profile: type[Teams], seed: int) -> Teams:
     return life
 
 
-@pytest.mark.parametrize("begin", range(0, 60, 20))
+@pytest.mark.parametrize("begin", range(0, 60 if budget.SOAK else 20, 20))
 def test_the_same_pair_never_meets_twice_whatever_happens(begin: int) -> None:
     found: Counter[str] = Counter()
     for seed in range(begin, begin + 20):
@@ -75,7 +75,7 @@ def test_the_same_pair_never_meets_twice_whatever_happens(begin: int) -> None:
     assert found[EventReason.RESERVATION_ENDED]
 
 
-@pytest.mark.parametrize("begin", range(0, 60, 20))
+@pytest.mark.parametrize("begin", range(0, 60 if budget.SOAK else 20, 20))
 def test_the_preemptor_is_dispatched_if_nothing_goes_wrong(begin: int) -> None:
     reasons: Counter[str] = Counter()
     for seed in range(begin, begin + 20):

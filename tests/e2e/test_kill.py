@@ -30,7 +30,7 @@ pytestmark = pytest.mark.controlplane
 Json = dict[str, Any]
 
 SEED = int(os.environ.get("KILL_SEED", "20260727"))  # another one to look for more
-KILLS = 20 if budget.SOAK else 12
+KILLS = 20 if budget.SOAK else 9
 WRITES_MAX = 9  # of one life; thirty AppWrappers need some 150
 LIFE_SECONDS = 5.0  # of a life without that many writes, the wait for the lease included
 # Each life begins when the lease of the one before has run out.

@@ -80,8 +80,8 @@ def writes(
     scenario: Scenario, befalling: Befalling, key: Callable[[Moment], Gist] = bare
 ) -> list[int]:
     """The writes of a scenario at which this happens: of those that are alike, in whatever
-    scenario, one, drawn for each befalling, and that for half of the kinds; one of its own if none
-    of these is. In a soak all."""
+    scenario, one, drawn for each befalling, for a part of the kinds; one of its own if none of
+    these is. In a soak all."""
     count = undisturbed(scenario).writes
     if budget.SOAK:
         return list(range(count))
@@ -93,11 +93,11 @@ def writes(
 def _draw(
     befalling: Befalling | Gap, kinds: dict[Gist, list[tuple[Scenario, int]]]
 ) -> list[list[tuple[Scenario, int]]]:
-    """One of each kind, for half of the kinds."""
+    """One of each kind, for a part of the kinds."""
     return [
         budget.draw(places, 1, befalling.name, kind)
         for kind, places in kinds.items()
-        if budget.half(befalling.name, kind)
+        if budget.in_part(befalling.name, kind)
     ]
 
 

@@ -16,7 +16,7 @@ from mcad.sim.clock import VirtualClock, run_virtually
 from tests import budget
 from tests.faults.growth import grown, held, live_a_day
 
-EPISODES = 2  # of each kind and day
+EPISODES = 2 if budget.SOAK else 1  # of each kind and day
 
 SELDOM = {"leaseDuration": 3600, "renewDeadline": 2400, "retryPeriod": 1200}  # it costs time only
 

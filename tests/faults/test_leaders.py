@@ -21,7 +21,7 @@ from tests.faults.scenarios import (
 from tests.faults.two_processes import Leases, run
 from tests.faults.world import MORE_WRITES, Outcome
 
-OF_EACH = 6
+OF_EACH = 3
 """So many writes of a scenario have each fault in a push."""
 
 LOSING = (Fault.KILLED_BEFORE, Fault.KILLED_AFTER, Fault.BEQUEATHED, *SPELLS)

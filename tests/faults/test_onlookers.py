@@ -34,9 +34,9 @@ from tests.faults.histories import contested
 from tests.faults.injection import Wire
 from tests.faults.scenarios import Scenario
 
-BLOCK = 10
+BLOCK = 5
 HISTORIES = 20
-STATES = 1_500
+STATES = 700
 OPEN_MAX = 0.02  # of all rows: an answer that leaves everything open contradicts none
 
 
