@@ -1,6 +1,7 @@
 # Everything a person types. Python >= 3.11 is needed; Go >= 1.26 for the real control plane.
 PYTHON ?= python3
 BIN := .venv/bin
+PIP := $(BIN)/pip install --quiet --disable-pip-version-check
 
 .PHONY: demo test suite soak lint mutants cluster golden lock crd
 .DEFAULT_GOAL := test
@@ -51,20 +52,20 @@ crd: .venv/ready
 	@echo "Making .venv with $(PYTHON)..."
 	@$(PYTHON) -m venv .venv
 	@echo "Installing $$(grep -c == $<) packages into it; this takes about a minute, once..."
-	@$(BIN)/pip install --quiet --no-compile --require-hashes --requirement $<
+	@$(PIP) --no-compile --require-hashes --requirement $<
 	@touch $@
 
 .venv/ready: .venv/runtime requirements-dev.lock pyproject.toml
 	@echo "Installing what develops and tests..."
-	$(BIN)/pip install --quiet --require-hashes --requirement requirements-dev.lock
-	$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
+	$(PIP) --require-hashes --requirement requirements-dev.lock
+	$(PIP) --no-deps --no-build-isolation --editable .
 	touch $@
 
 # Versions and hashes of everything that is installed, without the address of an index.
 COMPILE := $(BIN)/pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras \
   --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-header
 lock: .venv/ready
-	$(BIN)/pip install --quiet pip-tools
+	$(PIP) pip-tools
 	$(COMPILE) --output-file requirements.lock pyproject.toml
 	$(COMPILE) --extra demo --constraint requirements.lock --output-file requirements-demo.lock \
 	  pyproject.toml
