@@ -211,7 +211,7 @@ def _print(rows: list[Json], output: Output, *, namespaces: bool) -> None:
         case "json" | "yaml":
             echo_structured({"items": rows}, output.form)
         case "name":
-            echo(map(columns.reference, rows))
+            echo(columns.reference(row, namespaces=namespaces) for row in rows)
         case _ if rows:
             now = environment().clock.now_us()
             titles = columns.titles(output, namespaces=namespaces)

@@ -30,6 +30,13 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "mcad.cli.describe",
         "Show one AppWrapper in full: demand, reasons, items, events.",
     ),
+    "hold": ("mcad.cli.hold", "Keep AppWrappers from starting until they are released."),
+    "release": ("mcad.cli.hold", "Let AppWrappers queue again that are on hold."),
+    "priority": ("mcad.cli.priority", "Set the priority of AppWrappers; higher goes first."),
+    "cancel": (
+        "mcad.cli.cancel",
+        "Delete AppWrappers with all of their objects.",
+    ),
     "capacity": ("mcad.cli.capacity", "Show allocatable, used, reserved and free capacity."),
     "quota": (
         "mcad.cli.quota",

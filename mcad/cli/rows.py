@@ -8,11 +8,14 @@ from typing import Any
 import click
 
 from mcad.api.labels import GROUP
+from mcad.cli.names import qualified
 from mcad.cli.options import Output
 from mcad.cli.start_times import start_column
 from mcad.cli.tables import NONE, UNKNOWN, age, amounts
 
 Json = dict[str, Any]
+
+PREFIX = f"appwrapper.{GROUP}/"
 
 TITLES = ("NAME", "POSITION", "STATE", "PRIORITY", "DEMAND", "WAITS-FOR", "AGE")
 WIDE_TITLES = ("ATTEMPT", "UID", "FIRST-SEEN", "STARTS", "WHY")
@@ -63,9 +66,9 @@ def cells(row: Json, output: Output, now_us: int, *, namespaces: bool) -> tuple[
     return (row["namespace"],) * namespaces + plain + more * (output.form == "wide")
 
 
-def reference(row: Json) -> str:
-    """The name for ``-o name``."""
-    return f"appwrapper.{GROUP}/{row['name']}"
+def reference(row: Json, *, namespaces: bool = False) -> str:
+    """The name for ``-o name``; with its namespace if several are shown."""
+    return qualified(row["namespace"], row["name"]) if namespaces else f"{PREFIX}{row['name']}"
 
 
 def is_in_line(row: Json) -> bool:

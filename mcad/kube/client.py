@@ -97,6 +97,7 @@ class DeleteOptions(Struct, frozen=True):
     resource_version: str = ""
     propagation: Propagation = "Background"
     grace_period_s: int | None = None  # 0 deletes a pod by force
+    dry_run: bool = False
 
 
 EVERYTHING = Selection()
@@ -307,6 +308,8 @@ class Client:
         }
         if options.grace_period_s is not None:
             body["gracePeriodSeconds"] = options.grace_period_s
+        if options.dry_run:
+            body["dryRun"] = ["All"]
         request = Request("DELETE", resource.path(namespace, name), body=body)
         return await self._send(request, not_processed, timeout)
 
@@ -323,6 +326,13 @@ class Client:
         The answer is the object's metadata only: the new resourceVersion is what matters.
         """
         return await self._patch(resource.path(namespace, name), merge_patch, timeout)
+
+    async def dry_patch(
+        self, resource: Resource, namespace: str | None, name: str, merge_patch: Json
+    ) -> Json:
+        """The checks of ``patch``, and its answer; nothing is changed."""
+        path = resource.path(namespace, name)
+        return await self._patch(path, merge_patch, None, {"dryRun": "All"})
 
     async def apply(
         self, resource: Resource, namespace: str | None, name: str, body: Json, manager: str
@@ -389,10 +399,14 @@ class Client:
             raise BadAnswer("an access review came back without a status")
         return status.get("allowed") is True
 
-    async def _patch(self, path: str, merge_patch: Json | bytes, timeout: float | None) -> Json:
-        request = Request(
-            "PATCH", path, body=merge_patch, content_type=MERGE_PATCH, headers=_METADATA
-        )
+    async def _patch(
+        self,
+        path: str,
+        merge_patch: Json | bytes,
+        timeout: float | None,
+        params: Mapping[str, str] = NOTHING,
+    ) -> Json:
+        request = Request("PATCH", path, params, merge_patch, MERGE_PATCH, _METADATA)
         return await self._send(request, not_processed, timeout)
 
     async def _send(

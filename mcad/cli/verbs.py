@@ -1,0 +1,156 @@
+"""What the verbs have in common: options, one line per AppWrapper, and the exit code.
+
+A verb changes one AppWrapper; here it is applied to all of the chosen ones. If one fails, the rest
+is still done, and the exit code is 1.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+import click
+from msgspec import Struct
+
+from mcad.cli import rows
+from mcad.cli.appwrapper_state import reference, title
+from mcad.cli.choice import AT_ONCE, Choice, ask, choose, read_names
+from mcad.cli.errors import FAILED, CliError, NotFoundError, explain, fail_for_missing
+from mcad.cli.names import ObjectName, qualified
+from mcad.cli.options import record
+from mcad.cli.session import Session, Target, environment
+from mcad.kube.client import Client
+from mcad.kube.errors import ApiError, KubeError, OutcomeUnknown
+from mcad.kube.kinds import APPWRAPPERS
+
+Json = dict[str, Any]
+
+
+class VerbOptions(Struct, frozen=True):
+    """--dry-run, --yes and -o name."""
+
+    dry_run: bool = False
+    yes: bool = False
+    form: str | None = None
+
+
+class Result(Struct, frozen=True):
+    """What became of one AppWrapper, as the words after its name."""
+
+    words: str
+    changed: bool = True
+
+
+class Verb(Struct, frozen=True):
+    """``act`` changes one AppWrapper, or only checks it with ``dry_run``; ``done``: ``held``."""
+
+    done: str
+    act: Callable[[Client, Json, bool], Awaitable[Result]]
+
+
+verb_options = record(
+    "options",
+    VerbOptions,
+    click.option(
+        "--dry-run", is_flag=True, help="Only check: the API server judges, nothing is changed."
+    ),
+    click.option("-y", "--yes", is_flag=True, help="Do not ask before more than one is changed."),
+    click.option("-o", "--output", "form", type=click.Choice(["name"]), help="Print names only."),
+)
+
+
+def same(why: str) -> Result:
+    """The result for an AppWrapper that is left as it is."""
+    return Result(f"unchanged: {why}", changed=False)
+
+
+def apply(verb: Verb, choice: Choice, target: Target, options: VerbOptions) -> None:
+    """Apply a verb to the chosen AppWrappers, and end the command with its exit code."""
+    names = read_names(choice)
+    asyncio.run(_apply(verb, choice, names, target, options))
+
+
+async def _apply(
+    verb: Verb,
+    choice: Choice,
+    names: tuple[ObjectName, ...],
+    target: Target,
+    options: VerbOptions,
+) -> None:
+    async with environment().connect(target) as session:
+        chosen = await choose(session, choice, names)
+        if not chosen.objs and not chosen.missing:
+            where = None if choice.all_namespaces else choice.namespace or session.namespace
+            click.echo(f"No AppWrappers found{rows.where(where)}.", err=True)
+        ask(chosen.objs, f"would be {verb.done}", yes=options.yes or options.dry_run)
+        well = await _apply_all(verb, session, chosen.objs, options, spans=chosen.spans)
+    if not well:
+        _tell_missing(chosen.missing)
+        raise click.exceptions.Exit(FAILED)
+    fail_for_absent(chosen.missing)
+
+
+def _tell_missing(missing: Sequence[ObjectName]) -> None:
+    for one in missing:
+        NotFoundError(_absent(one)).show()
+
+
+def fail_for_absent(missing: Sequence[ObjectName]) -> None:
+    """Print an error for each name, and end the command if there is any."""
+    fail_for_missing([_absent(one) for one in missing], "{}")
+
+
+def _absent(one: ObjectName) -> str:
+    return f'no AppWrapper "{one.name}"{rows.where(one.namespace)}; see `mcad get -A`'
+
+
+async def _apply_all(
+    verb: Verb, session: Session, objs: Sequence[Json], options: VerbOptions, *, spans: bool
+) -> bool:
+    """Apply it to each, several at a time; returns whether all went well."""
+    gate = asyncio.Semaphore(AT_ONCE)
+
+    async def one(obj: Json) -> bool:
+        async with gate:
+            try:
+                result = await verb.act(session.client, obj, options.dry_run)
+            except CliError as error:
+                error.show()
+                return False
+            except KubeError as error:
+                _refused(f"{title(obj)} cannot be {verb.done}", error).show()
+                return False
+        _report(obj, result, options, spans=spans)
+        return True
+
+    return all(await asyncio.gather(*map(one, objs)))
+
+
+def _refused(what: str, error: KubeError) -> CliError:
+    if isinstance(error, OutcomeUnknown):
+        return CliError(f"{what} for certain ({error}); look with `mcad get`")
+    if isinstance(error, ApiError) and error.not_found:
+        return NotFoundError(f"{what}: it was deleted meanwhile")
+    if isinstance(error, ApiError) and error.conflict:
+        return CliError(f"{what}: it was deleted and created anew meanwhile; see `mcad get`")
+    return CliError(f"{what}: {explain(error).message}")
+
+
+def _report(obj: Json, result: Result, options: VerbOptions, *, spans: bool) -> None:
+    metadata = obj["metadata"]
+    if options.form == "name":
+        name = qualified(metadata["namespace"], metadata["name"]) if spans else reference(obj)
+        click.echo(name)
+        return
+    where = rows.where(metadata["namespace"]) if spans else ""
+    dry = " (server dry run)" if options.dry_run and result.changed else ""
+    click.echo(f"{reference(obj)} {result.words}{where}{dry}")
+
+
+async def patch_spec(client: Client, obj: Json, spec: Json, *, dry_run: bool) -> None:
+    """Change fields of the spec of exactly this object; ``ApiError`` if another has its name."""
+    metadata = obj["metadata"]
+    body: Json = {"metadata": {"uid": metadata["uid"]}, "spec": spec}
+    patch = client.dry_patch if dry_run else client.patch
+    await patch(APPWRAPPERS, metadata["namespace"], metadata["name"], body)
