@@ -32,11 +32,13 @@ COMMANDS: dict[str, tuple[str, str]] = {
     ),
     "hold": ("mcad.cli.hold", "Keep AppWrappers from starting until they are released."),
     "release": ("mcad.cli.hold", "Let AppWrappers queue again that are on hold."),
+    "requeue": ("mcad.cli.requeue", "End AppWrappers that are dispatched; they queue again."),
     "priority": ("mcad.cli.priority", "Set the priority of AppWrappers; higher goes first."),
     "cancel": (
         "mcad.cli.cancel",
         "Delete AppWrappers with all of their objects.",
     ),
+    "wait": ("mcad.cli.wait", "Wait until AppWrappers are dispatched, completed and the like."),
     "capacity": ("mcad.cli.capacity", "Show allocatable, used, reserved and free capacity."),
     "quota": (
         "mcad.cli.quota",

@@ -18,6 +18,8 @@ from mcad.api.catalog import WELL_KNOWN, Catalog
 from mcad.api.config import Config, catalog_of
 from mcad.api.labels import GROUP, KIND, VERSIONS
 from mcad.api.wire import as_map, as_text
+from mcad.cli.appwrapper_state import reference
+from mcad.cli.appwrapper_wait import SecondsType, Wait, wait_for
 from mcad.cli.config import load_config
 from mcad.cli.documents import Document, read_documents
 from mcad.cli.errors import FAILED, CliError, clause, explain, warn
@@ -31,8 +33,8 @@ from mcad.cli.options import (
     target_options,
 )
 from mcad.cli.session import Session, Target, environment
-from mcad.cli.submit_wait import SecondsType, wait_until_dispatched
 from mcad.cli.tables import echo_structured
+from mcad.cli.wait_goals import DISPATCH
 from mcad.controller.served_kinds import Kinds
 from mcad.core.state.spelling import did_you_mean
 from mcad.core.state.waiting_reason import WaitingReason
@@ -141,12 +143,11 @@ async def _submit(
         made = [obj for obj in sent if obj is not None]
         well = len(made) == len(prepared)
         if options.wait:
-            well &= await wait_until_dispatched(
+            well &= await wait_for(
                 session.client,
                 config,
                 made,
-                options.timeout_s,
-                lambda obj: _report(obj, options, "dispatched"),
+                Wait(DISPATCH, lambda obj: _report(obj, options, "dispatched"), options.timeout_s),
             )
     if not well:
         raise click.exceptions.Exit(FAILED)
@@ -271,8 +272,7 @@ def _report(obj: Json, options: SubmitOptions, what: str = "created") -> None:
     """Print a line like kubectl, or once the object or name for scripts."""
     if options.form and what != "created":
         return
-    metadata = obj["metadata"]
-    title = f"appwrapper.{GROUP}/{metadata.get('name') or metadata.get('generateName')}"
+    title = reference(obj)
     if options.form in ("json", "yaml"):
         echo_structured(obj, options.form)
     elif options.form == "name":

@@ -16,7 +16,7 @@ from msgspec import Struct
 from mcad.cli import rows
 from mcad.cli.appwrapper_state import reference, title
 from mcad.cli.choice import AT_ONCE, Choice, ask, choose, read_names
-from mcad.cli.errors import FAILED, CliError, NotFoundError, explain, fail_for_missing
+from mcad.cli.errors import FAILED, NOT_FOUND, CliError, NotFoundError, explain
 from mcad.cli.names import ObjectName, qualified
 from mcad.cli.options import record
 from mcad.cli.session import Session, Target, environment
@@ -84,47 +84,41 @@ async def _apply(
             where = None if choice.all_namespaces else choice.namespace or session.namespace
             click.echo(f"No AppWrappers found{rows.where(where)}.", err=True)
         ask(chosen.objs, f"would be {verb.done}", yes=options.yes or options.dry_run)
-        well = await _apply_all(verb, session, chosen.objs, options, spans=chosen.spans)
-    if not well:
-        _tell_missing(chosen.missing)
-        raise click.exceptions.Exit(FAILED)
-    fail_for_absent(chosen.missing)
+        codes = await _apply_all(verb, session, chosen.objs, options, spans=chosen.spans)
+    for one in chosen.missing:
+        absent(one).show()
+    codes += [NOT_FOUND] * bool(chosen.missing)
+    if codes:
+        raise click.exceptions.Exit(codes[0] if len(set(codes)) == 1 else FAILED)
 
 
-def _tell_missing(missing: Sequence[ObjectName]) -> None:
-    for one in missing:
-        NotFoundError(_absent(one)).show()
-
-
-def fail_for_absent(missing: Sequence[ObjectName]) -> None:
-    """Print an error for each name, and end the command if there is any."""
-    fail_for_missing([_absent(one) for one in missing], "{}")
-
-
-def _absent(one: ObjectName) -> str:
-    return f'no AppWrapper "{one.name}"{rows.where(one.namespace)}; see `mcad get -A`'
+def absent(one: ObjectName) -> NotFoundError:
+    """The error for a name that no AppWrapper has."""
+    where = rows.where(one.namespace)
+    return NotFoundError(f'no AppWrapper "{one.name}"{where}; see `mcad get -A`')
 
 
 async def _apply_all(
     verb: Verb, session: Session, objs: Sequence[Json], options: VerbOptions, *, spans: bool
-) -> bool:
-    """Apply it to each, several at a time; returns whether all went well."""
+) -> list[int]:
+    """Apply it to each, several at a time; returns the exit codes of those that failed."""
     gate = asyncio.Semaphore(AT_ONCE)
 
-    async def one(obj: Json) -> bool:
+    async def one(obj: Json) -> int:
         async with gate:
             try:
                 result = await verb.act(session.client, obj, options.dry_run)
             except CliError as error:
                 error.show()
-                return False
+                return error.exit_code
             except KubeError as error:
-                _refused(f"{title(obj)} cannot be {verb.done}", error).show()
-                return False
+                refused = _refused(f"{title(obj)} cannot be {verb.done}", error)
+                refused.show()
+                return refused.exit_code
         _report(obj, result, options, spans=spans)
-        return True
+        return 0
 
-    return all(await asyncio.gather(*map(one, objs)))
+    return [code for code in await asyncio.gather(*map(one, objs)) if code]
 
 
 def _refused(what: str, error: KubeError) -> CliError:

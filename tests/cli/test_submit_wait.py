@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from mcad.cli import submit_wait
+from mcad.cli import appwrapper_wait
+from mcad.cli.appwrapper_wait import SecondsType
 from mcad.cli.main import main
-from mcad.cli.submit_wait import SecondsType
 from mcad.kube.client import Client
 from tests.cli.cluster import condition, lease
 from tests.cli.conftest import FakeEnvironment, StoppedClock, Type
@@ -141,7 +141,7 @@ def test_a_fault_of_ours_is_no_patience(
         async def run(self) -> None:
             raise KeyError("oops")
 
-    monkeypatch.setattr(submit_wait, "Reflector", Broken)
+    monkeypatch.setattr(appwrapper_wait, "Reflector", Broken)
     result = submit()
     assert result.exit_code == 1
     assert "internal error: KeyError: 'oops'" in result.stderr

@@ -1,0 +1,112 @@
+"""``mcad requeue``: ends the attempt of AppWrappers, which queue again at their original position.
+
+It is a hold and a release. In between, the dispatcher has to record that the attempt ends: without
+that it might see only the release, and do nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import click
+
+from mcad.api.config import Config
+from mcad.cli.appwrapper_state import end, has_attempt, is_deleting, is_held, title
+from mcad.cli.appwrapper_wait import Goal, SecondsType, TimedOutError, Verdict, Wait, wait_for
+from mcad.cli.choice import Choice, choice_options
+from mcad.cli.config import load_config
+from mcad.cli.errors import CliError, warn
+from mcad.cli.options import Settings, settings_options, target_options
+from mcad.cli.presence import read_presence
+from mcad.cli.session import Target
+from mcad.cli.verbs import Result, Verb, VerbOptions, apply, patch_spec, same, verb_options
+from mcad.kube.client import Client
+from mcad.kube.errors import KubeError
+
+Json = dict[str, Any]
+
+TIMEOUT_S = 60.0
+
+
+@click.command()
+@choice_options
+@click.option(
+    "--timeout",
+    "timeout_s",
+    type=SecondsType(),
+    default=TIMEOUT_S,
+    help="How long the dispatcher may take to end the attempt; default: 60s.",
+)
+@verb_options
+@target_options
+@settings_options
+def requeue(
+    choice: Choice, timeout_s: float, options: VerbOptions, target: Target, settings: Settings
+) -> None:
+    """End AppWrappers that are dispatched; they queue again.
+
+    They have their original position; their objects are deleted. If this is interrupted, they are on hold, and `mcad release` lets
+    them queue.
+    """
+    config, named = load_config(settings), bool(choice.names or choice.paths)
+
+    async def act(client: Client, obj: Json, dry_run: bool) -> Result:  # noqa: FBT001 - of Verb
+        if (why := _over(obj)) and named:
+            raise CliError(f"{title(obj)} cannot be requeued: {why}; create another one")
+        if why := why or _in_vain(obj):
+            return same(why)
+        await _check_dispatcher(client, config)
+        await patch_spec(client, obj, {"suspend": True}, dry_run=dry_run)
+        if not dry_run:
+            async with _held(obj):
+                await _until_ended(client, config, obj, timeout_s)
+                await patch_spec(client, obj, {"suspend": False}, dry_run=False)
+        return Result("requeued")
+
+    apply(Verb("requeued", act), choice, target, options)
+
+
+def _over(obj: Json) -> str:
+    """Why it will never queue again, "" if it may."""
+    if is_deleting(obj):
+        return "it is being deleted"
+    return "" if has_attempt(obj) else end(obj)
+
+
+def _in_vain(obj: Json) -> str:
+    """Why there is nothing to end, "" if there is."""
+    if is_held(obj):
+        return "it is on hold; `mcad release` lets it queue"
+    return "" if has_attempt(obj) else "it is not dispatched"
+
+
+async def _check_dispatcher(client: Client, config: Config) -> None:
+    """Raise ``CliError`` if no dispatcher runs: nothing is changed then."""
+    for note in (await read_presence(client, config)).notes:
+        raise CliError(f"{note}; nothing was changed")
+
+
+async def _until_ended(client: Client, config: Config, obj: Json, timeout_s: float) -> None:
+    """Wait until the record says that the attempt ends and is followed by no other."""
+
+    def judge(seen: Json) -> Verdict | None:
+        return None if has_attempt(seen) else Verdict(reached=True)
+
+    goal = Goal("ended", judge, Verdict(reached=True), explains=False)
+    await wait_for(client, config, [obj], Wait(goal, lambda _: None, timeout_s))
+
+
+@asynccontextmanager
+async def _held(obj: Json) -> AsyncIterator[None]:
+    """Whatever ends the block early says how the AppWrapper is let go again."""
+    advice = f"{title(obj)} is on hold: `mcad release {title(obj)}` lets it queue"
+    try:
+        yield
+    except (asyncio.CancelledError, KubeError):
+        warn(advice)
+        raise
+    except TimedOutError as error:
+        raise TimedOutError(f"{error.message.partition(';')[0]}; {advice}") from None

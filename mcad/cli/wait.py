@@ -1,0 +1,85 @@
+"""``mcad wait``: waits until AppWrappers are dispatched, running, completed, failed or deleted."""
+
+from __future__ import annotations
+
+import asyncio
+
+import click
+from msgspec import Struct
+
+from mcad.cli import rows
+from mcad.cli.appwrapper_state import reference
+from mcad.cli.appwrapper_wait import SecondsType, Wait, wait_for
+from mcad.cli.choice import Choice, choice_options, choose, read_names
+from mcad.cli.config import load_config
+from mcad.cli.errors import FAILED, NOT_FOUND
+from mcad.cli.names import ObjectName
+from mcad.cli.options import Settings, record, settings_options, target_options
+from mcad.cli.session import Target, environment
+from mcad.cli.verbs import absent
+from mcad.cli.wait_goals import GOALS
+
+
+class WaitOptions(Struct, frozen=True):
+    """--for and --timeout."""
+
+    goal: str
+    timeout_s: float | None = None
+
+
+wait_options = record(
+    "options",
+    WaitOptions,
+    click.option(
+        "--for", "goal", type=click.Choice(list(GOALS)), required=True, help="What to wait for."
+    ),
+    click.option(
+        "--timeout",
+        "timeout_s",
+        type=SecondsType(),
+        help="Give up after this time (90s, 5m, 1h), with exit code 124; default: never.",
+    ),
+)
+
+
+@click.command()
+@choice_options
+@wait_options
+@target_options
+@settings_options
+def wait(choice: Choice, options: WaitOptions, target: Target, settings: Settings) -> None:
+    """Wait until AppWrappers are dispatched, completed and the like.
+
+    Running: all of their pods run or have succeeded; status counts the pods of a v1beta1
+    AppWrapper at least every 30 s (podCountsInterval). Exit code 0 if all have come so far, 1 if
+    one never will: it has failed while completed was awaited, say. Why they wait is printed on
+    stderr.
+    """
+    asyncio.run(_wait(choice, read_names(choice), options, target, settings))
+
+
+async def _wait(
+    choice: Choice,
+    names: tuple[ObjectName, ...],
+    options: WaitOptions,
+    target: Target,
+    settings: Settings,
+) -> None:
+    config, goal = load_config(settings), options.goal
+    async with environment().connect(target) as session:
+        chosen = await choose(session, choice, names)
+        if not chosen.objs and not chosen.missing:
+            where = None if choice.all_namespaces else choice.namespace or session.namespace
+            click.echo(f"No AppWrappers found{rows.where(where)}.", err=True)
+        if chosen.missing and goal != "deleted":
+            for one in chosen.missing:
+                absent(one).show()
+            raise click.exceptions.Exit(NOT_FOUND)
+        for one in chosen.missing:
+            click.echo(f"{rows.PREFIX}{one.name} {goal}")
+        wait = Wait(
+            GOALS[goal], lambda obj: click.echo(f"{reference(obj)} {goal}"), options.timeout_s
+        )
+        well = await wait_for(session.client, config, chosen.objs, wait)
+    if not well:
+        raise click.exceptions.Exit(FAILED)
