@@ -48,8 +48,8 @@ def requeue(
 ) -> None:
     """End AppWrappers that are dispatched; they queue again.
 
-    They have their original position; their objects are deleted. If this is interrupted, they are on hold, and `mcad release` lets
-    them queue.
+    They have their original position; their objects are deleted. If this is interrupted, they are
+    on hold, and `mcad release` lets them queue.
     """
     config, named = load_config(settings), bool(choice.names or choice.paths)
 
