@@ -15,10 +15,11 @@ from msgspec import Struct
 
 from mcad.api.labels import GROUP, KIND
 from mcad.api.wire import as_map, as_text
+from mcad.cli import rows
 from mcad.cli.appwrapper_state import title
 from mcad.cli.completion_candidates import complete_appwrappers
 from mcad.cli.documents import read_documents
-from mcad.cli.errors import FAILED, NOT_INSTALLED, CliError
+from mcad.cli.errors import FAILED, NOT_INSTALLED, CliError, NotFoundError
 from mcad.cli.names import ObjectName, qualified_names
 from mcad.cli.options import namespace_option, record
 from mcad.cli.session import Session
@@ -154,6 +155,26 @@ async def read_appwrapper(client: Client, namespace: str, name: str) -> Json | N
         if not error.details.get("name"):
             raise CliError(NOT_INSTALLED) from error
         return None
+
+
+one_option = click.argument("name", metavar="NAME", shell_complete=complete_appwrappers)
+"""For commands about one AppWrapper."""
+
+
+async def read_one(session: Session, argument: str, namespace: str | None) -> Json:
+    """The AppWrapper of NAME, aw/NAME or NS/NAME; raises ``NotFoundError``."""
+    (one,) = read_names(Choice(names=(argument,), namespace=namespace))
+    where = one.namespace or namespace or session.namespace
+    obj = await read_appwrapper(session.client, where, one.name)
+    if obj is None:
+        raise absent(ObjectName(one.name, where))
+    return obj
+
+
+def absent(one: ObjectName) -> NotFoundError:
+    """The error for a name that no AppWrapper has."""
+    where = rows.where(one.namespace)
+    return NotFoundError(f'no AppWrapper "{one.name}"{where}; see `mcad get -A`')
 
 
 def ask(objs: list[Json], what: str, *, yes: bool) -> None:

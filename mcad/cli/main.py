@@ -39,6 +39,12 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "Delete AppWrappers with all of their objects.",
     ),
     "wait": ("mcad.cli.wait", "Wait until AppWrappers are dispatched, completed and the like."),
+    "tree": (
+        "mcad.cli.tree",
+        "Show an AppWrapper with its items, the objects they own, and the pods.",
+    ),
+    "logs": ("mcad.cli.pod_logs", "Print the logs of the pods of an AppWrapper."),
+    "events": ("mcad.cli.events", "Show the Events of an AppWrapper, its items and its pods."),
     "capacity": ("mcad.cli.capacity", "Show allocatable, used, reserved and free capacity."),
     "quota": (
         "mcad.cli.quota",

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from mcad.cli import rows
 from mcad.cli.appwrapper_state import reference, title
-from mcad.cli.choice import AT_ONCE, Choice, ask, choose, read_names
+from mcad.cli.choice import AT_ONCE, Choice, absent, ask, choose, read_names
 from mcad.cli.errors import FAILED, NOT_FOUND, CliError, NotFoundError, explain
 from mcad.cli.names import ObjectName, qualified
 from mcad.cli.options import record
@@ -90,12 +90,6 @@ async def _apply(
     codes += [NOT_FOUND] * bool(chosen.missing)
     if codes:
         raise click.exceptions.Exit(codes[0] if len(set(codes)) == 1 else FAILED)
-
-
-def absent(one: ObjectName) -> NotFoundError:
-    """The error for a name that no AppWrapper has."""
-    where = rows.where(one.namespace)
-    return NotFoundError(f'no AppWrapper "{one.name}"{where}; see `mcad get -A`')
 
 
 async def _apply_all(

@@ -11,7 +11,7 @@ import os
 import stat
 import sys
 from collections.abc import Callable, Coroutine, Iterable
-from typing import Any
+from typing import Any, TypeVar
 
 from mcad.cli import rows as columns
 from mcad.cli.errors import warn
@@ -21,6 +21,7 @@ from mcad.cli.tables import Columns, echo, echo_structured
 from mcad.core.state.reasons import State
 
 Json = dict[str, Any]
+T = TypeVar("T")
 
 PLACES_REPORTED = 10  # a dispatch changes all positions; those further back are not printed
 DELETED = "Deleted"
@@ -123,8 +124,8 @@ def _deleted(row: Json) -> Json:
     return row | {"state": DELETED, "position": 0, "waitsFor": "", "why": ""}
 
 
-async def until_reader_leaves(work: Coroutine[Any, Any, None]) -> None:
-    """Run a coroutine; raises BrokenPipeError when stdout is a pipe that the reader closes.
+async def until_reader_leaves(work: Coroutine[Any, Any, T]) -> T:
+    """The outcome of a coroutine; raises BrokenPipeError when the reader of stdout, a pipe, leaves.
 
     A write would fail as well, but in a quiet cluster there may be none for hours.
     """
@@ -141,7 +142,7 @@ async def until_reader_leaves(work: Coroutine[Any, Any, None]) -> None:
     if pipe is not None:
         loop.add_reader(pipe, leave)  # the writing end becomes readable only by an error
     try:
-        await task
+        return await task
     except asyncio.CancelledError:
         if left:
             raise BrokenPipeError from None

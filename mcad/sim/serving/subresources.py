@@ -63,9 +63,27 @@ def find(method: str, name: str, kind: Kind) -> Callable[[Call], Answer] | None:
 
 
 def read_log(call: Call) -> Answer:
-    """GET of a pod's log; raises Failure 404."""
-    call.present()
-    return 200, _SILENCE
+    """GET of a container's log; raises Failure 400 or 404 as a real cluster does."""
+    pod, chosen = call.present(), call.request.params.get("container", "")
+    name, spec = pod["metadata"]["name"], pod["spec"]
+    names = [one["name"] for one in spec["containers"]]
+    if not chosen and len(names) > 1:
+        listed = " ".join(names)
+        raise failures.bad_request(
+            f"a container name must be specified for pod {name}, choose one of: [{listed}]"
+        )
+    chosen = chosen or names[0]
+    if chosen not in names + [one["name"] for one in spec.get("initContainers") or ()]:
+        raise failures.bad_request(f"container {chosen} is not valid for pod {name}")
+    if not spec.get("nodeName"):
+        return 200, b""
+    statuses = pod.get("status", {}).get("containerStatuses") or ()
+    state: Json = next((one["state"] for one in statuses if one["name"] == chosen), {})
+    if reason := (state.get("waiting") or {}).get("reason"):
+        raise failures.bad_request(
+            f'container "{chosen}" in pod "{name}" is waiting to start: {reason}'
+        )
+    return 200, b"" if call.request.params.get("tailLines") == "0" else _SILENCE
 
 
 def read_scale(call: Call) -> Answer:

@@ -1,0 +1,104 @@
+"""Follows the logs of all pods of an AppWrapper, also of those that start later."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, Protocol
+
+from mcad.api.labels import APPWRAPPER_UID
+from mcad.cli.errors import warn
+from mcad.cli.owned_objects import item_of
+from mcad.cli.pod_state import ENDED, phase_of, pod_state
+from mcad.kube.client import Client, Selection
+from mcad.kube.document import Document
+from mcad.kube.errors import KubeError
+from mcad.kube.kinds import PODS
+from mcad.kube.reflector import Reflector
+
+Json = dict[str, Any]
+
+
+class Reader(Protocol):
+    """Prints the log of a pod; see ``pod_logs.LogReader``."""
+
+    prefixed: bool
+    well: bool
+
+    def is_ready(self, pod: Json) -> bool:
+        """Whether there is a log to read."""
+        ...
+
+    async def read(self, pod: Json) -> None:
+        """Print it until its end."""
+        ...
+
+
+async def follow(client: Client, obj: Json, reader: Reader, item: int | None) -> bool:
+    """Read the pods as they start, until all that exist have ended; whether all went well."""
+    pods = _Pods(reader, item)
+    metadata = obj["metadata"]
+    selector = f"{APPWRAPPER_UID}={metadata['uid']}"
+    selection = Selection(metadata["namespace"], label_selector=selector)
+    watch = asyncio.ensure_future(Reflector(client, PODS, pods, Document.json, selection).run())
+    ended = asyncio.ensure_future(pods.ended.wait())
+    try:
+        await asyncio.wait([watch, ended], return_when=asyncio.FIRST_COMPLETED)
+        if watch.done():
+            watch.result()
+        await asyncio.gather(*pods.readings.values())
+    finally:
+        for task in (watch, ended, *pods.readings.values()):
+            task.cancel()
+        await asyncio.gather(watch, ended, *pods.readings.values(), return_exceptions=True)
+    return reader.well
+
+
+class _Pods:
+    """The sink of the watch: begins to read each pod once it has started."""
+
+    def __init__(self, reader: Reader, item: int | None) -> None:
+        self.readings: dict[str, asyncio.Task[None]] = {}
+        self.ended = asyncio.Event()
+        self._reader = reader
+        self._item = item
+        self._live: dict[str, Json] = {}
+        self._named: set[str] = set()
+        self._synced = False
+
+    def listing(self) -> None:
+        """Ignored."""
+
+    def upserted(self, obj: Json) -> None:
+        if self._item not in (None, item_of(obj)):
+            return
+        uid = str(obj["metadata"]["uid"])
+        self._live[uid] = obj
+        self._reader.prefixed |= len(self._live) > 1
+        if uid not in self.readings and self._reader.is_ready(obj):
+            self.readings[uid] = asyncio.ensure_future(self._reader.read(obj))
+        self._look()
+
+    def gone(self, uid: str, namespace: str, name: str, last: Json | None) -> None:  # noqa: ARG002
+        self._live.pop(uid, None)
+        self._look()
+
+    def synced(self, *, relist: bool) -> None:  # noqa: ARG002
+        self._synced = True
+        self._look()
+
+    def alive(self, at: float) -> None:
+        """Ignored."""
+
+    def failing(self, error: KubeError) -> None:
+        warn(f"no news from the API server: {error}")
+
+    def _look(self) -> None:
+        """Name the pods that have not started, once; end if all have ended."""
+        if not self._synced:
+            return
+        for uid, pod in self._live.items():
+            if uid not in self.readings and uid not in self._named:
+                self._named.add(uid)
+                warn(f"pod {pod['metadata']['name']} has not started ({pod_state(pod)})")
+        if all(phase_of(pod) in ENDED for pod in self._live.values()):
+            self.ended.set()

@@ -1,0 +1,155 @@
+"""``mcad logs``: the logs of the pods of an AppWrapper, one after the other or as they come."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import aclosing
+from typing import Any
+
+import click
+from msgspec import Struct
+
+from mcad.api.wire import as_list, as_map, as_text
+from mcad.cli.choice import one_option, read_one
+from mcad.cli.colours import printable
+from mcad.cli.errors import FAILED, INTERRUPTED, CliError, explain, warn
+from mcad.cli.options import namespace_option, record, target_options
+from mcad.cli.owned_objects import item_of, owned_objects
+from mcad.cli.pod_follower import follow
+from mcad.cli.pod_state import ENDED, has_started, phase_of, pod_state
+from mcad.cli.session import Target, environment
+from mcad.cli.watch_printer import until_reader_leaves
+from mcad.kube.client import Client
+from mcad.kube.errors import KubeError, RequestTimeout
+from mcad.kube.kinds import PODS
+from mcad.kube.port import Request
+
+Json = dict[str, Any]
+
+SILENCE_S = 86_400.0  # of a log that is followed
+DEFAULT_CONTAINER = "kubectl.kubernetes.io/default-container"
+
+
+class LogOptions(Struct, frozen=True):
+    """-f, --item, --tail and -c."""
+
+    follow: bool = False
+    item: int | None = None
+    tail: int | None = None
+    container: str | None = None
+
+
+log_options = record(
+    "options",
+    LogOptions,
+    click.option("-f", "--follow", is_flag=True, help="Print lines as they come."),
+    click.option("--item", type=click.IntRange(0), metavar="N", help="Only pods of this item."),
+    click.option("--tail", type=click.IntRange(0), metavar="N", help="Only the last N lines each."),
+    click.option("-c", "--container", metavar="NAME", help="Another container than the first."),
+)
+
+
+@click.command()
+@one_option
+@log_options
+@namespace_option
+@target_options
+def logs(name: str, options: LogOptions, namespace: str | None, target: Target) -> None:
+    """Print the logs of the pods of an AppWrapper.
+
+    If there is more than one pod, each line begins with its pod and container. Pods that have not
+    started are named on stderr. `mcad describe` shows the numbers of items. With -f, pods that
+    start later are followed as well, until all of them have ended.
+    """
+    try:
+        well = asyncio.run(until_reader_leaves(_logs(name, namespace, target, options)))
+    except KeyboardInterrupt:
+        if not options.follow:
+            raise
+        raise click.exceptions.Exit(INTERRUPTED) from None
+    if not well:
+        raise click.exceptions.Exit(FAILED)
+
+
+async def _logs(name: str, namespace: str | None, target: Target, options: LogOptions) -> bool:
+    async with environment().connect(target) as session:
+        client, obj = session.client, await read_one(session, name, namespace)
+        pods = (await owned_objects(client, obj)).pods
+        pods = [pod for pod in pods if options.item in (None, item_of(pod))]
+        if not pods:
+            item = "" if options.item is None else f"item {options.item} of "
+            what = f"{item}{obj['metadata']['namespace']}/{obj['metadata']['name']}"
+            raise CliError(f"{what} has no pods; see `mcad describe`")
+        reader = LogReader(client, options, prefixed=len(pods) > 1)
+        if options.follow:
+            return await follow(client, obj, reader, options.item)
+        for pod in pods:
+            await reader.read(pod)
+        return reader.well
+
+
+class LogReader:
+    """Prints the log of one pod after the other, or of several at the same time."""
+
+    def __init__(self, client: Client, options: LogOptions, *, prefixed: bool) -> None:
+        """``prefixed``: each line begins with its pod."""
+        self.well = True
+        self.prefixed = prefixed
+        self._client = client
+        self._options = options
+
+    def container_of(self, pod: Json) -> str:
+        """The container to read; raises ``CliError`` if the pod has none of this name."""
+        names, notes = _containers(pod), as_map(pod["metadata"].get("annotations"))
+        chosen = self._options.container or as_text(notes.get(DEFAULT_CONTAINER)) or names[0]
+        if chosen not in names:
+            name = pod["metadata"]["name"]
+            raise CliError(f"pod {name} has no container {chosen}; choose {' or '.join(names)}")
+        return chosen
+
+    def is_ready(self, pod: Json) -> bool:
+        """Whether there is a log to read: the container has started."""
+        try:
+            return has_started(pod, self.container_of(pod)) or phase_of(pod) in ENDED
+        except CliError:
+            return True  # which reading it tells
+
+    async def read(self, pod: Json) -> None:
+        """Print the log, until its end if it is followed; errors are printed."""
+        name = pod["metadata"]["name"]
+        try:
+            container = self.container_of(pod)
+            if not self.is_ready(pod):
+                warn(f"pod {name} has not started ({pod_state(pod)})")
+                return
+            await self._print(pod, container)
+        except CliError as error:
+            self.well = False
+            error.show()
+        except KubeError as error:
+            self.well = False
+            CliError(f"pod {name}: {explain(error).message}").show()
+
+    async def _print(self, pod: Json, container: str) -> None:
+        metadata, options = pod["metadata"], self._options
+        params = {"container": container}
+        if options.tail is not None:
+            params["tailLines"] = str(options.tail)
+        if options.follow:
+            params["follow"] = "true"
+        path = PODS.path(metadata["namespace"], metadata["name"], "log")
+        lines = self._client.api.stream(Request("GET", path, params), SILENCE_S)
+        try:
+            async with aclosing(lines):
+                async for line in lines:
+                    begin = f"[{metadata['name']}/{container}] " if self.prefixed else ""
+                    click.echo(begin + printable(line.decode(errors="replace")))
+        except RequestTimeout:
+            warn(f"pod {metadata['name']} wrote nothing for a day; its log is no longer followed")
+
+
+def _containers(pod: Json) -> Sequence[str]:
+    spec = as_map(pod.get("spec"))
+    every = [*as_list(spec.get("containers")), *as_list(spec.get("initContainers"))]
+    return [as_text(as_map(one).get("name")) for one in every]
