@@ -41,7 +41,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "wait": ("mcad.cli.wait", "Wait until AppWrappers are dispatched, completed and the like."),
     "tree": (
         "mcad.cli.tree",
-        "Show an AppWrapper with its items, the objects they own, and the pods.",
+        "Show an AppWrapper with its items, their objects and the pods.",
     ),
     "logs": ("mcad.cli.pod_logs", "Print the logs of the pods of an AppWrapper."),
     "events": ("mcad.cli.events", "Show the Events of an AppWrapper, its items and its pods."),

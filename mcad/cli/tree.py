@@ -29,7 +29,7 @@ TITLES = ("NAME", "STATE", "NODE", "AGE")
 @target_options
 @output_options("json", "yaml")
 def tree(name: str, namespace: str | None, target: Target, output: Output) -> None:
-    """Show an AppWrapper with its items, the objects they own, and the pods.
+    """Show an AppWrapper with its items, their objects and the pods.
 
     Items that are not created yet are shown as such. An object that you may not read is shown
     as forbidden, and its pods are below its item all the same.
