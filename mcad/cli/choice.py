@@ -15,12 +15,11 @@ from msgspec import Struct
 
 from mcad.api.labels import GROUP, KIND
 from mcad.api.wire import as_map, as_text
-from mcad.cli import rows
 from mcad.cli.appwrapper_state import title
 from mcad.cli.completion_candidates import complete_appwrappers
-from mcad.cli.documents import read_documents
-from mcad.cli.errors import FAILED, NOT_INSTALLED, CliError, NotFoundError
+from mcad.cli.errors import FAILED, NOT_INSTALLED, CliError
 from mcad.cli.names import ObjectName, qualified_names
+from mcad.cli.one_appwrapper import check_namespace, read_appwrapper
 from mcad.cli.options import namespace_option, record
 from mcad.cli.session import Session
 from mcad.core.state.reasons import some_of
@@ -91,13 +90,12 @@ def read_names(choice: Choice) -> tuple[ObjectName, ...]:
     for one in found:
         if choice.all_namespaces and one.namespace is None:
             raise click.UsageError(f"{one.name}: a name needs one namespace: use -n instead of -A")
-        if choice.namespace and one.namespace not in (None, choice.namespace):
-            given = f"{one.namespace}/{one.name}"
-            raise click.UsageError(f"{given} is not in namespace {choice.namespace}: omit one")
-    return found
+    return check_namespace(found, choice.namespace)
 
 
 def _names_in(path: str) -> Iterator[ObjectName]:
+    from mcad.cli.documents import read_documents  # noqa: PLC0415 - takes a tenth of a second
+
     found = False
     for document in read_documents(path):
         content, metadata = document.content, as_map(document.content.get("metadata"))
@@ -143,38 +141,6 @@ async def _listed(client: Client, selection: Selection) -> list[Json]:
             raise
         raise CliError(NOT_INSTALLED) from error
     return found
-
-
-async def read_appwrapper(client: Client, namespace: str, name: str) -> Json | None:
-    """The live object, None if there is none of this name."""
-    try:
-        return await client.get(APPWRAPPERS, namespace, name)
-    except ApiError as error:
-        if not error.not_found:
-            raise
-        if not error.details.get("name"):
-            raise CliError(NOT_INSTALLED) from error
-        return None
-
-
-one_option = click.argument("name", metavar="NAME", shell_complete=complete_appwrappers)
-"""For commands about one AppWrapper."""
-
-
-async def read_one(session: Session, argument: str, namespace: str | None) -> Json:
-    """The AppWrapper of NAME, aw/NAME or NS/NAME; raises ``NotFoundError``."""
-    (one,) = read_names(Choice(names=(argument,), namespace=namespace))
-    where = one.namespace or namespace or session.namespace
-    obj = await read_appwrapper(session.client, where, one.name)
-    if obj is None:
-        raise absent(ObjectName(one.name, where))
-    return obj
-
-
-def absent(one: ObjectName) -> NotFoundError:
-    """The error for a name that no AppWrapper has."""
-    where = rows.where(one.namespace)
-    return NotFoundError(f'no AppWrapper "{one.name}"{where}; see `mcad get -A`')
 
 
 def ask(objs: list[Json], what: str, *, yes: bool) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -13,17 +14,17 @@ from mcad.cli import rows as columns
 from mcad.cli.colours import palette
 from mcad.cli.completion_candidates import complete_appwrappers
 from mcad.cli.describe_page import Description, Page, event_time
-from mcad.cli.errors import NOT_INSTALLED, CliError, fail_for_missing, warn
+from mcad.cli.errors import fail_for_missing, warn
 from mcad.cli.figures import warn_of_notes
 from mcad.cli.figures_source import Source, asked_namespace, figures_in, source_options
-from mcad.cli.names import APPWRAPPER, names_of
+from mcad.cli.names import ObjectName, qualified_names
+from mcad.cli.one_appwrapper import read_appwrapper
 from mcad.cli.options import Scope, color_option, namespace_option
-from mcad.cli.server_figures import server_at
+from mcad.cli.server_figures import ServerFigures, server_at
 from mcad.cli.session import Session, environment
 from mcad.cli.tables import echo, echo_structured
 from mcad.kube.client import Client, Selection
 from mcad.kube.errors import ApiError
-from mcad.kube.kinds import APPWRAPPERS
 from mcad.kube.resource import Resource
 
 Json = dict[str, Any]
@@ -36,9 +37,8 @@ BETWEEN = ("", "")  # two blank lines between pages, like kubectl
 class Found(Struct, frozen=True):
     """The AppWrappers that were found, and the names that were not."""
 
-    namespace: str
     descriptions: list[Description]
-    missing: list[str]
+    missing: list[ObjectName]
 
 
 @click.command()
@@ -54,63 +54,61 @@ def describe(
 ) -> None:
     """Show one AppWrapper in full: demand, reasons, items, events.
 
-    Several names are possible: NAME, aw/NAME, or as `mcad queue -o name` prints them. Positions,
-    reasons and figures are current; conditions and the dispatch record are from the status. With
-    --server only the dispatcher is asked: no conditions, no Events.
+    Several names are possible: NAME, aw/NAME, NS/NAME, or as `mcad queue -o name` prints them.
+    Positions, reasons and figures are current; conditions and the dispatch record are from the
+    status. With --server only the dispatcher is asked: no conditions, no Events.
     """
-    names = names_of(APPWRAPPER, names)
-    if not names:
+    chosen = qualified_names(names)
+    if not chosen:
         raise click.UsageError("name an AppWrapper: `mcad get` lists them")
-    found = asyncio.run(_find(names, Scope(namespace), source))
+    found = asyncio.run(_find(chosen, Scope(namespace), source))
     if form:
-        _print_structured(found.descriptions, form, alone=len(names) == 1)
+        _print_structured(found.descriptions, form, alone=len(chosen) == 1)
     else:
         page = Page(environment().clock.now_us(), palette(color))
         for number, described in enumerate(found.descriptions):
             echo([*BETWEEN * (number > 0), *page.lines(described)])
-    where = columns.where(found.namespace)
-    fail_for_missing(found.missing, f'no AppWrapper "{{}}"{where}; see `mcad get -A`')
+    missing = [f'"{one.name}"{columns.where(one.namespace)}' for one in found.missing]
+    fail_for_missing(missing, "no AppWrapper {}; see `mcad get -A`")
 
 
-async def _find(names: tuple[str, ...], scope: Scope, source: Source) -> Found:
+async def _find(names: Sequence[ObjectName], scope: Scope, source: Source) -> Found:
     if source.server:
-        where = asked_namespace(environment(), source, scope) or ""
-        server = server_at(source.server)
-        details = {name: await server.detail(where, name) for name in names}
-        descriptions = [
-            Description(None, detail) for detail in details.values() if detail is not None
-        ]
-        return Found(where, descriptions, [name for name in names if details[name] is None])
+        own = asked_namespace(environment(), source, scope) or ""
+        return await _ask_server(server_at(source.server), _in_full(names, own))
     async with environment().connect(source.target) as session:
-        where = scope.choose(session.namespace) or ""
-        return await _read_all(session, names, where, source)
+        own = scope.choose(session.namespace) or ""
+        return await _read_all(session, _in_full(names, own), source)
 
 
-async def _read_all(session: Session, names: tuple[str, ...], where: str, source: Source) -> Found:
-    objects = {name: await _read(session, where, name) for name in names}
-    found = {name: obj for name, obj in objects.items() if obj is not None}
-    missing = [name for name in names if name not in found]
-    if not found:
-        return Found(where, [], missing)
-    figures = await figures_in(session, source, where)
-    warn_of_notes(figures)
+def _in_full(names: Sequence[ObjectName], own: str) -> list[ObjectName]:
+    """The names with their namespaces, without duplicates."""
+    return list(dict.fromkeys(ObjectName(one.name, one.namespace or own) for one in names))
+
+
+async def _ask_server(server: ServerFigures, names: Sequence[ObjectName]) -> Found:
+    details = [await server.detail(one.namespace or "", one.name) for one in names]
+    described = [Description(None, detail) for detail in details if detail is not None]
+    pairs = zip(names, details, strict=True)
+    return Found(described, [one for one, detail in pairs if detail is None])
+
+
+async def _read_all(session: Session, names: Sequence[ObjectName], source: Source) -> Found:
+    objects = {
+        one: await read_appwrapper(session.client, one.namespace or "", one.name) for one in names
+    }
+    found = {one: obj for one, obj in objects.items() if obj is not None}
+    spaces = dict.fromkeys(one.namespace or "" for one in found)
+    figures = {where: await figures_in(session, source, where) for where in spaces}
+    for one in figures.values():
+        warn_of_notes(one)
     descriptions = []
-    for name, obj in found.items():
+    for title, obj in found.items():
+        where = title.namespace or ""
         events = await _events(session.client, where, obj["metadata"]["uid"])
-        descriptions.append(Description(obj, await figures.detail(where, name), events))
-    return Found(where, descriptions, missing)
-
-
-async def _read(session: Session, namespace: str, name: str) -> Json | None:
-    """The live object, None if there is none of this name."""
-    try:
-        return await session.client.get(APPWRAPPERS, namespace, name)
-    except ApiError as error:
-        if not error.not_found:
-            raise
-        if not error.details.get("name"):
-            raise CliError(NOT_INSTALLED) from error
-        return None
+        detail = await figures[where].detail(where, title.name)
+        descriptions.append(Description(obj, detail, events))
+    return Found(descriptions, [one for one in names if one not in found])
 
 
 async def _events(client: Client, namespace: str, uid: str) -> list[Json]:

@@ -8,11 +8,11 @@ from typing import Any
 import click
 
 from mcad.api.wire import as_int, as_map, as_text
-from mcad.cli.choice import one_option, read_one
 from mcad.cli.describe import EVENTS
 from mcad.cli.describe_page import event_time
 from mcad.cli.errors import INTERRUPTED, one_line
 from mcad.cli.event_follower import follow
+from mcad.cli.one_appwrapper import one_option, read_one
 from mcad.cli.options import Output, namespace_option, output_options, target_options
 from mcad.cli.owned_objects import owned_objects
 from mcad.cli.session import Target, environment

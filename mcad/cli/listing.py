@@ -6,16 +6,18 @@ import asyncio
 from typing import Any
 
 import click
-from msgspec import Struct
 from msgspec.structs import replace
 
 from mcad.cli import rows as columns
 from mcad.cli.completion_candidates import complete_appwrappers
 from mcad.cli.errors import INTERRUPTED, fail_for_missing
-from mcad.cli.figures import Figures, warn_of_notes
+from mcad.cli.figures import warn_of_notes
 from mcad.cli.figures_source import Source, follow_figures, open_figures, source_options
-from mcad.cli.names import APPWRAPPER, names_of
-from mcad.cli.options import Output, Scope, output_options, record, scope_options
+from mcad.cli.list_options import ListOptions, Wanted, list_options, scope_of
+from mcad.cli.names import ObjectName, qualified_names
+from mcad.cli.options import Output, Scope, list_output_options, scope_options
+from mcad.cli.output_forms import is_template, print_form
+from mcad.cli.row_filters import Filters, filter_options
 from mcad.cli.rows import is_waiting
 from mcad.cli.session import environment
 from mcad.cli.tables import echo, echo_structured, table
@@ -25,71 +27,15 @@ from mcad.kube import selectors
 Json = dict[str, Any]
 
 
-class ListOptions(Struct, frozen=True):
-    """--selector, --sort-by and --watch."""
-
-    selector: str | None = None
-    sort_by: str = "position"
-    watch: bool = False
-
-
-list_options = record(
-    "options",
-    ListOptions,
-    click.option(
-        "-l",
-        "--selector",
-        metavar="LABELS",
-        help="Only those with these labels: a=b,c!=d,e in (f).",
-    ),
-    columns.sort_option,
-    click.option(
-        "-w", "--watch", is_flag=True, help="Print rows again as they change, until Ctrl-C."
-    ),
-)
-
-
-class Wanted(Struct, frozen=True):
-    """Which AppWrappers are shown: waiting ones, these names, these labels, or all."""
-
-    waiting_only: bool
-    names: tuple[str, ...] = ()
-    selector: str | None = None
-
-    async def rows(
-        self, figures: Figures, *, waiting_only: bool, with_starts: bool = False
-    ) -> list[Json]:
-        """The rows with these labels, in all namespaces."""
-        rows = await figures.rows(waiting_only=waiting_only, with_starts=with_starts)
-        if self.selector is None:
-            return rows
-        labelled = await figures.labelled(self.selector)
-        return [row for row in rows if row["uid"] in labelled]
-
-    def pick(self, rows: list[Json], namespace: str | None) -> tuple[list[Json], list[str]]:
-        """The rows to show, and the names that were not found."""
-        shown = columns.within(rows, namespace)
-        if self.names:
-            return columns.named(shown, self.names)
-        return [row for row in shown if is_waiting(row)] if self.waiting_only else shown, []
-
-    def pick_present(self, rows: list[Json], namespace: str | None) -> list[Json]:
-        """The rows to show in a watch, where names may be missing."""
-        shown = self.pick_all(rows, namespace)
-        return [row for row in shown if is_waiting(row)] if self.waiting_only else shown
-
-    def pick_all(self, rows: list[Json], namespace: str | None) -> list[Json]:
-        """The rows of a watch, also those that no longer wait."""
-        shown = columns.within(rows, namespace)
-        return [row for row in shown if row["name"] in self.names] if self.names else shown
-
-
 @click.command()
 @source_options
 @scope_options
 @list_options
-@output_options("json", "yaml", "wide", "name")
-def queue(source: Source, scope: Scope, options: ListOptions, output: Output) -> None:
+@filter_options
+@list_output_options
+def queue(
+    source: Source, scope: Scope, options: ListOptions, filters: Filters, output: Output
+) -> None:
     """Show the queue: its order, and what each AppWrapper waits for.
 
     Positions count in the whole cluster, whichever namespaces are shown; they are <unknown> (null
@@ -101,7 +47,7 @@ def queue(source: Source, scope: Scope, options: ListOptions, output: Output) ->
     With --watch a row is printed again when it has changed, and a last time when its AppWrapper
     leaves the queue. A change of the position alone is printed for the first ten only.
     """
-    _list(Wanted(waiting_only=True), source, scope, options, output)
+    _list(Wanted(waiting_only=True, filters=filters), source, scope, options, output)
 
 
 @click.command()
@@ -109,21 +55,28 @@ def queue(source: Source, scope: Scope, options: ListOptions, output: Output) ->
 @source_options
 @scope_options
 @list_options
-@output_options("json", "yaml", "wide", "name")
-def get(
-    names: tuple[str, ...], source: Source, scope: Scope, options: ListOptions, output: Output
+@filter_options
+@list_output_options
+def get(  # noqa: PLR0913 - one per group of options
+    *,
+    names: tuple[str, ...],
+    source: Source,
+    scope: Scope,
+    options: ListOptions,
+    filters: Filters,
+    output: Output,
 ) -> None:
     """Show all AppWrappers with their state and position.
 
-    With names, only those: NAME, aw/NAME, or as `mcad queue -o name` prints them.
-    `kubectl get appwrapper NAME -o yaml` shows the manifest.
+    With names, only those: NAME, aw/NAME, NS/NAME, or as `mcad queue -o name` prints them.
+    `kubectl get appwrapper NAME -o yaml` shows the manifest. With -o jsonpath=TEMPLATE and
+    -o custom-columns=TITLE:.path,... paths are those of -o json: {.items[*].name}, NAME:.name.
     """
-    names = names_of(APPWRAPPER, names)
-    if names and options.selector is not None:
+    chosen = qualified_names(names)
+    if chosen and options.selector is not None:
         raise click.UsageError("give either names or -l")
-    if names and scope.all_namespaces:
-        raise click.UsageError("names need one namespace: use -n instead of -A")
-    _list(Wanted(waiting_only=False, names=names), source, scope, options, output)
+    wanted = Wanted(waiting_only=False, names=chosen, filters=filters)
+    _list(wanted, source, scope_of(chosen, scope), options, output)
 
 
 def _list(
@@ -132,6 +85,8 @@ def _list(
     if options.selector is not None:
         _check_selector(options.selector, source)
         wanted = replace(wanted, selector=options.selector)
+    if options.watch and (is_template(output.form) or wanted.filters.limit):
+        raise click.UsageError("--watch excludes --limit, -o jsonpath and -o custom-columns")
     if not options.watch:
         asyncio.run(_print_once(wanted, source, scope, options, output))
         return
@@ -154,13 +109,14 @@ async def _print_once(
     wanted: Wanted, source: Source, scope: Scope, options: ListOptions, output: Output
 ) -> None:
     async with open_figures(environment(), source, scope) as (figures, namespace):
-        with_starts = output.form in columns.FORMS_WITH_STARTS
+        with_starts = output.form in columns.FORMS_WITH_STARTS or is_template(output.form)
         rows = await wanted.rows(figures, waiting_only=wanted.waiting_only, with_starts=with_starts)
     warn_of_notes(figures)
     shown, missing = wanted.pick(rows, namespace)
     if not shown and not missing:
         _report_empty(wanted, rows, namespace)
-    _print(columns.in_order(shown, options.sort_by), output, namespaces=scope.all_namespaces)
+    shown = wanted.filters.cut(columns.in_order(shown, options.sort_by))
+    _print(shown, output, namespaces=scope.all_namespaces)
     _fail_for_missing(missing, namespace)
 
 
@@ -193,13 +149,17 @@ async def _watch(
             rows = await wanted.rows(figures, waiting_only=False)
 
 
-def _fail_for_missing(missing: list[str], namespace: str | None) -> None:
-    place = f"{columns.where(namespace)} that this dispatcher manages"
-    fail_for_missing(missing, f'no AppWrapper "{{}}"{place}; see `mcad get -A`')
+def _fail_for_missing(missing: list[ObjectName], namespace: str | None) -> None:
+    texts = [
+        f'no AppWrapper "{one.name}"{columns.where(one.namespace or namespace)}' for one in missing
+    ]
+    fail_for_missing(texts, "{} that this dispatcher manages; see `mcad get -A`")
 
 
 def _report_empty(wanted: Wanted, rows: list[Json], namespace: str | None) -> None:
-    if wanted.waiting_only:
+    if which := wanted.filters.explain_none():
+        click.echo(f"No AppWrappers found{columns.where(namespace)}{which}.", err=True)
+    elif wanted.waiting_only:
         elsewhere = f" ({len(rows)} in other namespaces: see -A)" if rows else ""
         click.echo(f"No AppWrappers wait{columns.where(namespace)}{elsewhere}.", err=True)
     else:
@@ -212,6 +172,8 @@ def _print(rows: list[Json], output: Output, *, namespaces: bool) -> None:
             echo_structured({"items": rows}, output.form)
         case "name":
             echo(columns.reference(row, namespaces=namespaces) for row in rows)
+        case str() as form if is_template(form):
+            print_form(rows, form, headers=not output.no_headers)
         case _ if rows:
             now = environment().clock.now_us()
             titles = columns.titles(output, namespaces=namespaces)

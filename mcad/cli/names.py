@@ -53,7 +53,7 @@ def qualified_names(arguments: Sequence[str]) -> tuple[ObjectName, ...]:
     rest = list(arguments)
     if rest and rest[0].lower() in APPWRAPPER.words:
         rest = rest[1:]
-    return tuple(dict.fromkeys(map(_qualified, rest)))
+    return tuple(dict.fromkeys(map(qualified_name, rest)))
 
 
 def qualified(namespace: str, name: str) -> str:
@@ -62,7 +62,8 @@ def qualified(namespace: str, name: str) -> str:
     return f"{prefix}{namespace}/{name}"
 
 
-def _qualified(argument: str) -> ObjectName:
+def qualified_name(argument: str) -> ObjectName:
+    """One of these; ``UsageError`` for anything else."""
     parts = argument.split("/")
     if len(parts) > 1 and parts[0].lower() in APPWRAPPER.words:
         parts = parts[1:]

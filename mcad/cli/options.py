@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from mcad.cli.colours import AUTO, CHOICES, Palette, palette
 from mcad.cli.completion_candidates import complete_namespaces
+from mcad.cli.output_forms import FormType
 from mcad.cli.session import Target
 
 Command = Callable[..., Any]
@@ -144,3 +145,19 @@ def output_options(*forms: str) -> Option:
         click.option("--no-headers", is_flag=True, help="No column titles."),
         color_option,
     )
+
+
+list_output_options = record(
+    "output",
+    Output,
+    click.option(
+        "-o",
+        "--output",
+        "form",
+        type=FormType("json", "yaml", "wide", "name"),
+        help="Another form; the last two as kubectl has them.",
+    ),
+    click.option("--no-headers", is_flag=True, help="No column titles."),
+    color_option,
+)
+"""``output_options`` of lists of AppWrappers, with forms that have a template."""

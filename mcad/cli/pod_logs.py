@@ -11,9 +11,9 @@ import click
 from msgspec import Struct
 
 from mcad.api.wire import as_list, as_map, as_text
-from mcad.cli.choice import one_option, read_one
 from mcad.cli.colours import printable
 from mcad.cli.errors import FAILED, INTERRUPTED, CliError, explain, warn
+from mcad.cli.one_appwrapper import one_option, read_one
 from mcad.cli.options import namespace_option, record, target_options
 from mcad.cli.owned_objects import item_of, owned_objects
 from mcad.cli.pod_follower import follow

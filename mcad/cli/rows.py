@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from mcad.api.labels import GROUP
-from mcad.cli.names import qualified
+from mcad.cli.names import ObjectName, qualified
 from mcad.cli.options import Output
 from mcad.cli.start_times import start_column
 from mcad.cli.tables import NONE, UNKNOWN, age, amounts
@@ -102,7 +102,12 @@ def where(namespace: str | None) -> str:
     return f" in namespace {namespace}" if namespace else ""
 
 
-def named(rows: list[Json], names: tuple[str, ...]) -> tuple[list[Json], list[str]]:
-    """The rows with these names, in the order of the names, and the missing names."""
-    known = {row["name"]: row for row in rows}
-    return [known[name] for name in names if name in known], [n for n in names if n not in known]
+def named(rows: list[Json], names: tuple[ObjectName, ...]) -> tuple[list[Json], list[ObjectName]]:
+    """The rows with these names, in the order of the names, and the missing names.
+
+    A name without a namespace is one of the rows, which are of one namespace then.
+    """
+    known = {(row["namespace"], row["name"]): row for row in rows}
+    known |= {(None, row["name"]): row for row in rows}
+    found = [(one, known.get((one.namespace, one.name))) for one in names]
+    return [row for _, row in found if row is not None], [one for one, row in found if row is None]

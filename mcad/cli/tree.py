@@ -11,7 +11,7 @@ import click
 from mcad.api.owner import controller_of
 from mcad.api.wire import as_list, as_map, as_text
 from mcad.cli.appwrapper_state import state
-from mcad.cli.choice import one_option, read_one
+from mcad.cli.one_appwrapper import one_option, read_one
 from mcad.cli.options import Output, namespace_option, output_options, target_options
 from mcad.cli.owned_objects import ItemObject, OwnedObjects, item_of, owned_objects
 from mcad.cli.pod_state import node_of, pod_state

@@ -15,9 +15,10 @@ from msgspec import Struct
 
 from mcad.cli import rows
 from mcad.cli.appwrapper_state import reference, title
-from mcad.cli.choice import AT_ONCE, Choice, absent, ask, choose, read_names
+from mcad.cli.choice import AT_ONCE, Choice, ask, choose, read_names
 from mcad.cli.errors import FAILED, NOT_FOUND, CliError, NotFoundError, explain
 from mcad.cli.names import ObjectName, qualified
+from mcad.cli.one_appwrapper import absent
 from mcad.cli.options import record
 from mcad.cli.session import Session, Target, environment
 from mcad.kube.client import Client

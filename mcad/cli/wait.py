@@ -10,10 +10,11 @@ from msgspec import Struct
 from mcad.cli import rows
 from mcad.cli.appwrapper_state import reference
 from mcad.cli.appwrapper_wait import SecondsType, Wait, wait_for
-from mcad.cli.choice import Choice, absent, choice_options, choose, read_names
+from mcad.cli.choice import Choice, choice_options, choose, read_names
 from mcad.cli.config import load_config
 from mcad.cli.errors import FAILED, NOT_FOUND
 from mcad.cli.names import ObjectName
+from mcad.cli.one_appwrapper import absent
 from mcad.cli.options import Settings, record, settings_options, target_options
 from mcad.cli.session import Target, environment
 from mcad.cli.wait_goals import GOALS

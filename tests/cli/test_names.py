@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from mcad.cli.human_amounts import human_amount
 from mcad.cli.main import main
-from mcad.cli.names import APPWRAPPER, NODE, names_of
+from mcad.cli.names import NODE, ObjectName, names_of, qualified, qualified_names
 from mcad.cli.tables import GAP, fitted
 from mcad.core.state.quantity import format_amount
 from tests.cli.cluster import crowd
@@ -35,13 +35,23 @@ SECOND = "0002-aw-generic-deployment-2"
     ],
 )
 def test_names(typed: list[str], names: tuple[str, ...]) -> None:
-    assert names_of(APPWRAPPER, typed) == names
+    assert qualified_names(typed) == tuple(map(ObjectName, names))
 
 
-@pytest.mark.parametrize("typed", ["pod/x", "a/b/c", "aw/", "default/x", "node/x"])
+@pytest.mark.parametrize("typed", ["a/x", "aw/a/x", "appwrapper.workload.codeflare.dev/a/x"])
+def test_names_with_their_namespace(typed: str) -> None:
+    assert qualified_names([typed]) == (ObjectName("x", "a"),)
+
+
+@pytest.mark.parametrize("namespace", ["a", "aw", "appwrappers"])
+def test_what_is_printed_with_a_namespace_is_read_again(namespace: str) -> None:
+    assert qualified_names([qualified(namespace, "x")]) == (ObjectName("x", namespace),)
+
+
+@pytest.mark.parametrize("typed", ["a/b/c", "aw/", "/x", "a/", "aw/a/b/c", ""])
 def test_what_is_no_name(typed: str) -> None:
-    with pytest.raises(click.UsageError, match="is not an AppWrapper: write NAME or aw/NAME"):
-        names_of(APPWRAPPER, [typed])
+    with pytest.raises(click.UsageError, match="is not an AppWrapper: write NAME, NAMESPACE/NAME"):
+        qualified_names([typed])
 
 
 def test_nodes() -> None:
@@ -52,6 +62,10 @@ def test_what_one_command_prints_another_one_takes(mcad: Type) -> None:
     printed = mcad("queue", "-o", "name").stdout.split()
     assert mcad("describe", *printed).stdout.startswith(f"Name:         {SECOND}\n")
     assert mcad("get", *printed, "-o", "name").stdout.split() == printed
+    full = mcad("queue", "-A", "-o", "name").stdout.split()
+    assert full == [f"default/{SECOND}"]
+    assert mcad("describe", *full).stdout.startswith(f"Name:         {SECOND}\n")
+    assert mcad("get", *full, "-o", "name").stdout.split() == printed
     nodes = mcad("capacity", "-o", "name").stdout.split()
     assert mcad("capacity", *nodes, "--no-headers").stdout.startswith("minikube   cpu")
 
@@ -66,6 +80,8 @@ def test_several_pages_are_apart_and_several_objects_are_a_list() -> None:
     assert say("fits", "aw/fragmented") == f"{one}\n\n{two}"
     items = json.loads(say("fits", "fragmented", "-o", "json"))["items"]
     assert [item["appwrapper"]["name"] for item in items] == ["fits", "fragmented"]
+    items = json.loads(say("fits", "team-a/urgent", "-o", "json"))["items"]
+    assert [item["appwrapper"]["name"] for item in items] == ["fits", "urgent"]
 
 
 @pytest.mark.parametrize(
