@@ -3,12 +3,13 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from mcad.api import canonical, labels
-from mcad.api.catalog import Catalog, Resource
+from mcad.api.catalog import WELL_KNOWN, Catalog, Resource
 from mcad.api.kinds import tells_end
 from mcad.api.located_fields import Fault, describe, join, shorten
 from mcad.api.models import PodSetInfo
@@ -27,6 +28,7 @@ from mcad.api.podspec import CLAIMS
 from mcad.api.templates import find_templates, set_path
 from mcad.api.wire import Json, Map, as_int, as_map, as_text
 from mcad.core.state.model import Item, ObjectRef, PodSet, Problem
+from mcad.core.state.spelling import did_you_mean
 from mcad.core.state.waiting_reason import WaitingReason
 
 MAX_NAME = 253
@@ -35,6 +37,8 @@ MAX_GENERATED_NAME = 63
 MAX_NESTING = 200
 """Levels of maps and lists in a manifest. Real ones have some 30; the API server takes 10,000, and
 what is far too deep is not even read in full (mcad/kube/decode.py)."""
+
+_SIMILAR = 0.8  # higher than the default: the version counts
 
 _DNS_LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _DNS_SUBDOMAIN = re.compile(rf"{_DNS_LABEL}(\.{_DNS_LABEL})*")
@@ -135,6 +139,23 @@ def read_item(entry: Entry, index: int, owner: Owner, catalog: Catalog) -> ReadI
     return read
 
 
+def _alike(given: str, catalog: Catalog) -> str:
+    """A question that names the kind that was probably meant, of those that may be wrapped."""
+    known = tuple(
+        f"{one.group}/{one.version} {one.kind}".lstrip("/")
+        for one in WELL_KNOWN
+        if catalog.wrapped(one.group, one.resource)
+        and catalog.find(one.group, one.version, one.kind) is not None
+    )
+    return _most_alike(given, known)
+
+
+@lru_cache(256)
+def _most_alike(given: str, known: tuple[str, ...]) -> str:
+    """Kept, because many AppWrappers may have the same fault."""
+    return did_you_mean(given, known, similar=_SIMILAR)
+
+
 def _find_kind(template: Map, where: str, catalog: Catalog, read: ReadItem) -> Resource | None:
     """The served kind of the template; every reason why it may not be wrapped is refused."""
     version = _API_VERSION.fullmatch(as_text(template.get("apiVersion")))
@@ -153,8 +174,8 @@ def _find_kind(template: Map, where: str, catalog: Catalog, read: ReadItem) -> R
     served = catalog.find(group, version[2], kind)
     if served is None:
         message = f"{version[0]} {kind} is not installed in the cluster; install its CRD, or "
-        message += "correct apiVersion and kind."
-        read.refuse(f"{where}.kind", shorten(message, 400), WaitingReason.NOT_INSTALLED)
+        message += f"correct apiVersion and kind. {_alike(f'{version[0]} {kind}', catalog)}"
+        read.refuse(f"{where}.kind", shorten(message.rstrip(), 400), WaitingReason.NOT_INSTALLED)
     elif not served.namespaced:
         read.refuse(
             f"{where}.kind", f"{kind} is cluster-scoped; only namespaced kinds can be wrapped."

@@ -19,7 +19,7 @@ from mcad.kube.errors import ApiError
 
 Json = dict[str, Any]
 
-_DRY = CreateOptions(dry_run=True, field_validation="Strict", metadata_only=True)
+DRY = CreateOptions(dry_run=True, field_validation="Strict", metadata_only=True)
 _STRICT = "strict decoding error: "
 _NO_RIGHT = " cannot create resource "
 _NO_DRY_RUN = "does not support dry run"
@@ -33,15 +33,20 @@ async def check_items(client: Client, origin: str, parsed: Parsed) -> int:
         body: Json = json.loads(render(parsed.manifests[number], parsed.workload, number, 1))
         del body["metadata"]["ownerReferences"]  # there is no owner yet
         try:
-            await client.create(resource_of(item.ref), item.ref.namespace, body, _DRY)
+            await client.create(resource_of(item.ref), item.ref.namespace, body, DRY)
         except ApiError as error:
-            place = f"{origin}: {item.ref}"
-            if _is_fault(error):
-                CliError(f"{place}: {_words(error)}").show()
-                faults += 1
-            elif doubt := _doubt(error):
-                warn(f"{place} {doubt}")
+            faults += report(f"{origin}: {item.ref}", error)
     return faults
+
+
+def report(place: str, error: ApiError) -> int:
+    """Print what the refusal of a dry run means; returns 1 if the manifest is wrong."""
+    if _is_fault(error):
+        CliError(f"{place}: {_words(error)}").show()
+        return 1
+    if doubt := _doubt(error):
+        warn(f"{place} {doubt}")
+    return 0
 
 
 def _is_fault(error: ApiError) -> bool:

@@ -23,6 +23,7 @@ from mcad.cli.errors import FAILED, INTERRUPTED, USAGE, CliError, clause, one_li
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "submit": ("mcad.cli.submit", "Create AppWrappers from files, checked before they are sent."),
+    "lint": ("mcad.cli.lint", "Check manifests of AppWrappers; nothing is submitted."),
     "wrap": ("mcad.cli.wrap", "Make an AppWrapper of manifests of any kind."),
     "queue": ("mcad.cli.listing", "Show the queue: its order, and what each AppWrapper waits for."),
     "get": ("mcad.cli.listing", "Show all AppWrappers with their state and position."),

@@ -13,17 +13,15 @@ import click
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mcad.api.appwrapper import Parsed, parse
-from mcad.api.catalog import WELL_KNOWN, Catalog
+from mcad.api.catalog import WELL_KNOWN
 from mcad.api.config import Config, catalog_of
-from mcad.api.labels import GROUP, KIND, VERSIONS
-from mcad.api.wire import as_map, as_text
 from mcad.cli.appwrapper_state import reference
 from mcad.cli.appwrapper_wait import SecondsType, Wait, wait_for
 from mcad.cli.config import load_config
 from mcad.cli.documents import Document, read_documents
-from mcad.cli.errors import FAILED, CliError, clause, explain, warn
+from mcad.cli.errors import FAILED, CliError, clause, explain
 from mcad.cli.item_dry_run import check_items
+from mcad.cli.manifest_check import check_kind, prepare
 from mcad.cli.options import (
     Settings,
     files_option,
@@ -35,17 +33,14 @@ from mcad.cli.options import (
 from mcad.cli.session import Session, Target, environment
 from mcad.cli.tables import echo_structured
 from mcad.cli.wait_goals import DISPATCH
+from mcad.cli.wrap import Wrapping, wrapped, wrapping_options
 from mcad.controller.served_kinds import Kinds
-from mcad.core.state.spelling import did_you_mean
-from mcad.core.state.waiting_reason import WaitingReason
 from mcad.kube.client import CreateOptions
 from mcad.kube.discovery import Discovery
 from mcad.kube.errors import ApiError, KubeError, OutcomeUnknown
 from mcad.kube.kinds import APPWRAPPERS
 
 Json = dict[str, Any]
-
-OLD_GROUP = "mcad.ibm.com"
 
 
 class SubmitOptions(Struct, frozen=True):
@@ -55,14 +50,6 @@ class SubmitOptions(Struct, frozen=True):
     form: str | None
     wait: bool = False
     timeout_s: float | None = None
-
-
-class Prepared(Struct, frozen=True):
-    """One AppWrapper to send, its place in a file, and its parsed form."""
-
-    origin: str
-    obj: Json
-    parsed: Parsed
 
 
 submit_options = record(
@@ -92,28 +79,44 @@ submit_options = record(
 @files_option("A file of YAML or JSON")
 @namespace_option
 @submit_options
+@click.option("--wrap", is_flag=True, help="Make an AppWrapper of the manifests first (--name).")
+@wrapping_options(required=False)
 @target_options
 @settings_options
-def submit(
+def submit(  # noqa: PLR0913 - one per group of options
+    *,
     paths: tuple[str, ...],
     namespace: str | None,
     target: Target,
     settings: Settings,
     options: SubmitOptions,
+    wrap: bool,
+    wrapping: Wrapping,
 ) -> None:
     """Create AppWrappers from files, checked before they are sent.
 
     Each item is created as a dry run first: a field that the API server does not know is a fault.
     Faults are printed with the field and what to do. A kind that the cluster does not know, or that
     may not be wrapped, is only a warning: the dispatcher holds such an AppWrapper.
+
+    With --wrap the files may have manifests of any kind; see `mcad wrap`, which prints the result.
+
+    \b
+      helm template my-release ./chart | mcad submit --wrap --name my-release -
     """
+    if wrap and not wrapping.name:
+        raise click.UsageError("--wrap needs --name: the name of the AppWrapper")
+    if wrapping != Wrapping() and not wrap:
+        raise click.UsageError("--name, --priority, --leaf and --dialect need --wrap")
     if options.wait and options.dry_run:
         raise click.UsageError("--wait and --dry-run exclude each other")
     if options.timeout_s is not None and not options.wait:
         raise click.UsageError("--timeout needs --wait")
     documents = [document for path in paths for document in read_documents(path)]
+    if wrap:
+        documents = [Document(", ".join(paths), wrapped(documents, namespace, wrapping))]
     for document in documents:
-        _check_kind(document)
+        check_kind(document)
     config = load_config(settings)
     asyncio.run(_submit(documents, namespace, target, config, options))
 
@@ -128,14 +131,16 @@ async def _submit(
     if options.dry_run == "client":
         own = environment().namespace(target)
         catalog = catalog_of(config, WELL_KNOWN)
-        for one in _prepare(documents, namespace, own, catalog):
+        prepared, faults = prepare(documents, namespace, own, catalog)
+        _fail_for(faults)
+        for one in prepared:
             _report(one.obj, options)
         return
     async with environment().connect(target) as session:
         kinds = Kinds(Discovery(session.client), config)
         await kinds.refresh()
-        prepared = _prepare(documents, namespace, session.namespace, kinds.catalog)
-        faults = 0
+        prepared, faults = prepare(documents, namespace, session.namespace, kinds.catalog)
+        _fail_for(faults)
         for one in prepared:
             faults += await check_items(session.client, one.origin, one.parsed)
         _fail_for(faults)
@@ -153,85 +158,9 @@ async def _submit(
         raise click.exceptions.Exit(FAILED)
 
 
-# -- checking --------------------------------------------------------------------------------
-
-
-def _check_kind(document: Document) -> None:
-    """Raise ``CliError`` unless it is an AppWrapper of a known group and version."""
-    content = document.content
-    version, kind = as_text(content.get("apiVersion")), as_text(content.get("kind"))
-    if kind != KIND:
-        raise CliError(f"{document.origin}: {_another_kind(kind)}")
-    if version == f"{OLD_GROUP}/v1beta1":
-        raise CliError(
-            f"{document.origin}: apiVersion {version} is that of MCAD before v1.33; "
-            f"write {GROUP}/v1beta1, the spec may stay as it is"
-        )
-    if version not in [f"{GROUP}/{one}" for one in VERSIONS]:
-        known = " or ".join(f"{GROUP}/{one}" for one in VERSIONS)
-        raise CliError(f"{document.origin}: apiVersion {version or 'is missing'}: write {known}")
-
-
-def _another_kind(kind: str) -> str:
-    if not kind:
-        return f"kind is missing; write {KIND}"
-    if hint := did_you_mean(kind, [KIND]):
-        return f"kind {kind} does not exist. {hint}"
-    return (
-        f"kind is {kind}, not {KIND}; put it into spec.components[].template of one, or create it "
-        "with kubectl"
-    )
-
-
-def _prepare(
-    documents: Sequence[Document], namespace: str | None, own: str, catalog: Catalog
-) -> list[Prepared]:
-    """The objects to send, with namespaces; reports the faults of all of them at once."""
-    prepared, faults = [], 0
-    for document in documents:
-        obj = _with_namespace(document, namespace, own)
-        parsed = _parse(obj, catalog)
-        prepared.append(Prepared(document.origin, obj, parsed))
-        faults += _report_problems(document, parsed)
-    _fail_for(faults)
-    return prepared
-
-
 def _fail_for(faults: int) -> None:
     if faults:
         raise CliError(f"nothing was sent: {faults} fault{'s' * (faults > 1)} to correct first")
-
-
-def _with_namespace(document: Document, namespace: str | None, own: str) -> Json:
-    metadata = as_map(document.content.get("metadata"))
-    given = as_text(metadata.get("namespace"))
-    if namespace and given and given != namespace:
-        raise CliError(
-            f"{document.origin}: is for namespace {given}, not {namespace}; omit one of them"
-        )
-    return {**document.content, "metadata": {**metadata, "namespace": namespace or given or own}}
-
-
-def _parse(obj: Json, catalog: Catalog) -> Parsed:
-    """Parse like the dispatcher; a generated name gets a suffix like that of the server."""
-    metadata = obj["metadata"]
-    prefix = metadata.get("generateName")
-    name = metadata.get("name") or (f"{prefix}xxxxx" if prefix else None)
-    return parse({**obj, "metadata": {**metadata, "name": name}}, catalog)
-
-
-def _report_problems(document: Document, parsed: Parsed) -> int:
-    """Print what is wrong; returns the number of faults."""
-    for text in parsed.workload.warnings:
-        warn(f"{document.origin}: {text}")
-    faults = 0
-    for problem in parsed.problems:
-        if problem.kind is WaitingReason.INVALID:
-            CliError(f"{document.origin}: {problem}").show()
-            faults += 1
-        else:
-            warn(f"{document.origin}: {problem}")
-    return faults
 
 
 # -- sending ---------------------------------------------------------------------------------

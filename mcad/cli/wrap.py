@@ -15,7 +15,7 @@ from mcad.api.labels import GROUP, KIND
 from mcad.api.wire import as_map, as_text
 from mcad.cli.documents import Document, read_documents
 from mcad.cli.errors import CliError, warn
-from mcad.cli.options import files_option, namespace_option, record
+from mcad.cli.options import Option, files_option, namespace_option, record
 from mcad.cli.tables import echo_structured
 from mcad.core.state.waiting_reason import WaitingReason
 
@@ -49,38 +49,46 @@ _CLUSTER_SCOPED = {
 class Wrapping(Struct, frozen=True):
     """What the AppWrapper says besides its items: --name, --priority, --leaf and --dialect."""
 
-    name: str
+    name: str = ""
     priority: int | None = None
     leaves: tuple[str, ...] = ()
     dialect: str = "v1beta2"
 
 
-wrapping_options = record(
-    "wrapping",
-    Wrapping,
-    click.option("--name", metavar="NAME", required=True, help="The AppWrapper's name."),
-    click.option("--priority", type=int, help="Its priority; higher goes first."),
-    click.option(
-        "--leaf",
-        "leaves",
-        metavar="TREE=LEAF",
-        multiple=True,
-        help="The leaf of a quota tree that it is charged to; may be repeated.",
-    ),
-    click.option(
-        "--dialect",
-        type=click.Choice(["v1beta1", "v1beta2"]),
-        default="v1beta2",
-        show_default=True,
-        help="v1beta1 is MCAD's.",
-    ),
-)
+def wrapping_options(*, required: bool) -> Option:
+    """The options of a wrapping; ``required``: there is no command without its name."""
+    return record(
+        "wrapping",
+        Wrapping,
+        click.option(
+            "--name",
+            metavar="NAME",
+            required=required,
+            default=None if required else "",
+            help="The AppWrapper's name.",
+        ),
+        click.option("--priority", type=int, help="Its priority; higher goes first."),
+        click.option(
+            "--leaf",
+            "leaves",
+            metavar="TREE=LEAF",
+            multiple=True,
+            help="The leaf of a quota tree that it is charged to; may be repeated.",
+        ),
+        click.option(
+            "--dialect",
+            type=click.Choice(["v1beta1", "v1beta2"]),
+            default="v1beta2",
+            show_default=True,
+            help="v1beta1 is MCAD's.",
+        ),
+    )
 
 
 @click.command()
 @files_option("A file of YAML or JSON")
 @namespace_option
-@wrapping_options
+@wrapping_options(required=True)
 @click.option(
     "-o",
     "--output",

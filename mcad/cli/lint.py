@@ -1,0 +1,141 @@
+"""``mcad lint``: checks manifests of AppWrappers as ``mcad submit`` does, and submits nothing."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+
+import click
+from msgspec.structs import replace
+
+from mcad.api.catalog import WELL_KNOWN
+from mcad.api.config import Config, catalog_of
+from mcad.cli.appwrapper_state import reference
+from mcad.cli.config import load_config
+from mcad.cli.documents import Document, read_documents
+from mcad.cli.errors import FAILED, CliError, warn
+from mcad.cli.item_dry_run import DRY, check_items, report
+from mcad.cli.manifest_check import Prepared, check_kind, prepare
+from mcad.cli.options import (
+    Settings,
+    files_option,
+    namespace_option,
+    settings_options,
+    target_options,
+)
+from mcad.cli.session import Session, Target, environment
+from mcad.controller.served_kinds import Kinds
+from mcad.kube.discovery import Discovery
+from mcad.kube.errors import ApiError, KubeError
+from mcad.kube.kinds import APPWRAPPERS
+
+UNCHECKED = "fields of the items that do not exist, kinds, names that are taken and rights"
+
+
+@click.command()
+@files_option("A file of YAML or JSON")
+@namespace_option
+@click.option("--offline", is_flag=True, help="Ask no API server; say what is not checked.")
+@target_options
+@settings_options
+def lint(
+    *,
+    paths: tuple[str, ...],
+    namespace: str | None,
+    offline: bool,
+    target: Target,
+    settings: Settings,
+) -> None:
+    """Check manifests of AppWrappers; nothing is submitted.
+
+    The checks are those of `mcad submit`: the dispatcher's own, and those of the API server by dry
+    runs with strict fields, of the AppWrapper and of each item. Without an API server the first
+    kind of checks is done, and stderr says what was not checked. Exit code 1 if there is a fault.
+    """
+    documents = [document for path in paths for document in read_documents(path)]
+    faults = sum(map(_kind_fault, documents))
+    documents = [one for one in documents if not _kind_fault(one, silent=True)]
+    config = load_config(settings)
+    faults += asyncio.run(_lint(documents, namespace, target, config, offline=offline))
+    if faults:
+        click.echo(f"{faults} fault{'s' * (faults > 1)} to correct.", err=True)
+        raise click.exceptions.Exit(FAILED)
+
+
+def _kind_fault(document: Document, *, silent: bool = False) -> bool:
+    """Whether it is no AppWrapper, which is printed."""
+    try:
+        check_kind(document)
+    except CliError as error:
+        if not silent:
+            error.show()
+        return True
+    return False
+
+
+async def _lint(
+    documents: Sequence[Document],
+    namespace: str | None,
+    target: Target,
+    config: Config,
+    *,
+    offline: bool,
+) -> int:
+    """Print the faults, and a line for each AppWrapper without; returns their number."""
+    async with AsyncExitStack() as stack:
+        if offline:
+            warn(f"not checked: {UNCHECKED} (--offline)")
+        else:
+            try:
+                session = await stack.enter_async_context(environment().connect(target))
+            except (CliError, KubeError) as error:
+                warn(f"not checked: {UNCHECKED}; {error}")
+            else:
+                return await _lint_there(documents, namespace, session, config)
+    catalog = catalog_of(config, WELL_KNOWN)
+    own = environment().namespace(target)
+    faults = 0
+    for document in documents:
+        prepared, found = prepare([document], namespace, own, catalog)
+        faults += found
+        if not found:
+            _report(prepared[0])
+    return faults
+
+
+async def _lint_there(
+    documents: Sequence[Document], namespace: str | None, session: Session, config: Config
+) -> int:
+    kinds = Kinds(Discovery(session.client), config)
+    await kinds.refresh()
+    faults = 0
+    for document in documents:
+        prepared, found = prepare([document], namespace, session.namespace, kinds.catalog)
+        if not found:
+            found = await _check_there(session, prepared[0])
+        faults += found
+        if not found:
+            _report(prepared[0])
+    return faults
+
+
+async def _check_there(session: Session, one: Prepared) -> int:
+    """The checks of the API server; returns the number of faults."""
+    faults = await check_items(session.client, one.origin, one.parsed)
+    resource = replace(APPWRAPPERS, version=one.obj["apiVersion"].rpartition("/")[2])
+    namespace = one.obj["metadata"]["namespace"]
+    try:
+        await session.client.create(resource, namespace, one.obj, DRY)
+    except ApiError as error:
+        if error.already_exists:
+            warn(f"{one.origin}: an AppWrapper of this name exists in namespace {namespace}")
+        elif error.not_found:
+            warn(f"{one.origin}: cannot be created in namespace {namespace} ({error.message})")
+        else:
+            faults += report(f"{one.origin}: the AppWrapper", error)
+    return faults
+
+
+def _report(one: Prepared) -> None:
+    click.echo(f"{one.origin}: {reference(one.obj)} has no faults")
