@@ -27,7 +27,16 @@ from mcad.api.status import read_status
 from mcad.api.tolerance import read_tolerance
 from mcad.api.validation import explain
 from mcad.api.wire import Json, Map, as_int, as_list, as_map, as_text, parse_instant
-from mcad.core.state.model import POD_GRACE, Cascade, Dialect, Item, PodSet, Problem, Workload
+from mcad.core.state.model import (
+    MAX_PRIORITY,
+    POD_GRACE,
+    Cascade,
+    Dialect,
+    Item,
+    PodSet,
+    Problem,
+    Workload,
+)
 from mcad.core.state.run_policy import FaultTolerance
 from mcad.core.state.units import SECOND
 from mcad.core.state.waiting_reason import WaitingReason
@@ -38,7 +47,6 @@ MAX_PAYLOAD = 1 << 20
 MAX_POD_SETS_ALL = 512
 """Pod sets of one AppWrapper. The fit test looks at each of them."""
 
-MAX_PRIORITY = 2**31 - 1
 MAX_SLOPE = 1_000_000
 _SLOPE_UNIT = 1_000_000
 

@@ -6,13 +6,13 @@ from typing import Any
 
 import click
 
-from mcad.api.appwrapper import MAX_PRIORITY
 from mcad.api.wire import as_map
 from mcad.cli.appwrapper_state import end, has_attempt, is_deleting
 from mcad.cli.choice import Choice, choice_options
 from mcad.cli.options import target_options
 from mcad.cli.session import Target
 from mcad.cli.verbs import Result, Verb, VerbOptions, apply, patch_spec, same, verb_options
+from mcad.core.state.model import MAX_PRIORITY
 from mcad.kube.client import Client
 
 Json = dict[str, Any]

@@ -15,7 +15,8 @@ import click
 
 from mcad.api.config import Config
 from mcad.cli.appwrapper_state import end, has_attempt, is_deleting, is_held, title
-from mcad.cli.appwrapper_wait import Goal, SecondsType, TimedOutError, Verdict, Wait, wait_for
+from mcad.cli.appwrapper_wait import SecondsType, TimedOutError, wait_for
+from mcad.cli.appwrapper_watch import Goal, Verdict, Wait
 from mcad.cli.choice import Choice, choice_options
 from mcad.cli.config import load_config
 from mcad.cli.errors import CliError, warn
@@ -92,7 +93,7 @@ async def _check_dispatcher(client: Client, config: Config) -> None:
 async def _until_ended(client: Client, config: Config, obj: Json, timeout_s: float) -> None:
     """Wait until the record says that the attempt ends and is followed by no other."""
 
-    def judge(seen: Json) -> Verdict | None:
+    def judge(seen: Json, _: int) -> Verdict | None:
         return None if has_attempt(seen) else Verdict(reached=True)
 
     goal = Goal("ended", judge, Verdict(reached=True), explains=False)

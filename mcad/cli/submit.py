@@ -16,7 +16,8 @@ from msgspec.structs import replace
 from mcad.api.catalog import WELL_KNOWN
 from mcad.api.config import Config, catalog_of
 from mcad.cli.appwrapper_state import reference
-from mcad.cli.appwrapper_wait import SecondsType, Wait, wait_for
+from mcad.cli.appwrapper_wait import SecondsType, wait_for
+from mcad.cli.appwrapper_watch import Wait
 from mcad.cli.config import load_config
 from mcad.cli.documents import Document, read_documents
 from mcad.cli.errors import FAILED, CliError, clause, explain

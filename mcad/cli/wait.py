@@ -9,7 +9,8 @@ from msgspec import Struct
 
 from mcad.cli import rows
 from mcad.cli.appwrapper_state import reference
-from mcad.cli.appwrapper_wait import SecondsType, Wait, wait_for
+from mcad.cli.appwrapper_wait import SecondsType, wait_for
+from mcad.cli.appwrapper_watch import Wait
 from mcad.cli.choice import Choice, choice_options, choose, read_names
 from mcad.cli.config import load_config
 from mcad.cli.errors import FAILED, NOT_FOUND
@@ -50,10 +51,8 @@ wait_options = record(
 def wait(choice: Choice, options: WaitOptions, target: Target, settings: Settings) -> None:
     """Wait until AppWrappers are dispatched, completed and the like.
 
-    Running: all of their pods run or have succeeded; status counts the pods of a v1beta1
-    AppWrapper at least every 30 s (podCountsInterval). Exit code 0 if all have come so far, 1 if
-    one never will: it has failed while completed was awaited, say. Why they wait is printed on
-    stderr.
+    Running: all of their pods run or have succeeded. Exit code 0 if all have come so far, 1 if one
+    never will: it has failed while completed was awaited, say. Why they wait is printed on stderr.
     """
     asyncio.run(_wait(choice, read_names(choice), options, target, settings))
 

@@ -6,13 +6,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from mcad.api.appwrapper import parse
-from mcad.api.catalog import WELL_KNOWN
-from mcad.api.config import Config, catalog_of
 from mcad.api.wire import as_int, as_map
 from mcad.cli.appwrapper_state import DISPATCHED, condition, message, state
-from mcad.cli.appwrapper_wait import Goal, Verdict
-from mcad.core.state.model import Dialect
+from mcad.cli.appwrapper_watch import Goal, Verdict
 from mcad.core.state.reasons import ConditionType, State
 
 Json = dict[str, Any]
@@ -20,7 +16,7 @@ Json = dict[str, Any]
 _REACHED = Verdict(reached=True)
 
 
-def _unless_ended(reached: Callable[[Json], bool], obj: Json) -> Verdict | None:
+def _unless_ended(reached: Callable[[Json, int], bool], obj: Json, pods: int) -> Verdict | None:
     """The verdict where a failure, or giving up, is the end of all hope."""
     match state(obj):
         case State.FAILED:
@@ -28,32 +24,36 @@ def _unless_ended(reached: Callable[[Json], bool], obj: Json) -> Verdict | None:
             return Verdict(reached=False, why=f"has failed{': ' * bool(said)}{said}")
         case State.DELETED:
             return Verdict(reached=False, why="was given up")
-    return _REACHED if reached(obj) else None
+    return _REACHED if reached(obj, pods) else None
 
 
-def _is_dispatched(obj: Json) -> bool:
+def _is_dispatched(obj: Json, _: int) -> bool:
     return state(obj) in DISPATCHED
 
 
-def _is_running(obj: Json) -> bool:
-    """Whether all of its pods run, or have succeeded."""
+def _is_running(obj: Json, pods: int) -> bool:
+    """Whether all of its pods run, or have succeeded; ``pods``: so many of those that are known."""
+    # These take a quarter of a second.
+    from mcad.api.appwrapper import parse  # noqa: PLC0415
+    from mcad.api.catalog import WELL_KNOWN  # noqa: PLC0415
+    from mcad.api.config import Config, catalog_of  # noqa: PLC0415
+
     if state(obj) == State.COMPLETED:
         return True
     if state(obj) not in DISPATCHED:
         return False
-    work = parse(obj, catalog_of(Config(), WELL_KNOWN)).workload
-    if work.dialect is Dialect.V1BETA2:
-        return bool(condition(obj, ConditionType.PODS_READY).get("status") == "True")
-    status = as_map(obj.get("status"))
-    expected = sum(one.replicas for one in work.sets if not one.per_node)
-    return as_int(status.get("running")) + as_int(status.get("Succeeded")) >= expected
+    if condition(obj, ConditionType.PODS_READY).get("status") == "True":
+        return True
+    work, status = parse(obj, catalog_of(Config(), WELL_KNOWN)).workload, as_map(obj.get("status"))
+    counted = as_int(status.get("running")) + as_int(status.get("Succeeded"))
+    return max(counted, pods) >= sum(one.replicas for one in work.sets if not one.per_node)
 
 
-def _is_completed(obj: Json) -> bool:
+def _is_completed(obj: Json, _: int) -> bool:
     return state(obj) == State.COMPLETED
 
 
-def _has_failed(obj: Json) -> Verdict | None:
+def _has_failed(obj: Json, _: int) -> Verdict | None:
     match state(obj):
         case State.FAILED | State.DELETED:
             return _REACHED
@@ -62,7 +62,7 @@ def _has_failed(obj: Json) -> Verdict | None:
     return None
 
 
-def _never(_: Json) -> Verdict | None:
+def _never(_: Json, __: int) -> Verdict | None:
     return None
 
 
@@ -79,7 +79,7 @@ DISPATCH = Goal(
 
 GOALS = {
     "dispatched": DISPATCH,
-    "running": Goal("running", partial(_unless_ended, _is_running), _gone("running")),
+    "running": Goal("running", partial(_unless_ended, _is_running), _gone("running"), pods=True),
     "completed": Goal("completed", partial(_unless_ended, _is_completed), _gone("completed")),
     "failed": Goal("failed", _has_failed, Verdict(reached=False, why="was deleted")),
     "deleted": Goal("deleted", _never, _REACHED, explains=False),

@@ -77,7 +77,7 @@ class Embedded:
 
         return wait_for(look, f"{name} is {state}")
 
-    async def _run(self, config: Config, *, dispatches: bool) -> None:
+    async def _run(self, *, dispatches: bool) -> None:
         self._loop, rng = asyncio.get_running_loop(), Random(1)
         async with AsyncExitStack() as stack:
             cluster = await stack.enter_async_context(embedded_cluster(RealClock(), rng))
@@ -87,17 +87,14 @@ class Embedded:
             url = await server.start("127.0.0.1", 0)
             self.kubeconfig.write_text(yaml.safe_dump(kubeconfig(url)))
             if dispatches:
-                await stack.enter_async_context(dispatching(cluster, config, rng))
+                await stack.enter_async_context(dispatching(cluster, Config(), rng))
             self._cluster = cluster
             self._ready.set()
             await self._stop.wait()
 
     @contextmanager
-    def running(self, *, dispatches: bool = True, **settings: Any) -> Iterator[Embedded]:
-        config = Config(**settings)
-        thread = threading.Thread(
-            target=lambda: asyncio.run(self._run(config, dispatches=dispatches))
-        )
+    def running(self, *, dispatches: bool = True) -> Iterator[Embedded]:
+        thread = threading.Thread(target=lambda: asyncio.run(self._run(dispatches=dispatches)))
         thread.start()
         assert self._ready.wait(PATIENCE_S)
         try:

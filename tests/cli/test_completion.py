@@ -32,6 +32,9 @@ def test_commands_and_options(api: FakeApi) -> None:
     assert completed(api, "mcad des") == ["describe"]
     assert "--kubeconfig" in completed(api, "mcad queue --k")
     assert completed(api, "mcad completion z") == ["zsh"]
+    assert completed(api, "mcad wait x --for d") == ["dispatched", "deleted"]
+    assert completed(api, "mcad queue --state r") == ["running", "runningholdcompletion"]
+    assert completed(api, "mcad get -o j") == ["json", "jsonpath="]
 
 
 def test_names_and_namespaces(api: FakeApi) -> None:
@@ -41,6 +44,9 @@ def test_names_and_namespaces(api: FakeApi) -> None:
     assert completed(api, "mcad describe aw/0002") == [f"aw/{names[1]}"]
     assert completed(api, "mcad describe pod/0002") == []
     assert completed(api, "mcad describe aw 0001") == names[:1]
+    for verb in ("hold", "release", "priority", "requeue", "cancel", "wait", "tree", "logs"):
+        assert completed(api, f"mcad {verb} 0002") == names[1:]
+    assert completed(api, "mcad events aw/0002") == [f"aw/{names[1]}"]
     assert completed(api, "mcad capacity m") == ["minikube"]
     assert completed(api, "mcad capacity node/m") == ["node/minikube"]
     assert completed(api, "mcad describe -n team-a ") == []

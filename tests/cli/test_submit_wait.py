@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from mcad.cli import appwrapper_wait
+from mcad.cli import appwrapper_watch
 from mcad.cli.appwrapper_wait import SecondsType
 from mcad.cli.main import main
 from mcad.kube.client import Client
@@ -141,7 +141,7 @@ def test_a_fault_of_ours_is_no_patience(
         async def run(self) -> None:
             raise KeyError("oops")
 
-    monkeypatch.setattr(appwrapper_wait, "Reflector", Broken)
+    monkeypatch.setattr(appwrapper_watch, "Reflector", Broken)
     result = submit()
     assert result.exit_code == 1
     assert "internal error: KeyError: 'oops'" in result.stderr

@@ -23,7 +23,7 @@ KUBECTL = f"appwrapper.{GROUP}"
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Embedded]:
-    with Embedded(tmp_path_factory.mktemp("wait")).running(podCountsInterval=1) as running:
+    with Embedded(tmp_path_factory.mktemp("wait")).running() as running:
         yield running
 
 

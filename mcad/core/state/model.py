@@ -261,6 +261,9 @@ class Persisted(Struct, frozen=True):
     unreadable: str = ""  # what of the record is not understood: a later version or a user wrote it
 
 
+MAX_PRIORITY = 2**31 - 1
+"""Of an AppWrapper, as of a pod in Kubernetes; the least one is its negative."""
+
 POD_GRACE: Duration = 30 * SECOND
 """What the API server sets where a pod has no ``terminationGracePeriodSeconds``."""
 
