@@ -22,6 +22,7 @@ from mcad.kube.client import Selection
 
 Json = dict[str, Any]
 
+SECOND = len("2026-01-01T00:00:00")
 TITLES = ("LAST-SEEN", "TYPE", "REASON", "OBJECT", "MESSAGE")
 
 
@@ -58,7 +59,7 @@ async def _show(
         where, uids = Selection(obj["metadata"]["namespace"]), {obj["metadata"]["uid"], *owned.uids}
         found, version = await session.client.list_all(EVENTS, where)
         found = [event for event in found if _subject(event).get("uid") in uids]
-        found.sort(key=lambda event: event_time(event) or "")
+        found.sort(key=_order)
         if output.form:
             echo_structured({"items": found}, output.form)
             return
@@ -69,6 +70,12 @@ async def _show(
             click.echo(f"No Events about {name} are kept.", err=True)
         if watch:
             await follow(session.client, obj, uids, version, printer.show)
+
+
+def _order(event: Json) -> tuple[str, int]:
+    """By the second, which is all that most Events tell, and then as they were written."""
+    version = as_text(as_map(event.get("metadata")).get("resourceVersion"))
+    return (event_time(event) or "")[:SECOND], int(version) if version.isdigit() else 0
 
 
 def _subject(event: Json) -> Json:

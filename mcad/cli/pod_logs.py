@@ -21,13 +21,14 @@ from mcad.cli.pod_state import ENDED, has_started, phase_of, pod_state
 from mcad.cli.session import Target, environment
 from mcad.cli.watch_printer import until_reader_leaves
 from mcad.kube.client import Client
-from mcad.kube.errors import KubeError, RequestTimeout
+from mcad.kube.errors import ApiError, KubeError, RequestTimeout
 from mcad.kube.kinds import PODS
 from mcad.kube.port import Request
 
 Json = dict[str, Any]
 
 SILENCE_S = 86_400.0  # of a log that is followed
+NO_CONTENT = 204
 DEFAULT_CONTAINER = "kubectl.kubernetes.io/default-container"
 
 
@@ -128,6 +129,8 @@ class LogReader:
             self.well = False
             error.show()
         except KubeError as error:
+            if isinstance(error, ApiError) and error.status == NO_CONTENT:  # it never had a node
+                return
             self.well = False
             CliError(f"pod {name}: {explain(error).message}").show()
 

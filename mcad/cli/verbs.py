@@ -121,9 +121,14 @@ def _refused(what: str, error: KubeError) -> CliError:
         return CliError(f"{what} for certain ({error}); look with `mcad get`")
     if isinstance(error, ApiError) and error.not_found:
         return NotFoundError(f"{what}: it was deleted meanwhile")
-    if isinstance(error, ApiError) and error.conflict:
+    if isinstance(error, ApiError) and (error.conflict or _is_another(error)):
         return CliError(f"{what}: it was deleted and created anew meanwhile; see `mcad get`")
     return CliError(f"{what}: {explain(error).message}")
+
+
+def _is_another(error: ApiError) -> bool:
+    """Whether a patch was refused because the object of this name has another uid."""
+    return error.invalid and "metadata.uid: " in error.message
 
 
 def _report(obj: Json, result: Result, options: VerbOptions, *, spans: bool) -> None:

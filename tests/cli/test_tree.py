@@ -168,8 +168,11 @@ def test_events_of_all_of_it_and_of_nothing_else(cluster: Embedded) -> None:
         ("Started", "Pod/two"),
     } <= said
     assert not {one for one in said if "stranger" in one[1] or "waits" in one[1]}
-    times = [one["lastTimestamp"] or one["eventTime"] for one in _items(cluster)]
+    items = _items(cluster)
+    times = [(one["lastTimestamp"] or one["eventTime"])[:19] for one in items]
     assert times == sorted(times)
+    reasons = [one["reason"] for one in items if one["involvedObject"]["name"] == "two"]
+    assert reasons == ["Scheduled", *["Pulled", "Created", "Started"] * 2]
 
 
 def _items(cluster: Embedded) -> list[Json]:
@@ -264,3 +267,23 @@ def test_pods_that_have_not_started_are_named(cluster: Embedded) -> None:
     told = "warning: pod slow has not started (ContainerCreating)\n"
     assert (result.exit_code, result.output) == (0, told)
     cluster.mcad("cancel", "slow")
+
+
+def test_a_pod_that_failed_without_a_node_wrote_nothing(cluster: Embedded) -> None:
+    cluster.create(appwrapper("lost", pod("lost"), pod("kept")))
+    assert cluster.mcad("wait", "lost", "--for=running", "--timeout=20s").exit_code == 0
+
+    def fail(one: Any) -> None:
+        kind = one.registry.kind("v1", "Pod")
+        made = pod("orphan")
+        live = one.registry.get(kind, ("default", "kept"))
+        labels = live["metadata"]["labels"]
+        made["metadata"] |= {"labels": labels}
+        made["spec"]["nodeSelector"] = {"is": "nowhere"}
+        obj = one.registry.create(kind, "default", made)
+        one.registry.update_status(kind, obj | {"status": {"phase": "Failed"}})
+
+    cluster.on_loop(fail)
+    result = cluster.mcad("logs", "lost", "--item", "1")
+    assert (result.exit_code, result.stdout, result.stderr) == (0, f"[kept/main] {SILENCE}\n", "")
+    cluster.mcad("cancel", "lost")

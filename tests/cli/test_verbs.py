@@ -15,7 +15,7 @@ from mcad.cli.main import main
 from tests.cli.conftest import FakeEnvironment
 from tests.cli.embedded import Embedded, wait_for
 from tests.e2e.support import appwrapper, pod
-from tests.fakeapi import GROUP, FakeApi
+from tests.fakeapi import GROUP, FakeApi, refuse, reset
 
 Json = dict[str, Any]
 
@@ -199,6 +199,28 @@ def test_one_that_fails_does_not_stop_the_others(api: FakeApi) -> None:
     assert first.endswith("ask an administrator for this right")
     assert second.startswith('error: no AppWrapper "gone"')
     assert result.stdout == f"{KUBECTL}/{names[1]} held\n"
+
+
+ANOTHER = "metadata.uid: Invalid value: field is immutable"  # as a real API server words it
+
+
+@pytest.mark.parametrize(
+    ("answer", "code", "words"),
+    [
+        (refuse(422, "Invalid", ANOTHER), 1, "cannot be held: it was deleted and created anew"),
+        (refuse(409, "Conflict", "uid"), 1, "cannot be held: it was deleted and created anew"),
+        (refuse(404, "NotFound", "no"), 4, "cannot be held: it was deleted meanwhile"),
+        (refuse(422, "Invalid", "spec: no"), 1, "cannot be held: 422 Invalid: spec: no"),
+        (reset, 1, "cannot be held for certain (PATCH /"),
+    ],
+)
+def test_a_refused_change_is_told(api: FakeApi, answer: Any, code: int, words: str) -> None:
+    api.fail("PATCH", "/appwrappers/", answer)
+    name = "0001-aw-generic-deployment-1"
+    result = CliRunner().invoke(main, ["hold", name], obj=FakeEnvironment(api))
+    assert (result.exit_code, result.stdout) == (code, "")
+    assert result.stderr.startswith(f"error: default/{name} {words}")
+    assert len(result.stderr.splitlines()) == 1
 
 
 @pytest.mark.parametrize(

@@ -83,6 +83,14 @@ class TestVerbs:
         assert caught.value.conflict
         assert server.requests[-1].path == f"{IN_DEFAULT}/a"
 
+    async def test_dry_runs_say_so(self, server, client):
+        server.put("pods", pod("a"))
+        await client.dry_patch(PODS, "default", "a", {"spec": {"x": 1}})
+        sent = server.requests[-1]
+        assert (sent.method, sent.params) == ("PATCH", {"dryRun": "All"})
+        await client.delete(PODS, "default", "a", DeleteOptions(dry_run=True))
+        assert content(server.requests[-1])["dryRun"] == ["All"]
+
     async def test_access_review(self, server, client):
         server.fail("POST", REVIEWS, answer({"status": {"allowed": True}}))
         assert await client.self_subject_access_review(NODES, "ns", "list", as_user="u") is True

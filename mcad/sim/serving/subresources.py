@@ -76,7 +76,7 @@ def read_log(call: Call) -> Answer:
     if chosen not in names + [one["name"] for one in spec.get("initContainers") or ()]:
         raise failures.bad_request(f"container {chosen} is not valid for pod {name}")
     if not spec.get("nodeName"):
-        return 200, b""
+        return 204, b""
     statuses = pod.get("status", {}).get("containerStatuses") or ()
     state: Json = next((one["state"] for one in statuses if one["name"] == chosen), {})
     if reason := (state.get("waiting") or {}).get("reason"):
