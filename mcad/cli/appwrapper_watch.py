@@ -13,6 +13,7 @@ from mcad.api.labels import APPWRAPPER_UID, labels_of
 from mcad.cli.appwrapper_state import is_held, message, title
 from mcad.cli.errors import CliError, one_line
 from mcad.cli.pod_state import phase_of
+from mcad.cli.quiet_sink import QuietSink
 from mcad.core.state.reasons import ConditionType
 from mcad.kube.client import Client, Selection
 from mcad.kube.document import Document
@@ -121,7 +122,7 @@ def watches(awaited: Sequence[Awaited], goal: Goal) -> Iterator[AppWrapperWatch 
             yield PodWatch(Selection(namespace, f"{APPWRAPPER_UID}{uid}"), those)
 
 
-class AppWrapperWatch:
+class AppWrapperWatch(QuietSink):
     """The sink of the reflector of some AppWrappers of one namespace."""
 
     def __init__(self, selection: Selection, awaited: Sequence[Awaited]) -> None:
@@ -132,9 +133,6 @@ class AppWrapperWatch:
     async def run(self, client: Client) -> None:
         """Watch until cancelled."""
         await Reflector(client, APPWRAPPERS, self, Document.json, self._selection).run()
-
-    def listing(self) -> None:
-        """Ignored."""
 
     def upserted(self, obj: Json) -> None:
         uid = obj["metadata"]["uid"]
@@ -150,15 +148,12 @@ class AppWrapperWatch:
         for uid in self._unseen:
             self._awaited[uid].gone()
 
-    def alive(self, at: float) -> None:
-        """Ignored."""
-
     def failing(self, error: KubeError) -> None:
         for one in self._awaited.values():
             one.explain(f"no news from the API server: {error}")
 
 
-class PodWatch:
+class PodWatch(QuietSink):
     """The sink of the reflector of their pods: status counts them at most every 30 s in v1beta1."""
 
     def __init__(self, selection: Selection, awaited: Sequence[Awaited]) -> None:
@@ -170,9 +165,6 @@ class PodWatch:
         """Watch until cancelled."""
         await Reflector(client, PODS, self, Document.json, self._selection).run()
 
-    def listing(self) -> None:
-        """Ignored."""
-
     def upserted(self, obj: Json) -> None:
         owner = self._awaited.get(str(labels_of(obj).get(APPWRAPPER_UID)))
         if owner is not None:
@@ -183,12 +175,6 @@ class PodWatch:
     def gone(self, uid: str, namespace: str, name: str, last: Json | None) -> None:  # noqa: ARG002
         if uid in self._owners:
             self._owners.pop(uid).pod_seen(uid, is_up=False)
-
-    def synced(self, *, relist: bool) -> None:
-        """Ignored."""
-
-    def alive(self, at: float) -> None:
-        """Ignored."""
 
     def failing(self, error: KubeError) -> None:
         """Ignored: without them the counts of status remain."""

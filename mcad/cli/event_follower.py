@@ -11,10 +11,9 @@ from mcad.api.labels import APPWRAPPER_UID, labels_of
 from mcad.api.owner import controller_of
 from mcad.api.wire import as_map, as_text
 from mcad.cli.describe import EVENTS
-from mcad.cli.errors import warn
+from mcad.cli.quiet_sink import QuietSink
 from mcad.kube.client import Client, Selection
 from mcad.kube.document import Document
-from mcad.kube.errors import KubeError
 from mcad.kube.kinds import PODS
 from mcad.kube.reflector import Reflector
 
@@ -79,23 +78,12 @@ class _Family:
             self._show(late)
 
 
-class _Sink:
-    """A sink that is interested in what there is, not in what has gone."""
+class _Sink(QuietSink):
+    """A sink that is interested in what there is."""
 
     def __init__(self, seen: Callable[[Json], None]) -> None:
-        self.upserted = seen
+        self._seen = seen
 
-    def listing(self) -> None:
-        """Ignored."""
-
-    def gone(self, uid: str, namespace: str, name: str, last: Json | None) -> None:
-        """Ignored."""
-
-    def synced(self, *, relist: bool) -> None:
-        """Ignored."""
-
-    def alive(self, at: float) -> None:
-        """Ignored."""
-
-    def failing(self, error: KubeError) -> None:
-        warn(f"no news from the API server: {error}")
+    def upserted(self, obj: Json) -> None:
+        """Pass it on."""
+        self._seen(obj)

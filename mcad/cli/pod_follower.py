@@ -9,9 +9,9 @@ from mcad.api.labels import APPWRAPPER_UID
 from mcad.cli.errors import warn
 from mcad.cli.owned_objects import item_of
 from mcad.cli.pod_state import ENDED, phase_of, pod_state
+from mcad.cli.quiet_sink import QuietSink
 from mcad.kube.client import Client, Selection
 from mcad.kube.document import Document
-from mcad.kube.errors import KubeError
 from mcad.kube.kinds import PODS
 from mcad.kube.reflector import Reflector
 
@@ -53,7 +53,7 @@ async def follow(client: Client, obj: Json, reader: Reader, item: int | None) ->
     return reader.well
 
 
-class _Pods:
+class _Pods(QuietSink):
     """The sink of the watch: begins to read each pod once it has started."""
 
     def __init__(self, reader: Reader, item: int | None) -> None:
@@ -64,9 +64,6 @@ class _Pods:
         self._live: dict[str, Json] = {}
         self._named: set[str] = set()
         self._synced = False
-
-    def listing(self) -> None:
-        """Ignored."""
 
     def upserted(self, obj: Json) -> None:
         if self._item not in (None, item_of(obj)):
@@ -85,12 +82,6 @@ class _Pods:
     def synced(self, *, relist: bool) -> None:  # noqa: ARG002
         self._synced = True
         self._look()
-
-    def alive(self, at: float) -> None:
-        """Ignored."""
-
-    def failing(self, error: KubeError) -> None:
-        warn(f"no news from the API server: {error}")
 
     def _look(self) -> None:
         """Name the pods that have not started, once; end if all have ended."""

@@ -49,8 +49,10 @@ def requeue(
 ) -> None:
     """End AppWrappers that are dispatched; they queue again.
 
-    They have their original position; their objects are deleted. If this is interrupted, they are
-    on hold, and `mcad release` lets them queue.
+    They have their original position; their objects are deleted. It is a hold and a release, as
+    soon as the dispatcher has recorded the end: if all pods are gone even sooner, the room may go
+    to an AppWrapper behind. If this is interrupted, they are on hold, and `mcad release` lets them
+    queue.
     """
     config, named = load_config(settings), bool(choice.names or choice.paths)
 

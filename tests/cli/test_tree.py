@@ -33,6 +33,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Embedded]:
         running.create(appwrapper("waits", deployment("big", 1, "100"), configmap("unborn")))
         running.create(pod("stranger"))
         assert running.mcad("wait", "app", "--for=running", "--timeout=20s").exit_code == 0
+        wait_for(lambda: "Available" in running.mcad("tree", "app").stdout, "its condition")
         yield running
 
 
@@ -109,7 +110,7 @@ def test_pods_of_an_operator_are_found_by_their_owners(cluster: Embedded) -> Non
         },
     }  # fmt: skip
     cluster.create(crd)
-    cluster.create(appwrapper("op", configmap("x"), suspend=True))
+    cluster.create(appwrapper("op", configmap("x"), managedBy="example.com/of-this-test"))
 
     def build(one: Any) -> None:
         wrapper = one.registry.kind(f"{GROUP}/v1beta2", "AppWrapper")

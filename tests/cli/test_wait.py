@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 import pytest
@@ -127,9 +128,17 @@ def test_patience_has_an_end_and_reasons_are_printed(cluster: Embedded) -> None:
 # -- requeue ---------------------------------------------------------------------------------
 
 
+def finalize(finalizers: list[str], one: Any) -> None:
+    """Set the finalizers of the pod."""
+    kind = one.registry.kind("v1", "Pod")
+    metadata = one.registry.get(kind, ("default", "p"))["metadata"] | {"finalizers": finalizers}
+    one.registry.patch(kind, ("default", "p"), lambda obj: obj | {"metadata": metadata})
+
+
 def test_it_queues_again_at_its_original_position(cluster: Embedded) -> None:
     cluster.create(appwrapper("first", pod("p", "6")))
-    cluster.until("first", "Running")
+    assert cluster.mcad("wait", "first", "--for=running", "--timeout=20s").exit_code == 0
+    cluster.on_loop(partial(finalize, ["example.com/slow"]))  # it ends after the release
     cluster.create(appwrapper("second", pod("q", "6")))
     cluster.until("second", "Pending")
     assert cluster.mcad("requeue", "first", "--dry-run").stdout == (
@@ -137,6 +146,8 @@ def test_it_queues_again_at_its_original_position(cluster: Embedded) -> None:
     )
     result = cluster.mcad("requeue", "first")
     assert (result.exit_code, result.output) == (0, f"{KUBECTL}/first requeued\n")
+
+    cluster.on_loop(partial(finalize, []))
 
     def again() -> bool:
         obj = cluster.get("first")
