@@ -72,11 +72,13 @@ async def owned_objects(client: Client, obj: Json) -> OwnedObjects:
     if any(_may_own_more(item, pods) for item in items):
         everything, _ = await client.list_all(PODS, Selection(obj["metadata"]["namespace"]))
         pods += [pod for pod in everything if str(pod["metadata"]["uid"]) not in known]
-    roots = {item.uid for item in items if item.uid}
+    roots = {item.uid: item.number for item in items if item.uid}
     found = []
     for pod in pods:
-        is_below = await lookup.climb(pod, roots)
-        if is_below or str(pod["metadata"]["uid"]) in known | roots:
+        uid, root = str(pod["metadata"]["uid"]), await lookup.climb(pod, roots)
+        if root in roots and item_of(pod) < 0:  # this copy gets the label that it lacks
+            pod["metadata"]["labels"] = labels_of(pod) | {ITEM: str(roots[root])}
+        if root or uid in known or uid in roots:
             found.append(pod)
     found.sort(key=lambda pod: (item_of(pod), pod["metadata"]["name"]))
     return OwnedObjects(list(items), found, lookup.between)
@@ -146,8 +148,8 @@ class _Lookup:
         self._discovery = Discovery(client)
         self._namespace = str(obj["metadata"]["namespace"])
         self._uid = str(obj["metadata"]["uid"])
-        self._ends = {self._uid}
-        self._missing: set[str] = set()
+        self._roots: dict[str, str] = {}  # of those in between
+        self._elsewhere: set[str] = set()  # uids of owners of others, and of missing ones
 
     async def read(self, item: ItemObject) -> ItemObject:
         """The item with its live object; one of another AppWrapper counts as missing."""
@@ -162,22 +164,32 @@ class _Lookup:
             return ItemObject(*_fields(item), None, "is another object")
         return ItemObject(*_fields(item), live)
 
-    async def climb(self, pod: Json, roots: set[str]) -> bool:
-        """Whether owners lead from a pod to one of these; those in between are kept."""
+    async def climb(self, pod: Json, roots: Iterable[str]) -> str:
+        """The one of these uids to which the owners of a pod lead, "" if they do not.
+
+        The owners in between are kept, and so is which ones lead nowhere: each is read once.
+        """
         chain: list[Json] = []
-        owner = controller_of(pod)
+        owner, root = controller_of(pod), ""
         for _ in range(CHAIN_MAX):
-            if owner is None or owner.uid in self._missing:
-                return False
-            if owner.uid in roots or owner.uid in self.between or owner.uid == self._uid:
-                self.between |= {str(one["metadata"]["uid"]): one for one in chain}
-                return True
-            found = await self._owner(owner)
+            if owner is None or owner.uid in self._elsewhere:
+                break
+            root = owner.uid if owner.uid in {*roots, self._uid} else self._roots.get(owner.uid, "")
+            found = None if root else await self._owner(owner)
             if found is None:
-                return False
+                break
             chain.append(found)
             owner = controller_of(found)
-        return False
+        for one in chain:
+            self._keep(one, root)
+        return root
+
+    def _keep(self, owner: Json, root: str) -> None:
+        uid = str(owner["metadata"]["uid"])
+        if root:
+            self.between[uid], self._roots[uid] = owner, root
+        else:
+            self._elsewhere.add(uid)
 
     async def _owner(self, owner: Owner) -> Json | None:
         version = f"{owner.group}/{owner.version}" if owner.group else owner.version
@@ -186,7 +198,7 @@ class _Lookup:
         except KubeError:
             live = None
         if live is None or live["metadata"]["uid"] != owner.uid:
-            self._missing.add(owner.uid)
+            self._elsewhere.add(owner.uid)
             return None
         return live | {"kind": owner.kind}
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any, Protocol
 
-from mcad.api.labels import APPWRAPPER_UID
+from mcad.api.labels import APPWRAPPER_UID, labels_of
 from mcad.cli.errors import warn
 from mcad.cli.owned_objects import item_of
 from mcad.cli.pod_state import ENDED, phase_of, pod_state
@@ -33,10 +34,17 @@ class Reader(Protocol):
         ...
 
 
-async def follow(client: Client, obj: Json, reader: Reader, item: int | None) -> bool:
-    """Read the pods as they start, until all that exist have ended; whether all went well."""
-    pods = _Pods(reader, item)
-    metadata = obj["metadata"]
+async def follow(
+    client: Client, obj: Json, reader: Reader, present: Sequence[Json], item: int | None
+) -> bool:
+    """Read the pods as they start, until all that exist have ended; whether all went well.
+
+    ``present`` may have pods without our labels, which are not watched: they end with their log.
+    """
+    pods, metadata = _Pods(reader, item), obj["metadata"]
+    for pod in present:
+        if labels_of(pod).get(APPWRAPPER_UID) != metadata["uid"]:
+            pods.adopt(pod)
     selector = f"{APPWRAPPER_UID}={metadata['uid']}"
     selection = Selection(metadata["namespace"], label_selector=selector)
     watch = asyncio.ensure_future(Reflector(client, PODS, pods, Document.json, selection).run())
@@ -62,8 +70,17 @@ class _Pods(QuietSink):
         self._reader = reader
         self._item = item
         self._live: dict[str, Json] = {}
+        self._unwatched: set[str] = set()
         self._named: set[str] = set()
         self._synced = False
+
+    def adopt(self, pod: Json) -> None:
+        """Read a pod that the watch does not tell of."""
+        uid = str(pod["metadata"]["uid"])
+        self._unwatched.add(uid)
+        self.upserted(pod)
+        if uid in self.readings:
+            self.readings[uid].add_done_callback(lambda _: self._look())
 
     def upserted(self, obj: Json) -> None:
         if self._item not in (None, item_of(obj)):
@@ -91,5 +108,10 @@ class _Pods(QuietSink):
             if uid not in self.readings and uid not in self._named:
                 self._named.add(uid)
                 warn(f"pod {pod['metadata']['name']} has not started ({pod_state(pod)})")
-        if all(phase_of(pod) in ENDED for pod in self._live.values()):
+        if all(self._has_ended(uid, pod) for uid, pod in self._live.items()):
             self.ended.set()
+
+    def _has_ended(self, uid: str, pod: Json) -> bool:
+        if uid in self._unwatched:
+            return uid not in self.readings or self.readings[uid].done()
+        return phase_of(pod) in ENDED

@@ -84,7 +84,7 @@ async def _logs(name: str, namespace: str | None, target: Target, options: LogOp
             raise CliError(f"{what} has no pods; see `mcad describe`")
         reader = LogReader(client, options, prefixed=len(pods) > 1)
         if options.follow:
-            return await follow(client, obj, reader, options.item)
+            return await follow(client, obj, reader, pods, options.item)
         for pod in pods:
             await reader.read(pod)
         return reader.well

@@ -13,7 +13,7 @@ from mcad.cli.appwrapper_wait import SecondsType, wait_for
 from mcad.cli.appwrapper_watch import Wait
 from mcad.cli.choice import Choice, choice_options, choose, read_names
 from mcad.cli.config import load_config
-from mcad.cli.errors import FAILED, NOT_FOUND
+from mcad.cli.errors import FAILED, NOT_FOUND, NotFoundError
 from mcad.cli.names import ObjectName
 from mcad.cli.one_appwrapper import absent
 from mcad.cli.options import Settings, record, settings_options, target_options
@@ -67,9 +67,9 @@ async def _wait(
     config, goal = load_config(settings), options.goal
     async with environment().connect(target) as session:
         chosen = await choose(session, choice, names)
-        if not chosen.objs and not chosen.missing:
+        if not chosen.objs and not chosen.missing and goal != "deleted":
             where = None if choice.all_namespaces else choice.namespace or session.namespace
-            click.echo(f"No AppWrappers found{rows.where(where)}.", err=True)
+            raise NotFoundError(f"no AppWrappers found{rows.where(where)}; see `mcad get -A`")
         if chosen.missing and goal != "deleted":
             for one in chosen.missing:
                 absent(one).show()

@@ -138,6 +138,10 @@ def test_pods_of_an_operator_are_found_by_their_owners(cluster: Embedded) -> Non
     cluster.on_loop(build)
     lines = folded(cluster.mcad("tree", "op", "--no-headers").stdout)
     assert [line.split()[0] for line in lines] == ["AppWrapper/op", "└─Gadget/g", "└─Pod/below"]
+    wait_for(lambda: "Running" in cluster.mcad("tree", "op").stdout.splitlines()[-1], "it runs")
+    for args in (("--item", "0"), ("-f",)):  # the embedded cluster ends a log at once
+        result = cluster.mcad("logs", "op", *args)
+        assert (result.exit_code, result.output) == (0, f"{SILENCE}\n")
 
 
 def test_what_may_not_be_read_is_said(api: FakeApi, mcad: Type) -> None:

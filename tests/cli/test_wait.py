@@ -111,8 +111,10 @@ def test_deletion(cluster: Embedded, goal: str, code: int, said: str) -> None:
 
 def test_what_is_gone_is_deleted_and_nothing_else(cluster: Embedded) -> None:
     assert cluster.mcad("wait", "x", "--for=deleted").stdout == f"{KUBECTL}/x deleted\n"
-    result = cluster.mcad("wait", "x", "--for=running")
-    assert (result.exit_code, result.stdout) == (4, "")
+    assert cluster.mcad("wait", "--all", "--for=deleted").exit_code == 0
+    for which in ("x", "--all"):
+        result = cluster.mcad("wait", which, "--for=running")
+        assert (result.exit_code, result.stdout) == (4, "")
 
 
 def test_patience_has_an_end_and_reasons_are_printed(cluster: Embedded) -> None:
