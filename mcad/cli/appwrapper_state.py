@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from mcad.api.labels import GROUP
 from mcad.api.wire import as_list, as_map, as_text
+from mcad.cli.names import PREFIX
 from mcad.core.state.model import DispatchPhase, Next
 from mcad.core.state.reasons import ConditionType, State
 
@@ -28,7 +28,7 @@ def title(obj: Json) -> str:
 def reference(obj: Json) -> str:
     """The name as kubectl prints it."""
     metadata = as_map(obj["metadata"])
-    return f"appwrapper.{GROUP}/{metadata.get('name') or metadata.get('generateName')}"
+    return f"{PREFIX}{metadata.get('name') or metadata.get('generateName')}"
 
 
 def state(obj: Json) -> str:

@@ -38,7 +38,7 @@ def cancel(choice: Choice, cascade: str, options: VerbOptions, target: Target) -
     its objects are gone.
     """
 
-    async def delete(client: Client, obj: Json, dry_run: bool) -> Result:  # noqa: FBT001 - of Verb
+    async def delete(client: Client, obj: Json, *, dry_run: bool) -> Result:
         if is_deleting(obj):
             return same("it is being deleted already")
         metadata = obj["metadata"]

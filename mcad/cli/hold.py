@@ -38,14 +38,14 @@ def release(choice: Choice, options: VerbOptions, target: Target) -> None:
     apply(Verb("released", _release), choice, target, options)
 
 
-async def _hold(client: Client, obj: Json, dry_run: bool) -> Result:  # noqa: FBT001 - of Verb
+async def _hold(client: Client, obj: Json, *, dry_run: bool) -> Result:
     if why := _cannot_wait(obj) or "it is on hold already" * is_held(obj):
         return same(why)
     await patch_spec(client, obj, {"suspend": True}, dry_run=dry_run)
     return Result("held; its attempt ends" if has_attempt(obj) else "held")
 
 
-async def _release(client: Client, obj: Json, dry_run: bool) -> Result:  # noqa: FBT001 - of Verb
+async def _release(client: Client, obj: Json, *, dry_run: bool) -> Result:
     if why := _cannot_wait(obj) or "it is not on hold" * (not is_held(obj)):
         return same(why)
     await patch_spec(client, obj, {"suspend": False}, dry_run=dry_run)

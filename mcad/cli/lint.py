@@ -54,24 +54,22 @@ def lint(
     kind of checks is done, and stderr says what was not checked. Exit code 1 if there is a fault.
     """
     documents = [document for path in paths for document in read_documents(path)]
-    faults = sum(map(_kind_fault, documents))
-    documents = [one for one in documents if not _kind_fault(one, silent=True)]
-    config = load_config(settings)
-    faults += asyncio.run(_lint(documents, namespace, target, config, offline=offline))
+    kept = [document for document in documents if _is_appwrapper(document)]
+    faults, config = len(documents) - len(kept), load_config(settings)
+    faults += asyncio.run(_lint(kept, namespace, target, config, offline=offline))
     if faults:
         click.echo(f"{faults} fault{'s' * (faults > 1)} to correct.", err=True)
         raise click.exceptions.Exit(FAILED)
 
 
-def _kind_fault(document: Document, *, silent: bool = False) -> bool:
-    """Whether it is no AppWrapper, which is printed."""
+def _is_appwrapper(document: Document) -> bool:
+    """Whether it is one; if not, an error says what to do."""
     try:
         check_kind(document)
     except CliError as error:
-        if not silent:
-            error.show()
-        return True
-    return False
+        error.show()
+        return False
+    return True
 
 
 async def _lint(

@@ -21,6 +21,10 @@ class Kind(Struct, frozen=True):
     example: str
 
 
+PREFIX = f"appwrapper.{GROUP}/"
+"""Before the name of an AppWrapper, as kubectl prints it."""
+
+
 class ObjectName(Struct, frozen=True):
     """A name as it was given; ``namespace`` is None if it was given without."""
 

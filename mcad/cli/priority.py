@@ -34,7 +34,7 @@ def priority(choice: Choice, priority: int, options: VerbOptions, target: Target
         if name.startswith("-"):
             raise click.NoSuchOption(name)
 
-    async def change(client: Client, obj: Json, dry_run: bool) -> Result:  # noqa: FBT001 - of Verb
+    async def change(client: Client, obj: Json, *, dry_run: bool) -> Result:
         if why := _is_over(obj):
             return same(why)
         if (as_map(obj.get("spec")).get("priority") or 0) == priority:

@@ -56,7 +56,7 @@ def requeue(
     """
     config, named = load_config(settings), bool(choice.names or choice.paths)
 
-    async def act(client: Client, obj: Json, dry_run: bool) -> Result:  # noqa: FBT001 - of Verb
+    async def act(client: Client, obj: Json, *, dry_run: bool) -> Result:
         if (why := _over(obj)) and named:
             raise CliError(f"{title(obj)} cannot be requeued: {why}; create another one")
         if why := why or _in_vain(obj):

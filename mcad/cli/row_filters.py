@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cache
 from typing import Any
 
 import click
@@ -13,12 +14,16 @@ from mcad.cli.presence import NO_DISPATCHER
 from mcad.core.state.reasons import State
 from mcad.core.state.spelling import did_you_mean
 from mcad.core.state.waiting_reason import WaitingReason
-from mcad.core.views.rows import OPEN
 
 Json = dict[str, Any]
 
-CODES = (*map(str, WaitingReason), NO_DISPATCHER, OPEN)
-"""Words of the column WAITS-FOR besides resources."""
+
+@cache
+def codes() -> tuple[str, ...]:
+    """The words of the column WAITS-FOR besides resources."""
+    from mcad.core.views.rows import OPEN  # noqa: PLC0415 - takes 50 ms
+
+    return (*map(str, WaitingReason), NO_DISPATCHER, OPEN)
 
 
 class Filters(Struct, frozen=True):
@@ -49,9 +54,11 @@ class Filters(Struct, frozen=True):
         parts = [f"state {' or '.join(self.states)}"] if self.states else []
         parts += [f"reason {' or '.join(self.reasons)}"] if self.reasons else []
         text = f" with {' and '.join(parts)}" if parts else ""
-        known = [code.casefold() for code in CODES]
-        unknown = [one for one in self.reasons if one.casefold() not in known]
-        hints = [did_you_mean(one, CODES) for one in unknown]
+        hints = [
+            did_you_mean(one, codes())
+            for one in self.reasons
+            if one.casefold() not in map(str.casefold, codes())
+        ]
         return text + "".join(f". {hint}" for hint in hints if hint)
 
 
@@ -59,7 +66,7 @@ def _has(row: Json, reason: str) -> bool:
     """Whether it waits for this: a code, a resource, or ``insufficient`` for any resource."""
     waits = row["waitsFor"] or ""
     if reason.casefold() == WaitingReason.INSUFFICIENT:
-        return bool(waits) and (waits == WaitingReason.INSUFFICIENT or waits not in CODES)
+        return bool(waits) and (waits == WaitingReason.INSUFFICIENT or waits not in codes())
     return bool(waits.casefold() == reason.casefold())
 
 

@@ -7,15 +7,12 @@ from typing import Any
 
 import click
 
-from mcad.api.labels import GROUP
-from mcad.cli.names import ObjectName, qualified
+from mcad.cli.names import PREFIX, ObjectName, qualified
 from mcad.cli.options import Output
 from mcad.cli.start_times import start_column
 from mcad.cli.tables import NONE, UNKNOWN, age, amounts
 
 Json = dict[str, Any]
-
-PREFIX = f"appwrapper.{GROUP}/"
 
 TITLES = ("NAME", "POSITION", "STATE", "PRIORITY", "DEMAND", "WAITS-FOR", "AGE")
 WIDE_TITLES = ("ATTEMPT", "UID", "FIRST-SEEN", "STARTS", "WHY")

@@ -7,8 +7,8 @@ is still done, and the exit code is 1.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Protocol
 
 import click
 from msgspec import Struct
@@ -43,11 +43,19 @@ class Result(Struct, frozen=True):
     changed: bool = True
 
 
+class Act(Protocol):
+    """Changes one AppWrapper, or only checks with ``dry_run`` whether that may be done."""
+
+    async def __call__(self, client: Client, obj: Json, *, dry_run: bool) -> Result:
+        """Raises ``CliError`` or ``KubeError``."""
+        ...
+
+
 class Verb(Struct, frozen=True):
-    """``act`` changes one AppWrapper, or only checks it with ``dry_run``; ``done``: ``held``."""
+    """A verb and the word for what it did: ``held``."""
 
     done: str
-    act: Callable[[Client, Json, bool], Awaitable[Result]]
+    act: Act
 
 
 verb_options = record(
@@ -102,7 +110,7 @@ async def _apply_all(
     async def one(obj: Json) -> int:
         async with gate:
             try:
-                result = await verb.act(session.client, obj, options.dry_run)
+                result = await verb.act(session.client, obj, dry_run=options.dry_run)
             except CliError as error:
                 error.show()
                 return error.exit_code

@@ -14,7 +14,7 @@ from mcad.cli.appwrapper_watch import Wait
 from mcad.cli.choice import Choice, choice_options, choose, read_names
 from mcad.cli.config import load_config
 from mcad.cli.errors import FAILED, NOT_FOUND, NotFoundError
-from mcad.cli.names import ObjectName
+from mcad.cli.names import PREFIX, ObjectName
 from mcad.cli.one_appwrapper import absent
 from mcad.cli.options import Settings, record, settings_options, target_options
 from mcad.cli.session import Target, environment
@@ -75,7 +75,7 @@ async def _wait(
                 absent(one).show()
             raise click.exceptions.Exit(NOT_FOUND)
         for one in chosen.missing:
-            click.echo(f"{rows.PREFIX}{one.name} {goal}")
+            click.echo(f"{PREFIX}{one.name} {goal}")
         wait = Wait(
             GOALS[goal], lambda obj: click.echo(f"{reference(obj)} {goal}"), options.timeout_s
         )
