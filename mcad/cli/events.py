@@ -53,7 +53,7 @@ def events(
 async def _show(
     name: str, namespace: str | None, target: Target, output: Output, *, watch: bool
 ) -> None:
-    async with environment().connect(target) as session:
+    async with environment().connect(target, watches=watch) as session:
         obj = await read_one(session, name, namespace)
         owned = await owned_objects(session.client, obj)
         where, uids = Selection(obj["metadata"]["namespace"]), {obj["metadata"]["uid"], *owned.uids}

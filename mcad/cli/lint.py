@@ -86,7 +86,9 @@ async def _lint(
             warn(f"not checked: {UNCHECKED} (--offline)")
         else:
             try:
-                session = await stack.enter_async_context(environment().connect(target))
+                session = await stack.enter_async_context(
+                    environment().connect(target, watches=False)
+                )
             except (CliError, KubeError) as error:
                 warn(f"not checked: {UNCHECKED}; {error}")
             else:

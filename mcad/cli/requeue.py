@@ -69,7 +69,7 @@ def requeue(
                 await patch_spec(client, obj, {"suspend": False}, dry_run=False)
         return Result("requeued")
 
-    apply(Verb("requeued", act), choice, target, options)
+    apply(Verb("requeued", act, watches=not options.dry_run), choice, target, options)
 
 
 def _over(obj: Json) -> str:

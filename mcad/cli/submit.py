@@ -137,7 +137,7 @@ async def _submit(
         for one in prepared:
             _report(one.obj, options)
         return
-    async with environment().connect(target) as session:
+    async with environment().connect(target, watches=options.wait) as session:
         kinds = Kinds(Discovery(session.client), config)
         await kinds.refresh()
         prepared, faults = prepare(documents, namespace, session.namespace, kinds.catalog)

@@ -47,7 +47,7 @@ def tree(name: str, namespace: str | None, target: Target, output: Output) -> No
 
 
 async def _read(name: str, namespace: str | None, target: Target) -> Json:
-    async with environment().connect(target) as session:
+    async with environment().connect(target, watches=False) as session:
         obj = await read_one(session, name, namespace)
         owned = await owned_objects(session.client, obj)
     return grown(obj, owned)

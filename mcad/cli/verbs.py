@@ -52,10 +52,11 @@ class Act(Protocol):
 
 
 class Verb(Struct, frozen=True):
-    """A verb and the word for what it did: ``held``."""
+    """A verb and the word for what it did: ``held``; ``watches`` if it needs watches."""
 
     done: str
     act: Act
+    watches: bool = False
 
 
 verb_options = record(
@@ -87,7 +88,7 @@ async def _apply(
     target: Target,
     options: VerbOptions,
 ) -> None:
-    async with environment().connect(target) as session:
+    async with environment().connect(target, watches=verb.watches) as session:
         chosen = await choose(session, choice, names)
         if not chosen.objs and not chosen.missing:
             where = None if choice.all_namespaces else choice.namespace or session.namespace

@@ -17,6 +17,7 @@ from tests.serving import answering, served
 
 LOGIN = "client.authentication.k8s.io/v1"
 HEAVY = ("kubernetes", "pydantic", "aiohttp", "mcad.sim", "mcad.core.dispatcher", "yaml")
+FIRST = "0001-aw-generic-deployment-1"
 PATIENCE_S = 30  # of a completion, on a busy machine: the import of the client library counts
 PATIENT = (
     f"from mcad.cli import completion_candidates\ncompletion_candidates.PATIENCE_S = {PATIENCE_S}\n"
@@ -95,6 +96,14 @@ def test_names_are_completed_with_the_standard_library_and_yaml(tmp_path: Path) 
 @pytest.mark.parametrize("words", [("version",), ("--help",), ("queue", "--help")])
 def test_what_needs_no_cluster_imports_little(words: tuple[str, ...]) -> None:
     assert imported(*words)[1] == "[]"
+
+
+@pytest.mark.parametrize("args", [("hold", FIRST), ("cancel", FIRST), ("priority", FIRST, "3")])
+def test_verbs_take_the_standard_library_and_yaml(args: tuple[str, ...], tmp_path: Path) -> None:
+    with served(tutorial()) as url:
+        said, heavy = imported(*args, but=("yaml",), KUBECONFIG=kubeconfig(tmp_path, url))
+    assert said.startswith("appwrapper.workload.codeflare.dev/")
+    assert heavy == "[]"
 
 
 def test_commands_and_options_are_completed_with_nothing_else() -> None:
