@@ -76,7 +76,7 @@ async def _find(names: Sequence[ObjectName], scope: Scope, source: Source) -> Fo
     if source.server:
         own = asked_namespace(environment(), source, scope) or ""
         return await _ask_server(server_at(source.server), _in_full(names, own))
-    async with environment().connect(source.target) as session:
+    async with environment().connect(source.target, watches=False) as session:
         own = scope.choose(session.namespace) or ""
         return await _read_all(session, _in_full(names, own), source)
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+import sys
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from typing import Any
 
@@ -21,14 +22,15 @@ from mcad.cli.pod_state import ENDED, has_started, phase_of, pod_state
 from mcad.cli.session import Target, environment
 from mcad.cli.watch_printer import until_reader_leaves
 from mcad.kube.client import Client
-from mcad.kube.errors import ApiError, KubeError, RequestTimeout
+from mcad.kube.errors import ApiError, KubeError, RequestTimeout, api_error
 from mcad.kube.kinds import PODS
 from mcad.kube.port import Request
 
 Json = dict[str, Any]
 
 SILENCE_S = 86_400.0  # of a log that is followed
-NO_CONTENT = 204
+LOG_S = 60.0  # for a whole log
+OK, NO_CONTENT = 200, 204
 DEFAULT_CONTAINER = "kubectl.kubernetes.io/default-container"
 
 
@@ -74,7 +76,7 @@ def logs(name: str, options: LogOptions, namespace: str | None, target: Target) 
 
 
 async def _logs(name: str, namespace: str | None, target: Target, options: LogOptions) -> bool:
-    async with environment().connect(target) as session:
+    async with environment().connect(target, watches=options.follow) as session:
         client, obj = session.client, await read_one(session, name, namespace)
         pods = (await owned_objects(client, obj)).pods
         pods = [pod for pod in pods if options.item in (None, item_of(pod))]
@@ -142,14 +144,35 @@ class LogReader:
         if options.follow:
             params["follow"] = "true"
         path = PODS.path(metadata["namespace"], metadata["name"], "log")
-        lines = self._client.api.stream(Request("GET", path, params), SILENCE_S)
+        lines = self._lines(Request("GET", path, params))
         try:
             async with aclosing(lines):
                 async for line in lines:
                     begin = f"[{metadata['name']}/{container}] " if self.prefixed else ""
-                    click.echo(begin + printable(line.decode(errors="replace")))
+                    click.echo(begin + _shown(line), color=True)
         except RequestTimeout:
+            if not options.follow:
+                raise
             warn(f"pod {metadata['name']} wrote nothing for a day; its log is no longer followed")
+
+    async def _lines(self, request: Request) -> AsyncGenerator[bytes, None]:
+        """The lines of a log; a stream would leave out a last one without an end of line."""
+        if self._options.follow:
+            async with aclosing(self._client.api.stream(request, SILENCE_S)) as stream:
+                async for line in stream:
+                    yield line
+            return
+        answer = await self._client.api.request(request, LOG_S)
+        if answer.status != OK or not isinstance(answer.body, bytes):
+            raise api_error(answer.status, answer.body)
+        for line in answer.body.removesuffix(b"\n").split(b"\n") if answer.body else ():
+            yield line
+
+
+def _shown(line: bytes) -> str:
+    """A line as it is for a pipe; on a terminal without what would control it."""
+    text = line.decode(errors="replace")
+    return printable(text.replace("\t", "    ")) if sys.stdout.isatty() else text
 
 
 def _containers(pod: Json) -> Sequence[str]:

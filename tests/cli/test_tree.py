@@ -12,8 +12,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
-from tests.cli.conftest import Type
+from mcad.cli.main import main
+from mcad.kube.port import Response
+from tests.cli.conftest import FakeEnvironment, Type
 from tests.cli.embedded import Embedded, wait_for
 from tests.e2e.support import appwrapper, configmap, deployment, pod
 from tests.fakeapi import GROUP, FakeApi, answer
@@ -260,6 +263,27 @@ def test_a_log_is_followed_until_its_pods_have_ended(cluster: Embedded) -> None:
         f"[{name}/main] {SILENCE}" for name in ("brief", "other")
     }
     assert "warning: pod brief has not started (ContainerCreating)" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (b"", ""),
+        (b"one\ntwo\n", "one\ntwo\n"),
+        (b"one\n\ntwo", "one\n\ntwo\n"),
+        (b"\xff\x1b[31mred\r\n", "\ufffd\x1b[31mred\r\n"),
+    ],
+)
+def test_a_log_is_printed_as_it_is(api: FakeApi, body: bytes, said: str) -> None:
+    uid = api.named("appwrappers", "0002-aw-generic-deployment-2")["metadata"]["uid"]
+    labels = {f"{GROUP}/appwrapper-uid={uid}": ""}  # the fake server selects by the whole text
+    one = pod("p") | {"status": {"phase": "Succeeded"}}
+    one["metadata"] |= {"labels": labels, "namespace": "default"}
+    api.put("pods", one)
+    api.fail("GET", "/pods/p/log", Response(200, body))
+    args = ["logs", "0002-aw-generic-deployment-2"]
+    result = CliRunner().invoke(main, args, obj=FakeEnvironment(api))
+    assert (result.exit_code, result.stdout_bytes, result.stderr) == (0, said.encode(), "")
 
 
 def test_pods_that_have_not_started_are_named(cluster: Embedded) -> None:
