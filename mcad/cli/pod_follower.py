@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from mcad.api.labels import APPWRAPPER_UID, labels_of
 from mcad.cli.errors import warn
+from mcad.cli.log_reader import LogReader
 from mcad.cli.owned_objects import item_of
 from mcad.cli.pod_state import ENDED, phase_of, pod_state
 from mcad.cli.quiet_sink import QuietSink
@@ -19,23 +20,8 @@ from mcad.kube.reflector import Reflector
 Json = dict[str, Any]
 
 
-class Reader(Protocol):
-    """Prints the log of a pod; see ``pod_logs.LogReader``."""
-
-    prefixed: bool
-    well: bool
-
-    def is_ready(self, pod: Json) -> bool:
-        """Whether there is a log to read."""
-        ...
-
-    async def read(self, pod: Json) -> None:
-        """Print it until its end."""
-        ...
-
-
 async def follow(
-    client: Client, obj: Json, reader: Reader, present: Sequence[Json], item: int | None
+    client: Client, obj: Json, reader: LogReader, present: Sequence[Json], item: int | None
 ) -> bool:
     """Read the pods as they start, until all that exist have ended; whether all went well.
 
@@ -64,7 +50,7 @@ async def follow(
 class _Pods(QuietSink):
     """The sink of the watch: begins to read each pod once it has started."""
 
-    def __init__(self, reader: Reader, item: int | None) -> None:
+    def __init__(self, reader: LogReader, item: int | None) -> None:
         self.readings: dict[str, asyncio.Task[None]] = {}
         self.ended = asyncio.Event()
         self._reader = reader
