@@ -2,6 +2,7 @@
 
 Each line imports from the lines below it and from none above (import-linter holds that).
 
+answers         what would start a waiting AppWrapper now
 outlook         which AppWrappers would be evicted if a dispatcher started now
 dispatcher      the entrance: ``step(event, now)``
 invariants      compares everything that is kept twice

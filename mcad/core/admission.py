@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
+from mcad.core.assumed.assumed import RemovedGang
 from mcad.core.capacity import NOTHING_REPORTED, Capacity, Wants
 from mcad.core.nodes.pools import Plan
 from mcad.core.nodes.shape import Shape
 from mcad.core.queue.ordering import Turns
-from mcad.core.quota.usage import Forest
+from mcad.core.quota.usage import Charge, Forest
 from mcad.core.snapshot.quota import Shares
 from mcad.core.snapshot.snapshot import Snapshot
 from mcad.core.state.model import PodSet, Resources
@@ -34,6 +35,14 @@ class Gang(NamedTuple):
     attempt: int
     shape: Shape
     sets: tuple[PodSet, ...]
+
+
+class Removed(NamedTuple):
+    """An AppWrapper that a dry run removed from both books."""
+
+    namespace: str
+    charge: Charge
+    gang: RemovedGang
 
 
 class Admission:
@@ -140,6 +149,20 @@ class Admission:
         self._capacity.release(uid)
         self._turns.release(uid)
         self._forest.release(uid)
+
+    def remove(self, uid: str, namespace: str) -> Removed:
+        """As if the AppWrapper were gone, for a dry run, until ``restore``."""
+        charge = self._forest.charges[uid]
+        self._turns.release(uid)
+        self._forest.release(uid)
+        return Removed(namespace, charge, self._capacity.remove(uid))
+
+    def restore(self, removed: Removed) -> None:
+        """The AppWrapper has its room and its charge again."""
+        self._capacity.restore(removed.gang)
+        uid = removed.gang.gang.uid
+        self._forest.charge(uid, removed.charge.designation, removed.charge.amounts)
+        self._turns.charge(uid, removed.namespace, removed.charge.amounts)
 
     def check(self) -> None:
         """Both books are right and tell of the same AppWrappers; for tests. O(all)."""

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, 
 from itertools import repeat
 
 from mcad.core.assumed.allotments import AssumedGang
-from mcad.core.assumed.assumed import Assumed, shrunk_to
+from mcad.core.assumed.assumed import Assumed, RemovedGang, shrunk_to
 from mcad.core.assumed.node_report import NodeReport, Report
 from mcad.core.assumed.pod_index import PodIndex
 from mcad.core.assumed.pod_waits import PodWaits
@@ -274,6 +274,22 @@ class Capacity:
         if uid in self._assumed.by_uid:
             self._end(uid)
             self._ledger.post()
+
+    # -- dry runs ------------------------------------------------------------------------------
+
+    def remove(self, uid: str) -> RemovedGang:
+        """As if the AppWrapper and its pods were gone, until ``restore``; no event may come in
+        between that concerns them or their nodes."""
+        self._pod_index.weigh(uid, -1)
+        removed = self._assumed.remove(uid)
+        self._ledger.post()
+        return removed
+
+    def restore(self, removed: RemovedGang) -> None:
+        """The AppWrapper is there again, exactly where it was."""
+        self._assumed.restore(removed)
+        self._pod_index.weigh(removed.gang.uid, 1)
+        self._ledger.post()
 
     # -- reservations --------------------------------------------------------------------------
 

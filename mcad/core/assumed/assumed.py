@@ -7,7 +7,7 @@ and finds nodes for what has none.
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from mcad.core.assumed.allotments import Allotment, AssumedGang
 from mcad.core.assumed.unplaced import UnplacedPods
@@ -21,6 +21,13 @@ from mcad.core.state.violations import check
 
 Held = tuple[tuple[str, Resources], ...]
 """(node, amounts) of each pod, and of the slots of each allotment on each node."""
+
+
+class RemovedGang(NamedTuple):
+    """A gang that a dry run removed, with its slots on nodes and without, by allotment."""
+
+    gang: AssumedGang
+    slots: tuple[tuple[Allotment, dict[str, int], int], ...]
 
 
 class PodClasses(Protocol):
@@ -115,6 +122,26 @@ class Assumed:
                 self._release(allotment, name, held)
             self._classes.let_go_class(allotment.pods)
         gang.allotments = ()  # they know it, so nothing but the collector would free them
+
+    # -- dry runs ------------------------------------------------------------------------------
+
+    def remove(self, uid: str) -> RemovedGang:
+        """Take the gang's slots off the nodes for a dry run, until ``restore``; its counts stay."""
+        gang = self.by_uid.pop(uid)
+        slots = tuple((one, one.at.copy(), one.unplaced) for one in gang.allotments)
+        for allotment, at, unplaced in slots:
+            self._add_unplaced(allotment, -unplaced)
+            for name, held in at.items():
+                self._release(allotment, name, held)
+        return RemovedGang(gang, slots)
+
+    def restore(self, removed: RemovedGang) -> None:
+        """The slots are where they were; the nodes must be as they were."""
+        self.by_uid[removed.gang.uid] = removed.gang
+        for allotment, at, unplaced in removed.slots:
+            for name, held in at.items():
+                self._assume(allotment, name, held)
+            self._add_unplaced(allotment, unplaced)
 
     # -- size ----------------------------------------------------------------------------------
 

@@ -153,6 +153,13 @@ class PodIndex:
         if foreign:
             self._ledger.note_idle(node, request, times)
 
+    # -- dry runs ------------------------------------------------------------------------------
+
+    def weigh(self, uid: str, times: int) -> None:
+        """Take the weight of the AppWrapper's pods off their nodes (-1), or put it back (1)."""
+        for use in self.uses_of(uid):
+            self._charge(self._weight(use), times)
+
     # -- nodes ---------------------------------------------------------------------------------
 
     def node_added(self, name: str) -> None:

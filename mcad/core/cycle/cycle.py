@@ -216,6 +216,18 @@ def _restate_if_changed(cluster: Cluster, entry: Entry) -> None:
 # -- for people ---------------------------------------------------------------------------------
 
 
+def start_what_fits(cluster: Cluster) -> bool:
+    """Steps 4 and 5 of a pass alone, for dry runs: no eviction, no new reservation, no report.
+    Returns whether another pass has to follow: a pass that continued a walk may have left classes
+    for the next walk."""
+    continues = cluster.walk.resume_at is not None
+    quota_reports.refresh(cluster)
+    cluster.capacity.place_unplaced()
+    manage.keep(cluster)
+    dispatch(cluster)
+    return continues or cluster.walk.resume_at is not None
+
+
 def verdict(cluster: Cluster, questions: Questions, eqclass: EquivalenceClass) -> Refusal | None:
     """The present verdict on a class, for people: with live figures, and nothing is changed. What
     would fit may be held back."""

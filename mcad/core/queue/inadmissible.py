@@ -117,6 +117,14 @@ class InadmissibleLists:
             self._requeued.append(eqclass)
         self._active[eqclass] = None
 
+    def judge_anew(self, eqclass: EquivalenceClass) -> None:
+        """The verdict on the class and on those that share it does not stand, whatever happens."""
+        lists = [eqclass.of_shape]
+        if eqclass.of_list is not None and eqclass.of_list is not eqclass.of_shape:
+            lists.append(eqclass.of_list)
+        self._retry(lists, everyone=True)
+        self.requeue(eqclass)
+
     def requeue_all(self, until: Instant, *, everyone: bool) -> None:
         """Requeue the classes that may fit after what happened, and those tested at ``until`` or
         before: the first of each list, or ``everyone``."""

@@ -1,0 +1,9 @@
+"""What would start a waiting AppWrapper now: each answer is tried on a copy before it is given.
+
+why             all answers about one AppWrapper
+priority, extra_nodes, ends, ahead, smaller, more_quota   one kind of change each: the smallest one
+remedies        the records of answers
+search          the smallest number that suffices, by trying
+changes         a change of the facts, made on a dispatcher and taken back
+dry_run         a dispatcher of its own that is fed with the facts, and runs its cycle
+"""

@@ -1,0 +1,41 @@
+"""Which AppWrappers ahead would have to leave the line, where one lets others go first."""
+
+from __future__ import annotations
+
+from mcad.core.answers.changes import Leave
+from mcad.core.answers.dry_run import DryRun
+from mcad.core.answers.remedies import Kind, Remedy
+from mcad.core.state.reasons import some_of
+
+AHEAD_MAX = 16
+"""AppWrappers that are taken out of the line on trial."""
+
+
+def ahead(run: DryRun, uid: str) -> Remedy | None:
+    """The answer: a set in which none can be left out; None if the first few do not suffice."""
+    line = _ahead(run, uid)
+    gone: list[str] = []
+    for one in line:
+        gone.append(one)
+        if run.starts(uid, Leave(tuple(gone))):
+            break
+    else:
+        return None
+    for one in tuple(gone[:-1]):
+        fewer = [each for each in gone if each != one]
+        if run.starts(uid, Leave(tuple(fewer))):
+            gone = fewer
+    names = some_of([run.entry(one).title for one in gone])
+    text = f"If {names}, ahead of it, {'leaves' if len(gone) == 1 else 'leave'} the queue."
+    return Remedy(Kind.AHEAD, text, Leave(tuple(gone)), number=len(gone), uids=tuple(gone))
+
+
+def _ahead(run: DryRun, uid: str) -> list[str]:
+    """The first in line that may have others wait for them, the first ones first."""
+    waiting = run.cluster.waiting
+    found: list[str] = []
+    for eqclass in waiting.refused(waiting.queue.eqclasses()):
+        found += [entry.uid for entry in eqclass.front(AHEAD_MAX) if entry.uid != uid]
+        if len(found) >= AHEAD_MAX:
+            break
+    return found[:AHEAD_MAX]

@@ -1,0 +1,122 @@
+"""Changes of the facts that may start an AppWrapper. A dry run makes them and takes them back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from mcad.core.events import AppWrapperSeen, NodeGone, NodeSeen, QuotaSeen
+from mcad.core.state.model import Node, Workload
+from mcad.core.state.quota_records import QuotaSubtree
+from mcad.core.state.records import Struct, replace
+
+if TYPE_CHECKING:
+    from mcad.core.answers.dry_run import DryRun
+
+HOSTNAME = "kubernetes.io/hostname"
+
+
+class Edit(Struct, frozen=True):
+    """A waiting AppWrapper is edited: it is like ``work`` from now on."""
+
+    work: Workload
+
+    def make(self, run: DryRun) -> Callable[[], None]:
+        """See ``Change``."""
+        before = run.entry(self.work.uid).workload
+        run.feed(AppWrapperSeen(self.work))
+        return lambda: run.feed(AppWrapperSeen(before))
+
+
+class AddNodes(Struct, frozen=True):
+    """So many empty nodes like this one are added."""
+
+    like: Node
+    count: int
+
+    def nodes(self) -> list[Node]:
+        """The new nodes: like the old one, each with a name of its own."""
+        return [_named(self.like, f"{self.like.name}-added-{n + 1}") for n in range(self.count)]
+
+    def make(self, run: DryRun) -> Callable[[], None]:
+        """See ``Change``."""
+        nodes = self.nodes()
+        for node in nodes:
+            run.feed(NodeSeen(node))
+
+        def take_back() -> None:
+            for node in nodes:
+                run.feed(NodeGone(node.name))
+
+        return take_back
+
+
+class End(Struct, frozen=True):
+    """These AppWrappers (uids), which hold room, end: their pods and assumed pods are gone."""
+
+    uids: tuple[str, ...]
+
+    def make(self, run: DryRun) -> Callable[[], None]:
+        """See ``Change``."""
+        cluster = run.cluster
+        namespaces = {uid: _namespace(run, uid) for uid in self.uids}
+        removed = [cluster.admission.remove(uid, name) for uid, name in namespaces.items()]
+
+        def take_back() -> None:
+            for one in reversed(removed):
+                cluster.admission.restore(one)
+
+        return take_back
+
+
+class Leave(Struct, frozen=True):
+    """These waiting AppWrappers (uids) leave the line."""
+
+    uids: tuple[str, ...]
+
+    def make(self, run: DryRun) -> Callable[[], None]:
+        """See ``Change``."""
+        gone = [run.entry(uid) for uid in self.uids]
+        for entry in gone:
+            run.cluster.leave_line(entry)
+
+        def take_back() -> None:
+            for entry in gone:
+                run.cluster.line_up(entry)
+
+        return take_back
+
+
+class RaiseQuota(Struct, frozen=True):
+    """QuotaSubtrees are edited: ``after`` takes the place of ``before``."""
+
+    before: tuple[QuotaSubtree, ...]
+    after: tuple[QuotaSubtree, ...]
+
+    def make(self, run: DryRun) -> Callable[[], None]:
+        """See ``Change``."""
+        for one in self.after:
+            run.feed(QuotaSeen(one))
+
+        def take_back() -> None:
+            for one in self.before:
+                run.feed(QuotaSeen(one))
+
+        return take_back
+
+
+def resized(work: Workload, position: int, **changes: object) -> Workload:
+    """The AppWrapper with another pod set at this position."""
+    sets = list(work.sets)
+    sets[position] = replace(sets[position], **changes)
+    return replace(work, sets=tuple(sets))
+
+
+def _named(node: Node, name: str) -> Node:
+    labels = tuple((key, name if key == HOSTNAME else value) for key, value in node.labels)
+    return replace(node, name=name, labels=labels)
+
+
+def _namespace(run: DryRun, uid: str) -> str:
+    entry = run.cluster.entries.get(uid)
+    return entry.workload.namespace if entry is not None else ""

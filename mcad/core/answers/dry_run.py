@@ -1,0 +1,186 @@
+"""A dispatcher of its own that is fed with the facts of a cluster, and runs its cycle.
+
+A change is made, the line is walked as in any cycle, and all of it is taken back: what started
+returns to the line as after an intent that the API server refused. Where reservations moved, or the
+walk did not come to an end, a new dispatcher is fed instead. Nothing is written anywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from typing import Protocol
+
+from mcad.core.cluster import Cluster
+from mcad.core.commands import WriteStatus
+from mcad.core.cycle import cycle
+from mcad.core.dispatcher import Dispatcher
+from mcad.core.events import Decide, Event, StatusRefused
+from mcad.core.queue.equivalence import NO_HEAD, EquivalenceClass
+from mcad.core.reservations import release_set
+from mcad.core.state.answer import Answer
+from mcad.core.state.entry import Entry
+from mcad.core.state.lifecycle import ENDED, TEARING_DOWN, Phase
+from mcad.core.state.records import Struct
+from mcad.core.state.refusal import Refusal
+from mcad.core.state.reservation import Reservation
+from mcad.core.state.settings import Settings
+from mcad.core.state.units import Instant
+
+PASSES_MAX = 50
+"""Passes of one walk: each is bounded as in the dispatcher, and starts at most 200."""
+
+_REFUSED = Answer(409, "Conflict", "a dry run")
+
+
+class Facts(Struct, frozen=True):
+    """All that was observed of a cluster, as events, and the settings of its dispatcher."""
+
+    settings: Settings
+    events: Sequence[Event]
+    now: Instant
+
+
+class Change(Protocol):
+    """A change of the facts."""
+
+    def make(self, run: DryRun) -> Callable[[], None]:
+        """Make it; returns what takes it back."""
+        ...
+
+
+def _order(entry: Entry) -> tuple[bool, int, int, str]:
+    since = entry.dispatch.since if entry.dispatch is not None else 0
+    return entry.phase not in TEARING_DOWN, entry.workload.priority, -since, entry.uid
+
+
+class _Verdicts:
+    """The verdicts on all classes in line, and which of them keep borrowers waiting, before a
+    trial: those of the changed cluster must not stand."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._waiting, self._owners = cluster.waiting, cluster.walk.ask_back
+        self._refusals: dict[EquivalenceClass, Refusal | None] = {}
+        self._asks_back: dict[EquivalenceClass, tuple[str, Instant]] = {}
+        for eqclass in self._waiting.queue.eqclasses():
+            self._refusals[eqclass] = eqclass.refusal
+            if eqclass.asks_back is not NO_HEAD:
+                self._asks_back[eqclass] = eqclass.asks_back
+        self._asked = self._owners.copy()
+
+    def forget_others(self) -> None:
+        """The classes with other verdicts are judged again in the next walk."""
+        for eqclass in list(self._waiting.queue.eqclasses()):
+            if self._refusals.get(eqclass) is not eqclass.refusal:
+                self._waiting.inadmissible.judge_anew(eqclass)
+
+    def restore_owners(self) -> None:
+        """The same classes as before keep borrowers waiting."""
+        for eqclass in self._waiting.queue.eqclasses():
+            if eqclass in self._refusals:
+                eqclass.asks_back = self._asks_back.get(eqclass, NO_HEAD)
+                if eqclass not in self._asked:
+                    self._owners.pop(eqclass, None)
+
+
+class DryRun:
+    """The dispatcher before its next cycle.
+
+    ``starting`` are the uids of the AppWrappers that start in it without any change, in their
+    order. ``holders`` (an ordered set) are those that hold room: those that leave already first,
+    then the lowest priority, and of these the latest dispatch. ``trials`` counts the walks.
+    """
+
+    def __init__(self, facts: Facts) -> None:
+        self.facts = facts
+        self.trials = 0
+        self._begin()
+        present = sorted(release_set.present(self.cluster), key=_order)
+        self.holders = {entry.uid: None for entry in present}
+        with self.tried() as started:
+            self.starting = list(started)
+
+    @cached_property
+    def priorities(self) -> tuple[int, ...]:
+        """All priorities of AppWrappers that wait or hold room, rising."""
+        entries = self.cluster.entries.values()
+        counted = (one for one in entries if one.phase not in ENDED)
+        return tuple(sorted({one.workload.priority for one in counted}))
+
+    def _begin(self) -> None:
+        self._serials: dict[str, int] = {}
+        self._dispatcher = Dispatcher(self.facts.settings)
+        for event in self.facts.events:
+            self.feed(event)
+        self.feed(Decide(may_dispatch=False))  # takes up what was begun
+        self._walk()
+        self._withdraw()
+
+    @property
+    def cluster(self) -> Cluster:
+        """What the dispatcher knows now."""
+        return self._dispatcher.cluster
+
+    def feed(self, event: Event) -> None:
+        """The dispatcher hears of something."""
+        self._dispatcher.step(event, self.facts.now)
+
+    def entry(self, uid: str) -> Entry:
+        """An AppWrapper that is known."""
+        return self.cluster.entries[uid]
+
+    def starts(self, uid: str, *changes: Change) -> bool:
+        """Whether the AppWrapper is dispatched in the next cycle after these changes."""
+        with self.tried(*changes) as started:
+            return uid in started
+
+    @contextmanager
+    def tried(self, *changes: Change) -> Iterator[list[str]]:
+        """What starts after these changes (uids, in their order). The cluster is in that state
+        within the context, and as before after it."""
+        self.trials += 1
+        self._serials = {}
+        reservations = self._reservations()
+        known = _Verdicts(self.cluster)
+        take_back = [change.make(self) for change in changes]
+        is_done = self._walk()
+        started = list(self._serials) if is_done else []
+        try:
+            yield started
+        finally:
+            if is_done and reservations == self._reservations():
+                self._withdraw()
+                for undo in reversed(take_back):
+                    undo()
+                known.forget_others()
+                self._walk()
+                self._withdraw()
+                known.restore_owners()
+            else:
+                self._begin()
+
+    def _walk(self) -> bool:
+        """Walk the line until nothing more starts; False if that takes too many passes."""
+        for _ in range(PASSES_MAX):
+            before = len(self._serials)
+            continues = cycle.start_what_fits(self.cluster)
+            self._note_intents()
+            if not continues and len(self._serials) == before:
+                return True
+        return False
+
+    def _note_intents(self) -> None:
+        for command in self.cluster.take_commands():
+            if not isinstance(command, WriteStatus):
+                continue
+            if self.entry(command.uid).phase is Phase.INTENDING:
+                self._serials[command.uid] = command.serial
+
+    def _withdraw(self) -> None:
+        for uid, serial in reversed(self._serials.items()):
+            self.feed(StatusRefused(uid, serial, _REFUSED))
+        self._serials = {}
+
+    def _reservations(self) -> dict[str, Reservation]:
+        return {uid: owner.reserved for uid, owner in self.cluster.reservations.items()}

@@ -1,0 +1,84 @@
+"""Which running AppWrappers would have to end: a set in which none can be left out."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from itertools import islice
+
+from mcad.core.answers.changes import End
+from mcad.core.answers.dry_run import DryRun
+from mcad.core.answers.remedies import Kind, Remedy
+from mcad.core.answers.search import smallest
+from mcad.core.reservations import release_set
+from mcad.core.snapshot.removal import fewest
+from mcad.core.state.reasons import some_of
+
+ROUNDS_MAX = 5
+"""AppWrappers ahead may take what comes free: then more have to end, so often at most."""
+
+FIRST_MAX = 16
+"""Candidates that end together on trial, where the snapshot finds no set."""
+
+LEFT_OUT_MAX = 24
+"""Members that are left out on trial, where AppWrappers ahead take room too."""
+
+
+def ends(run: DryRun, uid: str) -> Remedy | None:
+    """The answer, None if no set was found."""
+    found = _enough(run, uid)
+    if found is None:
+        return None
+    order = {one: number for number, one in enumerate(run.holders)}
+    gone = tuple(sorted(found, key=order.__getitem__))
+    names = some_of([run.entry(one).title for one in gone])
+    verb = "ends" if len(gone) == 1 else "end"
+    return Remedy(Kind.ENDS, f"If {names} {verb}.", End(gone), number=len(gone), uids=gone)
+
+
+def _enough(run: DryRun, uid: str) -> tuple[str, ...] | None:
+    """The AppWrappers whose ends start it. What AppWrappers ahead take then is made up for."""
+    gone: dict[str, None] = {}
+    for number in range(ROUNDS_MAX):
+        with run.tried(End(tuple(gone))) as started:
+            is_enough, is_alone = uid in started, started == [uid]
+            room = () if is_enough else _room(run, uid, gone)
+        if is_enough:
+            # In one round the snapshot has asked for each member whether it is needed.
+            is_minimal = number == 1 and is_alone
+            return tuple(gone) if is_minimal else _needed(run, uid, tuple(gone))
+        if not room:
+            return None if gone else _first_of_all(run, uid)
+        gone.update(dict.fromkeys(room))
+    return None
+
+
+def _room(run: DryRun, uid: str, gone: Collection[str]) -> tuple[str, ...]:
+    """Which others have to end before it fits, if no AppWrapper ahead took any of that."""
+    candidates = (one for one in run.holders if one not in gone)
+    found = fewest(release_set.what_if(run.cluster, run.entry(uid), (uid,)), candidates)
+    return found.leaving if found is not None else ()
+
+
+def _first_of_all(run: DryRun, uid: str) -> tuple[str, ...] | None:
+    """Where the snapshot finds none, as pods without a node come first: the first of all, as many
+    as suffice, without those that can be left out."""
+    first = tuple(islice(run.holders, FIRST_MAX))
+    if not run.starts(uid, End(first)):
+        return None
+    count = smallest(lambda n: run.starts(uid, End(first[:n])), 1, len(first))
+    return _needed(run, uid, first[:count])
+
+
+def _needed(run: DryRun, uid: str, gone: tuple[str, ...]) -> tuple[str, ...] | None:
+    """Those of them that cannot be left out. Less room may keep out another one ahead, so a member
+    that was needed is asked for again when another one is left out."""
+    if len(gone) > LEFT_OUT_MAX:
+        return None
+    before, left = None, gone
+    while left != before:
+        before = left
+        for one in before:
+            fewer = tuple(each for each in left if each != one)
+            if run.starts(uid, End(fewer)):
+                left = fewer
+    return left

@@ -1,0 +1,65 @@
+"""How many nodes like an existing one would have to be added."""
+
+from __future__ import annotations
+
+from mcad.core.answers.changes import AddNodes
+from mcad.core.answers.dry_run import DryRun
+from mcad.core.answers.remedies import Kind, Remedy
+from mcad.core.answers.search import smallest
+from mcad.core.nodes.filters import admits
+from mcad.core.nodes.pod_signature import UNBOUNDED, slots
+from mcad.core.nodes.resources import with_pod_slot
+from mcad.core.state.entry import Entry
+from mcad.core.state.model import Node
+from mcad.core.state.refusal import Refusal
+
+KINDS_TRIED = 3
+"""Kinds of nodes: of each, one node is the model of those that are added."""
+
+NODES_MAX = 256
+"""Nodes that are added at a time at most."""
+
+
+def extra_nodes(run: DryRun, uid: str, refusal: Refusal) -> list[Remedy]:
+    """The answers: one for each kind of nodes that would do."""
+    found = (_like(run, uid, refusal, node) for node in _models(run, run.entry(uid)))
+    return [one for one in found if one is not None]
+
+
+def _like(run: DryRun, uid: str, refusal: Refusal, node: Node) -> Remedy | None:
+    least = _least(run.entry(uid), refusal, node)
+
+    def suffices(count: int) -> bool:
+        return run.starts(uid, AddNodes(node, count))
+
+    count = smallest(suffices, least, NODES_MAX) if least <= NODES_MAX else None
+    if count is None:
+        return None
+    nodes = "1 more node" if count == 1 else f"{count} more nodes"
+    text = f"{nodes} like {node.name}."
+    return Remedy(Kind.NODES, text, AddNodes(node, count), number=count)
+
+
+def _models(run: DryRun, entry: Entry) -> list[Node]:
+    """One node of each kind that admits any of its pods, the most frequent kind first."""
+    known: dict[tuple[object, ...], list[Node]] = {}
+    constraints = list(dict.fromkeys(one.constraint for one in entry.workload.sets))
+    for node in run.cluster.capacity.nodes():
+        if any(admits(node, one) and not one.node_name for one in constraints):
+            known.setdefault((node.allocatable, node.taints), []).append(node)
+    common = sorted(known.values(), key=lambda nodes: (-len(nodes), nodes[0].name))
+    return [min(nodes, key=lambda one: one.name) for nodes in common[:KINDS_TRIED]]
+
+
+def _least(entry: Entry, refusal: Refusal, node: Node) -> int:
+    """Fewer cannot suffice: by the pods of the set that has no place for them, and by what is
+    missing in sum."""
+    least, has = 1, dict(node.allocatable)
+    for short in refusal.shortages:
+        if short.missing and short.resource in has:
+            least = max(least, -(-short.missing // has[short.resource]))
+    for one in entry.workload.sets:
+        if (one.item, one.index) == (refusal.item, refusal.index) and refusal.missing:
+            fit = slots(has, with_pod_slot(one.request), one.cap or UNBOUNDED)
+            least = max(least, -(-refusal.missing // fit) if fit else NODES_MAX + 1)
+    return least

@@ -1,0 +1,83 @@
+"""The smallest priority with which an AppWrapper would be dispatched now, or would evict others for
+its room."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+
+from mcad.core.answers.changes import Edit
+from mcad.core.answers.dry_run import DryRun
+from mcad.core.answers.remedies import Kind, Remedy
+from mcad.core.answers.search import earliest
+from mcad.core.eligibility import pre_enqueue
+from mcad.core.preemption import search
+from mcad.core.state.entry import Entry
+from mcad.core.state.reasons import some_of
+from mcad.core.state.records import replace
+from mcad.core.state.units import SECOND
+
+_TOP = 2**31 - 1  # of priorities in Kubernetes, and of spec.priority
+_SCALE = 1_000_000  # what a slope of one per second gains in a second
+
+
+def priority(run: DryRun, uid: str) -> Remedy | None:
+    """The answer, None if no priority would do."""
+    work = run.entry(uid).workload
+    present: list[search.Survey] = []
+
+    @cache
+    def tried(number: int) -> tuple[str, ...] | None:
+        """The victims, () if it starts without any, None if it does neither."""
+        with run.tried(Edit(replace(work, priority=number))) as started:
+            entry = run.entry(uid)
+            if uid in started:
+                return ()
+            if not run.cluster.settings.preemption or entry.workload.priority != number:
+                return None
+            if not present:
+                present.append(search.survey(run.cluster))
+            return _victims(run, entry, present[0])
+
+    found = earliest(lambda number: tried(number) is not None, _steps(run, uid))
+    if found is None:
+        return None
+    change = Edit(replace(work, priority=found))
+    text = f"A priority of {found} instead of {work.priority}"
+    victims = tried(found)
+    if not victims:
+        return Remedy(Kind.PRIORITY, f"{text}.", change, number=found)
+    names = some_of([run.entry(one).title for one in victims])
+    text += f": then it may evict {names}, and starts when that is done."
+    return Remedy(Kind.EVICT, text, change, number=found, uids=victims)
+
+
+def _victims(run: DryRun, entry: Entry, present: search.Survey) -> tuple[str, ...] | None:
+    """Those that it would evict, None if that is of no use."""
+    if entry.workload.never_preempts or pre_enqueue.obstacle(run.cluster, entry) is not None:
+        return None
+    found = search.plan(run.cluster, entry, present).victims
+    return tuple(uid for uid, _ in found) or None
+
+
+def would_evict(run: DryRun, uid: str) -> tuple[str, ...]:
+    """The victims of an AppWrapper in line as it is; the dispatcher evicts them if their number and
+    its turn permit."""
+    settings = run.cluster.settings
+    if not (settings.preemption or (settings.reclaim and run.cluster.forest.trees)):
+        return ()
+    return _victims(run, run.entry(uid), search.survey(run.cluster)) or ()
+
+
+def _steps(run: DryRun, uid: str) -> Sequence[int]:
+    """The priorities that may make a difference, above its own: of others, and one more. With
+    slopes there are others in between, so more is added than the oldest has gained."""
+    own = run.entry(uid).workload
+    found = {number for each in (*run.priorities, own.priority) for number in (each, each + 1)}
+    queue = run.cluster.waiting.queue
+    slope = max((abs(one.slope) for one in queue.eqclasses()), default=0)
+    if slope:
+        oldest = min(entry.first_seen for entry in queue.entries())
+        gain = slope * (run.facts.now - oldest) // SECOND // _SCALE + 1
+        return range(own.priority + 1, min(max(found) + 2 * gain, _TOP) + 1)
+    return sorted(one for one in found if own.priority < one <= _TOP)

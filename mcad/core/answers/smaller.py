@@ -1,0 +1,87 @@
+"""How many pods, or how much of a resource per pod, would fit now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mcad.core.answers.changes import Edit, resized
+from mcad.core.answers.dry_run import DryRun
+from mcad.core.answers.remedies import Kind, Remedy
+from mcad.core.answers.search import largest
+from mcad.core.nodes.resources import PODS, resources
+from mcad.core.state.model import PodSet, Resources
+from mcad.core.state.quantity import format_amount
+from mcad.core.state.refusal import Refusal
+
+MI = 2**20
+"""Amounts in bytes are tried in whole Mi, all others as they are counted."""
+
+SETS_MAX = 4
+"""Pod sets that are made smaller, each by itself."""
+
+
+def smaller(run: DryRun, uid: str, refusal: Refusal) -> list[Remedy]:
+    """The answers: for each pod set the most pods, and for each resource that is short the most
+    that each of its pods may request."""
+    sets = run.entry(uid).workload.sets[:SETS_MAX]
+    found = [_fewer_pods(run, uid, position) for position in range(len(sets))]
+    for position, one in enumerate(sets):
+        found += [_less(run, uid, position, name) for name in _short(one, refusal)]
+    return [one for one in found if one is not None]
+
+
+def _fewer_pods(run: DryRun, uid: str, position: int) -> Remedy | None:
+    work = run.entry(uid).workload
+    pod_set = work.sets[position]
+    if pod_set.per_node:
+        return None
+
+    def change(count: int) -> Edit:
+        return Edit(resized(work, position, replicas=count))
+
+    count = largest(lambda n: run.starts(uid, change(n)), 1, pod_set.replicas - 1)
+    if count is None:
+        return None
+    pods = "1 pod" if count == 1 else f"{count} pods"
+    text = f"{pods} instead of {pod_set.replicas}{_where(work.sets, position)}."
+    return Remedy(Kind.PODS, text, change(count), number=count)
+
+
+def _less(run: DryRun, uid: str, position: int, resource: str) -> Remedy | None:
+    work = run.entry(uid).workload
+    pod_set = work.sets[position]
+    now = dict(pod_set.request)[resource]
+    unit = MI if resource != "cpu" and now > MI else 1
+
+    def change(count: int) -> Edit:
+        request = resources(dict(pod_set.request) | {resource: count * unit})
+        return Edit(resized(work, position, request=request))
+
+    count = largest(lambda n: run.starts(uid, change(n)), 1, (now - 1) // unit)
+    if count is None:
+        return None
+    amount = count * unit
+    less, more = (format_amount(resource, n) for n in (amount, now))
+    text = f"{resource}: {less} instead of {more} per pod{_where(work.sets, position)}."
+    return Remedy(Kind.REQUEST, text, change(count), number=amount)
+
+
+def _short(pod_set: PodSet, refusal: Refusal) -> Iterator[str]:
+    """The resources of its request that are short. Where no sum is short, the nodes lack the one
+    that binds."""
+    if refusal.quota is not None:
+        short = [refusal.quota.resource]
+    else:
+        short = [one.resource for one in refusal.shortages if one.missing]
+        short = short or [one.resource for one in refusal.shortages]
+    requested = {name for name, _ in _amounts(pod_set)}
+    return (name for name in short if name in requested)
+
+
+def _amounts(pod_set: PodSet) -> Resources:
+    return tuple(one for one in pod_set.request if one[0] != PODS)
+
+
+def _where(sets: tuple[PodSet, ...], position: int) -> str:
+    """Which pods are meant, if there are others."""
+    return f" at {sets[position].path}" if len(sets) > 1 else ""

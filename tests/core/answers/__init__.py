@@ -1,0 +1,1 @@
+"""Tests of ``mcad.core.answers``."""
