@@ -26,6 +26,7 @@ from mcad.controller.owner_chains import CHAIN_MAX
 from mcad.controller.quota_views import node_view, trees_view
 from mcad.controller.served_kinds import Kinds, catalog_entry
 from mcad.controller.views import capacity_view, detail_view, rows_view
+from mcad.core.answers.dry_run import Facts
 from mcad.core.cluster import Cluster
 from mcad.core.dispatcher import Dispatcher
 from mcad.core.events import Event, KindWatched, LookOn, QuotaSeen
@@ -229,6 +230,16 @@ async def fed_dispatcher(
     return await feeder.dispatcher(inventory)
 
 
+async def facts_of(
+    inventory: Inventory, config: Config, memory: ReadCache, now: Instant
+) -> tuple[ComputedFigures, Facts]:
+    """The figures, and all that a dispatcher observes of the same objects, for dry runs."""
+    settings = to_settings(config)
+    feeder = _Feeder(config, memory, now, settings)
+    figures = await feeder.figures(inventory)
+    return figures, Facts(settings, tuple(feeder.events), now)
+
+
 class _Feeder:
     """Feeds listed objects to a core, as the watches of the controller would."""
 
@@ -241,6 +252,7 @@ class _Feeder:
         self._now = now
         self._dispatcher = Dispatcher(settings)
         self._unlinked: list[tuple[Pod, Owner]] = []
+        self.events: list[Event] = []  # of all objects, without what follows from them
         self._sightings = EventTranslator(
             Mirror(),
             Readers.of(config, memory.read),
@@ -251,7 +263,8 @@ class _Feeder:
 
     async def figures(self, inventory: Inventory) -> ComputedFigures:
         appwrappers = await self._feed_all(inventory)
-        self._feed(LookOn(is_led=inventory.heartbeat.presence is not Presence.ABSENT))
+        is_led = inventory.heartbeat.presence is not Presence.ABSENT
+        self._dispatcher.step(LookOn(is_led=is_led), self._now)
         unseen = frozenset((kind.group, kind.kind) for kind in inventory.unseen)
         known = {str(obj["metadata"]["uid"]): obj for obj in appwrappers}
         self._readings.keep(known)
@@ -287,6 +300,7 @@ class _Feeder:
         return appwrappers
 
     def _feed(self, event: Event) -> None:
+        self.events.append(event)
         self._dispatcher.step(event, self._now)
 
     def _see_children(self, resource: Resource, objects: Iterable[Json]) -> None:

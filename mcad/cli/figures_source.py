@@ -62,6 +62,9 @@ source_options = record(
     ),
 )
 
+computed_source_options = record("source", Source, *TARGET_OPTIONS, *SETTINGS_OPTIONS)
+"""For answers that no running dispatcher gives."""
+
 
 async def figures_in(
     session: Session,

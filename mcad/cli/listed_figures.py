@@ -13,7 +13,14 @@ from msgspec.structs import replace
 
 from mcad.api import labels
 from mcad.api.config import Config
-from mcad.cli.computed_figures import ComputedFigures, Inventory, ReadCache, compute, fed_dispatcher
+from mcad.cli.computed_figures import (
+    ComputedFigures,
+    Inventory,
+    ReadCache,
+    compute,
+    facts_of,
+    fed_dispatcher,
+)
 from mcad.cli.defaults import list_defaults
 from mcad.cli.errors import NO_QUOTAS, NOT_INSTALLED, CliError, warn
 from mcad.cli.namespace_figures import NamespaceFigures
@@ -21,6 +28,7 @@ from mcad.cli.presence import read_presence
 from mcad.cli.progress import Progress
 from mcad.controller.event_translation import slim_pod
 from mcad.controller.served_kinds import Kinds
+from mcad.core.answers.dry_run import Facts
 from mcad.core.outlook import Foreseen, foresee
 from mcad.kube.client import Client, Selection
 from mcad.kube.discovery import Discovery
@@ -65,6 +73,12 @@ async def foresee_evictions(
     return await _ClusterLister(client, config).foresee(subtrees)
 
 
+async def list_facts(client: Client, config: Config) -> tuple[ComputedFigures, Facts]:
+    """The figures, and all that a dispatcher observes, for dry runs; ``DeniedError`` if the caller
+    may not list that."""
+    return await _ClusterLister(client, config).take_facts()
+
+
 class _ClusterLister:
     def __init__(self, client: Client, config: Config, namespace: str | None = None) -> None:
         """``namespace`` is the only one to list; None for the whole cluster."""
@@ -83,14 +97,22 @@ class _ClusterLister:
         return figures
 
     async def take_silently(self) -> ComputedFigures:
+        inventory = await self._with_heartbeat()
+        return await compute(inventory, self._config, await self._memory(), self._now)
+
+    async def take_facts(self) -> tuple[ComputedFigures, Facts]:
+        inventory = await self._with_heartbeat()
+        warn_of_unseen(self._unseen)
+        return await facts_of(inventory, self._config, await self._memory(), self._now)
+
+    async def _with_heartbeat(self) -> Inventory:
         heartbeat = asyncio.ensure_future(read_presence(self._client, self._config))
         try:
             inventory = await self._list_everything()
-            inventory = replace(inventory, heartbeat=await heartbeat)
+            return replace(inventory, heartbeat=await heartbeat)
         finally:
             heartbeat.cancel()
             self._progress.done()
-        return await compute(inventory, self._config, await self._memory(), self._now)
 
     async def foresee(self, subtrees: Sequence[Json]) -> list[Foreseen]:
         try:

@@ -31,6 +31,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "mcad.cli.describe",
         "Show one AppWrapper in full: demand, reasons, items, events.",
     ),
+    "why": ("mcad.cli.why", "Show why an AppWrapper waits, and what would start it now."),
     "hold": ("mcad.cli.hold", "Keep AppWrappers from starting until they are released."),
     "release": ("mcad.cli.hold", "Let AppWrappers queue again that are on hold."),
     "requeue": ("mcad.cli.requeue", "End AppWrappers that are dispatched; they queue again."),

@@ -55,7 +55,7 @@ def record(name: str, kind: type[Struct], *options: Option) -> Option:
     def decorate(command: Command) -> Command:
         @functools.wraps(command)
         def call(**given: Any) -> Any:
-            own = {field: given.pop(field) for field in kind.__struct_fields__}
+            own = {one: given.pop(one) for one in kind.__struct_fields__ if one in given}
             return command(**{name: kind(**own)}, **given)
 
         decorated: Command = call

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, 
 from itertools import repeat
 
 from mcad.core.assumed.allotments import AssumedGang
-from mcad.core.assumed.assumed import Assumed, RemovedGang, shrunk_to
+from mcad.core.assumed.assumed import Assumed, Held, RemovedGang, shrunk_to
 from mcad.core.assumed.node_report import NodeReport, Report
 from mcad.core.assumed.pod_index import PodIndex
 from mcad.core.assumed.pod_waits import PodWaits
@@ -434,6 +434,10 @@ class Capacity:
         """The sum of the requests of its assumed pods."""
         allotments = self._assumed.allotments(uid)
         return without_ports(total((one.pods.request, one.size) for one in allotments))
+
+    def held(self, uid: str) -> Held:
+        """What the AppWrapper has on each node: its pods, and its assumed pods."""
+        return self._pod_index.held(uid)
 
     def nodes_of(self, uid: str) -> list[str]:
         """The names of the nodes on which its pods are assumed or reserved, sorted."""

@@ -29,6 +29,7 @@ def test_names_are_unique_within_a_module() -> None:
 
 
 DECLARES = {
+    "mcad/core/answers/remedies.py": "kinds of answers",
     "mcad/core/state/work_bounds.py": "numbers",
     "mcad/core/commands.py": "fields of commands",
     "mcad/core/events.py": "fields of events",

@@ -2,6 +2,7 @@
 
 why             all answers about one AppWrapper
 priority, extra_nodes, ends, ahead, smaller, more_quota   one kind of change each: the smallest one
+holding         which AppWrappers hold what one waits for
 remedies        the records of answers
 search          the smallest number that suffices, by trying
 changes         a change of the facts, made on a dispatcher and taken back

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from mcad.core.answers.changes import Leave
 from mcad.core.answers.dry_run import DryRun
 from mcad.core.answers.remedies import Kind, Remedy
@@ -31,11 +33,15 @@ def ahead(run: DryRun, uid: str) -> Remedy | None:
 
 
 def _ahead(run: DryRun, uid: str) -> list[str]:
-    """The first in line that may have others wait for them, the first ones first."""
-    waiting = run.cluster.waiting
-    found: list[str] = []
-    for eqclass in waiting.refused(waiting.queue.eqclasses()):
-        found += [entry.uid for entry in eqclass.front(AHEAD_MAX) if entry.uid != uid]
-        if len(found) >= AHEAD_MAX:
-            break
-    return found[:AHEAD_MAX]
+    """The first in line, as far as they are ahead of it, in order."""
+    waiting, now = run.cluster.waiting, run.facts.now
+    places = waiting.queue.places()
+    turns = {one: waiting.turns.at(*places[one], now) for one in _firsts(run)}
+    own = waiting.turns.at(*places[uid], now)
+    return sorted((one for one in turns if turns[one] < own), key=turns.__getitem__)[:AHEAD_MAX]
+
+
+def _firsts(run: DryRun) -> Iterator[str]:
+    """The uids of the first of each class: no other is among the first in line."""
+    for eqclass in run.cluster.waiting.queue.eqclasses():
+        yield from (entry.uid for entry in eqclass.front(AHEAD_MAX))

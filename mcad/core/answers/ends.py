@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from itertools import islice
 
 from mcad.core.answers.changes import End
 from mcad.core.answers.dry_run import DryRun
 from mcad.core.answers.remedies import Kind, Remedy
-from mcad.core.answers.search import smallest
 from mcad.core.reservations import release_set
 from mcad.core.snapshot.removal import fewest
 from mcad.core.state.reasons import some_of
@@ -16,8 +14,8 @@ from mcad.core.state.reasons import some_of
 ROUNDS_MAX = 5
 """AppWrappers ahead may take what comes free: then more have to end, so often at most."""
 
-FIRST_MAX = 16
-"""Candidates that end together on trial, where the snapshot finds no set."""
+FEW = 16
+"""AppWrappers that all end on trial, where the snapshot finds no set."""
 
 LEFT_OUT_MAX = 24
 """Members that are left out on trial, where AppWrappers ahead take room too."""
@@ -47,9 +45,9 @@ def _enough(run: DryRun, uid: str) -> tuple[str, ...] | None:
             is_minimal = number == 1 and is_alone
             return tuple(gone) if is_minimal else _needed(run, uid, tuple(gone))
         if not room:
-            return None if gone else _first_of_all(run, uid)
+            break
         gone.update(dict.fromkeys(room))
-    return None
+    return _of_all(run, uid)
 
 
 def _room(run: DryRun, uid: str, gone: Collection[str]) -> tuple[str, ...]:
@@ -59,14 +57,13 @@ def _room(run: DryRun, uid: str, gone: Collection[str]) -> tuple[str, ...]:
     return found.leaving if found is not None else ()
 
 
-def _first_of_all(run: DryRun, uid: str) -> tuple[str, ...] | None:
-    """Where the snapshot finds none, as pods without a node come first: the first of all, as many
-    as suffice, without those that can be left out."""
-    first = tuple(islice(run.holders, FIRST_MAX))
-    if not run.starts(uid, End(first)):
+def _of_all(run: DryRun, uid: str) -> tuple[str, ...] | None:
+    """Where the snapshot finds none, as AppWrappers ahead or pods without a node come first: all
+    of a few, without those that can be left out."""
+    gone = tuple(run.holders)
+    if len(gone) > FEW or not run.starts(uid, End(gone)):
         return None
-    count = smallest(lambda n: run.starts(uid, End(first[:n])), 1, len(first))
-    return _needed(run, uid, first[:count])
+    return _needed(run, uid, gone)
 
 
 def _needed(run: DryRun, uid: str, gone: tuple[str, ...]) -> tuple[str, ...] | None:

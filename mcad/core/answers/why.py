@@ -9,6 +9,7 @@ from mcad.core.answers.changes import Edit
 from mcad.core.answers.dry_run import DryRun
 from mcad.core.answers.ends import ends
 from mcad.core.answers.extra_nodes import extra_nodes
+from mcad.core.answers.holding import Holding, holding
 from mcad.core.answers.more_quota import more_quota
 from mcad.core.answers.priority import priority, would_evict
 from mcad.core.answers.remedies import Kind, Remedy
@@ -30,13 +31,15 @@ class Why(Struct, frozen=True):
     """What keeps an AppWrapper, as a word and as a sentence, and what would start it now.
 
     ``starts``: it is dispatched next without any change. ``evicts`` are the uids of the AppWrappers
-    that it may evict as it is. Without a reason it does not wait.
+    that it may evict as it is. ``holding`` says which others hold what it lacks. Without a reason
+    it does not wait.
     """
 
     reason: str = ""
     text: str = ""
     starts: bool = False
     evicts: tuple[str, ...] = ()
+    holding: Holding = Holding()
     remedies: tuple[Remedy, ...] = ()
 
 
@@ -48,6 +51,7 @@ def why(run: DryRun, uid: str) -> Why:
         is_waiting = entry.phase is Phase.WAITING
         text = Words(run.cluster.forest).explain(refusal) if refusal is not None else ""
         is_refused = refusal is not None and not refusal.reason.lets_others_first
+        held = holding(run.cluster, entry, refusal) if is_refused and refusal else Holding()
         evicts = would_evict(run, uid) if is_refused and uid not in started else ()
     if uid in started:
         return Why(text=STARTS, starts=True)
@@ -57,7 +61,7 @@ def why(run: DryRun, uid: str) -> Why:
         return Why()
     found = _of_refusal(run, uid, refusal, evicts=bool(evicts))
     remedies = tuple(one for one in found if _holds(run, uid, one))
-    return Why(refusal.code, text, evicts=evicts, remedies=remedies)
+    return Why(refusal.code, text, evicts=evicts, holding=held, remedies=remedies)
 
 
 def _refusal(run: DryRun, uid: str) -> Refusal | None:

@@ -1,0 +1,81 @@
+"""``mcad why``: what keeps an AppWrapper, which others hold what it needs, and what would start it
+now."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import click
+from msgspec import Struct
+
+from mcad.cli.colours import palette
+from mcad.cli.completion_candidates import complete_appwrappers
+from mcad.cli.config import as_dispatched, load_config
+from mcad.cli.errors import fail_for_missing, warn
+from mcad.cli.figures_source import Source, computed_source_options
+from mcad.cli.names import APPWRAPPER, names_of
+from mcad.cli.options import Scope, color_option, namespace_option
+from mcad.cli.rows import where
+from mcad.cli.session import environment
+from mcad.cli.tables import echo, echo_structured
+from mcad.cli.why_page import page
+
+Json = dict[str, Any]
+
+BETWEEN = ("", "")  # two blank lines between pages, like kubectl
+
+
+class Found(Struct, frozen=True):
+    """The answers by name, None for an AppWrapper that does not exist."""
+
+    namespace: str
+    answers: dict[str, Json | None]
+
+
+@click.command()
+@click.argument(
+    "names", metavar="NAME...", nargs=-1, required=True, shell_complete=complete_appwrappers
+)
+@namespace_option
+@computed_source_options
+@click.option("-o", "--output", "form", type=click.Choice(["json", "yaml"]), help="Another form.")
+@color_option
+def why(
+    names: tuple[str, ...], namespace: str | None, source: Source, form: str | None, color: str
+) -> None:
+    """Show why an AppWrapper waits, and what would start it now.
+
+    Every answer was tried on a copy of the dispatcher with the objects of this moment: with that
+    change the AppWrapper is dispatched in the next cycle. Nothing smaller of the same kind does.
+    Nothing is changed in the cluster.
+
+    What is told last needs the right to list nodes and pods in the whole cluster; without it the
+    reason is shown alone.
+    """
+    names = names_of(APPWRAPPER, names)
+    if not names:
+        raise click.UsageError("name an AppWrapper: `mcad queue` lists those that wait")
+    found = asyncio.run(_find(names, Scope(namespace), source))
+    told = [one for one in found.answers.values() if one is not None]
+    if form:
+        if told:
+            echo_structured(told[0] if len(names) == 1 else {"items": told}, form)
+    else:
+        for number, one in enumerate(told):
+            echo([*BETWEEN * (number > 0), *page(one, palette(color))])
+    missing = [name for name, one in found.answers.items() if one is None]
+    fail_for_missing(missing, f'no AppWrapper "{{}}"{where(found.namespace)}; see `mcad get -A`')
+
+
+async def _find(names: tuple[str, ...], scope: Scope, source: Source) -> Found:
+    from mcad.cli.answers import Answers  # noqa: PLC0415 - the core takes a while to import
+
+    config = load_config(source.settings)
+    async with environment().connect(source.target) as session:
+        namespace = scope.choose(session.namespace) or ""
+        config = await as_dispatched(session.client, config)
+        answers = await Answers.read(session, source, config, namespace)
+        for note in answers.notes:
+            warn(note)
+        return Found(namespace, {name: await answers.why(namespace, name) for name in names})

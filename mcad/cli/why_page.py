@@ -1,0 +1,54 @@
+"""The page of ``mcad why`` about one AppWrapper (JSON of ``mcad.controller.answer_views``)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from mcad.cli.colours import Palette
+from mcad.cli.describe_page import ahead_lines, indented, pair
+from mcad.cli.human_amounts import human_amount
+from mcad.cli.tables import NONE, table
+
+Json = dict[str, Any]
+
+
+def page(told: Json, palette: Palette) -> Iterator[str]:
+    """All lines of the page."""
+    yield pair("Name", told["name"])
+    yield pair("Namespace", told["namespace"])
+    yield pair("State", palette.state(f"{told['state']} ({told['queuejobstate']})"))
+    yield from ahead_lines(told)
+    if told["waitsFor"]:
+        yield pair("Waits for", told["waitsFor"])
+    yield pair("Why", told["why"] or NONE)
+    yield from _held(told.get("heldBy"), palette)
+    if told.get("mayEvict"):
+        yield pair("May evict", ", ".join(told["mayEvict"]))
+    if "wouldStart" in told and told["waitsFor"]:
+        yield from _would_start(told["wouldStart"])
+
+
+def _held(held: Json | None, palette: Palette) -> Iterator[str]:
+    """The AppWrappers that hold what it lacks, the largest amount first."""
+    if held is None:
+        return
+    resource = held["resource"]
+    rows = [
+        (one["appwrapper"], human_amount(resource, one["amount"])) for one in held["appwrappers"]
+    ]
+    if held["more"]:
+        rows.append((f"and {held['more']} more", ""))
+    if held["others"] != "0":
+        rows.append(("other pods", human_amount(resource, held["others"])))
+    if rows:
+        yield "Held by:"
+        yield from indented(table(("APPWRAPPER", resource.upper()), rows, palette=palette))
+
+
+def _would_start(remedies: list[Json]) -> Iterator[str]:
+    if not remedies:
+        yield pair("Would start it", f"{NONE}: no single change that was tried starts it now")
+        return
+    yield "Would start it now, each by itself:"
+    yield from indented(one["text"] for one in remedies)

@@ -1,0 +1,68 @@
+"""Which AppWrappers hold what one waits for: the resource that binds, where it could use it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mcad.core.cluster import Cluster
+from mcad.core.nodes.filters import admits
+from mcad.core.state.entry import Entry
+from mcad.core.state.records import Struct
+from mcad.core.state.refusal import QuotaLimit, Refusal
+from mcad.core.views import holders
+
+
+class Holding(Struct, frozen=True):
+    """So much of one resource is held: by AppWrappers (title, amount), the largest amount first,
+    and by pods that belong to none."""
+
+    resource: str = ""
+    by: tuple[tuple[str, int], ...] = ()
+    others: int = 0
+
+
+def holding(cluster: Cluster, entry: Entry, refusal: Refusal) -> Holding:
+    """What is held of what the refusal is about; nothing if that is no resource."""
+    if refusal.quota is not None:
+        return _of_quota(cluster, refusal.quota)
+    resource = refusal.shortages[0].resource if refusal.shortages else ""
+    admitted = _admitted(cluster, entry)
+    amounts: dict[str, int] = {}
+    for uid in cluster.capacity.assumed_uids():
+        for name, held in cluster.capacity.held(uid):
+            if name in admitted:
+                amounts[uid] = amounts.get(uid, 0) + dict(held).get(resource, 0)
+    used = sum(
+        dict(amounts_of).get(resource, 0)
+        for node in cluster.capacity.report.nodes()
+        if node.name in admitted
+        for amounts_of in (node.used, node.reserved)
+    )
+    others = used - sum(amounts.values())
+    return Holding(resource, _sorted(cluster, amounts), max(0, others))
+
+
+def _of_quota(cluster: Cluster, limit: QuotaLimit) -> Holding:
+    tree = cluster.forest.trees.get(limit.tree)
+    if tree is None or not limit.node:
+        return Holding()
+    charged = holders.holders(cluster, tree, limit.node)
+    amounts = {one.uid: dict(one.amounts).get(limit.resource, 0) for one in charged}
+    return Holding(limit.resource, _sorted(cluster, amounts))
+
+
+def _admitted(cluster: Cluster, entry: Entry) -> frozenset[str]:
+    """The nodes that admit any of its pods."""
+    constraints = tuple(dict.fromkeys(one.constraint for one in entry.workload.sets))
+    nodes = cluster.capacity.nodes()
+    return frozenset(one.name for one in nodes if any(admits(one, each) for each in constraints))
+
+
+def _sorted(cluster: Cluster, amounts: dict[str, int]) -> tuple[tuple[str, int], ...]:
+    def titled() -> Iterator[tuple[int, str]]:
+        for uid, amount in amounts.items():
+            entry = cluster.entries.get(uid)
+            if amount and entry is not None:
+                yield -amount, entry.title
+
+    return tuple((title, -amount) for amount, title in sorted(titled()))

@@ -1,0 +1,73 @@
+"""``mcad why``: the reason, the holders, and what would start an AppWrapper now."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.cli.cluster import crowd
+from tests.cli.conftest import Type
+from tests.fakeapi import FakeApi
+
+NAME = "0002-aw-generic-deployment-2"
+
+
+def test_the_page_says_what_holds_it_and_what_would_start_it(mcad: Type) -> None:
+    result = mcad("why", NAME)
+    assert result.exit_code == 0, result.output
+    lines = result.stdout.splitlines()
+    assert "Waits for:    cpu" in lines
+    assert "  default/0001-aw-generic-deployment-1   200m" in lines
+    assert lines[-4:] == [
+        "Would start it now, each by itself:",
+        "  If default/0001-aw-generic-deployment-1 ends.",
+        "  1 more node like minikube.",
+        "  cpu: 25m instead of 75m per pod.",
+    ]
+
+
+def test_scripts_get_the_same(mcad: Type) -> None:
+    told = json.loads(mcad("why", f"aw/{NAME}", "-o", "json").stdout)
+    assert (told["name"], told["waitsFor"], told["startsNext"]) == (NAME, "cpu", False)
+    assert told["heldBy"] == {
+        "resource": "cpu",
+        "appwrappers": [{"appwrapper": "default/0001-aw-generic-deployment-1", "amount": "200m"}],
+        "more": 0,
+        "others": "1750m",
+    }
+    assert [(one["kind"], one["number"]) for one in told["wouldStart"]] == [
+        ("ends", 1),
+        ("nodes", 1),
+        ("request", 25),
+    ]
+    assert told["wouldStart"][0]["appwrappers"] == ["default/0001-aw-generic-deployment-1"]
+
+
+@pytest.mark.parametrize("api", [crowd()])
+def test_several_are_told_one_after_the_other(mcad: Type) -> None:
+    result = mcad("why", "fits", "suspended")
+    assert "Why:          It fits and is dispatched next." in result.stdout
+    assert "  If spec.suspend is set to false." in result.stdout
+    assert len(json.loads(mcad("why", "fits", "suspended", "-o", "json").stdout)["items"]) == 2
+
+
+def test_a_name_that_does_not_exist(mcad: Type) -> None:
+    result = mcad("why", "nobody")
+    assert result.exit_code == 4
+    assert 'no AppWrapper "nobody" in namespace default' in result.stderr
+
+
+def test_one_that_runs_waits_for_nothing(mcad: Type) -> None:
+    result = mcad("why", "0001-aw-generic-deployment-1")
+    assert result.exit_code == 0
+    assert "Why:          <none>" in result.stdout
+    assert "Would start it" not in result.stdout
+
+
+def test_a_caller_of_one_namespace_is_told_what_is_missing(mcad: Type, api: FakeApi) -> None:
+    api.deny("nodes")
+    result = mcad("why", NAME)
+    assert result.exit_code == 0, result.output
+    assert "needs the right to list nodes and pods in the whole cluster" in result.stderr
+    assert "Would start it" not in result.stdout
