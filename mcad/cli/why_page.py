@@ -27,6 +27,8 @@ def page(told: Json, palette: Palette) -> Iterator[str]:
         yield pair("May evict", ", ".join(told["mayEvict"]))
     if "wouldStart" in told and told["waitsFor"]:
         yield from _would_start(told["wouldStart"])
+        if not told["allTried"]:
+            yield "Not all was tried: too many AppWrappers may be concerned."
 
 
 def _held(held: Json | None, palette: Palette) -> Iterator[str]:

@@ -23,6 +23,7 @@ def why_view(run: DryRun, told: Why) -> Json:
         "mayEvict": _titles(run, told.evicts),
         "heldBy": holding_view(told.holding),
         "wouldStart": [_remedy(run, one) for one in told.remedies],
+        "allTried": told.all_tried,
     }
 
 

@@ -13,8 +13,8 @@ AHEAD_MAX = 16
 """AppWrappers that are taken out of the line on trial."""
 
 
-def ahead(run: DryRun, uid: str) -> Remedy | None:
-    """The answer: a set in which none can be left out; None if the first few do not suffice."""
+def ahead(run: DryRun, uid: str) -> Iterator[Remedy]:
+    """The answer: a set in which none can be left out; none if the first few do not suffice."""
     line = _ahead(run, uid)
     gone: list[str] = []
     for one in line:
@@ -22,14 +22,14 @@ def ahead(run: DryRun, uid: str) -> Remedy | None:
         if run.starts(uid, Leave(tuple(gone))):
             break
     else:
-        return None
+        return
     for one in tuple(gone[:-1]):
         fewer = [each for each in gone if each != one]
         if run.starts(uid, Leave(tuple(fewer))):
             gone = fewer
     names = some_of([run.entry(one).title for one in gone])
     text = f"If {names}, ahead of it, {'leaves' if len(gone) == 1 else 'leave'} the queue."
-    return Remedy(Kind.AHEAD, text, Leave(tuple(gone)), number=len(gone), uids=tuple(gone))
+    yield Remedy(Kind.AHEAD, text, Leave(tuple(gone)), number=len(gone), uids=tuple(gone))
 
 
 def _ahead(run: DryRun, uid: str) -> list[str]:

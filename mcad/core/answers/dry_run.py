@@ -34,6 +34,14 @@ PASSES_MAX = 50
 _REFUSED = Answer(409, "Conflict", "a dry run")
 
 
+TRIAL_STEPS = 300
+"""The work of a trial besides the verdicts in it, in steps of about 5 microseconds."""
+
+
+class OutOfWorkError(Exception):
+    """The work that was allowed is spent: no further trial begins."""
+
+
 class Facts(Struct, frozen=True):
     """All that was observed of a cluster, as events, and the settings of its dispatcher."""
 
@@ -95,6 +103,7 @@ class DryRun:
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
         self.trials = 0
+        self._left = 2**62
         self._begin()
         present = sorted(release_set.present(self.cluster), key=_order)
         self.holders = {entry.uid: None for entry in present}
@@ -117,6 +126,10 @@ class DryRun:
         self._walk()
         self._withdraw()
 
+    def allow(self, steps: int) -> None:
+        """From now on trials may take so much work, and the last one more."""
+        self._left = steps
+
     @property
     def cluster(self) -> Cluster:
         """What the dispatcher knows now."""
@@ -138,9 +151,12 @@ class DryRun:
     @contextmanager
     def tried(self, *changes: Change) -> Iterator[list[str]]:
         """What starts after these changes (uids, in their order). The cluster is in that state
-        within the context, and as before after it."""
+        within the context, and as before after it. ``OutOfWorkError`` if no more is allowed."""
+        if self._left <= 0:
+            raise OutOfWorkError
         self.trials += 1
         self._serials = {}
+        begun = self.cluster.admission.steps
         reservations = self._reservations()
         known = _Verdicts(self.cluster)
         take_back = [change.make(self) for change in changes]
@@ -149,6 +165,7 @@ class DryRun:
         try:
             yield started
         finally:
+            self._left -= TRIAL_STEPS + self.cluster.admission.steps - begun
             if is_done and reservations == self._reservations():
                 self._withdraw()
                 for undo in reversed(take_back):

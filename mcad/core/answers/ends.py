@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 
 from mcad.core.answers.changes import End
 from mcad.core.answers.dry_run import DryRun
@@ -21,16 +21,16 @@ LEFT_OUT_MAX = 24
 """Members that are left out on trial, where AppWrappers ahead take room too."""
 
 
-def ends(run: DryRun, uid: str) -> Remedy | None:
-    """The answer, None if no set was found."""
+def ends(run: DryRun, uid: str) -> Iterator[Remedy]:
+    """The answer, none if no set was found."""
     found = _enough(run, uid)
     if found is None:
-        return None
+        return
     order = {one: number for number, one in enumerate(run.holders)}
     gone = tuple(sorted(found, key=order.__getitem__))
     names = some_of([run.entry(one).title for one in gone])
     verb = "ends" if len(gone) == 1 else "end"
-    return Remedy(Kind.ENDS, f"If {names} {verb}.", End(gone), number=len(gone), uids=gone)
+    yield Remedy(Kind.ENDS, f"If {names} {verb}.", End(gone), number=len(gone), uids=gone)
 
 
 def _enough(run: DryRun, uid: str) -> tuple[str, ...] | None:
@@ -43,7 +43,7 @@ def _enough(run: DryRun, uid: str) -> tuple[str, ...] | None:
         if is_enough:
             # In one round the snapshot has asked for each member whether it is needed.
             is_minimal = number == 1 and is_alone
-            return tuple(gone) if is_minimal else _needed(run, uid, tuple(gone))
+            return tuple(gone) if is_minimal else needed(run, uid, tuple(gone))
         if not room:
             break
         gone.update(dict.fromkeys(room))
@@ -63,10 +63,10 @@ def _of_all(run: DryRun, uid: str) -> tuple[str, ...] | None:
     gone = tuple(run.holders)
     if len(gone) > FEW or not run.starts(uid, End(gone)):
         return None
-    return _needed(run, uid, gone)
+    return needed(run, uid, gone)
 
 
-def _needed(run: DryRun, uid: str, gone: tuple[str, ...]) -> tuple[str, ...] | None:
+def needed(run: DryRun, uid: str, gone: tuple[str, ...]) -> tuple[str, ...] | None:
     """Those of them that cannot be left out. Less room may keep out another one ahead, so a member
     that was needed is asked for again when another one is left out."""
     if len(gone) > LEFT_OUT_MAX:

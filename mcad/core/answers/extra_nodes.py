@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from mcad.core.answers.changes import AddNodes
 from mcad.core.answers.dry_run import DryRun
 from mcad.core.answers.remedies import Kind, Remedy
@@ -20,13 +22,13 @@ NODES_MAX = 256
 """Nodes that are added at a time at most."""
 
 
-def extra_nodes(run: DryRun, uid: str, refusal: Refusal) -> list[Remedy]:
+def extra_nodes(run: DryRun, uid: str, refusal: Refusal) -> Iterator[Remedy]:
     """The answers: one for each kind of nodes that would do."""
-    found = (_like(run, uid, refusal, node) for node in _models(run, run.entry(uid)))
-    return [one for one in found if one is not None]
+    for node in _models(run, run.entry(uid)):
+        yield from _like(run, uid, refusal, node)
 
 
-def _like(run: DryRun, uid: str, refusal: Refusal, node: Node) -> Remedy | None:
+def _like(run: DryRun, uid: str, refusal: Refusal, node: Node) -> Iterator[Remedy]:
     least = _least(run.entry(uid), refusal, node)
 
     def suffices(count: int) -> bool:
@@ -34,10 +36,10 @@ def _like(run: DryRun, uid: str, refusal: Refusal, node: Node) -> Remedy | None:
 
     count = smallest(suffices, least, NODES_MAX) if least <= NODES_MAX else None
     if count is None:
-        return None
+        return
     nodes = "1 more node" if count == 1 else f"{count} more nodes"
     text = f"{nodes} like {node.name}."
-    return Remedy(Kind.NODES, text, AddNodes(node, count), number=count)
+    yield Remedy(Kind.NODES, text, AddNodes(node, count), number=count)
 
 
 def _models(run: DryRun, entry: Entry) -> list[Node]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from mcad.core.answers.changes import RaiseQuota
 from mcad.core.answers.dry_run import DryRun
 from mcad.core.answers.remedies import Kind, Remedy
@@ -18,14 +20,14 @@ _Shares = dict[tuple[str, str, str], int]
 """By tree, node and resource."""
 
 
-def more_quota(run: DryRun, uid: str, limit: QuotaLimit) -> Remedy | None:
-    """The answer, None if larger shares alone do not start it."""
+def more_quota(run: DryRun, uid: str, limit: QuotaLimit) -> Iterator[Remedy]:
+    """The answer, none if larger shares alone do not start it."""
     before: _Shares = {}
     shares: _Shares = {}
     missing: QuotaLimit | None = limit
     for _ in range(ROUNDS_MAX):
         if missing is None or not missing.node:
-            return None
+            return
         at = (missing.tree, missing.node, missing.resource)
         if at not in shares:  # what AppWrappers ahead take then is made up for if need be
             before[at] = missing.nominal
@@ -33,15 +35,15 @@ def more_quota(run: DryRun, uid: str, limit: QuotaLimit) -> Remedy | None:
         shares[at] = missing.used + missing.requested
         change = _change(run, shares)
         if change is None:
-            return None
+            return
         with run.tried(change) as started:
             if uid in started:
                 break
             missing = _refused_by(run, uid)
     else:
-        return None
+        return
     text = "; ".join(_text(at, share, before[at]) for at, share in shares.items())
-    return Remedy(Kind.QUOTA, f"{text}.", change, number=sum(shares.values()))
+    yield Remedy(Kind.QUOTA, f"{text}.", change, number=sum(shares.values()))
 
 
 def _used(run: DryRun, tree: str, node: str, resource: str) -> int:

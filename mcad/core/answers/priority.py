@@ -3,7 +3,7 @@ its room."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 
 from mcad.core.answers.changes import Edit
@@ -21,8 +21,8 @@ _TOP = 2**31 - 1  # of priorities in Kubernetes, and of spec.priority
 _SCALE = 1_000_000  # what a slope of one per second gains in a second
 
 
-def priority(run: DryRun, uid: str) -> Remedy | None:
-    """The answer, None if no priority would do."""
+def priority(run: DryRun, uid: str) -> Iterator[Remedy]:
+    """The answer, none if no priority would do."""
     work = run.entry(uid).workload
     present: list[search.Survey] = []
 
@@ -41,15 +41,16 @@ def priority(run: DryRun, uid: str) -> Remedy | None:
 
     found = earliest(lambda number: tried(number) is not None, _steps(run, uid))
     if found is None:
-        return None
+        return
     change = Edit(replace(work, priority=found))
     text = f"A priority of {found} instead of {work.priority}"
-    victims = tried(found)
+    victims = tried(found) or ()
     if not victims:
-        return Remedy(Kind.PRIORITY, f"{text}.", change, number=found)
+        yield Remedy(Kind.PRIORITY, f"{text}.", change, number=found)
+        return
     names = some_of([run.entry(one).title for one in victims])
     text += f": then it may evict {names}, and starts when that is done."
-    return Remedy(Kind.EVICT, text, change, number=found, uids=victims)
+    yield Remedy(Kind.EVICT, text, change, number=found, uids=victims)
 
 
 def _victims(run: DryRun, entry: Entry, present: search.Survey) -> tuple[str, ...] | None:

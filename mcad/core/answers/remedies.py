@@ -9,15 +9,15 @@ from mcad.core.state.records import Struct
 
 
 class Kind(StrEnum):
-    """What a remedy changes."""
+    """What a remedy changes, in the order in which they are shown."""
 
-    PRIORITY = "priority"
-    EVICT = "evict"  # a priority with which it may evict others
     RELEASE = "release"  # spec.suspend is set to false
     AHEAD = "ahead"  # AppWrappers ahead leave the line
     ENDS = "ends"  # AppWrappers that hold room end
     NODES = "nodes"  # nodes are added
     QUOTA = "quota"  # nodes of quota trees get a larger share
+    PRIORITY = "priority"
+    EVICT = "evict"  # a priority with which it may evict others
     PODS = "pods"  # a pod set has fewer pods
     REQUEST = "request"  # each pod of a set requests less
 

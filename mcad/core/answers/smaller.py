@@ -20,34 +20,35 @@ SETS_MAX = 4
 """Pod sets that are made smaller, each by itself."""
 
 
-def smaller(run: DryRun, uid: str, refusal: Refusal) -> list[Remedy]:
+def smaller(run: DryRun, uid: str, refusal: Refusal) -> Iterator[Remedy]:
     """The answers: for each pod set the most pods, and for each resource that is short the most
     that each of its pods may request."""
     sets = run.entry(uid).workload.sets[:SETS_MAX]
-    found = [_fewer_pods(run, uid, position) for position in range(len(sets))]
+    for position in range(len(sets)):
+        yield from _fewer_pods(run, uid, position)
     for position, one in enumerate(sets):
-        found += [_less(run, uid, position, name) for name in _short(one, refusal)]
-    return [one for one in found if one is not None]
+        for name in _short(one, refusal):
+            yield from _less(run, uid, position, name)
 
 
-def _fewer_pods(run: DryRun, uid: str, position: int) -> Remedy | None:
+def _fewer_pods(run: DryRun, uid: str, position: int) -> Iterator[Remedy]:
     work = run.entry(uid).workload
     pod_set = work.sets[position]
     if pod_set.per_node:
-        return None
+        return
 
     def change(count: int) -> Edit:
         return Edit(resized(work, position, replicas=count))
 
     count = largest(lambda n: run.starts(uid, change(n)), 1, pod_set.replicas - 1)
     if count is None:
-        return None
+        return
     pods = "1 pod" if count == 1 else f"{count} pods"
     text = f"{pods} instead of {pod_set.replicas}{_where(work.sets, position)}."
-    return Remedy(Kind.PODS, text, change(count), number=count)
+    yield Remedy(Kind.PODS, text, change(count), number=count)
 
 
-def _less(run: DryRun, uid: str, position: int, resource: str) -> Remedy | None:
+def _less(run: DryRun, uid: str, position: int, resource: str) -> Iterator[Remedy]:
     work = run.entry(uid).workload
     pod_set = work.sets[position]
     now = dict(pod_set.request)[resource]
@@ -59,11 +60,11 @@ def _less(run: DryRun, uid: str, position: int, resource: str) -> Remedy | None:
 
     count = largest(lambda n: run.starts(uid, change(n)), 1, (now - 1) // unit)
     if count is None:
-        return None
+        return
     amount = count * unit
     less, more = (format_amount(resource, n) for n in (amount, now))
     text = f"{resource}: {less} instead of {more} per pod{_where(work.sets, position)}."
-    return Remedy(Kind.REQUEST, text, change(count), number=amount)
+    yield Remedy(Kind.REQUEST, text, change(count), number=amount)
 
 
 def _short(pod_set: PodSet, refusal: Refusal) -> Iterator[str]:

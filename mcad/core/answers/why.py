@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import Self
 
 from mcad.core.answers.ahead import ahead
 from mcad.core.answers.changes import Edit
-from mcad.core.answers.dry_run import DryRun
+from mcad.core.answers.dry_run import DryRun, OutOfWorkError
 from mcad.core.answers.ends import ends
 from mcad.core.answers.extra_nodes import extra_nodes
 from mcad.core.answers.holding import Holding, holding
@@ -24,6 +26,9 @@ from mcad.core.state.waiting_reason import WaitingReason
 _FOR_OTHERS_TOO = frozenset({Kind.ENDS, Kind.NODES, Kind.QUOTA, Kind.AHEAD})
 """Changes by which other AppWrappers may start too."""
 
+STEPS_MAX = 12_000
+"""The work of one question, in steps of about 5 microseconds, and a last trial."""
+
 STARTS = "It fits and is dispatched next."
 
 
@@ -31,8 +36,9 @@ class Why(Struct, frozen=True):
     """What keeps an AppWrapper, as a word and as a sentence, and what would start it now.
 
     ``starts``: it is dispatched next without any change. ``evicts`` are the uids of the AppWrappers
-    that it may evict as it is. ``holding`` says which others hold what it lacks. Without a reason
-    it does not wait.
+    that it may evict as it is. ``holding`` says which others hold what it lacks.
+    ``all_tried``: the work of a question sufficed for all kinds of answers. Without a reason it
+    does not wait.
     """
 
     reason: str = ""
@@ -41,10 +47,12 @@ class Why(Struct, frozen=True):
     evicts: tuple[str, ...] = ()
     holding: Holding = Holding()
     remedies: tuple[Remedy, ...] = ()
+    all_tried: bool = True
 
 
 def why(run: DryRun, uid: str) -> Why:
     """The answers about one AppWrapper that is known."""
+    run.allow(STEPS_MAX)
     with run.tried() as started:
         entry, refusal = run.entry(uid), _refusal(run, uid)
         hold = entry.hold
@@ -56,12 +64,12 @@ def why(run: DryRun, uid: str) -> Why:
     if uid in started:
         return Why(text=STARTS, starts=True)
     if is_waiting and hold is not None:
-        return Why(hold.code, hold.message, remedies=tuple(_of_hold(run, uid, hold.reason)))
+        found = _Found(run, uid).of_hold(hold.reason)
+        return Why(hold.code, hold.message, remedies=found.in_order(), all_tried=found.all_tried)
     if not is_waiting or refusal is None:
         return Why()
-    found = _of_refusal(run, uid, refusal, evicts=bool(evicts))
-    remedies = tuple(one for one in found if _holds(run, uid, one))
-    return Why(refusal.code, text, evicts=evicts, holding=held, remedies=remedies)
+    found = _Found(run, uid).of_refusal(refusal, evicts=bool(evicts))
+    return Why(refusal.code, text, False, evicts, held, found.in_order(), found.all_tried)
 
 
 def _refusal(run: DryRun, uid: str) -> Refusal | None:
@@ -72,37 +80,60 @@ def _refusal(run: DryRun, uid: str) -> Refusal | None:
     return cycle.verdict(cluster, cluster.capacity.questions(), eqclass)
 
 
-def _of_hold(run: DryRun, uid: str, reason: WaitingReason) -> Iterator[Remedy]:
-    if reason is WaitingReason.SUSPENDED:
-        change = Edit(replace(run.entry(uid).workload, suspended=False))
-        if run.starts(uid, change):
-            yield Remedy(Kind.RELEASE, "If spec.suspend is set to false.", change)
-    elif reason is WaitingReason.ROOM_RESERVED:
-        yield from _some(ends(run, uid))
+class _Found:
+    """What is found for one AppWrapper within the work of one question. The kinds of answers that
+    cost least are tried first. ``all_tried``: there was work left for all of them."""
 
+    def __init__(self, run: DryRun, uid: str) -> None:
+        self._run = run
+        self._uid = uid
+        self._found: list[Remedy] = []
+        self.all_tried = True
 
-def _of_refusal(run: DryRun, uid: str, refusal: Refusal, *, evicts: bool) -> Iterator[Remedy]:
-    if refusal.reason.lets_others_first:
-        yield from _some(ahead(run, uid))
-    else:
-        yield from _some(ends(run, uid))
-        if refusal.quota is not None:
-            yield from _some(more_quota(run, uid, refusal.quota))
+    def in_order(self) -> tuple[Remedy, ...]:
+        """What changes the cluster before what changes the AppWrapper."""
+        return tuple(sorted(self._found, key=lambda one: list(Kind).index(one.kind)))
+
+    def of_hold(self, reason: WaitingReason) -> Self:
+        """Of an AppWrapper that is out of the line."""
+        if reason is WaitingReason.SUSPENDED:
+            self._try(_released)
+        elif reason is WaitingReason.ROOM_RESERVED:
+            self._try(ends)
+        return self
+
+    def of_refusal(self, refusal: Refusal, *, evicts: bool) -> Self:
+        """Of a refused one; ``evicts``: it needs no higher priority for that."""
+        self._try(partial(smaller, refusal=refusal))
+        if not evicts:
+            self._try(priority)
+        if refusal.reason.lets_others_first:
+            self._try(ahead)
+        elif refusal.quota is not None:
+            self._try(partial(more_quota, limit=refusal.quota))
+            self._try(ends)
         else:
-            yield from extra_nodes(run, uid, refusal)
-    if not evicts:
-        yield from _some(priority(run, uid))
-    yield from smaller(run, uid, refusal)
+            self._try(partial(extra_nodes, refusal=refusal))
+            self._try(ends)
+        return self
+
+    def _try(self, search: Callable[[DryRun, str], Iterable[Remedy]]) -> None:
+        try:
+            for one in search(self._run, self._uid):
+                if self._holds(one):
+                    self._found.append(one)
+        except OutOfWorkError:
+            self.all_tried = False
+
+    def _holds(self, remedy: Remedy) -> bool:
+        """Whether it starts once more. Where AppWrappers ahead start too, that may depend on which
+        of equal nodes they take; then the answer is not given."""
+        if remedy.kind not in _FOR_OTHERS_TOO:
+            return True
+        return self._run.starts(self._uid, remedy.change)
 
 
-def _holds(run: DryRun, uid: str, remedy: Remedy) -> bool:
-    """Whether it starts once more. Where AppWrappers ahead start too, that may depend on which of
-    equal nodes they take; then the answer is not given."""
-    if remedy.kind not in _FOR_OTHERS_TOO:
-        return True
-    return run.starts(uid, remedy.change)
-
-
-def _some(found: Remedy | None) -> Iterator[Remedy]:
-    if found is not None:
-        yield found
+def _released(run: DryRun, uid: str) -> Iterator[Remedy]:
+    change = Edit(replace(run.entry(uid).workload, suspended=False))
+    if run.starts(uid, change):
+        yield Remedy(Kind.RELEASE, "If spec.suspend is set to false.", change)

@@ -7,8 +7,10 @@ from collections import Counter
 import pytest
 
 from mcad.core import invariants
+from mcad.core.answers import ends
+from mcad.core.answers import why as whys
 from mcad.core.answers.changes import AddNodes, Edit, End, Leave, RaiseQuota, resized
-from mcad.core.answers.dry_run import DryRun, Facts
+from mcad.core.answers.dry_run import DryRun, Facts, OutOfWorkError
 from mcad.core.answers.remedies import Kind, Remedy
 from mcad.core.answers.why import Why, why
 from mcad.core.dispatcher import Dispatcher
@@ -77,27 +79,48 @@ def test_each_answer_is_true_and_nothing_smaller_is(first: int) -> None:
 
 
 def test_a_set_of_ends_has_no_member_that_can_be_left_out() -> None:
-    """The snapshot takes "a" first and needs more; what is ahead takes what "a" leaves."""
     known = facts(
-        NodeSeen(node("n1", 1000)),
-        *runs(gang("a", [(1, 300)]), "n1", since=3),
-        *runs(gang("b", [(1, 700)]), "n1", since=2),
-        gang("first", [(1, 300)], created=START + 10 * SECOND),
-        gang("next", [(1, 500)], created=START + 11 * SECOND),
+        NodeSeen(node("n1", 700)),
+        NodeSeen(node("n2", 100)),
+        *runs(gang("a", [(1, 300)]), "n1"),
+        *runs(gang("b", [(1, 400)]), "n1"),
+        *runs(gang("c", [(1, 100)]), "n2"),
+        gang("w", [(1, 600)], created=START + 10 * SECOND),
     )
-    assert of(told(known, "next"), Kind.ENDS).uids == ("uid-a", "uid-b")
-    four = [runs(gang(f"r{n}", [(1, 250)]), "n1", since=n) for n in range(4)]
-    known = facts(
-        NodeSeen(node("n1", 1000)),
-        *(event for each in four for event in each),
-        gang("ahead", [(1, 250)], created=START + 10 * SECOND),
-        gang("next", [(1, 260)], created=START + 11 * SECOND),
-    )
-    found = of(told(known, "next"), Kind.ENDS).uids
     run = DryRun(known)
-    assert len(found) == 3
-    for out in found:
-        assert not run.starts("uid-next", End(tuple(one for one in found if one != out)))
+    assert ends.needed(run, "uid-w", ("uid-c", "uid-a", "uid-b")) == ("uid-a", "uid-b")
+
+
+def test_nodes_are_tried_from_the_fewest_that_can_suffice() -> None:
+    """Four nodes have room for a pod each; a new one has room for the other three."""
+    nodes = [node(f"n{n}", 1000) for n in range(4)]
+    full = [runs(gang(f"r{n}", [(1, 760)]), f"n{n}") for n in range(4)]
+    known = facts(
+        *map(NodeSeen, nodes),
+        *(event for each in full for event in each),
+        gang("w", [(7, 130)], created=START + 10 * SECOND),
+    )
+    answer = told(known, "w")
+    assert "No place for 3 pods" in answer.text
+    assert of(answer, Kind.NODES).number == 1
+
+
+def test_no_more_is_tried_than_is_allowed() -> None:
+    known = facts(NodeSeen(node("n1", 1000)), gang("w", [(2, 900)]))
+    run = DryRun(known)
+    run.allow(1)
+    assert not run.starts("uid-w")
+    with pytest.raises(OutOfWorkError):
+        run.starts("uid-w")
+
+
+def test_a_question_that_runs_out_of_work_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = facts(NodeSeen(node("n1", 1000)), gang("w", [(2, 900)]))
+    assert told(known, "w").all_tried
+    monkeypatch.setattr(whys, "STEPS_MAX", 1500)
+    answer = told(known, "w")
+    assert not answer.all_tried
+    assert [one.kind for one in answer.remedies] == [Kind.PODS]
 
 
 def test_only_those_that_block_have_to_leave_the_line() -> None:
@@ -129,6 +152,8 @@ def on_zone(work: Workload) -> Workload:
 def test_what_is_held_and_by_whom() -> None:
     known = facts(
         NodeSeen(node("n1", 1000)),
+        NodeSeen(node("n2", 1000, unschedulable=True)),
+        *runs(gang("c", [(1, 900)]), "n2"),
         PodSeen(pod("stranger", "n1", "100m")),
         *runs(gang("a", [(2, 200)]), "n1"),
         *runs(gang("b", [(1, 500)]), "n1"),
