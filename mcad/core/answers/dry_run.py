@@ -165,7 +165,7 @@ class DryRun:
         try:
             yield started
         finally:
-            self._left -= TRIAL_STEPS + self.cluster.admission.steps - begun
+            cluster = self.cluster
             if is_done and reservations == self._reservations():
                 self._withdraw()
                 for undo in reversed(take_back):
@@ -176,6 +176,7 @@ class DryRun:
                 known.restore_owners()
             else:
                 self._begin()
+            self._left -= TRIAL_STEPS + cluster.admission.steps - begun
 
     def _walk(self) -> bool:
         """Walk the line until nothing more starts; False if that takes too many passes."""

@@ -46,8 +46,14 @@ def _of_quota(cluster: Cluster, limit: QuotaLimit) -> Holding:
     tree = cluster.forest.trees.get(limit.tree)
     if tree is None or not limit.node:
         return Holding()
-    charged = holders.holders(cluster, tree, limit.node)
-    amounts = {one.uid: dict(one.amounts).get(limit.resource, 0) for one in charged}
+    leads_there: dict[str, bool] = {}
+    amounts: dict[str, int] = {}
+    for uid, (designation, held, _) in cluster.forest.charges.items():
+        leaf = designation.leaf(tree.name)
+        if leaf not in leads_there:
+            leads_there[leaf] = holders.leads_to(tree, leaf, limit.node)
+        if leads_there[leaf]:
+            amounts[uid] = dict(held).get(limit.resource, 0)
     return Holding(limit.resource, _sorted(cluster, amounts))
 
 
