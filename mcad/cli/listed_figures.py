@@ -73,10 +73,12 @@ async def foresee_evictions(
     return await _ClusterLister(client, config).foresee(subtrees)
 
 
-async def list_facts(client: Client, config: Config) -> tuple[ComputedFigures, Facts]:
+async def list_facts(
+    client: Client, config: Config, more: Sequence[Json] = ()
+) -> tuple[ComputedFigures, Facts]:
     """The figures, and all that a dispatcher observes, for dry runs; ``DeniedError`` if the caller
-    may not list that."""
-    return await _ClusterLister(client, config).take_facts()
+    may not list that. ``more`` are AppWrappers as if they had been created."""
+    return await _ClusterLister(client, config).take_facts(more)
 
 
 class _ClusterLister:
@@ -100,8 +102,9 @@ class _ClusterLister:
         inventory = await self._with_heartbeat()
         return await compute(inventory, self._config, await self._memory(), self._now)
 
-    async def take_facts(self) -> tuple[ComputedFigures, Facts]:
+    async def take_facts(self, more: Sequence[Json]) -> tuple[ComputedFigures, Facts]:
         inventory = await self._with_heartbeat()
+        inventory = replace(inventory, appwrappers=[*inventory.appwrappers, *more])
         warn_of_unseen(self._unseen)
         return await facts_of(inventory, self._config, await self._memory(), self._now)
 

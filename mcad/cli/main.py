@@ -32,6 +32,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "Show one AppWrapper in full: demand, reasons, items, events.",
     ),
     "why": ("mcad.cli.why", "Show why an AppWrapper waits, and what would start it now."),
+    "what-if": ("mcad.cli.what_if", "Show what the dispatcher would do if something differed."),
     "hold": ("mcad.cli.hold", "Keep AppWrappers from starting until they are released."),
     "release": ("mcad.cli.hold", "Let AppWrappers queue again that are on hold."),
     "requeue": ("mcad.cli.requeue", "End AppWrappers that are dispatched; they queue again."),
@@ -99,7 +100,7 @@ class Program(click.Group):
                 f"`mcad {cmd_name}` needs libraries that are not installed: run"
                 f" `pip install '.[{extra}]'` in the source directory of mcad"
             ) from error
-        command: click.Command = getattr(module, cmd_name)
+        command: click.Command = getattr(module, cmd_name.replace("-", "_"))
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002

@@ -4,6 +4,8 @@ why             all answers about one AppWrapper
 priority, extra_nodes, ends, ahead, smaller, more_quota   one kind of change each: the smallest one
 holding         which AppWrappers hold what one waits for
 remedies        the records of answers
+outcome         what the next cycles do with such facts
+changed_facts   the facts with a change
 search          the smallest number that suffices, by trying
 changes         a change of the facts, made on a dispatcher and taken back
 dry_run         a dispatcher of its own that is fed with the facts, and runs its cycle

@@ -1,0 +1,114 @@
+"""``mcad what-if``: what the dispatcher would do if something were different."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+import click
+from msgspec import Struct
+
+from mcad.cli.config import as_dispatched, load_config
+from mcad.cli.documents import Document, read_documents
+from mcad.cli.errors import warn
+from mcad.cli.options import TARGET_OPTIONS, namespace_option, record
+from mcad.cli.options import Settings as Given
+from mcad.cli.session import Target, environment
+from mcad.cli.tables import echo, echo_structured
+from mcad.cli.what_if_page import page
+
+Json = dict[str, Any]
+
+
+class Changes(Struct, frozen=True):
+    """What would be different: the options of the command."""
+
+    named: tuple[str, ...] = ()
+    nodes: int | None = None
+    like: str | None = None
+    left_out: tuple[str, ...] = ()
+    quota: tuple[tuple[str, str], ...] = ()
+    assignments: tuple[str, ...] = ()
+
+
+change_options = record(
+    "changes",
+    Changes,
+    click.option(
+        "-f",
+        "--filename",
+        "named",
+        metavar="FILE",
+        multiple=True,
+        type=click.Path(allow_dash=True),
+        help="AppWrappers that are created, - for standard input; may be repeated.",
+    ),
+    click.option("--nodes", metavar="+N", type=click.IntRange(1, 1000), help="Nodes are added."),
+    click.option("--like", metavar="NODE", help="The node that the added ones are like."),
+    click.option(
+        "--without",
+        "left_out",
+        metavar="NAME",
+        multiple=True,
+        help="An AppWrapper is gone: NAME or NAMESPACE/NAME; may be repeated.",
+    ),
+    click.option(
+        "--quota",
+        nargs=2,
+        metavar="TREE/NODE RESOURCE=AMOUNT[,...]",
+        multiple=True,
+        help="A node of a quota tree has other shares; may be repeated.",
+    ),
+    click.option(
+        "--set",
+        "assignments",
+        metavar="KEY=VALUE",
+        multiple=True,
+        help="The dispatcher has another setting; may be repeated.",
+    ),
+)
+
+
+@click.command("what-if")
+@change_options
+@namespace_option
+@record("target", Target, *TARGET_OPTIONS)
+@click.option("-o", "--output", "form", type=click.Choice(["json", "yaml"]), help="Another form.")
+def what_if(changes: Changes, namespace: str | None, target: Target, form: str | None) -> None:
+    """Show what the dispatcher would do if something were different.
+
+    Two copies of the dispatcher get the objects of this moment, one of them with the changes, and
+    run their next cycles. What differs is shown: which AppWrappers start or are evicted, and the
+    positions and start time estimates of those that wait. Nothing is changed in the cluster.
+
+    The caller must be allowed to list nodes and pods in the whole cluster.
+    """
+    if changes == Changes():
+        raise click.UsageError("say what is different: -f, --nodes, --without, --quota or --set")
+    if (changes.nodes is None) != (changes.like is None):
+        raise click.UsageError("--nodes and --like go together: --nodes +2 --like NODE")
+    documents = [one for path in changes.named for one in read_documents(path)]
+    told = asyncio.run(_ask(changes, documents, namespace, target))
+    if form:
+        echo_structured(told, form)
+    else:
+        echo(page(told, environment().clock.now_us()))
+
+
+async def _ask(
+    changes: Changes, documents: Sequence[Document], namespace: str | None, target: Target
+) -> Json:
+    from mcad.cli.what_if_facts import compare, with_uids  # noqa: PLC0415 - the core takes a while
+
+    async with environment().connect(target) as session:
+        own = namespace or session.namespace
+        config = await as_dispatched(session.client, load_config(Given()))
+        other = await as_dispatched(
+            session.client, load_config(Given(None, tuple(changes.assignments)))
+        )
+        created = await with_uids(session, documents, own, other)
+        told, notes = await compare(session.client, (config, other), changes, created, own)
+        for note in notes:
+            warn(note)
+        return told

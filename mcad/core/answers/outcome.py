@@ -1,0 +1,60 @@
+"""What the next cycles of a dispatcher do that observes these facts: who starts, and who is
+evicted."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from mcad.core.answers.dry_run import Facts
+from mcad.core.cluster import Cluster
+from mcad.core.commands import Command, WriteStatus
+from mcad.core.dispatcher import Dispatcher
+from mcad.core.events import Decide
+from mcad.core.state.lifecycle import Phase
+
+CYCLES_MAX = 100
+"""Cycles that follow each other at most, each of which starts something."""
+
+
+class Evicted(NamedTuple):
+    """The right by which an AppWrapper is evicted, and for which one (namespace/name)."""
+
+    reason: str
+    preemptor: str
+
+
+class Outcome(NamedTuple):
+    """The cluster after these cycles, the AppWrappers (uids) that start in them, in order, and
+    those that are evicted."""
+
+    cluster: Cluster
+    started: dict[str, None]
+    evicted: dict[str, Evicted]
+
+
+def outcome(facts: Facts) -> Outcome:
+    """Run the cycles; what they command is not carried out."""
+    dispatcher = Dispatcher(facts.settings)
+    for event in facts.events:
+        dispatcher.step(event, facts.now)
+    found = Outcome(dispatcher.cluster, {}, {})
+    for _ in range(CYCLES_MAX):
+        before = len(found.started)
+        for command in dispatcher.step(Decide(), facts.now):
+            _note(found, command, facts)
+        if len(found.started) == before and dispatcher.cluster.walk.resume_at is None:
+            break
+    for uid, due in dispatcher.cluster.evictions.items():
+        preemptor = dispatcher.cluster.entries[due.by].title
+        found.evicted.setdefault(uid, Evicted(due.reason.value, preemptor))
+    return found
+
+
+def _note(found: Outcome, command: Command, facts: Facts) -> None:
+    if not isinstance(command, WriteStatus):
+        return
+    entry, eviction = found.cluster.entries[command.uid], command.status.eviction
+    if entry.phase is Phase.INTENDING:
+        found.started[entry.uid] = None
+    if eviction is not None and eviction.at >= facts.now:
+        found.evicted[entry.uid] = Evicted(eviction.reason.value, eviction.title)
