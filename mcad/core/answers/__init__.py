@@ -3,6 +3,7 @@
 why             all answers about one AppWrapper
 priority, extra_nodes, ends, ahead, smaller, more_quota   one kind of change each: the smallest one
 holding         which AppWrappers hold what one waits for
+certificate     why it does not fit, as figures to check by hand
 remedies        the records of answers
 outcome         what the next cycles do with such facts
 changed_facts   the facts with a change

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Self
 
 from mcad.core.answers.ahead import ahead
+from mcad.core.answers.certificate import Certificate, certify
 from mcad.core.answers.changes import Edit
 from mcad.core.answers.dry_run import DryRun, OutOfWorkError
 from mcad.core.answers.ends import ends
@@ -36,9 +37,9 @@ class Why(Struct, frozen=True):
     """What keeps an AppWrapper, as a word and as a sentence, and what would start it now.
 
     ``starts``: it is dispatched next without any change. ``evicts`` are the uids of the AppWrappers
-    that it may evict as it is. ``holding`` says which others hold what it lacks.
-    ``all_tried``: the work of a question sufficed for all kinds of answers. Without a reason it
-    does not wait.
+    that it may evict as it is. ``holding`` says which others hold what it lacks, and a
+    ``certificate`` has the figures of the refusal. ``all_tried``: the work of a question sufficed
+    for all kinds of answers. Without a reason it does not wait.
     """
 
     reason: str = ""
@@ -48,6 +49,7 @@ class Why(Struct, frozen=True):
     holding: Holding = Holding()
     remedies: tuple[Remedy, ...] = ()
     all_tried: bool = True
+    certificate: Certificate | None = None
 
 
 def why(run: DryRun, uid: str) -> Why:
@@ -60,6 +62,7 @@ def why(run: DryRun, uid: str) -> Why:
         text = Words(run.cluster.forest).explain(refusal) if refusal is not None else ""
         is_refused = refusal is not None and not refusal.reason.lets_others_first
         held = holding(run.cluster, entry, refusal) if is_refused and refusal else Holding()
+        figures = certify(run.cluster, entry, refusal) if refusal is not None else None
         evicts = would_evict(run, uid) if is_refused and uid not in started else ()
     if uid in started:
         return Why(text=STARTS, starts=True)
@@ -69,7 +72,7 @@ def why(run: DryRun, uid: str) -> Why:
     if not is_waiting or refusal is None:
         return Why()
     found = _Found(run, uid).of_refusal(refusal, evicts=bool(evicts))
-    return Why(refusal.code, text, False, evicts, held, found.in_order(), found.all_tried)
+    return Why(refusal.code, text, False, evicts, held, found.in_order(), found.all_tried, figures)
 
 
 def _refusal(run: DryRun, uid: str) -> Refusal | None:

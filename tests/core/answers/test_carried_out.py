@@ -76,6 +76,7 @@ def test_each_answer_is_true_and_nothing_smaller_is(first: int) -> None:
     assert figures["nodes"] > 5
     assert figures["request"] > 2
     assert figures["depends on others"] + figures["not found"] <= 2
+    assert not figures["turned on the copy"]
 
 
 def test_a_set_of_ends_has_no_member_that_can_be_left_out() -> None:

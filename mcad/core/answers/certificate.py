@@ -1,0 +1,128 @@
+"""Why a gang does not fit, as figures that a person can check by hand.
+
+One sum, the nodes of one pod set, or one share suffices as a proof where there is such a one.
+Otherwise each set fits by itself and the sums suffice, and the figures are those of all nodes: that
+no placement of all sets exists is for a search to show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import StrEnum
+
+from mcad.core.cluster import Cluster
+from mcad.core.nodes.filters import admits, in_service
+from mcad.core.nodes.pod_signature import UNBOUNDED, slots
+from mcad.core.nodes.resources import with_pod_slot
+from mcad.core.nodes.shape import Alike, Shape
+from mcad.core.state.entry import Entry
+from mcad.core.state.model import Node, Resources
+from mcad.core.state.records import Struct
+from mcad.core.state.refusal import QuotaLimit, Refusal
+from mcad.core.state.settings import Fit
+from mcad.core.state.waiting_reason import WaitingReason
+
+
+class Proof(StrEnum):
+    """What shows that it does not fit."""
+
+    QUOTA = "quota"  # a share: requested + used > nominal
+    LEAF = "leaf"  # the tree has no such leaf
+    SUM = "sum"  # of one resource less is free on all nodes that admit it than it requests
+    SET = "set"  # fewer pods of one set find room than it has
+    TOGETHER = "together"  # each set fits by itself, but not all of them
+    UNDECIDED = "undecided"  # the search for a placement of all sets was not finished
+
+
+class FreeNode(Struct, frozen=True):
+    """What is free on a node that admits its pods; for a set, for how many of its pods."""
+
+    name: str
+    free: Resources
+    pods: int = 0
+
+
+class Certificate(Struct, frozen=True):
+    """The figures of one refusal.
+
+    ``requested`` is an amount of ``resource``, or the number of pods of the set at ``position``;
+    ``available`` what there is of that. ``share`` is the refusal of a quota tree.
+    """
+
+    proof: Proof
+    requested: int = 0
+    available: int = 0
+    resource: str = ""
+    position: int = -1
+    nodes: tuple[FreeNode, ...] = ()
+    share: QuotaLimit | None = None
+
+
+def certify(cluster: Cluster, entry: Entry, refusal: Refusal) -> Certificate | None:
+    """The figures of a refusal by room or quota; None if it only lets others go first."""
+    if refusal.reason.lets_others_first:
+        return None
+    limit = refusal.quota
+    if limit is not None:
+        proof = Proof.QUOTA if limit.node else Proof.LEAF
+        available = max(0, limit.nominal - limit.used)
+        return Certificate(proof, limit.requested, available, limit.resource, share=limit)
+    shape = cluster.capacity.shape(entry.workload.sets)
+    free = _free(cluster, shape)
+    on_nodes = cluster.settings.fit is Fit.NODES
+    found = next(_sums(cluster, shape, free), None)
+    if found is None and on_nodes:
+        found = next(_sets(cluster, shape, free), None)
+    if found is not None:
+        return found
+    is_open = refusal.reason is WaitingReason.UNDECIDED
+    nodes = tuple(FreeNode(name, amounts) for name, amounts in free.items())
+    return Certificate(Proof.UNDECIDED if is_open else Proof.TOGETHER, nodes=nodes)
+
+
+def _free(cluster: Cluster, shape: Shape) -> dict[str, Resources]:
+    """What is free on each node that admits any of its pods; where only sums count, on each."""
+    on_nodes = cluster.settings.fit is Fit.NODES
+    admitted = {
+        node.name
+        for node in cluster.capacity.nodes()
+        if (_admits_any(node, shape) if on_nodes else in_service(node))
+    }
+    report = cluster.capacity.report.nodes()
+    return {one.name: one.free for one in report if one.name in admitted}
+
+
+def _admits_any(node: Node, shape: Shape) -> bool:
+    return any(admits(node, one.key.constraint) for one in shape.alike)
+
+
+def _sums(cluster: Cluster, shape: Shape, free: dict[str, Resources]) -> Iterator[Certificate]:
+    more = dict(cluster.settings.potential_capacity)
+    for resource, requested in shape.fixed:
+        there = {name: dict(amounts).get(resource, 0) for name, amounts in free.items()}
+        available = sum(max(0, n) for n in there.values())
+        available += more.get(resource, 0) if cluster.settings.fit is not Fit.NODES else 0
+        if requested > available:
+            nodes = tuple(FreeNode(name, ((resource, n),)) for name, n in there.items())
+            yield Certificate(Proof.SUM, requested, available, resource, nodes=nodes)
+
+
+def _sets(cluster: Cluster, shape: Shape, free: dict[str, Resources]) -> Iterator[Certificate]:
+    known = {node.name: node for node in cluster.capacity.nodes()}
+    for alike in shape.alike:
+        if alike.per_node or alike.key.ports:
+            continue
+        nodes = tuple(
+            FreeNode(name, amounts, _pods(alike, amounts))
+            for name, amounts in free.items()
+            if admits(known[name], alike.key.constraint)
+        )
+        available = sum(one.pods for one in nodes)
+        if alike.declared > available:
+            position = alike.positions[0]
+            yield Certificate(Proof.SET, alike.declared, available, position=position, nodes=nodes)
+
+
+def _pods(alike: Alike, free: Resources) -> int:
+    """How many of its pods a node with so much free has room for."""
+    return slots(dict(free), with_pod_slot(alike.key.request), alike.key.cap or UNBOUNDED)
