@@ -40,9 +40,10 @@ class Found(Struct, frozen=True):
 @namespace_option
 @computed_source_options
 @click.option("-o", "--output", "form", type=click.Choice(["json", "yaml"]), help="Another form.")
+@click.option("--proof", is_flag=True, help="Show the figures of the nodes, to check by hand.")
 @color_option
 def why(
-    names: tuple[str, ...], namespace: str | None, source: Source, form: str | None, color: str
+    names: tuple[str, ...], namespace: str | None, source: Source, form: str | None, **shown: Any
 ) -> None:
     """Show why an AppWrapper waits, and what would start it now.
 
@@ -63,7 +64,8 @@ def why(
             echo_structured(told[0] if len(names) == 1 else {"items": told}, form)
     else:
         for number, one in enumerate(told):
-            echo([*BETWEEN * (number > 0), *page(one, palette(color))])
+            lines = page(one, palette(shown["color"]), with_proof=shown["proof"])
+            echo([*BETWEEN * (number > 0), *lines])
     missing = [name for name, one in found.answers.items() if one is None]
     fail_for_missing(missing, f'no AppWrapper "{{}}"{where(found.namespace)}; see `mcad get -A`')
 

@@ -13,8 +13,8 @@ from mcad.cli.tables import NONE, table
 Json = dict[str, Any]
 
 
-def page(told: Json, palette: Palette) -> Iterator[str]:
-    """All lines of the page."""
+def page(told: Json, palette: Palette, *, with_proof: bool = False) -> Iterator[str]:
+    """All lines of the page; ``with_proof``: with the figures of the refusal, node by node."""
     yield pair("Name", told["name"])
     yield pair("Namespace", told["namespace"])
     yield pair("State", palette.state(f"{told['state']} ({told['queuejobstate']})"))
@@ -22,6 +22,8 @@ def page(told: Json, palette: Palette) -> Iterator[str]:
     if told["waitsFor"]:
         yield pair("Waits for", told["waitsFor"])
     yield pair("Why", told["why"] or NONE)
+    if with_proof and told.get("certificate"):
+        yield from _proof(told["certificate"], palette)
     yield from _held(told.get("heldBy"), palette)
     if told.get("mayEvict"):
         yield pair("May evict", ", ".join(told["mayEvict"]))
@@ -54,3 +56,31 @@ def _would_start(remedies: list[Json]) -> Iterator[str]:
         return
     yield "Would start it now, each by itself:"
     yield from indented(one["text"] for one in remedies)
+
+
+_SAID = {
+    "sum": "{requested} of {resource} is requested, and {available} is free on these nodes:",
+    "set": "{requested} pods of pod set {podSet}, and room for {available} on these nodes:",
+    "together": "Each pod set by itself finds room on these nodes; all together do not:",
+    "undecided": "The search for a placement on these nodes was not finished:",
+    "quota": "{resource}: {requested} requested; at {tree}/{node} {used} of {nominal} is used.",
+    "leaf": "Quota tree {tree} has no leaf {leaf}.",
+}
+"""By the kind of a proof. A node with less than nothing free counts as nothing."""
+
+
+def _proof(certificate: Json, palette: Palette) -> Iterator[str]:
+    yield pair("Proof", _SAID[certificate["proof"]].format_map(certificate))
+    names = list(dict.fromkeys(name for one in certificate["nodes"] for name in one["free"]))
+    has_pods = certificate["proof"] == "set"
+    rows = [
+        (
+            one["name"],
+            *(human_amount(name, one["free"].get(name, "0")) for name in names),
+            *([str(one["pods"])] if has_pods else []),
+        )
+        for one in certificate["nodes"]
+    ]
+    if rows:
+        titles = ("NODE", *map(str.upper, names), *(["PODS THAT FIT"] * has_pods))
+        yield from indented(table(titles, rows, palette=palette))

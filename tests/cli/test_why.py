@@ -71,3 +71,21 @@ def test_a_caller_of_one_namespace_is_told_what_is_missing(mcad: Type, api: Fake
     assert result.exit_code == 0, result.output
     assert "needs the right to list nodes and pods in the whole cluster" in result.stderr
     assert "Would start it" not in result.stdout
+
+
+def test_the_proof_has_the_figures_of_the_nodes(mcad: Type) -> None:
+    lines = mcad("why", NAME, "--proof").stdout.splitlines()
+    at = next(n for n, line in enumerate(lines) if line.startswith("Proof:"))
+    assert [line.split() for line in lines[at : at + 3]] == [
+        ["Proof:", *"150m of cpu is requested, and 50m is free on these nodes:".split()],  # noqa: SIM905
+        ["NODE", "CPU"],
+        ["minikube", "50m"],
+    ]
+
+
+@pytest.mark.parametrize("api", [crowd()])
+def test_the_proof_of_a_set_has_the_pods_that_fit(mcad: Type) -> None:
+    lines = mcad("why", "too-large", "-n", "team-a", "--proof").stdout.splitlines()
+    assert "6 of cpu is requested" in next(line for line in lines if line.startswith("Proof:"))
+    told = json.loads(mcad("why", "no-memory", "-o", "json").stdout)["certificate"]
+    assert told["proof"] == "sum"
