@@ -58,8 +58,9 @@ submit_options = record(
     SubmitOptions,
     click.option(
         "--dry-run",
-        type=click.Choice(["client", "server"]),
-        help="client: only read the files; server: the API server checks, but stores nothing.",
+        type=click.Choice(["client", "server", "queue"]),
+        help="client: only read the files; server: the API server checks, but stores nothing; "
+        "queue: show what the dispatcher would do, like `mcad what-if -f`.",
     ),
     click.option(
         "-o", "--output", "form", type=click.Choice(["json", "yaml", "name"]), help="Another form."
@@ -118,8 +119,26 @@ def submit(  # noqa: PLR0913 - one per group of options
         documents = [Document(", ".join(paths), wrapped(documents, namespace, wrapping))]
     for document in documents:
         check_kind(document)
+    if options.dry_run == "queue":
+        _show_queue(documents, namespace, target, settings, options.form)
+        return
     config = load_config(settings)
     asyncio.run(_submit(documents, namespace, target, config, options))
+
+
+def _show_queue(
+    documents: Sequence[Document],
+    namespace: str | None,
+    target: Target,
+    settings: Settings,
+    form: str | None,
+) -> None:
+    """--dry-run=queue."""
+    from mcad.cli.what_if import Changes, ask, show  # noqa: PLC0415 - imports the core
+
+    if form == "name":
+        raise click.UsageError("--dry-run=queue has the forms json and yaml")
+    show(asyncio.run(ask(Changes(), documents, namespace, target, settings)), form)
 
 
 async def _submit(

@@ -21,6 +21,10 @@ from mcad.cli.what_if_page import page
 Json = dict[str, Any]
 
 
+_RUNNING = Given()
+"""The configuration of the running dispatcher."""
+
+
 class Changes(Struct, frozen=True):
     """What would be different: the options of the command."""
 
@@ -89,24 +93,33 @@ def what_if(changes: Changes, namespace: str | None, target: Target, form: str |
     if (changes.nodes is None) != (changes.like is None):
         raise click.UsageError("--nodes and --like go together: --nodes +2 --like NODE")
     documents = [one for path in changes.named for one in read_documents(path)]
-    told = asyncio.run(_ask(changes, documents, namespace, target))
+    show(asyncio.run(ask(changes, documents, namespace, target)), form)
+
+
+def show(told: Json, form: str | None) -> None:
+    """Print what differs."""
     if form:
         echo_structured(told, form)
     else:
         echo(page(told, environment().clock.now_us()))
 
 
-async def _ask(
-    changes: Changes, documents: Sequence[Document], namespace: str | None, target: Target
+async def ask(
+    changes: Changes,
+    documents: Sequence[Document],
+    namespace: str | None,
+    target: Target,
+    given: Given = _RUNNING,
 ) -> Json:
+    """What differs with these changes, among them AppWrappers that are created. ``given``: the
+    configuration of the dispatcher, if it is not that of the running one."""
     from mcad.cli.what_if_facts import compare, with_uids  # noqa: PLC0415 - the core takes a while
 
     async with environment().connect(target) as session:
         own = namespace or session.namespace
-        config = await as_dispatched(session.client, load_config(Given()))
-        other = await as_dispatched(
-            session.client, load_config(Given(None, tuple(changes.assignments)))
-        )
+        config = await as_dispatched(session.client, load_config(given))
+        then = Given(given.config, (*given.assignments, *changes.assignments))
+        other = await as_dispatched(session.client, load_config(then))
         created = await with_uids(session, documents, own, other)
         told, notes = await compare(session.client, (config, other), changes, created, own)
         for note in notes:

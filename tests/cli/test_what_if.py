@@ -38,6 +38,17 @@ def test_one_that_was_never_created(mcad: Type, tmp_path: Path) -> None:
     assert result.stdout.splitlines()[1].split()[:2] == ["default/mine", "<none>"]
 
 
+def test_submit_shows_the_same_before_anything_is_sent(
+    mcad: Type, api: FakeApi, tmp_path: Path
+) -> None:
+    path = write(tmp_path, wrapper("mine"))
+    result = mcad("submit", path, "--dry-run=queue")
+    assert result.stdout == mcad("what-if", "-f", path).stdout
+    assert "default/mine" in result.stdout
+    assert not [one for one in api.requests if one.method != "GET"]
+    assert mcad("submit", path, "--dry-run=queue", "-o", "name").exit_code == 2
+
+
 def test_nothing_differs(mcad: Type) -> None:
     result = mcad("what-if", "--set", "backoffTime=21")
     assert result.stdout == "Nothing would differ in the next cycles.\n"
