@@ -33,7 +33,7 @@ def _fates(outcome: Outcome, at: Instant) -> dict[str, Json]:
     """What becomes of each AppWrapper in the next cycles, by uid: those that start first."""
     view = rows_view(outcome.cluster, at, waiting_only=False, with_starts=True)
     rows = {row["uid"]: row for row in view["items"]}
-    order = [*outcome.started, *(uid for uid in rows if uid not in outcome.started)]
+    order = [*outcome.starting, *(uid for uid in rows if uid not in outcome.starting)]
     return {uid: _fate(rows[uid], outcome) for uid in order if uid in rows}
 
 
@@ -42,7 +42,7 @@ def _fate(row: Json, outcome: Outcome) -> Json:
     starts = row["starts"] or {}
     return {
         "appwrapper": f"{row['namespace']}/{row['name']}",
-        "startsNext": row["uid"] in outcome.started,
+        "startsNext": row["uid"] in outcome.starting,
         "evictedFor": evicted.preemptor if evicted is not None else None,
         "evictionReason": evicted.reason if evicted is not None else None,
         "state": row["state"],

@@ -28,7 +28,7 @@ class Outcome(NamedTuple):
     those that are evicted."""
 
     cluster: Cluster
-    started: dict[str, None]
+    starting: dict[str, None]
     evicted: dict[str, Evicted]
 
 
@@ -39,10 +39,10 @@ def outcome(facts: Facts) -> Outcome:
         dispatcher.step(event, facts.now)
     found = Outcome(dispatcher.cluster, {}, {})
     for _ in range(CYCLES_MAX):
-        before = len(found.started)
+        before = len(found.starting)
         for command in dispatcher.step(Decide(), facts.now):
             _note(found, command, facts)
-        if len(found.started) == before and dispatcher.cluster.walk.resume_at is None:
+        if len(found.starting) == before and dispatcher.cluster.walk.resume_at is None:
             break
     for uid, due in dispatcher.cluster.evictions.items():
         preemptor = dispatcher.cluster.entries[due.by].title
@@ -55,6 +55,6 @@ def _note(found: Outcome, command: Command, facts: Facts) -> None:
         return
     entry, eviction = found.cluster.entries[command.uid], command.status.eviction
     if entry.phase is Phase.INTENDING:
-        found.started[entry.uid] = None
+        found.starting[entry.uid] = None
     if eviction is not None and eviction.at >= facts.now:
         found.evicted[entry.uid] = Evicted(eviction.reason.value, eviction.title)

@@ -22,14 +22,14 @@ FULL = facts(
 
 
 def test_without_an_appwrapper_others_start() -> None:
-    assert not outcome(FULL).started
+    assert not outcome(FULL).starting
     changed = without(FULL, {"uid-a"})
     assert not any(isinstance(one, PodSeen) for one in changed.events)
-    assert list(outcome(changed).started) == ["uid-w", "uid-x"]
+    assert list(outcome(changed).starting) == ["uid-w", "uid-x"]
 
 
 def test_with_a_node_more_the_first_starts() -> None:
-    assert list(outcome(with_nodes(FULL, [node("n2", 600)])).started) == ["uid-w"]
+    assert list(outcome(with_nodes(FULL, [node("n2", 600)])).starting) == ["uid-w"]
 
 
 def test_other_settings_evict() -> None:
@@ -46,9 +46,9 @@ def test_another_share_lets_in_what_it_refused() -> None:
         QuotaSeen(subtree("root", child("root", cpu=100))),
         gang("w", [(1, 300)], quota=(("gold", "root"),)),
     )
-    assert not outcome(known).started
+    assert not outcome(known).starting
     changed = with_share(known, "gold", "root", {"cpu": 300})
     assert changed is not None
-    assert list(outcome(changed).started) == ["uid-w"]
+    assert list(outcome(changed).starting) == ["uid-w"]
     assert with_share(known, "gold", "blue", {"cpu": 300}) is None
     assert with_share(known, "silver", "root", {"cpu": 300}) is None
