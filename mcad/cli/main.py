@@ -53,6 +53,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "mcad.cli.quota",
         "Show quota trees: the quota of each team, used, borrowed and lent.",
     ),
+    "drain": ("mcad.cli.drain", "Show what a drain of nodes would move, and where that fits."),
     "top": ("mcad.cli.top", "Show queue and capacity live on the whole terminal."),
     "demo": ("mcad.cli.demo", "See the dispatcher at work without a cluster."),
     "run": ("mcad.cli.run", "Run the dispatcher."),

@@ -5,6 +5,7 @@ priority, extra_nodes, ends, ahead, smaller, more_quota   one kind of change eac
 holding         which AppWrappers hold what one waits for
 certificate     why it does not fit, as figures to check by hand
 remedies        the records of answers
+node_drain      which pods a drain of nodes moves, and where they fit
 outcome         what the next cycles do with such facts
 changed_facts   the facts with a change
 search          the smallest number that suffices, by trying
