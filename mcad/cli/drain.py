@@ -72,9 +72,7 @@ def _page(found: Drain, output: Output) -> list[str]:
         lines = table(TITLES, rows, headers=headers, palette=output.palette)
     if found.others:
         have = "has" if found.others == 1 else "have"
-        lines.append(
-            f"{plural(found.others, 'pod')} there {have} no AppWrapper; where they go is not known."
-        )
+        lines.append(f"{plural(found.others, 'pod')} there {have} no AppWrapper: not planned.")
     return lines
 
 

@@ -23,7 +23,7 @@ def test_without_another_node_there_is_no_place(mcad: Type) -> None:
     lines = result.stdout.splitlines()
     assert lines[0].split() == ["APPWRAPPER", "PODS", "FIT", "ON", "NO", "PLACE"]
     assert lines[1].split() == ["default/0001-aw-generic-deployment-1", "2", "<none>", "2"]
-    assert lines[2] == "1 pod there has no AppWrapper; where they go is not known."
+    assert lines[2] == "1 pod there has no AppWrapper: not planned."
 
 
 @pytest.mark.parametrize("api", [two_nodes()])
