@@ -154,7 +154,6 @@ async def _submit(
         prepared, faults = prepare(documents, namespace, own, catalog)
         _fail_for(faults)
         for one in prepared:
-        for one in prepare(documents, namespace, own, catalog):
             _report(one.obj, options)
         return
     async with environment().connect(target, watches=options.wait) as session:
@@ -162,8 +161,6 @@ async def _submit(
         await kinds.refresh()
         prepared, faults = prepare(documents, namespace, session.namespace, kinds.catalog)
         _fail_for(faults)
-        prepared = prepare(documents, namespace, session.namespace, kinds.catalog)
-        faults = 0
         for one in prepared:
             faults += await check_items(session.client, one.origin, one.parsed)
         _fail_for(faults)
@@ -179,50 +176,6 @@ async def _submit(
             )
     if not well:
         raise click.exceptions.Exit(FAILED)
-
-
-# -- checking --------------------------------------------------------------------------------
-
-
-def check_kind(document: Document) -> None:
-    """Raise ``CliError`` unless it is an AppWrapper of a known group and version."""
-    content = document.content
-    version, kind = as_text(content.get("apiVersion")), as_text(content.get("kind"))
-    if kind != KIND:
-        raise CliError(f"{document.origin}: {_another_kind(kind)}")
-    if version == f"{OLD_GROUP}/v1beta1":
-        raise CliError(
-            f"{document.origin}: apiVersion {version} is that of MCAD before v1.33; "
-            f"write {GROUP}/v1beta1, the spec may stay as it is"
-        )
-    if version not in [f"{GROUP}/{one}" for one in VERSIONS]:
-        known = " or ".join(f"{GROUP}/{one}" for one in VERSIONS)
-        raise CliError(f"{document.origin}: apiVersion {version or 'is missing'}: write {known}")
-
-
-def _another_kind(kind: str) -> str:
-    if not kind:
-        return f"kind is missing; write {KIND}"
-    if hint := did_you_mean(kind, [KIND]):
-        return f"kind {kind} does not exist. {hint}"
-    return (
-        f"kind is {kind}, not {KIND}; put it into spec.components[].template of one, or create it "
-        "with kubectl"
-    )
-
-
-def prepare(
-    documents: Sequence[Document], namespace: str | None, own: str, catalog: Catalog
-) -> list[Prepared]:
-    """The objects to send, with namespaces; reports the faults of all of them at once."""
-    prepared, faults = [], 0
-    for document in documents:
-        obj = _with_namespace(document, namespace, own)
-        parsed = _parse(obj, catalog)
-        prepared.append(Prepared(document.origin, obj, parsed))
-        faults += _report_problems(document, parsed)
-    _fail_for(faults)
-    return prepared
 
 
 def _fail_for(faults: int) -> None:

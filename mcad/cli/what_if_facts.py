@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from mcad.api.config import Config, to_settings
-from mcad.api.wire import format_instant
+from mcad.api.wire import format_instant, plural
 from mcad.cli.documents import Document
 from mcad.cli.errors import CliError
 from mcad.cli.listed_figures import list_facts
+from mcad.cli.manifest_check import check_kind, prepare
 from mcad.cli.session import Session
-from mcad.cli.submit import check_kind, prepare
 from mcad.controller.served_kinds import Kinds
 from mcad.controller.what_if_views import what_if_view
 from mcad.core.answers.changed_facts import with_nodes, with_share, without
@@ -41,7 +41,9 @@ async def with_uids(
         check_kind(document)
     kinds = Kinds(Discovery(session.client), config)
     await kinds.refresh()
-    prepared = prepare(documents, None, own, kinds.catalog)
+    prepared, faults = prepare(documents, None, own, kinds.catalog)
+    if faults:
+        raise CliError(f"nothing was tried: {plural(faults, 'fault')} to correct first")
     created = format_instant(session.client.clock.now_us())
     made = []
     for number, one in enumerate(prepared):
