@@ -32,7 +32,7 @@ TITLES = ("APPWRAPPER", "PODS", "FIT ON", "NO PLACE")
 def drain(
     nodes: tuple[str, ...], *, is_plan: bool, output: Output, target: Target, settings: Settings
 ) -> None:
-    """Show which pods of AppWrappers a drain of nodes would move, and where they fit.
+    """Show what a drain of nodes would move, and where that fits.
 
     The AppWrappers go on: their controllers create the pods anew, on other nodes. Pods without a
     place wait for room, and after placementTimeout their AppWrapper is requeued. `kubectl drain`

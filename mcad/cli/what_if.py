@@ -80,7 +80,7 @@ change_options = record(
 @record("target", Target, *TARGET_OPTIONS)
 @click.option("-o", "--output", "form", type=click.Choice(["json", "yaml"]), help="Another form.")
 def what_if(changes: Changes, namespace: str | None, target: Target, form: str | None) -> None:
-    """Show what the dispatcher would do if something were different.
+    """Show what the dispatcher would do if something differed.
 
     Two copies of the dispatcher get the objects of this moment, one of them with the changes, and
     run their next cycles. What differs is shown: which AppWrappers start or are evicted, and the
