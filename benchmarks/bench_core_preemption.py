@@ -8,21 +8,21 @@ of the preemptor then. Before any figure a hundred victims of every plan are tri
 
 Measured on two cores with little else, milliseconds, least / middle / most:
 
-    one whole node                       10 leave    10.4 /   11.2 /   16.9
-    50 whole nodes                      500 leave    14.6 /   16.3 /   19.2
-    500 pods of half a node            2500 leave    16.9 /   22.1 /   26.1
-    everything                        10000 leave    31.2 /   35.0 /   46.2
-    a head and 100 workers              207 leave    16.2 /   17.9 /   23.5
-    three sets of 20                    240 leave    16.0 /   17.8 /   25.9
-    50 whole nodes, mixed sizes run     500 leave    14.4 /   16.1 /   22.0
-    three sets of 20, mixed sizes        43 leave    17.5 /   18.7 /   24.0
-    a share of 1,000 leaves               9 leave     1.5 /    1.9 /    3.1
-    the same by two large pods            9 leave    14.8 /   17.7 /   22.8
-    one node more than there are          0 leave     0.9 /    1.2 /    2.2
-    all, but half are above it            0 leave    13.3 /   14.5 /   18.2
-    no lower priority                     0 leave     1.4 /    1.6 /    3.5
-    the first plan after a start                     34.1
-    to list what runs                                20.4 /   22.0 /   24.5
+    one whole node                       10 leave     7.5 /    8.0 /   11.1
+    50 whole nodes                      500 leave    11.1 /   12.3 /   16.5
+    500 pods of half a node            2500 leave    11.1 /   11.6 /   16.2
+    everything                        10000 leave    22.6 /   23.3 /   25.6
+    a head and 100 workers              207 leave    13.3 /   13.6 /   15.2
+    three sets of 20                    240 leave    13.8 /   14.1 /   15.2
+    50 whole nodes, mixed sizes run     500 leave    13.0 /   14.0 /   14.7
+    three sets of 20, mixed sizes        43 leave    19.3 /   19.4 /   20.6
+    a share of 1,000 leaves               9 leave     1.2 /    1.4 /    2.0
+    the same by two large pods            9 leave     8.2 /    8.3 /   10.7
+    one node more than there are          0 leave     0.6 /    0.7 /    1.1
+    all, but half are above it            0 leave     8.2 /    8.4 /   11.2
+    no lower priority                     0 leave     1.1 /    1.2 /    1.8
+    the first plan after a start                     21.8
+    to list what runs                                12.3 /   13.6 /   17.3
 
 What each running AppWrapper has on nodes is kept from plan to plan until it changes; the first
 plan after a start determines it. Running AppWrappers are listed once for all plans of a search.
