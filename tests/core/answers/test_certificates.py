@@ -11,8 +11,12 @@ import pytest
 
 from mcad.controller.answer_views import certificate_view
 from mcad.core.answers.certificate import Proof, certify
+from mcad.core.events import NodeSeen
+from mcad.core.state.records import replace
 from tests.core.answers import certified, verifier
-from tests.core.answers.worlds import at_rest
+from tests.core.answers.test_carried_out import facts
+from tests.core.answers.worlds import at_rest, gang
+from tests.core.bench import node
 
 Json = dict[str, Any]
 
@@ -54,6 +58,20 @@ def test_a_certificate_for_another_cluster_is_rejected(proof: Proof) -> None:
     changed = known | {"gang": tiny, "tree": tree if proof is Proof.LEAF else known["tree"]}
     with pytest.raises(verifier.RejectedError):
         verifier.verify(changed, view)
+
+
+def test_only_nodes_that_admit_the_set_are_counted() -> None:
+    work = gang("w", [(3, 400), (1, 10)])
+    in_zone = replace(work.sets[0].constraint, selector=(("zone", "a"),))
+    work = replace(work, sets=(replace(work.sets[0], constraint=in_zone), work.sets[1]))
+    zones = [replace(node(name, 1000), labels=(("zone", name),)) for name in ("a", "b")]
+    cluster = at_rest(facts(*map(NodeSeen, zones), work)).cluster
+    entry = cluster.entries["uid-w"]
+    refusal = cluster.waiting.queue.refusal_of(entry)
+    assert refusal is not None
+    found = certify(cluster, entry, refusal)
+    assert (found.proof, found.requested, found.available) == (Proof.SET, 3, 2)
+    assert [one.name for one in found.nodes] == ["a"]
 
 
 def test_wrong_figures_of_a_node_are_rejected() -> None:
