@@ -17,6 +17,7 @@ from mcad.core.commands import WriteStatus
 from mcad.core.cycle import cycle
 from mcad.core.dispatcher import Dispatcher
 from mcad.core.events import Decide, Event, StatusRefused
+from mcad.core.preemption import search
 from mcad.core.queue.equivalence import NO_HEAD, EquivalenceClass
 from mcad.core.reservations import release_set
 from mcad.core.state.answer import Answer
@@ -85,11 +86,12 @@ class _Verdicts:
 
     def restore_owners(self) -> None:
         """The same classes as before keep borrowers waiting."""
-        for eqclass in self._waiting.queue.eqclasses():
-            if eqclass in self._refusals:
-                eqclass.asks_back = self._asks_back.get(eqclass, NO_HEAD)
-                if eqclass not in self._asked:
-                    self._owners.pop(eqclass, None)
+        for eqclass in self._refusals:
+            eqclass.asks_back = self._asks_back.get(eqclass, NO_HEAD)
+        new = [one for one in self._owners if one not in self._refusals]
+        owners = [*(one for one in self._asked if one.members), *new]
+        self._owners.clear()
+        self._owners.update(dict.fromkeys(owners))
 
 
 class DryRun:
@@ -97,7 +99,8 @@ class DryRun:
 
     ``starting`` are the uids of the AppWrappers that start in it without any change, in their
     order. ``holders`` (an ordered set) are those that hold room: those that leave already first,
-    then the lowest priority, and of these the latest dispatch. ``trials`` counts the walks.
+    then the lowest priority, and of these the latest dispatch. ``candidates`` are those that may be
+    evicted, None if none ever is. ``trials`` counts the walks.
     """
 
     def __init__(self, facts: Facts) -> None:
@@ -107,8 +110,13 @@ class DryRun:
         self._begin()
         present = sorted(release_set.present(self.cluster), key=_order)
         self.holders = {entry.uid: None for entry in present}
+        self.candidates = search.survey(self.cluster) if self._may_evict() else None
         with self.tried() as started:
             self.starting = list(started)
+
+    def _may_evict(self) -> bool:
+        settings = self.cluster.settings
+        return settings.preemption or (settings.reclaim and bool(self.cluster.forest.trees))
 
     @cached_property
     def priorities(self) -> tuple[int, ...]:

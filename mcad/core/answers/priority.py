@@ -24,7 +24,6 @@ _SCALE = 1_000_000  # what a slope of one per second gains in a second
 def priority(run: DryRun, uid: str) -> Iterator[Remedy]:
     """The answer, none if no priority would do."""
     work = run.entry(uid).workload
-    present: list[search.Survey] = []
 
     @cache
     def tried(number: int) -> tuple[str, ...] | None:
@@ -35,9 +34,7 @@ def priority(run: DryRun, uid: str) -> Iterator[Remedy]:
                 return ()
             if not run.cluster.settings.preemption or entry.workload.priority != number:
                 return None
-            if not present:
-                present.append(search.survey(run.cluster))
-            return _victims(run, entry, present[0])
+            return _victims(run, entry)
 
     found = earliest(lambda number: tried(number) is not None, _steps(run, uid))
     if found is None:
@@ -53,21 +50,20 @@ def priority(run: DryRun, uid: str) -> Iterator[Remedy]:
     yield Remedy(Kind.EVICT, text, change, number=found, uids=victims)
 
 
-def _victims(run: DryRun, entry: Entry, present: search.Survey) -> tuple[str, ...] | None:
+def _victims(run: DryRun, entry: Entry) -> tuple[str, ...] | None:
     """Those that it would evict, None if that is of no use."""
     if entry.workload.never_preempts or pre_enqueue.obstacle(run.cluster, entry) is not None:
         return None
-    found = search.plan(run.cluster, entry, present).victims
+    if run.candidates is None:
+        return None
+    found = search.plan(run.cluster, entry, run.candidates).victims
     return tuple(uid for uid, _ in found) or None
 
 
 def would_evict(run: DryRun, uid: str) -> tuple[str, ...]:
     """The victims of an AppWrapper in line as it is; the dispatcher evicts them if their number and
     its turn permit."""
-    settings = run.cluster.settings
-    if not (settings.preemption or (settings.reclaim and run.cluster.forest.trees)):
-        return ()
-    return _victims(run, run.entry(uid), search.survey(run.cluster)) or ()
+    return _victims(run, run.entry(uid)) or ()
 
 
 def _steps(run: DryRun, uid: str) -> Sequence[int]:

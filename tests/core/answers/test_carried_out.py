@@ -380,6 +380,11 @@ def test_the_questions_of_one_copy_do_not_disturb_each_other() -> None:
     assert [why(run, f"uid-w{n}") for n in reversed(range(4))] == first[::-1]
 
 
+def test_owners_of_a_share_keep_borrowers_waiting_after_a_trial_too() -> None:
+    """A question may let an owner stop asking for its share; then it asks as before."""
+    assert not carried_out.check(3557)["turned on the copy"]
+
+
 def test_the_facts_reach_no_dispatcher_but_the_copy() -> None:
     """A dispatcher that is asked about by a copy of its facts gives the commands of its twin."""
     known = facts(NodeSeen(node("n1", 1000)), gang("a", [(1, 100)]), gang("w", [(1, 2000)]))

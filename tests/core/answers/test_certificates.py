@@ -11,12 +11,8 @@ import pytest
 
 from mcad.controller.answer_views import certificate_view
 from mcad.core.answers.certificate import Proof, certify
-from mcad.core.events import NodeSeen
-from mcad.core.state.records import replace
 from tests.core.answers import certified, verifier
-from tests.core.answers.test_carried_out import facts
-from tests.core.answers.worlds import at_rest, gang
-from tests.core.bench import node
+from tests.core.answers.worlds import at_rest
 
 Json = dict[str, Any]
 
@@ -60,18 +56,30 @@ def test_a_certificate_for_another_cluster_is_rejected(proof: Proof) -> None:
         verifier.verify(changed, view)
 
 
-def test_only_nodes_that_admit_the_set_are_counted() -> None:
-    work = gang("w", [(3, 400), (1, 10)])
-    in_zone = replace(work.sets[0].constraint, selector=(("zone", "a"),))
-    work = replace(work, sets=(replace(work.sets[0], constraint=in_zone), work.sets[1]))
-    zones = [replace(node(name, 1000), labels=(("zone", name),)) for name in ("a", "b")]
-    cluster = at_rest(facts(*map(NodeSeen, zones), work)).cluster
+def test_the_certificate_of_a_set_names_the_nodes_that_admit_it() -> None:
+    """The node in zone b has room for all of them, and does not count."""
+    known: Json = {
+        "nodes": {
+            "n0": {"has": {"cpu": 1000, "pods": 9}, "labels": {"zone": "a"}, "cordoned": False},
+            "n1": {"has": {"cpu": 3000, "pods": 9}, "labels": {"zone": "b"}, "cordoned": False},
+        },
+        "pods": [],
+        "sets": [
+            {"pods": 2, "request": {"cpu": 900}, "selector": {"zone": "a"}},
+            {"pods": 1, "request": {"cpu": 100}, "selector": {}},
+        ],
+        "tree": {},
+        "leaf": "",
+        "held": [],
+    }
+    cluster = at_rest(certified.facts_of(known)).cluster
     entry = cluster.entries["uid-w"]
     refusal = cluster.waiting.queue.refusal_of(entry)
     assert refusal is not None
-    found = certify(cluster, entry, refusal)
-    assert (found.proof, found.requested, found.available) == (Proof.SET, 3, 2)
-    assert [one.name for one in found.nodes] == ["a"]
+    view = certificate_view(certify(cluster, entry, refusal))
+    assert view is not None
+    assert (view["proof"], view["requested"], view["available"]) == ("set", 2, 1)
+    assert [one["name"] for one in view["nodes"]] == ["n0"]
 
 
 def test_wrong_figures_of_a_node_are_rejected() -> None:
