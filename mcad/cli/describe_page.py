@@ -106,7 +106,7 @@ class Page:
         yield self._state(f"{detail['state']} ({detail['queuejobstate']})")
         for text in detail.get("warnings", ()):  # absent from older dispatchers
             yield pair("Warning", text)
-        yield from ahead_lines(detail)
+        yield from _place(detail)
         yield from self._reason(detail)
         if detail.get("starts"):  # absent from older dispatchers
             yield from (pair(*line) for line in start_lines(detail["starts"], self._now_us))
@@ -227,8 +227,7 @@ def _figure(one: Json) -> tuple[str, ...]:
     return (resource, *(exact if hides else rounded))
 
 
-def ahead_lines(detail: Json) -> Iterator[str]:
-    """The position, and the AppWrappers ahead."""
+def _place(detail: Json) -> Iterator[str]:
     if not detail["position"]:
         yield pair("Position", place(detail))
         return

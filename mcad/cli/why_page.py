@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from mcad.cli.colours import Palette
-from mcad.cli.describe_page import ahead_lines, indented, pair
+from mcad.cli.colours import Palette, printable
+from mcad.cli.describe_page import NAME_WIDTH, indented, pair
 from mcad.cli.human_amounts import human_amount
+from mcad.cli.rows import place
 from mcad.cli.tables import NONE, table
 
 Json = dict[str, Any]
@@ -18,7 +19,7 @@ def page(told: Json, palette: Palette, *, with_proof: bool = False) -> Iterator[
     yield pair("Name", told["name"])
     yield pair("Namespace", told["namespace"])
     yield pair("State", palette.state(f"{told['state']} ({told['queuejobstate']})"))
-    yield from ahead_lines(told)
+    yield from _position(told)
     if told["waitsFor"]:
         yield pair("Waits for", told["waitsFor"])
     yield pair("Why", told["why"] or NONE)
@@ -31,6 +32,22 @@ def page(told: Json, palette: Palette, *, with_proof: bool = False) -> Iterator[
         yield from _would_start(told["wouldStart"])
         if not told["allTried"]:
             yield "Not all was tried: too many AppWrappers may be concerned."
+
+
+def _position(told: Json) -> Iterator[str]:
+    """Its place in line, and why each of the first ahead goes before it and waits itself."""
+    if not told["position"]:
+        yield pair("Position", place(told))
+        return
+    yield pair("Position", f"{told['position']} of {told['inLine']}, priority {told['priority']}")
+    for number, one in enumerate(told["ahead"]):
+        waits = f"waits for {one['waitsFor']}" if one["waitsFor"] else "it fits"
+        name = f"{one['namespace']}/{one['name']}"
+        text = f"{name} (priority {one['priority']}, seen {one['firstSeen']}; {waits})"
+        yield pair("Ahead", text) if number == 0 else " " * NAME_WIDTH + printable(text)
+    more = told["position"] - 1 - len(told["ahead"])
+    if more > 0:
+        yield " " * NAME_WIDTH + f"and {more} more"
 
 
 def _held(held: Json | None, palette: Palette) -> Iterator[str]:
@@ -55,7 +72,7 @@ def _would_start(remedies: list[Json]) -> Iterator[str]:
         yield pair("Would start it", f"{NONE}: no single change that was tried starts it now")
         return
     yield "Would start it now, each by itself:"
-    yield from indented(one["text"] for one in remedies)
+    yield from indented(printable(one["text"]) for one in remedies)
 
 
 _SAID = {

@@ -52,6 +52,14 @@ def test_several_are_told_one_after_the_other(mcad: Type) -> None:
     assert len(json.loads(mcad("why", "fits", "suspended", "-o", "json").stdout)["items"]) == 2
 
 
+@pytest.mark.parametrize("api", [crowd()])
+def test_those_ahead_are_told_with_what_puts_them_there(mcad: Type) -> None:
+    lines = mcad("why", "fragmented").stdout.splitlines()
+    assert "Position:     2 of 5, priority 0" in lines
+    ahead = "team-a/urgent (priority 10, seen 2027-01-15T07:20:00.000000Z; waits for cpu)"
+    assert f"Ahead:        {ahead}" in lines
+
+
 def test_a_name_that_does_not_exist(mcad: Type) -> None:
     result = mcad("why", "nobody")
     assert result.exit_code == 4
