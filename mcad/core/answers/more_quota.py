@@ -24,6 +24,7 @@ def more_quota(run: DryRun, uid: str, limit: QuotaLimit) -> Iterator[Remedy]:
     """The answer, none if larger shares alone do not start it."""
     before: _Shares = {}
     shares: _Shares = {}
+    least: _Shares = {}
     missing: QuotaLimit | None = limit
     for _ in range(ROUNDS_MAX):
         if missing is None or not missing.node:
@@ -32,6 +33,7 @@ def more_quota(run: DryRun, uid: str, limit: QuotaLimit) -> Iterator[Remedy]:
         if at not in shares:  # what AppWrappers ahead take then is made up for if need be
             before[at] = missing.nominal
             missing = missing._replace(used=_used(run, *at))
+            least[at] = missing.used + missing.requested
         shares[at] = missing.used + missing.requested
         change = _change(run, shares)
         if change is None:
@@ -42,6 +44,11 @@ def more_quota(run: DryRun, uid: str, limit: QuotaLimit) -> Iterator[Remedy]:
             missing = _refused_by(run, uid)
     else:
         return
+    for at in [one for one in shares if shares[one] > least[one]]:
+        fewer = shares | {at: least[at]}
+        lower = _change(run, fewer)
+        if lower is not None and run.starts(uid, lower):
+            shares, change = fewer, lower
     text = "; ".join(_text(at, share, before[at]) for at, share in shares.items())
     yield Remedy(Kind.QUOTA, f"{text}.", change, number=sum(shares.values()))
 

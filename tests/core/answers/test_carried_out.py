@@ -291,6 +291,22 @@ def test_quota_that_is_used_up_is_raised_at_every_node_that_refuses() -> None:
     assert of(answer, Kind.ENDS).uids == ("uid-a",)
 
 
+def test_no_share_is_raised_for_one_behind() -> None:
+    """While the root refuses it, the one behind takes what the leaf has more."""
+    known = facts(
+        NodeSeen(node("n1", 4000)),
+        QuotaSeen(subtree("root", child("root", cpu=1500))),
+        QuotaSeen(subtree("teams", child("red", hard=True, cpu=1000), parent="root")),
+        *runs(gang("a", [(2, 500)], quota=(("gold", "red"),)), "n1"),
+        gang("w", [(3, 200)], priority=1, quota=(("gold", "red"),)),
+        gang("behind", [(1, 200)], quota=(("gold", "red"),)),
+    )
+    assert of(told(known, "w"), Kind.QUOTA).text == (
+        'Quota tree "gold", node "red": cpu 1600m instead of 1; '
+        'Quota tree "gold", node "root": cpu 1600m instead of 1500m.'
+    )
+
+
 def test_a_suspended_one_is_released() -> None:
     known = facts(NodeSeen(node("n1", 1000)), gang("a", [(1, 100)], suspended=True))
     assert [one.kind for one in told(known, "a").remedies] == [Kind.RELEASE]
