@@ -50,7 +50,7 @@ def test_a_part_of_the_kinds_of_writes_has_a_fault(fault: Fault) -> None:
 
 def test_a_few_commits_have_each_fault_at_each_kind(monkeypatch: pytest.MonkeyPatch) -> None:
     left = set(range(200))
-    for commit in range(20):
+    for commit in range(30):
         monkeypatch.setattr(budget, "SEED", commit)
         left = {kind for kind in left if not budget.in_part("late", kind)}
     assert not left

@@ -2,7 +2,7 @@
 
 The end is that of a run in which one version did everything: nothing is lost, made twice, evicted
 twice or forced. Of writes that are alike, in what they are and in which fields they leave, one is
-a kill point here, in every third push; ``python -m tests.upgrades matrix`` takes all of them.
+a kill point here, in every fourth push; ``python -m tests.upgrades matrix`` takes all of them.
 """
 
 from __future__ import annotations
