@@ -12,13 +12,15 @@ from msgspec import Struct
 
 from mcad.api.config import Config
 from mcad.cli import rows as columns
+from mcad.cli.answers import Answers
 from mcad.cli.capacity import TITLES as CAPACITY_TITLES
 from mcad.cli.capacity import rows_of
 from mcad.cli.colours import BOLD, Palette
-from mcad.cli.listed_figures import compute_figures
+from mcad.cli.listed_figures import compute_figures, list_facts
 from mcad.cli.options import Output
 from mcad.cli.tables import table
 from mcad.cli.tutorial_objects import FIRST, NAMESPACE, SECOND, appwrapper
+from mcad.cli.why_page import page
 from mcad.kube.client import Client, Selection
 from mcad.kube.errors import ApiError
 from mcad.kube.kinds import APPWRAPPERS, DEPLOYMENTS, OLD_APPWRAPPERS, PODS
@@ -151,6 +153,9 @@ class TutorialDemo(DemoSteps):
             if condition.get("message"):
                 self._output.say(f"    {'':<17} {condition['message']}")
         self._output.say("")
+        self._output.say("     And what would start it now? Each answer was tried on a copy:")
+        self._output.say("")
+        self._lines(await self._would_start())
         await self._pause()
 
     async def _second_follows(self) -> None:
@@ -216,6 +221,13 @@ class TutorialDemo(DemoSteps):
         lines = rows_of("<total>", view["total"])
         printed = table(CAPACITY_TITLES, lines, palette=self._output.palette)
         return ["$ mcad capacity --total", *printed]
+
+    async def _would_start(self) -> Iterable[str]:
+        answers = Answers(*await list_facts(self._client, self._config))
+        told = await answers.why(NAMESPACE, SECOND)
+        if not told or not told["wouldStart"]:
+            raise DemoFailedError("nothing was found that would start the second AppWrapper")
+        return [f"$ mcad why {SECOND}", *page(told, self._output.palette)]
 
     async def _pods(self) -> Iterable[str]:
         pods, _ = await self._client.list_all(PODS, Selection(namespace=NAMESPACE))

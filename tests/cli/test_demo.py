@@ -66,6 +66,7 @@ def test_the_tour_shows_what_happens() -> None:
     text = "\n".join(play())
     assert "cpu        2             1750m   0          250m" in text
     assert "cpu: 150m requested, 50m available, 100m missing." in text
+    assert f"  If default/{tutorial_objects.FIRST} ends." in text, "what would start the second"
     assert text.index(f"2/5  Submit {tutorial_objects.FIRST}") < text.index(
         f"3/5  Submit {tutorial_objects.SECOND}"
     )
