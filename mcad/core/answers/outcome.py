@@ -1,4 +1,4 @@
-"""What the next cycles of a dispatcher do that observes these facts: who starts, and who is
+"""What the next cycles of a dispatcher do with these facts: which AppWrappers start, and which are
 evicted."""
 
 from __future__ import annotations
