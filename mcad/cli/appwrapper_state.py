@@ -60,6 +60,13 @@ def has_attempt(obj: Json) -> bool:
     return state(obj) != State.COMPLETED and phase not in (None, DispatchPhase.RELEASED)
 
 
+def why_over(obj: Json) -> str:
+    """Why it will not start again in any case, "" if it may."""
+    if is_deleting(obj):
+        return "it is being deleted"
+    return "" if has_attempt(obj) else end(obj)
+
+
 def condition(obj: Json, kind: ConditionType) -> Json:
     """One condition, {} if it is absent."""
     conditions = map(as_map, as_list(as_map(obj.get("status")).get("conditions")))

@@ -12,7 +12,7 @@ from mcad.cli.completion_candidates import complete_nodes
 from mcad.cli.errors import CliError, fail_for_missing
 from mcad.cli.figures_source import Source, open_figures, source_options
 from mcad.cli.human_amounts import human_amount
-from mcad.cli.names import NODE, names_of
+from mcad.cli.names import node_names
 from mcad.cli.options import Output, Scope, output_options
 from mcad.cli.session import environment
 from mcad.cli.tables import echo, echo_structured, table
@@ -38,7 +38,7 @@ def capacity(nodes: tuple[str, ...], total_only: bool, source: Source, output: O
     <unknown AppWrappers of NAMESPACE> is reserved for pods that existed when the dispatcher started
     and whose AppWrapper does not exist.
     """
-    nodes = names_of(NODE, nodes)
+    nodes = node_names(nodes)
     if nodes and total_only:
         raise click.UsageError("--total is the sum of all nodes: omit it, or the names")
     view = asyncio.run(_capacity(source))

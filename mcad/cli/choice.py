@@ -18,9 +18,9 @@ from mcad.api.wire import as_map, as_text
 from mcad.cli.appwrapper_state import title
 from mcad.cli.completion_candidates import complete_appwrappers
 from mcad.cli.errors import FAILED, NOT_INSTALLED, CliError
-from mcad.cli.names import ObjectName, qualified_names
+from mcad.cli.names import ObjectName, in_full, qualified_names
 from mcad.cli.one_appwrapper import check_namespace, read_appwrapper
-from mcad.cli.options import namespace_option, record
+from mcad.cli.options import filename_option, namespace_option, record
 from mcad.cli.session import Session
 from mcad.core.state.reasons import some_of
 from mcad.kube import selectors
@@ -59,15 +59,7 @@ choice_options = record(
     "choice",
     Choice,
     click.argument("names", metavar="[NAME]...", nargs=-1, shell_complete=complete_appwrappers),
-    click.option(
-        "-f",
-        "--filename",
-        "paths",
-        metavar="FILE",
-        multiple=True,
-        type=click.Path(allow_dash=True),
-        help="The AppWrappers in this file, - for standard input; may be repeated.",
-    ),
+    filename_option("paths", "The AppWrappers in this file"),
     click.option("-l", "--selector", metavar="LABELS", help="Those with these labels: a=b,c!=d."),
     click.option("--all", "everything", is_flag=True, help="All of the namespace; with -A, all."),
     namespace_option,
@@ -120,7 +112,7 @@ async def choose(session: Session, choice: Choice, names: tuple[ObjectName, ...]
         where = None if choice.all_namespaces else own
         objs = await _listed(session.client, Selection(where, choice.selector or ""))
         return Chosen(objs, [], choice.all_namespaces)
-    full = list(dict.fromkeys(ObjectName(one.name, one.namespace or own) for one in names))
+    full = in_full(names, own)
     gate = asyncio.Semaphore(AT_ONCE)
 
     async def read(one: ObjectName) -> Json | None:

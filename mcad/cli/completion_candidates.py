@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Container
 
 import click
 from click.shell_completion import CompletionItem
 
 from mcad.api.labels import TREE
-from mcad.cli.names import APPWRAPPER, NODE, Kind
+from mcad.cli.names import APPWRAPPER_TYPES, NODE_TYPES
 from mcad.cli.session import Environment, Target
 from mcad.kube.client import METADATA_LIST
 from mcad.kube.kinds import APPWRAPPERS, NAMESPACES, NODES, QUOTA_SUBTREES
@@ -23,24 +23,24 @@ NAMES_MAX = 500
 Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
 
-def _completer(resource: Resource, kind: Kind | None = None) -> Completer:
-    """A completer of names of a resource, also after ``kind/``."""
+def _completer(resource: Resource, types: Container[str] = ()) -> Completer:
+    """A completer of names of a resource, also after the name of one of its types and a slash."""
 
     def complete(
         ctx: click.Context,
         param: click.Parameter,  # noqa: ARG001 - click's signature
         incomplete: str,
     ) -> list[CompletionItem]:
-        return _complete(ctx, resource, incomplete, kind)
+        return _complete(ctx, resource, incomplete, types)
 
     return complete
 
 
 def _complete(
-    ctx: click.Context, resource: Resource, incomplete: str, kind: Kind | None
+    ctx: click.Context, resource: Resource, incomplete: str, types: Container[str]
 ) -> list[CompletionItem]:
     given, slash, begun = incomplete.rpartition("/")
-    if slash and (kind is None or given.lower() not in kind.words):
+    if slash and given.lower() not in types:
         return []
     logging.disable()  # a log line would appear in the command line that is being typed
     try:
@@ -69,6 +69,6 @@ async def _names(ctx: click.Context, resource: Resource) -> list[str]:
 
 
 complete_namespaces = _completer(NAMESPACES)
-complete_appwrappers = _completer(APPWRAPPERS, APPWRAPPER)
-complete_nodes = _completer(NODES, NODE)
+complete_appwrappers = _completer(APPWRAPPERS, APPWRAPPER_TYPES)
+complete_nodes = _completer(NODES, NODE_TYPES)
 complete_trees = _completer(QUOTA_SUBTREES)

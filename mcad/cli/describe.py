@@ -17,7 +17,7 @@ from mcad.cli.describe_page import Description, Page, event_time
 from mcad.cli.errors import fail_for_missing, warn
 from mcad.cli.figures import warn_of_notes
 from mcad.cli.figures_source import Source, asked_namespace, figures_in, source_options
-from mcad.cli.names import ObjectName, qualified_names
+from mcad.cli.names import ObjectName, in_full, qualified_names
 from mcad.cli.one_appwrapper import read_appwrapper
 from mcad.cli.options import Scope, color_option, namespace_option
 from mcad.cli.server_figures import ServerFigures, server_at
@@ -75,15 +75,10 @@ def describe(
 async def _find(names: Sequence[ObjectName], scope: Scope, source: Source) -> Found:
     if source.server:
         own = asked_namespace(environment(), source, scope) or ""
-        return await _ask_server(server_at(source.server), _in_full(names, own))
+        return await _ask_server(server_at(source.server), in_full(names, own))
     async with environment().connect(source.target, watches=False) as session:
         own = scope.choose(session.namespace) or ""
-        return await _read_all(session, _in_full(names, own), source)
-
-
-def _in_full(names: Sequence[ObjectName], own: str) -> list[ObjectName]:
-    """The names with their namespaces, without duplicates."""
-    return list(dict.fromkeys(ObjectName(one.name, one.namespace or own) for one in names))
+        return await _read_all(session, in_full(names, own), source)
 
 
 async def _ask_server(server: ServerFigures, names: Sequence[ObjectName]) -> Found:

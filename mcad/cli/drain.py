@@ -10,6 +10,7 @@ import click
 from mcad.api.wire import plural
 from mcad.cli.config import as_dispatched, load_config
 from mcad.cli.errors import CliError, warn
+from mcad.cli.names import node_names
 from mcad.cli.options import Output, Settings, output_options, settings_options, target_options
 from mcad.cli.session import Target, environment
 from mcad.cli.tables import NONE, echo, echo_structured, table
@@ -40,7 +41,7 @@ def drain(
     """
     if not is_plan:
         raise click.UsageError("--plan shows what would move; `kubectl drain` drains")
-    found = asyncio.run(_plan(frozenset(nodes), target, settings))
+    found = asyncio.run(_plan(frozenset(node_names(nodes)), target, settings))
     if output.form:
         echo_structured({"moves": [one._asdict() for one in found.moves]}, output.form)
         return

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from mcad.cli.appwrapper_state import end, has_attempt, is_deleting, is_held
+from mcad.cli.appwrapper_state import has_attempt, is_held, why_over
 from mcad.cli.choice import Choice, choice_options
 from mcad.cli.options import target_options
 from mcad.cli.session import Target
@@ -39,21 +39,14 @@ def release(choice: Choice, options: VerbOptions, target: Target) -> None:
 
 
 async def _hold(client: Client, obj: Json, *, dry_run: bool) -> Result:
-    if why := _cannot_wait(obj) or "it is on hold already" * is_held(obj):
+    if why := why_over(obj) or "it is on hold already" * is_held(obj):
         return same(why)
     await patch_spec(client, obj, {"suspend": True}, dry_run=dry_run)
     return Result("held; its attempt ends" if has_attempt(obj) else "held")
 
 
 async def _release(client: Client, obj: Json, *, dry_run: bool) -> Result:
-    if why := _cannot_wait(obj) or "it is not on hold" * (not is_held(obj)):
+    if why := why_over(obj) or "it is not on hold" * (not is_held(obj)):
         return same(why)
     await patch_spec(client, obj, {"suspend": False}, dry_run=dry_run)
     return Result("released")
-
-
-def _cannot_wait(obj: Json) -> str:
-    """Why it will not start again in any case, "" if it may."""
-    if is_deleting(obj):
-        return "it is being deleted"
-    return "" if has_attempt(obj) else end(obj)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
+from functools import partial
 
 import click
 from msgspec.structs import replace
 
-from mcad.api.catalog import WELL_KNOWN
+from mcad.api.catalog import WELL_KNOWN, Catalog
 from mcad.api.config import Config, catalog_of
+from mcad.api.wire import plural
 from mcad.cli.appwrapper_state import reference
 from mcad.cli.config import load_config
 from mcad.cli.documents import Document, read_documents
@@ -58,7 +60,7 @@ def lint(
     faults, config = len(documents) - len(kept), load_config(settings)
     faults += asyncio.run(_lint(kept, namespace, target, config, offline=offline))
     if faults:
-        click.echo(f"{faults} fault{'s' * (faults > 1)} to correct.", err=True)
+        click.echo(f"{plural(faults, 'fault')} to correct.", err=True)
         raise click.exceptions.Exit(FAILED)
 
 
@@ -92,32 +94,35 @@ async def _lint(
             except (CliError, KubeError) as error:
                 warn(f"not checked: {UNCHECKED}; {error}")
             else:
-                return await _lint_there(documents, namespace, session, config)
-    catalog = catalog_of(config, WELL_KNOWN)
-    own = environment().namespace(target)
+                kinds = Kinds(Discovery(session.client), config)
+                await kinds.refresh()
+                own, check = session.namespace, partial(_check_there, session)
+                return await _lint_all(documents, namespace, own, kinds.catalog, check)
+    own, catalog = environment().namespace(target), catalog_of(config, WELL_KNOWN)
+    return await _lint_all(documents, namespace, own, catalog, _check_nothing)
+
+
+async def _lint_all(
+    documents: Sequence[Document],
+    namespace: str | None,
+    own: str,
+    catalog: Catalog,
+    check: Callable[[Prepared], Awaitable[int]],
+) -> int:
     faults = 0
     for document in documents:
         prepared, found = prepare([document], namespace, own, catalog)
+        if not found:
+            found = await check(prepared[0])
         faults += found
         if not found:
             _report(prepared[0])
     return faults
 
 
-async def _lint_there(
-    documents: Sequence[Document], namespace: str | None, session: Session, config: Config
-) -> int:
-    kinds = Kinds(Discovery(session.client), config)
-    await kinds.refresh()
-    faults = 0
-    for document in documents:
-        prepared, found = prepare([document], namespace, session.namespace, kinds.catalog)
-        if not found:
-            found = await _check_there(session, prepared[0])
-        faults += found
-        if not found:
-            _report(prepared[0])
-    return faults
+async def _check_nothing(_: Prepared) -> int:
+    """Without an API server there is nothing more to check."""
+    return 0
 
 
 async def _check_there(session: Session, one: Prepared) -> int:

@@ -5,21 +5,12 @@ Names of AppWrappers may have their namespace, NS/NAME, as ``-A -o name`` prints
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Iterable, Sequence
 
 import click
 from msgspec import Struct
 
 from mcad.api.labels import GROUP
-
-
-class Kind(Struct, frozen=True):
-    """The names of one type. ``example`` shows how to name one object."""
-
-    title: str
-    words: frozenset[str]
-    example: str
-
 
 PREFIX = f"appwrapper.{GROUP}/"
 """Before the name of an AppWrapper, as kubectl prints it."""
@@ -34,56 +25,51 @@ class ObjectName(Struct, frozen=True):
 
 _PLAIN = ("aw", "appwrapper", "appwrappers")
 _VERSIONED = tuple(f"{word}.{version}" for word in _PLAIN for version in ("v1beta1", "v1beta2"))
-
-APPWRAPPER = Kind(
-    "an AppWrapper",
-    frozenset({*_PLAIN, *(f"{word}.{GROUP}" for word in (*_PLAIN, *_VERSIONED))}),
-    "aw/NAME",
-)
-NODE = Kind("a node", frozenset({"no", "node", "nodes"}), "node/NAME")
+APPWRAPPER_TYPES = frozenset({*_PLAIN, *(f"{word}.{GROUP}" for word in (*_PLAIN, *_VERSIONED))})
+NODE_TYPES = frozenset({"no", "node", "nodes"})
 
 
-def names_of(kind: Kind, arguments: Sequence[str]) -> tuple[str, ...]:
-    """The names in these arguments without duplicates; ``UsageError`` for another type."""
-    rest = list(arguments)
-    if rest and rest[0].lower() in kind.words:  # the name of a type, as in `get aw x y`
-        rest = rest[1:]
-    return tuple(dict.fromkeys(_name(kind, one) for one in rest))
+def node_names(arguments: Sequence[str]) -> tuple[str, ...]:
+    """The names of nodes in these arguments without duplicates: NAME or node/NAME; ``UsageError``
+    for anything else."""
+    return tuple(dict.fromkeys(map(_node_name, _without_type(arguments, NODE_TYPES))))
 
 
 def qualified_names(arguments: Sequence[str]) -> tuple[ObjectName, ...]:
     """The names of AppWrappers in these arguments without duplicates: NAME, aw/NAME, NS/NAME or
     aw/NS/NAME; ``UsageError`` for anything else."""
-    rest = list(arguments)
-    if rest and rest[0].lower() in APPWRAPPER.words:
-        rest = rest[1:]
-    return tuple(dict.fromkeys(map(qualified_name, rest)))
+    return tuple(dict.fromkeys(map(qualified_name, _without_type(arguments, APPWRAPPER_TYPES))))
+
+
+def in_full(names: Iterable[ObjectName], own: str) -> list[ObjectName]:
+    """The names with their namespaces, ``own`` for those without, and without duplicates."""
+    return list(dict.fromkeys(ObjectName(one.name, one.namespace or own) for one in names))
 
 
 def qualified(namespace: str, name: str) -> str:
     """NS/NAME, as ``qualified_names`` reads it; aw/NS/NAME for a namespace called ``aw``."""
-    prefix = f"{APPWRAPPER.example.partition('/')[0]}/" if namespace in APPWRAPPER.words else ""
-    return f"{prefix}{namespace}/{name}"
+    return f"{'aw/' if namespace in APPWRAPPER_TYPES else ''}{namespace}/{name}"
 
 
 def qualified_name(argument: str) -> ObjectName:
     """One of these; ``UsageError`` for anything else."""
     parts = argument.split("/")
-    if len(parts) > 1 and parts[0].lower() in APPWRAPPER.words:
+    if len(parts) > 1 and parts[0].lower() in APPWRAPPER_TYPES:
         parts = parts[1:]
     if not all(parts) or len(parts) > 2:
         raise click.UsageError(
-            f"{argument!r} is not an AppWrapper: write NAME, NAMESPACE/NAME or {APPWRAPPER.example}"
+            f"{argument!r} is not an AppWrapper: write NAME, NAMESPACE/NAME or aw/NAME"
         )
     return ObjectName(parts[-1], parts[0] if len(parts) == 2 else None)
 
 
-def _name(kind: Kind, argument: str) -> str:
+def _without_type(arguments: Sequence[str], types: Container[str]) -> Sequence[str]:
+    """The arguments after the name of a type, as in `get aw x y`."""
+    return arguments[1:] if arguments and arguments[0].lower() in types else arguments
+
+
+def _node_name(argument: str) -> str:
     given, slash, name = argument.rpartition("/")
-    if (not slash or given.lower() in kind.words) and name:
+    if (not slash or given.lower() in NODE_TYPES) and name:
         return name
-    raise click.UsageError(
-        f"{argument!r} is not {kind.title}: write NAME or {kind.example}, and its namespace with -n"
-        if kind is APPWRAPPER
-        else f"{argument!r} is not {kind.title}: write NAME or {kind.example}"
-    )
+    raise click.UsageError(f"{argument!r} is not a node: write NAME or node/NAME")

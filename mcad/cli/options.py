@@ -110,20 +110,25 @@ color_option = click.option(
 )
 
 
+def filename_option(parameter: str, what: str) -> Option:
+    """-f FILE, any number of times; ``what`` describes them in the help."""
+    return click.option(
+        "-f",
+        "--filename",
+        parameter,
+        metavar="FILE",
+        multiple=True,
+        type=click.Path(allow_dash=True),
+        help=f"{what}, - for standard input; may be repeated.",
+    )
+
+
 def files_option(what: str) -> Option:
     """Files as arguments and with -f, all as ``paths``; ``what`` describes them in the help."""
 
     def decorate(command: Command) -> Command:
         @click.argument("files", metavar="[FILE]...", nargs=-1, type=click.Path(allow_dash=True))
-        @click.option(
-            "-f",
-            "--filename",
-            "named",
-            metavar="FILE",
-            multiple=True,
-            type=click.Path(allow_dash=True),
-            help=f"{what}, - for standard input; may be repeated.",
-        )
+        @filename_option("named", what)
         @functools.wraps(command)
         def call(files: tuple[str, ...], named: tuple[str, ...], **given: Any) -> Any:
             if not files and not named:

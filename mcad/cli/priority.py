@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from mcad.api.wire import as_map
-from mcad.cli.appwrapper_state import end, has_attempt, is_deleting
+from mcad.cli.appwrapper_state import why_over
 from mcad.cli.choice import Choice, choice_options
 from mcad.cli.options import target_options
 from mcad.cli.session import Target
@@ -35,7 +35,7 @@ def priority(choice: Choice, priority: int, options: VerbOptions, target: Target
             raise click.NoSuchOption(name)
 
     async def change(client: Client, obj: Json, *, dry_run: bool) -> Result:
-        if why := _is_over(obj):
+        if why := why_over(obj):
             return same(why)
         if (as_map(obj.get("spec")).get("priority") or 0) == priority:
             return same(f"its priority is {priority} already")
@@ -43,10 +43,3 @@ def priority(choice: Choice, priority: int, options: VerbOptions, target: Target
         return Result(f"set to priority {priority}")
 
     apply(Verb(f"set to priority {priority}", change), choice, target, options)
-
-
-def _is_over(obj: Json) -> str:
-    """Why its priority does not count any more, "" if it does."""
-    if is_deleting(obj):
-        return "it is being deleted"
-    return "" if has_attempt(obj) else end(obj)

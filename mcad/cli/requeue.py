@@ -14,7 +14,7 @@ from typing import Any
 import click
 
 from mcad.api.config import Config
-from mcad.cli.appwrapper_state import end, has_attempt, is_deleting, is_held, title
+from mcad.cli.appwrapper_state import has_attempt, is_held, title, why_over
 from mcad.cli.appwrapper_wait import SecondsType, TimedOutError, wait_for
 from mcad.cli.appwrapper_watch import Goal, Verdict, Wait
 from mcad.cli.choice import Choice, choice_options
@@ -57,7 +57,7 @@ def requeue(
     config, named = load_config(settings), bool(choice.names or choice.paths)
 
     async def act(client: Client, obj: Json, *, dry_run: bool) -> Result:
-        if (why := _over(obj)) and named:
+        if (why := why_over(obj)) and named:
             raise CliError(f"{title(obj)} cannot be requeued: {why}; create another one")
         if why := why or _in_vain(obj):
             return same(why)
@@ -70,13 +70,6 @@ def requeue(
         return Result("requeued")
 
     apply(Verb("requeued", act, watches=not options.dry_run), choice, target, options)
-
-
-def _over(obj: Json) -> str:
-    """Why it will never queue again, "" if it may."""
-    if is_deleting(obj):
-        return "it is being deleted"
-    return "" if has_attempt(obj) else end(obj)
 
 
 def _in_vain(obj: Json) -> str:

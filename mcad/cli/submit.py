@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from mcad.api.catalog import WELL_KNOWN
 from mcad.api.config import Config, catalog_of
+from mcad.api.wire import plural
 from mcad.cli.appwrapper_state import reference
 from mcad.cli.appwrapper_wait import SecondsType, wait_for
 from mcad.cli.appwrapper_watch import Wait
@@ -180,7 +181,7 @@ async def _submit(
 
 def _fail_for(faults: int) -> None:
     if faults:
-        raise CliError(f"nothing was sent: {faults} fault{'s' * (faults > 1)} to correct first")
+        raise CliError(f"nothing was sent: {plural(faults, 'fault')} to correct first")
 
 
 # -- sending ---------------------------------------------------------------------------------

@@ -12,8 +12,8 @@ from msgspec import Struct
 from mcad.cli.config import as_dispatched, load_config
 from mcad.cli.documents import Document, read_documents
 from mcad.cli.errors import warn
-from mcad.cli.options import TARGET_OPTIONS, namespace_option, record
 from mcad.cli.options import Settings as Given
+from mcad.cli.options import filename_option, namespace_option, record, target_options
 from mcad.cli.session import Target, environment
 from mcad.cli.tables import echo, echo_structured
 from mcad.cli.what_if_page import page
@@ -39,15 +39,7 @@ class Changes(Struct, frozen=True):
 change_options = record(
     "changes",
     Changes,
-    click.option(
-        "-f",
-        "--filename",
-        "named",
-        metavar="FILE",
-        multiple=True,
-        type=click.Path(allow_dash=True),
-        help="AppWrappers that are created, - for standard input; may be repeated.",
-    ),
+    filename_option("named", "AppWrappers that are created"),
     click.option("--nodes", metavar="+N", type=click.IntRange(1, 1000), help="Nodes are added."),
     click.option("--like", metavar="NODE", help="The node that the added ones are like."),
     click.option(
@@ -77,7 +69,7 @@ change_options = record(
 @click.command("what-if")
 @change_options
 @namespace_option
-@record("target", Target, *TARGET_OPTIONS)
+@target_options
 @click.option("-o", "--output", "form", type=click.Choice(["json", "yaml"]), help="Another form.")
 def what_if(changes: Changes, namespace: str | None, target: Target, form: str | None) -> None:
     """Show what the dispatcher would do if something differed.

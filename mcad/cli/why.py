@@ -4,17 +4,17 @@ now."""
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 import click
-from msgspec import Struct
 
 from mcad.cli.colours import palette
 from mcad.cli.completion_candidates import complete_appwrappers
 from mcad.cli.config import as_dispatched, load_config
 from mcad.cli.errors import fail_for_missing, warn
 from mcad.cli.figures_source import Source, computed_source_options
-from mcad.cli.names import APPWRAPPER, names_of
+from mcad.cli.names import ObjectName, in_full, qualified_names
 from mcad.cli.options import Scope, color_option, namespace_option
 from mcad.cli.rows import where
 from mcad.cli.session import environment
@@ -24,13 +24,6 @@ from mcad.cli.why_page import page
 Json = dict[str, Any]
 
 BETWEEN = ("", "")  # two blank lines between pages, like kubectl
-
-
-class Found(Struct, frozen=True):
-    """The answers by name, None for an AppWrapper that does not exist."""
-
-    namespace: str
-    answers: dict[str, Json | None]
 
 
 @click.command()
@@ -49,35 +42,42 @@ def why(
 
     Every answer was tried on a copy of the dispatcher with the objects of this moment: with that
     change the AppWrapper is dispatched in the next cycle. Nothing smaller of the same kind does.
-    Nothing is changed in the cluster.
+    Nothing is changed in the cluster. Names may be NS/NAME, as `mcad queue -A -o name` prints them.
 
     What is told last needs the right to list nodes and pods in the whole cluster; without it the
     reason is shown alone.
     """
-    names = names_of(APPWRAPPER, names)
-    if not names:
+    chosen = qualified_names(names)
+    if not chosen:
         raise click.UsageError("name an AppWrapper: `mcad queue` lists those that wait")
-    found = asyncio.run(_find(names, Scope(namespace), source))
-    told = [one for one in found.answers.values() if one is not None]
+    found = asyncio.run(_find(chosen, Scope(namespace), source))
+    told = [one for one in found.values() if one is not None]
     if form:
         if told:
-            echo_structured(told[0] if len(names) == 1 else {"items": told}, form)
+            echo_structured(told[0] if len(chosen) == 1 else {"items": told}, form)
     else:
         for number, one in enumerate(told):
             lines = page(one, palette(shown["color"]), with_proof=shown["proof"])
             echo([*BETWEEN * (number > 0), *lines])
-    missing = [name for name, one in found.answers.items() if one is None]
-    fail_for_missing(missing, f'no AppWrapper "{{}}"{where(found.namespace)}; see `mcad get -A`')
+    missing = [f'"{one.name}"{where(one.namespace)}' for one in found if found[one] is None]
+    fail_for_missing(missing, "no AppWrapper {}; see `mcad get -A`")
 
 
-async def _find(names: tuple[str, ...], scope: Scope, source: Source) -> Found:
+async def _find(
+    names: Sequence[ObjectName], scope: Scope, source: Source
+) -> dict[ObjectName, Json | None]:
+    """The answers, None for an AppWrapper that does not exist."""
     from mcad.cli.answers import Answers  # noqa: PLC0415 - the core takes a while to import
 
     config = load_config(source.settings)
-    async with environment().connect(source.target) as session:
-        namespace = scope.choose(session.namespace) or ""
+    async with environment().connect(source.target, watches=False) as session:
+        own = scope.choose(session.namespace) or ""
         config = await as_dispatched(session.client, config)
-        answers = await Answers.read(session, source, config, namespace)
+        chosen = in_full(names, own)
+        spaces = {one.namespace for one in chosen}
+        answers = await Answers.read(
+            session, source, config, spaces.pop() if len(spaces) == 1 else None
+        )
         for note in answers.notes:
             warn(note)
-        return Found(namespace, {name: await answers.why(namespace, name) for name in names})
+        return {one: await answers.why(one.namespace or "", one.name) for one in chosen}

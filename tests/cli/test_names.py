@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from mcad.cli.human_amounts import human_amount
 from mcad.cli.main import main
-from mcad.cli.names import NODE, ObjectName, names_of, qualified, qualified_names
+from mcad.cli.names import ObjectName, node_names, qualified, qualified_names
 from mcad.cli.tables import GAP, fitted
 from mcad.core.state.quantity import format_amount
 from tests.cli.cluster import crowd
@@ -55,7 +55,7 @@ def test_what_is_no_name(typed: str) -> None:
 
 
 def test_nodes() -> None:
-    assert names_of(NODE, ["nodes", "a", "no/b"]) == ("a", "b")
+    assert node_names(["nodes", "a", "no/b"]) == ("a", "b")
 
 
 def test_what_one_command_prints_another_one_takes(mcad: Type) -> None:

@@ -61,9 +61,16 @@ def test_those_ahead_are_told_with_what_puts_them_there(mcad: Type) -> None:
 
 
 def test_a_name_that_does_not_exist(mcad: Type) -> None:
-    result = mcad("why", "nobody")
+    result = mcad("why", "absent")
     assert result.exit_code == 4
-    assert 'no AppWrapper "nobody" in namespace default' in result.stderr
+    assert 'no AppWrapper "absent" in namespace default' in result.stderr
+
+
+def test_a_name_may_have_its_namespace(mcad: Type) -> None:
+    printed = mcad("queue", "-A", "-o", "name").stdout.split()
+    assert (
+        mcad("why", *printed).stdout == mcad("why", *(one.split("/")[1] for one in printed)).stdout
+    )
 
 
 def test_one_that_runs_waits_for_nothing(mcad: Type) -> None:

@@ -1,4 +1,5 @@
-"""What would start a waiting AppWrapper now: each answer is tried on a copy before it is given.
+"""Questions about a cluster that are answered on a copy of the dispatcher: why an AppWrapper waits,
+what would start it now, and what would happen if something differed.
 
 why             all answers about one AppWrapper
 priority, extra_nodes, ends, ahead, smaller, more_quota   one kind of change each: the smallest one

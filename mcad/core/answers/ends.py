@@ -34,7 +34,8 @@ def ends(run: DryRun, uid: str) -> Iterator[Remedy]:
 
 
 def _enough(run: DryRun, uid: str) -> tuple[str, ...] | None:
-    """The AppWrappers whose ends start it. What AppWrappers ahead take then is made up for."""
+    """AppWrappers that have to end before it starts. Where AppWrappers ahead take the room, more
+    have to end."""
     gone: dict[str, None] = {}
     for number in range(ROUNDS_MAX):
         with run.tried(End(tuple(gone))) as started:

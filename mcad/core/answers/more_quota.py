@@ -30,7 +30,7 @@ def more_quota(run: DryRun, uid: str, limit: QuotaLimit) -> Iterator[Remedy]:
         if missing is None or not missing.node:
             return
         at = (missing.tree, missing.node, missing.resource)
-        if at not in shares:  # what AppWrappers ahead take then is made up for if need be
+        if at not in shares:  # later rounds add what AppWrappers ahead take
             before[at] = missing.nominal
             missing = missing._replace(used=_used(run, *at))
             least[at] = missing.used + missing.requested

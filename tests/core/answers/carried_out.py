@@ -17,6 +17,7 @@ from mcad.core.answers.why import Why, why
 from mcad.core.nodes.resources import resources
 from mcad.core.state.lifecycle import Phase
 from mcad.core.state.model import Workload
+from mcad.core.state.quota_records import QuotaSubtree
 from mcad.core.state.records import replace
 from tests.core.answers.worlds import Change, everyone, started, world
 
@@ -115,7 +116,9 @@ def _edited_set(work: Workload, edited: Workload) -> int:
     return next(n for n, one in enumerate(work.sets) if one != edited.sets[n])
 
 
-def _less_quota(before: tuple, after: tuple) -> Iterator[RaiseQuota]:  # type: ignore[type-arg]
+def _less_quota(
+    before: tuple[QuotaSubtree, ...], after: tuple[QuotaSubtree, ...]
+) -> Iterator[RaiseQuota]:
     """Each raised share one less, or not raised."""
     for position, (old, new) in enumerate(zip(before, after, strict=True)):
         for number, (was, now) in enumerate(zip(old.children, new.children, strict=True)):
