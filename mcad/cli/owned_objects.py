@@ -94,7 +94,7 @@ async def pods_of(client: Client, obj: Json) -> list[Json]:
 
 
 def item_of(obj: Json) -> int:
-    """The number of the item that an object belongs to, -1 if its label does not tell."""
+    """The number of the item that an object belongs to, -1 if no label says it."""
     return parse_number(labels_of(obj).get(ITEM), -1)
 
 

@@ -1,4 +1,4 @@
-"""A sink of a reflector that ignores everything; others override what concerns them."""
+"""A sink of a reflector that ignores everything but failures, for sinks that need a few calls."""
 
 from __future__ import annotations
 

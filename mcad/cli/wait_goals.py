@@ -17,7 +17,7 @@ _REACHED = Verdict(reached=True)
 
 
 def _unless_ended(reached: Callable[[Json, int], bool], obj: Json, pods: int) -> Verdict | None:
-    """The verdict where a failure, or giving up, is the end of all hope."""
+    """The verdict on a goal that is not reached any more after a failure."""
     match state(obj):
         case State.FAILED:
             said = message(obj, ConditionType.FAILED)

@@ -44,8 +44,8 @@ def why(
     change the AppWrapper is dispatched in the next cycle. Nothing smaller of the same kind does.
     Nothing is changed in the cluster. Names may be NS/NAME, as `mcad queue -A -o name` prints them.
 
-    What is told last needs the right to list nodes and pods in the whole cluster; without it the
-    reason is shown alone.
+    To find what would start it you need the right to list nodes and pods in the whole cluster;
+    without it only the reason is shown.
     """
     chosen = qualified_names(names)
     if not chosen:

@@ -1,4 +1,4 @@
-"""Which AppWrappers ahead would have to leave the line, where one lets others go first."""
+"""Which AppWrappers ahead would have to leave the line, for an AppWrapper that waits for them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The facts of a cluster with a change of what there is, for a question what would happen then."""
+"""The facts of a cluster with a change, to see what would happen then."""
 
 from __future__ import annotations
 

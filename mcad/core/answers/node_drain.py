@@ -27,8 +27,8 @@ class Move(NamedTuple):
 
 
 class Drain(NamedTuple):
-    """The moves, the highest priority first, and how many pods of no AppWrapper are there: nothing
-    is known of where those go."""
+    """The moves, the highest priority first, and how many pods of no AppWrapper leave: where
+    those fit is not planned."""
 
     moves: list[Move]
     others: int
@@ -69,7 +69,7 @@ def _drained(facts: Facts, nodes: Collection[str]) -> Facts:
 
 
 def _cluster(facts: Facts) -> Cluster:
-    """What a dispatcher knows of it that places pods without nodes, and dispatches nothing."""
+    """The cluster after a pass that places pods without nodes, and dispatches nothing."""
     dispatcher = Dispatcher(facts.settings)
     for event in facts.events:
         dispatcher.step(event, facts.now)
