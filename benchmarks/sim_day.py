@@ -22,7 +22,7 @@ from random import Random
 from typing import Any
 
 from mcad.api.config import Config
-from mcad.cli.demo_cluster import dispatching, embedded_cluster
+from mcad.cli.demo_cluster.cluster import dispatching, embedded_cluster
 from mcad.core.state.quantity import amount
 from mcad.kube.client import Client
 from mcad.kube.kinds import APPWRAPPERS

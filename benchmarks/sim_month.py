@@ -28,7 +28,7 @@ from random import Random
 import mcad
 from benchmarks.sim_day import SELDOM
 from mcad.api.config import Config
-from mcad.cli.demo_cluster import dispatching, embedded_cluster
+from mcad.cli.demo_cluster.cluster import dispatching, embedded_cluster
 from mcad.core.commands import Command
 from mcad.core.dispatcher import Dispatcher
 from mcad.core.events import Event

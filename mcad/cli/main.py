@@ -19,52 +19,85 @@ from click.exceptions import NoSuchCommand
 from click.shell_completion import CompletionItem
 
 import mcad
-from mcad.cli.errors import FAILED, INTERRUPTED, USAGE, CliError, clause, one_line
+from mcad.client.errors import FAILED, INTERRUPTED, USAGE, CliError, clause, one_line
 
 COMMANDS: dict[str, tuple[str, str]] = {
-    "submit": ("mcad.cli.submit", "Create AppWrappers from files, checked before they are sent."),
-    "lint": ("mcad.cli.lint", "Check manifests of AppWrappers; nothing is submitted."),
-    "wrap": ("mcad.cli.wrap", "Make an AppWrapper of manifests of any kind."),
-    "queue": ("mcad.cli.listing", "Show the queue: its order, and what each AppWrapper waits for."),
-    "get": ("mcad.cli.listing", "Show all AppWrappers with their state and position."),
+    "submit": (
+        "submit",
+        "Create AppWrappers from files, checked before they are sent.",
+    ),
+    "lint": ("lint", "Check manifests of AppWrappers; nothing is submitted."),
+    "wrap": ("wrap", "Make an AppWrapper of manifests of any kind."),
+    "queue": (
+        "listing",
+        "Show the queue: its order, and what each AppWrapper waits for.",
+    ),
+    "get": ("listing", "Show all AppWrappers with their state and position."),
     "describe": (
-        "mcad.cli.describe",
+        "describe",
         "Show one AppWrapper in full: demand, reasons, items, events.",
     ),
-    "why": ("mcad.cli.why", "Show why an AppWrapper waits, and what would start it now."),
-    "what-if": ("mcad.cli.what_if", "Show what the dispatcher would do if something differed."),
-    "hold": ("mcad.cli.hold", "Keep AppWrappers from starting until they are released."),
-    "release": ("mcad.cli.hold", "Let AppWrappers queue again that are on hold."),
-    "requeue": ("mcad.cli.requeue", "End AppWrappers that are dispatched; they queue again."),
-    "priority": ("mcad.cli.priority", "Set the priority of AppWrappers; higher goes first."),
+    "why": ("why", "Show why an AppWrapper waits, and what would start it now."),
+    "what-if": (
+        "what_if",
+        "Show what the dispatcher would do if something differed.",
+    ),
+    "hold": ("hold", "Keep AppWrappers from starting until they are released."),
+    "release": ("hold", "Let AppWrappers queue again that are on hold."),
+    "requeue": (
+        "requeue",
+        "End AppWrappers that are dispatched; they queue again.",
+    ),
+    "priority": (
+        "priority",
+        "Set the priority of AppWrappers; higher goes first.",
+    ),
     "cancel": (
-        "mcad.cli.cancel",
+        "cancel",
         "Delete AppWrappers with all of their objects.",
     ),
-    "wait": ("mcad.cli.wait", "Wait until AppWrappers are dispatched, completed and the like."),
+    "wait": (
+        "wait",
+        "Wait until AppWrappers are dispatched, completed and the like.",
+    ),
     "tree": (
-        "mcad.cli.tree",
+        "tree",
         "Show an AppWrapper with its items, their objects and the pods.",
     ),
-    "logs": ("mcad.cli.pod_logs", "Print the logs of the pods of an AppWrapper."),
-    "events": ("mcad.cli.events", "Show the Events of an AppWrapper, its items and its pods."),
-    "capacity": ("mcad.cli.capacity", "Show allocatable, used, reserved and free capacity."),
+    "logs": ("logs", "Print the logs of the pods of an AppWrapper."),
+    "events": (
+        "events",
+        "Show the Events of an AppWrapper, its items and its pods.",
+    ),
+    "capacity": (
+        "capacity",
+        "Show allocatable, used, reserved and free capacity.",
+    ),
     "quota": (
-        "mcad.cli.quota",
+        "quota",
         "Show quota trees: the quota of each team, used, borrowed and lent.",
     ),
-    "drain": ("mcad.cli.drain", "Show what a drain of nodes would move, and where that fits."),
-    "top": ("mcad.cli.top", "Show queue and capacity live on the whole terminal."),
-    "demo": ("mcad.cli.demo", "See the dispatcher at work without a cluster."),
-    "run": ("mcad.cli.run", "Run the dispatcher."),
-    "replay": ("mcad.cli.replay", "Repeat the decisions of a journal."),
-    "crd": ("mcad.cli.install", "Print the CustomResourceDefinitions to install."),
-    "rbac": ("mcad.cli.install", "Print the roles and bindings that the dispatcher needs."),
-    "migrate": ("mcad.cli.migrate", "Finish a migration from MCAD or from an older version."),
-    "completion": ("mcad.cli.completion", "Print the completion script of a shell."),
-    "version": ("mcad.cli.version", "Print the version."),
+    "drain": (
+        "drain",
+        "Show what a drain of nodes would move, and where that fits.",
+    ),
+    "top": ("top", "Show queue and capacity live on the whole terminal."),
+    "demo": ("demo", "See the dispatcher at work without a cluster."),
+    "run": ("run", "Run the dispatcher."),
+    "replay": ("replay", "Repeat the decisions of a journal."),
+    "crd": ("install", "Print the CustomResourceDefinitions to install."),
+    "rbac": (
+        "install",
+        "Print the roles and bindings that the dispatcher needs.",
+    ),
+    "migrate": (
+        "migrate",
+        "Finish a migration from MCAD or from an older version.",
+    ),
+    "completion": ("completion", "Print the completion script of a shell."),
+    "version": ("version", "Print the version."),
 }
-"""Name -> (module that defines a click command of that name, its line in ``mcad --help``)."""
+"""Name -> (module of ``mcad.cli.commands`` that defines it, its line in ``mcad --help``)."""
 
 _EXTRAS = {"cel_expr_python": "demo"}
 """Modules that only an extra of the package installs, and the extra."""
@@ -90,7 +123,7 @@ class Program(click.Group):
                 return None
             raise NoSuchCommand(cmd_name, possibilities=COMMANDS, ctx=ctx)
         try:
-            module = import_module(COMMANDS[cmd_name][0])
+            module = import_module(f"mcad.cli.commands.{COMMANDS[cmd_name][0]}")
         except ModuleNotFoundError as error:
             extra = _EXTRAS.get((error.name or "").partition(".")[0])
             if extra is None:

@@ -23,7 +23,7 @@ from mcad.api.config import (
 from mcad.api.crd import crds
 from mcad.api.strict import Strict
 from mcad.api.templates import PathError, follow
-from mcad.cli.run import run
+from mcad.cli.commands.run import run
 from tests.chart.helm import CHART, NAMESPACE, ROOT, Helm, HelmError, Object, of_kind, only
 
 CHECKS = CHART / "templates" / "_checks.tpl"

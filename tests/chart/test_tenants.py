@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from mcad.cli.namespace_figures import NOTE
+from mcad.client.figures.of_namespace import NOTE
 from tests.chart.helm import Helm
 from tests.cli.test_watch import typed
 from tests.controlplane.controlplane import ControlPlane

@@ -16,7 +16,7 @@ import yaml
 from click.testing import CliRunner, Result
 
 from mcad.api.config import Config
-from mcad.cli.demo_cluster import dispatching, embedded_cluster
+from mcad.cli.demo_cluster.cluster import dispatching, embedded_cluster
 from mcad.cli.main import main
 from mcad.kube.clock import RealClock
 from mcad.sim.cluster import Cluster

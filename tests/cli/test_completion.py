@@ -6,7 +6,7 @@ import time
 import pytest
 from click.testing import CliRunner
 
-from mcad.cli import completion_candidates
+from mcad.cli.arguments import completion_candidates
 from mcad.cli.main import COMMANDS, main
 from mcad.kube.port import Request, Response
 from tests.cli.conftest import FakeEnvironment, Type

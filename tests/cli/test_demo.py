@@ -18,14 +18,16 @@ import yaml
 from click.testing import CliRunner
 
 from mcad.api.config import Config
-from mcad.cli import demo_quota, invocation, tutorial_objects
-from mcad.cli.colours import PLAIN
-from mcad.cli.demo import load_shares, load_tutorial
-from mcad.cli.demo_cluster import dispatching, embedded_cluster
-from mcad.cli.demo_quota import QuotaDemo
-from mcad.cli.demo_tutorial import DemoFailedError, DemoOutput, TutorialDemo
-from mcad.cli.errors import CliError, warn
+from mcad.cli import invocation
+from mcad.cli.commands.demo import load_shares, load_tutorial
+from mcad.cli.demo_cluster import quota_tour
+from mcad.cli.demo_cluster import tutorial_objects
+from mcad.cli.demo_cluster.cluster import dispatching, embedded_cluster
+from mcad.cli.demo_cluster.quota_tour import QuotaDemo
+from mcad.cli.demo_cluster.tutorial import DemoFailedError, DemoOutput, TutorialDemo
 from mcad.cli.main import main
+from mcad.cli.pages.colours import PLAIN
+from mcad.client.errors import CliError, warn
 from mcad.sim.clock import VirtualClock, run_virtually
 
 MCAD = (sys.executable, "-m", "mcad")
@@ -144,8 +146,8 @@ def test_the_pages_show_what_is_printed_while_product_waits() -> None:
 def test_without_a_borrower_the_quota_tour_has_another_result() -> None:
     class Thrifty(QuotaDemo):
         async def _submit(self, obj: dict[str, Any]) -> None:
-            if obj["metadata"]["name"] == demo_quota.BORROWER:
-                obj = demo_quota.appwrapper(demo_quota.BORROWER, "product", 0)
+            if obj["metadata"]["name"] == quota_tour.BORROWER:
+                obj = quota_tour.appwrapper(quota_tour.BORROWER, "product", 0)
             await super()._submit(obj)
 
     with pytest.raises(DemoFailedError):
@@ -159,12 +161,12 @@ def test_the_quota_tour_uses_the_samples() -> None:
         for obj in yaml.safe_load_all(path.read_text())
     ]
     told = [
-        demo_quota.appwrapper(demo_quota.BORROWER, "research", 2),
-        demo_quota.appwrapper(demo_quota.OPS, "ops", 1),
-        demo_quota.appwrapper(demo_quota.PRODUCT, "product", 3),
-        demo_quota.appwrapper(demo_quota.RESEARCH, "research", 4),
-        demo_quota.lost(),
-        *demo_quota.subtrees(),
+        quota_tour.appwrapper(quota_tour.BORROWER, "research", 2),
+        quota_tour.appwrapper(quota_tour.OPS, "ops", 1),
+        quota_tour.appwrapper(quota_tour.PRODUCT, "product", 3),
+        quota_tour.appwrapper(quota_tour.RESEARCH, "research", 4),
+        quota_tour.lost(),
+        *quota_tour.subtrees(),
     ]
     assert found == told
 

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from mcad.cli.main import COMMANDS, main
-from mcad.cli.session import Environment, Target
+from mcad.client.session import Environment, Target
 from mcad.kube.errors import ConfigError
 from tests.cli.cluster import kubeconfig
 from tests.cli.conftest import FakeEnvironment, Type

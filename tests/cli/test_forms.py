@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from mcad.cli.jsonpath import JsonPathError, evaluate, parse_template
 from mcad.cli.main import main
+from mcad.cli.pages.jsonpath import JsonPathError, evaluate, parse_template
 from tests.cli.cluster import crowd
 from tests.cli.conftest import FakeEnvironment
 from tests.controlplane import binaries

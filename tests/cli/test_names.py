@@ -9,10 +9,10 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcad.cli.human_amounts import human_amount
+from mcad.cli.arguments.names import ObjectName, node_names, qualified, qualified_names
 from mcad.cli.main import main
-from mcad.cli.names import ObjectName, node_names, qualified, qualified_names
-from mcad.cli.tables import GAP, fitted
+from mcad.cli.pages.human_amounts import human_amount
+from mcad.cli.pages.tables import GAP, fitted
 from mcad.core.state.quantity import format_amount
 from tests.cli.cluster import crowd
 from tests.cli.conftest import FakeEnvironment, Type

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mcad.cli.namespace_figures import NOTE, _figures
+from mcad.client.figures.of_namespace import NOTE, _figures
 from mcad.core.state.refusal import Refusal, Shortage
 from mcad.core.state.waiting_reason import WaitingReason
 from tests.cli.cluster import condition, dispatched, tutorial, waiting

@@ -8,9 +8,9 @@ from click.testing import CliRunner
 
 from mcad.api.config import Config
 from mcad.api.published import ANNOTATION, publish
-from mcad.cli.describe_page import _one_ahead
 from mcad.cli.main import main
-from mcad.cli.presence import Heartbeat, Presence
+from mcad.cli.pages.describe import _one_ahead
+from mcad.client.figures.presence import Heartbeat, Presence
 from mcad.core.views.rows import FITS_AS_STORED
 from tests.cli.cluster import appwrapper, crowd, deployment, lease, tutorial
 from tests.cli.conftest import FakeEnvironment, Type

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from mcad.cli.colours import palette
-from mcad.cli.describe_page import Description, Page
+from mcad.cli.pages.colours import palette
+from mcad.cli.pages.describe import Description, Page
 from tests.cli.cluster import NOW_US
 
 Json = dict[str, Any]

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from mcad.cli.server_figures import server_at
+from mcad.client.figures.of_server import server_at
 from mcad.kube.port import Request, Response
 from tests.cli.conftest import Type
 from tests.fakeapi import FakeApi, answer, refuse

@@ -9,11 +9,11 @@ from io import StringIO
 import pytest
 import yaml
 
-from mcad.cli.colours import palette
-from mcad.cli.describe_page import Description, Page
-from mcad.cli.logs import KeyValue
-from mcad.cli.progress import Progress
-from mcad.cli.tables import Columns, age, table
+from mcad.cli.log_format import KeyValue
+from mcad.cli.pages.colours import palette
+from mcad.cli.pages.describe import Description, Page
+from mcad.cli.pages.tables import Columns, age, table
+from mcad.client.figures.progress import Progress
 from mcad.kube.durations import human
 from tests.cli.conftest import Type
 
@@ -221,7 +221,7 @@ def test_commands_are_listed_without_loading_any(instruction: str) -> None:
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=env)
     assert "describe" in done.stdout
-    own = ["mcad.cli", "mcad.cli.errors", "mcad.cli.main", "mcad.cli.invocation"]
+    own = ["mcad.cli", "mcad.cli.invocation", "mcad.cli.main", "mcad.client", "mcad.client.errors"]
     light = ["mcad", *own, "mcad.kube", "mcad.kube.errors", "mcad.kube.types"]
     assert done.stdout.splitlines()[-1] == str(sorted(light))
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from mcad.cli.screen import ENTER, LEAVE
+from mcad.cli.live.screen import ENTER, LEAVE
 from mcad.kube.port import Request, Response
 from tests.cli.cluster import appwrapper, deployment, kubeconfig
 from tests.cli.conftest import Type

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from mcad.cli.colours import Palette
-from mcad.cli.top_page import Moment, frame
+from mcad.cli.pages.colours import Palette
+from mcad.cli.pages.top import Moment, frame
 from tests.cli.test_server_figures import ROW
 
 Json = dict[str, Any]

@@ -10,7 +10,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from mcad.cli import choice
+from mcad.cli.arguments import choice
 from mcad.cli.main import main
 from tests.cli.conftest import FakeEnvironment
 from tests.cli.embedded import Embedded, wait_for

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from mcad.cli.options import Output
-from mcad.cli.watch_printer import Printer
+from mcad.cli.arguments.options import Output
+from mcad.cli.live.watch_printer import Printer
 from mcad.kube.port import Request, Response
 from tests.cli.cluster import appwrapper, deployment, kubeconfig, node, tutorial
 from tests.cli.conftest import Type

@@ -10,10 +10,10 @@ import pytest
 
 from mcad.api.catalog import WELL_KNOWN, StaticCatalog
 from mcad.api.config import Config
-from mcad.cli import watched_figures as module
-from mcad.cli.computed_figures import ParsedAppWrappers
-from mcad.cli.listed_figures import compute_figures
-from mcad.cli.watched_figures import WatchedFigures, live
+from mcad.client.figures import watched as module
+from mcad.client.figures.computed import ParsedAppWrappers
+from mcad.client.figures.listed import compute_figures
+from mcad.client.figures.watched import WatchedFigures, live
 from mcad.controller.defaults import LIMIT_RANGES
 from mcad.kube.client import Client
 from mcad.kube.errors import ApiError

@@ -10,8 +10,8 @@ import pytest
 from msgspec.structs import replace
 
 from mcad.api.config import Config
-from mcad.cli.demo_cluster import dispatching, embedded_cluster
-from mcad.cli.logs import KeyValue
+from mcad.cli.demo_cluster.cluster import dispatching, embedded_cluster
+from mcad.cli.log_format import KeyValue
 from mcad.controller.log_lines import LogLines
 from mcad.kube.kinds import APPWRAPPERS
 from mcad.sim.clock import VirtualClock, run_virtually

@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from mcad.cli.logs import KeyValue
+from mcad.cli.log_format import KeyValue
 from mcad.controller.metrics import Metrics
 from mcad.controller.overcommitment_log import OvercommitmentLog
 from mcad.core.events import PodSeen

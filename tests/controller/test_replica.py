@@ -12,7 +12,7 @@ from aiohttp.test_utils import TestClient, TestServer
 
 from mcad.api.config import Config
 from mcad.api.labels import LEASE_NAME, LEASE_NAMESPACE
-from mcad.cli.demo_cluster import embedded_cluster
+from mcad.cli.demo_cluster.cluster import embedded_cluster
 from mcad.controller.http_port import application
 from mcad.controller.leader_figures import FiguresUnavailable
 from mcad.controller.other_controllers import Write

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mcad.cli.tutorial_objects import (
+from mcad.cli.demo_cluster.tutorial_objects import (
     FOREIGN_NAMESPACE,
     NODE,
     NODE_CPU,

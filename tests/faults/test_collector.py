@@ -11,7 +11,7 @@ from random import Random
 import pytest
 
 from mcad.api.config import Config
-from mcad.cli.demo_cluster import dispatching, embedded_cluster
+from mcad.cli.demo_cluster.cluster import dispatching, embedded_cluster
 from mcad.kube.client import Propagation
 from mcad.sim.clock import VirtualClock, run_virtually
 from mcad.sim.controllers.gc import GarbageCollector

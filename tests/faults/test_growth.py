@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from mcad.api.config import DEFAULT_WRAPPED, Config
-from mcad.cli.demo_cluster import dispatching, embedded_cluster
+from mcad.cli.demo_cluster.cluster import dispatching, embedded_cluster
 from mcad.core.fit import shape_cache
 from mcad.core.nodes import ledger
 from mcad.kube.kinds import APPWRAPPERS, PODS

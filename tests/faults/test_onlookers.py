@@ -16,10 +16,10 @@ import pytest
 from mcad.api.config import Config
 from mcad.api.published import ANNOTATION, publish
 from mcad.api.wire import format_instant
-from mcad.cli.computed_figures import ComputedFigures
-from mcad.cli.config import as_dispatched
-from mcad.cli.listed_figures import compute_figures
-from mcad.cli.presence import Presence
+from mcad.client.config import as_dispatched
+from mcad.client.figures.computed import ComputedFigures
+from mcad.client.figures.listed import compute_figures
+from mcad.client.figures.presence import Presence
 from mcad.controller.runtime import Controller
 from mcad.controller.views import capacity_view, detail_view, rows_view
 from mcad.core.state.waiting_reason import HOLDS, WaitingReason

@@ -10,7 +10,7 @@ from itertools import groupby
 from random import Random
 
 from mcad.api.config import LeaderElection
-from mcad.cli.demo_cluster import embedded_cluster
+from mcad.cli.demo_cluster.cluster import embedded_cluster
 from mcad.controller.replica import Replica
 from mcad.kube.client import Client
 from mcad.kube.lease import LeaseLost

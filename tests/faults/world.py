@@ -11,7 +11,7 @@ from random import Random
 from typing import Any
 
 from mcad.api import labels
-from mcad.cli.demo_cluster import embedded_cluster
+from mcad.cli.demo_cluster.cluster import embedded_cluster
 from mcad.controller.runtime import Controller
 from mcad.core.state.units import SECOND
 from mcad.core.state.violations import InvariantViolated

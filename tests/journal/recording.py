@@ -9,7 +9,7 @@ from random import Random
 
 from click.testing import CliRunner
 
-from mcad.cli.replay import replay as command
+from mcad.cli.commands.replay import replay as command
 from mcad.core.commands import Command
 from mcad.core.dispatcher import Dispatcher
 from mcad.core.events import Event

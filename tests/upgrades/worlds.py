@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from random import Random
 from typing import Any
 
-from mcad.cli.demo_cluster import embedded_cluster
+from mcad.cli.demo_cluster.cluster import embedded_cluster
 from mcad.controller.replica import Replica
 from mcad.kube.client import Client
 from mcad.kube.port import Api, Request, Response

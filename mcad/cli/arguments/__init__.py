@@ -1,0 +1,1 @@
+"""Options and names that commands share."""

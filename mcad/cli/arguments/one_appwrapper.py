@@ -1,0 +1,58 @@
+"""Reads one AppWrapper by the name that was given, for commands about one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from mcad.cli.arguments.completion_candidates import complete_appwrappers
+from mcad.cli.arguments.names import ObjectName, qualified_name
+from mcad.cli.pages import rows
+from mcad.client.errors import NOT_INSTALLED, CliError, NotFoundError
+from mcad.client.session import Session
+from mcad.kube.client import Client
+from mcad.kube.errors import ApiError
+from mcad.kube.kinds import APPWRAPPERS
+
+Json = dict[str, Any]
+
+one_option = click.argument("name", metavar="NAME", shell_complete=complete_appwrappers)
+"""For commands about one AppWrapper."""
+
+
+async def read_one(session: Session, argument: str, namespace: str | None) -> Json:
+    """The AppWrapper of NAME, aw/NAME or NS/NAME; raises ``NotFoundError``."""
+    (one,) = check_namespace((qualified_name(argument),), namespace)
+    where = one.namespace or namespace or session.namespace
+    obj = await read_appwrapper(session.client, where, one.name)
+    if obj is None:
+        raise absent(ObjectName(one.name, where))
+    return obj
+
+
+def check_namespace(names: tuple[ObjectName, ...], namespace: str | None) -> tuple[ObjectName, ...]:
+    """The names; ``UsageError`` if one says another namespace than -n."""
+    for one in names:
+        if namespace and one.namespace not in (None, namespace):
+            given = f"{one.namespace}/{one.name}"
+            raise click.UsageError(f"{given} is not in namespace {namespace}: omit one")
+    return names
+
+
+async def read_appwrapper(client: Client, namespace: str, name: str) -> Json | None:
+    """The live object, None if there is none of this name."""
+    try:
+        return await client.get(APPWRAPPERS, namespace, name)
+    except ApiError as error:
+        if not error.not_found:
+            raise
+        if not error.details.get("name"):
+            raise CliError(NOT_INSTALLED) from error
+        return None
+
+
+def absent(one: ObjectName) -> NotFoundError:
+    """The error for a name that no AppWrapper has."""
+    where = rows.where(one.namespace)
+    return NotFoundError(f'no AppWrapper "{one.name}"{where}; see `mcad get -A`')

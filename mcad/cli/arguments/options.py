@@ -1,0 +1,168 @@
+"""Options that commands share; each group is passed to the command as one record."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import click
+from msgspec import Struct
+
+from mcad.cli.arguments.completion_candidates import complete_namespaces
+from mcad.cli.pages.colours import AUTO, CHOICES, Palette, palette
+from mcad.cli.pages.output_forms import FormType
+from mcad.client.session import Target
+
+Command = Callable[..., Any]
+Option = Callable[[Command], Command]
+
+
+class Settings(Struct, frozen=True):
+    """The dispatcher's configuration: --config and --set."""
+
+    config: str | None = None
+    assignments: tuple[str, ...] = ()
+
+
+class Scope(Struct, frozen=True):
+    """Which namespaces: -n, -A, or that of the context."""
+
+    namespace: str | None = None
+    all_namespaces: bool = False
+
+    def choose(self, default: str) -> str | None:
+        """The namespace, None for all of them."""
+        return None if self.all_namespaces else self.namespace or default
+
+
+class Output(Struct, frozen=True):
+    """How to print: -o, --no-headers and --color."""
+
+    form: str | None = None
+    no_headers: bool = False
+    color: str = AUTO
+
+    @property
+    def palette(self) -> Palette:
+        """The colours of tables; JSON and YAML never have any."""
+        return palette(self.color)
+
+
+def record(name: str, kind: type[Struct], *options: Option) -> Option:
+    """A decorator that passes these options as one argument ``name`` of this record."""
+
+    def decorate(command: Command) -> Command:
+        @functools.wraps(command)
+        def call(**given: Any) -> Any:
+            own = {one: given.pop(one) for one in kind.__struct_fields__ if one in given}
+            return command(**{name: kind(**own)}, **given)
+
+        decorated: Command = call
+        for option in reversed(options):
+            decorated = option(decorated)
+        return decorated
+
+    return decorate
+
+
+TARGET_OPTIONS: tuple[Option, ...] = (
+    click.option("--kubeconfig", metavar="FILE", help="The kubeconfig to use."),
+    click.option("--context", metavar="NAME", help="The context of the kubeconfig to use."),
+)
+
+SETTINGS_OPTIONS: tuple[Option, ...] = (
+    click.option("--config", metavar="FILE", help="The configuration file of the dispatcher."),
+    click.option(
+        "--set",
+        "assignments",
+        metavar="KEY=VALUE",
+        multiple=True,
+        help="One setting; may be repeated.",
+    ),
+)
+
+target_options = record("target", Target, *TARGET_OPTIONS)
+settings_options = record("settings", Settings, *SETTINGS_OPTIONS)
+
+namespace_option = click.option(
+    "-n",
+    "--namespace",
+    metavar="NAME",
+    shell_complete=complete_namespaces,
+    help="The namespace; default: that of the context.",
+)
+
+scope_options = record(
+    "scope",
+    Scope,
+    namespace_option,
+    click.option("-A", "--all-namespaces", is_flag=True, help="All namespaces."),
+)
+
+
+color_option = click.option(
+    "--color",
+    type=click.Choice(CHOICES),
+    default=AUTO,
+    show_default=True,
+    help="Colours; auto: on a terminal, unless NO_COLOR is set.",
+)
+
+
+def filename_option(parameter: str, what: str) -> Option:
+    """-f FILE, any number of times; ``what`` describes them in the help."""
+    return click.option(
+        "-f",
+        "--filename",
+        parameter,
+        metavar="FILE",
+        multiple=True,
+        type=click.Path(allow_dash=True),
+        help=f"{what}, - for standard input; may be repeated.",
+    )
+
+
+def files_option(what: str) -> Option:
+    """Files as arguments and with -f, all as ``paths``; ``what`` describes them in the help."""
+
+    def decorate(command: Command) -> Command:
+        @click.argument("files", metavar="[FILE]...", nargs=-1, type=click.Path(allow_dash=True))
+        @filename_option("named", what)
+        @functools.wraps(command)
+        def call(files: tuple[str, ...], named: tuple[str, ...], **given: Any) -> Any:
+            if not files and not named:
+                raise click.UsageError("Name a file: FILE, -f FILE, or - for standard input")
+            return command(paths=(*named, *files), **given)
+
+        decorated: Command = call
+        return decorated
+
+    return decorate
+
+
+def output_options(*forms: str) -> Option:
+    """-o with these forms besides the table, --no-headers and --color."""
+    return record(
+        "output",
+        Output,
+        click.option("-o", "--output", "form", type=click.Choice(forms), help="Another form."),
+        click.option("--no-headers", is_flag=True, help="No column titles."),
+        color_option,
+    )
+
+
+list_output_options = record(
+    "output",
+    Output,
+    click.option(
+        "-o",
+        "--output",
+        "form",
+        type=FormType("json", "yaml", "wide", "name"),
+        help="Another form; the last two as kubectl has them.",
+    ),
+    click.option("--no-headers", is_flag=True, help="No column titles."),
+    color_option,
+)
+"""``output_options`` of lists of AppWrappers, with forms that have a template."""

@@ -1,0 +1,84 @@
+"""``mcad capacity``: what the nodes have, what is used, what is reserved, and what is left."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+import click
+
+from mcad.cli.arguments.completion_candidates import complete_nodes
+from mcad.cli.arguments.names import node_names
+from mcad.cli.arguments.options import Output, Scope, output_options
+from mcad.cli.pages.human_amounts import human_amount
+from mcad.cli.pages.tables import echo, echo_structured, table
+from mcad.client.errors import CliError, fail_for_missing
+from mcad.client.figures.source import Source, open_figures, source_options
+from mcad.client.session import environment
+from mcad.kube.kinds import CAPACITY_REPORTS
+
+Json = dict[str, Any]
+
+TITLES = ("NODE", "RESOURCE", "ALLOCATABLE", "USED", "RESERVED", "FREE")
+BOOKS = ("allocatable", "used", "reserved", "free")
+
+
+@click.command()
+@click.argument("nodes", metavar="[NODE]...", nargs=-1, shell_complete=complete_nodes)
+@click.option("--total", "total_only", is_flag=True, help="Only the sums.")
+@source_options
+@output_options("json", "yaml", "name")
+def capacity(nodes: tuple[str, ...], total_only: bool, source: Source, output: Output) -> None:  # noqa: FBT001 - click passes it by name
+    """Show allocatable, used, reserved and free capacity.
+
+    With names, only those nodes: NAME or node/NAME. USED is what bound pods request, RESERVED what
+    dispatched AppWrappers demand for pods that are not bound yet. FREE of an overcommitted
+    node is negative, and 0 in <total>. <unplaced> is reserved, but fits no node at present.
+    <unknown AppWrappers of NAMESPACE> is reserved for pods that existed when the dispatcher started
+    and whose AppWrapper does not exist.
+    """
+    nodes = node_names(nodes)
+    if nodes and total_only:
+        raise click.UsageError("--total is the sum of all nodes: omit it, or the names")
+    view = asyncio.run(_capacity(source))
+    known = {node["name"]: node for node in view["nodes"]}
+    missing = [name for name in nodes if name not in known]
+    shown = [known[name] for name in nodes if name in known] if nodes else view["nodes"]
+    if output.form in ("json", "yaml"):
+        echo_structured(view | {"nodes": [] if total_only else shown}, output.form)
+    elif output.form == "name":
+        echo(f"node/{node['name']}" for node in shown)
+    else:
+        rows = [] if total_only else [row for node in shown for row in rows_of(node["name"], node)]
+        if not nodes:
+            rows += [*rows_of("<total>", view["total"]), *_reserved("<unplaced>", view["unplaced"])]
+            for namespace, held in view.get("unknownAppWrappers", {}).items():
+                rows += _reserved(f"<unknown AppWrappers of {namespace}>", held)
+        if rows:
+            echo(table(TITLES, rows, headers=not output.no_headers, palette=output.palette))
+    fail_for_missing(missing, 'no node "{}"; see `kubectl get nodes`')
+
+
+async def _capacity(source: Source) -> Json:
+    everywhere = Scope(all_namespaces=True)
+    async with open_figures(environment(), source, everywhere, wants=CAPACITY_REPORTS) as (
+        figures,
+        _,
+    ):
+        view = await figures.capacity()
+    if view is None:
+        raise CliError("the capacity of the nodes is not known")
+    return view
+
+
+def rows_of(name: str, node: Json) -> Iterator[tuple[str, ...]]:
+    """The rows below ``TITLES``: one per resource that the node has or that is used on it."""
+    for resource in sorted({key for book in BOOKS for key in node[book]}):
+        amounts = (node[book].get(resource, "0") for book in BOOKS)
+        yield (name, resource, *(human_amount(resource, amount) for amount in amounts))
+
+
+def _reserved(title: str, reserved: Json) -> Iterator[tuple[str, ...]]:
+    for resource, amount in reserved.items():
+        yield (title, resource, "0", "0", human_amount(resource, amount), "0")

@@ -1,0 +1,151 @@
+"""``mcad describe``: everything about an AppWrapper, and why it waits."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+import click
+from msgspec import Struct
+
+from mcad.api.wire import as_list
+from mcad.cli.arguments.completion_candidates import complete_appwrappers
+from mcad.cli.arguments.names import ObjectName, in_full, qualified_names
+from mcad.cli.arguments.one_appwrapper import read_appwrapper
+from mcad.cli.arguments.options import Scope, color_option, namespace_option
+from mcad.cli.pages import rows as columns
+from mcad.cli.pages.colours import palette
+from mcad.cli.pages.describe import Description, Page, event_time
+from mcad.cli.pages.tables import echo, echo_structured
+from mcad.client.errors import fail_for_missing, warn
+from mcad.client.figures.figures import warn_of_notes
+from mcad.client.figures.of_server import ServerFigures, server_at
+from mcad.client.figures.source import Source, asked_namespace, figures_in, source_options
+from mcad.client.session import Session, environment
+from mcad.kube.client import Client, Selection
+from mcad.kube.errors import ApiError
+from mcad.kube.resource import Resource
+
+Json = dict[str, Any]
+
+EVENTS = Resource("", "v1", "events", "Event")  # the view that the usual roles may read
+EVENTS_SHOWN = 10
+BETWEEN = ("", "")  # two blank lines between pages, like kubectl
+
+
+class Found(Struct, frozen=True):
+    """The AppWrappers that were found, and the names that were not."""
+
+    descriptions: list[Description]
+    missing: list[ObjectName]
+
+
+@click.command()
+@click.argument(
+    "names", metavar="NAME...", nargs=-1, required=True, shell_complete=complete_appwrappers
+)
+@namespace_option
+@source_options
+@click.option("-o", "--output", "form", type=click.Choice(["json", "yaml"]), help="Another form.")
+@color_option
+def describe(
+    names: tuple[str, ...], namespace: str | None, source: Source, form: str | None, color: str
+) -> None:
+    """Show one AppWrapper in full: demand, reasons, items, events.
+
+    Several names are possible: NAME, aw/NAME, NS/NAME, or as `mcad queue -o name` prints them.
+    Positions, reasons and figures are current; conditions and the dispatch record are from the
+    status. With --server only the dispatcher is asked: no conditions, no Events.
+    """
+    chosen = qualified_names(names)
+    if not chosen:
+        raise click.UsageError("name an AppWrapper: `mcad get` lists them")
+    found = asyncio.run(_find(chosen, Scope(namespace), source))
+    if form:
+        _print_structured(found.descriptions, form, alone=len(chosen) == 1)
+    else:
+        page = Page(environment().clock.now_us(), palette(color))
+        for number, described in enumerate(found.descriptions):
+            echo([*BETWEEN * (number > 0), *page.lines(described)])
+    missing = [f'"{one.name}"{columns.where(one.namespace)}' for one in found.missing]
+    fail_for_missing(missing, "no AppWrapper {}; see `mcad get -A`")
+
+
+async def _find(names: Sequence[ObjectName], scope: Scope, source: Source) -> Found:
+    if source.server:
+        own = asked_namespace(environment(), source, scope) or ""
+        return await _ask_server(server_at(source.server), in_full(names, own))
+    async with environment().connect(source.target, watches=False) as session:
+        own = scope.choose(session.namespace) or ""
+        return await _read_all(session, in_full(names, own), source)
+
+
+async def _ask_server(server: ServerFigures, names: Sequence[ObjectName]) -> Found:
+    details = [await server.detail(one.namespace or "", one.name) for one in names]
+    described = [Description(None, detail) for detail in details if detail is not None]
+    pairs = zip(names, details, strict=True)
+    return Found(described, [one for one, detail in pairs if detail is None])
+
+
+async def _read_all(session: Session, names: Sequence[ObjectName], source: Source) -> Found:
+    objects = {
+        one: await read_appwrapper(session.client, one.namespace or "", one.name) for one in names
+    }
+    found = {one: obj for one, obj in objects.items() if obj is not None}
+    spaces = dict.fromkeys(one.namespace or "" for one in found)
+    figures = {where: await figures_in(session, source, where) for where in spaces}
+    for one in figures.values():
+        warn_of_notes(one)
+    descriptions = []
+    for title, obj in found.items():
+        where = title.namespace or ""
+        events = await _events(session.client, where, obj["metadata"]["uid"])
+        detail = await figures[where].detail(where, title.name)
+        descriptions.append(Description(obj, detail, events))
+    return Found(descriptions, [one for one in names if one not in found])
+
+
+async def _events(client: Client, namespace: str, uid: str) -> list[Json]:
+    """The latest Events about it, oldest first."""
+    selection = Selection(namespace, field_selector=f"involvedObject.uid={uid}")
+    try:
+        found, _ = await client.list_all(EVENTS, selection)
+    except ApiError as error:
+        if not error.forbidden:
+            raise
+        warn(f"you may not list events in namespace {namespace}")
+        return []
+    found.sort(key=lambda event: event_time(event) or "")
+    return found[-EVENTS_SHOWN:]
+
+
+# -- for scripts -----------------------------------------------------------------------------
+
+
+def _print_structured(descriptions: list[Description], form: str, *, alone: bool) -> None:
+    """Print one AppWrapper as an object, several as a list."""
+    views = [_structured(described) for described in descriptions]
+    if not alone:
+        echo_structured({"items": views}, form)
+    elif views:
+        echo_structured(views[0], form)
+
+
+def _structured(described: Description) -> Json:
+    if described.obj is None:
+        return {"appwrapper": described.detail}
+    return {
+        "appwrapper": described.detail,
+        "conditions": as_list(described.status.get("conditions")),
+        "dispatch": described.status.get("dispatch"),
+        "events": [
+            {
+                "type": event.get("type"),
+                "reason": event.get("reason"),
+                "time": event_time(event),
+                "message": event.get("message"),
+            }
+            for event in described.events
+        ],
+    }

@@ -1,0 +1,60 @@
+"""``mcad hold`` and ``mcad release``: set ``spec.suspend`` and take it back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from mcad.cli.arguments.choice import Choice, choice_options
+from mcad.cli.arguments.options import target_options
+from mcad.cli.arguments.verbs import (
+    Result,
+    Verb,
+    VerbOptions,
+    apply,
+    patch_spec,
+    same,
+    verb_options,
+)
+from mcad.client.appwrappers.state import has_attempt, is_held, why_over
+from mcad.client.session import Target
+from mcad.kube.client import Client
+
+Json = dict[str, Any]
+
+
+@click.command()
+@choice_options
+@verb_options
+@target_options
+def hold(choice: Choice, options: VerbOptions, target: Target) -> None:
+    """Keep AppWrappers from starting until they are released.
+
+    One that is dispatched is ended first: its objects are deleted. It keeps its place: when it is
+    released, it queues at its original position.
+    """
+    apply(Verb("held", _hold), choice, target, options)
+
+
+@click.command()
+@choice_options
+@verb_options
+@target_options
+def release(choice: Choice, options: VerbOptions, target: Target) -> None:
+    """Let AppWrappers queue again that are on hold."""
+    apply(Verb("released", _release), choice, target, options)
+
+
+async def _hold(client: Client, obj: Json, *, dry_run: bool) -> Result:
+    if why := why_over(obj) or "it is on hold already" * is_held(obj):
+        return same(why)
+    await patch_spec(client, obj, {"suspend": True}, dry_run=dry_run)
+    return Result("held; its attempt ends" if has_attempt(obj) else "held")
+
+
+async def _release(client: Client, obj: Json, *, dry_run: bool) -> Result:
+    if why := why_over(obj) or "it is not on hold" * (not is_held(obj)):
+        return same(why)
+    await patch_spec(client, obj, {"suspend": False}, dry_run=dry_run)
+    return Result("released")

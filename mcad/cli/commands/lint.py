@@ -1,0 +1,146 @@
+"""``mcad lint``: checks manifests of AppWrappers as ``mcad submit`` does, and submits nothing."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack
+from functools import partial
+
+import click
+from msgspec.structs import replace
+
+from mcad.api.catalog import WELL_KNOWN, Catalog
+from mcad.api.config import Config, catalog_of
+from mcad.api.wire import plural
+from mcad.cli.arguments.options import (
+    Settings,
+    files_option,
+    namespace_option,
+    settings_options,
+    target_options,
+)
+from mcad.client.appwrappers.state import reference
+from mcad.client.config import load_config
+from mcad.client.errors import FAILED, CliError, warn
+from mcad.client.manifests.check import Prepared, check_kind, prepare
+from mcad.client.manifests.documents import Document, read_documents
+from mcad.client.manifests.item_dry_run import DRY, check_items, report
+from mcad.client.session import Session, Target, environment
+from mcad.controller.served_kinds import Kinds
+from mcad.kube.discovery import Discovery
+from mcad.kube.errors import ApiError, KubeError
+from mcad.kube.kinds import APPWRAPPERS
+
+UNCHECKED = "fields of the items that do not exist, kinds, names that are taken and rights"
+
+
+@click.command()
+@files_option("A file of YAML or JSON")
+@namespace_option
+@click.option("--offline", is_flag=True, help="Ask no API server; say what is not checked.")
+@target_options
+@settings_options
+def lint(
+    *,
+    paths: tuple[str, ...],
+    namespace: str | None,
+    offline: bool,
+    target: Target,
+    settings: Settings,
+) -> None:
+    """Check manifests of AppWrappers; nothing is submitted.
+
+    The checks are those of `mcad submit`: the dispatcher's own, and those of the API server by dry
+    runs with strict fields, of the AppWrapper and of each item. Without an API server the first
+    kind of checks is done, and stderr says what was not checked. Exit code 1 if there is a fault.
+    """
+    documents = [document for path in paths for document in read_documents(path)]
+    kept = [document for document in documents if _is_appwrapper(document)]
+    faults, config = len(documents) - len(kept), load_config(settings)
+    faults += asyncio.run(_lint(kept, namespace, target, config, offline=offline))
+    if faults:
+        click.echo(f"{plural(faults, 'fault')} to correct.", err=True)
+        raise click.exceptions.Exit(FAILED)
+
+
+def _is_appwrapper(document: Document) -> bool:
+    """Whether it is one; if not, an error says what to do."""
+    try:
+        check_kind(document)
+    except CliError as error:
+        error.show()
+        return False
+    return True
+
+
+async def _lint(
+    documents: Sequence[Document],
+    namespace: str | None,
+    target: Target,
+    config: Config,
+    *,
+    offline: bool,
+) -> int:
+    """Print the faults, and a line for each AppWrapper without; returns their number."""
+    async with AsyncExitStack() as stack:
+        if offline:
+            warn(f"not checked: {UNCHECKED} (--offline)")
+        else:
+            try:
+                session = await stack.enter_async_context(
+                    environment().connect(target, watches=False)
+                )
+            except (CliError, KubeError) as error:
+                warn(f"not checked: {UNCHECKED}; {error}")
+            else:
+                kinds = Kinds(Discovery(session.client), config)
+                await kinds.refresh()
+                own, check = session.namespace, partial(_check_there, session)
+                return await _lint_all(documents, namespace, own, kinds.catalog, check)
+    own, catalog = environment().namespace(target), catalog_of(config, WELL_KNOWN)
+    return await _lint_all(documents, namespace, own, catalog, _check_nothing)
+
+
+async def _lint_all(
+    documents: Sequence[Document],
+    namespace: str | None,
+    own: str,
+    catalog: Catalog,
+    check: Callable[[Prepared], Awaitable[int]],
+) -> int:
+    faults = 0
+    for document in documents:
+        prepared, found = prepare([document], namespace, own, catalog)
+        if not found:
+            found = await check(prepared[0])
+        faults += found
+        if not found:
+            _report(prepared[0])
+    return faults
+
+
+async def _check_nothing(_: Prepared) -> int:
+    """Without an API server there is nothing more to check."""
+    return 0
+
+
+async def _check_there(session: Session, one: Prepared) -> int:
+    """The checks of the API server; returns the number of faults."""
+    faults = await check_items(session.client, one.origin, one.parsed)
+    resource = replace(APPWRAPPERS, version=one.obj["apiVersion"].rpartition("/")[2])
+    namespace = one.obj["metadata"]["namespace"]
+    try:
+        await session.client.create(resource, namespace, one.obj, DRY)
+    except ApiError as error:
+        if error.already_exists:
+            warn(f"{one.origin}: an AppWrapper of this name exists in namespace {namespace}")
+        elif error.not_found:
+            warn(f"{one.origin}: cannot be created in namespace {namespace} ({error.message})")
+        else:
+            faults += report(f"{one.origin}: the AppWrapper", error)
+    return faults
+
+
+def _report(one: Prepared) -> None:
+    click.echo(f"{one.origin}: {reference(one.obj)} has no faults")

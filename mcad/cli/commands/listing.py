@@ -1,0 +1,182 @@
+"""``mcad queue`` and ``mcad get``: AppWrappers as rows, once or as they change."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import click
+from msgspec.structs import replace
+
+from mcad.cli.arguments.completion_candidates import complete_appwrappers
+from mcad.cli.arguments.list_options import ListOptions, Wanted, list_options, scope_of
+from mcad.cli.arguments.names import ObjectName, qualified_names
+from mcad.cli.arguments.options import Output, Scope, list_output_options, scope_options
+from mcad.cli.arguments.row_filters import Filters, filter_options
+from mcad.cli.live.watch_printer import PLACES_REPORTED, Printer, until_reader_leaves
+from mcad.cli.pages import rows as columns
+from mcad.cli.pages.output_forms import is_template, print_form
+from mcad.cli.pages.rows import is_waiting
+from mcad.cli.pages.tables import echo, echo_structured, table
+from mcad.client.errors import INTERRUPTED, fail_for_missing
+from mcad.client.figures.figures import warn_of_notes
+from mcad.client.figures.source import Source, follow_figures, open_figures, source_options
+from mcad.client.session import environment
+from mcad.kube import selectors
+
+Json = dict[str, Any]
+
+
+@click.command()
+@source_options
+@scope_options
+@list_options
+@filter_options
+@list_output_options
+def queue(
+    source: Source, scope: Scope, options: ListOptions, filters: Filters, output: Output
+) -> None:
+    """Show the queue: its order, and what each AppWrapper waits for.
+
+    Positions count in the whole cluster, whichever namespaces are shown; they are <unknown> (null
+    in JSON) if you may not list it. An AppWrapper without a position is on hold for another reason
+    than capacity. AGE is the time since the dispatcher first saw it. With -o wide, STARTS is the
+    estimated time to its start: <30m at the latest, >5m at the earliest, with ? if it depends on
+    expected run times; `mcad describe` shows details.
+
+    With --watch a row is printed again when it has changed, and a last time when its AppWrapper
+    leaves the queue. A change of the position alone is printed for the first ten only.
+    """
+    _list(Wanted(waiting_only=True, filters=filters), source, scope, options, output)
+
+
+@click.command()
+@click.argument("names", metavar="[NAME]...", nargs=-1, shell_complete=complete_appwrappers)
+@source_options
+@scope_options
+@list_options
+@filter_options
+@list_output_options
+def get(  # noqa: PLR0913 - one per group of options
+    *,
+    names: tuple[str, ...],
+    source: Source,
+    scope: Scope,
+    options: ListOptions,
+    filters: Filters,
+    output: Output,
+) -> None:
+    """Show all AppWrappers with their state and position.
+
+    With names, only those: NAME, aw/NAME, NS/NAME, or as `mcad queue -o name` prints them.
+    `kubectl get appwrapper NAME -o yaml` shows the manifest. With -o jsonpath=TEMPLATE and
+    -o custom-columns=TITLE:.path,... paths are those of -o json: {.items[*].name}, NAME:.name.
+    """
+    chosen = qualified_names(names)
+    if chosen and options.selector is not None:
+        raise click.UsageError("give either names or -l")
+    wanted = Wanted(waiting_only=False, names=chosen, filters=filters)
+    _list(wanted, source, scope_of(chosen, scope), options, output)
+
+
+def _list(
+    wanted: Wanted, source: Source, scope: Scope, options: ListOptions, output: Output
+) -> None:
+    if options.selector is not None:
+        _check_selector(options.selector, source)
+        wanted = replace(wanted, selector=options.selector)
+    if options.watch and (is_template(output.form) or wanted.filters.limit):
+        raise click.UsageError("--watch excludes --limit, -o jsonpath and -o custom-columns")
+    if not options.watch:
+        asyncio.run(_print_once(wanted, source, scope, options, output))
+        return
+    try:
+        asyncio.run(until_reader_leaves(_watch(wanted, source, scope, options, output)))
+    except KeyboardInterrupt:  # which is how a watch ends
+        raise click.exceptions.Exit(INTERRUPTED) from None
+
+
+def _check_selector(selector: str, source: Source) -> None:
+    if source.server:
+        raise click.UsageError("--server does not serve labels: omit --server, or -l")
+    try:
+        selectors.labels(selector)
+    except ValueError as error:
+        raise click.UsageError(f"-l {selector!r}: {error}") from error
+
+
+async def _print_once(
+    wanted: Wanted, source: Source, scope: Scope, options: ListOptions, output: Output
+) -> None:
+    async with open_figures(environment(), source, scope) as (figures, namespace):
+        with_starts = output.form in columns.FORMS_WITH_STARTS or is_template(output.form)
+        rows = await wanted.rows(figures, waiting_only=wanted.waiting_only, with_starts=with_starts)
+    warn_of_notes(figures)
+    shown, missing = wanted.pick(rows, namespace)
+    if not shown and not missing:
+        _report_empty(wanted, rows, namespace)
+    shown = wanted.filters.cut(columns.in_order(shown, options.sort_by))
+    _print(shown, output, namespaces=scope.all_namespaces)
+    _fail_for_missing(missing, namespace)
+
+
+async def _watch(
+    wanted: Wanted, source: Source, scope: Scope, options: ListOptions, output: Output
+) -> None:
+    world = environment()
+    printer = Printer(
+        output,
+        world.clock.now_us,
+        namespaces=scope.all_namespaces,
+        places_reported=float("inf") if wanted.names else PLACES_REPORTED,
+    )
+    async with follow_figures(world, source, scope) as (feed, namespace):
+        figures = await feed.next()
+        printer.note(figures.notes)
+        rows = await wanted.rows(figures, waiting_only=False)
+        shown, missing = wanted.pick(rows, namespace)
+        if missing and not shown:
+            _fail_for_missing(missing, namespace)
+        if not shown:
+            _report_empty(wanted, list(filter(is_waiting, rows)), namespace)
+        while True:
+            shown = wanted.pick_present(rows, namespace)
+            others = wanted.pick_all(rows, namespace)
+            printer.show(columns.in_order(shown, options.sort_by), others)
+            figures = await feed.next()
+            printer.mention(feed.trouble)
+            printer.note(figures.notes)
+            rows = await wanted.rows(figures, waiting_only=False)
+
+
+def _fail_for_missing(missing: list[ObjectName], namespace: str | None) -> None:
+    texts = [
+        f'no AppWrapper "{one.name}"{columns.where(one.namespace or namespace)}' for one in missing
+    ]
+    fail_for_missing(texts, "{} that this dispatcher manages; see `mcad get -A`")
+
+
+def _report_empty(wanted: Wanted, rows: list[Json], namespace: str | None) -> None:
+    if which := wanted.filters.explain_none():
+        click.echo(f"No AppWrappers found{columns.where(namespace)}{which}.", err=True)
+    elif wanted.waiting_only:
+        elsewhere = f" ({len(rows)} in other namespaces: see -A)" if rows else ""
+        click.echo(f"No AppWrappers wait{columns.where(namespace)}{elsewhere}.", err=True)
+    else:
+        click.echo(f"No AppWrappers found{columns.where(namespace)}.", err=True)
+
+
+def _print(rows: list[Json], output: Output, *, namespaces: bool) -> None:
+    match output.form:
+        case "json" | "yaml":
+            echo_structured({"items": rows}, output.form)
+        case "name":
+            echo(columns.reference(row, namespaces=namespaces) for row in rows)
+        case str() as form if is_template(form):
+            print_form(rows, form, headers=not output.no_headers)
+        case _ if rows:
+            now = environment().clock.now_us()
+            titles = columns.titles(output, namespaces=namespaces)
+            lines = [columns.cells(row, output, now, namespaces=namespaces) for row in rows]
+            headers = not output.no_headers
+            echo(table(titles, lines, headers=headers, palette=output.palette))

@@ -1,0 +1,102 @@
+"""``mcad migrate``: the last step of a migration from an older version or from MCAD."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import aclosing
+
+import click
+
+from mcad.api import crd
+from mcad.api.wire import Map, as_list, as_map, as_text, dig
+from mcad.cli.arguments.options import target_options
+from mcad.cli.pages.tables import echo
+from mcad.client.errors import CliError
+from mcad.client.session import Session, Target, environment
+from mcad.kube.client import Client, Selection
+from mcad.kube.errors import ApiError
+from mcad.kube.kinds import APPWRAPPERS, CRDS
+
+STORED = APPWRAPPERS.version
+"""The version that AppWrappers are stored in."""
+
+
+@click.group()
+def migrate() -> None:
+    """Finish a migration from MCAD or from an older version."""
+
+
+@migrate.command()
+@click.option("--dry-run", is_flag=True, help="Only print what would be done.")
+@target_options
+def storage(dry_run: bool, target: Target) -> None:  # noqa: FBT001 - click passes it by name
+    """Store every AppWrapper in the newest version.
+
+    The API server keeps an object in the version in which it was last written, and the CRD lists
+    every version that may still be in etcd (status.storedVersions). This writes each AppWrapper
+    once, without a change, and then removes the old versions from that list. It may be repeated.
+    It needs the rights to list and patch AppWrappers, and to patch the status of their CRD.
+    """
+    asyncio.run(_storage(target, dry_run=dry_run))
+
+
+async def _storage(target: Target, *, dry_run: bool) -> None:
+    async with environment().connect(target) as session:
+        live = await _installed(session)
+        stored = sorted(map(as_text, as_list(dig(live, "status", "storedVersions"))))
+        if stored == [STORED]:
+            echo([f"all AppWrappers are stored as {STORED}: nothing to do"])
+            return
+        count = await _rewrite(session.client, dry_run=dry_run)
+        if not dry_run:
+            # Fenced: what is stored must not have changed since the list was read.
+            fence = {"resourceVersion": live["metadata"]["resourceVersion"]}
+            patch: Map = {"metadata": fence, "status": {"storedVersions": [STORED]}}
+            await session.client.patch_status(CRDS, None, crd.NAME, patch)
+        verb = "would be rewritten" if dry_run else "rewritten"
+        many = f"{count} AppWrapper{'' if count == 1 else 's'}"
+        echo([f"{many} {verb}; storedVersions {', '.join(stored)} -> {STORED}"])
+
+
+async def _installed(session: Session) -> Map:
+    """The CRD as it is installed; ``CliError`` if that does not store the newest version."""
+    try:
+        live = await session.client.get(CRDS, None, crd.NAME)
+    except ApiError as error:
+        if error.not_found:
+            raise CliError(f"the CRD {crd.NAME} is not installed; see `mcad crd`") from error
+        raise
+    versions = map(as_map, as_list(dig(live, "spec", "versions")))
+    storing = next((as_text(one.get("name")) for one in versions if one.get("storage")), "")
+    if storing != STORED:
+        raise CliError(
+            f"the installed CRD stores {storing or 'no version'}: install the one of this version"
+            " first (`mcad crd | kubectl apply --server-side -f -`)"
+        )
+    return live
+
+
+async def _rewrite(client: Client, *, dry_run: bool) -> int:
+    """Write every AppWrapper as it is; returns how many there are."""
+    count = 0
+    pages = client.list_pages(APPWRAPPERS, Selection(metadata_only=True))
+    async with aclosing(pages) as found:
+        async for page in found:
+            for one in page.items:
+                meta = one["metadata"]
+                count += dry_run or await _write_again(client, meta["namespace"], meta["name"])
+    return count
+
+
+async def _write_again(client: Client, namespace: str, name: str) -> bool:
+    """Send an empty patch: the API server then stores the object in the newest version.
+
+    False if the AppWrapper is gone.
+    """
+    try:
+        await client.patch(APPWRAPPERS, namespace, name, {})
+    except ApiError as error:
+        if error.not_found:
+            return False
+        raise
+    return True

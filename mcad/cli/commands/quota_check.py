@@ -1,0 +1,124 @@
+"""``mcad quota check``: checks QuotaSubtrees of files before they are applied."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from mcad.api.config import Config
+from mcad.api.labels import QUOTA_KIND
+from mcad.api.quotacheck import Finding, check
+from mcad.api.wire import as_text, plural
+from mcad.cli.arguments.options import Settings, files_option, settings_options, target_options
+from mcad.cli.pages.tables import NONE, amounts, echo, table
+from mcad.client.config import as_dispatched, load_config
+from mcad.client.errors import FAILED, CliError, warn
+from mcad.client.manifests.documents import Document, read_documents
+from mcad.client.session import Target, environment
+from mcad.core.outlook import Foreseen
+from mcad.core.quota.tree import Tree
+from mcad.core.state.quantity import format_amount
+from mcad.core.state.units import SECOND, format_duration
+
+Json = dict[str, Any]
+
+TITLES = ("TREE", "NODES", "LEAVES", "ROOT")
+EVICTED = ("APPWRAPPER", "REASON", "FOR", "AFTER")
+SUFFIXES = frozenset({".yaml", ".yml", ".json"})
+
+
+@click.command("check")
+@files_option("A file of YAML or JSON, a directory of them")
+@click.option(
+    "--against-cluster",
+    is_flag=True,
+    help="Show which AppWrappers of the cluster would be evicted.",
+)
+@target_options
+@settings_options
+def check_files(
+    paths: tuple[str, ...], target: Target, settings: Settings, *, against_cluster: bool
+) -> None:
+    """Check QuotaSubtrees before they are applied; no cluster is needed.
+
+    The files must contain whole trees: a parent that exists in the cluster only is missing. Objects
+    of other kinds are ignored. Exit code 0 means that the trees are valid; what is valid but
+    probably not intended is a warning.
+
+    --against-cluster also shows which AppWrappers would be evicted, for which others and how soon,
+    if these were applied and no AppWrapper ended. The settings are those of the running dispatcher,
+    with quotaEnabled, and those of --config and --set. Nothing is changed.
+    """
+    documents = [one for path in paths for file in _files(path) for one in read_documents(file)]
+    mine = [one for one in documents if _is_quota_subtree(one)]
+    if not mine:
+        raise CliError(f"there is no {QUOTA_KIND} in {', '.join(paths)}; give the files with -f")
+    checked = check((one.origin, one.content) for one in mine)
+    faults = [one for one in checked.findings if not one.warning]
+    for one in checked.findings:
+        (warn if one.warning else _print_error)(_line(one))
+    echo(table(TITLES, map(_row, checked.trees)) if checked.trees else [])
+    if faults:
+        many = f"{len(faults)} fault{'s' * (len(faults) > 1)}"
+        CliError(f"{many} to correct before these are applied").show()
+        raise click.exceptions.Exit(FAILED)
+    if against_cluster:
+        config = load_config(settings)
+        contents = [one.content for one in mine]
+        echo(_evictions(asyncio.run(_foresee(target, config, contents))))
+
+
+async def _foresee(target: Target, config: Config, subtrees: Sequence[Json]) -> list[Foreseen]:
+    from mcad.client.figures.listed import foresee_evictions  # noqa: PLC0415 - only with a cluster
+
+    async with environment().connect(target) as session:
+        running = await as_dispatched(session.client, config)
+        counting = running.model_copy(update={"quota_enabled": True})
+        return await foresee_evictions(session.client, counting, subtrees)
+
+
+def _evictions(found: Sequence[Foreseen]) -> list[str]:
+    if not found:
+        return ["", "No AppWrapper would be evicted."]
+    rows = [
+        (one.victim, one.reason, one.preemptor, format_duration(one.after // SECOND * SECOND))
+        for one in found
+    ]
+    return ["", f"{plural(len(found), 'eviction')}:", *table(EVICTED, rows)]
+
+
+def _files(path: str) -> Iterator[str]:
+    """The file, or the files of a directory sorted by name, like kubectl."""
+    if not Path(path).is_dir():
+        yield path
+        return
+    found = sorted(each for each in Path(path).iterdir() if each.suffix in SUFFIXES)
+    if not found:
+        raise CliError(f"{path}: there is no file that ends in {', '.join(sorted(SUFFIXES))}")
+    yield from map(str, found)
+
+
+def _is_quota_subtree(document: Document) -> bool:
+    kind = as_text(document.content.get("kind"))
+    if kind != QUOTA_KIND and kind.lower() == QUOTA_KIND.lower():
+        raise CliError(f"{document.origin}: kind is {kind}: write {QUOTA_KIND}")
+    return kind == QUOTA_KIND
+
+
+def _print_error(text: str) -> None:
+    CliError(text).show()
+
+
+def _line(one: Finding) -> str:
+    field = f"{one.field}: " if one.field else ""
+    return f"{one.origin}: {one.title}: {field}{one.message}"
+
+
+def _row(tree: Tree) -> tuple[str, ...]:
+    root = {name: format_amount(name, amount) for name, amount in tree.root.nominal.items()}
+    leaves = tree.leaves()
+    return (tree.name, str(len(tree.nodes)), ",".join(leaves) or NONE, amounts(root))

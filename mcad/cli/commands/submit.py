@@ -1,0 +1,232 @@
+"""``mcad submit``: creates AppWrappers from files, parsed first as the dispatcher will parse them.
+
+Nothing is sent if one of them is faulty: a set of manifests is created as a whole.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+import click
+from msgspec import Struct
+from msgspec.structs import replace
+
+from mcad.api.catalog import WELL_KNOWN
+from mcad.api.config import Config, catalog_of
+from mcad.api.wire import plural
+from mcad.cli.arguments.options import (
+    Settings,
+    files_option,
+    namespace_option,
+    record,
+    settings_options,
+    target_options,
+)
+from mcad.cli.commands.wrap import Wrapping, wrapped, wrapping_options
+from mcad.cli.pages.tables import echo_structured
+from mcad.client.appwrappers.goals import DISPATCH
+from mcad.client.appwrappers.state import reference
+from mcad.client.appwrappers.wait import SecondsType, wait_for
+from mcad.client.appwrappers.watch import Wait
+from mcad.client.config import load_config
+from mcad.client.errors import FAILED, CliError, clause, explain
+from mcad.client.manifests.check import check_kind, prepare
+from mcad.client.manifests.documents import Document, read_documents
+from mcad.client.manifests.item_dry_run import check_items
+from mcad.client.session import Session, Target, environment
+from mcad.controller.served_kinds import Kinds
+from mcad.kube.client import CreateOptions
+from mcad.kube.discovery import Discovery
+from mcad.kube.errors import ApiError, KubeError, OutcomeUnknown
+from mcad.kube.kinds import APPWRAPPERS
+
+Json = dict[str, Any]
+
+
+class SubmitOptions(Struct, frozen=True):
+    """--dry-run, -o, --wait and --timeout."""
+
+    dry_run: str | None
+    form: str | None
+    wait: bool = False
+    timeout_s: float | None = None
+
+
+submit_options = record(
+    "options",
+    SubmitOptions,
+    click.option(
+        "--dry-run",
+        type=click.Choice(["client", "server", "queue"]),
+        help="client: only read the files; server: the API server checks, but stores nothing; "
+        "queue: show what the dispatcher would do, like `mcad what-if -f`.",
+    ),
+    click.option(
+        "-o", "--output", "form", type=click.Choice(["json", "yaml", "name"]), help="Another form."
+    ),
+    click.option(
+        "--wait", is_flag=True, help="Wait until all are dispatched; print why they wait."
+    ),
+    click.option(
+        "--timeout",
+        "timeout_s",
+        type=SecondsType(),
+        help="With --wait: give up after this time (90s, 5m, 1h), with exit code 124.",
+    ),
+)
+
+
+@click.command()
+@files_option("A file of YAML or JSON")
+@namespace_option
+@submit_options
+@click.option("--wrap", is_flag=True, help="Make an AppWrapper of the manifests first (--name).")
+@wrapping_options(required=False)
+@target_options
+@settings_options
+def submit(  # noqa: PLR0913 - one per group of options
+    *,
+    paths: tuple[str, ...],
+    namespace: str | None,
+    target: Target,
+    settings: Settings,
+    options: SubmitOptions,
+    wrap: bool,
+    wrapping: Wrapping,
+) -> None:
+    """Create AppWrappers from files, checked before they are sent.
+
+    Each item is created as a dry run first: a field that the API server does not know is a fault.
+    Faults are printed with the field and what to do. A kind that the cluster does not know, or that
+    may not be wrapped, is only a warning: the dispatcher holds such an AppWrapper.
+
+    With --wrap the files may have manifests of any kind; see `mcad wrap`, which prints the result.
+
+    \b
+      helm template my-release ./chart | mcad submit --wrap --name my-release -
+    """
+    if wrap and not wrapping.name:
+        raise click.UsageError("--wrap needs --name: the name of the AppWrapper")
+    if wrapping != Wrapping() and not wrap:
+        raise click.UsageError("--name, --priority, --leaf and --dialect need --wrap")
+    if options.wait and options.dry_run:
+        raise click.UsageError("--wait and --dry-run exclude each other")
+    if options.timeout_s is not None and not options.wait:
+        raise click.UsageError("--timeout needs --wait")
+    documents = [document for path in paths for document in read_documents(path)]
+    if wrap:
+        documents = [Document(", ".join(paths), wrapped(documents, namespace, wrapping))]
+    for document in documents:
+        check_kind(document)
+    if options.dry_run == "queue":
+        _show_queue(documents, namespace, target, settings, options.form)
+        return
+    config = load_config(settings)
+    asyncio.run(_submit(documents, namespace, target, config, options))
+
+
+def _show_queue(
+    documents: Sequence[Document],
+    namespace: str | None,
+    target: Target,
+    settings: Settings,
+    form: str | None,
+) -> None:
+    """--dry-run=queue."""
+    from mcad.cli.commands.what_if import Changes, ask, show  # noqa: PLC0415 - imports the core
+
+    if form == "name":
+        raise click.UsageError("--dry-run=queue has the forms json and yaml")
+    show(asyncio.run(ask(Changes(), documents, namespace, target, settings)), form)
+
+
+async def _submit(
+    documents: Sequence[Document],
+    namespace: str | None,
+    target: Target,
+    config: Config,
+    options: SubmitOptions,
+) -> None:
+    if options.dry_run == "client":
+        own = environment().namespace(target)
+        catalog = catalog_of(config, WELL_KNOWN)
+        prepared, faults = prepare(documents, namespace, own, catalog)
+        _fail_for(faults)
+        for one in prepared:
+            _report(one.obj, options)
+        return
+    async with environment().connect(target, watches=options.wait) as session:
+        kinds = Kinds(Discovery(session.client), config)
+        await kinds.refresh()
+        prepared, faults = prepare(documents, namespace, session.namespace, kinds.catalog)
+        _fail_for(faults)
+        for one in prepared:
+            faults += await check_items(session.client, one.origin, one.parsed)
+        _fail_for(faults)
+        sent = [await _create(session, one.obj, options) for one in prepared]
+        made = [obj for obj in sent if obj is not None]
+        well = len(made) == len(prepared)
+        if options.wait:
+            well &= await wait_for(
+                session.client,
+                config,
+                made,
+                Wait(DISPATCH, lambda obj: _report(obj, options, "dispatched"), options.timeout_s),
+            )
+    if not well:
+        raise click.exceptions.Exit(FAILED)
+
+
+def _fail_for(faults: int) -> None:
+    if faults:
+        raise CliError(f"nothing was sent: {plural(faults, 'fault')} to correct first")
+
+
+# -- sending ---------------------------------------------------------------------------------
+
+
+async def _create(session: Session, obj: Json, options: SubmitOptions) -> Json | None:
+    """Create one; a failure is printed, and None returned."""
+    version = obj["apiVersion"].rpartition("/")[2]
+    resource = replace(APPWRAPPERS, version=version)
+    create = CreateOptions(dry_run=options.dry_run == "server", field_validation="Strict")
+    metadata = obj["metadata"]
+    try:
+        made = await session.client.create(resource, metadata["namespace"], obj, create)
+    except KubeError as error:
+        title = metadata.get("name") or metadata.get("generateName")
+        _refused(f"{metadata['namespace']}/{title}", error).show()
+        return None
+    _report(made, options)
+    return made
+
+
+def _refused(title: str, error: KubeError) -> CliError:
+    if isinstance(error, OutcomeUnknown):
+        return CliError(f"{title} may or may not be created ({error}); look with `mcad get`")
+    if isinstance(error, ApiError):
+        if error.already_exists:
+            return CliError(f"{title} exists already; delete it first, or give it another name")
+        if error.not_found:
+            return CliError(
+                f"{title} cannot be created ({clause(error.message)}); check that the namespace "
+                "exists, and that AppWrappers are installed "
+                "(`mcad crd | kubectl apply --server-side -f -`)"
+            )
+    return CliError(f"{title} cannot be created: {explain(error).message}")
+
+
+def _report(obj: Json, options: SubmitOptions, what: str = "created") -> None:
+    """Print a line like kubectl, or once the object or name for scripts."""
+    if options.form and what != "created":
+        return
+    title = reference(obj)
+    if options.form in ("json", "yaml"):
+        echo_structured(obj, options.form)
+    elif options.form == "name":
+        click.echo(title)
+    else:
+        dry = {"client": " (dry run)", "server": " (server dry run)"}.get(options.dry_run or "", "")
+        click.echo(f"{title} {what}{dry}")

@@ -1,0 +1,83 @@
+"""``mcad why``: what keeps an AppWrapper, which others hold what it needs, and what would start it
+now."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from mcad.cli.arguments.completion_candidates import complete_appwrappers
+from mcad.cli.arguments.names import ObjectName, in_full, qualified_names
+from mcad.cli.arguments.options import Scope, color_option, namespace_option
+from mcad.cli.pages.colours import palette
+from mcad.cli.pages.rows import where
+from mcad.cli.pages.tables import echo, echo_structured
+from mcad.cli.pages.why import page
+from mcad.client.config import as_dispatched, load_config
+from mcad.client.errors import fail_for_missing, warn
+from mcad.client.figures.source import Source, computed_source_options
+from mcad.client.session import environment
+
+Json = dict[str, Any]
+
+BETWEEN = ("", "")  # two blank lines between pages, like kubectl
+
+
+@click.command()
+@click.argument(
+    "names", metavar="NAME...", nargs=-1, required=True, shell_complete=complete_appwrappers
+)
+@namespace_option
+@computed_source_options
+@click.option("-o", "--output", "form", type=click.Choice(["json", "yaml"]), help="Another form.")
+@click.option("--proof", is_flag=True, help="Show the figures of the nodes, to check by hand.")
+@color_option
+def why(
+    names: tuple[str, ...], namespace: str | None, source: Source, form: str | None, **shown: Any
+) -> None:
+    """Show why an AppWrapper waits, and what would start it now.
+
+    Every answer was tried on a copy of the dispatcher with the objects of this moment: with that
+    change the AppWrapper is dispatched in the next cycle. Nothing smaller of the same kind does.
+    Nothing is changed in the cluster. Names may be NS/NAME, as `mcad queue -A -o name` prints them.
+
+    To find what would start it you need the right to list nodes and pods in the whole cluster;
+    without it only the reason is shown.
+    """
+    chosen = qualified_names(names)
+    if not chosen:
+        raise click.UsageError("name an AppWrapper: `mcad queue` lists those that wait")
+    found = asyncio.run(_find(chosen, Scope(namespace), source))
+    told = [one for one in found.values() if one is not None]
+    if form:
+        if told:
+            echo_structured(told[0] if len(chosen) == 1 else {"items": told}, form)
+    else:
+        for number, one in enumerate(told):
+            lines = page(one, palette(shown["color"]), with_proof=shown["proof"])
+            echo([*BETWEEN * (number > 0), *lines])
+    missing = [f'"{one.name}"{where(one.namespace)}' for one in found if found[one] is None]
+    fail_for_missing(missing, "no AppWrapper {}; see `mcad get -A`")
+
+
+async def _find(
+    names: Sequence[ObjectName], scope: Scope, source: Source
+) -> dict[ObjectName, Json | None]:
+    """The answers, None for an AppWrapper that does not exist."""
+    from mcad.client.answers.why import Answers  # noqa: PLC0415 - the core takes a while to import
+
+    config = load_config(source.settings)
+    async with environment().connect(source.target, watches=False) as session:
+        own = scope.choose(session.namespace) or ""
+        config = await as_dispatched(session.client, config)
+        chosen = in_full(names, own)
+        spaces = {one.namespace for one in chosen}
+        answers = await Answers.read(
+            session, source, config, spaces.pop() if len(spaces) == 1 else None
+        )
+        for note in answers.notes:
+            warn(note)
+        return {one: await answers.why(one.namespace or "", one.name) for one in chosen}

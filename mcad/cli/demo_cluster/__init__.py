@@ -1,0 +1,1 @@
+"""The embedded cluster of ``mcad demo`` and its tours."""

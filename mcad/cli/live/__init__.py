@@ -1,0 +1,1 @@
+"""Output that goes on: rows that change, logs, events, the whole terminal."""

@@ -1,0 +1,1 @@
+"""What is printed: pure functions from figures to lines."""

@@ -1,0 +1,1 @@
+"""Why an AppWrapper waits, what would start it, and what a change would do."""

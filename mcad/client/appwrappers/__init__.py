@@ -1,0 +1,1 @@
+"""AppWrappers of the cluster: their state, their objects, and waiting for a goal."""

@@ -1,0 +1,1 @@
+"""Figures of queue, capacity and quota: asked from the dispatcher, or computed from objects."""

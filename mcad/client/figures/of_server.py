@@ -1,0 +1,98 @@
+"""Figures of the running dispatcher, from its HTTP port (--server)."""
+
+from __future__ import annotations
+
+from http.client import responses
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from msgspec import Struct
+
+from mcad.client.errors import CliError, one_line
+from mcad.kube import plain
+from mcad.kube.errors import BadAnswer, OutcomeUnknown
+from mcad.kube.port import Request, Response
+
+Json = dict[str, Any]
+
+ANSWER_S = 10.0
+TEXT_MAX = 400  # characters of an error that are shown
+
+
+def _text(answer: Response) -> str:
+    return answer.body.decode(errors="replace") if isinstance(answer.body, bytes) else ""
+
+
+class ServerFigures(Struct, frozen=True):
+    """The HTTP port of a dispatcher; implements ``mcad.client.figures.figures.Figures``."""
+
+    url: str
+    notes: tuple[str, ...] = ()  # a dispatcher that answers is running
+    only: None = None
+
+    async def labelled(self, selector: str) -> frozenset[str]:
+        """Not supported: the HTTP port serves figures, not metadata."""
+        raise CliError(f"--server does not serve labels: omit --server, or -l {selector}")
+
+    async def rows(self, *, waiting_only: bool, with_starts: bool = False) -> list[Json]:
+        """One row per AppWrapper, the queue first and in order."""
+        path = "queue" if waiting_only else "appwrappers"
+        answer = await self._get(path + "?starts=true" * with_starts)
+        rows = answer.get("items") if answer is not None else None
+        if not isinstance(rows, list):
+            raise self._strange("no list of AppWrappers")
+        return rows
+
+    async def capacity(self) -> Json:
+        """Capacity per node and in total."""
+        answer = await self._get("capacity")
+        if answer is None or not {"nodes", "total", "unplaced"} <= answer.keys():
+            raise self._strange("no figures of nodes")
+        return answer
+
+    async def detail(self, namespace: str, name: str) -> Json | None:
+        """One AppWrapper in full; None if it is not known."""
+        return await self._get(f"appwrappers/{quote(namespace, '')}/{quote(name, '')}")
+
+    async def quota(self) -> Json:
+        """All quota trees."""
+        answer = await self._get("quota")
+        if answer is None or not {"enabled", "trees"} <= answer.keys():
+            raise self._strange("no quota trees")
+        return answer
+
+    async def quota_node(self, tree: str, node: str) -> Json | None:
+        """One quota node with its holders and its queue; None if it does not exist."""
+        return await self._get(f"quota/{quote(tree, '')}/{quote(node, '')}")
+
+    async def _get(self, path: str) -> Json | None:
+        """GET the JSON object at a path; None if there is none."""
+        try:
+            answer = await plain.send(self.url, Request("GET", f"/api/v1/{path}"), ANSWER_S)
+        except OutcomeUnknown as error:
+            raise CliError(
+                f"the dispatcher at {self.url} cannot be reached: {error}; --server is the address "
+                "of its HTTP port, for example http://127.0.0.1:8080"
+            ) from error
+        if answer.status == 404 and answer.body == b"null":
+            return None
+        if answer.status in (403, 503) and (said := one_line(_text(answer)[:TEXT_MAX])):
+            raise CliError(f"the dispatcher at {self.url} does not answer: {said}")
+        if answer.status != 200:
+            raise self._strange(f"{answer.status} {responses.get(answer.status, '')}".strip())
+        try:
+            return answer.json()
+        except BadAnswer as error:
+            raise self._strange("no JSON object") from error
+
+    def _strange(self, what: str) -> CliError:
+        return CliError(f"{self.url} is not an mcad dispatcher ({what}); is it the right port?")
+
+
+def server_at(address: str) -> ServerFigures:
+    """The server at a URL; ``host:port`` is enough."""
+    url = address if "://" in address else f"http://{address}"
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.netloc:
+        raise CliError(f"--server {address}: give a URL such as http://127.0.0.1:8080")
+    return ServerFigures(url.rstrip("/"))

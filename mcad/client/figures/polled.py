@@ -1,0 +1,102 @@
+"""Figures by polling a dispatcher, which serves no watches."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from mcad.cli.pages.rows import is_waiting
+from mcad.client.errors import CliError
+from mcad.client.figures.figures import Figures
+from mcad.kube.clock import Clock
+
+Json = dict[str, Any]
+
+POLL_S = 1.0
+REST_FACTOR = 4  # requests take at most a fifth of the time
+
+
+class PolledFigures(Struct, frozen=True):
+    """The answers of the latest poll; other figures are requested on use."""
+
+    source: Figures
+    found: Sequence[Json] | None = None
+    trees: Json | None = None
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Warnings about all figures."""
+        return self.source.notes
+
+    @property
+    def only(self) -> str | None:
+        """The only namespace of the figures; None for the whole cluster."""
+        return self.source.only
+
+    async def labelled(self, selector: str) -> frozenset[str]:
+        """The uids of the AppWrappers with these labels."""
+        return await self.source.labelled(selector)
+
+    async def rows(self, *, waiting_only: bool, with_starts: bool = False) -> list[Json]:
+        """One row per AppWrapper, the queue first and in order; without start time estimates."""
+        if self.found is None:
+            return await self.source.rows(waiting_only=waiting_only, with_starts=with_starts)
+        return [row for row in self.found if is_waiting(row) or not waiting_only]
+
+    async def capacity(self) -> Json | None:
+        """Capacity per node and in total."""
+        return await self.source.capacity()
+
+    async def detail(self, namespace: str, name: str) -> Json | None:
+        """One AppWrapper in full; None if it is not known."""
+        return await self.source.detail(namespace, name)
+
+    async def quota(self) -> Json:
+        """All quota trees."""
+        return self.trees if self.trees is not None else await self.source.quota()
+
+    async def quota_node(self, tree: str, node: str) -> Json | None:
+        """One quota node with its holders and its queue; None if it does not exist."""
+        return await self.source.quota_node(tree, node)
+
+
+Poll = Callable[["Figures"], Awaitable[PolledFigures]]
+
+
+async def poll_rows(source: Figures) -> PolledFigures:
+    """Poll all rows."""
+    return PolledFigures(source, found=await source.rows(waiting_only=False))
+
+
+async def poll_trees(source: Figures) -> PolledFigures:
+    """Poll all quota trees."""
+    return PolledFigures(source, trees=await source.quota())
+
+
+class PollingFeed:
+    """Polls the figures; a ``mcad.client.figures.figures.Feed``."""
+
+    def __init__(self, source: Figures, clock: Clock, poll: Poll) -> None:
+        """``poll`` reads what is shown."""
+        self.trouble = ""
+        self._source = source
+        self._clock = clock
+        self._poll = poll
+        self._latest: PolledFigures | None = None
+        self._rest_s = 0.0
+
+    async def next(self) -> PolledFigures:
+        """Poll after a pause; a failure after the first answer only sets ``trouble``."""
+        await self._clock.sleep(self._rest_s)
+        begun = self._clock.monotonic()
+        try:
+            self._latest = await self._poll(self._source)
+            self.trouble = ""
+        except CliError as error:
+            if self._latest is None:
+                raise
+            self.trouble = error.message
+        self._rest_s = max(POLL_S, REST_FACTOR * (self._clock.monotonic() - begun))
+        return self._latest

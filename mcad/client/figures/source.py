@@ -1,0 +1,167 @@
+"""Where the figures come from: the running dispatcher, or the objects of the cluster.
+
+The dispatcher is asked first, at its visibility API or its HTTP port (--server). The CLI computes
+figures itself if there is no answer, and with --config or --set, which ask for the figures of
+another configuration. The code for that is imported on use: --server needs no client library.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import click
+from msgspec import Struct
+
+from mcad.cli.arguments.options import SETTINGS_OPTIONS, TARGET_OPTIONS, Scope, Settings, record
+from mcad.client.figures.figures import Feed, Figures
+from mcad.client.figures.of_server import server_at
+from mcad.client.figures.polled import PollingFeed, poll_rows, poll_trees
+from mcad.client.session import Environment, Session, Target
+from mcad.kube.kinds import APPWRAPPER_REPORTS, QUOTA_REPORTS
+from mcad.kube.resource import Resource
+
+Json = dict[str, Any]
+
+
+class Source(Struct, frozen=True):
+    """Where figures come from: an API server or a dispatcher, and a configuration."""
+
+    kubeconfig: str | None = None
+    context: str | None = None
+    config: str | None = None
+    assignments: tuple[str, ...] = ()
+    server: str | None = None
+
+    @property
+    def target(self) -> Target:
+        """The API server."""
+        return Target(self.kubeconfig, self.context)
+
+    @property
+    def is_what_if(self) -> bool:
+        """Whether figures of another configuration are asked for."""
+        return bool(self.config or self.assignments)
+
+    @property
+    def settings(self) -> Settings:
+        """The dispatcher's configuration."""
+        return Settings(self.config, self.assignments)
+
+
+source_options = record(
+    "source",
+    Source,
+    *TARGET_OPTIONS,
+    *SETTINGS_OPTIONS,
+    click.option(
+        "--server",
+        metavar="URL",
+        help="Ask the HTTP port of the running dispatcher instead of computing figures.",
+    ),
+)
+
+computed_source_options = record("source", Source, *TARGET_OPTIONS, *SETTINGS_OPTIONS)
+"""For answers that no running dispatcher gives."""
+
+
+async def figures_in(
+    session: Session,
+    source: Source,
+    namespace: str | None,
+    *,
+    own: str | None = None,
+    wants: Resource = APPWRAPPER_REPORTS,
+) -> Figures:
+    """The figures of ``namespace`` (None: all), or of ``own`` if the caller may see only that.
+
+    ``wants`` is the kind of report that is needed; it decides which rights are needed.
+    """
+    found = await _reports(session, source, namespace, own, wants)
+    return found if found is not None else await count_in(session, source, namespace or own)
+
+
+async def _reports(
+    session: Session, source: Source, namespace: str | None, own: str | None, wants: Resource
+) -> Figures | None:
+    """Figures of the visibility API; None if there are none."""
+    if source.is_what_if:
+        return None
+    from mcad.client.figures import of_visibility as visibility_figures  # noqa: PLC0415 - see above
+
+    return await visibility_figures.find(session.client, wants, namespace, own)
+
+
+async def count_in(session: Session, source: Source, namespace: str | None) -> Figures:
+    """Figures computed from the objects of the cluster.
+
+    A caller that may not list the whole cluster gets figures of ``namespace``, if given.
+    """
+    from mcad.client.config import as_dispatched, load_config  # noqa: PLC0415 - see above
+    from mcad.client.figures.listed import compute_visible_figures  # noqa: PLC0415
+
+    config = await as_dispatched(session.client, load_config(source.settings))
+    return await compute_visible_figures(session.client, config, namespace)
+
+
+@asynccontextmanager
+async def open_figures(
+    environment: Environment,
+    source: Source,
+    scope: Scope,
+    *,
+    may_narrow: bool = False,
+    wants: Resource = APPWRAPPER_REPORTS,
+) -> AsyncIterator[tuple[Figures, str | None]]:
+    """The figures, and the namespace to show (None: all).
+
+    With --server no session is opened, and the kubeconfig is read only for its namespace.
+    ``may_narrow``: fall back to the namespace of the context if the caller may not see all.
+    """
+    if source.server:
+        yield server_at(source.server), asked_namespace(environment, source, scope)
+        return
+    async with environment.connect(source.target, watches=False) as session:
+        namespace = scope.choose(session.namespace)
+        own = session.namespace if may_narrow else None
+        figures = await figures_in(session, source, namespace, own=own, wants=wants)
+        yield figures, figures.only or namespace
+
+
+@asynccontextmanager
+async def follow_figures(
+    environment: Environment,
+    source: Source,
+    scope: Scope,
+    *,
+    may_narrow: bool = False,
+    wants: Resource = APPWRAPPER_REPORTS,
+) -> AsyncIterator[tuple[Feed, str | None]]:
+    """Figures that follow the cluster, and the namespace to show, as ``open_figures`` has them."""
+    poll = poll_trees if wants == QUOTA_REPORTS else poll_rows
+    if source.server:
+        namespace = asked_namespace(environment, source, scope)
+        yield PollingFeed(server_at(source.server), environment.clock, poll), namespace
+        return
+    from mcad.client.config import as_dispatched, load_config  # noqa: PLC0415 - see above
+    from mcad.client.figures.watched import live  # noqa: PLC0415
+
+    config = load_config(source.settings)
+    async with environment.connect(source.target) as session:
+        namespace = scope.choose(session.namespace)
+        own = session.namespace if may_narrow else None
+        reports = await _reports(session, source, namespace, own, wants)
+        if reports is not None:
+            yield PollingFeed(reports, environment.clock, poll), reports.only or namespace
+            return
+        config = await as_dispatched(session.client, config)
+        async with live(session.client, config, namespace or own) as feed:
+            yield feed, namespace
+
+
+def asked_namespace(environment: Environment, source: Source, scope: Scope) -> str | None:
+    """The namespace to show (None: all), without a session."""
+    if scope.all_namespaces or scope.namespace:
+        return scope.choose("")
+    return environment.namespace(source.target)

@@ -1,0 +1,1 @@
+"""AppWrappers before they are sent: read, wrapped, checked."""

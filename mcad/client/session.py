@@ -1,0 +1,108 @@
+"""The connection and the clock of commands.
+
+Tests pass another ``Environment`` as click's ``obj``. The client library is imported on use: it
+takes most of a second, which is too long for completion and --server.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from random import SystemRandom
+
+import click
+from msgspec import Struct
+
+from mcad.client.errors import explain
+from mcad.kube import kubeconfig
+from mcad.kube.client import Client
+from mcad.kube.clock import Clock, RealClock
+from mcad.kube.errors import ApiError, KubeError
+from mcad.kube.kubeconfig import Plain
+from mcad.kube.plain import PlainApi
+from mcad.kube.port import Api, Request
+
+CALL_S = 15.0  # of one call, retries included
+KNOCK_S = 10.0  # until the first answer
+
+
+class Target(Struct, frozen=True):
+    """The API server: --kubeconfig and --context."""
+
+    kubeconfig: str | None = None
+    context: str | None = None
+
+
+class Session(Struct, frozen=True):
+    """A connection to a server that has answered. ``namespace`` is that of the context."""
+
+    client: Client
+    namespace: str
+
+
+class Environment:
+    """The clock and the connections of commands."""
+
+    def __init__(self) -> None:
+        self.clock: Clock = RealClock()
+
+    @asynccontextmanager
+    async def connect(self, target: Target, *, watches: bool = True) -> AsyncIterator[Session]:
+        """Yield a session; failed requests in the block become ``CliError``. Without watches it
+        opens more quickly."""
+        try:
+            opening = self.open(target) if watches else self.open_quickly(target)
+            async with opening as (api, namespace):
+                await _knock(api)
+                client = Client(api, self.clock, SystemRandom(), timeout_s=CALL_S)
+                yield Session(client, namespace)
+        except KubeError as error:
+            raise explain(error) from error
+
+    @asynccontextmanager
+    async def open(self, target: Target) -> AsyncIterator[tuple[Api, str]]:
+        """Yield the API and the namespace of the context."""
+        from mcad.kube.connection import load  # noqa: PLC0415 - see above
+        from mcad.kube.rest import RestApi  # noqa: PLC0415
+
+        connection = await load(self.clock, target.kubeconfig, target.context)
+        async with RestApi(connection, self.clock) as api:
+            yield api, connection.namespace
+
+    @asynccontextmanager
+    async def open_quickly(self, target: Target) -> AsyncIterator[tuple[Api, str]]:
+        """The same without watches, and without the client library if the kubeconfig allows."""
+        found = _plain_server(target)
+        if found is not None:
+            server, namespace = found
+            yield PlainApi(server), namespace
+            return
+        async with self.open(target) as opened:
+            yield opened
+
+    def namespace(self, target: Target) -> str:
+        """The namespace of the context, ``default`` without a context."""
+        return kubeconfig.namespace(target.kubeconfig, target.context)
+
+
+def _plain_server(target: Target) -> tuple[Plain, str] | None:
+    """The server and the namespace of the context, if that takes no client library."""
+    try:
+        context = kubeconfig.read_context(target.kubeconfig, target.context)
+        server = kubeconfig.plain(context) if context is not None else None
+    except (OSError, ValueError):
+        return None  # the client library says in words what is wrong
+    return (server, context.namespace) if server is not None and context is not None else None
+
+
+async def _knock(api: Api) -> None:
+    """Send one request without retries: a wrong address is reported at once."""
+    answer = await api.request(Request("GET", "/version"), KNOCK_S)
+    if answer.status == 401:
+        raise ApiError(401, "Unauthorized", "401 Unauthorized")
+
+
+def environment() -> Environment:
+    """The environment of the command that is running."""
+    found = click.get_current_context().find_object(Environment)
+    return found if found is not None else Environment()
