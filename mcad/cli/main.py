@@ -19,7 +19,17 @@ from click.exceptions import NoSuchCommand
 from click.shell_completion import CompletionItem
 
 import mcad
-from mcad.client.errors import FAILED, INTERRUPTED, USAGE, CliError, clause, one_line
+from mcad.cli.errors import (
+    FAILED,
+    INTERRUPTED,
+    USAGE,
+    exit_code,
+    printed_warnings,
+    show,
+    show_error,
+)
+from mcad.client.errors import McadError, clause, one_line
+from mcad.client.figures.progress import shown_on
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "submit": (
@@ -117,7 +127,7 @@ class Program(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import the command; ``CliError`` if it needs an extra of the package."""
+        """Import the command; ``McadError`` if it needs an extra of the package."""
         if cmd_name not in COMMANDS:
             if ctx.resilient_parsing:
                 return None
@@ -130,7 +140,7 @@ class Program(click.Group):
                 raise
             if ctx.resilient_parsing:  # a completion prints no errors
                 return None
-            raise CliError(
+            raise McadError(
                 f"`mcad {cmd_name}` needs libraries that are not installed: run"
                 f" `pip install '.[{extra}]'` in the source directory of mcad"
             ) from error
@@ -153,7 +163,8 @@ class Program(click.Group):
         extra |= {"prog_name": _typed(), "complete_var": "_MCAD_COMPLETE", "standalone_mode": False}
 
         def call() -> Any:
-            return super(Program, self).main(*args, **extra)
+            with printed_warnings(), shown_on(sys.stderr):
+                return super(Program, self).main(*args, **extra)
 
         return _exit_with_code(call) if standalone_mode else call()
 
@@ -173,24 +184,27 @@ def _exit_with_code(call: Callable[[], Any]) -> NoReturn:
         code = USAGE
     except click.UsageError as error:
         program = error.ctx.command_path if error.ctx else "mcad"
-        CliError(f"{clause(error.format_message())} (see `{program} --help`)").show()
+        show_error(f"{clause(error.format_message())} (see `{program} --help`)")
         code = USAGE
     except click.ClickException as error:
-        CliError(error.format_message()).show()
+        show_error(error.format_message())
         code = error.exit_code
+    except McadError as error:
+        show(error)
+        code = exit_code(error)
     except (click.Abort, KeyboardInterrupt):
-        CliError("interrupted").show()
+        show_error("interrupted")
         code = INTERRUPTED
     except BrokenPipeError:  # the reader has closed the pipe
         code = FAILED
     except Exception as error:  # noqa: BLE001 - the user never gets a traceback
-        CliError(_internal(error)).show()
+        show_error(_internal(error))
         code = FAILED
     _give_up_what_cannot_be_written()
     sys.exit(code if isinstance(code, int) else 0)
 
 
-class _OutputError(CliError, OSError):
+class _OutputError(McadError, OSError):
     """stdout cannot be written."""
 
 
@@ -199,17 +213,17 @@ class _Stdout(io.TextIOWrapper):
 
     def write(self, text: str, /) -> int:
         """Write; raises ``_OutputError``."""
-        with _told():
+        with _named_failures():
             return super().write(text)
 
     def flush(self) -> None:
         """Flush; raises ``_OutputError``."""
-        with _told():
+        with _named_failures():
             super().flush()
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def _named_failures() -> Iterator[None]:
     try:
         yield
     except BrokenPipeError:

@@ -8,8 +8,8 @@ from mcad.api.config import Config
 from mcad.api.published import ANNOTATION, is_of, read_published
 from mcad.api.sources import ConfigError, load
 from mcad.api.wire import as_map, as_text
-from mcad.cli.arguments.options import Settings
-from mcad.client.errors import CliError, warn
+from mcad.client.errors import McadError, warn
+from mcad.client.scope import Settings
 from mcad.kube.client import Client
 from mcad.kube.errors import ApiError, KubeError
 from mcad.kube.kinds import LEASES, QUOTA_SUBTREES
@@ -66,4 +66,4 @@ def load_config(settings: Settings) -> Config:
     try:
         return load(settings.config, os.environ, settings.assignments)
     except ConfigError as error:
-        raise CliError(str(error)) from error
+        raise McadError(str(error)) from error

@@ -1,22 +1,10 @@
-"""Errors of the CLI: one line that says what is wrong and what to do, and an exit code.
-
-Commands raise ``CliError`` with the message; failed requests get their message here.
-"""
+"""Errors: a sentence that says what is wrong, and what to do; failed requests get theirs here."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import suppress
-from typing import IO, Any
+import warnings
 
-import click
-
-from mcad.cli.invocation import pasteable
 from mcad.kube.errors import ApiError, KubeError, OutcomeUnknown
-
-FAILED, USAGE, NOT_FOUND, TIMED_OUT, INTERRUPTED = 1, 2, 4, 124, 130
-"""Exit codes besides 0; ``mcad --help`` lists them."""
-
 
 NOT_INSTALLED = (
     "AppWrappers are not installed in this cluster; install them with "
@@ -29,32 +17,37 @@ NO_QUOTAS = (
 )
 
 
-class CliError(click.ClickException):
-    """An error that is printed in one line; the process ends with ``exit_code``."""
+class McadError(Exception):
+    """Something cannot be done. ``message`` is one sentence that names the field and the remedy."""
 
-    exit_code = FAILED
-
-    def show(self, file: IO[Any] | None = None) -> None:
-        """Print the line; a closed stderr is ignored, because the exit code remains."""
-        with suppress(OSError):
-            click.echo(f"error: {pasteable(one_line(self.message))}", file=file, err=True)
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
 
 
-class NotFoundError(CliError):
+class NotFoundError(McadError):
     """A named object does not exist."""
 
-    exit_code = NOT_FOUND
+
+class TimedOutError(McadError):
+    """What was awaited has not happened in time."""
 
 
-def fail_for_missing(names: Sequence[str], message: str) -> None:
-    """Print an error for each name, and end the command if there is any.
+class InvalidError(McadError):
+    """Manifests have faults, and nothing was sent. ``faults`` has a sentence for each."""
 
-    ``message`` contains ``{}`` for the name.
-    """
-    for name in names:
-        NotFoundError(message.format(name)).show()
-    if names:
-        raise click.exceptions.Exit(NOT_FOUND)
+    def __init__(self, message: str, faults: tuple[str, ...]) -> None:
+        super().__init__(message)
+        self.faults = faults
+
+
+class McadWarning(UserWarning):
+    """Something that does not prevent an answer, but that the caller should know."""
+
+
+def warn(text: str) -> None:
+    """Warn the caller with a ``McadWarning``; the command line prints these."""
+    warnings.warn(text, McadWarning, stacklevel=2)
 
 
 def one_line(text: str) -> str:
@@ -67,33 +60,29 @@ def clause(text: str) -> str:
     return text.rstrip(". ")
 
 
-def warn(text: str) -> None:
-    """Print a warning."""
-    with suppress(OSError):
-        click.echo(f"warning: {pasteable(one_line(text))}", err=True)
-
-
-def explain(error: KubeError) -> CliError:
+def explain(error: KubeError) -> McadError:
     """The error for a failed request."""
     if isinstance(error, ApiError):
         return _explain_answer(error)
     if isinstance(error, OutcomeUnknown):
-        return CliError(
+        return McadError(
             f"the API server cannot be reached: {error}; check whether it runs, or choose another "
             "one with --kubeconfig or --context"
         )
-    return CliError(str(error))
+    return McadError(str(error))
 
 
-def _explain_answer(error: ApiError) -> CliError:
+def _explain_answer(error: ApiError) -> McadError:
     said = clause(error.message or str(error))
     if error.unauthorized:
-        return CliError(
+        return McadError(
             f"the API server does not accept your credentials ({said}); log in again, or choose "
             "others with --kubeconfig or --context"
         )
     if error.forbidden:
-        return CliError(f"{said}; ask an administrator for this right")
+        return McadError(f"{said}; ask an administrator for this right")
     if error.throttled or error.transient:
-        return CliError(f"the API server is busy or broken ({clause(str(error))}); try again later")
-    return CliError(str(error))
+        return McadError(
+            f"the API server is busy or broken ({clause(str(error))}); try again later"
+        )
+    return McadError(str(error))

@@ -1,6 +1,6 @@
-"""The connection and the clock of commands.
+"""The connection to an API server, and the clock.
 
-Tests pass another ``Environment`` as click's ``obj``. The client library is imported on use: it
+The client library is imported on use: it
 takes most of a second, which is too long for completion and --server.
 """
 
@@ -10,10 +10,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from random import SystemRandom
 
-import click
 from msgspec import Struct
 
 from mcad.client.errors import explain
+from mcad.client.scope import Target
 from mcad.kube import kubeconfig
 from mcad.kube.client import Client
 from mcad.kube.clock import Clock, RealClock
@@ -24,13 +24,7 @@ from mcad.kube.port import Api, Request
 
 CALL_S = 15.0  # of one call, retries included
 KNOCK_S = 10.0  # until the first answer
-
-
-class Target(Struct, frozen=True):
-    """The API server: --kubeconfig and --context."""
-
-    kubeconfig: str | None = None
-    context: str | None = None
+AT_ONCE = 8  # requests at the same time, where each is about another object
 
 
 class Session(Struct, frozen=True):
@@ -41,14 +35,14 @@ class Session(Struct, frozen=True):
 
 
 class Environment:
-    """The clock and the connections of commands."""
+    """The clock and the connections."""
 
     def __init__(self) -> None:
         self.clock: Clock = RealClock()
 
     @asynccontextmanager
     async def connect(self, target: Target, *, watches: bool = True) -> AsyncIterator[Session]:
-        """Yield a session; failed requests in the block become ``CliError``. Without watches it
+        """Yield a session; failed requests in the block become ``McadError``. Without watches it
         opens more quickly."""
         try:
             opening = self.open(target) if watches else self.open_quickly(target)
@@ -100,9 +94,3 @@ async def _knock(api: Api) -> None:
     answer = await api.request(Request("GET", "/version"), KNOCK_S)
     if answer.status == 401:
         raise ApiError(401, "Unauthorized", "401 Unauthorized")
-
-
-def environment() -> Environment:
-    """The environment of the command that is running."""
-    found = click.get_current_context().find_object(Environment)
-    return found if found is not None else Environment()

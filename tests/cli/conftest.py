@@ -7,7 +7,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from mcad.cli.main import main
-from mcad.client.session import Environment, Target
+from mcad.client.scope import Target
+from mcad.client.session import Environment
 from mcad.kube.port import Api
 from tests.cli.cluster import NOW_US, tutorial
 from tests.fakeapi import FakeApi

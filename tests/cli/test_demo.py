@@ -20,14 +20,14 @@ from click.testing import CliRunner
 from mcad.api.config import Config
 from mcad.cli import invocation
 from mcad.cli.commands.demo import load_shares, load_tutorial
-from mcad.cli.demo_cluster import quota_tour
-from mcad.cli.demo_cluster import tutorial_objects
+from mcad.cli.demo_cluster import quota_tour, tutorial_objects
 from mcad.cli.demo_cluster.cluster import dispatching, embedded_cluster
 from mcad.cli.demo_cluster.quota_tour import QuotaDemo
 from mcad.cli.demo_cluster.tutorial import DemoFailedError, DemoOutput, TutorialDemo
+from mcad.cli.errors import show, warn
 from mcad.cli.main import main
 from mcad.cli.pages.colours import PLAIN
-from mcad.client.errors import CliError, warn
+from mcad.client.errors import McadError
 from mcad.sim.clock import VirtualClock, run_virtually
 
 MCAD = (sys.executable, "-m", "mcad")
@@ -304,7 +304,7 @@ def test_hints_can_be_pasted(
     monkeypatch.chdir(tmp_path)
     typed = told.format(python=".venv/bin/python")
     assert invocation.invocation() == typed
-    CliError("see `mcad get -A`").show()
+    show(McadError("see `mcad get -A`"))
     warn("run `mcad run`")
     said = f"error: see `{typed} get -A`\nwarning: run `{typed} run`\n"
     assert capsys.readouterr().err == said

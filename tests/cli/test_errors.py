@@ -10,7 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 from mcad.cli.main import COMMANDS, main
-from mcad.client.session import Environment, Target
+from mcad.client.scope import Target
+from mcad.client.session import Environment
 from mcad.kube.errors import ConfigError
 from tests.cli.cluster import kubeconfig
 from tests.cli.conftest import FakeEnvironment, Type

@@ -20,7 +20,8 @@ HEAVY = ("kubernetes", "pydantic", "aiohttp", "mcad.sim", "mcad.core.dispatcher"
 FIRST = "0001-aw-generic-deployment-1"
 PATIENCE_S = 30  # of a completion, on a busy machine: the import of the client library counts
 PATIENT = (
-    f"from mcad.cli.arguments import completion_candidates\ncompletion_candidates.PATIENCE_S = {PATIENCE_S}\n"
+    "from mcad.cli.arguments import completion_candidates as candidates\n"
+    f"candidates.PATIENCE_S = {PATIENCE_S}\n"
 )
 CODE = """\
 import sys

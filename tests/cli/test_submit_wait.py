@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from mcad.cli.arguments.duration import SecondsType
 from mcad.cli.main import main
 from mcad.client.appwrappers import watch as appwrapper_watch
-from mcad.client.appwrappers.wait import SecondsType
 from mcad.kube.client import Client
 from tests.cli.cluster import condition, lease
 from tests.cli.conftest import FakeEnvironment, StoppedClock, Type

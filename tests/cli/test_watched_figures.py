@@ -10,6 +10,7 @@ import pytest
 
 from mcad.api.catalog import WELL_KNOWN, StaticCatalog
 from mcad.api.config import Config
+from mcad.client.errors import McadWarning
 from mcad.client.figures import watched as module
 from mcad.client.figures.computed import ParsedAppWrappers
 from mcad.client.figures.listed import compute_figures
@@ -105,19 +106,18 @@ async def test_a_crowd() -> None:
         await until_the_same(api, client, feed)
 
 
-async def test_a_kind_that_may_not_be_listed_is_done_without(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+async def test_a_kind_that_may_not_be_listed_is_done_without() -> None:
     api = tutorial()
     api.deny("deployments")
     async with following(api) as (_, feed):
         async with asyncio.timeout(PATIENCE_S):
-            found = await feed.next()
+            with pytest.warns(McadWarning, match="you may not list deployments.apps") as warned:
+                found = await feed.next()
         detail = await found.detail("default", "0001-aw-generic-deployment-1")
         assert detail is not None
         assert detail["items"][0]["exists"] is None
         assert feed.trouble == ""
-    assert capsys.readouterr().err.count("warning: you may not list deployments.apps") == 1
+    assert len(warned) == 1
 
 
 async def test_a_caller_that_may_list_but_not_watch_gets_an_error() -> None:

@@ -9,7 +9,7 @@ from random import Random
 
 from click.testing import CliRunner
 
-from mcad.cli.commands.replay import replay as command
+from mcad.cli.main import main
 from mcad.core.commands import Command
 from mcad.core.dispatcher import Dispatcher
 from mcad.core.events import Event
@@ -76,5 +76,5 @@ def flush(journal: Journal) -> None:
 
 def run(*args: object) -> tuple[int, str, str]:
     """Exit code, stdout and stderr of ``mcad replay``."""
-    done = CliRunner().invoke(command, [str(one) for one in args])
+    done = CliRunner().invoke(main, ["replay", *map(str, args)])
     return done.exit_code, done.stdout, done.stderr

@@ -19,9 +19,10 @@ from mcad.cli.arguments.completion_candidates import complete_appwrappers
 from mcad.cli.arguments.names import ObjectName, in_full, qualified_names
 from mcad.cli.arguments.one_appwrapper import check_namespace, read_appwrapper
 from mcad.cli.arguments.options import filename_option, namespace_option, record
+from mcad.cli.errors import FAILED
 from mcad.client.appwrappers.state import title
-from mcad.client.errors import FAILED, NOT_INSTALLED, CliError
-from mcad.client.session import Session
+from mcad.client.errors import NOT_INSTALLED, McadError
+from mcad.client.session import AT_ONCE, Session
 from mcad.core.state.reasons import some_of
 from mcad.kube import selectors
 from mcad.kube.client import Client, Selection
@@ -29,8 +30,6 @@ from mcad.kube.errors import ApiError
 from mcad.kube.kinds import APPWRAPPERS
 
 Json = dict[str, Any]
-
-AT_ONCE = 8  # requests at the same time
 
 
 class Choice(Struct, frozen=True):
@@ -96,13 +95,13 @@ def _names_in(path: str) -> Iterator[ObjectName]:
             continue
         name = as_text(metadata.get("name"))
         if not name:
-            raise CliError(
+            raise McadError(
                 f"{document.origin}: metadata.name is missing; use the name it was given"
             )
         yield ObjectName(name, as_text(metadata.get("namespace")) or None)
         found = True
     if not found:
-        raise CliError(f"{path}: contains no AppWrapper; name the file of one")
+        raise McadError(f"{path}: contains no AppWrapper; name the file of one")
 
 
 async def choose(session: Session, choice: Choice, names: tuple[ObjectName, ...]) -> Chosen:
@@ -131,7 +130,7 @@ async def _listed(client: Client, selection: Selection) -> list[Json]:
     except ApiError as error:
         if not error.not_found:
             raise
-        raise CliError(NOT_INSTALLED) from error
+        raise McadError(NOT_INSTALLED) from error
     return found
 
 

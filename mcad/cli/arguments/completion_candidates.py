@@ -11,7 +11,8 @@ from click.shell_completion import CompletionItem
 
 from mcad.api.labels import TREE
 from mcad.cli.arguments.names import APPWRAPPER_TYPES, NODE_TYPES
-from mcad.client.session import Environment, Target
+from mcad.client.scope import Target
+from mcad.client.session import Environment
 from mcad.kube.client import METADATA_LIST
 from mcad.kube.kinds import APPWRAPPERS, NAMESPACES, NODES, QUOTA_SUBTREES
 from mcad.kube.port import Request

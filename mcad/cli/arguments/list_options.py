@@ -8,11 +8,12 @@ import click
 from msgspec import Struct
 
 from mcad.cli.arguments.names import ObjectName
-from mcad.cli.arguments.options import Scope, record
+from mcad.cli.arguments.options import record
 from mcad.cli.arguments.row_filters import Filters
 from mcad.cli.pages import rows as columns
-from mcad.cli.pages.rows import is_waiting
 from mcad.client.figures.figures import Figures
+from mcad.client.figures.row import is_waiting, within
+from mcad.client.scope import Scope
 
 Json = dict[str, Any]
 
@@ -61,7 +62,7 @@ class Wanted(Struct, frozen=True):
 
     def pick(self, rows: list[Json], namespace: str | None) -> tuple[list[Json], list[ObjectName]]:
         """The rows to show, and the names that were not found."""
-        shown = columns.within(rows, namespace)
+        shown = within(rows, namespace)
         if self.names:
             shown, missing = columns.named(shown, self.names)
             return self.filters.keep(shown), missing
@@ -75,7 +76,7 @@ class Wanted(Struct, frozen=True):
 
     def pick_all(self, rows: list[Json], namespace: str | None) -> list[Json]:
         """The rows of a watch, also those that no longer wait."""
-        shown = columns.within(rows, namespace)
+        shown = within(rows, namespace)
         return columns.named(shown, self.names)[0] if self.names else shown
 
 

@@ -12,9 +12,6 @@ from msgspec import Struct
 
 from mcad.api.labels import GROUP
 
-PREFIX = f"appwrapper.{GROUP}/"
-"""Before the name of an AppWrapper, as kubectl prints it."""
-
 
 class ObjectName(Struct, frozen=True):
     """A name as it was given; ``namespace`` is None if it was given without."""

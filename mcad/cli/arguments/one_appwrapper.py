@@ -8,8 +8,8 @@ import click
 
 from mcad.cli.arguments.completion_candidates import complete_appwrappers
 from mcad.cli.arguments.names import ObjectName, qualified_name
-from mcad.cli.pages import rows
-from mcad.client.errors import NOT_INSTALLED, CliError, NotFoundError
+from mcad.client.errors import NOT_INSTALLED, McadError, NotFoundError
+from mcad.client.figures.row import in_namespace
 from mcad.client.session import Session
 from mcad.kube.client import Client
 from mcad.kube.errors import ApiError
@@ -48,11 +48,11 @@ async def read_appwrapper(client: Client, namespace: str, name: str) -> Json | N
         if not error.not_found:
             raise
         if not error.details.get("name"):
-            raise CliError(NOT_INSTALLED) from error
+            raise McadError(NOT_INSTALLED) from error
         return None
 
 
 def absent(one: ObjectName) -> NotFoundError:
     """The error for a name that no AppWrapper has."""
-    where = rows.where(one.namespace)
+    where = in_namespace(one.namespace)
     return NotFoundError(f'no AppWrapper "{one.name}"{where}; see `mcad get -A`')

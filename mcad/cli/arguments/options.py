@@ -12,28 +12,10 @@ from msgspec import Struct
 from mcad.cli.arguments.completion_candidates import complete_namespaces
 from mcad.cli.pages.colours import AUTO, CHOICES, Palette, palette
 from mcad.cli.pages.output_forms import FormType
-from mcad.client.session import Target
+from mcad.client.scope import Scope, Settings, Source, Target
 
 Command = Callable[..., Any]
 Option = Callable[[Command], Command]
-
-
-class Settings(Struct, frozen=True):
-    """The dispatcher's configuration: --config and --set."""
-
-    config: str | None = None
-    assignments: tuple[str, ...] = ()
-
-
-class Scope(Struct, frozen=True):
-    """Which namespaces: -n, -A, or that of the context."""
-
-    namespace: str | None = None
-    all_namespaces: bool = False
-
-    def choose(self, default: str) -> str | None:
-        """The namespace, None for all of them."""
-        return None if self.all_namespaces else self.namespace or default
 
 
 class Output(Struct, frozen=True):
@@ -166,3 +148,18 @@ list_output_options = record(
     color_option,
 )
 """``output_options`` of lists of AppWrappers, with forms that have a template."""
+
+source_options = record(
+    "source",
+    Source,
+    *TARGET_OPTIONS,
+    *SETTINGS_OPTIONS,
+    click.option(
+        "--server",
+        metavar="URL",
+        help="Ask the HTTP port of the running dispatcher instead of computing figures.",
+    ),
+)
+
+computed_source_options = record("source", Source, *TARGET_OPTIONS, *SETTINGS_OPTIONS)
+"""For answers that no running dispatcher gives."""

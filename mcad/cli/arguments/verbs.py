@@ -13,14 +13,17 @@ from typing import Any, Protocol
 import click
 from msgspec import Struct
 
-from mcad.cli.arguments.choice import AT_ONCE, Choice, ask, choose, read_names
+from mcad.cli.arguments.choice import Choice, ask, choose, read_names
+from mcad.cli.arguments.environment import environment
 from mcad.cli.arguments.names import ObjectName, qualified
 from mcad.cli.arguments.one_appwrapper import absent
 from mcad.cli.arguments.options import record
-from mcad.cli.pages import rows
+from mcad.cli.errors import FAILED, NOT_FOUND, exit_code, show
 from mcad.client.appwrappers.state import reference, title
-from mcad.client.errors import FAILED, NOT_FOUND, CliError, NotFoundError, explain
-from mcad.client.session import Session, Target, environment
+from mcad.client.errors import McadError, NotFoundError, explain
+from mcad.client.figures.row import in_namespace
+from mcad.client.scope import Target
+from mcad.client.session import AT_ONCE, Session
 from mcad.kube.client import Client
 from mcad.kube.errors import ApiError, KubeError, OutcomeUnknown
 from mcad.kube.kinds import APPWRAPPERS
@@ -47,7 +50,7 @@ class Act(Protocol):
     """Changes one AppWrapper, or only checks with ``dry_run`` whether that may be done."""
 
     async def __call__(self, client: Client, obj: Json, *, dry_run: bool) -> Result:
-        """Raises ``CliError`` or ``KubeError``."""
+        """Raises ``McadError`` or ``KubeError``."""
         ...
 
 
@@ -92,11 +95,11 @@ async def _apply(
         chosen = await choose(session, choice, names)
         if not chosen.objs and not chosen.missing:
             where = None if choice.all_namespaces else choice.namespace or session.namespace
-            click.echo(f"No AppWrappers found{rows.where(where)}.", err=True)
+            click.echo(f"No AppWrappers found{in_namespace(where)}.", err=True)
         ask(chosen.objs, f"would be {verb.done}", yes=options.yes or options.dry_run)
         codes = await _apply_all(verb, session, chosen.objs, options, spans=chosen.spans)
     for one in chosen.missing:
-        absent(one).show()
+        show(absent(one))
     codes += [NOT_FOUND] * bool(chosen.missing)
     if codes:
         raise click.exceptions.Exit(codes[0] if len(set(codes)) == 1 else FAILED)
@@ -112,27 +115,27 @@ async def _apply_all(
         async with gate:
             try:
                 result = await verb.act(session.client, obj, dry_run=options.dry_run)
-            except CliError as error:
-                error.show()
-                return error.exit_code
+            except McadError as error:
+                show(error)
+                return exit_code(error)
             except KubeError as error:
                 refused = _refused(f"{title(obj)} cannot be {verb.done}", error)
-                refused.show()
-                return refused.exit_code
+                show(refused)
+                return exit_code(refused)
         _report(obj, result, options, spans=spans)
         return 0
 
     return [code for code in await asyncio.gather(*map(one, objs)) if code]
 
 
-def _refused(what: str, error: KubeError) -> CliError:
+def _refused(what: str, error: KubeError) -> McadError:
     if isinstance(error, OutcomeUnknown):
-        return CliError(f"{what} for certain ({error}); look with `mcad get`")
+        return McadError(f"{what} for certain ({error}); look with `mcad get`")
     if isinstance(error, ApiError) and error.not_found:
         return NotFoundError(f"{what}: it was deleted meanwhile")
     if isinstance(error, ApiError) and (error.conflict or _is_another(error)):
-        return CliError(f"{what}: it was deleted and created anew meanwhile; see `mcad get`")
-    return CliError(f"{what}: {explain(error).message}")
+        return McadError(f"{what}: it was deleted and created anew meanwhile; see `mcad get`")
+    return McadError(f"{what}: {explain(error).message}")
 
 
 def _is_another(error: ApiError) -> bool:
@@ -146,7 +149,7 @@ def _report(obj: Json, result: Result, options: VerbOptions, *, spans: bool) -> 
         name = qualified(metadata["namespace"], metadata["name"]) if spans else reference(obj)
         click.echo(name)
         return
-    where = rows.where(metadata["namespace"]) if spans else ""
+    where = in_namespace(metadata["namespace"]) if spans else ""
     dry = " (server dry run)" if options.dry_run and result.changed else ""
     click.echo(f"{reference(obj)} {result.words}{where}{dry}")
 

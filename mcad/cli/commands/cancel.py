@@ -10,7 +10,7 @@ from mcad.cli.arguments.choice import Choice, choice_options
 from mcad.cli.arguments.options import target_options
 from mcad.cli.arguments.verbs import Result, Verb, VerbOptions, apply, same, verb_options
 from mcad.client.appwrappers.state import is_deleting
-from mcad.client.session import Target
+from mcad.client.scope import Target
 from mcad.kube.client import Client, DeleteOptions, Propagation
 from mcad.kube.kinds import APPWRAPPERS
 

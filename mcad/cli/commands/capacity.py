@@ -9,13 +9,15 @@ from typing import Any
 import click
 
 from mcad.cli.arguments.completion_candidates import complete_nodes
+from mcad.cli.arguments.environment import environment
 from mcad.cli.arguments.names import node_names
-from mcad.cli.arguments.options import Output, Scope, output_options
+from mcad.cli.arguments.options import Output, output_options, source_options
+from mcad.cli.errors import fail_for_missing
 from mcad.cli.pages.human_amounts import human_amount
 from mcad.cli.pages.tables import echo, echo_structured, table
-from mcad.client.errors import CliError, fail_for_missing
-from mcad.client.figures.source import Source, open_figures, source_options
-from mcad.client.session import environment
+from mcad.client.errors import McadError
+from mcad.client.figures.source import open_figures
+from mcad.client.scope import Scope, Source
 from mcad.kube.kinds import CAPACITY_REPORTS
 
 Json = dict[str, Any]
@@ -68,7 +70,7 @@ async def _capacity(source: Source) -> Json:
     ):
         view = await figures.capacity()
     if view is None:
-        raise CliError("the capacity of the nodes is not known")
+        raise McadError("the capacity of the nodes is not known")
     return view
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 from click.shell_completion import get_completion_class
 
-from mcad.client.errors import CliError
+from mcad.client.errors import McadError
 
 
 @click.command()
@@ -21,6 +21,6 @@ def completion(ctx: click.Context, shell: str) -> None:
     """
     kind = get_completion_class(shell)
     if kind is None:
-        raise CliError(f"no completion for {shell}")
+        raise McadError(f"no completion for {shell}")
     program = ctx.find_root()
     click.echo(kind(program.command, {}, "mcad", "_MCAD_COMPLETE").source())

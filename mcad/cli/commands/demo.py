@@ -20,7 +20,7 @@ import yaml
 from msgspec import Struct
 
 from mcad.api.config import Config
-from mcad.cli.arguments.options import Output, Settings, record, settings_options
+from mcad.cli.arguments.options import Output, record, settings_options
 from mcad.cli.demo_cluster import quota_tour, tutorial_objects
 from mcad.cli.demo_cluster.child_process import run_with
 from mcad.cli.demo_cluster.cluster import dispatching, embedded_cluster
@@ -29,8 +29,9 @@ from mcad.cli.demo_cluster.tutorial import LOOK_S, DemoFailedError, DemoOutput, 
 from mcad.cli.invocation import invocation
 from mcad.cli.pages.colours import BOLD, Palette
 from mcad.client.config import load_config
-from mcad.client.errors import CliError
+from mcad.client.errors import McadError
 from mcad.client.figures.presence import Presence, read_presence
+from mcad.client.scope import Settings
 from mcad.kube.client import Client
 from mcad.kube.clock import RealClock
 from mcad.kube.kinds import QUOTA_SUBTREES
@@ -137,7 +138,7 @@ def demo(shape: Shape, serving: Serving, pause_s: float, settings: Settings) -> 
             _run_demo(DEMOS[serving.command], settings, DemoOutput(click.echo, palette, pause_s))
         )
     except DemoFailedError as error:
-        raise CliError(
+        raise McadError(
             f"the demo had another result than announced: {error}; please report it"
         ) from error
 
@@ -239,7 +240,7 @@ async def _listen(server: ApiServerHttp, port: int) -> str:
     try:
         return await server.start("127.0.0.1", port)
     except OSError as error:
-        raise CliError(
+        raise McadError(
             f"cannot listen on 127.0.0.1:{port}: {error.strerror}; choose another --port"
         ) from error
 
@@ -251,9 +252,11 @@ def _private_file(name: str, text: str) -> Iterator[Path]:
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError as error:
-        raise CliError(f"--kubeconfig: {path} exists; remove it, or choose another file") from error
+        raise McadError(
+            f"--kubeconfig: {path} exists; remove it, or choose another file"
+        ) from error
     except OSError as error:
-        raise CliError(f"--kubeconfig: cannot write {path}: {error.strerror}") from error
+        raise McadError(f"--kubeconfig: cannot write {path}: {error.strerror}") from error
     try:
         with os.fdopen(descriptor, "w") as file:
             file.write(text)

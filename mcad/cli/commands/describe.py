@@ -11,18 +11,20 @@ from msgspec import Struct
 
 from mcad.api.wire import as_list
 from mcad.cli.arguments.completion_candidates import complete_appwrappers
+from mcad.cli.arguments.environment import environment
 from mcad.cli.arguments.names import ObjectName, in_full, qualified_names
 from mcad.cli.arguments.one_appwrapper import read_appwrapper
-from mcad.cli.arguments.options import Scope, color_option, namespace_option
-from mcad.cli.pages import rows as columns
+from mcad.cli.arguments.options import color_option, namespace_option, source_options
+from mcad.cli.errors import fail_for_missing, warn
 from mcad.cli.pages.colours import palette
 from mcad.cli.pages.describe import Description, Page, event_time
 from mcad.cli.pages.tables import echo, echo_structured
-from mcad.client.errors import fail_for_missing, warn
 from mcad.client.figures.figures import warn_of_notes
 from mcad.client.figures.of_server import ServerFigures, server_at
-from mcad.client.figures.source import Source, asked_namespace, figures_in, source_options
-from mcad.client.session import Session, environment
+from mcad.client.figures.row import in_namespace
+from mcad.client.figures.source import asked_namespace, figures_in
+from mcad.client.scope import Scope, Source
+from mcad.client.session import Session
 from mcad.kube.client import Client, Selection
 from mcad.kube.errors import ApiError
 from mcad.kube.resource import Resource
@@ -68,7 +70,7 @@ def describe(
         page = Page(environment().clock.now_us(), palette(color))
         for number, described in enumerate(found.descriptions):
             echo([*BETWEEN * (number > 0), *page.lines(described)])
-    missing = [f'"{one.name}"{columns.where(one.namespace)}' for one in found.missing]
+    missing = [f'"{one.name}"{in_namespace(one.namespace)}' for one in found.missing]
     fail_for_missing(missing, "no AppWrapper {}; see `mcad get -A`")
 
 

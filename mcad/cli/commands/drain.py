@@ -8,18 +8,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mcad.api.wire import plural
+from mcad.cli.arguments.environment import environment
 from mcad.cli.arguments.names import node_names
-from mcad.cli.arguments.options import (
-    Output,
-    Settings,
-    output_options,
-    settings_options,
-    target_options,
-)
+from mcad.cli.arguments.options import Output, output_options, settings_options, target_options
+from mcad.cli.errors import warn
 from mcad.cli.pages.tables import NONE, echo, echo_structured, table
 from mcad.client.config import as_dispatched, load_config
-from mcad.client.errors import CliError, warn
-from mcad.client.session import Target, environment
+from mcad.client.errors import McadError
+from mcad.client.scope import Settings, Target
 from mcad.core.state.spelling import did_you_mean
 
 if TYPE_CHECKING:
@@ -67,7 +63,7 @@ async def _plan(names: frozenset[str], target: Target, settings: Settings) -> Dr
     known = [one.node.name for one in facts.events if isinstance(one, NodeSeen)]
     for name in sorted(names - set(known)):
         hint = did_you_mean(name, known) or "`mcad capacity` lists the nodes."
-        raise CliError(f'there is no node "{name}". {hint}')
+        raise McadError(f'there is no node "{name}". {hint}')
     return planned(facts, names)
 
 

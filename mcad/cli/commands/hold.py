@@ -18,7 +18,7 @@ from mcad.cli.arguments.verbs import (
     verb_options,
 )
 from mcad.client.appwrappers.state import has_attempt, is_held, why_over
-from mcad.client.session import Target
+from mcad.client.scope import Target
 from mcad.kube.client import Client
 
 Json = dict[str, Any]

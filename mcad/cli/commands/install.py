@@ -6,9 +6,10 @@ import click
 
 from mcad.api.crd import PLURAL, QUOTA_PLURAL, crd_yaml
 from mcad.api.rbac import rbac_yaml
-from mcad.cli.arguments.options import Settings, settings_options
+from mcad.cli.arguments.options import settings_options
+from mcad.cli.errors import warn
 from mcad.client.config import load_config
-from mcad.client.errors import warn
+from mcad.client.scope import Settings
 
 UNGUARDED = (
     "with these rights every user that may create AppWrappers may create every kind in "

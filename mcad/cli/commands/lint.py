@@ -13,20 +13,22 @@ from msgspec.structs import replace
 from mcad.api.catalog import WELL_KNOWN, Catalog
 from mcad.api.config import Config, catalog_of
 from mcad.api.wire import plural
+from mcad.cli.arguments.environment import environment
 from mcad.cli.arguments.options import (
-    Settings,
     files_option,
     namespace_option,
     settings_options,
     target_options,
 )
+from mcad.cli.errors import FAILED, show, show_error, warn
 from mcad.client.appwrappers.state import reference
 from mcad.client.config import load_config
-from mcad.client.errors import FAILED, CliError, warn
+from mcad.client.errors import McadError
 from mcad.client.manifests.check import Prepared, check_kind, prepare
 from mcad.client.manifests.documents import Document, read_documents
-from mcad.client.manifests.item_dry_run import DRY, check_items, report
-from mcad.client.session import Session, Target, environment
+from mcad.client.manifests.item_dry_run import DRY, check_items, faults_of
+from mcad.client.scope import Settings, Target
+from mcad.client.session import Session
 from mcad.controller.served_kinds import Kinds
 from mcad.kube.discovery import Discovery
 from mcad.kube.errors import ApiError, KubeError
@@ -68,8 +70,8 @@ def _is_appwrapper(document: Document) -> bool:
     """Whether it is one; if not, an error says what to do."""
     try:
         check_kind(document)
-    except CliError as error:
-        error.show()
+    except McadError as error:
+        show(error)
         return False
     return True
 
@@ -91,7 +93,7 @@ async def _lint(
                 session = await stack.enter_async_context(
                     environment().connect(target, watches=False)
                 )
-            except (CliError, KubeError) as error:
+            except (McadError, KubeError) as error:
                 warn(f"not checked: {UNCHECKED}; {error}")
             else:
                 kinds = Kinds(Discovery(session.client), config)
@@ -107,26 +109,28 @@ async def _lint_all(
     namespace: str | None,
     own: str,
     catalog: Catalog,
-    check: Callable[[Prepared], Awaitable[int]],
+    check: Callable[[Prepared], Awaitable[list[str]]],
 ) -> int:
     faults = 0
     for document in documents:
         prepared, found = prepare([document], namespace, own, catalog)
         if not found:
             found = await check(prepared[0])
-        faults += found
+        for fault in found:
+            show_error(fault)
+        faults += len(found)
         if not found:
             _report(prepared[0])
     return faults
 
 
-async def _check_nothing(_: Prepared) -> int:
+async def _check_nothing(_: Prepared) -> list[str]:
     """Without an API server there is nothing more to check."""
-    return 0
+    return []
 
 
-async def _check_there(session: Session, one: Prepared) -> int:
-    """The checks of the API server; returns the number of faults."""
+async def _check_there(session: Session, one: Prepared) -> list[str]:
+    """The faults that the API server finds."""
     faults = await check_items(session.client, one.origin, one.parsed)
     resource = replace(APPWRAPPERS, version=one.obj["apiVersion"].rpartition("/")[2])
     namespace = one.obj["metadata"]["namespace"]
@@ -138,7 +142,7 @@ async def _check_there(session: Session, one: Prepared) -> int:
         elif error.not_found:
             warn(f"{one.origin}: cannot be created in namespace {namespace} ({error.message})")
         else:
-            faults += report(f"{one.origin}: the AppWrapper", error)
+            faults += faults_of(f"{one.origin}: the AppWrapper", error)
     return faults
 
 

@@ -9,19 +9,20 @@ import click
 from msgspec.structs import replace
 
 from mcad.cli.arguments.completion_candidates import complete_appwrappers
+from mcad.cli.arguments.environment import environment
 from mcad.cli.arguments.list_options import ListOptions, Wanted, list_options, scope_of
 from mcad.cli.arguments.names import ObjectName, qualified_names
-from mcad.cli.arguments.options import Output, Scope, list_output_options, scope_options
+from mcad.cli.arguments.options import Output, list_output_options, scope_options, source_options
 from mcad.cli.arguments.row_filters import Filters, filter_options
+from mcad.cli.errors import INTERRUPTED, fail_for_missing
 from mcad.cli.live.watch_printer import PLACES_REPORTED, Printer, until_reader_leaves
 from mcad.cli.pages import rows as columns
 from mcad.cli.pages.output_forms import is_template, print_form
-from mcad.cli.pages.rows import is_waiting
 from mcad.cli.pages.tables import echo, echo_structured, table
-from mcad.client.errors import INTERRUPTED, fail_for_missing
 from mcad.client.figures.figures import warn_of_notes
-from mcad.client.figures.source import Source, follow_figures, open_figures, source_options
-from mcad.client.session import environment
+from mcad.client.figures.row import in_namespace, is_waiting
+from mcad.client.figures.source import follow_figures, open_figures
+from mcad.client.scope import Scope, Source
 from mcad.kube import selectors
 
 Json = dict[str, Any]
@@ -151,19 +152,19 @@ async def _watch(
 
 def _fail_for_missing(missing: list[ObjectName], namespace: str | None) -> None:
     texts = [
-        f'no AppWrapper "{one.name}"{columns.where(one.namespace or namespace)}' for one in missing
+        f'no AppWrapper "{one.name}"{in_namespace(one.namespace or namespace)}' for one in missing
     ]
     fail_for_missing(texts, "{} that this dispatcher manages; see `mcad get -A`")
 
 
 def _report_empty(wanted: Wanted, rows: list[Json], namespace: str | None) -> None:
     if which := wanted.filters.explain_none():
-        click.echo(f"No AppWrappers found{columns.where(namespace)}{which}.", err=True)
+        click.echo(f"No AppWrappers found{in_namespace(namespace)}{which}.", err=True)
     elif wanted.waiting_only:
         elsewhere = f" ({len(rows)} in other namespaces: see -A)" if rows else ""
-        click.echo(f"No AppWrappers wait{columns.where(namespace)}{elsewhere}.", err=True)
+        click.echo(f"No AppWrappers wait{in_namespace(namespace)}{elsewhere}.", err=True)
     else:
-        click.echo(f"No AppWrappers found{columns.where(namespace)}.", err=True)
+        click.echo(f"No AppWrappers found{in_namespace(namespace)}.", err=True)
 
 
 def _print(rows: list[Json], output: Output, *, namespaces: bool) -> None:

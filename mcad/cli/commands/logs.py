@@ -7,14 +7,16 @@ from typing import Any
 
 import click
 
+from mcad.cli.arguments.environment import environment
 from mcad.cli.arguments.one_appwrapper import one_option, read_one
 from mcad.cli.arguments.options import namespace_option, record, target_options
+from mcad.cli.errors import FAILED, INTERRUPTED
 from mcad.cli.live.log_reader import LogOptions, LogReader
 from mcad.cli.live.pod_follower import follow
 from mcad.cli.live.watch_printer import until_reader_leaves
 from mcad.client.appwrappers.owned_objects import item_of, owned_objects
-from mcad.client.errors import FAILED, INTERRUPTED, CliError
-from mcad.client.session import Target, environment
+from mcad.client.errors import McadError
+from mcad.client.scope import Target
 
 Json = dict[str, Any]
 
@@ -58,7 +60,7 @@ async def _logs(name: str, namespace: str | None, target: Target, options: LogOp
         if not pods:
             item = "" if options.item is None else f"item {options.item} of "
             what = f"{item}{obj['metadata']['namespace']}/{obj['metadata']['name']}"
-            raise CliError(f"{what} has no pods; see `mcad describe`")
+            raise McadError(f"{what} has no pods; see `mcad describe`")
         reader = LogReader(client, options, prefixed=len(pods) > 1)
         if options.follow:
             return await follow(client, obj, reader, pods, options.item)

@@ -9,10 +9,12 @@ import click
 
 from mcad.api import crd
 from mcad.api.wire import Map, as_list, as_map, as_text, dig
+from mcad.cli.arguments.environment import environment
 from mcad.cli.arguments.options import target_options
 from mcad.cli.pages.tables import echo
-from mcad.client.errors import CliError
-from mcad.client.session import Session, Target, environment
+from mcad.client.errors import McadError
+from mcad.client.scope import Target
+from mcad.client.session import Session
 from mcad.kube.client import Client, Selection
 from mcad.kube.errors import ApiError
 from mcad.kube.kinds import APPWRAPPERS, CRDS
@@ -59,17 +61,17 @@ async def _storage(target: Target, *, dry_run: bool) -> None:
 
 
 async def _installed(session: Session) -> Map:
-    """The CRD as it is installed; ``CliError`` if that does not store the newest version."""
+    """The CRD as it is installed; ``McadError`` if that does not store the newest version."""
     try:
         live = await session.client.get(CRDS, None, crd.NAME)
     except ApiError as error:
         if error.not_found:
-            raise CliError(f"the CRD {crd.NAME} is not installed; see `mcad crd`") from error
+            raise McadError(f"the CRD {crd.NAME} is not installed; see `mcad crd`") from error
         raise
     versions = map(as_map, as_list(dig(live, "spec", "versions")))
     storing = next((as_text(one.get("name")) for one in versions if one.get("storage")), "")
     if storing != STORED:
-        raise CliError(
+        raise McadError(
             f"the installed CRD stores {storing or 'no version'}: install the one of this version"
             " first (`mcad crd | kubectl apply --server-side -f -`)"
         )

@@ -19,7 +19,7 @@ from mcad.cli.arguments.verbs import (
     verb_options,
 )
 from mcad.client.appwrappers.state import why_over
-from mcad.client.session import Target
+from mcad.client.scope import Target
 from mcad.core.state.model import MAX_PRIORITY
 from mcad.kube.client import Client
 

@@ -13,12 +13,14 @@ from mcad.api.config import Config
 from mcad.api.labels import QUOTA_KIND
 from mcad.api.quotacheck import Finding, check
 from mcad.api.wire import as_text, plural
-from mcad.cli.arguments.options import Settings, files_option, settings_options, target_options
+from mcad.cli.arguments.environment import environment
+from mcad.cli.arguments.options import files_option, settings_options, target_options
+from mcad.cli.errors import FAILED, show_error, warn
 from mcad.cli.pages.tables import NONE, amounts, echo, table
 from mcad.client.config import as_dispatched, load_config
-from mcad.client.errors import FAILED, CliError, warn
+from mcad.client.errors import McadError
 from mcad.client.manifests.documents import Document, read_documents
-from mcad.client.session import Target, environment
+from mcad.client.scope import Settings, Target
 from mcad.core.outlook import Foreseen
 from mcad.core.quota.tree import Tree
 from mcad.core.state.quantity import format_amount
@@ -56,7 +58,7 @@ def check_files(
     documents = [one for path in paths for file in _files(path) for one in read_documents(file)]
     mine = [one for one in documents if _is_quota_subtree(one)]
     if not mine:
-        raise CliError(f"there is no {QUOTA_KIND} in {', '.join(paths)}; give the files with -f")
+        raise McadError(f"there is no {QUOTA_KIND} in {', '.join(paths)}; give the files with -f")
     checked = check((one.origin, one.content) for one in mine)
     faults = [one for one in checked.findings if not one.warning]
     for one in checked.findings:
@@ -64,7 +66,7 @@ def check_files(
     echo(table(TITLES, map(_row, checked.trees)) if checked.trees else [])
     if faults:
         many = f"{len(faults)} fault{'s' * (len(faults) > 1)}"
-        CliError(f"{many} to correct before these are applied").show()
+        show_error(f"{many} to correct before these are applied")
         raise click.exceptions.Exit(FAILED)
     if against_cluster:
         config = load_config(settings)
@@ -98,19 +100,19 @@ def _files(path: str) -> Iterator[str]:
         return
     found = sorted(each for each in Path(path).iterdir() if each.suffix in SUFFIXES)
     if not found:
-        raise CliError(f"{path}: there is no file that ends in {', '.join(sorted(SUFFIXES))}")
+        raise McadError(f"{path}: there is no file that ends in {', '.join(sorted(SUFFIXES))}")
     yield from map(str, found)
 
 
 def _is_quota_subtree(document: Document) -> bool:
     kind = as_text(document.content.get("kind"))
     if kind != QUOTA_KIND and kind.lower() == QUOTA_KIND.lower():
-        raise CliError(f"{document.origin}: kind is {kind}: write {QUOTA_KIND}")
+        raise McadError(f"{document.origin}: kind is {kind}: write {QUOTA_KIND}")
     return kind == QUOTA_KIND
 
 
 def _print_error(text: str) -> None:
-    CliError(text).show()
+    show_error(text)
 
 
 def _line(one: Finding) -> str:

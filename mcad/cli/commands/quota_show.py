@@ -10,14 +10,16 @@ import click
 from msgspec import Struct
 
 from mcad.cli.arguments.completion_candidates import complete_trees
-from mcad.cli.arguments.options import Output, Scope, output_options
+from mcad.cli.arguments.environment import environment
+from mcad.cli.arguments.options import Output, output_options, source_options
+from mcad.cli.errors import INTERRUPTED, warn
 from mcad.cli.live.watch_printer import Notes, until_reader_leaves
 from mcad.cli.pages.quota import FIGURES, figures, page
 from mcad.cli.pages.tables import Columns, Row, echo, echo_structured
-from mcad.client.errors import INTERRUPTED, CliError, NotFoundError, warn
+from mcad.client.errors import McadError, NotFoundError
 from mcad.client.figures.figures import Figures, warn_of_notes
-from mcad.client.figures.source import Source, follow_figures, open_figures, source_options
-from mcad.client.session import environment
+from mcad.client.figures.source import follow_figures, open_figures
+from mcad.client.scope import Scope, Source
 from mcad.core.state.spelling import ALIKE_MAX, did_you_mean
 from mcad.kube.kinds import QUOTA_REPORTS
 
@@ -92,9 +94,9 @@ async def _print_once(name: str, source: Source, output: Output) -> None:
 async def _trees(read: Figures, source: Source) -> list[Json]:
     view = await read.quota()
     if not view["enabled"]:
-        raise CliError(OFF_AT_SERVER if source.server else OFF)
+        raise McadError(OFF_AT_SERVER if source.server else OFF)
     if not view["trees"]:
-        raise CliError(NO_TREE)
+        raise McadError(NO_TREE)
     trees: list[Json] = view["trees"]
     return trees
 

@@ -11,10 +11,11 @@ from msgspec import Struct
 
 from mcad.api.wire import format_instant, parse_instant, plural
 from mcad.cli.arguments.options import record
+from mcad.cli.errors import FAILED
 from mcad.cli.pages.journal_history import AppWrapperHistory, named
 from mcad.cli.pages.settings_comparison import compare
 from mcad.cli.pages.tables import echo
-from mcad.client.errors import FAILED, CliError
+from mcad.client.errors import McadError
 from mcad.core.commands import Command, CreateItem, WriteStatus
 from mcad.core.events import AppWrapperSeen
 from mcad.core.state.model import DispatchPhase
@@ -126,7 +127,7 @@ def replay(folder: Path, options: ReplayOptions) -> None:
         raise click.UsageError("Give one of --aw, --diff, --set and --anonymous")
     found, wrong = sessions(folder)
     if not found and not wrong:
-        raise CliError(f"no journal in {folder}: `mcad run --journal {folder}` writes one")
+        raise McadError(f"no journal in {folder}: `mcad run --journal {folder}` writes one")
     if options.assignments:
         lines, unreadable = compare(found, options.assignments, options.until)
         echo(lines)
@@ -134,7 +135,7 @@ def replay(folder: Path, options: ReplayOptions) -> None:
         return
     if options.copy is not None:
         if options.copy.exists():
-            raise CliError(f"{options.copy} exists: choose a new folder")
+            raise McadError(f"{options.copy} exists: choose a new folder")
         echo(write_copy(found, options.copy, wrong))
         _end(wrong)
         return

@@ -15,7 +15,8 @@ import click
 
 from mcad.api.config import Config
 from mcad.cli.arguments.choice import Choice, choice_options
-from mcad.cli.arguments.options import Settings, settings_options, target_options
+from mcad.cli.arguments.duration import SecondsType
+from mcad.cli.arguments.options import settings_options, target_options
 from mcad.cli.arguments.verbs import (
     Result,
     Verb,
@@ -25,13 +26,15 @@ from mcad.cli.arguments.verbs import (
     same,
     verb_options,
 )
+from mcad.cli.errors import warn
+from mcad.cli.live.waiting import printed_wait
 from mcad.client.appwrappers.state import has_attempt, is_held, title, why_over
-from mcad.client.appwrappers.wait import SecondsType, TimedOutError, wait_for
-from mcad.client.appwrappers.watch import Goal, Verdict, Wait
+from mcad.client.appwrappers.wait import wait_for
+from mcad.client.appwrappers.watch import Goal, Verdict
 from mcad.client.config import load_config
-from mcad.client.errors import CliError, warn
+from mcad.client.errors import McadError, TimedOutError
 from mcad.client.figures.presence import read_presence
-from mcad.client.session import Target
+from mcad.client.scope import Settings, Target
 from mcad.kube.client import Client
 from mcad.kube.errors import KubeError
 
@@ -66,7 +69,7 @@ def requeue(
 
     async def act(client: Client, obj: Json, *, dry_run: bool) -> Result:
         if (why := why_over(obj)) and named:
-            raise CliError(f"{title(obj)} cannot be requeued: {why}; create another one")
+            raise McadError(f"{title(obj)} cannot be requeued: {why}; create another one")
         if why := why or _in_vain(obj):
             return same(why)
         await _check_dispatcher(client, config)
@@ -88,9 +91,9 @@ def _in_vain(obj: Json) -> str:
 
 
 async def _check_dispatcher(client: Client, config: Config) -> None:
-    """Raise ``CliError`` if no dispatcher runs: nothing is changed then."""
+    """Raise ``McadError`` if no dispatcher runs: nothing is changed then."""
     for note in (await read_presence(client, config)).notes:
-        raise CliError(f"{note}; nothing was changed")
+        raise McadError(f"{note}; nothing was changed")
 
 
 async def _until_ended(client: Client, config: Config, obj: Json, timeout_s: float) -> None:
@@ -100,7 +103,7 @@ async def _until_ended(client: Client, config: Config, obj: Json, timeout_s: flo
         return None if has_attempt(seen) else Verdict(reached=True)
 
     goal = Goal("ended", judge, Verdict(reached=True), explains=False)
-    await wait_for(client, config, [obj], Wait(goal, lambda _: None, timeout_s))
+    await wait_for(client, config, [obj], printed_wait(goal, lambda _: None, timeout_s))
 
 
 @asynccontextmanager

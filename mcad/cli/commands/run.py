@@ -22,7 +22,7 @@ from msgspec import Struct
 
 import mcad
 from mcad.api.config import Config, to_settings
-from mcad.cli.arguments.options import Settings, settings_options, target_options
+from mcad.cli.arguments.options import settings_options, target_options
 from mcad.cli.commands.run_options import (
     Address,
     AddressType,
@@ -31,11 +31,12 @@ from mcad.cli.commands.run_options import (
     journal_options,
     visibility_options,
 )
+from mcad.cli.errors import FAILED
 from mcad.cli.log_format import LEVELS, start_logging
 from mcad.client.config import load_config
-from mcad.client.errors import FAILED, CliError, explain
+from mcad.client.errors import McadError, explain
 from mcad.client.figures.of_standby import StandbyFigures
-from mcad.client.session import Target
+from mcad.client.scope import Settings, Target
 from mcad.controller.gc_tuning import freeze_while_listing
 from mcad.controller.http_port import application
 from mcad.controller.http_server import Server
@@ -116,7 +117,7 @@ def run(  # noqa: PLR0913 - click passes options by name
         config, listening = load_config(settings), visible.listening()
         launch = Launch(http, target, config, force_coexist, keep, listening)
         asyncio.run(_run_until_signal(launch))
-    except CliError as error:
+    except McadError as error:
         _log.error("cannot run error=%s", error.message)
         raise click.exceptions.Exit(FAILED) from error
     except Exception as error:
@@ -192,7 +193,7 @@ def _keep_journal(launch: Launch, cluster: Cluster, identity: str, epoch: int) -
 
 @asynccontextmanager
 async def _connected(clock: Clock, target: Target) -> AsyncIterator[Client]:
-    """Yield a client of a server that has answered; failures become ``CliError``."""
+    """Yield a client of a server that has answered; failures become ``McadError``."""
     try:
         connection = await load(clock, target.kubeconfig, target.context, in_cluster_first=True)
         async with RestApi(connection, clock) as api:
@@ -205,7 +206,7 @@ async def _connected(clock: Clock, target: Target) -> AsyncIterator[Client]:
     except KubeError as error:
         raise explain(error) from error
     except (Unfit, LeaseLost) as error:
-        raise CliError(str(error)) from error
+        raise McadError(str(error)) from error
 
 
 async def _reach(client: Client) -> None:
@@ -227,7 +228,7 @@ async def _serving(app: web.Application, http: Address) -> AsyncIterator[None]:
         port = await server.start(http.host, http.port)
     except OSError as error:
         await server.close()
-        raise CliError(
+        raise McadError(
             f"cannot listen on {host}:{http.port}: {error.strerror or error}; choose another --http"
         ) from error
     _log.info("listening http=%s:%d", host, port)

@@ -10,7 +10,7 @@ import click
 from msgspec import Struct
 
 from mcad.cli.arguments.options import record
-from mcad.client.errors import CliError
+from mcad.client.errors import McadError
 from mcad.controller.visibility.endpoint import Endpoint
 from mcad.controller.visibility.listener import Listening
 from mcad.journal.writer import Limits
@@ -54,14 +54,14 @@ class VisibilityOptions(Struct, frozen=True):
     visibility_ip: str
 
     def listening(self) -> Listening | None:
-        """Where the visibility API listens, None if it is off; raises ``CliError``."""
+        """Where the visibility API listens, None if it is off; raises ``McadError``."""
         if self.visibility is None:
             return None
         endpoint = None
         if self.visibility_service:
             namespace, slash, name = self.visibility_service.partition("/")
             if not (namespace and slash and name):
-                raise CliError(
+                raise McadError(
                     f"--visibility-service {self.visibility_service}: give NAMESPACE/NAME"
                 )
             endpoint = Endpoint(namespace, name, _ip(self.visibility_ip))
@@ -73,7 +73,7 @@ def _ip(text: str) -> str:
     try:
         return str(ip_address(text))
     except ValueError as error:
-        raise CliError(f"--visibility-ip {text!r}: give the address of the pod") from error
+        raise McadError(f"--visibility-ip {text!r}: give the address of the pod") from error
 
 
 journal_options = record(

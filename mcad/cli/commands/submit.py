@@ -11,36 +11,38 @@ from typing import Any
 
 import click
 from msgspec import Struct
-from msgspec.structs import replace
 
 from mcad.api.catalog import WELL_KNOWN
 from mcad.api.config import Config, catalog_of
-from mcad.api.wire import plural
+from mcad.cli.arguments.duration import SecondsType
+from mcad.cli.arguments.environment import environment
 from mcad.cli.arguments.options import (
-    Settings,
     files_option,
     namespace_option,
     record,
     settings_options,
     target_options,
 )
-from mcad.cli.commands.wrap import Wrapping, wrapped, wrapping_options
+from mcad.cli.commands.what_if import ask, show_answer
+from mcad.cli.commands.wrap import wrapping_options
+from mcad.cli.errors import FAILED, show
+from mcad.cli.live.waiting import printed_wait
 from mcad.cli.pages.tables import echo_structured
+from mcad.client.answers.changes import Changes
 from mcad.client.appwrappers.goals import DISPATCH
 from mcad.client.appwrappers.state import reference
-from mcad.client.appwrappers.wait import SecondsType, wait_for
-from mcad.client.appwrappers.watch import Wait
+from mcad.client.appwrappers.wait import wait_for
 from mcad.client.config import load_config
-from mcad.client.errors import FAILED, CliError, clause, explain
+from mcad.client.errors import McadError
 from mcad.client.manifests.check import check_kind, prepare
 from mcad.client.manifests.documents import Document, read_documents
 from mcad.client.manifests.item_dry_run import check_items
-from mcad.client.session import Session, Target, environment
+from mcad.client.manifests.sending import refuse, send
+from mcad.client.manifests.wrapping import Wrapping, wrapped
+from mcad.client.scope import Settings, Target
+from mcad.client.session import Session
 from mcad.controller.served_kinds import Kinds
-from mcad.kube.client import CreateOptions
 from mcad.kube.discovery import Discovery
-from mcad.kube.errors import ApiError, KubeError, OutcomeUnknown
-from mcad.kube.kinds import APPWRAPPERS
 
 Json = dict[str, Any]
 
@@ -135,11 +137,9 @@ def _show_queue(
     form: str | None,
 ) -> None:
     """--dry-run=queue."""
-    from mcad.cli.commands.what_if import Changes, ask, show  # noqa: PLC0415 - imports the core
-
     if form == "name":
         raise click.UsageError("--dry-run=queue has the forms json and yaml")
-    show(asyncio.run(ask(Changes(), documents, namespace, target, settings)), form)
+    show_answer(asyncio.run(ask(Changes(), documents, namespace, target, settings)), form)
 
 
 async def _submit(
@@ -173,49 +173,28 @@ async def _submit(
                 session.client,
                 config,
                 made,
-                Wait(DISPATCH, lambda obj: _report(obj, options, "dispatched"), options.timeout_s),
+                printed_wait(
+                    DISPATCH, lambda obj: _report(obj, options, "dispatched"), options.timeout_s
+                ),
             )
     if not well:
         raise click.exceptions.Exit(FAILED)
 
 
-def _fail_for(faults: int) -> None:
+def _fail_for(faults: Sequence[str]) -> None:
     if faults:
-        raise CliError(f"nothing was sent: {plural(faults, 'fault')} to correct first")
-
-
-# -- sending ---------------------------------------------------------------------------------
+        raise refuse(faults)
 
 
 async def _create(session: Session, obj: Json, options: SubmitOptions) -> Json | None:
     """Create one; a failure is printed, and None returned."""
-    version = obj["apiVersion"].rpartition("/")[2]
-    resource = replace(APPWRAPPERS, version=version)
-    create = CreateOptions(dry_run=options.dry_run == "server", field_validation="Strict")
-    metadata = obj["metadata"]
     try:
-        made = await session.client.create(resource, metadata["namespace"], obj, create)
-    except KubeError as error:
-        title = metadata.get("name") or metadata.get("generateName")
-        _refused(f"{metadata['namespace']}/{title}", error).show()
+        made = await send(session.client, obj, dry_run=options.dry_run == "server")
+    except McadError as error:
+        show(error)
         return None
     _report(made, options)
     return made
-
-
-def _refused(title: str, error: KubeError) -> CliError:
-    if isinstance(error, OutcomeUnknown):
-        return CliError(f"{title} may or may not be created ({error}); look with `mcad get`")
-    if isinstance(error, ApiError):
-        if error.already_exists:
-            return CliError(f"{title} exists already; delete it first, or give it another name")
-        if error.not_found:
-            return CliError(
-                f"{title} cannot be created ({clause(error.message)}); check that the namespace "
-                "exists, and that AppWrappers are installed "
-                "(`mcad crd | kubectl apply --server-side -f -`)"
-            )
-    return CliError(f"{title} cannot be created: {explain(error).message}")
 
 
 def _report(obj: Json, options: SubmitOptions, what: str = "created") -> None:

@@ -13,15 +13,17 @@ from urllib.parse import urlsplit
 import click
 from msgspec.structs import replace
 
-from mcad.cli.arguments.options import Scope, color_option, scope_options
+from mcad.cli.arguments.environment import environment
+from mcad.cli.arguments.options import color_option, scope_options, source_options
 from mcad.cli.live.screen import full_screen, size
 from mcad.cli.pages.colours import Palette, palette
 from mcad.cli.pages.tables import echo
 from mcad.cli.pages.top import Moment, frame
-from mcad.client.errors import CliError
+from mcad.client.errors import McadError
 from mcad.client.figures.figures import Feed, Figures, warn_of_notes
-from mcad.client.figures.source import Source, follow_figures, open_figures, source_options
-from mcad.client.session import Environment, environment
+from mcad.client.figures.source import follow_figures, open_figures
+from mcad.client.scope import Scope, Source
+from mcad.client.session import Environment
 
 TICK_S = 1.0  # ages change every second
 PAGE_ROWS = 10  # of PgDn, less than a screen
@@ -162,7 +164,7 @@ class _Top:
         try:
             self._latest = await _moment(self._world, self._source, namespace, figures)
             self._failure = ""
-        except CliError as error:  # the dispatcher ended between the two requests
+        except McadError as error:  # the dispatcher ended between the two requests
             self._failure = error.message
 
     def _now(self) -> Moment:

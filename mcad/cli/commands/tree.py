@@ -10,13 +10,14 @@ import click
 
 from mcad.api.owner import controller_of
 from mcad.api.wire import as_list, as_map, as_text
+from mcad.cli.arguments.environment import environment
 from mcad.cli.arguments.one_appwrapper import one_option, read_one
 from mcad.cli.arguments.options import Output, namespace_option, output_options, target_options
 from mcad.cli.pages.tables import NONE, age, echo, echo_structured, table
 from mcad.client.appwrappers.owned_objects import ItemObject, OwnedObjects, item_of, owned_objects
 from mcad.client.appwrappers.pod_state import node_of, pod_state
 from mcad.client.appwrappers.state import state
-from mcad.client.session import Target, environment
+from mcad.client.scope import Target
 
 Json = dict[str, Any]
 

@@ -8,17 +8,20 @@ import click
 from msgspec import Struct
 
 from mcad.cli.arguments.choice import Choice, choice_options, choose, read_names
-from mcad.cli.arguments.names import PREFIX, ObjectName
+from mcad.cli.arguments.duration import SecondsType
+from mcad.cli.arguments.environment import environment
+from mcad.cli.arguments.names import ObjectName
 from mcad.cli.arguments.one_appwrapper import absent
-from mcad.cli.arguments.options import Settings, record, settings_options, target_options
-from mcad.cli.pages import rows
+from mcad.cli.arguments.options import record, settings_options, target_options
+from mcad.cli.errors import FAILED, NOT_FOUND, show
+from mcad.cli.live.waiting import printed_wait
 from mcad.client.appwrappers.goals import GOALS
-from mcad.client.appwrappers.state import reference
-from mcad.client.appwrappers.wait import SecondsType, wait_for
-from mcad.client.appwrappers.watch import Wait
+from mcad.client.appwrappers.state import PREFIX, reference
+from mcad.client.appwrappers.wait import wait_for
 from mcad.client.config import load_config
-from mcad.client.errors import FAILED, NOT_FOUND, NotFoundError
-from mcad.client.session import Target, environment
+from mcad.client.errors import NotFoundError
+from mcad.client.figures.row import in_namespace
+from mcad.client.scope import Settings, Target
 
 
 class WaitOptions(Struct, frozen=True):
@@ -69,14 +72,14 @@ async def _wait(
         chosen = await choose(session, choice, names)
         if not chosen.objs and not chosen.missing and goal != "deleted":
             where = None if choice.all_namespaces else choice.namespace or session.namespace
-            raise NotFoundError(f"no AppWrappers found{rows.where(where)}; see `mcad get -A`")
+            raise NotFoundError(f"no AppWrappers found{in_namespace(where)}; see `mcad get -A`")
         if chosen.missing and goal != "deleted":
             for one in chosen.missing:
-                absent(one).show()
+                show(absent(one))
             raise click.exceptions.Exit(NOT_FOUND)
         for one in chosen.missing:
             click.echo(f"{PREFIX}{one.name} {goal}")
-        wait = Wait(
+        wait = printed_wait(
             GOALS[goal], lambda obj: click.echo(f"{reference(obj)} {goal}"), options.timeout_s
         )
         well = await wait_for(session.client, config, chosen.objs, wait)

@@ -7,39 +7,24 @@ from collections.abc import Sequence
 from typing import Any
 
 import click
-from msgspec import Struct
 
-from mcad.cli.arguments.options import Settings as Given
+from mcad.cli.arguments.environment import environment
 from mcad.cli.arguments.options import filename_option, namespace_option, record, target_options
 from mcad.cli.pages.tables import echo, echo_structured
 from mcad.cli.pages.what_if import page
-from mcad.client.config import as_dispatched, load_config
-from mcad.client.errors import warn
+from mcad.client.answers.changes import Changes
 from mcad.client.manifests.documents import Document, read_documents
-from mcad.client.session import Target, environment
+from mcad.client.scope import Settings, Target
 
 Json = dict[str, Any]
 
-
-_RUNNING = Given()
+_RUNNING = Settings()
 """The configuration of the running dispatcher."""
-
-
-class Changes(Struct, frozen=True):
-    """What would be different: the options of the command."""
-
-    named: tuple[str, ...] = ()
-    nodes: int | None = None
-    like: str | None = None
-    left_out: tuple[str, ...] = ()
-    quota: tuple[tuple[str, str], ...] = ()
-    assignments: tuple[str, ...] = ()
 
 
 change_options = record(
     "changes",
     Changes,
-    filename_option("named", "AppWrappers that are created"),
     click.option("--nodes", metavar="+N", type=click.IntRange(1, 1000), help="Nodes are added."),
     click.option("--like", metavar="NODE", help="The node that the added ones are like."),
     click.option(
@@ -67,11 +52,19 @@ change_options = record(
 
 
 @click.command("what-if")
+@filename_option("named", "AppWrappers that are created")
 @change_options
 @namespace_option
 @target_options
 @click.option("-o", "--output", "form", type=click.Choice(["json", "yaml"]), help="Another form.")
-def what_if(changes: Changes, namespace: str | None, target: Target, form: str | None) -> None:
+def what_if(
+    *,
+    named: tuple[str, ...],
+    changes: Changes,
+    namespace: str | None,
+    target: Target,
+    form: str | None,
+) -> None:
     """Show what the dispatcher would do if something differed.
 
     Two copies of the dispatcher get the objects of this moment, one of them with the changes, and
@@ -80,15 +73,15 @@ def what_if(changes: Changes, namespace: str | None, target: Target, form: str |
 
     The caller must be allowed to list nodes and pods in the whole cluster.
     """
-    if changes == Changes():
+    if changes == Changes() and not named:
         raise click.UsageError("say what is different: -f, --nodes, --without, --quota or --set")
     if (changes.nodes is None) != (changes.like is None):
         raise click.UsageError("--nodes and --like go together: --nodes +2 --like NODE")
-    documents = [one for path in changes.named for one in read_documents(path)]
-    show(asyncio.run(ask(changes, documents, namespace, target)), form)
+    documents = [one for path in named for one in read_documents(path)]
+    show_answer(asyncio.run(ask(changes, documents, namespace, target)), form)
 
 
-def show(told: Json, form: str | None) -> None:
+def show_answer(told: Json, form: str | None) -> None:
     """Print what differs."""
     if form:
         echo_structured(told, form)
@@ -101,19 +94,11 @@ async def ask(
     documents: Sequence[Document],
     namespace: str | None,
     target: Target,
-    given: Given = _RUNNING,
+    given: Settings = _RUNNING,
 ) -> Json:
-    """What differs with these changes, among them AppWrappers that are created. ``given``: the
-    configuration of the dispatcher, if it is not that of the running one."""
-    from mcad.client.answers.what_if_facts import compare, with_uids  # noqa: PLC0415 - the core takes a while
+    """What differs with these changes. ``given``: the configuration of the dispatcher, if it is not
+    that of the running one."""
+    from mcad.client.answers import what_if as answers  # noqa: PLC0415 - the core takes a while
 
     async with environment().connect(target) as session:
-        own = namespace or session.namespace
-        config = await as_dispatched(session.client, load_config(given))
-        then = Given(given.config, (*given.assignments, *changes.assignments))
-        other = await as_dispatched(session.client, load_config(then))
-        created = await with_uids(session, documents, own, other)
-        told, notes = await compare(session.client, (config, other), changes, created, own)
-        for note in notes:
-            warn(note)
-        return told
+        return await answers.what_if(session, changes, documents, namespace, given)

@@ -10,16 +10,16 @@ from typing import Any
 import click
 
 from mcad.cli.arguments.completion_candidates import complete_appwrappers
+from mcad.cli.arguments.environment import environment
 from mcad.cli.arguments.names import ObjectName, in_full, qualified_names
-from mcad.cli.arguments.options import Scope, color_option, namespace_option
+from mcad.cli.arguments.options import color_option, computed_source_options, namespace_option
+from mcad.cli.errors import fail_for_missing, warn
 from mcad.cli.pages.colours import palette
-from mcad.cli.pages.rows import where
 from mcad.cli.pages.tables import echo, echo_structured
 from mcad.cli.pages.why import page
 from mcad.client.config import as_dispatched, load_config
-from mcad.client.errors import fail_for_missing, warn
-from mcad.client.figures.source import Source, computed_source_options
-from mcad.client.session import environment
+from mcad.client.figures.row import in_namespace
+from mcad.client.scope import Scope, Source
 
 Json = dict[str, Any]
 
@@ -59,7 +59,7 @@ def why(
         for number, one in enumerate(told):
             lines = page(one, palette(shown["color"]), with_proof=shown["proof"])
             echo([*BETWEEN * (number > 0), *lines])
-    missing = [f'"{one.name}"{where(one.namespace)}' for one in found if found[one] is None]
+    missing = [f'"{one.name}"{in_namespace(one.namespace)}' for one in found if found[one] is None]
     fail_for_missing(missing, "no AppWrapper {}; see `mcad get -A`")
 
 

@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
-from mcad.client.errors import CliError
+from mcad.cli.errors import show_error
 
 NOT_RUN = 127  # the shells' exit code for a command that cannot be run
 SIGNALLED = 128  # and what they add to the number of the signal that ended one
@@ -21,8 +21,7 @@ async def run_with(command: Sequence[str], settings: Mapping[str, str], stop: as
     try:
         process = await asyncio.create_subprocess_exec(*command, env={**os.environ, **settings})
     except OSError as error:
-        failure = CliError(f"cannot run {command[0]}: {error.strerror}")
-        failure.show()
+        show_error(f"cannot run {command[0]}: {error.strerror}")
         return NOT_RUN
     stopping = asyncio.ensure_future(_end(process, stop))
     try:

@@ -11,9 +11,10 @@ import click
 from msgspec import Struct
 
 from mcad.api.wire import as_list, as_map, as_text
+from mcad.cli.errors import show, show_error, warn
 from mcad.cli.pages.colours import printable
 from mcad.client.appwrappers.pod_state import ENDED, has_started, phase_of, pod_state
-from mcad.client.errors import CliError, explain, warn
+from mcad.client.errors import McadError, explain
 from mcad.kube.client import Client
 from mcad.kube.errors import ApiError, KubeError, RequestTimeout, api_error
 from mcad.kube.kinds import PODS
@@ -47,19 +48,19 @@ class LogReader:
         self._options = options
 
     def container_of(self, pod: Json) -> str:
-        """The container to read; raises ``CliError`` if the pod has none of this name."""
+        """The container to read; raises ``McadError`` if the pod has none of this name."""
         names, notes = _containers(pod), as_map(pod["metadata"].get("annotations"))
         chosen = self._options.container or as_text(notes.get(DEFAULT_CONTAINER)) or names[0]
         if chosen not in names:
             name = pod["metadata"]["name"]
-            raise CliError(f"pod {name} has no container {chosen}; choose {' or '.join(names)}")
+            raise McadError(f"pod {name} has no container {chosen}; choose {' or '.join(names)}")
         return chosen
 
     def is_ready(self, pod: Json) -> bool:
         """Whether there is a log to read: the container has started."""
         try:
             return has_started(pod, self.container_of(pod)) or phase_of(pod) in ENDED
-        except CliError:
+        except McadError:
             return True  # which reading it tells
 
     async def read(self, pod: Json) -> None:
@@ -71,14 +72,14 @@ class LogReader:
                 warn(f"pod {name} has not started ({pod_state(pod)})")
                 return
             await self._print(pod, container)
-        except CliError as error:
+        except McadError as error:
             self.well = False
-            error.show()
+            show(error)
         except KubeError as error:
             if isinstance(error, ApiError) and error.status == NO_CONTENT:  # it never had a node
                 return
             self.well = False
-            CliError(f"pod {name}: {explain(error).message}").show()
+            show_error(f"pod {name}: {explain(error).message}")
 
     async def _print(self, pod: Json, container: str) -> None:
         metadata, options = pod["metadata"], self._options

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from mcad.api.labels import APPWRAPPER_UID, labels_of
+from mcad.cli.errors import warn
 from mcad.cli.live.log_reader import LogReader
 from mcad.client.appwrappers.owned_objects import item_of
 from mcad.client.appwrappers.pod_state import ENDED, phase_of, pod_state
 from mcad.client.appwrappers.quiet_sink import QuietSink
-from mcad.client.errors import warn
 from mcad.kube.client import Client, Selection
 from mcad.kube.document import Document
 from mcad.kube.kinds import PODS

@@ -14,10 +14,10 @@ from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, TypeVar
 
 from mcad.cli.arguments.options import Output
+from mcad.cli.errors import warn
 from mcad.cli.pages import rows as columns
-from mcad.cli.pages.rows import is_in_line
 from mcad.cli.pages.tables import Columns, echo, echo_structured
-from mcad.client.errors import warn
+from mcad.client.figures.row import is_in_line
 from mcad.core.state.reasons import State
 
 Json = dict[str, Any]

@@ -7,10 +7,11 @@ from typing import Any
 
 import click
 
-from mcad.cli.arguments.names import PREFIX, ObjectName, qualified
+from mcad.cli.arguments.names import ObjectName, qualified
 from mcad.cli.arguments.options import Output
 from mcad.cli.pages.start_times import start_column
 from mcad.cli.pages.tables import NONE, UNKNOWN, age, amounts
+from mcad.client.appwrappers.state import PREFIX
 
 Json = dict[str, Any]
 
@@ -68,16 +69,6 @@ def reference(row: Json, *, namespaces: bool = False) -> str:
     return qualified(row["namespace"], row["name"]) if namespaces else f"{PREFIX}{row['name']}"
 
 
-def is_in_line(row: Json) -> bool:
-    """Whether the AppWrapper has a position, known or unknown (None)."""
-    return bool(row["position"] != 0)
-
-
-def is_waiting(row: Json) -> bool:
-    """Whether the AppWrapper waits: in the queue, or on hold."""
-    return is_in_line(row) or bool(row["waitsFor"])
-
-
 def place(row: Json) -> str:
     """The position as text."""
     return UNKNOWN if row["position"] is None else str(row["position"] or NONE)
@@ -87,16 +78,6 @@ def in_order(rows: list[Json], sort_by: str) -> list[Json]:
     """The rows in the order of --sort-by; ``position`` is the given order."""
     order = _ORDERS.get(sort_by)
     return sorted(rows, key=order) if order is not None else rows
-
-
-def within(rows: list[Json], namespace: str | None) -> list[Json]:
-    """The rows of one namespace, or all of them."""
-    return [row for row in rows if namespace in (None, row["namespace"])]
-
-
-def where(namespace: str | None) -> str:
-    """`` in namespace x``, for messages."""
-    return f" in namespace {namespace}" if namespace else ""
 
 
 def named(rows: list[Json], names: tuple[ObjectName, ...]) -> tuple[list[Json], list[ObjectName]]:

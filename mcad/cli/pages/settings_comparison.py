@@ -8,7 +8,7 @@ from mcad.api.config import overridden
 from mcad.api.sources import ConfigError, load
 from mcad.api.wire import format_instant
 from mcad.cli.pages.tables import NONE, table
-from mcad.client.errors import CliError
+from mcad.client.errors import McadError
 from mcad.core.state.settings import Settings
 from mcad.core.state.units import SECOND, Duration, Instant
 from mcad.journal import script
@@ -27,7 +27,7 @@ def compare(
     """The lines to print, and the parts of the journal that could not be read."""
     found, wrong = script.read(sessions, until)
     if not found.begun:
-        raise CliError("the journal contains no decision to compare with")
+        raise McadError("the journal contains no decision to compare with")
     other = _settings(found.settings, assignments)
     columns = {
         "RECORDED": found.lives,
@@ -43,7 +43,7 @@ def _settings(settings: Settings, assignments: Sequence[str]) -> Settings:
     try:
         return overridden(settings, load(None, {}, assignments))
     except (ConfigError, ValueError) as error:
-        raise CliError(str(error)) from error
+        raise McadError(str(error)) from error
 
 
 def _rows(columns: Sequence[Lives]) -> Iterable[list[str]]:

@@ -26,8 +26,9 @@ from mcad.cli.pages.colours import (
     Palette,
     printable,
 )
-from mcad.cli.pages.rows import is_in_line, is_waiting, place
+from mcad.cli.pages.rows import place
 from mcad.cli.pages.tables import GAP, NONE, age, amounts, fitted, shortened
+from mcad.client.figures.row import is_in_line, is_waiting
 
 Json = dict[str, Any]
 Block = list[str]  # lines that are shown together or not at all

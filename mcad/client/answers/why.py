@@ -8,7 +8,8 @@ from typing import Any, Self
 from mcad.api.config import Config
 from mcad.client.figures.figures import Figures
 from mcad.client.figures.listed import DeniedError, list_facts
-from mcad.client.figures.source import Source, figures_in
+from mcad.client.figures.source import figures_in
+from mcad.client.scope import Source
 from mcad.client.session import Session
 from mcad.controller.answer_views import why_view
 from mcad.core.answers.dry_run import DryRun, Facts

@@ -15,7 +15,7 @@ from msgspec import Struct
 from mcad.api.labels import APPWRAPPER_UID, ITEM, labels_of, parse_number
 from mcad.api.owner import Owner, controller_of
 from mcad.api.wire import as_list, as_map, as_text
-from mcad.cli.arguments.choice import AT_ONCE
+from mcad.client.session import AT_ONCE
 from mcad.kube.client import Client, Selection
 from mcad.kube.discovery import Discovery
 from mcad.kube.errors import ApiError, KubeError

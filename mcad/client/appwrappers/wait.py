@@ -1,53 +1,26 @@
-"""Waits until AppWrappers have reached a goal, for some time, and prints why they wait."""
+"""Waits until AppWrappers have reached a goal, for some time."""
 
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Sequence
 from typing import Any
-
-import click
 
 from mcad.api.config import Config
 from mcad.client.appwrappers.state import title
 from mcad.client.appwrappers.watch import Awaited, Wait, watches
-from mcad.client.errors import TIMED_OUT, CliError, warn
+from mcad.client.errors import TimedOutError, warn
 from mcad.client.figures.presence import PRESENCE_POLL_S, read_presence
 from mcad.core.state.reasons import some_of
 from mcad.kube.client import Client
 
 Json = dict[str, Any]
 
-_UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
-
-
-class TimedOutError(CliError):
-    """--timeout has passed."""
-
-    exit_code = TIMED_OUT
-
-
-class SecondsType(click.ParamType[float]):
-    """``90``, ``90s``, ``5m`` or ``1h`` in seconds."""
-
-    name = "DURATION"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Parse the duration."""
-        if isinstance(value, int | float):
-            return float(value)
-        match = re.fullmatch(r"([0-9]{1,9})([smh]?)", str(value), re.ASCII)
-        if match is None or not int(match[1]):
-            self.fail(f"{value!r} is not a duration such as 90s, 5m or 1h", param, ctx)
-        return float(int(match[1]) * _UNITS[match[2]])
-
 
 async def wait_for(client: Client, config: Config, objs: Sequence[Json], wait: Wait) -> bool:
     """Wait for all of these; returns whether all have reached the goal.
 
-    Reasons, failures and the absence of a dispatcher are printed on stderr. Raises
-    ``TimedOutError`` after the time of the wait.
+    Warns when no dispatcher is running. Raises ``TimedOutError`` after the time of the wait.
     """
     awaited = [Awaited(obj, wait) for obj in objs]
     tasks = [asyncio.ensure_future(one.run(client)) for one in watches(awaited, wait.goal)]

@@ -6,14 +6,13 @@ import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-import click
 from msgspec import Struct
 
 from mcad.api.labels import APPWRAPPER_UID, labels_of
 from mcad.client.appwrappers.pod_state import phase_of
 from mcad.client.appwrappers.quiet_sink import QuietSink
 from mcad.client.appwrappers.state import is_held, message, title
-from mcad.client.errors import CliError, one_line
+from mcad.client.errors import McadError, one_line
 from mcad.core.state.reasons import ConditionType
 from mcad.kube.client import Client, Selection
 from mcad.kube.document import Document
@@ -51,10 +50,16 @@ class Goal(Struct, frozen=True):
 
 
 class Wait(Struct, frozen=True):
-    """What is awaited and for how long; ``report`` is called with each that has reached it."""
+    """What is awaited and for how long.
+
+    ``report`` is called with each AppWrapper that has reached the goal, ``fail`` with the error for
+    each that never will, and ``explain`` with the reasons why one waits, as they change.
+    """
 
     goal: Goal
     report: Callable[[Json], None]
+    fail: Callable[[McadError], None]
+    explain: Callable[[str], None]
     timeout_s: float | None = None
 
 
@@ -64,8 +69,8 @@ class Awaited:
     def __init__(self, obj: Json, wait: Wait) -> None:
         self.obj = obj
         self.end: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self._wait = wait
         self._goal = wait.goal
-        self._report = wait.report
         self._why = ""
         self._last: Json | None = None
         self._up: set[str] = set()  # uids of pods
@@ -94,16 +99,16 @@ class Awaited:
             self._decide(self._goal.gone)
 
     def explain(self, why: str) -> None:
-        """Print why it waits if the reason has changed."""
+        """It waits for this; said again only if the reason has changed."""
         if why and why != self._why and not self.end.done():
-            click.echo(f"{title(self.obj)} waits: {one_line(why)}", err=True)
+            self._wait.explain(f"{title(self.obj)} waits: {one_line(why)}")
         self._why = why or self._why
 
     def _decide(self, verdict: Verdict) -> None:
         if verdict.reached:
-            self._report(self.obj)
+            self._wait.report(self.obj)
         else:
-            CliError(f"{title(self.obj)} {verdict.why}; see `mcad describe`").show()
+            self._wait.fail(McadError(f"{title(self.obj)} {verdict.why}; see `mcad describe`"))
         self.end.set_result(verdict.reached)
 
 

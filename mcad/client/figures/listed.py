@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from mcad.api import labels
 from mcad.api.config import Config
-from mcad.client.errors import NO_QUOTAS, NOT_INSTALLED, CliError, warn
+from mcad.client.errors import NO_QUOTAS, NOT_INSTALLED, McadError, warn
 from mcad.client.figures.computed import (
     ComputedFigures,
     Inventory,
@@ -43,7 +43,7 @@ T = TypeVar("T")
 WRAPPED = Selection(label_selector=labels.APPWRAPPER_UID)
 
 
-class DeniedError(CliError):
+class DeniedError(McadError):
     """The caller may not list an essential kind."""
 
 
@@ -223,9 +223,9 @@ def explain_list(resource: Resource, error: ApiError, namespace: str | None = No
             "this right, or for the role `view` and the visibility API of the chart"
         )
     if error.not_found and resource == APPWRAPPERS:
-        return CliError(NOT_INSTALLED)
+        return McadError(NOT_INSTALLED)
     if error.not_found and resource == QUOTA_SUBTREES:
-        return CliError(NO_QUOTAS)
+        return McadError(NO_QUOTAS)
     return error
 
 

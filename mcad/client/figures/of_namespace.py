@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from mcad.api.labels import TREE
 from mcad.api.wire import as_list, as_map, as_text
-from mcad.client.errors import CliError
+from mcad.client.errors import McadError
 from mcad.core.state.reasons import ConditionType
 from mcad.core.state.waiting_reason import WaitingReason
 
@@ -105,7 +105,7 @@ class NamespaceFigures(Struct, frozen=True):
 
     def _check_shares(self) -> None:
         if self.seen.subtrees is None:
-            raise CliError(NO_SHARES)
+            raise McadError(NO_SHARES)
 
     def _shares(self) -> dict[tuple[str, str], Json]:
         """The figures of the status of every node, by tree and node."""

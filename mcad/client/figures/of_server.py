@@ -8,7 +8,7 @@ from urllib.parse import quote, urlsplit
 
 from msgspec import Struct
 
-from mcad.client.errors import CliError, one_line
+from mcad.client.errors import McadError, one_line
 from mcad.kube import plain
 from mcad.kube.errors import BadAnswer, OutcomeUnknown
 from mcad.kube.port import Request, Response
@@ -32,7 +32,7 @@ class ServerFigures(Struct, frozen=True):
 
     async def labelled(self, selector: str) -> frozenset[str]:
         """Not supported: the HTTP port serves figures, not metadata."""
-        raise CliError(f"--server does not serve labels: omit --server, or -l {selector}")
+        raise McadError(f"--server does not serve labels: omit --server, or -l {selector}")
 
     async def rows(self, *, waiting_only: bool, with_starts: bool = False) -> list[Json]:
         """One row per AppWrapper, the queue first and in order."""
@@ -70,14 +70,14 @@ class ServerFigures(Struct, frozen=True):
         try:
             answer = await plain.send(self.url, Request("GET", f"/api/v1/{path}"), ANSWER_S)
         except OutcomeUnknown as error:
-            raise CliError(
+            raise McadError(
                 f"the dispatcher at {self.url} cannot be reached: {error}; --server is the address "
                 "of its HTTP port, for example http://127.0.0.1:8080"
             ) from error
         if answer.status == 404 and answer.body == b"null":
             return None
         if answer.status in (403, 503) and (said := one_line(_text(answer)[:TEXT_MAX])):
-            raise CliError(f"the dispatcher at {self.url} does not answer: {said}")
+            raise McadError(f"the dispatcher at {self.url} does not answer: {said}")
         if answer.status != 200:
             raise self._strange(f"{answer.status} {responses.get(answer.status, '')}".strip())
         try:
@@ -85,8 +85,8 @@ class ServerFigures(Struct, frozen=True):
         except BadAnswer as error:
             raise self._strange("no JSON object") from error
 
-    def _strange(self, what: str) -> CliError:
-        return CliError(f"{self.url} is not an mcad dispatcher ({what}); is it the right port?")
+    def _strange(self, what: str) -> McadError:
+        return McadError(f"{self.url} is not an mcad dispatcher ({what}); is it the right port?")
 
 
 def server_at(address: str) -> ServerFigures:
@@ -94,5 +94,5 @@ def server_at(address: str) -> ServerFigures:
     url = address if "://" in address else f"http://{address}"
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.netloc:
-        raise CliError(f"--server {address}: give a URL such as http://127.0.0.1:8080")
+        raise McadError(f"--server {address}: give a URL such as http://127.0.0.1:8080")
     return ServerFigures(url.rstrip("/"))

@@ -6,7 +6,7 @@ import asyncio
 
 from mcad.api.config import Config
 from mcad.client.config import as_dispatched
-from mcad.client.errors import CliError
+from mcad.client.errors import McadError
 from mcad.client.figures.computed import ComputedFigures
 from mcad.client.figures.listed import compute_figures
 from mcad.controller.leader_figures import FiguresUnavailable
@@ -35,7 +35,7 @@ class StandbyFigures:
                 try:
                     config = await as_dispatched(self._client, self._config)
                     self._latest = await compute_figures(self._client, config)
-                except CliError as error:
+                except McadError as error:
                     raise FiguresUnavailable(error.message) from error
                 self._until = clock.monotonic() + FRESH_S
             return self._latest

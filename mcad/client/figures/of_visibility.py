@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from mcad.client.errors import CliError, explain, warn
+from mcad.client.errors import McadError, explain, warn
 from mcad.kube.client import Client, Selection
 from mcad.kube.errors import ApiError, KubeError
 from mcad.kube.kinds import (
@@ -73,7 +73,7 @@ class VisibilityFigures(Struct, frozen=True):
         """All quota trees."""
         view = await self._about_the_cluster(QUOTA_REPORTS)
         if view is None:
-            raise CliError("you may not see quotareports; ask an administrator for this right")
+            raise McadError("you may not see quotareports; ask an administrator for this right")
         return view
 
     async def quota_node(self, tree: str, node: str) -> Json | None:
@@ -148,5 +148,5 @@ def _status(report: Any) -> Json:
     return status
 
 
-def _strange(what: str) -> CliError:
-    return CliError(f"the visibility API is not an mcad dispatcher ({what})")
+def _strange(what: str) -> McadError:
+    return McadError(f"the visibility API is not an mcad dispatcher ({what})")

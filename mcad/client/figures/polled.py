@@ -7,9 +7,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from mcad.cli.pages.rows import is_waiting
-from mcad.client.errors import CliError
+from mcad.client.errors import McadError
 from mcad.client.figures.figures import Figures
+from mcad.client.figures.row import is_waiting
 from mcad.kube.clock import Clock
 
 Json = dict[str, Any]
@@ -94,7 +94,7 @@ class PollingFeed:
         try:
             self._latest = await self._poll(self._source)
             self.trouble = ""
-        except CliError as error:
+        except McadError as error:
             if self._latest is None:
                 raise
             self.trouble = error.message

@@ -1,8 +1,8 @@
 """Where the figures come from: the running dispatcher, or the objects of the cluster.
 
-The dispatcher is asked first, at its visibility API or its HTTP port (--server). The CLI computes
-figures itself if there is no answer, and with --config or --set, which ask for the figures of
-another configuration. The code for that is imported on use: --server needs no client library.
+The dispatcher is asked first, at its visibility API or its HTTP port (--server). Figures
+are computed here if there is no answer, and with --config or --set, which ask for those of another
+configuration. The code for that is imported on use: --server needs no client library.
 """
 
 from __future__ import annotations
@@ -11,59 +11,15 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-import click
-from msgspec import Struct
-
-from mcad.cli.arguments.options import SETTINGS_OPTIONS, TARGET_OPTIONS, Scope, Settings, record
 from mcad.client.figures.figures import Feed, Figures
 from mcad.client.figures.of_server import server_at
 from mcad.client.figures.polled import PollingFeed, poll_rows, poll_trees
-from mcad.client.session import Environment, Session, Target
+from mcad.client.scope import Scope, Source
+from mcad.client.session import Environment, Session
 from mcad.kube.kinds import APPWRAPPER_REPORTS, QUOTA_REPORTS
 from mcad.kube.resource import Resource
 
 Json = dict[str, Any]
-
-
-class Source(Struct, frozen=True):
-    """Where figures come from: an API server or a dispatcher, and a configuration."""
-
-    kubeconfig: str | None = None
-    context: str | None = None
-    config: str | None = None
-    assignments: tuple[str, ...] = ()
-    server: str | None = None
-
-    @property
-    def target(self) -> Target:
-        """The API server."""
-        return Target(self.kubeconfig, self.context)
-
-    @property
-    def is_what_if(self) -> bool:
-        """Whether figures of another configuration are asked for."""
-        return bool(self.config or self.assignments)
-
-    @property
-    def settings(self) -> Settings:
-        """The dispatcher's configuration."""
-        return Settings(self.config, self.assignments)
-
-
-source_options = record(
-    "source",
-    Source,
-    *TARGET_OPTIONS,
-    *SETTINGS_OPTIONS,
-    click.option(
-        "--server",
-        metavar="URL",
-        help="Ask the HTTP port of the running dispatcher instead of computing figures.",
-    ),
-)
-
-computed_source_options = record("source", Source, *TARGET_OPTIONS, *SETTINGS_OPTIONS)
-"""For answers that no running dispatcher gives."""
 
 
 async def figures_in(

@@ -11,7 +11,7 @@ from mcad.api.appwrapper import Parsed, parse
 from mcad.api.catalog import Catalog
 from mcad.api.labels import GROUP, KIND, VERSIONS
 from mcad.api.wire import as_map, as_text
-from mcad.client.errors import CliError, warn
+from mcad.client.errors import McadError, warn
 from mcad.client.manifests.documents import Document
 from mcad.core.state.spelling import did_you_mean
 from mcad.core.state.waiting_reason import WaitingReason
@@ -30,19 +30,19 @@ class Prepared(Struct, frozen=True):
 
 
 def check_kind(document: Document) -> None:
-    """Raise ``CliError`` unless it is an AppWrapper of a known group and version."""
+    """Raise ``McadError`` unless it is an AppWrapper of a known group and version."""
     content = document.content
     version, kind = as_text(content.get("apiVersion")), as_text(content.get("kind"))
     if kind != KIND:
-        raise CliError(f"{document.origin}: {_another_kind(kind)}")
+        raise McadError(f"{document.origin}: {_another_kind(kind)}")
     if version == f"{OLD_GROUP}/v1beta1":
-        raise CliError(
+        raise McadError(
             f"{document.origin}: apiVersion {version} is that of MCAD before v1.33; "
             f"write {GROUP}/v1beta1, the spec may stay as it is"
         )
     if version not in [f"{GROUP}/{one}" for one in VERSIONS]:
         known = " or ".join(f"{GROUP}/{one}" for one in VERSIONS)
-        raise CliError(f"{document.origin}: apiVersion {version or 'is missing'}: write {known}")
+        raise McadError(f"{document.origin}: apiVersion {version or 'is missing'}: write {known}")
 
 
 def _another_kind(kind: str) -> str:
@@ -58,14 +58,15 @@ def _another_kind(kind: str) -> str:
 
 def prepare(
     documents: Sequence[Document], namespace: str | None, own: str, catalog: Catalog
-) -> tuple[list[Prepared], int]:
-    """The objects to send, with namespaces; prints all faults and returns their number."""
-    prepared, faults = [], 0
+) -> tuple[list[Prepared], list[str]]:
+    """The objects to send, with namespaces, and all faults of the manifests."""
+    prepared: list[Prepared] = []
+    faults: list[str] = []
     for document in documents:
         obj = _with_namespace(document, namespace, own)
         parsed = _parse(obj, catalog)
         prepared.append(Prepared(document.origin, obj, parsed))
-        faults += _report_problems(document, parsed)
+        faults += _faults(document, parsed)
     return prepared, faults
 
 
@@ -73,7 +74,7 @@ def _with_namespace(document: Document, namespace: str | None, own: str) -> Json
     metadata = as_map(document.content.get("metadata"))
     given = as_text(metadata.get("namespace"))
     if namespace and given and given != namespace:
-        raise CliError(
+        raise McadError(
             f"{document.origin}: is for namespace {given}, not {namespace}; omit one of them"
         )
     return {**document.content, "metadata": {**metadata, "namespace": namespace or given or own}}
@@ -87,15 +88,14 @@ def _parse(obj: Json, catalog: Catalog) -> Parsed:
     return parse({**obj, "metadata": {**metadata, "name": name}}, catalog)
 
 
-def _report_problems(document: Document, parsed: Parsed) -> int:
-    """Print what is wrong; returns the number of faults."""
+def _faults(document: Document, parsed: Parsed) -> list[str]:
+    """What is wrong; what may still work is only a warning."""
     for text in parsed.workload.warnings:
         warn(f"{document.origin}: {text}")
-    faults = 0
+    faults = []
     for problem in parsed.problems:
         if problem.kind is WaitingReason.INVALID:
-            CliError(f"{document.origin}: {problem}").show()
-            faults += 1
+            faults.append(f"{document.origin}: {problem}")
         else:
             warn(f"{document.origin}: {problem}")
     return faults

@@ -16,7 +16,7 @@ import yaml
 from msgspec import Struct
 
 from mcad.api.yaml_text import BoundedLoader
-from mcad.client.errors import CliError
+from mcad.client.errors import McadError
 
 Json = dict[str, Any]
 
@@ -65,7 +65,7 @@ def read_documents(path: str) -> list[Document]:
         for place, content in _objects(value, f"{origin}, document {number}")
     ]
     if not documents:
-        raise CliError(f"{origin}: contains no object; write the AppWrapper into it")
+        raise McadError(f"{origin}: contains no object; write the AppWrapper into it")
     if len(documents) == 1:
         return [Document(origin, documents[0].content)]
     return documents
@@ -75,13 +75,13 @@ def _read(path: str, origin: str) -> str:
     try:
         return sys.stdin.read() if path == STDIN else Path(path).read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise CliError(f"{origin}: there is no such file; check the path") from None
+        raise McadError(f"{origin}: there is no such file; check the path") from None
     except IsADirectoryError:
-        raise CliError(f"{origin}: is a directory; name its files") from None
+        raise McadError(f"{origin}: is a directory; name its files") from None
     except UnicodeDecodeError:
-        raise CliError(f"{origin}: is not text; write YAML or JSON in UTF-8") from None
+        raise McadError(f"{origin}: is not text; write YAML or JSON in UTF-8") from None
     except OSError as error:
-        raise CliError(f"{origin}: cannot be read: {error.strerror}") from None
+        raise McadError(f"{origin}: cannot be read: {error.strerror}") from None
 
 
 def _parse(text: str, origin: str) -> list[Any]:
@@ -92,10 +92,10 @@ def _parse(text: str, origin: str) -> list[Any]:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         place = f", line {mark.line + 1}" if mark else ""
-        raise CliError(f"{origin}{place}: cannot be read: {error.problem or error}") from None
+        raise McadError(f"{origin}{place}: cannot be read: {error.problem or error}") from None
     except (yaml.YAMLError, TypeError, ValueError, RecursionError) as error:
         what = str(error) or type(error).__name__
-        raise CliError(f"{origin}: is not YAML that can be sent as JSON: {what}") from None
+        raise McadError(f"{origin}: is not YAML that can be sent as JSON: {what}") from None
 
 
 def _values(text: str, origin: str) -> list[Any]:
@@ -109,14 +109,14 @@ def _unique(pairs: list[tuple[str, Any]], origin: str) -> Json:
     found: Json = {}
     for key, value in pairs:
         if key in found:
-            raise CliError(f"{origin}: the key {key!r} is given twice in one map; keep one")
+            raise McadError(f"{origin}: the key {key!r} is given twice in one map; keep one")
         found[key] = value
     return found
 
 
 def _objects(value: Any, place: str) -> Iterator[tuple[str, Json]]:
     if not isinstance(value, dict):
-        raise CliError(f"{place}: is not an object; it begins with apiVersion, kind and metadata")
+        raise McadError(f"{place}: is not an object; it begins with apiVersion, kind and metadata")
     items = value.get("items")
     if str(value.get("kind", "")).endswith("List") and isinstance(items, list):
         for number, item in enumerate(items):

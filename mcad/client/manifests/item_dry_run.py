@@ -12,7 +12,7 @@ from typing import Any
 
 from mcad.api.appwrapper import Parsed
 from mcad.api.manifest import render
-from mcad.client.errors import CliError, clause, warn
+from mcad.client.errors import clause, warn
 from mcad.controller.execute import resource_of
 from mcad.kube.client import Client, CreateOptions
 from mcad.kube.errors import ApiError
@@ -26,27 +26,26 @@ _NO_DRY_RUN = "does not support dry run"
 _BAD_REQUEST = 400
 
 
-async def check_items(client: Client, origin: str, parsed: Parsed) -> int:
-    """Print what is wrong with the items; returns the number of faults."""
-    faults = 0
+async def check_items(client: Client, origin: str, parsed: Parsed) -> list[str]:
+    """What is wrong with the items."""
+    faults: list[str] = []
     for number, item in enumerate(parsed.workload.items):
         body: Json = json.loads(render(parsed.manifests[number], parsed.workload, number, 1))
         del body["metadata"]["ownerReferences"]  # there is no owner yet
         try:
             await client.create(resource_of(item.ref), item.ref.namespace, body, DRY)
         except ApiError as error:
-            faults += report(f"{origin}: {item.ref}", error)
+            faults += faults_of(f"{origin}: {item.ref}", error)
     return faults
 
 
-def report(place: str, error: ApiError) -> int:
-    """Print what the refusal of a dry run means; returns 1 if the manifest is wrong."""
+def faults_of(place: str, error: ApiError) -> list[str]:
+    """What is wrong with the manifest, if that is why its dry run was refused."""
     if _is_fault(error):
-        CliError(f"{place}: {_words(error)}").show()
-        return 1
+        return [f"{place}: {_words(error)}"]
     if doubt := _doubt(error):
         warn(f"{place} {doubt}")
-    return 0
+    return []
 
 
 def _is_fault(error: ApiError) -> bool:

@@ -1,16 +1,20 @@
-"""The facts of the cluster as they are and with the changes that ``mcad what-if`` is asked for."""
+"""What the dispatcher would do if something were different."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mcad.api.config import Config, to_settings
 from mcad.api.wire import format_instant, plural
-from mcad.client.errors import CliError
+from mcad.client.answers.changes import Changes
+from mcad.client.config import as_dispatched, load_config
+from mcad.client.errors import InvalidError, McadError
+from mcad.client.figures.figures import warn_of_notes
 from mcad.client.figures.listed import list_facts
 from mcad.client.manifests.check import check_kind, prepare
 from mcad.client.manifests.documents import Document
+from mcad.client.scope import Settings
 from mcad.client.session import Session
 from mcad.controller.served_kinds import Kinds
 from mcad.controller.what_if_views import what_if_view
@@ -25,13 +29,32 @@ from mcad.core.state.spelling import did_you_mean
 from mcad.kube.client import Client
 from mcad.kube.discovery import Discovery
 
-if TYPE_CHECKING:
-    from mcad.cli.commands.what_if import Changes
-
 Json = dict[str, Any]
 
+_RUNNING = Settings()
+"""The configuration of the running dispatcher."""
 
-async def with_uids(
+
+async def what_if(
+    session: Session,
+    changes: Changes,
+    documents: Sequence[Document],
+    namespace: str | None,
+    given: Settings = _RUNNING,
+) -> Json:
+    """What differs with these changes, among them AppWrappers that are created.
+
+    ``given``: the configuration of the dispatcher, if it is not that of the running one.
+    """
+    own = namespace or session.namespace
+    config = await as_dispatched(session.client, load_config(given))
+    then = Settings(given.config, (*given.assignments, *changes.assignments))
+    other = await as_dispatched(session.client, load_config(then))
+    created = await _created(session, documents, own, other)
+    return await _compare(session.client, (config, other), changes, created, own)
+
+
+async def _created(
     session: Session, documents: Sequence[Document], own: str, config: Config
 ) -> list[Json]:
     """The AppWrappers of the files as the API server would have created them now."""
@@ -43,7 +66,9 @@ async def with_uids(
     await kinds.refresh()
     prepared, faults = prepare(documents, None, own, kinds.catalog)
     if faults:
-        raise CliError(f"nothing was tried: {plural(faults, 'fault')} to correct first")
+        raise InvalidError(
+            f"nothing was tried: {plural(len(faults), 'fault')} to correct first", tuple(faults)
+        )
     created = format_instant(session.client.clock.now_us())
     made = []
     for number, one in enumerate(prepared):
@@ -54,14 +79,14 @@ async def with_uids(
     return made
 
 
-async def compare(
+async def _compare(
     client: Client,
     configs: tuple[Config, Config],
     changes: Changes,
     created: Sequence[Json],
     own: str,
-) -> tuple[Json, tuple[str, ...]]:
-    """What differs, and warnings. ``configs``: of the dispatcher as it is, and as it would be."""
+) -> Json:
+    """What differs. ``configs``: of the dispatcher as it is, and as it would be."""
     config, other = configs
     figures, listed = await list_facts(client, other, created)
     new = [str(one["metadata"]["uid"]) for one in created]
@@ -69,7 +94,8 @@ async def compare(
     if not config.quota_enabled:
         now = replace(now, events=[one for one in now.events if not isinstance(one, QuotaSeen)])
     then = _changed(listed, changes, own)
-    return what_if_view(outcome(now), outcome(then), listed.now, new), figures.notes
+    warn_of_notes(figures)
+    return what_if_view(outcome(now), outcome(then), listed.now, new)
 
 
 def _changed(facts: Facts, changes: Changes, own: str) -> Facts:
@@ -90,24 +116,24 @@ def _uid(facts: Facts, name: str, own: str) -> str:
     for work in works:
         if f"{work.namespace}/{work.name}" == title:
             return work.uid
-    raise CliError(f'--without: there is no AppWrapper "{title}"; see `mcad get -A`')
+    raise McadError(f'--without: there is no AppWrapper "{title}"; see `mcad get -A`')
 
 
 def _like(facts: Facts, name: str, count: int) -> AddNodes:
     nodes = {one.node.name: one.node for one in facts.events if isinstance(one, NodeSeen)}
     if name not in nodes:
         hint = did_you_mean(name, list(nodes)) or "`mcad capacity` lists the nodes."
-        raise CliError(f'--like: there is no node "{name}". {hint}')
+        raise McadError(f'--like: there is no node "{name}". {hint}')
     return AddNodes(nodes[name], count)
 
 
 def _with_quota(facts: Facts, where: str, amounts: str) -> Facts:
     tree, slash, node = where.partition("/")
     if not (tree and slash and node):
-        raise CliError(f'--quota: "{where}" is not TREE/NODE; write --quota teams/red cpu=40')
+        raise McadError(f'--quota: "{where}" is not TREE/NODE; write --quota teams/red cpu=40')
     changed = with_share(facts, tree, node, _shares(amounts))
     if changed is None:
-        raise CliError(
+        raise McadError(
             f'--quota: there is no node "{node}" in a quota tree "{tree}"; see `mcad quota`'
         )
     return changed
@@ -118,9 +144,9 @@ def _shares(text: str) -> dict[str, int]:
     for part in text.split(","):
         resource, equals, quantity = part.partition("=")
         if not (resource and equals):
-            raise CliError(f'--quota: "{part}" is not RESOURCE=AMOUNT; write cpu=40')
+            raise McadError(f'--quota: "{part}" is not RESOURCE=AMOUNT; write cpu=40')
         try:
             shares[resource] = amount(resource, quantity)
         except QuantityError as error:
-            raise CliError(f"--quota: {resource}: {error}") from error
+            raise McadError(f"--quota: {resource}: {error}") from error
     return shares

@@ -1,0 +1,81 @@
+"""Errors and warnings as the command line prints them: one line on stderr, and an exit code."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import click
+
+from mcad.cli.invocation import pasteable
+from mcad.client.errors import (
+    InvalidError,
+    McadError,
+    McadWarning,
+    NotFoundError,
+    TimedOutError,
+    one_line,
+)
+
+FAILED, USAGE, NOT_FOUND, TIMED_OUT, INTERRUPTED = 1, 2, 4, 124, 130
+"""Exit codes besides 0; ``mcad --help`` lists them."""
+
+
+def exit_code(error: McadError) -> int:
+    """The exit code of a command that ends with this error."""
+    if isinstance(error, NotFoundError):
+        return NOT_FOUND
+    return TIMED_OUT if isinstance(error, TimedOutError) else FAILED
+
+
+def show(error: McadError) -> None:
+    """Print an error, after the faults that it is about."""
+    for fault in error.faults if isinstance(error, InvalidError) else ():
+        show_error(fault)
+    show_error(error.message)
+
+
+def show_error(text: str) -> None:
+    """Print what is wrong."""
+    _print(f"error: {text}")
+
+
+def warn(text: str) -> None:
+    """Print a warning."""
+    _print(f"warning: {text}")
+
+
+def _print(line: str) -> None:
+    """Print a line on stderr; if that is closed, the exit code has to do."""
+    with suppress(OSError):
+        click.echo(pasteable(one_line(line)), err=True)
+
+
+@contextmanager
+def printed_warnings() -> Iterator[None]:
+    """Print warnings of ``mcad.client``, each time."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", McadWarning)
+        python_shows: Callable[..., None] = warnings.showwarning
+
+        def show_warning(message: Any, category: type[Warning], *place: Any, **more: Any) -> None:
+            if issubclass(category, McadWarning):
+                warn(str(message))
+            else:
+                python_shows(message, category, *place, **more)
+
+        warnings.showwarning = show_warning
+        yield
+
+
+def fail_for_missing(names: Sequence[str], message: str) -> None:
+    """Print an error for each name, and end the command if there is any.
+
+    ``message`` contains ``{}`` for the name.
+    """
+    for name in names:
+        show_error(message.format(name))
+    if names:
+        raise click.exceptions.Exit(NOT_FOUND)

@@ -1,0 +1,49 @@
+"""Creates AppWrappers, and says in words why one could not be created."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec.structs import replace
+
+from mcad.api.wire import plural
+from mcad.client.errors import InvalidError, McadError, clause, explain
+from mcad.kube.client import Client, CreateOptions
+from mcad.kube.errors import ApiError, KubeError, OutcomeUnknown
+from mcad.kube.kinds import APPWRAPPERS
+
+Json = dict[str, Any]
+
+
+async def send(client: Client, obj: Json, *, dry_run: bool = False) -> Json:
+    """Create an AppWrapper, in the version in which it is written; raises ``McadError``."""
+    resource = replace(APPWRAPPERS, version=obj["apiVersion"].rpartition("/")[2])
+    metadata = obj["metadata"]
+    options = CreateOptions(dry_run=dry_run, field_validation="Strict")
+    try:
+        return await client.create(resource, metadata["namespace"], obj, options)
+    except KubeError as error:
+        title = metadata.get("name") or metadata.get("generateName")
+        raise _refused(f"{metadata['namespace']}/{title}", error) from error
+
+
+def _refused(title: str, error: KubeError) -> McadError:
+    if isinstance(error, OutcomeUnknown):
+        return McadError(f"{title} may or may not be created ({error}); look with `mcad get`")
+    if isinstance(error, ApiError):
+        if error.already_exists:
+            return McadError(f"{title} exists already; delete it first, or give it another name")
+        if error.not_found:
+            return McadError(
+                f"{title} cannot be created ({clause(error.message)}); check that the namespace "
+                "exists, and that AppWrappers are installed "
+                "(`mcad crd | kubectl apply --server-side -f -`)"
+            )
+    return McadError(f"{title} cannot be created: {explain(error).message}")
+
+
+def refuse(faults: Sequence[str]) -> InvalidError:
+    """The error for manifests with these faults."""
+    count = plural(len(faults), "fault")
+    return InvalidError(f"nothing was sent: {count} to correct first", tuple(faults))

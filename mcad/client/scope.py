@@ -1,0 +1,55 @@
+"""What is asked: which API server, with which configuration, about which namespaces."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+
+class Target(Struct, frozen=True):
+    """The API server: --kubeconfig and --context."""
+
+    kubeconfig: str | None = None
+    context: str | None = None
+
+
+class Settings(Struct, frozen=True):
+    """The dispatcher's configuration: --config and --set."""
+
+    config: str | None = None
+    assignments: tuple[str, ...] = ()
+
+
+class Scope(Struct, frozen=True):
+    """Which namespaces: -n, -A, or that of the context."""
+
+    namespace: str | None = None
+    all_namespaces: bool = False
+
+    def choose(self, default: str) -> str | None:
+        """The namespace, None for all of them."""
+        return None if self.all_namespaces else self.namespace or default
+
+
+class Source(Struct, frozen=True):
+    """Where figures come from: an API server or a dispatcher, and a configuration."""
+
+    kubeconfig: str | None = None
+    context: str | None = None
+    config: str | None = None
+    assignments: tuple[str, ...] = ()
+    server: str | None = None
+
+    @property
+    def target(self) -> Target:
+        """The API server."""
+        return Target(self.kubeconfig, self.context)
+
+    @property
+    def is_what_if(self) -> bool:
+        """Whether figures of another configuration are asked for."""
+        return bool(self.config or self.assignments)
+
+    @property
+    def settings(self) -> Settings:
+        """The dispatcher's configuration."""
+        return Settings(self.config, self.assignments)
