@@ -1,3 +1,81 @@
-"""A standalone AppWrapper dispatcher for Kubernetes."""
+"""A standalone AppWrapper dispatcher for Kubernetes, and its Python client.
 
-__version__ = "0.1.0"
+The names below are the public ones of this package, by semantic versioning; all others are
+private. They are imported on use, because the command line needs none of them.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from mcad.version import __version__
+
+if TYPE_CHECKING:
+    from mcad.client.api.asynchronous import AsyncAppWrapper, AsyncClient
+    from mcad.client.api.results import Difference, Fate, Queue, QueueRow, Remedy, WhatIf, Why
+    from mcad.client.api.synchronous import AppWrapper, Client
+    from mcad.client.errors import (
+        FailedError,
+        InvalidError,
+        McadError,
+        McadWarning,
+        NotFoundError,
+        TimedOutError,
+    )
+
+_HOMES = {
+    "mcad.client.api.asynchronous": ("AsyncAppWrapper", "AsyncClient"),
+    "mcad.client.api.results": (
+        "Difference",
+        "Fate",
+        "Queue",
+        "QueueRow",
+        "Remedy",
+        "WhatIf",
+        "Why",
+    ),
+    "mcad.client.api.synchronous": ("AppWrapper", "Client"),
+    "mcad.client.errors": (
+        "FailedError",
+        "InvalidError",
+        "McadError",
+        "McadWarning",
+        "NotFoundError",
+        "TimedOutError",
+    ),
+}
+
+__all__ = [
+    "AppWrapper",
+    "AsyncAppWrapper",
+    "AsyncClient",
+    "Client",
+    "Difference",
+    "FailedError",
+    "Fate",
+    "InvalidError",
+    "McadError",
+    "McadWarning",
+    "NotFoundError",
+    "Queue",
+    "QueueRow",
+    "Remedy",
+    "TimedOutError",
+    "WhatIf",
+    "Why",
+    "__version__",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name on its first use."""
+    for module, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(module), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """The public names."""
+    return sorted(__all__)

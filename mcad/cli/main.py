@@ -18,7 +18,6 @@ import click
 from click.exceptions import NoSuchCommand
 from click.shell_completion import CompletionItem
 
-import mcad
 from mcad.cli.errors import (
     FAILED,
     INTERRUPTED,
@@ -30,6 +29,7 @@ from mcad.cli.errors import (
 )
 from mcad.client.errors import McadError, clause, one_line
 from mcad.client.figures.progress import shown_on
+from mcad.version import __version__
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "submit": (
@@ -265,7 +265,7 @@ def _internal(error: Exception) -> str:
 
 
 @click.group(cls=Program, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(mcad.__version__, message="mcad %(version)s", help="Print the version.")
+@click.version_option(__version__, message="mcad %(version)s", help="Print the version.")
 def main() -> None:
     """Dispatch AppWrappers: bundles of Kubernetes objects that start only when all of it fits."""
 

@@ -33,12 +33,20 @@ class TimedOutError(McadError):
     """What was awaited has not happened in time."""
 
 
+class FailedError(McadError):
+    """What was awaited will not happen: the AppWrapper has failed, or was deleted."""
+
+
 class InvalidError(McadError):
     """Manifests have faults, and nothing was sent. ``faults`` has a sentence for each."""
 
     def __init__(self, message: str, faults: tuple[str, ...]) -> None:
         super().__init__(message)
         self.faults = faults
+
+    def __str__(self) -> str:
+        """The message and the faults, one per line."""
+        return "\n".join([f"{self.message}:", *self.faults])
 
 
 class McadWarning(UserWarning):

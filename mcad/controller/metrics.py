@@ -10,7 +10,6 @@ from typing import Any
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
-import mcad
 from mcad.controller.cooperative import with_pauses
 from mcad.controller.invariant_audit import Checks
 from mcad.controller.quota_metrics import quota_metrics
@@ -25,6 +24,7 @@ from mcad.core.state.model import DispatchPhase
 from mcad.core.state.reasons import EventReason
 from mcad.core.status.status import state
 from mcad.kube.clock import Clock
+from mcad.version import __version__
 
 WAIT_BUCKETS = tuple(0.01 * 2**n for n in range(24))  # 10 ms to a day
 _BASE_UNITS = {"cpu": ("cores", 1_000)}
@@ -146,7 +146,7 @@ class Metrics:
         yield from self._stream_gauges()
         yield self._held_gauge()
         yield self._stuck_gauge()
-        yield self._gauge("mcad_build_info", "The version", [({"version": mcad.__version__}, 1)])
+        yield self._gauge("mcad_build_info", "The version", [({"version": __version__}, 1)])
 
     def _queue_gauges(self) -> Iterator[Metric]:
         cluster = self._cluster

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-import mcad
 from mcad.core.state.records import Struct
 from mcad.core.state.settings import Settings
+from mcad.version import __version__
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,7 +31,7 @@ class Header(Struct, frozen=True):
     epoch: int
     settings: Settings
     first: int = 0
-    version: str = mcad.__version__
+    version: str = __version__
     format: int = FORMAT
 
 
@@ -51,10 +51,10 @@ def decode(payload: bytes, where: str) -> Header:
         version, number = str(said["version"]), said["format"]
     except (msgspec.MsgspecError, KeyError, TypeError) as error:
         raise UnknownVersionError(f"{where}: the header is not that of a journal") from error
-    if (version, number) != (mcad.__version__, FORMAT):
+    if (version, number) != (__version__, FORMAT):
         raise UnknownVersionError(
             f"{where}: written by mcad {version} (format {number}), this is mcad"
-            f" {mcad.__version__} (format {FORMAT}): use the version that wrote it"
+            f" {__version__} (format {FORMAT}): use the version that wrote it"
         )
     try:
         return msgspec.json.decode(payload, type=Header)

@@ -222,16 +222,10 @@ def test_commands_are_listed_without_loading_any(instruction: str) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=env)
     assert "describe" in done.stdout
     shell = ["mcad.cli", "mcad.cli.errors", "mcad.cli.invocation", "mcad.cli.main"]
-    client = ["mcad.client", "mcad.client.errors", "mcad.client.figures"]
-    light = [
-        "mcad",
-        *shell,
-        *client,
-        "mcad.client.figures.progress",
-        "mcad.kube",
-        "mcad.kube.errors",
-        "mcad.kube.types",
-    ]
+    progress = ["mcad.client.figures", "mcad.client.figures.progress"]
+    client = ["mcad.client", "mcad.client.errors", *progress]
+    kube = ["mcad.kube", "mcad.kube.errors", "mcad.kube.types"]
+    light = ["mcad", "mcad.version", *shell, *client, *kube]
     assert done.stdout.splitlines()[-1] == str(sorted(light))
 
 

@@ -20,7 +20,6 @@ import click
 from aiohttp import web
 from msgspec import Struct
 
-import mcad
 from mcad.api.config import Config, to_settings
 from mcad.cli.arguments.options import settings_options, target_options
 from mcad.cli.commands.run_options import (
@@ -54,6 +53,7 @@ from mcad.kube.errors import ApiError, KubeError
 from mcad.kube.lease import LeaseLost
 from mcad.kube.port import Request
 from mcad.kube.rest import RestApi
+from mcad.version import __version__
 
 _log = logging.getLogger(__name__)
 
@@ -131,7 +131,7 @@ async def _run_until_signal(launch: Launch) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    _log.info("starting version=%s", mcad.__version__)
+    _log.info("starting version=%s", __version__)
     work = asyncio.ensure_future(_work(launch, stop, begun))
     stopping = asyncio.ensure_future(stop.wait())
     await asyncio.wait((work, stopping), return_when=asyncio.FIRST_COMPLETED)

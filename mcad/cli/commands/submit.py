@@ -36,13 +36,10 @@ from mcad.client.config import load_config
 from mcad.client.errors import McadError
 from mcad.client.manifests.check import check_kind, prepare
 from mcad.client.manifests.documents import Document, read_documents
-from mcad.client.manifests.item_dry_run import check_items
-from mcad.client.manifests.sending import refuse, send
+from mcad.client.manifests.sending import checked, refuse, send
 from mcad.client.manifests.wrapping import Wrapping, wrapped
 from mcad.client.scope import Settings, Target
 from mcad.client.session import Session
-from mcad.controller.served_kinds import Kinds
-from mcad.kube.discovery import Discovery
 
 Json = dict[str, Any]
 
@@ -158,13 +155,7 @@ async def _submit(
             _report(one.obj, options)
         return
     async with environment().connect(target, watches=options.wait) as session:
-        kinds = Kinds(Discovery(session.client), config)
-        await kinds.refresh()
-        prepared, faults = prepare(documents, namespace, session.namespace, kinds.catalog)
-        _fail_for(faults)
-        for one in prepared:
-            faults += await check_items(session.client, one.origin, one.parsed)
-        _fail_for(faults)
+        prepared = await checked(session.client, config, documents, namespace, session.namespace)
         sent = [await _create(session, one.obj, options) for one in prepared]
         made = [obj for obj in sent if obj is not None]
         well = len(made) == len(prepared)

@@ -6,9 +6,9 @@ import platform
 
 import click
 
-import mcad
 from mcad.api.labels import GROUP, VERSIONS
 from mcad.cli.pages.tables import echo, echo_structured
+from mcad.version import __version__
 
 
 @click.command()
@@ -16,7 +16,7 @@ from mcad.cli.pages.tables import echo, echo_structured
 def version(form: str | None) -> None:
     """Print the version."""
     facts = {
-        "version": mcad.__version__,
+        "version": __version__,
         "python": platform.python_version(),
         "appWrapperVersions": [f"{GROUP}/{one}" for one in VERSIONS],
     }

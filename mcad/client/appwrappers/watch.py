@@ -59,7 +59,7 @@ class Wait(Struct, frozen=True):
     goal: Goal
     report: Callable[[Json], None]
     fail: Callable[[McadError], None]
-    explain: Callable[[str], None]
+    explain: Callable[[str], object]
     timeout_s: float | None = None
 
 

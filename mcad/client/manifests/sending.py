@@ -1,4 +1,4 @@
-"""Creates AppWrappers, and says in words why one could not be created."""
+"""Checks and creates AppWrappers, and says in words why one could not be created."""
 
 from __future__ import annotations
 
@@ -7,13 +7,38 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from mcad.api.config import Config
 from mcad.api.wire import plural
 from mcad.client.errors import InvalidError, McadError, clause, explain
+from mcad.client.manifests.check import Prepared, prepare
+from mcad.client.manifests.documents import Document
+from mcad.client.manifests.item_dry_run import check_items
+from mcad.controller.served_kinds import Kinds
 from mcad.kube.client import Client, CreateOptions
+from mcad.kube.discovery import Discovery
 from mcad.kube.errors import ApiError, KubeError, OutcomeUnknown
 from mcad.kube.kinds import APPWRAPPERS
 
 Json = dict[str, Any]
+
+
+async def checked(
+    client: Client, config: Config, documents: Sequence[Document], namespace: str | None, own: str
+) -> list[Prepared]:
+    """The AppWrappers as they can be sent; raises ``InvalidError`` with all faults.
+
+    ``namespace`` is that of all of them, if given; ``own`` that of those that name none.
+    """
+    kinds = Kinds(Discovery(client), config)
+    await kinds.refresh()
+    prepared, faults = prepare(documents, namespace, own, kinds.catalog)
+    if faults:
+        raise refuse(faults)
+    for one in prepared:
+        faults += await check_items(client, one.origin, one.parsed)
+    if faults:
+        raise refuse(faults)
+    return prepared
 
 
 async def send(client: Client, obj: Json, *, dry_run: bool = False) -> Json:

@@ -11,8 +11,8 @@ from mcad.api.appwrapper import parse
 from mcad.api.catalog import WELL_KNOWN
 from mcad.api.config import Config, catalog_of
 from mcad.api.labels import GROUP, KIND
-from mcad.api.wire import as_map, as_text
-from mcad.client.errors import McadError, warn
+from mcad.api.wire import as_map, as_text, plural
+from mcad.client.errors import InvalidError, McadError, warn
 from mcad.client.manifests.documents import Document
 from mcad.core.state.waiting_reason import WaitingReason
 
@@ -120,8 +120,9 @@ def _check(obj: Json, kept: Sequence[Document]) -> None:
     read = {**obj, "metadata": {"namespace": "default", **obj["metadata"]}}
     parsed = parse(read, catalog_of(Config(), WELL_KNOWN))
     where = ", ".join(dict.fromkeys(one.origin.partition(", document")[0] for one in kept))
-    faults = [str(one) for one in parsed.problems if one.kind is WaitingReason.INVALID]
+    faults = [f"{where}: {one}" for one in parsed.problems if one.kind is WaitingReason.INVALID]
     if faults:
-        raise McadError(f"{where}: {' '.join(faults)}")
+        count = plural(len(faults), "fault")
+        raise InvalidError(f"nothing was wrapped: {count} to correct first", tuple(faults))
     for text in parsed.workload.warnings:
         warn(f"{where}: {text}")

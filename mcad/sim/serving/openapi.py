@@ -13,12 +13,12 @@ from collections.abc import Iterable, Iterator
 from functools import cache, lru_cache
 from typing import Any
 
-from mcad import __version__
 from mcad.kube.types import Json
 from mcad.sim import failures
 from mcad.sim.kinds import Kind, KindTable
 from mcad.sim.objects import builtin
 from mcad.sim.serving.discovery import KUBERNETES
+from mcad.version import __version__
 
 _JSON = "application/json"
 _ROOT = "openapi/v3"
@@ -54,7 +54,7 @@ def _check_accept(accept: str) -> None:
 
 
 def _by_group_version(kinds: KindTable) -> dict[str, tuple[Kind, ...]]:
-    """``api/v1`` and ``apis/GROUP/VERSION``, in the order in which they are served."""
+    """``api/v1`` and ``apis/GROUP/__version__``, in the order in which they are served."""
     found: dict[str, tuple[Kind, ...]] = {}
     for kind in kinds.all():
         at = f"apis/{kind.api_version}" if kind.group else f"api/{kind.version}"
