@@ -1,4 +1,4 @@
-"""``mcad migrate``: the last step of a migration from an older version or from MCAD."""
+"""``mcad migrate``: from MCAD, from AppWrapper with Kueue, or from an older version."""
 
 from __future__ import annotations
 
@@ -8,11 +8,18 @@ from contextlib import aclosing
 import click
 
 from mcad.api import crd
+from mcad.api.catalog import WELL_KNOWN
+from mcad.api.config import Config, catalog_of
 from mcad.api.wire import Map, as_list, as_map, as_text, dig
 from mcad.cli.arguments.environment import environment
-from mcad.cli.arguments.options import target_options
+from mcad.cli.arguments.options import files_option, target_options
+from mcad.cli.errors import FAILED, show_error
 from mcad.cli.pages.tables import echo
+from mcad.client.appwrappers.state import reference
 from mcad.client.errors import McadError
+from mcad.client.manifests.check import check_kind, prepare
+from mcad.client.manifests.differences import differences
+from mcad.client.manifests.documents import Document, read_documents
 from mcad.client.scope import Target
 from mcad.client.session import Session
 from mcad.kube.client import Client, Selection
@@ -25,7 +32,46 @@ STORED = APPWRAPPERS.version
 
 @click.group()
 def migrate() -> None:
-    """Finish a migration from MCAD or from an older version."""
+    """Migrate from MCAD, from AppWrapper with Kueue, or from an older version."""
+
+
+@migrate.command()
+@files_option("A file of YAML or JSON")
+def check(paths: tuple[str, ...]) -> None:
+    """Show what manifests of MCAD, or of AppWrapper with Kueue, do differently here.
+
+    Nothing is asked of a cluster. Manifests run unmodified; a line names each field that does not
+    do exactly what it did. Exit code 1 if one cannot run here.
+    """
+    documents = [document for path in paths for document in read_documents(path)]
+    faults: list[str] = []
+    for document in documents:
+        faults += _show_differences(document)
+    for fault in faults:
+        show_error(fault)
+    if faults:
+        raise click.exceptions.Exit(FAILED)
+
+
+def _show_differences(document: Document) -> list[str]:
+    """Print them; returns what is wrong with the manifest."""
+    check_kind(document)
+    (one,), faults = prepare([document], None, "default", catalog_of(Config(), WELL_KNOWN))
+    found = differences(one.obj, one.parsed)
+    title = f"{document.origin}: {reference(one.obj)}"
+    if not found and not faults:
+        echo([f"{title} does what it did"])
+    elif found:
+        echo([title])
+    for difference in found:
+        echo(
+            [
+                f"  {difference.path}",
+                f"    before: {difference.before}",
+                f"    here:   {difference.here}",
+            ]
+        )
+    return faults
 
 
 @migrate.command()
