@@ -102,7 +102,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     ),
     "migrate": (
         "migrate",
-        "Migrate from MCAD, from AppWrapper with Kueue, or from an older version.",
+        "Migrate from MCAD, Kueue or an older version.",
     ),
     "completion": ("completion", "Print the completion script of a shell."),
     "version": ("version", "Print the version."),

@@ -32,7 +32,7 @@ STORED = APPWRAPPERS.version
 
 @click.group()
 def migrate() -> None:
-    """Migrate from MCAD, from AppWrapper with Kueue, or from an older version."""
+    """Migrate from MCAD, Kueue or an older version."""
 
 
 @migrate.command()
