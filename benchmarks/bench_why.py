@@ -14,11 +14,11 @@ On two busy cores, CPU milliseconds: to feed, then least / middle / 99 % / most 
      1000    10000   the same, the first 20        1612    58 /  68 /  77 /  80
      1000    10000   1000 shapes                   1779    67 /  77 /  90 /  95
      1000    10000   100 shapes, preemption        1402    57 /  68 /  86 /  89
-     1000    10000   20 teams of 30 shapes each    2077    53 /  88 / 193 / 193
+     1000    10000   20 teams of 30 shapes each    2086    47 /  58 /  93 /  98
      5000   100000   100 shapes                   10066   211 / 225 / 256 / 279
 
 With quota the shapes of each team are classes of their own, and a larger share lets hundreds be
-judged in one trial.
+judged in one trial: the work of a question ends before an answer is found, and it says so.
 """
 
 from __future__ import annotations

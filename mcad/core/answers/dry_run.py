@@ -35,8 +35,11 @@ PASSES_MAX = 50
 _REFUSED = Answer(409, "Conflict", "a dry run")
 
 
+STEP_US = 5
+"""About what a step of the work of a question takes, in microseconds."""
+
 TRIAL_STEPS = 300
-"""The work of a trial besides the verdicts in it, in steps of about 5 microseconds."""
+"""The work of a trial besides the verdicts in it."""
 
 
 class OutOfWorkError(Exception):
@@ -137,6 +140,10 @@ class DryRun:
     def allow(self, steps: int) -> None:
         """From now on trials may take so much work, and the last one more."""
         self._left = steps
+
+    def spend(self, microseconds: int) -> None:
+        """So much was done besides trials: steps of a snapshot, each about a microsecond."""
+        self._left -= microseconds // STEP_US
 
     @property
     def cluster(self) -> Cluster:

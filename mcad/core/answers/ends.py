@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from mcad.core.answers.changes import End
 from mcad.core.answers.dry_run import DryRun
+from mcad.core.answers.holding import charged_at
 from mcad.core.answers.remedies import Kind, Remedy
 from mcad.core.reservations import release_set
 from mcad.core.snapshot.removal import fewest
 from mcad.core.state.reasons import some_of
+from mcad.core.state.refusal import QuotaLimit
 
 ROUNDS_MAX = 5
 """AppWrappers ahead may take what comes free: then more have to end, so often at most."""
@@ -21,9 +23,9 @@ LEFT_OUT_MAX = 24
 """Members that are left out on trial, where AppWrappers ahead take room too."""
 
 
-def ends(run: DryRun, uid: str) -> Iterator[Remedy]:
-    """The answer, none if no set was found."""
-    found = _enough(run, uid)
+def ends(run: DryRun, uid: str, limit: QuotaLimit | None = None) -> Iterator[Remedy]:
+    """The answer, none if no set was found. ``limit``: the share that refuses it, if one does."""
+    found = _enough(run, uid, _useful_first(run, limit))
     if found is None:
         return
     order = {one: number for number, one in enumerate(run.holders)}
@@ -33,14 +35,23 @@ def ends(run: DryRun, uid: str) -> Iterator[Remedy]:
     yield Remedy(Kind.ENDS, f"If {names} {verb}.", End(gone), number=len(gone), uids=gone)
 
 
-def _enough(run: DryRun, uid: str) -> tuple[str, ...] | None:
+def _useful_first(run: DryRun, limit: QuotaLimit | None) -> list[str]:
+    """Those that hold room, in order; those charged to the share first, because without some of
+    them nothing starts, and their room on nodes may be enough."""
+    if limit is None:
+        return list(run.holders)
+    charged = charged_at(run.cluster, limit)
+    return sorted(run.holders, key=lambda uid: not charged.get(uid))
+
+
+def _enough(run: DryRun, uid: str, candidates: Sequence[str]) -> tuple[str, ...] | None:
     """AppWrappers that have to end before it starts. Where AppWrappers ahead take the room, more
     have to end."""
     gone: dict[str, None] = {}
     for number in range(ROUNDS_MAX):
         with run.tried(End(tuple(gone))) as started:
             is_enough, is_alone = uid in started, started == [uid]
-            room = () if is_enough else _room(run, uid, gone)
+            room = () if is_enough else _room(run, uid, gone, candidates)
         if is_enough:
             # In one round the snapshot has asked for each member whether it is needed.
             is_minimal = number == 1 and is_alone
@@ -51,10 +62,14 @@ def _enough(run: DryRun, uid: str) -> tuple[str, ...] | None:
     return _of_all(run, uid)
 
 
-def _room(run: DryRun, uid: str, gone: Collection[str]) -> tuple[str, ...]:
+def _room(
+    run: DryRun, uid: str, gone: Collection[str], candidates: Iterable[str]
+) -> tuple[str, ...]:
     """Which others have to end before it fits, if no AppWrapper ahead took any of that."""
-    candidates = (one for one in run.holders if one not in gone)
-    found = fewest(release_set.what_if(run.cluster, run.entry(uid), (uid,)), candidates)
+    others = (one for one in candidates if one not in gone)
+    snapshot = release_set.what_if(run.cluster, run.entry(uid), (uid,))
+    found = fewest(snapshot, others)
+    run.spend(snapshot.steps)
     return found.leaving if found is not None else ()
 
 

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from mcad.core.cluster import Cluster
 from mcad.core.nodes.filters import admits
 from mcad.core.state.entry import Entry
+from mcad.core.state.model import Resources
+from mcad.core.state.quota_records import Designation
 from mcad.core.state.records import Struct
 from mcad.core.state.refusal import QuotaLimit, Refusal
 from mcad.core.views import holders
@@ -24,7 +26,8 @@ class Holding(Struct, frozen=True):
 def holding(cluster: Cluster, entry: Entry, refusal: Refusal) -> Holding:
     """What is held of what the refusal is about; nothing if that is no resource."""
     if refusal.quota is not None:
-        return _of_quota(cluster, refusal.quota)
+        resource = refusal.quota.resource if refusal.quota.node else ""
+        return Holding(resource, _sorted(cluster, charged_at(cluster, refusal.quota)))
     resource = refusal.shortages[0].resource if refusal.shortages else ""
     admitted = _admitted(cluster, entry)
     amounts: dict[str, int] = {}
@@ -42,19 +45,22 @@ def holding(cluster: Cluster, entry: Entry, refusal: Refusal) -> Holding:
     return Holding(resource, _sorted(cluster, amounts), max(0, others))
 
 
-def _of_quota(cluster: Cluster, limit: QuotaLimit) -> Holding:
+def charged_at(cluster: Cluster, limit: QuotaLimit) -> dict[str, int]:
+    """What AppWrappers (uids) are charged of the resource at the node that refuses, or below it."""
     tree = cluster.forest.trees.get(limit.tree)
     if tree is None or not limit.node:
-        return Holding()
-    leads_there: dict[str, bool] = {}
+        return {}
+    known: dict[tuple[Designation, Resources], int] = {}  # most of thousands are equal
     amounts: dict[str, int] = {}
     for uid, (designation, held, _) in cluster.forest.charges.items():
-        leaf = designation.leaf(tree.name)
-        if leaf not in leads_there:
-            leads_there[leaf] = holders.leads_to(tree, leaf, limit.node)
-        if leads_there[leaf]:
-            amounts[uid] = dict(held).get(limit.resource, 0)
-    return Holding(limit.resource, _sorted(cluster, amounts))
+        key = designation, held
+        amount = known.get(key)
+        if amount is None:
+            counts = holders.leads_to(tree, designation.leaf(tree.name), limit.node)
+            amount = known[key] = dict(held).get(limit.resource, 0) if counts else 0
+        if amount:
+            amounts[uid] = amount
+    return amounts
 
 
 def _admitted(cluster: Cluster, entry: Entry) -> frozenset[str]:

@@ -114,7 +114,7 @@ class _Found:
             self._try(ahead)
         elif refusal.quota is not None:
             self._try(partial(more_quota, limit=refusal.quota))
-            self._try(ends)
+            self._try(partial(ends, limit=refusal.quota))
         else:
             self._try(partial(extra_nodes, refusal=refusal))
             self._try(ends)

@@ -15,6 +15,10 @@ from mcad.core.quota.usage import Charge
 from mcad.core.state.model import Resources
 from mcad.core.state.quota_records import Path
 
+_Account = tuple[Books, Books | None, str, int]
+"""What is left at a quota node, what the gang is missing there (None: none of this resource), the
+resource, and the amount that is charged."""
+
 
 class Seat(NamedTuple):
     """Where the gang would be charged in one tree, and for what: the resources that the tree names.
@@ -43,6 +47,7 @@ class Shares:
         self._trees = trees
         self._charges = charges
         self._planned: dict[str, tuple[Seat, ...]] = {}
+        self._known: dict[tuple[Path, Resources], list[_Account]] = {}
         self._left: dict[QuotaNode, Books] = {}
         self._missing: dict[QuotaNode, Books] = {}  # of limits, below 0 if there is more than that
         self._short = 0  # how many of those are above 0
@@ -76,28 +81,38 @@ class Shares:
         self._move(uid, -1)
 
     def _move(self, uid: str, times: int) -> bool:
+        """Asked of thousands, most of which are charged for the same at the same leaves."""
         useful = False
-        for _, node, amounts in self.held(uid):
-            for each in node.chain:
-                left = self._left.get(each)
-                if left is None:
-                    left = self._left[each] = {}
-                for name, n in amounts:
-                    left[name] = left.get(name, 0) + n * times
-                missing = self._missing.get(each)
-                if missing is not None:
-                    useful = self._give(missing, amounts, times) or useful
-        return useful
-
-    def _give(self, missing: Books, amounts: Resources, times: int) -> bool:
-        useful = False
-        for name, n in amounts:
-            before = missing.get(name)
-            if before is not None:
+        for left, missing, name, n in self._books_of(uid):
+            left[name] += n * times
+            if missing is not None:
+                before = missing[name]
                 after = missing[name] = before - n * times
                 self._short += (after > 0) - (before > 0)
                 useful = useful or before > 0
         return useful
+
+    def _books_of(self, uid: str) -> list[_Account]:
+        """Where the charge of an AppWrapper is counted."""
+        charge = self._charges.get(uid)
+        if charge is None or uid in self._planned:
+            return self._accounts(self.held(uid))
+        key = charge.path, charge.amounts
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = self._accounts(self.held(uid))
+        return found
+
+    def _accounts(self, held: Iterable[tuple[Tree, QuotaNode, Resources]]) -> list[_Account]:
+        found: list[_Account] = []
+        for _, node, amounts in held:
+            for each in node.chain:
+                left = self._left.setdefault(each, {})
+                missing = self._missing.get(each, {})
+                for name, n in amounts:
+                    left.setdefault(name, 0)
+                    found.append((left, missing if name in missing else None, name, n))
+        return found
 
     def fits(self) -> bool:
         """Whether its shares would suffice in all trees."""
