@@ -8,6 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from mcad.controller.metrics.appwrappers import NO_REASON
+from mcad.controller.metrics.declared import LIBRARY, SECTIONS
+from mcad.controller.metrics.turnover import CAUSES, COMPLETED, DELETED, EVICTIONS, READ_ANEW
 from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import RETAINING, TABLE, TEARING_DOWN, Phase, Signal
 from mcad.core.state.model import Dialect, DispatchPhase, DispatchRecord, Next
@@ -16,6 +19,7 @@ from mcad.core.state.waiting_state import CLASSES, WAITING
 from mcad.core.status.status import derive
 from tests.core.builders import appwrapper
 
+METRICS = Path(__file__).parent.parent / "docs" / "metrics.md"
 LIFECYCLE = Path(__file__).parent.parent / "docs" / "lifecycle.md"
 BEGIN, END = "<!-- generated: begin -->\n", "<!-- generated: end -->\n"
 
@@ -118,6 +122,48 @@ def _reasons() -> Iterator[str]:
         yield f"| `{reason}` | {'yes' if reason.blocks else 'no'} | {reason.ends} |"
 
 
+# -- docs/metrics.md -----------------------------------------------------------------------------
+
+
+def metrics() -> str:
+    """The generated part of docs/metrics.md."""
+    return "\n".join((*_sections(), *_library(), *_values(), ""))
+
+
+def _sections() -> Iterator[str]:
+    for title, section in SECTIONS.items():
+        yield from (
+            f"## {title}",
+            "",
+            "| metric | kind | labels | what it says |",
+            "|---|---|---|---|",
+        )
+        for one in section:
+            labels = ", ".join(f"`{label}`" for label in one.labels)
+            yield f"| `{one.name}` | {one.kind} | {labels} | {one.help} |"
+        yield ""
+
+
+def _library() -> Iterator[str]:
+    yield from ("From the client library:", "", "| metric | what it says |", "|---|---|")
+    yield from (f"| `{name}` | {text} |" for name, text in LIBRARY.items())
+    yield ""
+
+
+def _values() -> Iterator[str]:
+    """The values of ``reason`` that are no reasons of docs/lifecycle.md."""
+    yield from ("## Reasons", "", "| of `mcad_pending_appwrappers` | it waits |", "|---|---|")
+    yield "| the codes of [lifecycle.md](lifecycle.md) | as the table there says |"
+    yield from (f"| `{reason}` | {text} |" for reason, text in NO_REASON.items())
+    causes = ", ".join(f"`{one}`" for one in CAUSES)
+    evictions = ", ".join(f"`{one}`" for one in EVICTIONS)
+    ends = ", ".join(f"`{one}`" for one in (COMPLETED, DELETED, READ_ANEW))
+    yield from ("", "| metric | its reasons |", "|---|---|")
+    yield f"| `mcad_requeued_total` | {causes} |"
+    yield f"| `mcad_preempted_total` | {evictions} |"
+    yield f"| `mcad_finished_total` | {ends}, and those of `mcad_requeued_total` |"
+
+
 def _example(phase: Phase, then: Next, **changes: bool) -> Entry:
     work = appwrapper("example", (), (), dialect=Dialect.V1BETA2, **changes)
     recorded = _RECORDED.get(phase, DispatchPhase.DISPATCHED)
@@ -127,3 +173,4 @@ def _example(phase: Phase, then: Next, **changes: bool) -> Entry:
 
 if __name__ == "__main__":
     LIFECYCLE.write_text(whole(LIFECYCLE, lifecycle()))
+    METRICS.write_text(whole(METRICS, metrics()))

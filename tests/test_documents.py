@@ -9,11 +9,15 @@ import pytest
 
 from mcad.core.quota.tree import Flaw
 from mcad.core.state.lifecycle import Signal
-from tests.documents import LIFECYCLE, MEANING, lifecycle, whole
+from tests.documents import LIFECYCLE, MEANING, METRICS, lifecycle, metrics, whole
 
 
 def test_the_page_of_the_lifecycle_is_that_of_the_table() -> None:
     assert LIFECYCLE.read_text() == whole(LIFECYCLE, lifecycle()), "python -m tests.documents"
+
+
+def test_the_page_of_metrics_is_that_of_their_declarations() -> None:
+    assert METRICS.read_text() == whole(METRICS, metrics()), "python -m tests.documents"
 
 
 def test_what_can_be_wrong_with_a_quota_tree_is_explained() -> None:

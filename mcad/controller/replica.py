@@ -15,16 +15,13 @@ import logging
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
-from prometheus_client.core import GaugeMetricFamily
-
 from mcad.api.published import ANNOTATION, publish
+from mcad.controller.metrics.replica import ReplicaMetrics
 from mcad.controller.runtime import Controller
 from mcad.kube.lease import Lease, Terms
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-
-    from prometheus_client.core import Metric
+    from collections.abc import AsyncIterator, Awaitable, Callable
 
     from mcad.api.config import Config
     from mcad.controller.preflight import Preflight
@@ -60,8 +57,11 @@ class Replica:
         """
         self.controller: Controller | None = None  # while, and after, it leads
         self.companion: Companion | None = None
+        self.metrics = ReplicaMetrics()
+        client = client.measured(self.metrics.count_request)
         settings = {ANNOTATION: publish(config, identity)}
         self.lease = Lease(client, terms_of(config), identity, settings)
+        self.metrics.watch_lease(self.lease)
         self._clock = client.clock
         self._client = client.fenced(self.lease.left)
         self._config = config
@@ -87,7 +87,7 @@ class Replica:
         )
         if self._keep_journal is not None:
             controller.journal = self._keep_journal(controller.dispatcher.cluster, self.lease.epoch)
-        controller.metrics.registry.register(LeaseGauges(self.lease))
+        controller.metrics.show_also(self.metrics.registry)
         await self._lead(controller, stop)
 
     async def _acquire(self, stop: asyncio.Event) -> bool:
@@ -138,22 +138,6 @@ async def _until_one_ends(*tasks: asyncio.Future[Any]) -> None:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-
-
-class LeaseGauges:
-    """The metrics of the Lease, of the leader and of standbys."""
-
-    def __init__(self, lease: Lease) -> None:
-        self._lease = lease
-
-    def collect(self) -> Iterator[Metric]:
-        """Both gauges."""
-        leads = GaugeMetricFamily("mcad_leader", "1 while this process leads, 0 while it stands by")
-        leads.add_metric([], int(self._lease.is_held))
-        yield leads
-        changes = GaugeMetricFamily("mcad_lease_transitions", "How often the leader has changed")
-        changes.add_metric([], self._lease.transitions)
-        yield changes
 
 
 def terms_of(config: Config) -> Terms:

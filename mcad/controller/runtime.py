@@ -27,7 +27,7 @@ from mcad.controller.held_log import HoldLog
 from mcad.controller.installed_kinds import CrdWatch
 from mcad.controller.invariant_audit import InvariantAudit
 from mcad.controller.log_lines import LogLines
-from mcad.controller.metrics import Metrics
+from mcad.controller.metrics.leader import Metrics
 from mcad.controller.mirror import Mirror
 from mcad.controller.overcommitment_log import OvercommitmentLog
 from mcad.controller.preflight import Gate, Preflight
@@ -126,6 +126,7 @@ class Controller:
             self.watches.streams,
             self.executor.lanes,
             self.clock,
+            self._recorder.counts,
         )
         self.stepped_at = self.clock.monotonic()
         self._is_held = False  # nothing is dispatched, and that was said
@@ -203,7 +204,9 @@ class Controller:
         until = self.clock.monotonic() + COALESCE_S
         while self._changed.is_set() and self.clock.monotonic() < until:
             self._changed.clear()
+            asleep = self.clock.monotonic()
             await self.clock.sleep(QUIET_S)
+            self.metrics.observe_lag(self.clock.monotonic() - asleep - QUIET_S)
 
     async def _shut_down(self, patience: float) -> None:
         """Start nothing, and wait for running requests; the protocol allows to cancel them.
@@ -272,12 +275,13 @@ class Controller:
         commands = self.dispatcher.step(event, now)
         if self.journal is not None:
             self.journal.note(now, event, commands)
+        self.metrics.count_step(commands)
         for command in commands:
-            self.metrics.count(command)
             self._log_lines.log(command)
             self.executor.submit(command)
         self._holds.log_changes(self.dispatcher.cluster.held_resources(), now)
         if isinstance(event, Decide):
+            self.metrics.observe_decision(self.clock.monotonic() - self.stepped_at)
             self.metrics.count_overcommitments(self._overcommitments.log_changes())
             self.metrics.count_checks(self._audit.check_some(self.stepped_at))
         else:

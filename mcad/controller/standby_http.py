@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 from aiohttp import web
-from prometheus_client import CollectorRegistry, generate_latest
 
 from mcad.controller.http_server import asks_for_starts
 from mcad.controller.leader_figures import FiguresUnavailable
-from mcad.controller.replica import LeaseGauges
 from mcad.kube.errors import KubeError
 
 if TYPE_CHECKING:
@@ -55,8 +53,6 @@ class Standby:
         self._lease = replica.lease
         self._replica = replica
         self._count = count
-        self._registry = CollectorRegistry()
-        self._registry.register(LeaseGauges(replica.lease))
 
     @web.middleware
     async def answer(
@@ -79,7 +75,7 @@ class Standby:
                 return self._readyz()
             case "/metrics":
                 return web.Response(
-                    body=generate_latest(self._registry),
+                    body=self._replica.metrics.page(),
                     headers={"Content-Type": "text/plain; version=0.0.4; charset=utf-8"},
                 )
             case _:

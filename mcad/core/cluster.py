@@ -19,7 +19,8 @@ from mcad.core.quota.usage import Forest
 from mcad.core.state.agenda import Agenda
 from mcad.core.state.entry import Entry
 from mcad.core.state.eviction_pace import EvictionPace
-from mcad.core.state.lifecycle import TEARING_DOWN, Phase
+from mcad.core.state.lifecycle import TEARING_DOWN, Phase, Signal
+from mcad.core.state.milestones import Milestone, Passed
 from mcad.core.state.model import (
     Child,
     Dialect,
@@ -51,7 +52,7 @@ class Cluster:
 
     ``evictions`` are those announced, by the uid of the victim. ``started`` is whether the first
     pass was made. ``doubts`` is what a standby cannot know (standby_view.py), None for the
-    dispatcher.
+    dispatcher. ``passed`` are the milestones of the present step, for figures.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -73,6 +74,7 @@ class Cluster:
         self.started = False
         self.epoch = 0
         self.doubts: Doubts | None = None
+        self.passed: list[Passed] = []
         self._commands: list[Command] = []
 
     @property
@@ -100,6 +102,16 @@ class Cluster:
             self.emit(WakeAt(at))
         commands, self._commands = tuple(self._commands), []
         return commands
+
+    def move(self, entry: Entry, signal: Signal) -> None:
+        """Follow the table of lifecycle.py."""
+        before = entry.phase
+        entry.move(signal, self.now)
+        self.passed.append(Passed(Milestone.MOVED, entry, before, entry.phase))
+
+    def note(self, milestone: Milestone, entry: Entry) -> None:
+        """The AppWrapper passes a milestone in the phase in which it is."""
+        self.passed.append(Passed(milestone, entry, entry.phase, entry.phase))
 
     def announce(
         self, entry: Entry, reason: EventReason, note: str, *, action: str, warning: bool = False
@@ -236,6 +248,7 @@ class Cluster:
 
     def forget(self, entry: Entry) -> None:
         """Drop every trace of an AppWrapper that is gone and holds nothing, or is taken up anew."""
+        self.note(Milestone.FORGOTTEN, entry)
         self.leave_line(entry)
         self.reservations.waits_no_more(entry)
         self.end_attempt(entry)

@@ -42,6 +42,7 @@ class Dispatcher:
         if now < cluster.now:
             raise ClockWentBackError(f"step at {now} after one at {cluster.now}")
         cluster.agenda.now = now
+        cluster.passed.clear()
         match event:
             case events.Leading():
                 cluster.epoch = event.epoch

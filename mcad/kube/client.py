@@ -17,6 +17,7 @@ from mcad.kube.decode import Listed, decode, take_list
 from mcad.kube.document import HEAD, Document, Picks
 from mcad.kube.errors import ApiError, BadAnswer, api_error
 from mcad.kube.fence import Fence
+from mcad.kube.measured import Measured, Observe
 from mcad.kube.port import APPLY_PATCH, MERGE_PATCH, NOTHING, Api, Request, Response, nothing
 from mcad.kube.resource import Resource
 from mcad.kube.retry import Policy, Retrier, idempotent, never, not_processed, parse_retry_after
@@ -158,6 +159,16 @@ class Client:
         """The same client with writes that need a permit; see ``Fence``."""
         return Client(
             Fence(self.api, left),
+            self.clock,
+            self.rng,
+            timeout_s=self._timeout_s,
+            idle_s=self._idle_s,
+        )
+
+    def measured(self, observe: Observe) -> "Client":
+        """The same client with every exchange reported; see ``Measured``."""
+        return Client(
+            Measured(self.api, self.clock, observe),
             self.clock,
             self.rng,
             timeout_s=self._timeout_s,

@@ -7,7 +7,7 @@ from itertools import count
 import pytest
 
 from mcad.controller.invariant_audit import AT_ONCE_S, LOGGED_MAX, SHARE, InvariantAudit
-from mcad.controller.metrics import Metrics
+from mcad.controller.metrics.leader import Metrics
 from mcad.kube.clock import RealClock
 from tests.core.bench import Bench, node, workload
 

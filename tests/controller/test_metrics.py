@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from mcad.controller import quota_metrics
-from mcad.controller.metrics import Metrics
+from mcad.controller.metrics import quota
+from mcad.controller.metrics.leader import Metrics
 from mcad.core.commands import RecordEvent
 from mcad.core.state.model import Dialect, PodPhase, Workload
 from mcad.core.state.reasons import EventReason
@@ -23,6 +23,7 @@ from tests.core.quotas import SILVER, child, subtree
 async def test_attempts_that_end_are_counted_by_cause_and_by_what_follows() -> None:
     cluster = Bench(nodes=[node()])
     metrics = Metrics(cluster.dispatcher.cluster, {}, {}, RealClock())
+    cluster.heard = metrics.count_step
     tolerance = FaultTolerance(failure_grace=SECOND, retry_pause=SECOND, retry_limit=1)
     cluster.submit(
         replace(workload("a", 100), dialect=Dialect.V1BETA2, tolerance=tolerance),
@@ -36,9 +37,6 @@ async def test_attempts_that_end_are_counted_by_cause_and_by_what_follows() -> N
         cluster.change("a-0", phase=PodPhase.FAILED)
         for _ in range(5):
             cluster.advance(1)
-            for command in cluster.events:
-                metrics.count(command)
-            cluster.events.clear()
     page = (await metrics.page()).decode()
     lines = [line for line in page.splitlines() if line.startswith("mcad_attempts_ended_total")]
     assert sorted(lines) == [
@@ -57,16 +55,17 @@ async def test_reservations_are_counted_by_reason() -> None:
     metrics = Metrics(cluster.dispatcher.cluster, {}, {}, RealClock())
     cluster.submit(*(workload(name, 2000) for name in "abc"))
     cluster.settle()
+    kept = cluster.dispatcher.cluster.reservations
     for name, reason in zip(
         "abc", (*[ReservationReason.STARVED] * 2, ReservationReason.PLANNED), strict=True
     ):
-        cluster.entry(name).reservation = Reservation(reason, since=1, until=2)
-        metrics.count(event(name, EventReason.ROOM_RESERVED))
-    cluster.entry("b").reservation = None
-    metrics.count(event("b", EventReason.RESERVATION_ENDED))
+        kept.add(cluster.entry(name), Reservation(reason, since=1, until=2), {})
+        metrics.count_step((event(name, EventReason.ROOM_RESERVED),))
+    kept.remove(cluster.entry("b"))
+    metrics.count_step((event("b", EventReason.RESERVATION_ENDED),))
     page = (await metrics.page()).decode()
     lines = (line for line in page.splitlines() if line.startswith("mcad_reservations"))
-    assert sorted(line for line in lines if "_created" not in line) == [
+    assert sorted(filter(is_positive, lines)) == [
         "mcad_reservations_given_up_total 1.0",
         'mcad_reservations_made_total{reason="Planned"} 1.0',
         'mcad_reservations_made_total{reason="Starved"} 2.0',
@@ -75,11 +74,14 @@ async def test_reservations_are_counted_by_reason() -> None:
     ]
 
 
+def is_positive(line: str) -> bool:
+    return not line.endswith(" 0.0")
+
+
 async def quota_lines(made: Bench) -> list[str]:
     page = await Metrics(made.dispatcher.cluster, {}, {}, RealClock()).page()
-    return sorted(
-        line for line in page.decode().splitlines() if "_quota_" in line and line[0] != "#"
-    )
+    lines = [line for line in page.decode().splitlines() if "_quota_" in line]
+    return sorted(line for line in lines if line[0] != "#" and is_positive(line))
 
 
 async def test_every_node_of_a_quota_tree_has_its_figures_in_base_units() -> None:
@@ -105,14 +107,22 @@ async def test_every_node_of_a_quota_tree_has_its_figures_in_base_units() -> Non
     ]
 
 
+async def test_a_share_that_is_not_used_is_zero() -> None:
+    made = bench(2000, red=500)
+    made.decide()
+    page = await Metrics(made.dispatcher.cluster, {}, {}, RealClock()).page()
+    assert 'mcad_quota_borrowed{node="red",resource="cpu",tree="gold"} 0.0' in page.decode()
+
+
 async def test_of_a_very_large_tree_the_nodes_next_to_the_root_are_told(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(quota_metrics, "NODES_SHOWN", 3)
+    monkeypatch.setattr(quota, "NODES_SHOWN", 3)
     made = bench(2000, red=500, blue=1500)
     made.share(subtree("deep", child("deeper", cpu=1), child("too", cpu=1), parent="red"))
     made.decide()
-    nodes = {line.split('node="')[1].split('"')[0] for line in await quota_lines(made)}
+    lines = await quota_lines(made)
+    nodes = {line.split('node="')[1].split('"')[0] for line in lines if "node=" in line}
     assert nodes == {"root", "red", "blue"}
 
 
@@ -135,6 +145,7 @@ async def test_both_dialects_are_told_of_in_the_same_words() -> None:
     async def told(dialect: Dialect) -> list[object]:
         bench = Bench(nodes=[node()])
         metrics = Metrics(bench.dispatcher.cluster, {}, {}, RealClock())
+        bench.heard = metrics.count_step
         works = {"done": 100, "runs": 100, "held": 100, "large": 950}
         bench.submit(*(made(name, milli, dialect) for name, milli in works.items()))
         bench.settle()
@@ -142,8 +153,6 @@ async def test_both_dialects_are_told_of_in_the_same_words() -> None:
         bench.bind("runs-0")
         bench.change("done-0", phase=PodPhase.SUCCEEDED, node="n1")
         bench.advance(60)
-        for event in bench.events:
-            metrics.count(event)
         page = await metrics.page()
         picture = Picture(bench.dispatcher.cluster, bench.now)
         rows = [row for row in picture.rows(lambda *_: True) if row is not None]

@@ -7,7 +7,7 @@ import logging
 import pytest
 
 from mcad.cli.log_format import KeyValue
-from mcad.controller.metrics import Metrics
+from mcad.controller.metrics.leader import Metrics
 from mcad.controller.overcommitment_log import OvercommitmentLog
 from mcad.core.events import PodSeen
 from mcad.core.state.model import Pod, PodPhase

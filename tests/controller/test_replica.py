@@ -281,7 +281,7 @@ async def test_what_there_is_not_is_not_there_on_a_standby_either() -> None:
 async def test_metrics_tell_that_it_does_not_lead() -> None:
     _, _, text = await asked(standby(), "/metrics")
     assert "mcad_leader 0.0" in text
-    assert "mcad_lease_transitions 4.0" in text
+    assert "mcad_lease_transitions_total 4.0" in text
 
 
 async def test_a_standby_that_cannot_count_says_why() -> None:

@@ -67,6 +67,7 @@ OWNERS = {
     "doubts": "views/standby_view.py",
     "settings agenda objects capacity forest rights walk admission": "",
     "eviction_pace quota_statuses history": "",
+    "passed": "dispatcher.py",
 }
 """The fields, and the modules that may change them."""
 

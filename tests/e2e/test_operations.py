@@ -67,14 +67,14 @@ def start(plane: ControlPlane, account: Path) -> Iterator[Start]:
 
 
 def metric(dispatcher: Dispatcher, name: str, **labels: str) -> float:
-    """The value of one sample, 0 if there is none."""
+    """The sum of the samples that have these labels, 0 if there is none."""
     code, page = dispatcher.get("/metrics")
     assert code == 200
     return sum(
         sample.value
         for family in text_string_to_metric_families(page)
         for sample in family.samples
-        if sample.name == name and sample.labels == labels
+        if sample.name == name and labels.items() <= sample.labels.items()
     )
 
 

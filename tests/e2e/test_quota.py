@@ -291,15 +291,20 @@ def test_a_root_that_is_replaced_limits_all_the_time(
         submit(plane, f"red-{number}", "red", "1")
     for _ in range(3):
         plane.kubectl("replace", "--force", "--validate=false", "-f", "-", stdin=_list(root))
-    absent = "mcad_absent_quota_subtrees{"
-    until(plane, lambda: absent in dispatcher.get("/metrics")[1], False)
+
+    def is_absent() -> bool:
+        page = dispatcher.get("/metrics")[1].splitlines()
+        lines = [line for line in page if line.startswith("mcad_absent_quota_subtrees{")]
+        return any(not line.endswith(" 0.0") for line in lines)
+
+    until(plane, is_absent, False)
     crd = f"quotasubtrees.{GROUP}"
     plane.kubectl("delete", "crd", crd)
     plane.apply(mcad("crd", "quotasubtrees"))
     plane.wait_for_crd(crd)
     put(plane, root, teams)
     until(plane, lambda: (reason(plane, "root"), reason(plane, "teams")), ("InForce", "InForce"))
-    until(plane, lambda: absent in dispatcher.get("/metrics")[1], False)
+    until(plane, is_absent, False)
     begun = {one.name for one in watching.sights() if "dispatch" in one.object.get("status", {})}
     assert begun == {"red-0", "blue-0"}, "nothing was dispatched past the root"
     delete(plane, "red-0", "blue-0")

@@ -93,6 +93,10 @@ class Report:
         """The sum of assumed pods without a node."""
         return without_ports(self._unplaced_pods.demand())
 
+    def unplaced_pods(self) -> int:
+        """How many assumed pods have no node."""
+        return sum(self._unplaced_pods.by_class.values())
+
 
 def used_on(name: str, pod_index: PodIndex) -> Resources:
     """What the pods bound to the node use (C1)."""

@@ -80,7 +80,7 @@ def begin(cluster: Cluster, entry: Entry, signal: Signal = Signal.RESERVED) -> N
         limit_since=counted if counted < cluster.now else 0,
     )
     cluster.begin_attempt(entry, record)
-    entry.move(signal, cluster.now)
+    cluster.move(entry, signal)
     cluster.settle(entry, Urgency.DISPATCH)
 
 
@@ -89,12 +89,12 @@ def intent_refused(cluster: Cluster, entry: Entry) -> None:
     a reset the AppWrapper still has its room."""
     if entry.superseded is not None and entry.superseded.phase is DispatchPhase.PAUSED:
         entry.withdraw()
-        entry.move(Signal.RETRY_REFUSED, cluster.now)
+        cluster.move(entry, Signal.RETRY_REFUSED)
         cluster.agenda.to_judge[entry.uid] = None
         return
     cluster.end_attempt(entry)
     entry.withdraw()
-    entry.move(Signal.INTENT_REFUSED, cluster.now)
+    cluster.move(entry, Signal.INTENT_REFUSED)
     cluster.line_up(entry)
     cluster.reservations.intent_refused(entry)
 
@@ -102,7 +102,7 @@ def intent_refused(cluster: Cluster, entry: Entry) -> None:
 def intent_written(cluster: Cluster, entry: Entry) -> None:
     """The intent is persisted: from here on every observer counts its room."""
     cluster.reservations.intent_written(entry)
-    entry.move(Signal.INTENT_WRITTEN, cluster.now)
+    cluster.move(entry, Signal.INTENT_WRITTEN)
     continue_attempt(cluster, entry)
 
 
@@ -143,13 +143,13 @@ def _all_exist(cluster: Cluster, entry: Entry) -> None:
     entry.unset_condition(ConditionType.BACKOFF, now, reason=RUNNABLE)
     entry.unset_condition(ConditionType.PREEMPTED, now, reason=RUNNABLE)
     entry.stamp_condition(ConditionType.DISPATCHED, now, reason=RUNNABLE)
-    entry.move(Signal.ALL_EXIST, now)
+    cluster.move(entry, Signal.ALL_EXIST)
     cluster.settle(entry, Urgency.DISPATCH)
 
 
 def confirmed(cluster: Cluster, entry: Entry) -> None:
     """The confirmation is persisted: the AppWrapper runs."""
-    entry.move(Signal.CONFIRMED, cluster.now)
+    cluster.move(entry, Signal.CONFIRMED)
     entry.stops_waiting()
     entry.refusals, entry.head_for = 0, 0
     cluster.reservations.waits_no_more(entry)

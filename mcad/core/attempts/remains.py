@@ -40,7 +40,7 @@ def object_gone(cluster: Cluster, entry: Entry) -> None:
     is_waiting = entry.phase is Phase.WAITING
     cluster.leave_line(entry)
     cluster.freeze(entry)
-    entry.move(Signal.OBJECT_GONE, cluster.now)
+    cluster.move(entry, Signal.OBJECT_GONE)
     orphans.judge_anew(cluster, entry)
     if is_waiting and not cluster.objects.by_workload.get(entry.uid):
         cluster.forget(entry)

@@ -77,13 +77,13 @@ def take_back(
     entry.end(DispatchPhase.UNDEPLOYING, cluster.now, reason, message, then)
     entry.unset_condition(ConditionType.DISPATCHED, cluster.now, reason=reason, message=message)
     entry.unset_condition(ConditionType.RUNNING_HOLD_COMPLETION, cluster.now, reason=reason)
-    entry.move(Signal.TAKE_BACK, cluster.now)
+    cluster.move(entry, Signal.TAKE_BACK)
     cluster.settle(entry, Urgency.DISPATCH)
 
 
 def teardown_written(cluster: Cluster, entry: Entry) -> None:
     """The teardown is persisted: delete everything that was or may have been created."""
-    entry.move(Signal.TEARDOWN_WRITTEN, cluster.now)
+    cluster.move(entry, Signal.TEARDOWN_WRITTEN)
     delete_all(cluster, entry)
 
 
@@ -138,7 +138,7 @@ def deletion_refused(cluster: Cluster, entry: Entry, event: DeletionRefused) -> 
 
 
 def _all_deleted(cluster: Cluster, entry: Entry) -> None:
-    entry.move(Signal.ALL_DELETED, cluster.now)
+    cluster.move(entry, Signal.ALL_DELETED)
     entry.removal.remains, entry.removal.looks, entry.removal.forced = (), 0, False
     look(cluster, entry)
 
@@ -273,7 +273,7 @@ def _nothing_left(cluster: Cluster, entry: Entry) -> None:
     used = entry.limit_used()
     limit_since = now - used if used else 0
     entry.amend(phase=phase, entered=now, limit_since=limit_since)
-    entry.move(Signal.NOTHING_LEFT, now)
+    cluster.move(entry, Signal.NOTHING_LEFT)
     entry.unset_condition(ConditionType.DELETING_RESOURCES, now, reason=DELETION_COMPLETE)
     if record.next is Next.QUEUED:
         entry.unset_condition(ConditionType.HEAD_OF_LINE, now, reason=AWAITING_HEAD_OF_LINE)
@@ -308,7 +308,7 @@ def settled(cluster: Cluster, entry: Entry) -> None:
         cluster.agenda.to_settle[entry.uid] = None  # EditPending ends with the attempt
     if record.next is not Next.RESET:
         cluster.end_attempt(entry)
-    entry.move(signal, cluster.now)
+    cluster.move(entry, signal)
     for child in cluster.objects.of(entry):
         cluster.objects.unswept[child.uid] = None
     note, warning = record.message or str(record.reason), record.reason not in _QUIET

@@ -12,6 +12,7 @@ from mcad.core.preemption import eviction
 from mcad.core.queue.priority_ceiling import cut
 from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import ENDED, Phase
+from mcad.core.state.milestones import Milestone
 from mcad.core.state.model import DispatchPhase, DispatchRecord, Persisted, Workload
 from mcad.core.state.reasons import ConditionType, EventReason, State
 from mcad.core.state.records import replace
@@ -58,6 +59,7 @@ def _first_sight(cluster: Cluster, work: Workload, *, listed: bool) -> None:
     _warn(cluster, entry, work.warnings if saved is None else ())
     if saved is not None:
         recovery.restore(cluster, entry, saved)
+    cluster.note(Milestone.SEEN, entry)
     if work.uid in cluster.objects.by_workload or cluster.capacity.pods.exist(work.uid):
         objects.disown_strangers(cluster, entry)
     if entry.phase is Phase.WAITING:

@@ -128,7 +128,7 @@ def _complete(cluster: Cluster, entry: Entry) -> None:
     entry.set_condition(ConditionType.COMPLETED, now, reason=PODS_COMPLETED)
     cluster.remember_run(entry)
     cluster.admission.release(entry.uid)
-    entry.move(Signal.COMPLETE, now)
+    cluster.move(entry, Signal.COMPLETE)
     cluster.settle(entry, Urgency.DISPATCH)
     cluster.announce(entry, EventReason.COMPLETED, "All items are finished.", action="Complete")
     keep(cluster, entry)

@@ -10,6 +10,7 @@ from mcad.core.cluster import Cluster
 from mcad.core.running import completion, health, requeue, reset, unscheduled
 from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import Phase
+from mcad.core.state.milestones import Milestone
 from mcad.core.state.model import Dialect
 from mcad.core.state.reasons import SUSPENDED_NOTE, TeardownReason
 from mcad.core.state.timers import Timer
@@ -66,5 +67,14 @@ def _judge_running(cluster: Cluster, entry: Entry) -> None:
         health.judge_items(cluster, entry)
     if entry.phase is Phase.RUNNING:
         unscheduled.report(cluster, entry)
+        _note_ready(cluster, entry)
     if entry.phase is Phase.RUNNING and said != (entry.conditions, entry.record):
         cluster.settle(entry)  # after a restart nothing is written that is on record already
+
+
+def _note_ready(cluster: Cluster, entry: Entry) -> None:
+    """For figures: as many of its pods run or have succeeded as it has."""
+    pods = cluster.capacity.pods
+    counts, expected = pods.counts(entry.uid), pods.expected(entry.uid)
+    if 0 < expected <= counts.running + counts.succeeded - counts.leaving:
+        cluster.note(Milestone.PODS_READY, entry)

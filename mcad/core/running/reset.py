@@ -57,7 +57,7 @@ def fail(cluster: Cluster, entry: Entry, reason: TeardownReason, message: str) -
         teardown.take_back(cluster, entry, reason, message, Next.FAILED)
         return
     entry.end(DispatchPhase.KEEPING, cluster.now, reason, message, Next.FAILED)
-    entry.move(Signal.KEEP, cluster.now)
+    cluster.move(entry, Signal.KEEP)
     keep(cluster, entry)
     cluster.settle(entry, Urgency.DISPATCH)
 
@@ -113,6 +113,6 @@ def give_up_room(cluster: Cluster, entry: Entry) -> None:
     """It is requeued at its original position."""
     entry.amend(phase=DispatchPhase.RELEASED, next=Next.QUEUED)
     cluster.end_attempt(entry)
-    entry.move(Signal.GIVE_UP_ROOM, cluster.now)
+    cluster.move(entry, Signal.GIVE_UP_ROOM)
     cluster.line_up(entry)
     cluster.settle(entry)

@@ -2,6 +2,7 @@
 
 entry           the state of one AppWrapper
 lifecycle, waiting_state   its phases, and how it waits, as tables
+milestones      what has happened to AppWrappers in a step, for figures
 agenda, timers  what the next passes look at, and when; what a timer is for
 objects         the wrapped objects observed, their names, and pods without a proven owner
 reservation, reservation_book   a reservation; all of them
