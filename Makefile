@@ -3,6 +3,9 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check
 
+# Modules are compiled once, also where the environment of a container forbids to keep that.
+export PYTHONDONTWRITEBYTECODE :=
+
 .PHONY: demo test suite soak lint mutants cluster golden lock crd
 .DEFAULT_GOAL := test
 

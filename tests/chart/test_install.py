@@ -21,7 +21,7 @@ from tests.controlplane.audit import AuditEntry
 from tests.controlplane.controlplane import ControlPlane
 from tests.controlplane.operators import KUBERAY, Operators
 from tests.e2e import test_samples, test_tutorial
-from tests.e2e.process import Dispatcher, mcad
+from tests.e2e.process import Dispatcher, printed
 from tests.e2e.support import GROUP, create, delete, pod, states
 
 pytestmark = pytest.mark.controlplane
@@ -197,7 +197,7 @@ def test_a_crd_that_kubectl_made_can_be_taken_over(
 ) -> None:
     release.uninstall("--ignore-not-found")
     control_plane.kubectl("delete", "--ignore-not-found", CRD)
-    control_plane.apply(mcad("crd"))
+    control_plane.apply(printed("crd"))
     with pytest.raises(HelmError, match="cannot be imported into the current release"):
         release.install(**PULLED_NOWHERE)
     release.install("--take-ownership", **PULLED_NOWHERE)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -20,6 +21,7 @@ POLICY: dict[str, Any] = {
 }
 
 BEGIN = b'{"kind":"Event","apiVersion":"audit.k8s.io/'
+BLOCK = 64 * 1024
 WRITES = frozenset({"create", "update", "patch", "delete", "deletecollection"})
 
 
@@ -59,9 +61,15 @@ def events(log: Path, start: int = 0) -> list[dict[str, Any]]:
 
 
 def end(log: Path) -> int:
-    """Where the last complete line ends."""
-    data = log.read_bytes()
-    return data.rfind(b"\n") + 1
+    """Where the last complete line ends. Reads the log from its end: it may be long."""
+    with log.open("rb") as file:
+        begin = file.seek(0, os.SEEK_END)
+        while begin > 0:
+            before, begin = begin, max(0, begin - BLOCK)
+            file.seek(begin)
+            if (found := file.read(before - begin).rfind(b"\n")) >= 0:
+                return begin + found + 1
+    return 0
 
 
 def _entry(event: dict[str, Any]) -> AuditEntry:

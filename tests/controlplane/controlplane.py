@@ -29,6 +29,7 @@ Object = dict[str, Any]
 START_ATTEMPTS = 3  # a port that was free can be taken before its process binds it
 START_SECONDS = 60.0
 POLL_SECONDS = 0.05
+SELDOM_SECONDS = 0.25
 USER_AGENT = "controlplane-test"
 
 # An API server that has lost its etcd ignores SIGTERM, so the last two end one after the other.
@@ -351,16 +352,19 @@ class ControlPlane:
 
     def wait_for(self, predicate: Callable[[], T], timeout: float = 30, what: str = "") -> T:
         """The first true answer of `predicate`."""
-        deadline = time.monotonic() + timeout
+        began = time.monotonic()
         while True:
             asked_at = time.monotonic()
             if answer := predicate():
                 return answer
             answered_at = time.monotonic()
-            if answered_at > deadline:
+            if answered_at > began + timeout:
                 break
-            # A question that is expensive to answer is asked half of the time, not all of it.
-            time.sleep(max(POLL_SECONDS, answered_at - asked_at))
+            # The longer the wait, the less often the question: nineteen questions a second for a
+            # minute cost as much processor time as the start of a control plane. An expensive
+            # question is asked half of the time, not all of it.
+            pace = min(SELDOM_SECONDS, (answered_at - began) / 20)
+            time.sleep(max(POLL_SECONDS, pace, answered_at - asked_at))
         raise TimeoutError(f"not within {timeout:g} s: {what or predicate}{self._obituary()}")
 
     def _obituary(self) -> str:

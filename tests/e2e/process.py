@@ -9,6 +9,7 @@ import sys
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 
 from tests.controlplane.controlplane import ControlPlane
@@ -30,14 +31,20 @@ def mcad(*args: str, kubeconfig: Path | None = None, check: bool = True) -> str:
     return done.stdout
 
 
+@cache
+def printed(*args: str) -> str:
+    """What the CLI prints without a cluster: manifests. The same each time, so it runs once."""
+    return mcad(*args)
+
+
 def install(plane: ControlPlane) -> Path:
     """CRD and RBAC as the CLI prints them; returns the kubeconfig of the ServiceAccount."""
-    plane.apply(mcad("crd"))
+    plane.apply(printed("crd"))
     plane.wait_for_crd("appwrappers.workload.codeflare.dev")
     # The garbage collector looks for new kinds every 30 s only; a fresh one knows it at once.
     plane.restart("kube-controller-manager")
     token = plane.service_account(NAMESPACE, ACCOUNT)
-    plane.apply(mcad("rbac", "--namespace", NAMESPACE, "--service-account", ACCOUNT))
+    plane.apply(printed("rbac", "--namespace", NAMESPACE, "--service-account", ACCOUNT))
     return plane.kubeconfig_for_token(token, ACCOUNT)
 
 

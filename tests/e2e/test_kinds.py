@@ -12,7 +12,7 @@ import pytest
 from tests.controlplane.controlplane import ControlPlane
 from tests.controlplane.fixtures import controlplane_or_skip
 from tests.e2e.fleet import wait_until_quiet, writes
-from tests.e2e.process import ACCOUNT, NAMESPACE, USER, Dispatcher, install, mcad
+from tests.e2e.process import ACCOUNT, NAMESPACE, USER, Dispatcher, install, printed
 from tests.e2e.support import (
     GROUP,
     appwrapper,
@@ -51,7 +51,7 @@ def plane() -> Iterator[ControlPlane]:
 def account(plane: ControlPlane) -> Path:
     """The dispatcher's own, with the rights that follow from the settings."""
     install(plane)
-    plane.apply(mcad("rbac", "--namespace", NAMESPACE, "--service-account", ACCOUNT, *SETTINGS))
+    plane.apply(printed("rbac", "--namespace", NAMESPACE, "--service-account", ACCOUNT, *SETTINGS))
     return plane.kubeconfig_for_token(plane.service_account(NAMESPACE, ACCOUNT), ACCOUNT)
 
 

@@ -12,7 +12,7 @@ import pytest
 from mcad.api.config import Config
 from tests.controlplane.controlplane import ControlPlane
 from tests.e2e.fleet import Bystander, ours, wait_until_quiet, writes
-from tests.e2e.process import ACCOUNT, NAMESPACE, Dispatcher, mcad
+from tests.e2e.process import ACCOUNT, NAMESPACE, Dispatcher, mcad, printed
 from tests.e2e.support import (
     SAMPLES,
     appwrapper,
@@ -47,7 +47,7 @@ def plane(control_plane: ControlPlane, account: Path) -> ControlPlane:
     assert account
     control_plane.wait_for_crd(f"quotasubtrees.{GROUP}")
     control_plane.add_node("node-1", cpu="64", memory="64Gi")
-    control_plane.apply(mcad("rbac", "-n", NAMESPACE, "--service-account", ACCOUNT, *ON))
+    control_plane.apply(printed("rbac", "-n", NAMESPACE, "--service-account", ACCOUNT, *ON))
     return control_plane
 
 
@@ -300,7 +300,7 @@ def test_a_root_that_is_replaced_limits_all_the_time(
     until(plane, is_absent, False)
     crd = f"quotasubtrees.{GROUP}"
     plane.kubectl("delete", "crd", crd)
-    plane.apply(mcad("crd", "quotasubtrees"))
+    plane.apply(printed("crd", "quotasubtrees"))
     plane.wait_for_crd(crd)
     put(plane, root, teams)
     until(plane, lambda: (reason(plane, "root"), reason(plane, "teams")), ("InForce", "InForce"))

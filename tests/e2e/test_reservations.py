@@ -16,7 +16,7 @@ from tests import budget
 from tests.controlplane.controlplane import ControlPlane
 from tests.e2e.fleet import Bystander, Sight, ours, wait_until_quiet, writes
 from tests.e2e.gate import Gate
-from tests.e2e.process import ACCOUNT, NAMESPACE, Dispatcher, mcad
+from tests.e2e.process import ACCOUNT, NAMESPACE, Dispatcher, mcad, printed
 from tests.e2e.support import (
     appwrappers_path,
     conditions_of,
@@ -58,7 +58,7 @@ def plane(control_plane: ControlPlane, account: Path) -> ControlPlane:
     control_plane.wait_for_crd("quotasubtrees.quota.codeflare.dev")
     control_plane.add_node("node-1", cpu="64", memory="64Gi", extended={SLOT: str(SLOTS)})
     rbac = ("rbac", "-n", NAMESPACE, "--service-account", ACCOUNT, "--set", QUOTA)
-    control_plane.apply(mcad(*rbac))
+    control_plane.apply(printed(*rbac))
     return control_plane
 
 

@@ -12,7 +12,7 @@ import pytest
 from mcad.api.crd import crds
 from tests.controlplane.controlplane import ControlPlane
 from tests.controlplane.fixtures import controlplane_or_skip
-from tests.e2e.process import ACCOUNT, NAMESPACE, USER, Dispatcher, mcad
+from tests.e2e.process import ACCOUNT, NAMESPACE, USER, Dispatcher, mcad, printed
 from tests.e2e.support import (
     GROUP,
     appwrapper,
@@ -47,7 +47,7 @@ def plane(control_plane: ControlPlane) -> ControlPlane:
 def grant(plane: ControlPlane, account: str, *settings: str) -> Path:
     """A fresh account with the rights that these settings ask for, and no others."""
     token = plane.service_account(NAMESPACE, account)
-    plane.apply(mcad("rbac", "--namespace", NAMESPACE, "--service-account", account, *settings))
+    plane.apply(printed("rbac", "--namespace", NAMESPACE, "--service-account", account, *settings))
     return plane.kubeconfig_for_token(token, account)
 
 
@@ -201,7 +201,7 @@ def test_another_crd_is_refused_and_the_remedy_works(bare: ControlPlane) -> None
     assert "msg=listening" not in done.stderr
 
     remedy = ("apply", "--server-side", "--force-conflicts", "-f", "-")
-    bare.kubectl(*remedy, stdin=mcad("crd"))
+    bare.kubectl(*remedy, stdin=printed("crd"))
     with Dispatcher(bare, account) as dispatcher:
         create(bare, appwrapper("served", pod("served")))
         bare.wait_for(lambda: states(bare)["served"] == "Running", 60, "it is dispatched")
@@ -227,7 +227,7 @@ def test_what_mcad_stored_is_served_and_then_stored_anew(bare: ControlPlane) -> 
     assert "the installed CRD stores v1beta1: install the one of this version first" in (
         refusal.stderr
     )
-    bare.kubectl(*remedy, stdin=mcad("crd"))
+    bare.kubectl(*remedy, stdin=printed("crd"))
     assert stored_versions(bare) == ["v1beta1", "v1beta2"]
     with Dispatcher(bare, account):
         create(bare, appwrapper("new", configmap("new")))
@@ -288,7 +288,7 @@ def test_the_crd_may_come_later(bare: ControlPlane) -> None:
         assert "mcad crd | kubectl apply --server-side -f -" in said
         assert dispatcher.get("/healthz") == (200, "ok\n")
         assert "mcad crd | kubectl apply --server-side -f -" in dispatcher.log()
-        bare.apply(mcad("crd"))
+        bare.apply(printed("crd"))
         bare.wait_for_crd(f"appwrappers.{GROUP}")
         create(bare, appwrapper("patient", pod("patient")))
         bare.wait_for(lambda: states(bare)["patient"] == "Running", 120, "it is dispatched")
