@@ -84,6 +84,10 @@ def _observed(cluster: Cluster, event: events.Event) -> None:
             objects.child_seen(cluster, event.child)
         case events.ChildGone():
             objects.child_gone(cluster, event.uid)
+        case events.PauseSeen():
+            cluster.waiting.dispatch_pauses.seen(event.pause)
+        case events.PauseGone():
+            cluster.waiting.dispatch_pauses.gone(event.uid)
         case events.KindWatched():
             objects.kind_watched(cluster, event)
 

@@ -6,6 +6,7 @@ is decided in the core (protocol P3a).
 """
 
 from mcad.core.state.answer import Answer
+from mcad.core.state.dispatch_pause import DispatchPause
 from mcad.core.state.model import Child, Node, Pod, Remnant, Workload
 from mcad.core.state.quota_records import QuotaSubtree, QuotaView
 from mcad.core.state.records import Struct
@@ -56,6 +57,18 @@ class QuotaSeen(Struct, frozen=True):
 
 class QuotaGone(Struct, frozen=True):
     """A QuotaSubtree no longer exists; what is charged to its nodes counts at the root (R11)."""
+
+    uid: str
+
+
+class PauseSeen(Struct, frozen=True):
+    """A DispatchPause appeared or changed."""
+
+    pause: DispatchPause
+
+
+class PauseGone(Struct, frozen=True):
+    """A DispatchPause no longer exists; what it kept out of the line queues again."""
 
     uid: str
 
@@ -246,6 +259,8 @@ Event = (
     | NodeGone
     | QuotaSeen
     | QuotaGone
+    | PauseSeen
+    | PauseGone
     | PodSeen
     | PodGone
     | ChildSeen

@@ -46,6 +46,8 @@ from mcad.core.events import (
     ItemInspected,
     ItemRefused,
     NodeSeen,
+    PauseGone,
+    PauseSeen,
     PodGone,
     PodSeen,
     QuotaGone,
@@ -58,6 +60,7 @@ from mcad.core.events import (
     StrayRefused,
 )
 from mcad.core.state.answer import Answer
+from mcad.core.state.dispatch_pause import DispatchPause
 from mcad.core.state.entry import Entry
 from mcad.core.state.model import (
     Child,
@@ -155,6 +158,7 @@ class Bench:
     dying: list[tuple[Instant, ObjectRef, str]] = field(default_factory=list)  # with the pod's uid
     refusals: dict[str, list[Answer]] = field(default_factory=dict)
     forbidden: set[tuple[str, str]] = field(default_factory=set)  # (namespace, resource) to create
+    pauses: dict[str, DispatchPause] = field(default_factory=dict)
     quotas: dict[str, QuotaSubtree] = field(default_factory=dict)
     quota_status: dict[str, QuotaView] = field(default_factory=dict)  # what QuotaSubtrees show
     lead: Callable[[Settings], Dispatcher] = Dispatcher  # makes each dispatcher, the first one too
@@ -167,6 +171,18 @@ class Bench:
             self.feed(NodeSeen(one))
 
     # -- driving -----------------------------------------------------------------------------
+
+    def pause(self, *pauses: DispatchPause) -> None:
+        """DispatchPauses are created."""
+        for one in pauses:
+            self.pauses[one.uid] = one
+            self.feed(PauseSeen(one))
+
+    def resume(self, *uids: str) -> None:
+        """They are deleted; all without uids."""
+        for uid in uids or tuple(self.pauses):
+            del self.pauses[uid]
+            self.feed(PauseGone(uid))
 
     def feed(self, event: Event) -> tuple[Command, ...]:
         """One step; what it commands is pending."""
@@ -278,6 +294,8 @@ class Bench:
             self.feed(NodeSeen(one))
         for subtree in self.quotas.values():
             self.feed(QuotaSeen(subtree, self.quota_status.get(subtree.uid)))
+        for pause in self.pauses.values():
+            self.feed(PauseSeen(pause))
         for uid in sorted(self.works, key=lambda u: (self.works[u].created, u)):
             self.feed(AppWrapperSeen(self.observed(uid), listed=True))
         for ref in list(self.things):

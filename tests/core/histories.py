@@ -17,6 +17,7 @@ from mcad.core.cluster import AWAITED
 from mcad.core.commands import WriteStatus
 from mcad.core.events import AppWrapperSeen, NodeGone, NodeSeen, StatusRefused
 from mcad.core.state.answer import Answer
+from mcad.core.state.dispatch_pause import DispatchPause
 from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import RETAINING, TEARING_DOWN, Phase
 from mcad.core.state.model import (
@@ -541,3 +542,64 @@ class Places(History):
         self.bench.share(
             subtree("root", child("root", cpu=100 * root)), subtree("teams", *below, parent="root")
         )
+
+
+class PausedTeams(Teams):
+    """Dispatch is paused for one, for some or for all, and resumed."""
+
+    SCOPES = (
+        {},
+        {"namespace": "default"},
+        {"namespace": "elsewhere"},
+        {"tree": GOLD, "node": "red"},
+        {"tree": GOLD, "node": "root"},
+        {"tree": SILVER, "node": "none"},
+    )
+
+    def begin(self) -> None:
+        super().begin()
+        self.paused = 0
+        self._attempts: dict[str, int] = {}
+        self._held: set[str] = set()
+
+    def acts(self) -> list[Act]:
+        return [*super().acts(), *[self.pause] * 2, *[self.resume] * 2]
+
+    def pause(self) -> None:
+        number = self.random.randrange(len(self.SCOPES))
+        pause = DispatchPause(f"uid-p{number}", f"p{number}", **self.SCOPES[number])
+        self.bench.pause(replace(pause, reason=self.random.choice(("", "maintenance"))))
+
+    def resume(self) -> None:
+        if self.bench.pauses:
+            self.bench.resume(self.random.choice(sorted(self.bench.pauses)))
+
+    def after_each(self) -> None:
+        """What a DispatchPause concerned before the act, and concerns now, has not started."""
+        super().after_each()
+        cluster = self.bench.dispatcher.cluster
+        for uid in self._held & {*self.bench.works}:
+            entry = cluster.entries.get(uid)
+            if entry is not None and self._is_concerned(entry):
+                assert entry.attempt == self._attempts[uid], uid
+        waiting = [e for e in cluster.entries.values() if e.phase is Phase.WAITING]
+        self._held = {one.uid for one in waiting if self._is_concerned(one)}
+        self._attempts = {one.uid: one.attempt for one in waiting}
+        self.paused += len(self._held)
+
+    def _is_concerned(self, entry: Entry) -> bool:
+        """By the rules in plain words, without the code under test."""
+        work, leaves = entry.workload, dict(entry.workload.quota)
+        trees = self.bench.dispatcher.cluster.forest.trees
+
+        def concerns(one: DispatchPause) -> bool:
+            if one.namespace:
+                return one.namespace == work.namespace
+            if not one.tree:
+                return True
+            tree = trees.get(one.tree)
+            if tree is None:
+                return False
+            return one.node in ("root", leaves[one.tree]) and one.node in tree.nodes
+
+        return any(map(concerns, self.bench.pauses.values()))

@@ -12,7 +12,7 @@ from mcad.core.state.model import Dialect
 from mcad.core.state.reasons import EventReason
 from mcad.core.state.units import Instant
 from tests import budget
-from tests.core.histories import Lives, QuietTeams, Teams
+from tests.core.histories import Lives, PausedTeams, QuietTeams, Teams
 
 RARE = (17, 25, 43, 78, 167, 193, 199, 236, 249)  # together they walk every line at present
 SEEDS = 350
@@ -85,3 +85,13 @@ def test_the_preemptor_is_dispatched_if_nothing_goes_wrong(begin: int) -> None:
             assert by in dispatched, f"{seed=}: {uid} was evicted for {by}, which does not run"
         reasons.update(view.eviction.reason for view in life.bench.status.values() if view.eviction)
     assert len(reasons) == 2, reasons
+
+
+@pytest.mark.parametrize("begin", range(0, 60 if budget.SOAK else 20, 20))
+def test_nothing_starts_in_the_scope_of_a_dispatch_pause(begin: int) -> None:
+    found = 0
+    for seed in range(begin, begin + 20):
+        life = lived(PausedTeams, seed)
+        assert isinstance(life, PausedTeams)
+        found += life.paused
+    assert found > 100

@@ -3,5 +3,6 @@
 cycle           the steps of a cycle
 admit           the walk along the queue
 head_of_line    what a blocking head of the line keeps from those behind it
+paused          AppWrappers that a DispatchPause concerns
 quota_reports   the statuses of QuotaSubtrees
 """

@@ -11,7 +11,7 @@ from itertools import islice
 
 from mcad.core.attempts import access, create, leftovers, orphans, pod_timeouts, remains, teardown
 from mcad.core.cluster import AWAITED, Cluster
-from mcad.core.cycle import quota_reports
+from mcad.core.cycle import paused, quota_reports
 from mcad.core.cycle.admit import dispatch
 from mcad.core.fit.questions import Questions
 from mcad.core.observed import recovery
@@ -55,7 +55,7 @@ def decide(cluster: Cluster, *, may_dispatch: bool) -> None:
     orphans.sweep(cluster)
     _settle_changed(cluster)
     cluster.capacity.place_unplaced()
-    if may_dispatch:
+    if paused.apply(cluster) and may_dispatch:
         manage.keep(cluster)
         reset.resume(cluster)
         eviction.continue_attempt(cluster)

@@ -20,10 +20,12 @@ def heard(cluster: Cluster, event: QuotaSeen | QuotaGone | QuotaWritten | QuotaR
     match event:
         case QuotaSeen():
             cluster.forest.seen(event.subtree)
+            cluster.waiting.dispatch_pauses.trees_changed()
             statuses.writes.setdefault(event.subtree.uid, QuotaWrites()).shown = event.shown
             statuses.want(event.subtree.tree)
         case QuotaGone():
             cluster.forest.gone(event.uid)
+            cluster.waiting.dispatch_pauses.trees_changed()
             statuses.writes.pop(event.uid, None)
         case QuotaWritten() | QuotaRefused():
             writes = statuses.writes.get(event.uid, QuotaWrites())

@@ -2,6 +2,7 @@
 
 waiting         every waiting AppWrapper, in line or out of it; owns how it waits
 queue           all AppWrappers in line, and where the walk along it stands
+dispatch_pauses   which DispatchPause keeps an AppWrapper out of the line
 equivalence     classes of AppWrappers that share a verdict
 inadmissible    classes that were refused, and what makes them worth another try
 ordering        whose turn it is

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from mcad.core.queue import priority_ceiling
+from mcad.core.queue.dispatch_pauses import DispatchPauses
 from mcad.core.queue.equivalence import EquivalenceClass
 from mcad.core.queue.inadmissible import InadmissibleLists
 from mcad.core.queue.ordering import Turns
@@ -49,6 +50,7 @@ class Waiting:
         self.turns = Turns(settings, capacity, forest)
         self.inadmissible = InadmissibleLists(capacity, forest, self.turns)
         self.queue = Queue(capacity, self.inadmissible, forest.waiting)
+        self.dispatch_pauses = DispatchPauses(forest)
         self.last_seen: Instant = 0
         self.for_kind: dict[str, None] = {}
         self._for_name: dict[NameKey, dict[str, None]] = {}
@@ -66,6 +68,8 @@ class Waiting:
             self.hold(entry, hold)
         elif entry.pause is not None:
             self._keep_out(entry, entry.pause, WaitingSignal.PAUSE)
+        elif (hold := self.dispatch_pauses.hold(entry.workload)) is not None:
+            self.hold(entry, hold)
         else:
             self._follow(entry, WaitingSignal.LINE_UP)
             self._stand(entry)
@@ -166,6 +170,8 @@ class Waiting:
         )
         is_known = (entry.uid in self.for_kind) == (reason == WaitingReason.KIND_NOT_WATCHED)
         check(is_known, "waits-for-a-kind-by-its-hold", title)
+        if not self.dispatch_pauses.pending and (is_in_line or is_reserved):
+            check(self.dispatch_pauses.hold(entry.workload) is None, "not-paused-in-line", title)
         if reason == WaitingReason.WAITING_FOR_NAME:
             for item in entry.workload.items:
                 check(entry.uid in self.for_name(item.ref), "waits-for-its-names", title)

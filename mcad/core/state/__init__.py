@@ -7,6 +7,7 @@ agenda, timers  what the next passes look at, and when; what a timer is for
 objects         the wrapped objects observed, their names, and pods without a proven owner
 reservation, reservation_book   a reservation; all of them
 model, quota_records   AppWrappers, nodes, pods, objects; QuotaSubtrees
+dispatch_pause  DispatchPauses
 status_view, answer   what a status says; what a failed request says
 records         immutable records, implemented in C
 settings, run_policy, bounds   what users set, for all and for one AppWrapper; other limits

@@ -19,6 +19,7 @@ class Ends(StrEnum):
     EVENT = "the kind, the name or the right becomes available"
     INSTANT = "its pause is over"
     MANIFEST = "the AppWrapper is edited, or its kind is installed"
+    RESUME = "dispatch is resumed"
 
 
 class WaitingReason(StrEnum):
@@ -80,6 +81,7 @@ class WaitingReason(StrEnum):
     PLACEMENT_BACKOFF = "PlacementBackoff", Ends.INSTANT
     PREEMPTION_TRIGGERED = "PreemptionTriggered", Ends.INSTANT
     ROOM_RESERVED = "RoomReserved", Ends.ROOM
+    DISPATCH_PAUSED = "DispatchPaused", Ends.RESUME
     SUSPENDED = "Suspended", Ends.MANIFEST, "spec.suspend is true; set it to false to queue it."
     DELETED = "Terminating", Ends.MANIFEST, "The AppWrapper is being deleted."
     # Faults of the manifest.
