@@ -48,6 +48,7 @@ golden: .venv/ready
 crd: .venv/ready
 	$(BIN)/mcad crd appwrappers > deploy/crds/workload.codeflare.dev_appwrappers.yaml
 	$(BIN)/mcad crd quotasubtrees > deploy/crds/quota.codeflare.dev_quotasubtrees.yaml
+	$(BIN)/mcad crd dispatchpauses > deploy/crds/workload.codeflare.dev_dispatchpauses.yaml
 	cp deploy/crds/*.yaml deploy/helm/mcad/files/crds/
 
 # What runs, without what develops: `make demo` should not wait for compilers and linters.

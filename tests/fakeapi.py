@@ -41,6 +41,7 @@ SERVED = (
     Resource("events.k8s.io", "v1", "events", "Event"),
     Resource("quota.codeflare.dev", "v1alpha1", "quotasubtrees", "QuotaSubtree"),
     Resource("example.com", "v1", "gadgets", "Gadget"),
+    Resource(GROUP, "v1alpha1", "dispatchpauses", "DispatchPause", namespaced=False),
     Resource(GROUP, "v1beta1", "appwrappers", "AppWrapper"),
     Resource(GROUP, "v1beta2", "appwrappers", "AppWrapper"),
 )

@@ -17,6 +17,9 @@ VISIBILITY_GROUP = f"visibility.{GROUP}"
 QUOTA_GROUP = "quota.codeflare.dev"
 QUOTA_VERSION = "v1alpha1"
 QUOTA_KIND = "QuotaSubtree"
+PAUSE_VERSION = "v1alpha1"
+PAUSE_KIND = "DispatchPause"
+
 TREE = "tree"
 """The label of a QuotaSubtree that names its tree. On an AppWrapper the name of a tree is a key."""
 

@@ -98,6 +98,7 @@ def cluster_rules(config: Config) -> list[Map]:
         ours.append(f"quotasubtrees.{QUOTA_GROUP}")
     return [
         _rule("", ["nodes", "pods"], WATCH),
+        _rule(GROUP, ["dispatchpauses"], WATCH),
         _rule("node.k8s.io", ["runtimeclasses"], WATCH),
         _rule("scheduling.k8s.io", ["priorityclasses"], WATCH),  # preemptionPolicy: Never
         crd | {"resourceNames": ours},
@@ -105,6 +106,11 @@ def cluster_rules(config: Config) -> list[Map]:
         _rule("admissionregistration.k8s.io", list(WEBHOOKS), ("list",)),
         _rule("authorization.k8s.io", ["selfsubjectaccessreviews"], ("create",)),
     ]
+
+
+def pause_reader_rules() -> list[Map]:
+    """Rules for all users: to see that dispatch is paused, and why."""
+    return [_rule(GROUP, ["dispatchpauses"], READ)]
 
 
 def lease_rules(config: Config) -> list[Map]:
@@ -142,6 +148,7 @@ def rules(config: Config, namespace: str = "mcad-system", service_account: str =
             for one in _role_and_binding(name, namespaced_rules(config), subject)
         ),
         *_role_and_binding(lease_home, lease_rules(config), subject, f"{NAME}-leader"),
+        *_role_and_binding("", pause_reader_rules(), everyone, f"{NAME}-pause-viewer"),
         *_role_and_binding(
             lease_home, lease_reader_rules(config), everyone, f"{NAME}-leader-viewer"
         ),

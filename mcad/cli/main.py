@@ -87,6 +87,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "quota",
         "Show quota trees: the quota of each team, used, borrowed and lent.",
     ),
+    "pause": ("pause", "Stop dispatch in the cluster, a namespace or a quota node."),
+    "resume": ("pause", "Go on with dispatch."),
     "drain": (
         "drain",
         "Show what a drain of nodes would move, and where that fits.",

@@ -20,6 +20,7 @@ from mcad.api.owner import Owner
 from mcad.controller.adoption import Adoption
 from mcad.controller.appwrapper_intake import AppWrapperIntake
 from mcad.controller.defaults import Defaults
+from mcad.controller.dispatch_pauses import Pauses
 from mcad.controller.event_translation import EventTranslator, Readers
 from mcad.controller.execute import Executor
 from mcad.controller.extra_reads import Lookups
@@ -93,6 +94,7 @@ class Controller:
         creator = own.user if own is not None else (lambda _: "")
         writer = client.fenced(self._time_to_write)
         self.quotas = Quotas(writer, self.feed) if config.quota_enabled else None
+        self.pauses = Pauses(self.feed)
         self.executor = Executor(writer, self._mirror, self._recorder, self, creator=creator)
         self._defaults = Defaults(client, self._mirror, self, config.watch_namespaces)
         self._sightings = EventTranslator(

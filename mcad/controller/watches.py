@@ -20,7 +20,7 @@ from mcad.controller.streams import Stream
 from mcad.core.events import Event, KindWatched
 from mcad.kube.client import EVERYTHING, Client, Selection
 from mcad.kube.document import HEAD, Document, Picks
-from mcad.kube.kinds import APPWRAPPERS, NODES, PODS, QUOTA_SUBTREES
+from mcad.kube.kinds import APPWRAPPERS, DISPATCH_PAUSES, NODES, PODS, QUOTA_SUBTREES
 from mcad.kube.reflector import Reflector
 from mcad.kube.resource import Resource
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
 
     from mcad.controller.appwrapper_intake import AppWrapperIntake
+    from mcad.controller.dispatch_pauses import Pauses
     from mcad.controller.quota_subtrees import Quotas
 
 Json = dict[str, Any]
@@ -46,26 +47,36 @@ DATA = frozenset({("", "configmaps"), ("", "secrets")})
 told by their metadata."""
 
 EVERYWHERE: tuple[str | None, ...] = (None,)
-ESSENTIAL = tuple((kind.group, kind.plural) for kind in (APPWRAPPERS, NODES, PODS, QUOTA_SUBTREES))
-"""What every decision rests on; the last one is watched if shares count."""
+ESSENTIAL = tuple(
+    (kind.group, kind.plural)
+    for kind in (APPWRAPPERS, NODES, PODS, QUOTA_SUBTREES, DISPATCH_PAUSES)
+)
+"""What every decision rests on. QuotaSubtrees are watched if quota is on; without the CRD of
+DispatchPauses there are none."""
 
 CLOSELY_S, WATCHED_S = (12, 15), (50, 60)
 """Seconds for which the essential kinds are watched at a time, and all others: what a watch keeps
 back is found when it ends (ADR 43)."""
 
+LATE = (QUOTA_SUBTREES, DISPATCH_PAUSES)
+"""Kinds that may be installed while the dispatcher runs."""
+
 INSTALL = "install them with `mcad crd | kubectl apply --server-side -f -`"
 ABSENCE = f"AppWrappers are not installed; {INSTALL}"
+PAUSE_ABSENCE = f"DispatchPauses are not installed, so none can be created; {INSTALL}"
 QUOTA_ABSENCE = f"QuotaSubtrees are not installed; {INSTALL}, or set quotaEnabled to false"
 
 
 class Host(Protocol):
     """What the watches need of the controller.
 
-    ``arrivals`` takes AppWrappers, ``quotas`` takes QuotaSubtrees if quota is on.
+    ``arrivals`` takes AppWrappers, ``pauses`` DispatchPauses, and ``quotas`` QuotaSubtrees if quota
+    is on.
     """
 
     arrivals: AppWrapperIntake
     quotas: Quotas | None
+    pauses: Pauses
 
     def feed(self, event: Event) -> None:
         """Feed an event to the core."""
@@ -141,6 +152,8 @@ class Watches:
             return [f"discovery: {self._kinds.trouble}"]
         now, found = self._client.clock.monotonic(), []
         for stream in self._essential():
+            if self._is_optional(stream):
+                continue
             if not stream.is_synced or stream.error:
                 found.append(f"{stream.name}: {stream.error or 'not listed yet'}")
             elif stream.is_silent(now):
@@ -182,6 +195,11 @@ class Watches:
         self._watch(PODS, pods, slim=slim_pod)
         if self._host.quotas is not None:
             self._watch_quotas(self._host.quotas)
+        pauses, changed = self._host.pauses, self._stream_changed
+        stop: Stream[Json] = Stream(
+            "dispatchpauses", pauses.seen, pauses.gone, changed, now, absence=PAUSE_ABSENCE
+        )
+        self._watch(DISPATCH_PAUSES, stop)
         self.watch_wrapped()
 
     def _watch_quotas(self, quotas: Quotas) -> None:
@@ -205,7 +223,7 @@ class Watches:
         """
         for pair, watch in self._watches.items():
             served = self._kinds.serves(pair)
-            came = served and watch.stream.is_absent and watch.resource is QUOTA_SUBTREES
+            came = served and watch.stream.is_absent and watch.resource in LATE
             if came or (not served and not watch.stream.error):
                 watch.start()
         for resource in self._kinds.wrapped():
@@ -265,12 +283,19 @@ class Watches:
     def _essential(self) -> list[Stream[Any]]:
         return [self.streams[pair] for pair in ESSENTIAL if pair in self.streams]
 
+    def _is_optional(self, stream: Stream[Any]) -> bool:
+        """Whether nothing depends on it: DispatchPauses are not installed, so there are none."""
+        pair = DISPATCH_PAUSES.group, DISPATCH_PAUSES.plural
+        return stream.is_absent and self.streams.get(pair) is stream
+
     def _stream_changed(self, stream: Stream[Any]) -> None:
         key = next(k for k, known in self.streams.items() if known is stream)
         if key not in ESSENTIAL:
             self._host.feed(KindWatched(*key, stream.is_watched, stream.error))
             if stream.is_absent:
                 self._host.kind_denied()
+        elif self._is_optional(stream):
+            self._host.pauses.absent()
         self._pass_barrier()
 
     def _pass_barrier(self) -> None:
@@ -278,6 +303,7 @@ class Watches:
         if self.is_synced:
             return
         settled = all(stream.is_synced or stream.error for stream in self.streams.values())
-        if settled and all(stream.is_synced for stream in self._essential()):
+        essential = [one for one in self._essential() if not self._is_optional(one)]
+        if settled and all(stream.is_synced for stream in essential):
             self.is_synced = True
             self._host.synced()

@@ -139,6 +139,14 @@ RULES: dict[str, dict[str, Rule | _Pairs]] = {
         "tree": _name,
         "parent": _name,
     },
+    "DispatchPause": {
+        "uid": _name,
+        "name": _name,
+        "namespace": _name,
+        "tree": _name,
+        "node": _name,
+        "reason": _text,
+    },
     "QuotaChild": {"name": _name, "nominal": _keep, "flaw": _text},
     "QuotaCondition": {"type": _keep, "reason": _keep, "message": _text},
     "NodeStatus": {

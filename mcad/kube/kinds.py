@@ -23,6 +23,9 @@ CRDS = Resource(
 )
 DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment")
 ENDPOINT_SLICES = Resource("discovery.k8s.io", "v1", "endpointslices", "EndpointSlice")
+DISPATCH_PAUSES = Resource(
+    labels.GROUP, labels.PAUSE_VERSION, "dispatchpauses", labels.PAUSE_KIND, namespaced=False
+)
 LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease")
 NAMESPACES = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
 NODES = Resource("", "v1", "nodes", "Node", namespaced=False)

@@ -19,7 +19,7 @@ from tests.api.test_status import QUEUED, RUNNING
 
 CHECKED_IN = Path(__file__).parents[2] / "deploy/crds"
 PREDECESSORS = Path(__file__).with_name("predecessors.yaml")
-CRD, QUOTA_CRD = crds()
+CRD, QUOTA_CRD, PAUSE_CRD = crds()
 QUOTA_SCHEMA = QUOTA_CRD["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
 SCHEMA = CRD["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
 KNOWN = {

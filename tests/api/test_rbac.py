@@ -44,6 +44,7 @@ def test_all_rights_of_a_dispatcher_of_jobs() -> None:
         ("authorization.k8s.io", "selfsubjectaccessreviews", "create"),
         ("admissionregistration.k8s.io", "mutatingwebhookconfigurations", "list"),
         ("admissionregistration.k8s.io", "validatingwebhookconfigurations", "list"),
+        *((appwrapper, "dispatchpauses", verb) for verb in read),  # get: of all users
     }
 
 
@@ -63,7 +64,8 @@ def test_what_stands_between_a_wrapped_object_and_its_pods_is_read() -> None:
 
 
 def test_only_our_own_crd_is_read_by_name_and_which_there_are_is_watched() -> None:
-    (role,) = [one for one in rules(Config()) if one["kind"] == "ClusterRole"]
+    role, viewer = [one for one in rules(Config()) if one["kind"] == "ClusterRole"]
+    assert [one["resources"] for one in viewer["rules"]] == [["dispatchpauses"]]
     found = [one for one in role["rules"] if "customresourcedefinitions" in one["resources"]]
     own, all_of_them = found
     assert own["resourceNames"] == ["appwrappers.workload.codeflare.dev"]
@@ -82,15 +84,19 @@ def test_watched_namespaces_get_roles_of_their_own() -> None:
         ("RoleBinding", "b"),
         ("Role", "kube-system"),
         ("RoleBinding", "kube-system"),
+        ("ClusterRole", None),
+        ("ClusterRoleBinding", None),
         ("Role", "kube-system"),
         ("RoleBinding", "kube-system"),
     ]
     assert ("batch", "jobs", "create") in granted(objects, "Role")
     assert ("batch", "jobs", "create") not in granted(objects, "ClusterRole")
-    *ours, everyone = [one["subjects"] for one in objects if one["kind"].endswith("Binding")]
+    *ours, viewers, everyone = [
+        one["subjects"] for one in objects if one["kind"].endswith("Binding")
+    ]
     robot = {"kind": "ServiceAccount", "name": "robot", "namespace": "ops"}
     assert all(one == [robot] for one in ours)
-    assert [one["name"] for one in everyone] == ["system:authenticated"]
+    assert [one["name"] for one in (*viewers, *everyone)] == ["system:authenticated"] * 2
 
 
 def test_the_lease_is_written_by_the_dispatcher_and_read_by_all_users() -> None:

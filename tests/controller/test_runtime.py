@@ -24,7 +24,7 @@ from mcad.core.state.model import ObjectRef
 from mcad.kube.client import Client
 from mcad.kube.document import Document
 from mcad.kube.errors import ApiError
-from mcad.kube.kinds import APPWRAPPERS, CRDS
+from mcad.kube.kinds import APPWRAPPERS, CRDS, DISPATCH_PAUSES
 from mcad.kube.resource import Resource
 from tests.controller.clock import LoopClock
 from tests.fakeapi import FakeApi, held, refuse
@@ -41,6 +41,7 @@ KINDS = (
     Resource("events.k8s.io", "v1", "events", "Event"),
     CRDS,
     APPWRAPPERS,
+    DISPATCH_PAUSES,
 )
 
 
@@ -186,6 +187,7 @@ async def test_nothing_is_dispatched_while_a_stream_is_silent() -> None:
             "pods",
             {"metadata": {"name": "x", "namespace": "default"}, "spec": {}, "status": {}},
         )
+        rig.server.put("dispatchpauses", {"metadata": {"name": "x"}, "spec": {"namespace": "y"}})
         await rig.clock.advance(2)
         assert rig.status("a")["state"] == "Running"
 

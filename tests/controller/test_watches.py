@@ -241,6 +241,9 @@ async def test_p13_what_a_restored_server_has_lost_of_a_status_is_written_again(
         assert rig.status("a")["state"] == "Pending"
 
 
+ESSENTIAL = ("appwrappers", "nodes", "pods", "dispatchpauses")
+
+
 async def test_p14_a_watch_that_is_back_is_a_sign_of_life(caplog: pytest.LogCaptureFixture) -> None:
     """Events may be rare, and the next bookmark a minute away."""
     caplog.set_level("INFO")
@@ -258,7 +261,7 @@ async def test_p14_a_watch_that_is_back_is_a_sign_of_life(caplog: pytest.LogCapt
         await rig.clock.advance(4)
         assert rig.status("a0")["state"] == "Running"
         assert await told(rig, "/readyz") == (200, "ok\n")
-    silent = "; ".join(f"{kind}: no news for 80 s" for kind in ("appwrappers", "nodes", "pods"))
+    silent = "; ".join(f"{kind}: no news for 80 s" for kind in ESSENTIAL)
     assert warnings(caplog) == [f"nothing is dispatched why={silent}", "dispatching again"]
 
 

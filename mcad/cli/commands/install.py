@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from mcad.api.crd import PLURAL, QUOTA_PLURAL, crd_yaml
+from mcad.api.crd import PAUSE_PLURAL, PLURAL, QUOTA_PLURAL, crd_yaml
 from mcad.api.rbac import rbac_yaml
 from mcad.cli.arguments.options import settings_options
 from mcad.cli.errors import warn
@@ -20,7 +20,7 @@ UNGUARDED = (
 
 
 @click.command()
-@click.argument("kind", type=click.Choice([PLURAL, QUOTA_PLURAL]), required=False)
+@click.argument("kind", type=click.Choice([PLURAL, QUOTA_PLURAL, PAUSE_PLURAL]), required=False)
 def crd(kind: str | None) -> None:
     """Print the CustomResourceDefinitions to install.
 

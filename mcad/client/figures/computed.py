@@ -17,6 +17,7 @@ from mcad.api.catalog import Catalog
 from mcad.api.config import Config, to_settings
 from mcad.api.defaults import PodDefaults
 from mcad.api.owner import Owner, controller_of
+from mcad.api.pauses import read_pause
 from mcad.api.quotas import read_quota
 from mcad.api.wire import as_map
 from mcad.client.figures.presence import UNKNOWN, Heartbeat, Presence
@@ -29,7 +30,7 @@ from mcad.controller.views import capacity_view, detail_view, rows_view
 from mcad.core.answers.dry_run import Facts
 from mcad.core.cluster import Cluster
 from mcad.core.dispatcher import Dispatcher
-from mcad.core.events import Event, KindWatched, LookOn, QuotaSeen
+from mcad.core.events import Event, KindWatched, LookOn, PauseSeen, QuotaSeen
 from mcad.core.outlook import unhurried
 from mcad.core.state.model import Pod
 from mcad.core.state.settings import Settings as CoreSettings
@@ -63,8 +64,10 @@ class ComputedFigures(Struct, frozen=True):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """A warning if no dispatcher is running."""
-        return self.heartbeat.notes
+        """Warnings: no dispatcher is running, or dispatch is paused for the whole cluster."""
+        pauses = self.cluster.waiting.dispatch_pauses.by_uid.values()
+        everywhere = [one.text for one in pauses if one.is_everywhere]
+        return (*self.heartbeat.notes, *everywhere[:1])
 
     async def labelled(self, selector: str) -> frozenset[str]:
         """The uids of the AppWrappers with these labels."""
@@ -136,6 +139,7 @@ class Inventory(Struct, frozen=True):
     unseen: Iterable[Resource]
     heartbeat: Heartbeat = UNKNOWN
     quotas: Sequence[Json] | None = ()
+    pauses: Sequence[Json] = ()
 
 
 class OwnerLookup:
@@ -287,6 +291,8 @@ class _Feeder:
         """Feed all objects; returns the AppWrappers in their order."""
         for subtree in inventory.quotas or ():
             self._feed(QuotaSeen(read_quota(subtree)))
+        for pause in inventory.pauses:
+            self._feed(PauseSeen(read_pause(pause)))
         appwrappers = sorted(inventory.appwrappers, key=creation_order)
         async for appwrapper in _paced(appwrappers):
             self._sightings.appwrapper_seen(appwrapper, listed=True)

@@ -23,6 +23,7 @@ from mcad.client.figures.computed import (
     fed_dispatcher,
 )
 from mcad.client.figures.of_namespace import NamespaceFigures
+from mcad.client.figures.pauses import read_pauses
 from mcad.client.figures.pod_defaults import list_defaults
 from mcad.client.figures.presence import read_presence
 from mcad.client.figures.progress import Progress
@@ -137,16 +138,18 @@ class _ClusterLister:
     async def _list_everything(self) -> Inventory:
         await self._kinds.refresh()
         wrapped = [kind for kind in self._kinds.wrapped() if kind != PODS]
-        appwrappers, nodes, pods, quotas = await asyncio.gather(
+        appwrappers, nodes, pods, quotas, pauses = await asyncio.gather(
             self._list(APPWRAPPERS, Document.json, self._namespaces),
             self._list(NODES, Document.json, () if self._only else (None,)),
             # Pods use nodes in every namespace; only AppWrappers are listed in some namespaces.
             self._list(PODS, slim_pod, (self._only,)),
             self._list_shares(),
+            read_pauses(self._client),
         )
         children = await asyncio.gather(*(self._list_children(kind) for kind in wrapped))
         found = dict(zip(wrapped, children, strict=True))
-        return Inventory(appwrappers, nodes, pods, found, self._unseen, quotas=quotas)
+        listed = Inventory(appwrappers, nodes, pods, found, self._unseen)
+        return replace(listed, quotas=quotas, pauses=pauses)
 
     async def _list(
         self, resource: Resource, read: Callable[[Document], T], namespaces: Iterable[str | None]

@@ -19,6 +19,7 @@ from mcad.api.config import Config
 from mcad.client.figures.computed import ComputedFigures, Inventory, ReadCache, compute
 from mcad.client.figures.listed import WRAPPED, DeniedError, explain_list, warn_of_unseen
 from mcad.client.figures.of_namespace import NamespaceFigures
+from mcad.client.figures.pauses import read_pauses
 from mcad.client.figures.pod_defaults import list_defaults
 from mcad.client.figures.presence import PRESENCE_POLL_S, UNKNOWN, read_presence
 from mcad.client.figures.progress import Progress
@@ -113,6 +114,7 @@ class WatchedFigures:
         self._fallback = namespace
         self._only: str | None = None
         self._heartbeat = UNKNOWN
+        self._pauses: list[Json] = []
         self._appwrappers: list[Store[Json]] = []
         self._nodes: list[Store[Json]] = []
         self._pods: list[Store[SlimPod]] = []
@@ -161,6 +163,7 @@ class WatchedFigures:
             self._only, self._namespaces = self._fallback, (self._fallback,)
             await self._probe()
         self._heartbeat = await read_presence(self._client, self._config)
+        self._pauses = await read_pauses(self._client)
         await self._kinds.refresh()
         pod_defaults = await list_defaults(self._client, self._namespaces)
         self._memory = replace(self._memory, pod_defaults=pod_defaults)
@@ -248,9 +251,17 @@ class WatchedFigures:
         while True:
             await self._client.clock.sleep(PRESENCE_POLL_S)
             heard = await read_presence(self._client, self._config)
-            if heard.presence is not self._heartbeat.presence:
+            pauses = await self._read_pauses()
+            if heard.presence is not self._heartbeat.presence or pauses != self._pauses:
                 self._changed.set()
-            self._heartbeat = heard
+            self._heartbeat, self._pauses = heard, pauses
+
+    async def _read_pauses(self) -> list[Json]:
+        """Those of now; those of before if the API server does not answer."""
+        try:
+            return await read_pauses(self._client)
+        except KubeError:
+            return self._pauses
 
     def _spawn(self, work: Any) -> None:
         task = asyncio.ensure_future(work)
@@ -288,6 +299,7 @@ class WatchedFigures:
             unseen,
             self._heartbeat,
             list(_all(self._quotas)) if self._shares is not None else None,
+            self._pauses,
         )
         clock = self._client.clock
         began = clock.monotonic()

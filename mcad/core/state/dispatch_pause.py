@@ -17,6 +17,11 @@ class DispatchPause(Struct, frozen=True):
     reason: str = ""
 
     @property
+    def is_everywhere(self) -> bool:
+        """Whether it concerns the whole cluster."""
+        return not (self.namespace or self.tree)
+
+    @property
     def scope(self) -> str:
         """The scope in words."""
         if self.namespace:

@@ -1,0 +1,157 @@
+"""``mcad pause`` and ``mcad resume``: create and delete DispatchPauses."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from typing import Any
+
+import click
+from msgspec import Struct
+
+from mcad.api.pauses import read_pause
+from mcad.cli.arguments.environment import environment
+from mcad.cli.arguments.options import record, target_options
+from mcad.client.errors import McadError, NotFoundError, explain
+from mcad.client.figures.pauses import read_pauses
+from mcad.client.scope import Target
+from mcad.client.session import Session
+from mcad.core.state.dispatch_pause import DispatchPause
+from mcad.kube.client import DeleteOptions
+from mcad.kube.errors import ApiError
+from mcad.kube.kinds import DISPATCH_PAUSES
+
+Json = dict[str, Any]
+
+NOT_INSTALLED = (
+    "DispatchPauses are not installed in this cluster; install them with "
+    "`mcad crd | kubectl apply --server-side -f -`"
+)
+NAME_MAX = 253
+
+
+class PauseScope(Struct, frozen=True):
+    """--namespace or --quota; the whole cluster without either."""
+
+    namespace: str | None = None
+    quota: str | None = None
+
+    @property
+    def pause(self) -> DispatchPause:
+        """A DispatchPause of this scope, with the name that this command gives it."""
+        if self.namespace and self.quota:
+            raise click.UsageError("--namespace and --quota exclude each other: run it twice")
+        if self.namespace:
+            return DispatchPause("", f"namespace-{self.namespace}", namespace=self.namespace)
+        if self.quota is None:
+            return DispatchPause("", "cluster")
+        tree, slash, node = self.quota.partition("/")
+        if not (tree and slash and node):
+            raise click.UsageError(f"--quota {self.quota!r}: write TREE/NODE")
+        return DispatchPause("", _name(f"quota-{tree}-{node}"), tree=tree, node=node)
+
+
+scope_options = record(
+    "scope",
+    PauseScope,
+    click.option("-n", "--namespace", metavar="NAME", help="Only AppWrappers of this namespace."),
+    click.option(
+        "--quota",
+        metavar="TREE/NODE",
+        help="Only AppWrappers that are charged at this node of a quota tree or below it.",
+    ),
+)
+
+
+@click.command()
+@scope_options
+@click.option("--reason", default="", metavar="TEXT", help="Why: shown to all users.")
+@target_options
+def pause(scope: PauseScope, reason: str, target: Target) -> None:
+    """Stop dispatch in the whole cluster, a namespace or a quota node.
+
+    Nothing new is dispatched and no AppWrapper is evicted for others there, until `mcad resume`;
+    what runs is left alone. This creates a DispatchPause, an object that all users can see. The
+    right to create it is in the role mcad-pause-admin of the chart.
+    """
+    asyncio.run(_pause(scope.pause, reason, target))
+
+
+@click.command()
+@scope_options
+@click.option("--all", "everything", is_flag=True, help="Every DispatchPause that there is.")
+@target_options
+def resume(scope: PauseScope, everything: bool, target: Target) -> None:  # noqa: FBT001 - click's
+    """Go on with dispatch.
+
+    This deletes the DispatchPauses of exactly this scope, or --all. What waited for them queues at
+    its original position.
+    """
+    if everything and scope != PauseScope():
+        raise click.UsageError("--all has no scope: omit --namespace and --quota")
+    asyncio.run(_resume(scope.pause, target, everything=everything))
+
+
+async def _pause(wanted: DispatchPause, reason: str, target: Target) -> None:
+    async with environment().connect(target, watches=False) as session:
+        for one in await _present(session):
+            if _is_same(one, wanted):
+                raise McadError(f"{one.text} already; `mcad resume` ends that")
+        try:
+            await session.client.create(DISPATCH_PAUSES, None, _object(wanted, reason))
+        except ApiError as error:
+            raise _explained(error) from error
+    click.echo(f"Dispatch is paused for {wanted.scope}.")
+
+
+async def _resume(wanted: DispatchPause, target: Target, *, everything: bool) -> None:
+    async with environment().connect(target, watches=False) as session:
+        present = await _present(session)
+        chosen = [one for one in present if everything or _is_same(one, wanted)]
+        if not chosen:
+            others = "".join(f"; {one.text}" for one in present)
+            raise NotFoundError(f"dispatch is not paused for {wanted.scope}{others}")
+        for one in chosen:
+            try:
+                options = DeleteOptions(one.uid)
+                await session.client.delete(DISPATCH_PAUSES, None, one.name, options)
+            except ApiError as error:
+                raise _explained(error) from error
+            click.echo(f"Dispatch is resumed for {one.scope}.")
+
+
+async def _present(session: Session) -> list[DispatchPause]:
+    return [read_pause(obj) for obj in await read_pauses(session.client)]
+
+
+def _is_same(one: DispatchPause, other: DispatchPause) -> bool:
+    """Whether both have the same scope."""
+    return (one.namespace, one.tree, one.node) == (other.namespace, other.tree, other.node)
+
+
+def _object(wanted: DispatchPause, reason: str) -> Json:
+    spec: Json = {"reason": reason} if reason else {}
+    if wanted.namespace:
+        spec["namespace"] = wanted.namespace
+    if wanted.tree:
+        spec["quotaNode"] = {"tree": wanted.tree, "node": wanted.node}
+    return {
+        "apiVersion": DISPATCH_PAUSES.api_version,
+        "kind": DISPATCH_PAUSES.kind,
+        "metadata": {"name": wanted.name},
+        "spec": spec,
+    }
+
+
+def _name(text: str) -> str:
+    """The text as the name of an object."""
+    return re.sub(r"[^a-z0-9-]+", "-", text.lower())[:NAME_MAX].strip("-")
+
+
+def _explained(error: ApiError) -> McadError:
+    if error.not_found and not error.details.get("name"):
+        return McadError(NOT_INSTALLED)
+    if error.already_exists:
+        name = error.details.get("name")
+        return McadError(f"DispatchPause {name} exists with another scope; delete it with kubectl")
+    return explain(error)
