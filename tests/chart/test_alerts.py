@@ -67,7 +67,7 @@ def test_every_alert_has_a_runbook_and_reads_metrics_that_exist(helm: Helm) -> N
 def test_the_rules_are_valid(helm: Helm, promtool: Path, tmp_path: Path) -> None:
     rules = tmp_path / "rules.yaml"
     rules.write_text(yaml.safe_dump({"groups": groups(helm)}))
-    told = _run(promtool, "check", "rules", "--lint=all", "--lint-fatal", rules)
+    told = run_promtool(promtool, "check", "rules", "--lint=all", "--lint-fatal", rules)
     assert f"SUCCESS: {6 + len(FAULTS)} rules found" in told
 
 
@@ -81,7 +81,7 @@ def test_an_alert_fires_with_its_fault_and_clears_after_it(
     (tmp_path / "rules.yaml").write_text(yaml.safe_dump({"groups": rules}))
     test = tmp_path / "test.yaml"
     test.write_text(yaml.safe_dump(_test_of(recording), width=10**9))
-    _run(promtool, "test", "rules", test)
+    run_promtool(promtool, "test", "rules", test)
 
 
 def _test_of(recording: Recording) -> Json:
@@ -110,7 +110,8 @@ def _test_of(recording: Recording) -> Json:
     }
 
 
-def _run(promtool: Path, *args: str | Path) -> str:
+def run_promtool(promtool: Path, *args: str | Path) -> str:
+    """What promtool prints; it must not find anything wrong."""
     done = subprocess.run([promtool, *args], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
