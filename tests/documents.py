@@ -17,8 +17,10 @@ from mcad.core.state.model import Dialect, DispatchPhase, DispatchRecord, Next
 from mcad.core.state.waiting_reason import WaitingReason
 from mcad.core.state.waiting_state import CLASSES, WAITING
 from mcad.core.status.status import derive
+from tests.chart.recording import FAULTS
 from tests.core.builders import appwrapper
 
+RUNBOOKS = Path(__file__).parent.parent / "docs" / "runbooks" / "README.md"
 METRICS = Path(__file__).parent.parent / "docs" / "metrics.md"
 LIFECYCLE = Path(__file__).parent.parent / "docs" / "lifecycle.md"
 BEGIN, END = "<!-- generated: begin -->\n", "<!-- generated: end -->\n"
@@ -122,6 +124,16 @@ def _reasons() -> Iterator[str]:
         yield f"| `{reason}` | {'yes' if reason.blocks else 'no'} | {reason.ends} |"
 
 
+# -- docs/runbooks/README.md ---------------------------------------------------------------------
+
+
+def faults() -> str:
+    """The generated part of docs/runbooks/README.md: what every alert was tried with."""
+    head = ("| alert | the fault | fires within | clears within |", "|---|---|---|---|")
+    lines = (f"| {one.alert} | {one.what} | {one.lasts} min | {one.clears} min |" for one in FAULTS)
+    return "\n".join((*head, *lines, ""))
+
+
 # -- docs/metrics.md -----------------------------------------------------------------------------
 
 
@@ -173,4 +185,5 @@ def _example(phase: Phase, then: Next, **changes: bool) -> Entry:
 
 if __name__ == "__main__":
     LIFECYCLE.write_text(whole(LIFECYCLE, lifecycle()))
+    RUNBOOKS.write_text(whole(RUNBOOKS, faults()))
     METRICS.write_text(whole(METRICS, metrics()))

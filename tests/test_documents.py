@@ -9,7 +9,8 @@ import pytest
 
 from mcad.core.quota.tree import Flaw
 from mcad.core.state.lifecycle import Signal
-from tests.documents import LIFECYCLE, MEANING, METRICS, lifecycle, metrics, whole
+from tests.chart import dashboard
+from tests.documents import LIFECYCLE, MEANING, METRICS, RUNBOOKS, faults, lifecycle, metrics, whole
 
 
 def test_the_page_of_the_lifecycle_is_that_of_the_table() -> None:
@@ -18,6 +19,14 @@ def test_the_page_of_the_lifecycle_is_that_of_the_table() -> None:
 
 def test_the_page_of_metrics_is_that_of_their_declarations() -> None:
     assert METRICS.read_text() == whole(METRICS, metrics()), "python -m tests.documents"
+
+
+def test_the_runbooks_say_what_every_alert_was_tried_with() -> None:
+    assert RUNBOOKS.read_text() == whole(RUNBOOKS, faults()), "python -m tests.documents"
+
+
+def test_the_dashboard_is_the_generated_one() -> None:
+    assert dashboard.DASHBOARD.read_text() == dashboard.text(), "python -m tests.chart.dashboard"
 
 
 def test_what_can_be_wrong_with_a_quota_tree_is_explained() -> None:

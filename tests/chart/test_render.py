@@ -43,6 +43,7 @@ crds deleted: {crds: {keep: false}}
 monitors:
   podMonitor: {enabled: true, labels: {release: prometheus}}
   serviceMonitor: {enabled: true, interval: 1m}
+  prometheusRule: {enabled: true, labels: {release: prometheus}}
 no network policy: {networkPolicy: {enabled: false}}
 closed:
   networkPolicy:

@@ -282,6 +282,35 @@ async def test_metrics_tell_that_it_does_not_lead() -> None:
     _, _, text = await asked(standby(), "/metrics")
     assert "mcad_leader 0.0" in text
     assert "mcad_lease_transitions_total 4.0" in text
+    assert "mcad_lease_remaining_seconds 0.0" in text
+    assert "process_resident_memory_bytes " in text
+    assert "mcad_appwrappers{" not in text
+
+
+@played
+async def test_metrics_tell_of_requests_decisions_and_the_lease(stage: Stage) -> None:
+    a = Process(stage.cluster, "a")
+    await stage.submit("first")
+    await stage.clock.sleep(30)
+    controller = a.replica.controller
+    assert controller is not None
+    page = (await controller.metrics.page()).decode().splitlines()
+    values = dict(line.rsplit(" ", 1) for line in page)
+    requests = "mcad_api_requests_total"
+    assert values[f'{requests}{{code="201",resource="pods",verb="create"}}'] == "1.0"
+    assert float(values[f'{requests}{{code="200",resource="nodes",verb="watch"}}']) >= 1
+    status = "appwrappers.workload.codeflare.dev/status"
+    assert float(values[f'{requests}{{code="200",resource="{status}",verb="patch"}}']) >= 2
+    timed = f'mcad_api_request_duration_seconds_count{{resource="{status}",verb="patch"}}'
+    assert float(values[timed]) >= 2
+    assert float(values["mcad_decision_duration_seconds_count"]) > 2
+    assert float(values["mcad_loop_lag_seconds_count"]) > 2
+    assert values["mcad_leader"] == "1.0"
+    assert 5 < float(values["mcad_lease_remaining_seconds"]) <= 15
+    assert float(values['mcad_event_writes_total{result="written"}']) >= 1
+    assert values['mcad_event_writes_total{result="dropped"}'] == "0.0"
+    assert values['mcad_write_backlog{lane="dispatch"}'] == "0.0"
+    a.life.cancel()
 
 
 async def test_a_standby_that_cannot_count_says_why() -> None:

@@ -23,11 +23,14 @@ from pathlib import Path
 HERE = Path(__file__).parent
 OPERATORS = HERE / "operators"
 HELM = HERE / "helm"
+PROMTOOL = HERE / "promtool"
 
 CACHE_ENV = "MCAD_CONTROLPLANE_CACHE"
 GO_NEEDED = (1, 26)
 
 STRIP = "-s -w"
+NO_DISCOVERY = "remove_all_sd"
+"""The build tag of Prometheus without the clients of clouds, which are most of it."""
 
 SHIPPED = {
     "kuberay": ("github.com/ray-project/kuberay/ray-operator", "config/crd/bases/*.yaml", ""),
@@ -78,6 +81,12 @@ def ensure_helm() -> Path:
     """Helm's binary."""
     folder = cache_root() / f"helm-{_key(HELM, _helm_ldflags())}"
     return _ensure(folder, _build_helm) / "bin" / "helm"
+
+
+def ensure_promtool() -> Path:
+    """Prometheus's checker of rules."""
+    folder = cache_root() / f"promtool-{_key(PROMTOOL, STRIP, NO_DISCOVERY.encode())}"
+    return _ensure(folder, _build_promtool) / "bin" / "promtool"
 
 
 def kubernetes_version() -> str:
@@ -172,12 +181,18 @@ def _build_helm(out: Path) -> None:
     _go_build(HELM, _helm_ldflags(), out / "bin", about="several minutes on a cold machine")
 
 
-def _go_build(module: Path, ldflags: str, out: Path, *, about: str) -> None:
+def _build_promtool(out: Path) -> None:
+    about = "several minutes on a cold machine"
+    _go_build(PROMTOOL, STRIP, out / "bin", about=about, tags=NO_DISCOVERY)
+
+
+def _go_build(module: Path, ldflags: str, out: Path, *, about: str, tags: str = "") -> None:
     out.mkdir(parents=True)
     started = time.monotonic()
     _say(f"building the tools of {module.relative_to(HERE.parent)}/go.mod ({about}) ...")
     # The trailing separator makes -o a folder, also for a module with a single tool.
-    _run(["build", "-buildvcs=false", "-ldflags", ldflags, "-o", f"{out}{os.sep}", "tool"], module)
+    flags = ["-buildvcs=false", "-tags", tags, "-ldflags", ldflags]
+    _run(["build", *flags, "-o", f"{out}{os.sep}", "tool"], module)
     _say(f"built in {time.monotonic() - started:.0f} s")
 
 
@@ -219,3 +234,4 @@ if __name__ == "__main__":
     _say(f"binaries are in {ensure()}")
     _say(f"operators are in {ensure_operators() / 'bin'}")
     _say(f"Helm is {ensure_helm()}")
+    _say(f"promtool is {ensure_promtool()}")

@@ -80,3 +80,13 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 'rbac.authorization.k8s.io/Role', 'scheduling.sigs.k8s.io/PodGroup',
 'scheduling.x-k8s.io/PodGroup'
 {{- end -}}
+
+{{/* Where the runbook of an alert is; a list of the root and the name of the page. */}}
+{{- define "mcad.runbook" -}}
+{{- $base := (index . 0).Values.prometheusRule.runbookUrl -}}
+{{- if $base -}}
+runbook_url: {{ printf "%s/%s.md" (trimSuffix "/" $base) (index . 1) | quote }}
+{{- else -}}
+runbook: docs/runbooks/{{ index . 1 }}.md
+{{- end -}}
+{{- end }}
