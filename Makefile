@@ -17,9 +17,9 @@ demo: .venv/runtime
 test: .venv/ready
 	$(MAKE) --jobs 2 lint suite
 
-# Four files of tests at a time, each with the control plane of its own, the longest first. A file
-# stays whole, because its tests share what it started.
-WORKERS ?= 4
+# Five files of tests at a time, each with the control plane of its own; tests/conftest.py orders
+# them. A file stays whole, because its tests share what it started.
+WORKERS ?= 5
 suite: .venv/ready
 	MAKEFLAGS= $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 

@@ -2,7 +2,7 @@
 
 import gc
 import signal
-from collections.abc import Mapping
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -29,34 +29,59 @@ def pytest_report_header() -> str:
 
 
 LONGEST = (
-    "e2e/test_lifecycle.py",
-    "e2e/test_operations.py",
-    "e2e/test_samples.py",
-    "e2e/test_kill.py",
-    "faults/test_writes.py",
-    "e2e/test_leader.py",
-    "e2e/test_reservations.py",
-    "e2e/test_start.py",
     "e2e/test_quota.py",
+    "reservations/test_slow_victims.py",
+    "lifecycle/test_nodes.py",
+    "chart/test_install.py",
+    "faults/test_writes.py",
+    "e2e/test_operations.py",
     "e2e/test_two_hundred.py",
-    "e2e/test_bad_manifests.py",
+    "e2e/test_leader.py",
+    "lifecycle/test_lifecycle.py",
+    "faults/test_edits.py",
+    "e2e/test_samples.py",
+    "reservations/test_reservations.py",
     "e2e/test_kubectl.py",
-    "chart/test_authorization.py",
-    "chart/test_tenants.py",
+    "lifecycle/test_phases.py",
+    "lifecycle/test_orphans.py",
+    "e2e/test_kill.py",
+    "e2e/test_start.py",
+    "e2e/test_bad_manifests.py",
+    "preemption/test_slow_victims.py",
+    "contract/test_workloads.py",
+    "chart/test_dockerfile.py",
+    "lifecycle/test_others.py",
+    "faults/test_histories.py",
 )
+AT_ONCE = 4
+SPREAD = 0.8
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The longest files first: the one begun last is played by one worker while the others rest.
-    After these come their neighbours, and then those that take seconds."""
+    """Files that wait for servers among those that compute, so that neither the processor nor a
+    worker rests: some wait from the beginning, and the others are spread over most of the rest.
+    The longest files of both come first, because the one begun last is played by one worker
+    alone."""
     order = {name: number for number, name in enumerate(LONGEST)}
-    items.sort(key=lambda item: _turn(item.path, order))
+    files: dict[Path, bool] = {}
+    for item in items:
+        files[item.path] = item.get_closest_marker("controlplane") is not None
+    in_order = sorted(files, key=lambda path: order.get(_name(path), len(order)))
+    turns = _in_turns([p for p in in_order if files[p]], [p for p in in_order if not files[p]])
+    items.sort(key=lambda item: turns[item.path])
 
 
-def _turn(path: Path, order: Mapping[str, int]) -> int:
-    folder = path.parent.name
-    rest = len(order) + (folder not in ("e2e", "chart", "faults"))
-    return order.get(f"{folder}/{path.name}", rest)
+def _in_turns(waiting: Sequence[Path], computing: Sequence[Path]) -> dict[Path, float]:
+    """When the turn of each file is: those that compute are numbered."""
+    turns: dict[Path, float] = {path: number for number, path in enumerate(computing)}
+    turns |= {path: number - AT_ONCE for number, path in enumerate(waiting[:AT_ONCE])}
+    spread = waiting[AT_ONCE:]
+    each = SPREAD * len(computing) / max(1, len(spread))
+    return turns | {path: number * each for number, path in enumerate(spread)}
+
+
+def _name(path: Path) -> str:
+    return f"{path.parent.name}/{path.name}"
 
 
 def pytest_runtest_setup() -> None:

@@ -17,6 +17,8 @@ from tests.controlplane.controlplane import ControlPlane
 NAMESPACE = "mcad-system"
 ACCOUNT = "mcad"
 USER = f"system:serviceaccount:{NAMESPACE}:{ACCOUNT}"
+TREE = Path(__file__).parents[2]
+"""What is tested, also where another tree is installed."""
 MCAD = (sys.executable, "-m", "mcad")
 
 
@@ -62,7 +64,7 @@ class Dispatcher:
         """``name`` tells processes of one control plane apart."""
         self._plane = plane
         self._name = name
-        self._env = dict(env or {})
+        self._env = {"PYTHONPATH": str(TREE), **(env or {})}
         self._args = [*MCAD, "run", "--kubeconfig", str(kubeconfig), "--http", "127.0.0.1:0", *args]
         self._process: subprocess.Popen[bytes] | None = None
         self._said = 0  # before the present life

@@ -1,154 +1,39 @@
-"""Reservations: shares given back, priorities, a victim that stays, ``kill -9`` at each write, a
-gang against a stream of small AppWrappers, and a journal of such a life."""
+"""Shares given back, priorities, ``kill -9`` at each write, a gang against a stream of small
+AppWrappers, and a journal of such a life."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from mcad.journal.header import files_of
 from tests import budget
 from tests.controlplane.controlplane import ControlPlane
-from tests.e2e.fleet import Bystander, Sight, ours, wait_until_quiet, writes
+from tests.e2e.fleet import Bystander, ours, wait_until_quiet, writes
 from tests.e2e.gate import Gate
-from tests.e2e.process import ACCOUNT, NAMESPACE, Dispatcher, mcad, printed
-from tests.e2e.support import (
-    appwrappers_path,
-    conditions_of,
-    create,
-    delete,
-    items,
-    phases,
-    pods,
-    states,
-    status_of,
+from tests.e2e.process import mcad
+from tests.e2e.reservations.slots import (
+    PATIENCE_S,
+    PREEMPTION,
+    SLOTS,
+    check_room,
+    cpus_of,
+    dispatching,
+    events,
+    eviction,
+    slots_of,
+    submit,
+    told,
+    until,
 )
-from tests.manifests import components, pod, subtree
+from tests.e2e.support import appwrappers_path, delete, phases, pods, states, status_of
+from tests.manifests import subtree
 
 pytestmark = pytest.mark.controlplane
 
-Json = dict[str, Any]
-
-SLOT = "example.com/slot"
-SLOTS = 4
-PATIENCE_S = 90.0
-PODS = "/api/v1/namespaces/default/pods"
-QUOTA = "quotaEnabled=true"
-SETTINGS = (
-    QUOTA,
-    "minRunTime=0",
-    "protectAfter=0",
-    # Each life begins when the lease of the one before has run out.
-    "leaderElection={leaseDuration: 2, renewDeadline: 1.6, retryPeriod: 0.4}",
-)
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/mcad-dispatcher"
-STAY = "example.com/stay"
-PREEMPTION = "preemption=true"
-
-
-@pytest.fixture(scope="module")
-def plane(control_plane: ControlPlane, account: Path) -> ControlPlane:
-    """A node with a few slots; the dispatcher's rights are those for quota."""
-    assert account
-    control_plane.wait_for_crd("quotasubtrees.quota.codeflare.dev")
-    control_plane.add_node("node-1", cpu="64", memory="64Gi", extended={SLOT: str(SLOTS)})
-    rbac = ("rbac", "-n", NAMESPACE, "--service-account", ACCOUNT, "--set", QUOTA)
-    control_plane.apply(printed(*rbac))
-    return control_plane
-
-
-@contextmanager
-def dispatching(
-    plane: ControlPlane, account: Path, *more: str, flags: tuple[str, ...] = ()
-) -> Iterator[Dispatcher]:
-    """A dispatcher with these settings as well; nothing is left of what a test has made."""
-    settings = [flag for setting in (*SETTINGS, *more) for flag in ("--set", setting)]
-    with Dispatcher(plane, account, *settings, *flags) as running:
-        try:
-            yield running
-        finally:
-            plane.kubectl("delete", "quotasubtrees", "--all", "--all-namespaces")
-            delete(plane)
-
-
-# -- what there is -------------------------------------------------------------------------------
-
-
-def submit(plane: ControlPlane, name: str, cpu: str = "100m", **more: Any) -> None:
-    """An AppWrapper with a pod of its name; ``slots`` are those that it takes, ``team`` its leaf,
-    ``seconds`` how long it runs, ``linger`` how many seconds it takes to end once it is deleted,
-    ``rank`` the pod's PriorityClass, and ``annotations`` are its own. The rest is of the spec."""
-    slots, team, rank = more.pop("slots", 0), more.pop("team", ""), more.pop("rank", "")
-    one = pod(name, cpu, more.pop("seconds", None), {SLOT: str(slots)} if slots else None)
-    if rank:
-        one["spec"]["priorityClassName"] = rank
-    if linger := more.pop("linger", 0):
-        one["spec"]["terminationGracePeriodSeconds"] = linger
-        one["metadata"]["annotations"] = {"controlplane.test/lingers": "true"}
-    notes = more.pop("annotations", {})
-    made = components(name, one, **more)
-    made["metadata"] |= {
-        "namespace": "default",
-        "labels": {"teams": team} if team else {},
-        "annotations": notes,
-    }
-    create(plane, made)
-
-
-def until(plane: ControlPlane, **wanted: str) -> None:
-    """Wait until these AppWrappers are in these states, and there are no others."""
-    named = {name.replace("_", "-"): state for name, state in wanted.items()}
-    plane.wait_for(lambda: states(plane) == named, PATIENCE_S, f"{named}")
-
-
-def told(plane: ControlPlane, name: str, kind: str) -> tuple[str, str, str]:
-    """Status, reason and message of a condition."""
-    found = conditions_of(plane, name).get(kind, {})
-    return tuple(found.get(key, "") for key in ("status", "reason", "message"))
-
-
-def events(plane: ControlPlane, name: str) -> list[str]:
-    """The reasons of the Events about an AppWrapper."""
-    found = items(plane, "/api/v1/namespaces/default/events")
-    return [one["reason"] for one in found if one["involvedObject"].get("name") == name]
-
-
-def eviction(plane: ControlPlane, name: str) -> tuple[int, str, str]:
-    """How often, why and for whom it was evicted."""
-    found = status_of(plane, name).get("eviction", {})
-    return found.get("count", 0), found.get("reason", ""), found.get("title", "")
-
-
-def check_room(sights: list[Sight], of: Callable[[Json], float], most: float) -> None:
-    """Never do all pods that exist together take more than there is."""
-    taken: dict[str, float] = {}
-    for sight in sights:
-        if sight.kind == "Pod":
-            taken[sight.uid] = 0 if sight.type == "DELETED" else of(sight.object)
-            assert sum(taken.values()) <= most, sight.name
-
-
-def slots_of(one: Json) -> float:
-    requests = one["spec"]["containers"][0]["resources"]["requests"]
-    return 0 if one["status"].get("phase") == "Succeeded" else float(requests.get(SLOT, 0))
-
-
-def cpus_of(one: Json) -> float:
-    return float(one["spec"]["containers"][0]["resources"]["requests"]["cpu"])
-
-
-@pytest.fixture(scope="module")
-def bystander(plane: ControlPlane) -> Bystander:
-    """Sees every pod come and go."""
-    return Bystander(plane, PODS)
-
-
-# -- shares --------------------------------------------------------------------------------------
 
 
 def test_three_teams_get_their_shares_back(
@@ -199,26 +84,6 @@ def test_three_teams_get_their_shares_back(
         assert 'mcad_attempts_ended_total{next="queued",reason="Reclaimed"} 2.0' in text
         assert 'mcad_reservations_made_total{reason="Reclaiming"} 2.0' in text
         check_room(bystander.sights()[seen:], cpus_of, 6)
-
-
-def test_a_share_comes_back_from_pods_that_take_all_of_their_grace_period(
-    plane: ControlPlane, account: Path
-) -> None:
-    """The reservation outlasts ``dispatchResourceReservationTimeout`` if the pods may: the room of
-    the first one that ends is not for the next borrower."""
-    trees = (subtree("root", "teams", root=4), subtree("teams", "teams", "root", red=2, blue=2))
-    with dispatching(plane, account, "dispatchResourceReservationTimeout=1000"):
-        plane.apply(trees)
-        for number in range(6):
-            grace = 62 + 6 * (number % 2)  # the reservation alone would last for a minute
-            submit(plane, f"red-{number}", "1", team="red", linger=grace)
-        plane.wait_for(lambda: list(states(plane).values()).count("Running") == 4, PATIENCE_S)
-        submit(plane, "blue", "2", team="blue")
-        plane.wait_for(lambda: states(plane)["blue"] == "Running", 2 * PATIENCE_S, "blue runs")
-        evicted = [name for name in states(plane) if eviction(plane, name)[0]]
-        assert len(evicted) == 2, "none was evicted in vain"
-        plane.kubectl("delete", "appwrappers", "--all")
-        plane.kubectl("delete", "pods", "--all", "--force", "--grace-period=0")
 
 
 # -- priorities ----------------------------------------------------------------------------------
@@ -281,42 +146,6 @@ def test_never_preempting_and_never_preempted(plane: ControlPlane, account: Path
         submit(plane, "rude", slots=3, priority=8)
         until(plane, kept="Running", low="Pending", polite="Pending", rude="Running")
         assert eviction(plane, "low") == (1, "Preempting", "default/rude")
-
-
-# -- a victim that stays --------------------------------------------------------------------------
-
-
-def hold(plane: ControlPlane, name: str, finalizers: list[str] | None) -> None:
-    """Give a pod these finalizers, and take all others away."""
-    body, merge = {"metadata": {"finalizers": finalizers}}, "application/merge-patch+json"
-    assert plane.request("PATCH", f"{PODS}/{name}", body, content_type=merge)[0] == 200
-
-
-def test_a_reservation_ends_if_a_victim_stays(plane: ControlPlane, account: Path) -> None:
-    with dispatching(plane, account, PREEMPTION, "dispatchResourceReservationTimeout=8000"):
-        submit(plane, "stuck", slots=4)
-        until(plane, stuck="Running")
-        hold(plane, "stuck", [STAY])
-        submit(plane, "urgent", slots=4, priority=5)
-        plane.wait_for(
-            lambda: status_of(plane, "urgent").get("reservation"), PATIENCE_S, "a reservation"
-        )
-        reservation = status_of(plane, "urgent")["reservation"]
-        assert (reservation["reason"], reservation["nodes"]) == ("Preempting", ["node-1"])
-        assert reservation["waitsFor"] == ["default/stuck"]
-        said = mcad("describe", "urgent", kubeconfig=plane.admin_kubeconfig)
-        assert "Waits for:    default/stuck" in said
-        assert "RoomReserved" in mcad("queue", kubeconfig=plane.admin_kubeconfig)
-        submit(plane, "other", slots=1, priority=1)
-
-        plane.wait_for(lambda: "ReservationEnded" in events(plane, "urgent"), PATIENCE_S, "its end")
-        plane.wait_for(
-            lambda: "reservation" not in status_of(plane, "urgent"), PATIENCE_S, "no reservation"
-        )
-        assert {name for name, state in states(plane).items() if state == "Running"} == set()
-        hold(plane, "stuck", None)
-        until(plane, stuck="Pending", urgent="Running", other="Pending")
-        assert eviction(plane, "stuck") == (1, "Preempting", "default/urgent")
 
 
 # -- kill -9 -------------------------------------------------------------------------------------

@@ -1,0 +1,138 @@
+"""Nodes that fail under what runs on them: GPUs that are broken, not ready, and gone."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.controlplane.controlplane import ControlPlane
+from tests.e2e import fleet
+from tests.e2e.lifecycle.objects import (
+    PODS,
+    QUICK,
+    annotated,
+    await_phase,
+    generic,
+    job,
+    running,
+    running_on,
+)
+from tests.e2e.support import (
+    appwrapper,
+    create,
+    delete,
+    deployment,
+    items,
+    pod,
+    states,
+    status_of,
+)
+from tests.manifests import bearing
+
+pytestmark = pytest.mark.controlplane
+
+GPU = "nvidia.com/gpu"
+HEALTH = "autopilot.ibm.com/gpuhealth"
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+AVOIDED = {"key": HEALTH, "operator": "NotIn", "values": ["TESTING", "EVICT"]}
+
+
+def test_a_gpu_that_autopilot_finds_broken_is_left(plane: ControlPlane) -> None:
+    """In both dialects, and neither counts it: v1beta2 resets, v1beta1 queues again."""
+    gpus = {"cpu": "4", "extended": {GPU: "2"}, "labels": {HEALTH: "PASS"}}
+    plane.add_node("gpu-1", **gpus)
+    training = appwrapper("training", job("training", "sleep 3600", **{GPU: "1"}))
+    create(plane, bearing(training, retryLimit="0", **QUICK))
+    create(plane, generic("older", job("older", "sleep 3600", **{GPU: "1"})))
+    plane.wait_for(lambda: running(plane) == 2, 60, "both run")
+    plane.add_node("gpu-2", **gpus)
+    plane.kubectl("label", "node", "gpu-1", f"{HEALTH}=EVICT", "--overwrite")
+    plane.wait_for(lambda: running_on(plane) == ["gpu-2", "gpu-2"], 90, "they run elsewhere")
+    for one in items(plane, PODS):
+        required = one["spec"]["affinity"]["nodeAffinity"][REQUIRED]["nodeSelectorTerms"]
+        assert required == [{"matchExpressions": [AVOIDED]}], "they keep away from such nodes"
+    assert "resettingCount" not in status_of(plane, "training")
+    older = status_of(plane, "older")
+    assert (older["dispatch"]["attempt"], older.get("numberOfRequeueings", 0)) == (2, 0)
+    delete(plane)
+    for name in ("gpu-1", "gpu-2"):
+        plane.remove_node(name)
+
+
+def test_a_node_that_is_not_ready_is_left_and_what_hangs_there_is_forced(
+    plane: ControlPlane,
+) -> None:
+    """No new pod goes there at once; those that run there are evicted by Kubernetes when they no
+    longer tolerate it, and no kubelet ends them. Both dialects find another node."""
+    leaves_soon = {
+        "key": "node.kubernetes.io/not-ready",
+        "operator": "Exists",
+        "effect": "NoExecute",
+        "tolerationSeconds": 1,
+    }
+    here = {"nodeSelector": {"pool": "frail"}, "tolerations": [leaves_soon]}
+    soon = {"warmupGracePeriodDuration": "2s", "admissionGracePeriodDuration": "2s"}
+    force = {"forcefulDeletionGracePeriodDuration": "2s", "retryPausePeriodDuration": "0s"}
+    plane.add_node("frail-1", cpu="2", labels={"pool": "frail"})
+    one, two = (annotated(deployment(n, 1, "500m", **here), hangs="true") for n in ("one", "two"))
+    rules = {"minAvailable": 1, "requeuing": {"timeInSeconds": 1}}
+    create(plane, bearing(appwrapper("one", one), **soon, **force))
+    create(plane, bearing(generic("two", two, schedulingSpec=rules), **force))
+    plane.wait_for(lambda: running_on(plane) == ["frail-1", "frail-1"], 60, "both run")
+
+    plane.spoil_node("frail-1")
+    create(plane, appwrapper("three", pod("three", nodeSelector={"pool": "frail"})))
+    plane.wait_for(lambda: status_of(plane, "three").get("queuejobstate"), 60, "three is judged")
+    plane.wait_for(lambda: items(plane, PODS) == [], 120, "their pods are gone")
+    assert status_of(plane, "three")["queuejobstate"] == "Backoff"
+    states = ("Suspended", "Pending")
+    plane.wait_for(
+        lambda: states == (status_of(plane, "one")["phase"], status_of(plane, "two")["state"]),
+        60,
+        "both wait for a node",
+    )
+    assert status_of(plane, "one")["resettingCount"] == 1
+    assert status_of(plane, "two")["numberOfRequeueings"] == 1
+
+    plane.add_node("frail-2", cpu="2", labels={"pool": "frail"})
+    plane.wait_for(lambda: running_on(plane) == ["frail-2"] * 3, 60, "all run on the other node")
+    plane.kubectl("annotate", "pods", "--all", "controlplane.test/hangs-")
+    delete(plane)
+    for name in ("frail-1", "frail-2"):
+        plane.remove_node(name)
+
+
+def test_a_node_is_not_ready_and_then_gone(plane: ControlPlane) -> None:
+    """While it may come back, those that run there are left alone, and no new pod goes there. When
+    it is gone, so are their pods, and they find another node: a reset, and a requeue."""
+    here = {"nodeSelector": {"pool": "doomed"}}
+    soon = {"warmupGracePeriodDuration": "3s", "admissionGracePeriodDuration": "3s", **QUICK}
+    plane.add_node("doomed-1", cpu="2", labels={"pool": "doomed"})
+    rules = {"minAvailable": 1, "requeuing": {"timeInSeconds": 2}}
+    one, two = (deployment(name, 1, "500m", **here) for name in ("one", "two"))
+    create(plane, bearing(appwrapper("one", one), **soon))
+    create(plane, generic("two", two, schedulingSpec=rules))
+    plane.wait_for(lambda: running_on(plane) == ["doomed-1", "doomed-1"], 60, "both run")
+
+    plane.spoil_node("doomed-1")
+    create(plane, appwrapper("three", pod("three", **here)))
+    plane.wait_for(
+        lambda: status_of(plane, "three").get("queuejobstate") == "Backoff", 60, "three waits"
+    )
+    fleet.wait_until_quiet(plane, 5)  # longer than any grace of theirs
+    assert states(plane) == {"one": "Running", "two": "Running", "three": "Pending"}
+    assert [status_of(plane, name)["dispatch"]["attempt"] for name in ("one", "two")] == [1, 1]
+
+    plane.remove_node("doomed-1")
+    waiting = {"one": "Pending", "two": "Pending", "three": "Pending"}
+    plane.wait_for(
+        lambda: states(plane) == waiting and items(plane, PODS) == [], 120, "all wait for a node"
+    )
+    await_phase(plane, "one", "Suspended")
+    assert status_of(plane, "one")["resettingCount"] == 1
+    assert status_of(plane, "two")["numberOfRequeueings"] == 1
+
+    plane.add_node("doomed-2", cpu="2", labels={"pool": "doomed"})
+    plane.wait_for(lambda: running_on(plane) == ["doomed-2"] * 3, 60, "all run on another node")
+    assert [status_of(plane, name)["dispatch"]["attempt"] for name in ("one", "two")] == [2, 2]
+    delete(plane)
+    plane.remove_node("doomed-2")

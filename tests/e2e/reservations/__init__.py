@@ -1,0 +1,1 @@
+"""Reservations on a real control plane: a few slots on one node, or shares of a tree."""
