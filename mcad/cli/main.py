@@ -87,7 +87,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "quota",
         "Show quota trees: the quota of each team, used, borrowed and lent.",
     ),
-    "pause": ("pause", "Stop dispatch in the cluster, a namespace or a quota node."),
+    "pause": ("pause", "Stop dispatch in the whole cluster, a namespace or a quota node."),
     "resume": ("pause", "Go on with dispatch."),
     "drain": (
         "drain",

@@ -23,6 +23,7 @@ from tests.e2e.support import GROUP, appwrapper, create, deployment, post
 
 pytestmark = [
     pytest.mark.controlplane,
+    pytest.mark.usefixtures("dispatcher"),
     # A process ends with its connections; here the loop of a command ends before TLS is closed.
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
@@ -32,6 +33,7 @@ Json = dict[str, Any]
 
 TEAM = "team-a"
 ROLES = ("edit", "view", "admin")
+SHORT_LEASE = ("--set", "leaderElection={leaseDuration: 2, renewDeadline: 1.6, retryPeriod: 0.4}")
 ABSENT = ("Deployment", "NetworkPolicy", "PodDisruptionBudget")
 
 
@@ -45,13 +47,13 @@ def plane() -> Iterator[ControlPlane]:
 
 
 @pytest.fixture(scope="module")
-def roles(plane: ControlPlane, helm: Helm) -> Iterator[Mapping[str, Path]]:
-    """The chart with a dispatcher; a kubeconfig for each role in the namespace of a team."""
+def roles(plane: ControlPlane, helm: Helm) -> Mapping[str, Path]:
+    """The chart without its Deployment; a kubeconfig for each role in the namespace of a team."""
     objects = [one for one in helm.template() if one["kind"] not in ABSENT]
     plane.apply(of_kind(objects, "CustomResourceDefinition"))
     plane.wait_for_crd(f"appwrappers.{GROUP}")
+    plane.wait_for_crd(f"dispatchpauses.{GROUP}")
     plane.apply([one for one in objects if one["kind"] != "CustomResourceDefinition"])
-    account = plane.kubeconfig_for_token(plane.service_account(NAMESPACE, RELEASE), RELEASE)
     found = {"admin": plane.admin_kubeconfig}
     for role in ("edit", "view"):
         token = plane.service_account(TEAM, role)
@@ -64,8 +66,15 @@ def roles(plane: ControlPlane, helm: Helm) -> Iterator[Mapping[str, Path]]:
             partial(reads, found[role]),
             what="the role is aggregated and bound",
         )
-    with Dispatcher(plane, account):
-        yield found
+    return found
+
+
+@pytest.fixture(scope="module")
+def dispatcher(plane: ControlPlane, roles: Mapping[str, Path]) -> Iterator[Dispatcher]:
+    """The dispatcher with the rights that the chart grants."""
+    account = plane.kubeconfig_for_token(plane.service_account(NAMESPACE, RELEASE), RELEASE)
+    with Dispatcher(plane, account, *SHORT_LEASE) as running:
+        yield running
 
 
 def say(
@@ -165,3 +174,36 @@ def test_logs_need_the_right_to_read_them(plane: ControlPlane, roles: Mapping[st
         result = say(roles[role], "logs", "talks")
         assert "forbidden" not in result.output
         assert re.match(r"error: pod talks-\S+: .*:10250/containerLogs/team-a/", result.stderr)
+
+
+def test_a_pause_outlives_the_dispatcher(
+    plane: ControlPlane, roles: Mapping[str, Path], dispatcher: Dispatcher
+) -> None:
+    """Users see it and cannot change it; kill -9 between pause and resume changes nothing."""
+    create(plane, appwrapper("early", deployment("early", 1), namespace=TEAM))
+    assert say(roles["edit"], "wait", "early", "--for=running", "--timeout=60s").exit_code == 0
+    refused = say(roles["edit"], "pause", where=())
+    assert refused.exit_code == 1
+    assert 'cannot create resource "dispatchpauses"' in refused.stderr
+    paused = say(roles["admin"], "pause", "--reason", "disks are moved", where=())
+    assert (paused.exit_code, paused.stdout) == (0, "Dispatch is paused for the whole cluster.\n")
+
+    create(plane, appwrapper("late", deployment("late", 1), namespace=TEAM))
+    why = "Dispatch is paused for the whole cluster (DispatchPause cluster): disks are moved"
+    plane.wait_for(lambda: why in say(roles["view"], "describe", "late").stdout, what=why)
+    assert "DispatchPaused" in say(roles["view"], "queue").stdout
+    assert 'mcad_dispatch_paused{scope="cluster"} 1.0' in dispatcher.get("/metrics")[1]
+
+    dispatcher.kill()
+    dispatcher.start()
+    create(plane, appwrapper("later", deployment("later", 1), namespace=TEAM))
+    plane.wait_for(lambda: why in say(roles["view"], "describe", "later").stdout, what=why)
+    waits = say(roles["view"], "get", "late", "later", "-o", "jsonpath={.items[*].waitsFor}")
+    assert waits.stdout.split() == ["DispatchPaused"] * 2
+    assert "early" in say(roles["view"], "get", "--state", "running", "-o", "name").stdout
+    assert say(roles["edit"], "resume", where=()).exit_code == 1
+    assert say(roles["admin"], "resume", where=()).exit_code == 0
+    for name in ("late", "later"):
+        done = say(roles["edit"], "wait", name, "--for=running", "--timeout=60s")
+        assert done.exit_code == 0, done.output
+    assert 'mcad_dispatch_paused{scope="cluster"} 0.0' in dispatcher.get("/metrics")[1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from mcad.controller.streams import Stream
     from mcad.controller.write_lanes import Lane
     from mcad.core.cluster import Cluster
+    from mcad.core.state.dispatch_pause import DispatchPause
 
 _MILLIS = 1000
 
@@ -35,6 +37,7 @@ class NodeGauges:
         self._unknown = Remembered()
         self._stuck = Remembered(("Pod",))
         self._held = Remembered()
+        self._paused = Remembered(("cluster",), ("namespace",), ("quota",))
 
     def metrics(self) -> Iterator[Metric | None]:
         """The gauges; None where the work may be interrupted."""
@@ -74,6 +77,15 @@ class NodeGauges:
         yield self._held.fill(
             declared.HELD.gauge(), {(one.namespace, one.title, one.reason): 1 for one in held}
         )
+        pauses = self._cluster.waiting.dispatch_pauses.by_uid.values()
+        scopes = Counter((_scope(one),) for one in pauses)
+        yield self._paused.fill(
+            declared.PAUSED.gauge(), {key: float(n) for key, n in scopes.items()}
+        )
+
+
+def _scope(pause: DispatchPause) -> str:
+    return "namespace" if pause.namespace else "quota" if pause.tree else "cluster"
 
 
 def stream_metrics(streams: Mapping[tuple[str, str], Stream[Any]], now: float) -> Iterator[Metric]:

@@ -275,6 +275,11 @@ EVENT_WRITES = _dispatcher.counter(
     "What became of Events: written; left out because they were repeated or too many about one "
     "object (limited); dropped because too many waited; failed",
 )
+PAUSED = _dispatcher.gauge(
+    "dispatch_paused",
+    "scope",
+    "DispatchPauses that there are, by scope: cluster, namespace or quota",
+)
 IN_FLIGHT = _dispatcher.gauge("requests_in_flight", "lane", "Running write requests, by lane")
 BACKLOG = _dispatcher.gauge("write_backlog", "lane", "Write requests that wait for a turn, by lane")
 CHECKED = _dispatcher.counter(
