@@ -14,6 +14,7 @@ from aiohttp import web
 
 from mcad.api.wire import to_json
 from mcad.controller import loopback
+from mcad.controller.debug_views import configuration, stacks
 from mcad.controller.http_server import asks_for_starts, json_answer
 from mcad.controller.leader_figures import FiguresUnavailable, LeaderFigures
 from mcad.controller.standby_http import Standby, found
@@ -39,6 +40,8 @@ def application(replica: Replica, count: Callable[[], Awaitable[Figures]]) -> we
             web.get("/healthz", port.healthz),
             web.get("/readyz", port.readyz),
             web.get("/metrics", port.metrics),
+            web.get("/debug/stacks", port.stacks),
+            web.get("/debug/config", port.config),
             web.get("/api/v1/queue", port.queue),
             web.get("/api/v1/appwrappers", port.appwrappers),
             web.get("/api/v1/appwrappers/{namespace}/{name}", port.appwrapper),
@@ -93,6 +96,12 @@ class _Port:
             body=await self._controller.metrics.page(),
             headers={"Content-Type": "text/plain; version=0.0.4; charset=utf-8"},
         )
+
+    async def stacks(self, _: web.Request) -> web.Response:
+        return web.Response(text=stacks())
+
+    async def config(self, _: web.Request) -> web.Response:
+        return web.json_response(configuration(self._replica.config))
 
     async def queue(self, request: web.Request) -> web.Response:
         return await self._rows(request, waiting_only=True)

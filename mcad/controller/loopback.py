@@ -1,4 +1,4 @@
-"""Restricts figures about AppWrappers to callers on loopback, such as ``kubectl port-forward``.
+"""Restricts figures, stacks and settings to callers on loopback, as with ``kubectl port-forward``.
 
 The figures name AppWrappers of every namespace; probes and metrics do not, so they are for all
 callers. A forwarded port ends on the loopback address of the pod, and forwarding needs a right in
@@ -15,7 +15,7 @@ from aiohttp import web
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-PRIVATE = "/api/"
+PRIVATE = ("/api/", "/debug/")
 REFUSED = (
     "this is served on loopback only: run `kubectl port-forward` to the dispatcher's pod and ask "
     "http://127.0.0.1 there\n"

@@ -64,7 +64,7 @@ class Replica:
         self.metrics.watch_lease(self.lease)
         self._clock = client.clock
         self._client = client.fenced(self.lease.left)
-        self._config = config
+        self.config = config
         self._preflight = preflight
         self._keep_journal = keep_journal
 
@@ -80,7 +80,7 @@ class Replica:
             await self._preflight.check()
         self.controller = controller = Controller(
             self._client,
-            self._config,
+            self.config,
             identity=self.lease.identity,
             preflight=self._preflight,
             epoch=self.lease.epoch,

@@ -61,7 +61,8 @@ class Standby:
         handler: Callable[[web.Request], Awaitable[web.StreamResponse]],
     ) -> web.StreamResponse:
         """A middleware: answers every known path while this process does not lead."""
-        if self._replica.controller is not None or request.match_info.http_exception is not None:
+        is_served = self._replica.controller is not None or request.path.startswith("/debug/")
+        if is_served or request.match_info.http_exception is not None:
             return await handler(request)
         response = await self._answer(request)
         response.headers.update(ROLE)

@@ -87,6 +87,7 @@ settings:
       schedulingGates: [{name: a.b/c}]
     schedulerName: coscheduler
   logLevel: debug
+  logFormat: json
 names: {fullnameOverride: dispatcher, nameOverride: queue}
 """)
 IMPERSONATE = MATRIX["impersonate"]
@@ -413,13 +414,14 @@ def test_impersonation_reaches_the_dispatcher(helm: Helm) -> None:
 
 
 def test_the_pod_runs_the_dispatcher(helm: Helm) -> None:
-    template = pod_template(helm.template(logLevel="debug"))
+    template = pod_template(helm.template(logLevel="debug", logFormat="json"))
     (container,) = template["spec"]["containers"]
     assert container["args"] == [
         "run",
         "--config=/etc/mcad/config.yaml",
         "--http=0.0.0.0:8080",
         "--log-level=debug",
+        "--log-format=json",
     ]
     assert container["image"] == f"mcad:{mcad.__version__}"
     assert container["livenessProbe"]["httpGet"] == {"path": "/healthz", "port": "http"}

@@ -206,7 +206,7 @@ def test_a_start_that_fails_is_told_in_one_line(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     options, change, words = case
-    monkeypatch.setattr("mcad.cli.commands.run.start_logging", lambda level: None)
+    monkeypatch.setattr("mcad.cli.commands.run.start_logging", lambda level, form: None)
     api = tutorial(led=False)
     if change is not None:
         change(api)

@@ -9,7 +9,7 @@ from io import StringIO
 import pytest
 import yaml
 
-from mcad.cli.log_format import KeyValue
+from mcad.cli.log_format import REMEMBERED_MAX, JsonLines, KeyValue, Repeats
 from mcad.cli.pages.colours import palette
 from mcad.cli.pages.describe import Description, Page
 from mcad.cli.pages.tables import Columns, age, table
@@ -169,7 +169,7 @@ def test_crd_is_yaml_with_both_versions(mcad: Type) -> None:
     found = list(yaml.safe_load_all(result.stdout))
     assert {one["kind"] for one in found} == {"CustomResourceDefinition"}
     versions = [[each["name"] for each in one["spec"]["versions"]] for one in found]
-    assert versions == [["v1beta1", "v1beta2"], ["v1alpha1"]]
+    assert versions == [["v1beta1", "v1beta2"], ["v1alpha1"], ["v1alpha1"]]
 
 
 def test_crd_of_one_kind(mcad: Type) -> None:
@@ -247,3 +247,41 @@ def test_how_long_it_is_expected_to_run_is_shown_as_a_hint() -> None:
         spec = {"schedulingSpec": {"dispatchDuration": duration}}
         described = Description({"metadata": meta, "spec": spec}, None)
         assert (hint in Page(0, palette("never")).lines(described)) == told
+
+
+def _record(message: str, at: float, *args: object) -> logging.LogRecord:
+    record = logging.LogRecord("mcad.x", logging.INFO, "", 0, message, args, None)
+    record.created = 1_800_000_000 + at
+    return record
+
+
+def test_a_log_line_as_json() -> None:
+    line = JsonLines().format(_record('says "no" name=%s', 0.25, "a b"))
+    assert json.loads(line) == {
+        "ts": "2027-01-15T08:00:00.250000Z",
+        "level": "info",
+        "logger": "x",
+        "msg": 'says "no"',
+        "name": "a b",
+    }
+
+
+def test_a_line_is_repeated_once_a_minute_at_most() -> None:
+    repeats, said = Repeats(), []
+    for second in range(130):
+        record = _record("no news kind=%s", second, "pods")
+        if repeats.filter(record):
+            said.append(KeyValue().format(record).partition("logger=")[2])
+    assert said == [
+        'x msg="no news" kind=pods',
+        'x msg="no news" kind=pods repeated=59',
+        'x msg="no news" kind=pods repeated=59',
+    ]
+    assert repeats.filter(_record("no news kind=%s", 130, "nodes"))
+
+
+def test_few_lines_are_remembered() -> None:
+    repeats = Repeats()
+    for number in range(3 * REMEMBERED_MAX):
+        assert repeats.filter(_record("line %s", 0, number))
+    assert len(repeats._known) <= REMEMBERED_MAX

@@ -31,7 +31,7 @@ from mcad.cli.commands.run_options import (
     visibility_options,
 )
 from mcad.cli.errors import FAILED
-from mcad.cli.log_format import LEVELS, start_logging
+from mcad.cli.log_format import FORMATS, LEVELS, start_logging
 from mcad.client.config import load_config
 from mcad.client.errors import McadError, explain
 from mcad.client.figures.of_standby import StandbyFigures
@@ -88,6 +88,13 @@ class Launch(Struct, frozen=True):
     help="The lowest level of log records.",
 )
 @click.option(
+    "--log-format",
+    type=click.Choice(list(FORMATS)),
+    default="logfmt",
+    show_default=True,
+    help="The form of log records.",
+)
+@click.option(
     "--force-coexist",
     is_flag=True,
     help="Run even if Kueue's AppWrapper integration or another AppWrapper controller is found.",
@@ -99,6 +106,7 @@ class Launch(Struct, frozen=True):
 def run(  # noqa: PLR0913 - click passes options by name
     http: Address,
     log_level: str,
+    log_format: str,
     target: Target,
     settings: Settings,
     *,
@@ -112,7 +120,7 @@ def run(  # noqa: PLR0913 - click passes options by name
     also be an environment variable, such as MCAD_BACKOFF_TIME for backoffTime; --set overrides the
     environment, which overrides the file.
     """
-    start_logging(log_level)
+    start_logging(log_level, log_format)
     try:
         config, listening = load_config(settings), visible.listening()
         launch = Launch(http, target, config, force_coexist, keep, listening)

@@ -1,0 +1,81 @@
+"""``mcad debug bundle``, and what the HTTP port says for it."""
+
+from __future__ import annotations
+
+import json
+import tarfile
+from pathlib import Path
+from typing import Any
+
+from aiohttp.test_utils import TestClient, TestServer
+
+from mcad.controller.http_port import application
+from mcad.controller.replica import Replica
+from tests.cli.conftest import Type
+from tests.controller.test_runtime import Rig, add_appwrapper
+from tests.controller.test_watches import nobody_counts
+from tests.fakeapi import answer
+from tests.serving import answering
+
+Json = dict[str, Any]
+
+
+def texts(path: Path) -> dict[str, str]:
+    """The files of an archive."""
+    with tarfile.open(path) as archive:
+        return {
+            one.name: (archive.extractfile(one) or path.open("rb")).read().decode()
+            for one in archive.getmembers()
+            if one.isfile()
+        }
+
+
+async def test_stacks_and_configuration_are_served_on_loopback() -> None:
+    async with Rig(backoffTime=7) as rig:
+        add_appwrapper(rig.server, "a", "500m")
+        replica = Replica(rig.client, rig.controller.config, identity="test")
+        app = application(replica, nobody_counts)  # a standby says so, too
+        async with TestClient(TestServer(app)) as client:
+            answer = await client.get("/debug/stacks")
+            text = await answer.text()
+            assert "thread MainThread" in text
+            assert "task " in text
+            config = await (await client.get("/debug/config")).json()
+            assert config["config"]["backoffTime"] == 7
+            for path in ("/debug/stacks", "/debug/config"):
+                refused = await client.get(path, headers={"Host": "evil.example"})
+                assert refused.status == 403
+
+
+def test_the_archive_has_what_can_be_read(mcad: Type, tmp_path: Path) -> None:
+    journal = tmp_path / "journal"
+    journal.mkdir()
+    (journal / "1").write_text("frames")
+    path = tmp_path / "x.tar.gz"
+    done = mcad("debug", "bundle", "-o", str(path), "--journal", str(journal))
+    assert done.exit_code == 0, done.output
+    found = texts(path)
+    assert found["mcad-debug/versions.txt"].startswith("mcad 0.")
+    assert found["mcad-debug/journal/1"] == "frames"
+    assert json.loads(found["mcad-debug/lease.json"])["metadata"]["name"] == "mcad-dispatcher"
+    assert "  crd-appwrappers.workload.codeflare.dev.json  (not read)" in done.stdout
+    assert "crd-appwrappers" in done.stdout
+    assert "metrics.txt" not in done.stdout
+    again = mcad("debug", "bundle", "-o", str(path))
+    assert (again.exit_code, again.stderr) == (
+        1,
+        f"error: {path} exists; remove it, or choose another file with -o\n",
+    )
+
+
+def test_a_dispatcher_is_asked_at_its_port(mcad: Type, tmp_path: Path) -> None:
+    path = tmp_path / "x.tar.gz"
+    with answering(answer({"items": []})) as url:
+        done = mcad("debug", "bundle", "-o", str(path), "--server", url)
+    assert done.exit_code == 0
+    assert json.loads(texts(path)["mcad-debug/metrics.txt"]) == {"items": []}
+    path.unlink()
+    done = mcad("debug", "bundle", "-o", str(path), "--server", "127.0.0.1:9")
+    assert done.exit_code == 0
+    assert "  stacks.txt  (not read)" in done.stdout
+    assert texts(path)["mcad-debug/stacks.txt"].startswith("not read: ")
