@@ -1,4 +1,4 @@
-"""What the README shows is what happens: its first block is run, and its tables are compared."""
+"""What the pages show is what happens: blocks are run, and what is printed is compared."""
 
 import os
 import re
@@ -11,9 +11,10 @@ from tests.controlplane import binaries
 from tests.controlplane.fixtures import built_or_skip
 
 ROOT = Path(__file__).parents[2]
-TEXT = (ROOT / "README.md").read_text()
+README, CLI = ROOT / "README.md", ROOT / "docs" / "cli.md"
 PYTHON = ".venv/bin/python"
-COLUMNS = 117  # of the terminal whose screen the README shows
+WORDS_MAX = 900  # of the README
+COLUMNS = 117  # of the terminal whose screen is shown
 
 SECOND = "0002-aw-generic-deployment-2"
 SUBMIT = (
@@ -22,9 +23,9 @@ SUBMIT = (
 )
 
 
-def blocks(heading: str, language: str) -> list[str]:
-    """The code blocks of one section."""
-    section = TEXT.split(f"\n## {heading}\n")[1].split("\n## ")[0]
+def blocks(page: Path, heading: str, language: str) -> list[str]:
+    """The code blocks of one section of a page."""
+    section = page.read_text().split(f"# {heading}\n", 1)[1].split("\n## ")[0]
     return re.findall(rf"^```{language}\n(.*?)^```", section, re.DOTALL | re.MULTILINE)
 
 
@@ -45,7 +46,7 @@ def run(script: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 def test_the_first_block_can_be_pasted(tmp_path: Path) -> None:
     tools = built_or_skip(binaries.ensure)
-    (block,) = blocks("Try it without a cluster", "sh")
+    (block,) = blocks(README, "Try it without a cluster", "sh")
     done = run(f"PATH={shlex.quote(str(tools))}:$PATH\n{block}", tmp_path)
     assert done.returncode == 0, done.stderr
     assert "0001-aw-generic-deployment-1 created" in done.stdout
@@ -54,12 +55,17 @@ def test_the_first_block_can_be_pasted(tmp_path: Path) -> None:
 
 
 def sessions() -> dict[str, list[str]]:
-    """The commands of the section about the command line, each with what it is shown to print."""
-    (block,) = blocks("The command line", "console")
+    """The commands of the pages, each with what it is shown to print."""
     found: dict[str, list[str]] = {}
-    for piece in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
-        command, *lines = piece.splitlines()
-        found[command] = [line for line in lines if line != "..."]
+    for page, heading in (
+        (README, "Your first AppWrapper"),
+        (README, "Why does it wait?"),
+        (CLI, "The command line"),
+    ):
+        (block,) = blocks(page, heading, "console")
+        for piece in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+            command, *lines = piece.splitlines()
+            found[command] = [line for line in lines if line != "..."]
     return found
 
 
@@ -70,8 +76,12 @@ def folded(line: str) -> str:
 
 
 def test_the_tables_are_those_that_are_printed(tmp_path: Path) -> None:
-    shown = {command: lines for command, lines in sessions().items() if "--watch" not in command}
-    assert set(shown) == {"mcad queue", "mcad capacity", "mcad top"}
+    shown = {
+        command: lines
+        for command, lines in sessions().items()
+        if command.startswith("mcad ") and "--watch" not in command
+    }
+    assert set(shown) == {"mcad queue", "mcad capacity", "mcad top", f"mcad why {SECOND}"}
     mcad = f"{PYTHON} -m mcad"
     said = "\n".join(f"echo '$ {one}'\n{one.replace('mcad', mcad, 1)}" for one in shown)
     script = f"{SUBMIT.format(mcad=mcad)}\n{said}"
@@ -81,3 +91,7 @@ def test_the_tables_are_those_that_are_printed(tmp_path: Path) -> None:
         command, *lines = piece.splitlines()
         printed = list(map(folded, lines))
         assert [line for line in map(folded, shown[command]) if line not in printed] == []
+
+
+def test_the_readme_is_short() -> None:
+    assert len(README.read_text().split()) <= WORDS_MAX
