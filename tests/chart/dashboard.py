@@ -153,11 +153,12 @@ ROWS: dict[str, tuple[Panel, ...]] = {
             "Age of the oldest reservation.",
         ),
         Panel(
-            "Teardowns that wait, resources on hold",
+            "Teardowns that wait, holds and pauses",
             "none",
             (
                 by("kind", "sum by (kind) (mcad_stuck_teardowns)"),
-                ("sum(mcad_held_resources)", "on hold"),
+                ("sum(mcad_held_resources)", "resources on hold"),
+                by("scope", "sum by (scope) (mcad_dispatch_paused) > 0"),
             ),
         ),
     ),

@@ -131,7 +131,8 @@ class Turnover:
     def _end(
         self, entry: Entry, counted: Counter[tuple[str, str]], reason: str, outcome: str
     ) -> str:
-        at, record = self._begun_as.pop(entry.uid), entry.record
+        # A wrong figure is better than a dispatcher that stops for one.
+        at, record = self._begun_as.pop(entry.uid, ""), entry.record
         self._awaiting_pods.discard(entry.uid)
         self.under_way[at] -= 1
         counted[at, reason] += 1
