@@ -431,6 +431,68 @@ def test_the_pod_runs_the_dispatcher(helm: Helm) -> None:
     assert template["spec"]["enableServiceLinks"] is False
 
 
+MORE: Object = {
+    "commonLabels": {"team": "platform"},
+    "extraArgs": ["--journal=/journal"],
+    "extraEnv": [{"name": "TZ", "value": "UTC"}],
+    "extraVolumes": [{"name": "journal", "emptyDir": {}}],
+    "extraVolumeMounts": [{"name": "journal", "mountPath": "/journal"}],
+    "topologySpreadConstraints": [],
+    "startupProbe": {"failureThreshold": 5},
+    "revisionHistoryLimit": 2,
+}
+
+
+@pytest.mark.parametrize("visible", [False, True])
+def test_what_is_added_to_the_pod(helm: Helm, visible: bool) -> None:
+    objects = helm.template(**MORE, visibility={"enabled": visible})
+    assert all(one["metadata"]["labels"]["team"] == "platform" for one in objects)
+    deployment = only(objects, "Deployment")["spec"]
+    assert deployment["revisionHistoryLimit"] == 2
+    spec = deployment["template"]["spec"]
+    (container,) = spec["containers"]
+    assert container["args"][-1] == "--journal=/journal"
+    names = ["POD_IP", "TZ"] if visible else ["TZ"]
+    assert [one["name"] for one in container["env"]] == names
+    assert spec["volumes"][-1] == MORE["extraVolumes"][0]
+    assert container["volumeMounts"][-1] == MORE["extraVolumeMounts"][0]
+    assert "topologySpreadConstraints" not in spec
+    assert container["startupProbe"]["failureThreshold"] == 5
+    assert container["startupProbe"]["httpGet"]["path"] == "/healthz"
+
+
+def test_without_additions_there_are_no_variables(helm: Helm) -> None:
+    (container,) = pod_template(helm.template())["spec"]["containers"]
+    assert "env" not in container
+
+
+def test_a_disruption_budget_may_be_left_out_or_widened(helm: Helm) -> None:
+    none = helm.template(podDisruptionBudget={"enabled": False})
+    assert of_kind(none, "PodDisruptionBudget") == []
+    half = helm.template(podDisruptionBudget={"maxUnavailable": "50%"}, replicas=4)
+    assert only(half, "PodDisruptionBudget")["spec"]["maxUnavailable"] == "50%"
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "endpoints"),
+    [
+        ("podMonitor", "PodMonitor", "podMetricsEndpoints"),
+        ("serviceMonitor", "ServiceMonitor", "endpoints"),
+    ],
+)
+def test_a_monitor_in_another_namespace(helm: Helm, value: str, kind: str, endpoints: str) -> None:
+    rule = {"action": "labeldrop", "regex": "pod"}
+    own = {"enabled": True, "namespace": "monitoring", "relabelings": [rule]}
+    monitor = only(helm.template(**{value: own}), kind)
+    assert monitor["metadata"]["namespace"] == "monitoring"
+    assert monitor["spec"]["namespaceSelector"] == {"matchNames": [NAMESPACE]}
+    assert monitor["spec"][endpoints][0]["relabelings"] == [rule]
+    plain = only(helm.template(**{value: {"enabled": True}}), kind)
+    assert plain["metadata"]["namespace"] == NAMESPACE
+    assert "namespaceSelector" not in plain["spec"]
+    assert "relabelings" not in plain["spec"][endpoints][0]
+
+
 def test_the_dispatcher_knows_the_arguments(helm: Helm) -> None:
     objects = helm.template(logLevel="warning", forceCoexist=True)
     (container,) = pod_template(objects)["spec"]["containers"]
