@@ -28,6 +28,7 @@ class ProcessGroup:
     def __init__(self, folder: Path, *, remove: bool) -> None:
         self._folder = folder
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._replaced: list[subprocess.Popen[bytes]] = []
         self._commands: dict[str, tuple[list[str], dict[str, str]]] = {}
         self._guard = subprocess.Popen(
             [sys.executable, "-I", "-S", str(GUARD), *([str(folder)] if remove else [])],
@@ -37,6 +38,8 @@ class ProcessGroup:
 
     def spawn(self, name: str, command: Sequence[str], env: Mapping[str, str]) -> None:
         self._commands[name] = (list(command), dict(env))
+        if name in self._processes:
+            self._replaced.append(self._processes[name])
         with self.log(name).open("ab") as log:
             self._processes[name] = subprocess.Popen(
                 command,
@@ -73,7 +76,12 @@ class ProcessGroup:
 
     def end(self, names: Iterable[str], *, grace_seconds: float = GRACE_SECONDS) -> None:
         """SIGTERM to all of `names`, then SIGKILL to those that are still there."""
-        asked = [self._processes[name] for name in names if name in self._processes]
+        self._end(
+            [self._processes[name] for name in names if name in self._processes], grace_seconds
+        )
+
+    @staticmethod
+    def _end(asked: Sequence[subprocess.Popen[bytes]], grace_seconds: float) -> None:
         for process in asked:
             process.terminate()
             process.send_signal(signal.SIGCONT)  # a stopped process cannot end
@@ -85,8 +93,10 @@ class ProcessGroup:
                 process.wait()
 
     def close(self) -> None:
-        """End what is left, and then the guard, which must be the last."""
+        """End what is left, and then the guard, which must be the last. One that a test gave up
+        and started again by its name may be left, too."""
         self.end(self)
+        self._end(self._replaced, GRACE_SECONDS)
         assert self._guard.stdin is not None
         with contextlib.suppress(BrokenPipeError), self._guard.stdin as pipe:
             pipe.write(b"q")
