@@ -5,7 +5,8 @@
     commands/     one module per command: its options, its help, what it does
     arguments/    options and names that commands share
     pages/        what is printed, as pure functions from figures to lines
-    live/         output that goes on: rows that change, logs, events, the whole terminal
+    live/         output that goes on: rows that change, logs, events
+    terminal/     the whole terminal: ``mcad top``
     demo_cluster/ the embedded cluster of ``mcad demo`` and its tours
 
 Whatever is asked of the cluster is in ``mcad.client``.

@@ -27,6 +27,7 @@ from mcad.cli.errors import (
     show,
     show_error,
 )
+from mcad.cli.extras import MissingExtraError, extras_named
 from mcad.client.errors import McadError, clause, one_line
 from mcad.client.figures.progress import shown_on
 from mcad.version import __version__
@@ -112,9 +113,6 @@ COMMANDS: dict[str, tuple[str, str]] = {
 }
 """Name -> (module of ``mcad.cli.commands`` that defines it, its line in ``mcad --help``)."""
 
-_EXTRAS = {"cel_expr_python": "demo"}
-"""Modules that only an extra of the package installs, and the extra."""
-
 EPILOG = """\b
 Exit codes: 0 success, 1 error, 2 wrong usage, 4 not found, 124 timed out,
 130 interrupted (the usual end of --watch).
@@ -136,17 +134,12 @@ class Program(click.Group):
                 return None
             raise NoSuchCommand(cmd_name, possibilities=COMMANDS, ctx=ctx)
         try:
-            module = import_module(f"mcad.cli.commands.{COMMANDS[cmd_name][0]}")
-        except ModuleNotFoundError as error:
-            extra = _EXTRAS.get((error.name or "").partition(".")[0])
-            if extra is None:
-                raise
+            with extras_named(cmd_name):
+                module = import_module(f"mcad.cli.commands.{COMMANDS[cmd_name][0]}")
+        except MissingExtraError:
             if ctx.resilient_parsing:  # a completion prints no errors
                 return None
-            raise McadError(
-                f"`mcad {cmd_name}` needs libraries that are not installed: run"
-                f" `pip install '.[{extra}]'` in the source directory of mcad"
-            ) from error
+            raise
         command: click.Command = getattr(module, cmd_name.replace("-", "_"))
         return command
 
@@ -243,7 +236,8 @@ def _watch_stdout() -> None:
     elif sys.stdout is not old:  # a test's
         return
     encoding, errors, by_line = old.encoding, old.errors, old.line_buffering
-    sys.stdout = _Stdout(old.detach(), encoding, errors, line_buffering=by_line)
+    made = _Stdout(old.detach(), encoding, errors, line_buffering=by_line)
+    sys.stdout = sys.__stdout__ = made  # type: ignore[misc]  # libraries ask the latter for its size
 
 
 def _give_up_what_cannot_be_written() -> None:

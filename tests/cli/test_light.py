@@ -16,7 +16,16 @@ from tests.fakeapi import answer
 from tests.serving import answering, served
 
 LOGIN = "client.authentication.k8s.io/v1"
-HEAVY = ("kubernetes", "pydantic", "aiohttp", "mcad.sim", "mcad.core.dispatcher", "yaml")
+HEAVY = (
+    "kubernetes",
+    "pydantic",
+    "aiohttp",
+    "mcad.sim",
+    "mcad.core.dispatcher",
+    "yaml",
+    "textual",
+    "rich",
+)
 FIRST = "0001-aw-generic-deployment-1"
 PATIENCE_S = 30  # of a completion, on a busy machine: the import of the client library counts
 PATIENT = (

@@ -1,7 +1,6 @@
 """What is typed or piped as a name: NAME, TYPE/NAME, TYPE NAME, several of them, good and bad."""
 
 import json
-from typing import Any
 
 import click
 import pytest
@@ -12,7 +11,6 @@ from hypothesis import strategies as st
 from mcad.cli.arguments.names import ObjectName, node_names, qualified, qualified_names
 from mcad.cli.main import main
 from mcad.cli.pages.human_amounts import human_amount
-from mcad.cli.pages.tables import GAP, fitted
 from mcad.core.state.quantity import format_amount
 from tests.cli.cluster import crowd
 from tests.cli.conftest import FakeEnvironment, Type
@@ -138,37 +136,3 @@ def test_rounding_never_makes_more_than_a_twentieth_of_a_unit(size: int) -> None
     number = float(shown.rstrip("KMGTPEi"))
     assert abs(number - size / 1024**power) <= 0.051
     assert power == 0 or 1 <= abs(number) < 1024
-
-
-_CELLS = st.text("abc-", min_size=1, max_size=50)
-_TITLES = ("POS", "NAME", "PRIORITY", "DEMAND", "AGE", "WAITS-FOR")
-
-
-@given(st.lists(st.tuples(*[_CELLS] * 2, st.just("0"), _CELLS, *[st.just("3m")] * 2)))
-def test_a_table_fits_or_is_as_narrow_as_it_can_be(rows: list[tuple[str, ...]]) -> None:
-    rows = [("1", *row[1:]) for row in rows]
-    for width in range(20, 160, 20):
-        titles, lines = fitted(_TITLES, rows, width)
-        widths = [max(map(len, column)) for column in zip(titles, *lines, strict=True)]
-        total = sum(widths) + len(GAP) * (len(widths) - 1)
-        assert total <= width or titles == ("POS", "NAME", "AGE", "WAITS-FOR")
-        assert {"POS", "NAME", "AGE", "WAITS-FOR"} <= set(titles)
-        assert len(lines) == len(rows)
-
-
-def test_names_keep_their_end_where_they_are_shortened() -> None:
-    row = ("1", "default/0002-aw-generic-deployment-2", "0", "cpu=150m,memory=512Mi,pods=2")
-    rows: list[tuple[str, ...]] = [(*row, "60s", "cpu")]
-    titles, lines = fitted(_TITLES, rows, 60)
-    assert titles == ("POS", "NAME", "DEMAND", "AGE", "WAITS-FOR")
-    assert lines == [("1", "default/0...oyment-2", "cpu=150m,m...", "60s", "cpu")]
-
-
-def test_at_eighty_columns_every_column_is_in_sight(mcad: Type, monkeypatch: Any) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
-    said = mcad("top").stdout
-    assert max(map(len, said.splitlines())) <= 80
-    assert said.splitlines()[9].split() == [
-        "POS", "NAME", "PRIORITY", "DEMAND", "AGE", "WAITS-FOR",
-    ]  # fmt: skip
-    assert "cpu: 150m requested, 50m available, 100m missing." in said

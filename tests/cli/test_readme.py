@@ -14,7 +14,6 @@ ROOT = Path(__file__).parents[2]
 README, CLI = ROOT / "README.md", ROOT / "docs" / "cli.md"
 PYTHON = ".venv/bin/python"
 WORDS_MAX = 900  # of the README
-COLUMNS = 117  # of the terminal whose screen is shown
 
 SECOND = "0002-aw-generic-deployment-2"
 SUBMIT = (
@@ -40,7 +39,7 @@ def run(script: str, folder: Path) -> subprocess.CompletedProcess[str]:
         text=True,
         check=False,
         timeout=120,
-        env=os.environ | {"COLUMNS": str(COLUMNS)},
+        env=os.environ,
     )
 
 
@@ -81,7 +80,7 @@ def test_the_tables_are_those_that_are_printed(tmp_path: Path) -> None:
         for command, lines in sessions().items()
         if command.startswith("mcad ") and "--watch" not in command
     }
-    assert set(shown) == {"mcad queue", "mcad capacity", "mcad top", f"mcad why {SECOND}"}
+    assert set(shown) == {"mcad queue", "mcad capacity", f"mcad why {SECOND}"}
     mcad = f"{PYTHON} -m mcad"
     said = "\n".join(f"echo '$ {one}'\n{one.replace('mcad', mcad, 1)}" for one in shown)
     script = f"{SUBMIT.format(mcad=mcad)}\n{said}"

@@ -54,7 +54,7 @@ def capacity(nodes: tuple[str, ...], total_only: bool, source: Source, output: O
     else:
         rows = [] if total_only else [row for node in shown for row in rows_of(node["name"], node)]
         if not nodes:
-            rows += [*rows_of("<total>", view["total"]), *_reserved("<unplaced>", view["unplaced"])]
+            rows += total_rows(view)
             for namespace, held in view.get("unknownAppWrappers", {}).items():
                 rows += _reserved(f"<unknown AppWrappers of {namespace}>", held)
         if rows:
@@ -79,6 +79,12 @@ def rows_of(name: str, node: Json) -> Iterator[tuple[str, ...]]:
     for resource in sorted({key for book in BOOKS for key in node[book]}):
         amounts = (node[book].get(resource, "0") for book in BOOKS)
         yield (name, resource, *(human_amount(resource, amount) for amount in amounts))
+
+
+def total_rows(view: Json) -> Iterator[tuple[str, ...]]:
+    """The rows of all nodes together, and of what fits no node at present."""
+    yield from rows_of("<total>", view["total"])
+    yield from _reserved("<unplaced>", view["unplaced"])
 
 
 def _reserved(title: str, reserved: Json) -> Iterator[tuple[str, ...]]:

@@ -15,24 +15,20 @@ from mcad.cli.arguments.environment import environment
 from mcad.cli.arguments.names import ObjectName, in_full, qualified_names
 from mcad.cli.arguments.one_appwrapper import read_appwrapper
 from mcad.cli.arguments.options import color_option, namespace_option, source_options
-from mcad.cli.errors import fail_for_missing, warn
+from mcad.cli.errors import fail_for_missing
 from mcad.cli.pages.colours import palette
-from mcad.cli.pages.describe import Description, Page, event_time
+from mcad.cli.pages.describe import Description, Page
 from mcad.cli.pages.tables import echo, echo_structured
+from mcad.client.appwrappers.latest_events import event_time, latest_events
 from mcad.client.figures.figures import warn_of_notes
 from mcad.client.figures.of_server import ServerFigures, server_at
 from mcad.client.figures.row import in_namespace
 from mcad.client.figures.source import asked_namespace, figures_in
 from mcad.client.scope import Scope, Source
 from mcad.client.session import Session
-from mcad.kube.client import Client, Selection
-from mcad.kube.errors import ApiError
-from mcad.kube.resource import Resource
 
 Json = dict[str, Any]
 
-EVENTS = Resource("", "v1", "events", "Event")  # the view that the usual roles may read
-EVENTS_SHOWN = 10
 BETWEEN = ("", "")  # two blank lines between pages, like kubectl
 
 
@@ -102,24 +98,10 @@ async def _read_all(session: Session, names: Sequence[ObjectName], source: Sourc
     descriptions = []
     for title, obj in found.items():
         where = title.namespace or ""
-        events = await _events(session.client, where, obj["metadata"]["uid"])
+        events = await latest_events(session.client, where, obj["metadata"]["uid"])
         detail = await figures[where].detail(where, title.name)
         descriptions.append(Description(obj, detail, events))
     return Found(descriptions, [one for one in names if one not in found])
-
-
-async def _events(client: Client, namespace: str, uid: str) -> list[Json]:
-    """The latest Events about it, oldest first."""
-    selection = Selection(namespace, field_selector=f"involvedObject.uid={uid}")
-    try:
-        found, _ = await client.list_all(EVENTS, selection)
-    except ApiError as error:
-        if not error.forbidden:
-            raise
-        warn(f"you may not list events in namespace {namespace}")
-        return []
-    found.sort(key=lambda event: event_time(event) or "")
-    return found[-EVENTS_SHOWN:]
 
 
 # -- for scripts -----------------------------------------------------------------------------

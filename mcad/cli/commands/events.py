@@ -11,12 +11,11 @@ from mcad.api.wire import as_int, as_map, as_text
 from mcad.cli.arguments.environment import environment
 from mcad.cli.arguments.one_appwrapper import one_option, read_one
 from mcad.cli.arguments.options import Output, namespace_option, output_options, target_options
-from mcad.cli.commands.describe import EVENTS
 from mcad.cli.errors import INTERRUPTED
 from mcad.cli.live.event_follower import follow
 from mcad.cli.live.watch_printer import until_reader_leaves
-from mcad.cli.pages.describe import event_time
 from mcad.cli.pages.tables import Columns, age, echo, echo_structured
+from mcad.client.appwrappers.latest_events import EVENTS, event_time
 from mcad.client.appwrappers.owned_objects import owned_objects
 from mcad.client.errors import one_line
 from mcad.client.scope import Target

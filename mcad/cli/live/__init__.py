@@ -1,1 +1,1 @@
-"""Output that goes on: rows that change, logs, events, the whole terminal."""
+"""Output that goes on: rows that change, logs, events."""

@@ -10,7 +10,7 @@ from typing import Any
 from mcad.api.labels import APPWRAPPER_UID, labels_of
 from mcad.api.owner import controller_of
 from mcad.api.wire import as_map, as_text
-from mcad.cli.commands.describe import EVENTS
+from mcad.client.appwrappers.latest_events import EVENTS
 from mcad.client.appwrappers.quiet_sink import QuietSink
 from mcad.kube.client import Client, Selection
 from mcad.kube.document import Document

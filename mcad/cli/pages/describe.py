@@ -15,6 +15,7 @@ from mcad.cli.pages.reservation_lines import eviction, kept_off, reservation_fac
 from mcad.cli.pages.rows import place
 from mcad.cli.pages.start_times import start_lines
 from mcad.cli.pages.tables import NONE, UNKNOWN, Row, age, amounts, table
+from mcad.client.appwrappers.latest_events import event_time
 from mcad.client.figures.presence import NO_DISPATCHER
 from mcad.core.state.waiting_reason import HOLDS, WaitingReason
 
@@ -43,15 +44,6 @@ class Description(Struct, frozen=True):
     def status(self) -> Json:
         """The status that the dispatcher has written."""
         return as_map(self.obj.get("status")) if self.obj is not None else {}
-
-
-def event_time(event: Json) -> str | None:
-    """The time of the latest occurrence of an Event, from either Events API."""
-    metadata = as_map(event.get("metadata"))
-    for value in (event.get("lastTimestamp"), event.get("eventTime")):
-        if value:
-            return str(value)
-    return as_text(metadata.get("creationTimestamp")) or None
 
 
 def _expected(described: Description) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from mcad.client.errors import warn
+from mcad.client.figures.presence import Heartbeat
 
 Json = dict[str, Any]
 
@@ -60,6 +61,16 @@ class Feed(Protocol):
     @property
     def trouble(self) -> str:
         """Why the figures may be outdated, "" if they are not."""
+        ...
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether they are figures of the running dispatcher, not computed here."""
+        ...
+
+    @property
+    def heartbeat(self) -> Heartbeat:
+        """Whether a dispatcher is running."""
         ...
 
 

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from mcad.client.errors import McadError
 from mcad.client.figures.figures import Figures
+from mcad.client.figures.presence import RUNNING
 from mcad.client.figures.row import is_waiting
 from mcad.kube.clock import Clock
 
@@ -77,6 +78,9 @@ async def poll_trees(source: Figures) -> PolledFigures:
 
 class PollingFeed:
     """Polls the figures; a ``mcad.client.figures.figures.Feed``."""
+
+    is_asked = True
+    heartbeat = RUNNING  # it answers
 
     def __init__(self, source: Figures, clock: Clock, poll: Poll) -> None:
         """``poll`` reads what is shown."""

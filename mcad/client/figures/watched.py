@@ -21,7 +21,7 @@ from mcad.client.figures.listed import WRAPPED, DeniedError, explain_list, warn_
 from mcad.client.figures.of_namespace import NamespaceFigures
 from mcad.client.figures.pauses import read_pauses
 from mcad.client.figures.pod_defaults import list_defaults
-from mcad.client.figures.presence import PRESENCE_POLL_S, UNKNOWN, read_presence
+from mcad.client.figures.presence import PRESENCE_POLL_S, UNKNOWN, Heartbeat, read_presence
 from mcad.client.figures.progress import Progress
 from mcad.controller.event_translation import SlimPod, slim_pod
 from mcad.controller.served_kinds import Kinds
@@ -98,6 +98,8 @@ class Store(Generic[T]):
 class WatchedFigures:
     """Figures after each change; implements ``mcad.client.figures.figures.Feed``."""
 
+    is_asked = False
+
     def __init__(self, client: Client, config: Config, namespace: str | None) -> None:
         """``live`` starts it; see there for ``namespace``."""
         self._client = client
@@ -150,6 +152,11 @@ class WatchedFigures:
         """Why the figures may be outdated: a failing watch; "" if none fails."""
         failing = [store.error for store in self._essential() if store.error is not None]
         return f"no news from the API server: {failing[0]}" if failing else ""
+
+    @property
+    def heartbeat(self) -> Heartbeat:
+        """Whether a dispatcher is running."""
+        return self._heartbeat
 
     # -- watching ------------------------------------------------------------------------------
 

@@ -1,0 +1,39 @@
+"""The latest Events about an AppWrapper."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mcad.api.wire import as_map, as_text
+from mcad.client.errors import warn
+from mcad.kube.client import Client, Selection
+from mcad.kube.errors import ApiError
+from mcad.kube.resource import Resource
+
+Json = dict[str, Any]
+
+EVENTS = Resource("", "v1", "events", "Event")  # the view that the usual roles may read
+EVENTS_SHOWN = 10
+
+
+def event_time(event: Json) -> str | None:
+    """The time of the latest occurrence of an Event, from either Events API."""
+    metadata = as_map(event.get("metadata"))
+    for value in (event.get("lastTimestamp"), event.get("eventTime")):
+        if value:
+            return str(value)
+    return as_text(metadata.get("creationTimestamp")) or None
+
+
+async def latest_events(client: Client, namespace: str, uid: str) -> list[Json]:
+    """The latest Events about an object, oldest first; none if the caller may not list them."""
+    selection = Selection(namespace, field_selector=f"involvedObject.uid={uid}")
+    try:
+        found, _ = await client.list_all(EVENTS, selection)
+    except ApiError as error:
+        if not error.forbidden:
+            raise
+        warn(f"you may not list events in namespace {namespace}")
+        return []
+    found.sort(key=lambda event: event_time(event) or "")
+    return found[-EVENTS_SHOWN:]
