@@ -56,12 +56,12 @@ crd: .venv/ready
 	@echo "Making .venv with $(PYTHON)..."
 	@$(PYTHON) -m venv .venv
 	@echo "Installing $$(grep -c == $<) packages into it; this takes about a minute, once..."
-	@$(PIP) --no-compile --require-hashes --requirement $<
+	@sh deploy/install-locked.sh $(BIN)/pip $< --no-compile
 	@touch $@
 
 .venv/ready: .venv/runtime requirements-dev.lock pyproject.toml
 	@echo "Installing what develops and tests..."
-	$(PIP) --require-hashes --requirement requirements-dev.lock
+	@sh deploy/install-locked.sh $(BIN)/pip requirements-dev.lock
 	$(PIP) --no-deps --no-build-isolation --editable .
 	touch $@
 

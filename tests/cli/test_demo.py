@@ -331,29 +331,72 @@ def test_without_its_libraries_everything_else_works_and_completion_is_silent() 
 
 
 def _without_extra(*args: str, **env: str) -> subprocess.CompletedProcess[str]:
-    code = "import sys; sys.modules['cel_expr_python'] = None; from mcad.cli.main import main; "
+    code = "import sys; sys.modules |= dict.fromkeys(('cel_expr_python', 'textual', 'rich')); "
+    code += "from mcad.cli.main import main; "
     return run(sys.executable, "-c", f"{code}main()", *args, env=os.environ | env)
 
 
-def test_make_demo_says_what_it_does_before_it_does_it(tmp_path: Path) -> None:
-    """Stand-ins for Python and pip tell when they are run."""
-    root = Path(__file__).parents[2]
-    for name in ("Makefile", "requirements-demo.lock"):
-        shutil.copy(root / name, tmp_path)
-    tool = '#!/bin/sh\necho "RUN $(basename $0) $1 $2"\n'
-    make_venv = f"mkdir -p .venv/bin; cp python .venv/bin/; cp python .venv/bin/pip\n{tool[10:]}"
-    (tmp_path / "python").write_text(tool)
-    (tmp_path / "py").write_text(f"#!/bin/sh\n{make_venv}")
-    for name in ("python", "py"):
-        (tmp_path / name).chmod(0o755)
+def make_demo(folder: Path, pip: str, **how: Any) -> subprocess.CompletedProcess[str]:
+    """``make demo`` with stand-ins for Python and pip, which tell when they are run."""
+    for name in ("Makefile", "requirements-demo.lock", "deploy/install-locked.sh"):
+        (folder / name).parent.mkdir(exist_ok=True)
+        shutil.copy(ROOT / name, folder / name)
+    tool = 'echo "RUN $(basename $0) $1 $2"\n'
+    make_venv = f"mkdir -p .venv/bin; cp python .venv/bin/; cp pip .venv/bin/\n{tool}"
+    for name, does in (("python", tool), ("pip", pip), ("py", make_venv)):
+        (folder / name).write_text(f"#!/bin/sh\n{does}")
+        (folder / name).chmod(0o755)
     command = ["make", "--no-print-directory", "demo", "PYTHON=./py"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
-    packages = (root / "requirements-demo.lock").read_text().count("==")
+    piped = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | how
+    return subprocess.run(command, cwd=folder, text=True, check=False, **piped)
+
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = (ROOT / "requirements-demo.lock").read_text().count("==")
+PIP = """\
+echo "Collecting aiohttp==3.14.0 (from -r x (line 7))"
+echo "  Downloading aiohttp-3.14.0.whl (1.7 MB)"
+echo "Requirement already satisfied: click>=8 in /there"
+echo "Installing collected packages: aiohttp"
+echo "WARNING: a notice" >&2
+"""
+
+
+def test_make_demo_says_what_it_does_before_it_does_it(tmp_path: Path) -> None:
+    done = make_demo(tmp_path, PIP)
+    assert done.returncode == 0
     assert done.stdout.splitlines() == [
         "Making .venv with ./py...",
         "RUN py -m venv",
-        f"Installing {packages} packages into it; this takes about a minute, once...",
-        "RUN pip install --quiet",
+        f"Installing {PACKAGES} packages into it; this takes about a minute, once...",
         "Starting the demo: .venv/bin/python -m mcad demo",
         "RUN python -m mcad",
     ]
+    assert done.stderr.splitlines() == ["Fetching packages...", "Installing packages..."]
+
+
+def test_on_a_terminal_a_line_shows_how_far_the_installation_is(tmp_path: Path) -> None:
+    master, slave = os.openpty()
+    try:
+        assert make_demo(tmp_path, PIP, stderr=slave).returncode == 0
+        said = os.read(master, 65536).decode()
+    finally:
+        os.close(master)
+        os.close(slave)
+    lines = said.replace("\r", "").split("\x1b[K")
+    assert lines == [
+        "",
+        f"Fetching 1 of {PACKAGES} packages: aiohttp",
+        f"Fetching 2 of {PACKAGES} packages: click",
+        f"Installing {PACKAGES} packages...",
+        "",
+    ]
+
+
+@pytest.mark.parametrize("end", ["exit 3", "kill -9 $PPID; kill -9 $$"])
+def test_what_pip_said_is_shown_if_it_fails(end: str, tmp_path: Path) -> None:
+    done = make_demo(tmp_path, f"{PIP}echo 'ERROR: no matching distribution' >&2\n{end}\n")
+    assert done.returncode == 2
+    assert "ERROR: no matching distribution" in done.stderr
+    assert "Starting the demo" not in done.stdout
+    assert not (tmp_path / ".venv" / "runtime").exists()

@@ -36,13 +36,15 @@ from mcad.cli.main import main; main()"""
 class Terminal:
     """A process on a pseudo terminal; what it has written and the modes it was given."""
 
-    def __init__(self, *args: str, columns: int = 100, rows: int = 30, **env: str) -> None:
+    def __init__(
+        self, *args: str, columns: int = 100, rows: int = 30, before: str = "", **env: str
+    ) -> None:
         self.master, self.slave = pty.openpty()
         self.resize(columns, rows)
         self.modes = termios.tcgetattr(self.slave)
         self.said = ""
         self.process = subprocess.Popen(
-            [sys.executable, "-c", CODE, *args],
+            [sys.executable, "-c", before + CODE, *args],
             stdin=self.slave,
             stdout=self.slave,
             stderr=self.slave,
@@ -113,7 +115,7 @@ def assert_restored(term: Terminal) -> None:
     assert termios.tcgetattr(term.slave) == term.modes
 
 
-@pytest.mark.parametrize("how", [b"q", b"\x03", signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+@pytest.mark.parametrize("how", [b"q", b"\x03", signal.SIGTERM, signal.SIGHUP])
 def test_a_key_or_a_signal_leaves_and_the_terminal_is_as_before(
     how: bytes | signal.Signals, config: str
 ) -> None:
@@ -224,6 +226,14 @@ def colours(said: str) -> set[str]:
     """The codes of colours, not those of bold, dim and reverse."""
     codes = {code for found in re.findall(r"\x1b\[([\d;]+)m", said) for code in found.split(";")}
     return {code for code in codes if code[0] in "349" and len(code) == 2 and code[1] != "9"}
+
+
+def test_without_its_library_one_sentence_says_how_to_get_it(config: str) -> None:
+    hidden = "import sys; sys.modules['textual'] = None\n"
+    with terminal("top", "--kubeconfig", config, before=hidden) as term:
+        assert term.end() == 1
+        (line,) = term.said.splitlines()
+        assert "needs libraries that are not installed: run `pip install '.[top]'`" in line
 
 
 def test_on_a_dumb_terminal_it_is_printed_once(config: str) -> None:

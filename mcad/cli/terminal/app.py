@@ -188,6 +188,10 @@ class Top(App[None]):
         self._table.show(
             rows, self._now_us(), with_namespace=only is None, sorted_by=self._choice.by
         )
+        told = Text(state_counts(within(self._snapshot.rows, self._namespace)))
+        if differs := str(self._choice):
+            told = Text.assemble((printable(differs), "bold"), " | ", told)
+        self._put("counts", told)
 
     def _draw_head(self) -> None:
         if not self._is_composed:
@@ -200,10 +204,6 @@ class Top(App[None]):
             return
         most = max(0, min((height - LEAST_LINES) // 2, BARS_MAX))
         self._put("bars", capacity_bars(self._snapshot.capacity, width, most))
-        told = Text(state_counts(within(self._snapshot.rows, self._namespace)))
-        if differs := str(self._choice):
-            told = Text.assemble((printable(differs), "bold"), " | ", told)
-        self._put("counts", told)
 
     def _draw_all(self, _: App[Any]) -> None:
         """Draw the whole screen, which a suspension has cleared."""
