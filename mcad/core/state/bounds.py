@@ -15,7 +15,7 @@ STEPS_PER_PASS = 50_000
 HOLD_STEPS = 15
 """The work that putting one AppWrapper on hold counts for."""
 
-PAUSED_PER_PASS = 2_000
+PAUSED_PER_PASS = 1_000
 """AppWrappers that one cycle puts on hold, or back in line, after a DispatchPause has changed."""
 
 REPORTS_PER_PASS = 500
