@@ -170,6 +170,7 @@ def test_upgrade_and_uninstall(control_plane: ControlPlane, release: Release) ->
     assert "appwrappers.workload.codeflare.dev" in said
     assert objects_of_the_release(plane) == {
         "customresourcedefinition/appwrappers.workload.codeflare.dev",
+        "customresourcedefinition/dispatchpauses.workload.codeflare.dev",
         "customresourcedefinition/quotasubtrees.quota.codeflare.dev",
     }
     assert list(states(plane)) == ["survivor"]

@@ -49,6 +49,7 @@ WRAPPED = {
 READER = [
     {"apiGroups": [""], "resources": ["nodes", "pods"], "verbs": ["list"]},
     {"apiGroups": [GROUP], "resources": ["appwrappers"], "verbs": ["get", "list"]},
+    {"apiGroups": [GROUP], "resources": ["dispatchpauses"], "verbs": ["list"]},
     *(
         {"apiGroups": [group], "resources": plurals, "verbs": ["list"]}
         for group, plurals in WRAPPED.items()
