@@ -21,6 +21,8 @@ from mcad.core.events import (
     KindWatched,
     NodeGone,
     NodeSeen,
+    PauseGone,
+    PauseSeen,
     PodGone,
     PodSeen,
     QuotaGone,
@@ -46,6 +48,8 @@ _TOLD = (
     NodeGone,
     QuotaSeen,
     QuotaGone,
+    PauseSeen,
+    PauseGone,
     PodSeen,
     PodGone,
     ChildSeen,
@@ -236,6 +240,7 @@ def present(cluster: Cluster) -> Iterator[Event]:
         yield NodeSeen(node)
     for subtree in cluster.forest.subtrees.values():
         yield QuotaSeen(subtree)
+    yield from map(PauseSeen, cluster.waiting.dispatch_pauses.by_uid.values())
     for entry in cluster.entries.values():
         if not entry.rebuilt and entry.phase is not Phase.GONE:
             work = replace(entry.edited or entry.workload, persisted=_saved(entry, cluster.now))
@@ -263,11 +268,13 @@ def _gone(event: Event) -> Event | None:
             return NodeGone(event.node.name)
         case QuotaSeen():
             return QuotaGone(event.subtree.uid)
+        case PauseSeen():
+            return PauseGone(event.pause.uid)
         case PodSeen():
             return PodGone(event.pod.uid)
         case ChildSeen():
             return ChildGone(event.child.uid)
-        case AppWrapperGone() | NodeGone() | QuotaGone() | PodGone() | ChildGone():
+        case AppWrapperGone() | NodeGone() | QuotaGone() | PauseGone() | PodGone() | ChildGone():
             return event
         case _:
             return None

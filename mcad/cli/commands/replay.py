@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import click
 from msgspec import Struct
 
-from mcad.api.wire import format_instant, parse_instant, plural
+from mcad.api.wire import format_instant, plural
+from mcad.cli.arguments.instant import until_option
 from mcad.cli.arguments.options import record
 from mcad.cli.errors import FAILED
 from mcad.cli.pages.journal_history import AppWrapperHistory, named
@@ -70,25 +71,10 @@ class Count:
                 self.dispatched.add((command.uid, record.attempt))
 
 
-class InstantType(click.ParamType["Instant"]):
-    """An RFC 3339 instant."""
-
-    name = "TIME"
-
-    def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> Instant:
-        """Microseconds since the epoch."""
-        found = parse_instant(str(value))
-        if not found:
-            self.fail(f"{value!r} is not a time such as 2026-01-31T12:00:00Z", param, ctx)
-        return found
-
-
 replay_options = record(
     "options",
     ReplayOptions,
-    click.option("--until", type=InstantType(), help="Ignore what came later."),
+    until_option,
     click.option(
         "--aw", "name", metavar="[NAMESPACE/]NAME", help="Show the history of this AppWrapper."
     ),

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import click
 
 from mcad.cli.arguments.environment import environment
+from mcad.cli.arguments.instant import until_option
 from mcad.cli.arguments.options import filename_option, namespace_option, record, target_options
+from mcad.cli.errors import FAILED, show_error
 from mcad.cli.pages.tables import echo, echo_structured
 from mcad.cli.pages.what_if import page
 from mcad.client.answers.changes import Changes
 from mcad.client.manifests.documents import Document, read_documents
 from mcad.client.scope import Settings, Target
+from mcad.core.state.units import Instant
 
 Json = dict[str, Any]
 
@@ -56,13 +60,22 @@ change_options = record(
 @change_options
 @namespace_option
 @target_options
+@click.option(
+    "--journal",
+    metavar="DIR",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Ask of the state at the end of a journal; no cluster is needed.",
+)
+@until_option
 @click.option("-o", "--output", "form", type=click.Choice(["json", "yaml"]), help="Another form.")
-def what_if(
+def what_if(  # noqa: PLR0913 - one per group of options
     *,
     named: tuple[str, ...],
     changes: Changes,
     namespace: str | None,
     target: Target,
+    journal: Path | None,
+    until: Instant | None,
     form: str | None,
 ) -> None:
     """Show what the dispatcher would do if something differed.
@@ -71,14 +84,44 @@ def what_if(
     run their next cycles. What differs is shown: which AppWrappers start or are evicted, and the
     positions and start time estimates of those that wait. Nothing is changed in the cluster.
 
-    The caller must be allowed to list nodes and pods in the whole cluster.
+    The caller must be allowed to list nodes and pods in the whole cluster. With --journal the
+    copies get what was there at the end of a journal of `mcad run --journal DIR`, or at --until,
+    and its settings.
     """
     if changes == Changes() and not named:
         raise click.UsageError("say what is different: -f, --nodes, --without, --quota or --set")
     if (changes.nodes is None) != (changes.like is None):
         raise click.UsageError("--nodes and --like go together: --nodes +2 --like NODE")
+    if journal is not None:
+        if named or target != Target():
+            raise click.UsageError("--journal asks no cluster: omit -f, --kubeconfig and --context")
+        _ask_journal(journal, until, changes, namespace, form)
+        return
+    if until is not None:
+        raise click.UsageError("--until is an instant of a journal: add --journal DIR")
     documents = [one for path in named for one in read_documents(path)]
     show_answer(asyncio.run(ask(changes, documents, namespace, target)), form)
+
+
+def _ask_journal(
+    folder: Path,
+    until: Instant | None,
+    changes: Changes,
+    namespace: str | None,
+    form: str | None,
+) -> None:
+    from mcad.client.answers.at_journal import read_end, what_if_then  # noqa: PLC0415 - as below
+
+    end = read_end(folder, until)
+    told = what_if_then(end, changes, namespace)
+    if form:
+        echo_structured(told, form)
+    else:
+        echo(page(told, end.facts.now))
+    for line in end.wrong:
+        show_error(line)
+    if end.wrong:
+        raise click.exceptions.Exit(FAILED)
 
 
 def show_answer(told: Json, form: str | None) -> None:

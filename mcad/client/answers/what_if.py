@@ -93,12 +93,13 @@ async def _compare(
     now = replace(without(listed, new), settings=to_settings(config))
     if not config.quota_enabled:
         now = replace(now, events=[one for one in now.events if not isinstance(one, QuotaSeen)])
-    then = _changed(listed, changes, own)
+    then = changed(listed, changes, own)
     warn_of_notes(figures)
     return what_if_view(outcome(now), outcome(then), listed.now, new)
 
 
-def _changed(facts: Facts, changes: Changes, own: str) -> Facts:
+def changed(facts: Facts, changes: Changes, own: str) -> Facts:
+    """The facts with these changes, except settings and what is created."""
     if changes.left_out:
         facts = without(facts, {_uid(facts, one, own) for one in changes.left_out})
     if changes.nodes is not None and changes.like is not None:

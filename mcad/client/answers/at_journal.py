@@ -1,0 +1,84 @@
+"""What the dispatcher would do if something were different, asked of the state in a journal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from time import monotonic
+
+from msgspec import Struct
+
+from mcad.api.config import overridden
+from mcad.api.sources import ConfigError, load
+from mcad.client.answers.changes import Changes
+from mcad.client.answers.what_if import Json, changed
+from mcad.client.errors import McadError
+from mcad.client.figures.progress import Progress
+from mcad.controller.what_if_views import what_if_view
+from mcad.core.answers.dry_run import Facts
+from mcad.core.answers.outcome import outcome
+from mcad.core.cluster import Cluster
+from mcad.core.state.records import replace
+from mcad.core.state.units import Instant
+from mcad.journal.reader import Begin, Gap, Session, sessions
+from mcad.journal.replay import drive
+from mcad.journal.script import present
+
+NAMESPACE = "default"  # of a name without one
+
+
+class AtEnd(Struct, frozen=True):
+    """The facts at the end of a journal; ``wrong`` are the parts that could not be read."""
+
+    facts: Facts
+    wrong: list[str]
+
+
+def what_if_then(end: AtEnd, changes: Changes, namespace: str | None) -> Json:
+    """What differs with these changes. Settings are those of the journal, unless changed."""
+    facts = end.facts
+    then = changed(facts, changes, namespace or NAMESPACE)
+    if changes.assignments:
+        try:
+            other = overridden(facts.settings, load(None, {}, changes.assignments))
+        except (ConfigError, ValueError) as error:
+            raise McadError(str(error)) from error
+        then = replace(then, settings=other)
+    return what_if_view(outcome(facts), outcome(then), facts.now, [])
+
+
+def read_end(folder: Path, until: Instant | None = None) -> AtEnd:
+    """The facts at the end of the last leadership of a journal, or at an instant.
+
+    They are those that a dispatcher would observe that starts then.
+    """
+    found, wrong = sessions(folder)
+    progress = Progress(monotonic)
+    try:
+        for session in reversed(found):
+            end = _end(session, until, wrong, progress)
+            if end is not None:
+                facts = Facts(session.header.settings, tuple(present(end)), end.now)
+                return AtEnd(facts, wrong)
+    finally:
+        progress.done()
+    for line in wrong[:1]:
+        raise McadError(line)
+    if found:
+        raise McadError(f"the journal in {folder} has no steps up to that time")
+    raise McadError(f"no journal in {folder}: `mcad run --journal {folder}` writes one")
+
+
+def _end(
+    session: Session, until: Instant | None, wrong: list[str], progress: Progress
+) -> Cluster | None:
+    """The state after the last step, None without one."""
+    end: Cluster | None = None
+    for found in drive(session, until):
+        if isinstance(found, Gap):
+            wrong.append(found.why)
+        elif not isinstance(found, Begin):
+            end = found.cluster
+            progress.add("steps")
+        elif found.cluster is not None and (until is None or found.cluster.now <= until):
+            end = found.cluster
+    return end
