@@ -8,5 +8,5 @@
     live/         output that goes on: rows that change, logs, events, the whole terminal
     demo_cluster/ the embedded cluster of ``mcad demo`` and its tours
 
-Whatever is asked of the cluster is in ``mcad.client``.
+Whatever is asked of the cluster is in ``mcad.client``; the page of ``mcad ui`` is in ``mcad.ui``.
 """

@@ -94,6 +94,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "Show what a drain of nodes would move, and where that fits.",
     ),
     "top": ("top", "Show queue and capacity live on the whole terminal."),
+    "ui": ("ui", "Show queue, capacity and quota live in a browser."),
     "demo": ("demo", "See the dispatcher at work without a cluster."),
     "run": ("run", "Run the dispatcher."),
     "replay": ("replay", "Repeat the decisions of a journal."),
@@ -112,7 +113,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
 }
 """Name -> (module of ``mcad.cli.commands`` that defines it, its line in ``mcad --help``)."""
 
-_EXTRAS = {"cel_expr_python": "demo"}
+_EXTRAS = {"cel_expr_python": "demo", "jinja2": "ui"}
 """Modules that only an extra of the package installs, and the extra."""
 
 EPILOG = """\b

@@ -26,7 +26,7 @@ def capacity_lines(capacity: Json | None, width: int, palette: Palette) -> Itera
         yield palette.paint(shortened("Capacity is not known.", width), DIM)
         return
     total, nodes = capacity["total"], len(capacity["nodes"])
-    names = [name for name in _in_order(total["allocatable"]) if _number(total, name)]
+    names = [name for name in in_order(total["allocatable"]) if number(total, name)]
     hidden = len(names) - RESOURCES_SHOWN
     names = names[:RESOURCES_SHOWN]
     more = f"; mcad capacity has {hidden} more resources" if hidden > 0 else ""
@@ -65,10 +65,10 @@ def _bar(
 
 def _marks(total: Json, name: str, room: int) -> tuple[int, int, int]:
     """How many characters of a bar are used, reserved and free; no amount above 0 gets none."""
-    whole = _number(total, name)
-    used = _share(_number(total, name, "used"), whole, room)
-    reserved = min(_share(_number(total, name, "reserved"), whole, room), room - used)
-    if reserved == 0 and _number(total, name, "reserved") and used:
+    whole = number(total, name)
+    used = _share(number(total, name, "used"), whole, room)
+    reserved = min(_share(number(total, name, "reserved"), whole, room), room - used)
+    if reserved == 0 and number(total, name, "reserved") and used:
         used, reserved = used - 1, 1
     return used, reserved, room - used - reserved
 
@@ -78,12 +78,13 @@ def _share(part: int, whole: int, room: int) -> int:
     return max(0, min(room, -(-part * room // whole)))
 
 
-def _number(total: Mapping[str, Any], name: str, book: str = "allocatable") -> int:
+def number(total: Mapping[str, Any], name: str, book: str = "allocatable") -> int:
+    """An amount of a capacity view, CPUs in thousandths."""
     scale = MILLIS if name == CPU else UNITS
     return parse_quantity(total[book].get(name, "0"), scale, negative=True)
 
 
-def _in_order(allocatable: Mapping[str, str]) -> list[str]:
+def in_order(allocatable: Mapping[str, str]) -> list[str]:
     """CPU, memory and pods first, then others (GPUs) by name, ephemeral storage last."""
     known = [name for name in _FIRST if name in allocatable]
     extended = sorted(name for name in allocatable if name not in _FIRST)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from mcad.api.wire import as_int, as_map, format_instant, parse_instant
+from mcad.api.wire import as_int, as_map, as_text, format_instant, parse_instant
 from mcad.kube.client import Client
 from mcad.kube.errors import ApiError, KubeError
 from mcad.kube.kinds import LEASES
@@ -43,10 +43,12 @@ NEVER_STARTS: Json = {
 
 
 class Heartbeat(Struct, frozen=True):
-    """The state of the Lease. ``since`` is its last renewal, "" if there was none."""
+    """The state of the Lease. ``since`` is its last renewal, "" if there was none; ``holder`` is
+    the replica that leads, "" if none does."""
 
     presence: Presence
     since: str = ""
+    holder: str = ""
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -86,5 +88,5 @@ def _read(spec: Json, now_us: int) -> Heartbeat:
     since = f"{format_instant(at_us // SECOND_US * SECOND_US) or ''}".replace(".000000Z", "Z")
     lasts_s = (as_int(spec.get("leaseDurationSeconds")) or LEASE_S) + SKEW_S
     if spec.get("holderIdentity") and at_us and now_us <= at_us + lasts_s * SECOND_US:
-        return Heartbeat(Presence.RUNNING, since)
+        return Heartbeat(Presence.RUNNING, since, as_text(spec["holderIdentity"]))
     return Heartbeat(Presence.ABSENT, since)
