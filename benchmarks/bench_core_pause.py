@@ -8,7 +8,7 @@ line on hold and lets it queue again, 1,000 AppWrappers in a cycle; nothing is d
 On two busy cores, CPU milliseconds of a cycle, least / middle / most:
 
     nodes   queued   shapes
-     1000   100000     1000    pause     0 /  13 /  56, 109 cycles; the last one judges the whole line
+     1000   100000     1000    pause     0 /  13 /  56, 109 cycles
                                resume    0 /  16 /  91
 """
 

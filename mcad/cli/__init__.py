@@ -9,5 +9,5 @@
     terminal/     the whole terminal: ``mcad top``
     demo_cluster/ the embedded cluster of ``mcad demo`` and its tours
 
-Whatever is asked of the cluster is in ``mcad.client``.
+Whatever is asked of the cluster is in ``mcad.client``; the page of ``mcad ui`` is in ``mcad.ui``.
 """

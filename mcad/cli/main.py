@@ -95,6 +95,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "Show what a drain of nodes would move, and where that fits.",
     ),
     "top": ("top", "Show queue and capacity live on the whole terminal."),
+    "ui": ("ui", "Show queue, capacity and quota live in a browser."),
     "demo": ("demo", "See the dispatcher at work without a cluster."),
     "run": ("run", "Run the dispatcher."),
     "replay": ("replay", "Repeat the decisions of a journal."),

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from rich.text import Text
 
+from mcad.cli.pages.capacity_amounts import in_order, number
 from mcad.cli.pages.colours import printable
 from mcad.cli.pages.human_amounts import human_amount
 from mcad.cli.pages.tables import amounts
-from mcad.core.state.quantity import CPU, MILLIS, UNITS, parse_quantity
 
 Json = dict[str, Any]
 
@@ -18,7 +18,6 @@ BAR_MIN, BAR_MAX = 10, 40
 
 _BOOKS = ("used", "reserved", "free")
 _MARKS = (("#", "green"), ("+", "yellow"), (".", "dim"))
-_FIRST, _LAST = ("cpu", "memory"), ("pods", "ephemeral-storage")
 
 
 def capacity_bars(capacity: Json | None, width: int, most: int) -> Text:
@@ -32,7 +31,7 @@ def _lines(capacity: Json | None, width: int) -> Iterator[Text]:
         yield Text("The capacity is not known.", "dim")
         return
     total = capacity["total"]
-    names = [name for name in _in_order(total["allocatable"]) if _number(total, name)]
+    names = [name for name in in_order(total["allocatable"]) if number(total, name)]
     wide = max(map(len, names), default=0)
     for name in names:
         yield _line(name, wide, total, width)
@@ -56,10 +55,10 @@ def _line(name: str, wide: int, total: Json, width: int) -> Text:
 
 def _marks(total: Json, name: str, room: int) -> Iterator[tuple[str, int, str]]:
     """The characters of a bar; no amount above 0 gets none."""
-    whole = _number(total, name)
-    used = _share(_number(total, name, "used"), whole, room)
-    reserved = min(_share(_number(total, name, "reserved"), whole, room), room - used)
-    if reserved == 0 and _number(total, name, "reserved") and used:
+    whole = number(total, name)
+    used = _share(number(total, name, "used"), whole, room)
+    reserved = min(_share(number(total, name, "reserved"), whole, room), room - used)
+    if reserved == 0 and number(total, name, "reserved") and used:
         used, reserved = used - 1, 1
     counts = (used, reserved, room - used - reserved)
     yield from ((mark, count, style) for (mark, style), count in zip(_MARKS, counts, strict=True))
@@ -68,14 +67,3 @@ def _marks(total: Json, name: str, room: int) -> Iterator[tuple[str, int, str]]:
 def _share(part: int, whole: int, room: int) -> int:
     """The part of a bar in characters: rounded up, so that a small amount is visible."""
     return max(0, min(room, -(-part * room // whole)))
-
-
-def _number(total: Mapping[str, Any], name: str, book: str = "allocatable") -> int:
-    scale = MILLIS if name == CPU else UNITS
-    return parse_quantity(total[book].get(name, "0"), scale, negative=True)
-
-
-def _in_order(allocatable: Mapping[str, str]) -> list[str]:
-    """CPU and memory first, then others (GPUs) by name, pods and ephemeral storage last."""
-    others = sorted(set(allocatable).difference(_FIRST, _LAST))
-    return [name for name in (*_FIRST, *others, *_LAST) if name in allocatable]

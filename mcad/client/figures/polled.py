@@ -41,7 +41,7 @@ class PolledFigures(Struct, frozen=True):
         return await self.source.labelled(selector)
 
     async def rows(self, *, waiting_only: bool, with_starts: bool = False) -> list[Json]:
-        """One row per AppWrapper, the queue first and in order; without start time estimates."""
+        """One row per AppWrapper, the queue first and in order; estimates as they were polled."""
         if self.found is None:
             return await self.source.rows(waiting_only=waiting_only, with_starts=with_starts)
         return [row for row in self.found if is_waiting(row) or not waiting_only]
@@ -69,6 +69,11 @@ Poll = Callable[["Figures"], Awaitable[PolledFigures]]
 async def poll_rows(source: Figures) -> PolledFigures:
     """Poll all rows."""
     return PolledFigures(source, found=await source.rows(waiting_only=False))
+
+
+async def poll_rows_with_starts(source: Figures) -> PolledFigures:
+    """Poll all rows with their start time estimates."""
+    return PolledFigures(source, found=await source.rows(waiting_only=False, with_starts=True))
 
 
 async def poll_trees(source: Figures) -> PolledFigures:

@@ -13,7 +13,7 @@ from typing import Any
 
 from mcad.client.figures.figures import Feed, Figures
 from mcad.client.figures.of_server import server_at
-from mcad.client.figures.polled import PollingFeed, poll_rows, poll_trees
+from mcad.client.figures.polled import PollingFeed, poll_rows, poll_rows_with_starts, poll_trees
 from mcad.client.scope import Scope, Source
 from mcad.client.session import Environment, Session
 from mcad.kube.kinds import APPWRAPPER_REPORTS, QUOTA_REPORTS
@@ -86,16 +86,21 @@ async def open_figures(
 
 
 @asynccontextmanager
-async def follow_figures(
+async def follow_figures(  # noqa: PLR0913 - what a command can ask for, by name
     environment: Environment,
     source: Source,
     scope: Scope,
     *,
     may_narrow: bool = False,
     wants: Resource = APPWRAPPER_REPORTS,
+    with_starts: bool = False,
 ) -> AsyncIterator[tuple[Feed, str | None]]:
-    """Figures that follow the cluster, and the namespace to show, as ``open_figures`` has them."""
-    poll = poll_trees if wants == QUOTA_REPORTS else poll_rows
+    """Figures that follow the cluster, and the namespace to show, as ``open_figures`` has them.
+
+    ``with_starts``: rows that are polled have start time estimates.
+    """
+    poll = poll_rows_with_starts if with_starts else poll_rows
+    poll = poll_trees if wants == QUOTA_REPORTS else poll
     if source.server:
         namespace = asked_namespace(environment, source, scope)
         yield PollingFeed(server_at(source.server), environment.clock, poll), namespace

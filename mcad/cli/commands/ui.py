@@ -1,0 +1,67 @@
+"""``mcad ui``: serves a page with queue, capacity and quota to the user's browser."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import webbrowser
+from contextlib import suppress
+
+import click
+
+from mcad.cli.arguments.environment import environment
+from mcad.cli.arguments.options import scope_options, source_options
+from mcad.client.scope import Scope, Source
+from mcad.ui.board import Board
+from mcad.ui.server import served
+
+
+@click.command()
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=0,
+    help="On loopback; 0 (the default) takes a free one.",
+)
+@click.option("--browser/--no-browser", default=True, help="Open the page in a browser.")
+@source_options
+@scope_options
+def ui(port: int, browser: bool, source: Source, scope: Scope) -> None:  # noqa: FBT001 - click passes it by name
+    """Show queue, capacity and quota live in a browser.
+
+    The page is served on 127.0.0.1 only, with your kubeconfig and your rights; it reads, and
+    changes nothing. The printed address works once and opens a session for one browser; another
+    address is printed then. Without -n or -A the page shows all namespaces, or that of the context
+    if you may not see all. Ctrl-C ends it.
+    """
+    if scope.namespace and scope.all_namespaces:
+        raise click.UsageError("give either -n or -A")
+    may_narrow = not scope.all_namespaces  # -A asks for all, without a fallback
+    scope = Scope(scope.namespace, all_namespaces=not scope.namespace)
+    board = Board(environment(), source, scope, may_narrow=may_narrow)
+    asyncio.run(_serve(board, port, opens=browser))
+
+
+async def _serve(board: Board, port: int, *, opens: bool) -> None:
+    """Serve until a signal; raises a failure before the first figures."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.set)
+    following = asyncio.ensure_future(board.follow())
+    following.add_done_callback(lambda _: stop.set())
+    try:
+        async with served(board, port, _print_next) as page:
+            click.echo(f"The page is at {page.guard.address}")
+            click.echo("Ctrl-C ends it.")
+            if opens:
+                await asyncio.to_thread(webbrowser.open, page.guard.address)
+            await stop.wait()
+    finally:
+        following.cancel()
+        with suppress(asyncio.CancelledError):
+            await following
+
+
+def _print_next(address: str) -> None:
+    click.echo(f"For another browser: {address}")

@@ -1,0 +1,15 @@
+"""The page of ``mcad ui``: queue, capacity and quota in a browser. It reads, and changes nothing.
+
+    server     the addresses of the page, on loopback
+    guard      which requests are answered: Host, token and cookie, security headers
+    board      the latest figures, followed once for all open pages
+    stream     what an open page is sent: parts of it that have changed
+    details    one AppWrapper: its row, its conditions, what would start it
+    pages      from figures to HTML, with templates/
+    bars       capacity, nodes and quota as what the templates draw
+    rows       the rows that a query asks for
+    static/    style, script and two vendored libraries: no build step, nothing from elsewhere
+    templates/ Jinja templates; everything in them is escaped
+
+It is imported by the command that starts it only, because it needs the extra ``ui``.
+"""

@@ -1,0 +1,139 @@
+"""The latest figures, followed once and shared by all open pages."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from mcad.client.errors import McadError
+from mcad.client.figures.computed import ComputedFigures
+from mcad.client.figures.figures import Feed, Figures
+from mcad.client.figures.of_namespace import NamespaceFigures
+from mcad.client.figures.polled import PollingFeed
+from mcad.client.figures.presence import Heartbeat
+from mcad.client.figures.source import follow_figures
+from mcad.client.scope import Scope, Source
+from mcad.client.session import Environment
+
+Json = dict[str, Any]
+
+RETRY_S = 5.0  # until figures that have ended are followed again
+
+
+class Moment(Struct, frozen=True):
+    """The figures of one moment. ``version`` grows with each; ``at_us`` is its time.
+
+    Capacity and quota are None if the caller may not see them. ``trouble`` is why the figures may
+    be outdated; ``at_us`` stays at the last moment without trouble. ``namespace`` is the only one
+    shown, None for all.
+    """
+
+    version: int
+    at_us: int
+    figures: Figures
+    rows: list[Json]
+    capacity: Json | None
+    quota: Json | None
+    is_asked: bool
+    namespace: str | None
+    trouble: str = ""
+
+    @property
+    def heartbeat(self) -> Heartbeat | None:
+        """The state of the Lease, if the figures are computed here."""
+        figures = self.figures
+        seen = figures.seen if isinstance(figures, NamespaceFigures) else figures
+        return seen.heartbeat if isinstance(seen, ComputedFigures) else None
+
+
+class Board:
+    """Follows the figures in one task; pages wait for the next moment."""
+
+    def __init__(
+        self, environment: Environment, source: Source, scope: Scope, *, may_narrow: bool
+    ) -> None:
+        """``may_narrow``: show the namespace of the context if the caller may not see all."""
+        self.environment = environment
+        self.source = source
+        self._scope = scope
+        self._may_narrow = may_narrow
+        self._latest: Moment | None = None
+        self._changed = asyncio.Event()
+        self._version = 0
+
+    @property
+    def latest(self) -> Moment | None:
+        """The latest figures, None before the first ones."""
+        return self._latest
+
+    async def after(self, version: int) -> Moment:
+        """The latest figures as soon as they are later than ``version``."""
+        while self._latest is None or self._latest.version <= version:
+            await self._changed.wait()
+        return self._latest
+
+    async def follow(self) -> None:
+        """Follow for ever. A failure before the first figures is raised, later ones are shown."""
+        while True:
+            try:
+                await self._follow_once()
+            except McadError as error:
+                if self._latest is None:
+                    raise
+                self._publish_trouble(error.message)
+            await self.environment.clock.sleep(RETRY_S)
+
+    async def _follow_once(self) -> None:
+        following = follow_figures(
+            self.environment,
+            self.source,
+            self._scope,
+            may_narrow=self._may_narrow,
+            with_starts=True,
+        )
+        async with following as (feed, namespace):
+            while True:
+                figures = await feed.next()
+                try:
+                    self._publish(await self._read(feed, figures, namespace))
+                except McadError as error:  # the dispatcher ended between two requests
+                    if self._latest is None:
+                        raise
+                    self._publish_trouble(error.message)
+
+    async def _read(self, feed: Feed, figures: Figures, namespace: str | None) -> Moment:
+        rows = await figures.rows(waiting_only=False, with_starts=True)
+        capacity = await figures.capacity()
+        quota = None
+        with suppress(McadError):  # a right that a tenant need not have
+            quota = await figures.quota()
+        namespace = figures.only or namespace
+        if namespace is not None:
+            rows = [row for row in rows if row["namespace"] == namespace]
+        now_us = self.environment.clock.now_us()
+        at_us = self._latest.at_us if feed.trouble and self._latest is not None else now_us
+        return Moment(
+            version=0,
+            at_us=at_us,
+            figures=figures,
+            rows=rows,
+            capacity=capacity,
+            quota=quota,
+            is_asked=isinstance(feed, PollingFeed),
+            namespace=namespace,
+            trouble=feed.trouble,
+        )
+
+    def _publish_trouble(self, trouble: str) -> None:
+        if self._latest is not None:
+            self._publish(replace(self._latest, trouble=trouble))
+
+    def _publish(self, moment: Moment) -> None:
+        self._version += 1
+        self._latest = replace(moment, version=self._version)
+        changed, self._changed = self._changed, asyncio.Event()
+        changed.set()

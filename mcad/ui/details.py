@@ -1,0 +1,85 @@
+"""One AppWrapper for the drawer; what would start it is computed on demand only."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Struct
+
+from mcad.api.wire import as_list, as_map, as_text
+from mcad.cli.arguments.one_appwrapper import read_appwrapper
+from mcad.client.answers.why import UNTRIED, Answers
+from mcad.client.config import as_dispatched, load_config
+from mcad.client.errors import McadError
+from mcad.client.figures.computed import ComputedFigures
+from mcad.client.figures.of_namespace import NamespaceFigures
+from mcad.ui.board import Board, Moment
+
+Json = dict[str, Any]
+
+NOT_WITH_SERVER = (
+    "omit --server to see what would start it: it is tried on the objects of the cluster"
+)
+
+
+class Details(Struct, frozen=True):
+    """The figures (None if it is not known) and the live object (None with --server)."""
+
+    namespace: str
+    name: str
+    detail: Json | None
+    obj: Json | None
+
+    @property
+    def row(self) -> Json:
+        """Namespace and name, as a row has them."""
+        return {"namespace": self.namespace, "name": self.name}
+
+    @property
+    def title(self) -> str:
+        """NAMESPACE/NAME."""
+        return f"{self.namespace}/{self.name}"
+
+    @property
+    def conditions(self) -> list[Json]:
+        """The conditions of the status, oldest transition first."""
+        found = [
+            as_map(one) for one in as_list(as_map(as_map(self.obj).get("status")).get("conditions"))
+        ]
+        read = [
+            {key: as_text(one.get(key)) for key in ("type", "status", "reason", "message")}
+            | {"at": as_text(one.get("lastTransitionMicroTime") or one.get("lastTransitionTime"))}
+            for one in found
+        ]
+        return sorted(read, key=lambda one: one["at"])
+
+
+async def read_details(board: Board, moment: Moment, namespace: str, name: str) -> Details:
+    """The AppWrapper as the latest figures have it; raises ``McadError`` without rights."""
+    if moment.namespace not in (None, namespace):
+        return Details(namespace, name, None, None)
+    detail = await moment.figures.detail(namespace, name)
+    if detail is None:
+        return Details(namespace, name, None, None)
+    figures = moment.figures
+    seen = figures.seen if isinstance(figures, NamespaceFigures) else figures
+    if isinstance(seen, ComputedFigures):
+        return Details(namespace, name, detail, seen.objects.get(detail["uid"]))
+    if board.source.server:
+        return Details(namespace, name, detail, None)
+    async with board.environment.connect(board.source.target, watches=False) as session:
+        obj = await read_appwrapper(session.client, namespace, name)
+    return Details(namespace, name, detail, obj)
+
+
+async def read_answer(board: Board, namespace: str, name: str) -> Json | None:
+    """What blocks it and what would start it; None if it is not known."""
+    if board.source.server:
+        raise McadError(NOT_WITH_SERVER)
+    config = load_config(board.source.settings)
+    async with board.environment.connect(board.source.target, watches=False) as session:
+        config = await as_dispatched(session.client, config)
+        answers = await Answers.read(session, board.source, config, namespace)
+        if answers.facts is None:
+            raise McadError(UNTRIED)
+        return await answers.why(namespace, name)

@@ -1,0 +1,110 @@
+"""Which requests the page answers: those of the browser that the printed address was opened in.
+
+The server listens on loopback, but every user and every web page of this machine can reach that.
+So the printed address has a token, which works once and is exchanged for a cookie; and the name in
+Host has to be a loopback one, else a page elsewhere could have a browser ask (DNS rebinding).
+"""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
+
+from aiohttp import web
+
+if TYPE_CHECKING:
+    from aiohttp.typedefs import Middleware
+
+    Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+NAMES = ("127.0.0.1", "localhost")
+
+HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+        "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+
+NO_COOKIE = (
+    "This browser has no session here. Open the address that `mcad ui` has printed last; each "
+    "address works once.\n"
+)
+OTHER_HOST = "This page is served at 127.0.0.1 and localhost only.\n"
+
+
+class Guard:
+    """Checks every request; ``address`` is what the user opens."""
+
+    def __init__(self, on_used: Callable[[str], None] | None = None) -> None:
+        """``on_used`` is called with the next address after one was used."""
+        self._on_used = on_used
+        self._session = secrets.token_urlsafe(32)
+        self._token = secrets.token_urlsafe(32)
+        self._port = 0
+
+    def serve_at(self, port: int) -> None:
+        """The port is known as soon as the server listens."""
+        self._port = port
+
+    @property
+    def address(self) -> str:
+        """The address to open, which works once."""
+        return f"http://{NAMES[0]}:{self._port}/?token={self._token}"
+
+    @property
+    def cookie(self) -> str:
+        """The name of the cookie: cookies are not separated by ports."""
+        return f"mcad-ui-{self._port}"
+
+    @property
+    def middleware(self) -> Middleware:
+        """For ``web.Application``."""
+
+        @web.middleware
+        async def check(request: web.Request, handler: Handler) -> web.StreamResponse:
+            self._check_host(request)
+            if token := request.query.get("token"):
+                return self._exchange(request, token)
+            if not self._has_session(request):
+                raise web.HTTPForbidden(text=NO_COOKIE)
+            return await handler(request)
+
+        return check
+
+    def _check_host(self, request: web.Request) -> None:
+        hosts = request.headers.getall("Host", [])
+        if len(hosts) != 1 or hosts[0].lower() not in {f"{one}:{self._port}" for one in NAMES}:
+            raise web.HTTPForbidden(text=OTHER_HOST)
+
+    def _has_session(self, request: web.Request) -> bool:
+        return _same(request.cookies.get(self.cookie, ""), self._session)
+
+    def _exchange(self, request: web.Request, token: str) -> web.StreamResponse:
+        """Redirect to the page without the token; a new token if this one was used now."""
+        if not self._has_session(request):
+            if not _same(token, self._token):
+                raise web.HTTPForbidden(text=NO_COOKIE)
+            self._token = secrets.token_urlsafe(32)
+            if self._on_used is not None:
+                self._on_used(self.address)
+        answer = web.Response(status=303, headers={"Location": "/"})
+        answer.set_cookie(self.cookie, self._session, httponly=True, samesite="Strict", path="/")
+        return answer
+
+
+async def add_headers(_: web.Request, answer: web.StreamResponse) -> None:
+    """Security headers of every answer, errors included."""
+    answer.headers.update(HEADERS)
+    answer.headers.pop("Server", None)
+
+
+def _same(given: str, wanted: str) -> bool:
+    return hmac.compare_digest(given.encode(), wanted.encode())

@@ -1,0 +1,219 @@
+"""From figures to HTML: whole pages, and their parts as they are sent to open pages.
+
+A part has the same text as long as its figures are the same: ages are written by the script of the
+page, from the instants in it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import quote
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from mcad.cli.pages.human_amounts import human_amount
+from mcad.cli.pages.reservation_lines import kept_off
+from mcad.cli.pages.rows import place
+from mcad.cli.pages.start_times import start_column, start_lines
+from mcad.cli.pages.tables import amounts
+from mcad.client.figures.presence import Presence
+from mcad.client.figures.row import is_in_line, is_waiting
+from mcad.ui.bars import NODES_SHOWN, capacity_bars, node_cells, quota_rows
+from mcad.ui.board import Moment
+from mcad.ui.details import Details
+from mcad.ui.rows import PAGE_ROWS, WAITING, Query, shown
+from mcad.version import __version__
+
+Json = dict[str, Any]
+
+PARTS = ("health", "capacity", "nodes", "quota", "queue")
+"""The parts of a page that are sent when they change."""
+
+
+class Pages:
+    """Renders pages and parts; each part once for all pages with the same query."""
+
+    def __init__(self) -> None:
+        self._jinja = Environment(
+            loader=PackageLoader("mcad.ui"),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        self._jinja.filters |= {
+            "amounts": amounts,
+            "human": lambda amount, resource: human_amount(resource, amount),
+            "place": place,
+            "path": _path,
+        }
+        self._jinja.globals |= {"version": __version__, "size": PAGE_ROWS}
+        self._version = -1
+        self._known: dict[tuple[str, Query | None], str] = {}
+        self._charged: dict[str, frozenset[tuple[str, str]]] = {}
+        self.rendered = 0  # parts, for tests
+
+    async def parts(self, moment: Moment, query: Query) -> dict[str, str]:
+        """The parts of the page for a query, as HTML."""
+        if moment.version != self._version:
+            self._version, self._known, self._charged = moment.version, {}, {}
+        charged = await self._charged_at(moment, query.leaf) if query.leaf else None
+        common = {name: self._part(name, moment, None) for name in PARTS[:-1]}
+        return common | {"queue": self._part("queue", moment, query, charged)}
+
+    async def _charged_at(self, moment: Moment, leaf: str) -> frozenset[tuple[str, str]]:
+        """(namespace, name) of the AppWrappers that count at a quota node, TREE/NODE."""
+        if leaf not in self._charged:
+            tree, _, node = leaf.partition("/")
+            view = await moment.figures.quota_node(tree, node) or {"queue": [], "holders": []}
+            both = [*view["queue"], *view["holders"]]
+            found = frozenset((one["namespace"], one["name"]) for one in both)
+            if moment.version != self._version:
+                return found
+            self._charged[leaf] = found
+        return self._charged[leaf]
+
+    def _part(
+        self,
+        name: str,
+        moment: Moment,
+        query: Query | None,
+        charged: frozenset[tuple[str, str]] | None = None,
+    ) -> str:
+        key = (name, query)
+        if moment.version == self._version and key in self._known:
+            return self._known[key]
+        self.rendered += 1
+        values = _queue(moment, query, charged) if query is not None else _COMMON[name](moment)
+        text = self._jinja.get_template(f"{name}.html").render(values)
+        if moment.version == self._version:
+            self._known[key] = text
+        return text
+
+    def page(
+        self, moment: Moment, query: Query, parts: Mapping[str, str], details: Details | None = None
+    ) -> str:
+        """A whole page, with a drawer if ``details`` are given."""
+        return self._render(
+            "page.html",
+            titled=f"{details.title} - mcad" if details is not None else "mcad",
+            parts=parts,
+            query=query,
+            seen=moment.version,
+            choices=_choices(moment),
+            drawer=self.drawer(moment, query, details) if details is not None else "",
+        )
+
+    def drawer(self, moment: Moment, query: Query, details: Details) -> str:
+        """One AppWrapper."""
+        facts = self.facts(moment, query, details)
+        return self._render("drawer.html", one=details, query=query, facts=facts)
+
+    def facts(self, moment: Moment, query: Query, details: Details) -> str:
+        """The part of the drawer that changes with the figures."""
+        detail = details.detail or {}
+        starts = detail.get("starts")  # absent from older dispatchers
+        return self._render(
+            "facts.html",
+            one=details,
+            query=query,
+            starts=list(start_lines(starts, moment.at_us)) if starts else [],
+            kept_off=list(kept_off(detail)),
+        )
+
+    def answer(self, told: Json | None, problem: str = "") -> str:
+        """What blocks an AppWrapper and what would start it, or why that is not known."""
+        return self._render("answer.html", told=told, problem=problem)
+
+    def single(self, title: str, text: str, *, is_html: bool = False) -> str:
+        """A page of one text: an answer without script, or what is wrong."""
+        return self._render("single.html", title=title, content=text, is_html=is_html)
+
+    def _render(self, name: str, **values: Any) -> str:
+        return self._jinja.get_template(name).render(values)
+
+
+def instant(at_us: int) -> str:
+    """RFC 3339, in seconds."""
+    return datetime.fromtimestamp(at_us // 1_000_000, UTC).isoformat().replace("+00:00", "Z")
+
+
+def _path(row: Json) -> str:
+    return f"/appwrappers/{quote(row['namespace'], '')}/{quote(row['name'], '')}"
+
+
+def _choices(moment: Moment) -> Json:
+    """What the filters offer."""
+    trees = (moment.quota or {}).get("trees", [])
+    return {
+        "namespaces": sorted({row["namespace"] for row in moment.rows}),
+        "states": [WAITING, *sorted({row["state"] for row in moment.rows})],
+        "leaves": [f"{tree['tree']}/{node['node']}" for tree in trees for node in tree["nodes"]],
+    }
+
+
+def _health(moment: Moment) -> Json:
+    waiting = [row for row in moment.rows if is_waiting(row)]
+    in_line = sum(map(is_in_line, waiting))
+    states = Counter(row["state"] for row in moment.rows if not is_waiting(row))
+    return {
+        "leader": _leader(moment),
+        "is_led": _is_led(moment),
+        "is_asked": moment.is_asked,
+        "namespace": moment.namespace,
+        "notes": moment.figures.notes,
+        "trouble": moment.trouble,
+        "at": instant(moment.at_us) if moment.trouble else "",
+        "counts": [
+            ("in line", in_line),
+            ("on hold", len(waiting) - in_line),
+            *sorted(states.items()),
+        ],
+    }
+
+
+def _is_led(moment: Moment) -> bool | None:
+    """Whether a dispatcher runs; None if that is not known."""
+    if moment.trouble:
+        return None
+    heartbeat = moment.heartbeat
+    if heartbeat is None:
+        return True  # it has answered
+    return {Presence.RUNNING: True, Presence.ABSENT: False}.get(heartbeat.presence)
+
+
+def _leader(moment: Moment) -> str:
+    return moment.heartbeat.holder if moment.heartbeat is not None else ""
+
+
+def _capacity(moment: Moment) -> Json:
+    view = moment.capacity
+    return {
+        "known": view is not None,
+        "bars": capacity_bars(view) if view is not None else [],
+        "unplaced": view["unplaced"] if view is not None else {},
+    }
+
+
+def _nodes(moment: Moment) -> Json:
+    view = moment.capacity
+    count = len(view["nodes"]) if view is not None else 0
+    cells = node_cells(view) if view is not None else []
+    return {"count": count, "cells": cells, "more": max(count - NODES_SHOWN, 0)}
+
+
+def _quota(moment: Moment) -> Json:
+    trees = (moment.quota or {}).get("trees", [])
+    return {"trees": [{**tree, "rows": list(quota_rows(tree))} for tree in trees]}
+
+
+_COMMON = {"health": _health, "capacity": _capacity, "nodes": _nodes, "quota": _quota}
+
+
+def _queue(moment: Moment, query: Query, charged: frozenset[tuple[str, str]] | None) -> Json:
+    found = shown(moment.rows, query, charged)
+    starts = [start_column(row.get("starts"), moment.at_us) for row in found.rows]
+    return {"found": found, "starts": starts, "query": query, "total": len(moment.rows)}

@@ -1,0 +1,159 @@
+"""The addresses of the page: GET only, on loopback, with the rights of the user."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import aclosing, asynccontextmanager, suppress
+from importlib.resources import files
+
+from aiohttp import web
+
+from mcad.client.errors import McadError
+from mcad.controller.http_server import Server
+from mcad.ui.board import Board, Moment
+from mcad.ui.details import read_answer, read_details
+from mcad.ui.guard import NAMES, Guard, add_headers
+from mcad.ui.pages import Pages
+from mcad.ui.rows import Query
+from mcad.ui.stream import events
+
+STATIC = {
+    "htmx.min.js": "text/javascript",
+    "htmx-ext-sse.min.js": "text/javascript",
+    "ui.js": "text/javascript",
+    "ui.css": "text/css",
+}
+
+
+class Ui:
+    """Answers requests; ``application`` is to be served."""
+
+    def __init__(self, board: Board, guard: Guard) -> None:
+        self.board = board
+        self.pages = Pages()
+        self.guard = guard
+        self._answering = asyncio.Lock()  # each answer lists the cluster: one at a time
+        self._streams: set[asyncio.Task[None]] = set()
+        folder = files("mcad.ui") / "static"
+        self._static = {name: (folder / name).read_bytes() for name in STATIC}
+
+    def application(self) -> web.Application:
+        """The application with all of its addresses."""
+        app = web.Application(middlewares=[self.guard.middleware])
+        app.on_response_prepare.append(add_headers)
+        app.on_shutdown.append(self._end_streams)
+        app.router.add_get("/", self._page)
+        app.router.add_get("/appwrappers/{namespace}/{name}", self._appwrapper)
+        app.router.add_get("/appwrappers/{namespace}/{name}/why", self._why)
+        app.router.add_get("/appwrappers/{namespace}/{name}/facts", self._facts)
+        app.router.add_get("/events", self._events)
+        app.router.add_get("/static/{name}", self._file)
+        return app
+
+    async def _page(self, request: web.Request) -> web.Response:
+        moment, query = await self._latest(), Query.of(request.query)
+        try:
+            parts = await self.pages.parts(moment, query)
+        except McadError as error:  # of the filter by quota
+            return self._failure(502, error.message)
+        return _html(self.pages.page(moment, query, parts))
+
+    async def _appwrapper(self, request: web.Request) -> web.Response:
+        moment, query = await self._latest(), Query.of(request.query)
+        title = request.match_info["namespace"], request.match_info["name"]
+        try:
+            details = await read_details(self.board, moment, *title)
+            if request.headers.get("HX-Request") == "true":
+                return _html(self.pages.drawer(moment, query, details))
+            parts = await self.pages.parts(moment, query)
+        except McadError as error:
+            return self._failure(502, error.message)
+        status = 200 if details.detail is not None else 404
+        return _html(self.pages.page(moment, query, parts, details), status)
+
+    async def _facts(self, request: web.Request) -> web.Response:
+        moment, query = await self._latest(), Query.of(request.query)
+        title = request.match_info["namespace"], request.match_info["name"]
+        try:
+            details = await read_details(self.board, moment, *title)
+        except McadError as error:
+            return self._failure(502, error.message)
+        return _html(self.pages.facts(moment, query, details))
+
+    async def _why(self, request: web.Request) -> web.Response:
+        title = request.match_info["namespace"], request.match_info["name"]
+        try:
+            async with self._answering:
+                told = await read_answer(self.board, *title)
+        except McadError as error:
+            text = self.pages.answer(None, error.message)
+        else:
+            text = self.pages.answer(
+                told, "" if told is not None else "It does not exist any more."
+            )
+        if request.headers.get("HX-Request") == "true":
+            return _html(text)
+        return _html(self.pages.single("/".join(title), text, is_html=True))
+
+    async def _events(self, request: web.Request) -> web.StreamResponse:
+        seen = request.query.get("seen", "")
+        number = int(seen) if seen.isascii() and seen.isdigit() and len(seen) < 16 else -1
+        answer = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await answer.prepare(request)
+        sending = asyncio.ensure_future(self._send(answer, Query.of(request.query), number))
+        self._streams.add(sending)
+        try:
+            with suppress(ConnectionError, asyncio.CancelledError):
+                await sending
+        finally:
+            sending.cancel()
+            self._streams.discard(sending)
+        return answer
+
+    async def _send(self, answer: web.StreamResponse, query: Query, seen: int) -> None:
+        async with aclosing(events(self.board, self.pages, query, seen)) as stream:
+            async for one in stream:
+                await answer.write(one)
+
+    async def _end_streams(self, _: web.Application) -> None:
+        """Streams have no end of their own, and closing waits for open requests."""
+        for one in self._streams:
+            one.cancel()
+
+    async def _file(self, request: web.Request) -> web.Response:
+        name = request.match_info["name"]
+        if name not in self._static:
+            raise web.HTTPNotFound(text=f"There is no {name}.\n")
+        return web.Response(body=self._static[name], content_type=STATIC[name], charset="utf-8")
+
+    async def _latest(self) -> Moment:
+        return await self.board.after(0)
+
+    def _failure(self, status: int, text: str) -> web.Response:
+        return _html(self.pages.single("Not shown", text), status)
+
+
+def _html(text: str, status: int = 200) -> web.Response:
+    return web.Response(
+        text=text, status=status, content_type="text/html", headers={"Vary": "HX-Request"}
+    )
+
+
+@asynccontextmanager
+async def served(
+    board: Board, port: int, on_used: Callable[[str], None] | None = None
+) -> AsyncIterator[Ui]:
+    """Serve on loopback until the end of the block; yields what has the address."""
+    ui = Ui(board, Guard(on_used))
+    server = Server(ui.application())
+    try:
+        try:
+            ui.guard.serve_at(await server.start(NAMES[0], port))
+        except OSError as error:
+            raise McadError(
+                f"cannot listen on {NAMES[0]}:{port}: {error.strerror}; choose another --port"
+            ) from error
+        yield ui
+    finally:
+        await server.close()
