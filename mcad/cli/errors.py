@@ -18,6 +18,7 @@ from mcad.client.errors import (
     TimedOutError,
     one_line,
 )
+from mcad.client.figures.progress import clear
 
 FAILED, USAGE, NOT_FOUND, TIMED_OUT, INTERRUPTED = 1, 2, 4, 124, 130
 """Exit codes besides 0; ``mcad --help`` lists them."""
@@ -49,6 +50,7 @@ def warn(text: str) -> None:
 
 def _print(line: str) -> None:
     """Print a line on stderr; if that is closed, the exit code has to do."""
+    clear()
     with suppress(OSError):
         click.echo(pasteable(one_line(line)), err=True)
 

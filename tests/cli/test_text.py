@@ -4,6 +4,7 @@ import json
 import logging
 import subprocess
 import sys
+import time
 from io import StringIO
 
 import pytest
@@ -13,6 +14,7 @@ from mcad.cli.log_format import REMEMBERED_MAX, JsonLines, KeyValue, Repeats
 from mcad.cli.pages.colours import palette
 from mcad.cli.pages.describe import Description, Page
 from mcad.cli.pages.tables import Columns, age, table
+from mcad.client.figures import progress as lines
 from mcad.client.figures.progress import Progress
 from mcad.kube.durations import human
 from tests.cli.conftest import Type
@@ -286,3 +288,28 @@ def test_few_lines_are_remembered() -> None:
     for number in range(3 * REMEMBERED_MAX):
         assert repeats.filter(_record("line %s", 0, number))
     assert len(repeats._known) <= REMEMBERED_MAX
+
+
+def test_long_work_is_told_with_its_seconds_and_leaves_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(lines, "PATIENCE_S", 0.01)
+    monkeypatch.setattr(lines, "TICK_S", 0.01)
+    stream = Stream(True)
+    with lines.shown_on(stream), lines.working(lambda: "3 of 7 requeued"):
+        deadline = time.monotonic() + 10
+        while stream.getvalue().count("3 of 7 requeued... 0 s") < 2:
+            assert time.monotonic() < deadline
+            time.sleep(0.005)
+    said = stream.getvalue()
+    assert said.endswith(lines.CLEAR)
+    time.sleep(0.03)
+    lines.clear()
+    assert stream.getvalue() == said
+
+
+def test_quick_work_and_pipes_are_told_nothing() -> None:
+    for stream in (Stream(True), Stream(False)):
+        with lines.shown_on(stream), lines.working("trying"):
+            pass
+        assert stream.getvalue() == ""

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 import click
 from msgspec import Struct
 
+from mcad.api.wire import plural
 from mcad.cli.arguments.choice import Choice, ask, choose, read_names
 from mcad.cli.arguments.environment import environment
 from mcad.cli.arguments.names import ObjectName, qualified
@@ -21,6 +22,7 @@ from mcad.cli.arguments.options import record
 from mcad.cli.errors import FAILED, NOT_FOUND, exit_code, show
 from mcad.client.appwrappers.state import reference, title
 from mcad.client.errors import McadError, NotFoundError, explain
+from mcad.client.figures.progress import clear, working
 from mcad.client.figures.row import in_namespace
 from mcad.client.scope import Target
 from mcad.client.session import AT_ONCE, Session
@@ -125,7 +127,16 @@ async def _apply_all(
         _report(obj, result, options, spans=spans)
         return 0
 
-    return [code for code in await asyncio.gather(*map(one, objs)) if code]
+    ended = 0
+
+    async def counted(obj: Json) -> int:
+        nonlocal ended
+        code = await one(obj)
+        ended += 1
+        return code
+
+    with working(lambda: f"{ended} of {plural(len(objs), 'AppWrapper')} {verb.done}"):
+        return [code for code in await asyncio.gather(*map(counted, objs)) if code]
 
 
 def _refused(what: str, error: KubeError) -> McadError:
@@ -144,6 +155,7 @@ def _is_another(error: ApiError) -> bool:
 
 
 def _report(obj: Json, result: Result, options: VerbOptions, *, spans: bool) -> None:
+    clear()
     metadata = obj["metadata"]
     if options.form == "name":
         name = qualified(metadata["namespace"], metadata["name"]) if spans else reference(obj)

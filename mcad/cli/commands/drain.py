@@ -15,6 +15,7 @@ from mcad.cli.errors import warn
 from mcad.cli.pages.tables import NONE, echo, echo_structured, table
 from mcad.client.config import as_dispatched, load_config
 from mcad.client.errors import McadError
+from mcad.client.figures.progress import working
 from mcad.client.scope import Settings, Target
 from mcad.core.state.spelling import did_you_mean
 
@@ -64,7 +65,8 @@ async def _plan(names: frozenset[str], target: Target, settings: Settings) -> Dr
     for name in sorted(names - set(known)):
         hint = did_you_mean(name, known) or "`mcad capacity` lists the nodes."
         raise McadError(f'there is no node "{name}". {hint}')
-    return planned(facts, names)
+    with working("trying where the pods fit"):
+        return planned(facts, names)
 
 
 def _page(found: Drain, output: Output) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ from mcad.cli.pages.journal_history import AppWrapperHistory, named
 from mcad.cli.pages.settings_comparison import compare
 from mcad.cli.pages.tables import echo
 from mcad.client.errors import McadError
+from mcad.client.figures.progress import working
 from mcad.core.commands import Command, CreateItem, WriteStatus
 from mcad.core.events import AppWrapperSeen
 from mcad.core.state.model import DispatchPhase
@@ -115,24 +117,33 @@ def replay(folder: Path, options: ReplayOptions) -> None:
     if not found and not wrong:
         raise McadError(f"no journal in {folder}: `mcad run --journal {folder}` writes one")
     if options.assignments:
-        lines, unreadable = compare(found, options.assignments, options.until)
+        with working("replaying the journal"):
+            lines, unreadable = compare(found, options.assignments, options.until)
         echo(lines)
         _end(wrong + unreadable)
         return
     if options.copy is not None:
         if options.copy.exists():
             raise McadError(f"{options.copy} exists: choose a new folder")
-        echo(write_copy(found, options.copy, wrong))
+        with working("replaying the journal"):
+            told = list(write_copy(found, options.copy, wrong))
+        echo(told)
         _end(wrong)
         return
     differing = False
     for session in found:
         count = Count()
-        echo(_steps(session, options, count, wrong))
+        with working(partial(_replayed, count)):
+            told = list(_steps(session, options, count, wrong))
+        echo(told)
         if options.name is None:
             echo(_summary(session, count, diff=options.diff))
         differing |= count.differs_at is not None
     _end(wrong, failed=differing)
+
+
+def _replayed(count: Count) -> str:
+    return f"replaying: {plural(count.steps, 'step')}"
 
 
 def _end(wrong: list[str], *, failed: bool = False) -> None:

@@ -34,6 +34,7 @@ from mcad.client.appwrappers.state import reference
 from mcad.client.appwrappers.wait import wait_for
 from mcad.client.config import load_config
 from mcad.client.errors import McadError
+from mcad.client.figures.progress import working
 from mcad.client.manifests.check import check_kind, prepare
 from mcad.client.manifests.documents import Document, read_documents
 from mcad.client.manifests.sending import checked, refuse, send
@@ -155,7 +156,10 @@ async def _submit(
             _report(one.obj, options)
         return
     async with environment().connect(target, watches=options.wait) as session:
-        prepared = await checked(session.client, config, documents, namespace, session.namespace)
+        with working("checking the manifests"):
+            prepared = await checked(
+                session.client, config, documents, namespace, session.namespace
+            )
         sent = [await _create(session, one.obj, options) for one in prepared]
         made = [obj for obj in sent if obj is not None]
         well = len(made) == len(prepared)

@@ -18,6 +18,7 @@ from mcad.cli.pages.colours import palette
 from mcad.cli.pages.tables import echo, echo_structured
 from mcad.cli.pages.why import page
 from mcad.client.config import as_dispatched, load_config
+from mcad.client.figures.progress import working
 from mcad.client.figures.row import in_namespace
 from mcad.client.scope import Scope, Source
 
@@ -80,4 +81,5 @@ async def _find(
         )
         for note in answers.notes:
             warn(note)
-        return {one: await answers.why(one.namespace or "", one.name) for one in chosen}
+        with working("trying what would start it"):
+            return {one: await answers.why(one.namespace or "", one.name) for one in chosen}

@@ -12,7 +12,7 @@ from mcad.api.sources import ConfigError, load
 from mcad.client.answers.changes import Changes
 from mcad.client.answers.what_if import Json, changed
 from mcad.client.errors import McadError
-from mcad.client.figures.progress import Progress
+from mcad.client.figures.progress import Progress, working
 from mcad.controller.what_if_views import what_if_view
 from mcad.core.answers.dry_run import Facts
 from mcad.core.answers.outcome import outcome
@@ -43,7 +43,8 @@ def what_if_then(end: AtEnd, changes: Changes, namespace: str | None) -> Json:
         except (ConfigError, ValueError) as error:
             raise McadError(str(error)) from error
         then = replace(then, settings=other)
-    return what_if_view(outcome(facts), outcome(then), facts.now, [])
+    with working("comparing the next cycles"):
+        return what_if_view(outcome(facts), outcome(then), facts.now, [])
 
 
 def read_end(folder: Path, until: Instant | None = None) -> AtEnd:

@@ -12,6 +12,7 @@ from mcad.client.config import as_dispatched, load_config
 from mcad.client.errors import InvalidError, McadError
 from mcad.client.figures.figures import warn_of_notes
 from mcad.client.figures.listed import list_facts
+from mcad.client.figures.progress import working
 from mcad.client.manifests.check import check_kind, prepare
 from mcad.client.manifests.documents import Document
 from mcad.client.scope import Settings
@@ -95,7 +96,8 @@ async def _compare(
         now = replace(now, events=[one for one in now.events if not isinstance(one, QuotaSeen)])
     then = changed(listed, changes, own)
     warn_of_notes(figures)
-    return what_if_view(outcome(now), outcome(then), listed.now, new)
+    with working("comparing the next cycles"):
+        return what_if_view(outcome(now), outcome(then), listed.now, new)
 
 
 def changed(facts: Facts, changes: Changes, own: str) -> Facts:

@@ -1,7 +1,11 @@
-"""Shows the progress of long lists in one line of a terminal, if the program has one for it."""
+"""Shows the progress of long work in one line of a terminal, if the program has one for it.
+
+``Progress`` counts what is read; ``working`` tells that something goes on, with the seconds.
+"""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -9,6 +13,7 @@ from typing import TextIO
 
 PATIENCE_S = 1.0  # no progress is shown before
 REDRAW_S = 0.1
+TICK_S = 1.0
 CLEAR = "\r\x1b[K"
 
 _STREAM: ContextVar[TextIO | None] = ContextVar("stream of progress", default=None)
@@ -56,3 +61,65 @@ class Progress:
             self._shown = False
             self._stream.write(CLEAR)
             self._stream.flush()
+
+
+class _Line:
+    """A line that a thread writes, because what goes on may leave no time to."""
+
+    def __init__(self, stream: TextIO, text: Callable[[], str]) -> None:
+        import threading  # noqa: PLC0415 - takes 5 ms, which `mcad --help` has no use for
+
+        self._stream, self._text = stream, text
+        self._lock, self._ended = threading.Lock(), threading.Event()
+        self._shown = False
+        self._thread = threading.Thread(target=self._tell, daemon=True)
+        self._thread.start()
+
+    def _tell(self) -> None:
+        begun, wait = time.monotonic(), PATIENCE_S
+        while not self._ended.wait(wait):
+            wait = TICK_S
+            with self._lock:
+                self._shown = True
+                seconds = time.monotonic() - begun
+                self._stream.write(f"{CLEAR}{self._text()}... {seconds:.0f} s"[:200])
+                self._stream.flush()
+
+    def clear(self) -> None:
+        """Remove the line until the next tick: something is printed."""
+        with self._lock:
+            if self._shown:
+                self._shown = False
+                self._stream.write(CLEAR)
+                self._stream.flush()
+
+    def end(self) -> None:
+        """Remove the line for good."""
+        self._ended.set()
+        self._thread.join()
+        self.clear()
+
+
+_LINES: list[_Line] = []
+
+
+@contextmanager
+def working(text: str | Callable[[], str]) -> Iterator[None]:
+    """Show what goes on, if the block lasts longer than ``PATIENCE_S``. Print after ``clear``."""
+    stream = _STREAM.get()
+    if stream is None or not stream.isatty():
+        yield
+        return
+    line = _Line(stream, text if callable(text) else lambda: text)
+    _LINES.append(line)
+    try:
+        yield
+    finally:
+        _LINES.remove(line)
+        line.end()
+
+
+def clear() -> None:
+    """Remove lines of ``working``, before something is printed."""
+    for line in _LINES:
+        line.clear()
