@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from mcad.api.crd import crds
+from mcad.api.labels import GROUP
 from mcad.sim.kinds import KindTable
 from tests.controlplane.controlplane import ControlPlane
 from tests.controlplane.fixtures import controlplane_or_skip
@@ -22,7 +23,9 @@ def plane() -> Iterator[ControlPlane]:
 
 @pytest.fixture
 def kinds() -> KindTable:
-    """The built-in kinds and AppWrappers."""
+    """The built-in kinds, and those of the group of AppWrappers."""
     table = KindTable()
-    table.set_crd(crds()[0])
+    for crd in crds():
+        if crd["spec"]["group"] == GROUP:
+            table.set_crd(crd)
     return table

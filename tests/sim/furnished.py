@@ -39,6 +39,8 @@ def create_all(plane: ControlPlane) -> None:
     tree = {"apiVersion": "quota.codeflare.dev/v1alpha1", "kind": "QuotaSubtree"}
     tree |= {"metadata": {"name": "qst", "labels": {"tree": "teams"}}, "spec": {"parent": "root"}}
     _create(plane, kinds, tree | {"status": {"conditions": [told]}})
+    pause = {"apiVersion": "workload.codeflare.dev/v1alpha1", "kind": "DispatchPause"}
+    _create(plane, kinds, pause | {"metadata": {"name": "p"}, "spec": {"reason": "upgrade"}})
     failing = "/apis/batch/v1/namespaces/default/jobs/failing"
     plane.wait_for(lambda: _has(plane, failing, "Failed"), 60, "the failing job has failed")
     finalized = {"name": "held", "finalizers": ["test.example/hold"]}
