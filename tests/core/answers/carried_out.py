@@ -1,6 +1,6 @@
 """Checks the answers about random small clusters by carrying them out.
 
-python -m tests.core.answers.carried_out [--worlds 10000] [--first 0]
+python -m tests.core.answers.carried_out [--worlds 10000] [--first 0] [--evicts]
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from mcad.core.state.quota_records import QuotaSubtree
 from mcad.core.state.records import replace
 from tests.core.answers.worlds import Change, everyone, started, world
 
+Changes = tuple[Change, ...]
+
 MORE_NODES = 4
 """Nodes that are added where no answer says that nodes would do."""
 
@@ -32,8 +34,8 @@ class _Check:
     depends on what happened to the nodes before, and is counted apart.
     """
 
-    def __init__(self, seed: int) -> None:
-        self.facts = world(Random(seed))
+    def __init__(self, seed: int, *, evicts: bool) -> None:
+        self.facts = world(Random(seed), evicts=evicts)
         self.run = DryRun(self.facts)
         self.figures: Counter[str] = Counter(worlds=1)
 
@@ -54,38 +56,51 @@ class _Check:
             assert one.kind is Kind.EVICT or everyone(self.facts, one.change), one.text
         for remedy in told.remedies:
             self.figures[remedy.kind] += 1
-            if remedy.kind is Kind.EVICT:
-                continue
-            if not started(self.facts, uid, remedy.change):
-                self._expect(uid, remedy.change, False, f"{uid}: {remedy.kind}: {remedy.text}")
+            what = f"{remedy.kind}: {remedy.text}"
+            changes = _carried_out(remedy)
+            if not started(self.facts, uid, *changes):
+                self._expect(uid, changes, False, f"{uid}: {what}")
             for less in _smaller(self.run.entry(uid).workload, remedy):
                 self.figures["smaller ones"] += 1
-                if started(self.facts, uid, less):
-                    self._expect(uid, less, True, f"{uid}: less than {remedy.kind}: {remedy.text}")
+                if started(self.facts, uid, *less):
+                    self._expect(uid, less, True, f"{uid}: less than {what}")
         for change in _none_found(self.run, uid, told):
             self.figures["none of the kind"] += 1
             if started(self.facts, uid, change):
                 self.figures["not found"] += 1  # nothing is claimed of it
 
-    def _expect(self, uid: str, change: Change, starts: bool, what: str) -> None:
+    def _expect(self, uid: str, changes: Changes, starts: bool, what: str) -> None:
         """A whole cycle and the answer differ: that is wrong, unless others start too. Then the
         copy comes to another end, or has turned since it was asked."""
-        others = everyone(self.facts, change) - {uid}
+        others = everyone(self.facts, *changes) - {uid}
         self.run.allow(10**9)
-        with self.run.tried(change) as found:
+        with self.run.tried(*changes) as found:
             others |= {*found} - {uid}
             has_turned = (uid in found) == starts
         assert others, what
         self.figures["turned on the copy" if has_turned else "depends on others"] += 1
 
 
-def check(seed: int) -> Counter[str]:
-    """What was asked and answered in one world."""
-    return _Check(seed).all()
+def check(seed: int, *, evicts: bool = False) -> Counter[str]:
+    """What was asked and answered in one world; ``evicts``: in one with answers about evictions."""
+    return _Check(seed, evicts=evicts).all()
 
 
-def _smaller(work: Workload, remedy: Remedy) -> Iterator[Change]:
-    """All smaller changes of the same kind."""
+def _carried_out(remedy: Remedy) -> Changes:
+    """The change; of an eviction, the higher priority and the end of the victims."""
+    return (remedy.change, End(remedy.uids)) if remedy.kind is Kind.EVICT else (remedy.change,)
+
+
+def _smaller(work: Workload, remedy: Remedy) -> Iterator[Changes]:
+    """All smaller changes of the same kind; of an eviction, fewer victims."""
+    if remedy.kind is Kind.EVICT:
+        for out in remedy.uids:
+            yield remedy.change, End(tuple(one for one in remedy.uids if one != out))
+        return
+    yield from ((change,) for change in _less(work, remedy))
+
+
+def _less(work: Workload, remedy: Remedy) -> Iterator[Change]:
     match remedy.change:
         case AddNodes(like, count):
             yield from (AddNodes(like, n) for n in range(count))
@@ -156,11 +171,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--worlds", type=int, default=10_000)
     parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--evicts", action="store_true", help="with answers about evictions")
     given = parser.parse_args()
     figures: Counter[str] = Counter()
     for seed in range(given.first, given.first + given.worlds):
         try:
-            figures += check(seed)
+            figures += check(seed, evicts=given.evicts)
         except AssertionError as error:
             print(f"world {seed}: {error!s}", flush=True)
             figures["wrong"] += 1

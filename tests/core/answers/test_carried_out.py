@@ -79,6 +79,15 @@ def test_each_answer_is_true_and_nothing_smaller_is(first: int) -> None:
     assert not figures["turned on the copy"]
 
 
+def test_victims_suffice_and_each_is_needed() -> None:
+    figures: Counter[str] = Counter()
+    for seed in range(8):
+        figures += carried_out.check(seed, evicts=True)
+    assert figures["evict"] > 5
+    assert figures["depends on others"] + figures["not found"] <= 2
+    assert not figures["turned on the copy"]
+
+
 def test_a_set_of_ends_has_no_member_that_can_be_left_out() -> None:
     known = facts(
         NodeSeen(node("n1", 700)),

@@ -71,15 +71,15 @@ def intended(dispatcher: Dispatcher) -> set[str]:
     return {entry.uid for entry in entries if entry.phase is Phase.INTENDING}
 
 
-def started(facts: Facts, uid: str, change: Change | None = None) -> bool:
-    """Whether the AppWrapper is dispatched in the next cycles, after a change."""
-    return uid in everyone(facts, change)
+def started(facts: Facts, uid: str, *changes: Change) -> bool:
+    """Whether the AppWrapper is dispatched in the next cycles, after changes."""
+    return uid in everyone(facts, *changes)
 
 
-def everyone(facts: Facts, change: Change | None = None) -> set[str]:
+def everyone(facts: Facts, *changes: Change) -> set[str]:
     """All that are dispatched then."""
     dispatcher = at_rest(facts)
-    for event in _events(facts, change):
+    for event in (one for change in changes for one in _events(facts, change)):
         for command in dispatcher.step(event, facts.now):
             if isinstance(command, LookForRemains):
                 dispatcher.step(Remaining(command.uid, command.attempt, ()), facts.now)
@@ -87,7 +87,7 @@ def everyone(facts: Facts, change: Change | None = None) -> set[str]:
     return intended(dispatcher)
 
 
-def _events(facts: Facts, change: Change | None) -> Iterator[Event]:
+def _events(facts: Facts, change: Change) -> Iterator[Event]:
     """What is observed of a change that users and administrators make."""
     match change:
         case AddNodes():
@@ -147,10 +147,11 @@ def shares(rng: Random) -> list[QuotaSubtree]:
     return [subtree("root", root), subtree("teams", red, blue, parent="root")]
 
 
-def world(rng: Random) -> Facts:
-    """A few nodes, and AppWrappers of which some run, some leave and most wait."""
+def world(rng: Random, *, evicts: bool = False) -> Facts:
+    """A few nodes, and AppWrappers of which some run, some leave and most wait. ``evicts``: with a
+    higher priority one may evict others, and none does as it is."""
     nodes = [node(f"n{n}", rng.choice((600, 1000))) for n in range(rng.randint(1, 4))]
-    quotas = shares(rng) if rng.random() < 0.4 else []
+    quotas = shares(rng) if rng.random() < 0.4 and not evicts else []
     free = {one.name: dict(one.allocatable)["cpu"] for one in nodes}
     events: list[Event] = [*map(NodeSeen, nodes), *map(QuotaSeen, quotas)]
     if rng.random() < 0.3:
@@ -164,8 +165,14 @@ def world(rng: Random) -> Facts:
         made = _moved(made, rng.choice(("default", "other")))
         made = replace(made, created=START + number * SECOND)
         made = replace(made, suspended=rng.random() < 0.05)
-        events += _life(rng, made, free)
-    return _settled(Facts(settings(rng), tuple(events), START + 1000 * SECOND))
+        life = _life(rng, made, free)
+        if evicts and len(life) == 1:
+            life = [AppWrapperSeen(replace(made, priority=0), listed=True)]
+        events += life
+    given = settings(rng)
+    if evicts:
+        given = replace(given, preemption=True, min_run_time=0)
+    return _settled(Facts(given, tuple(events), START + 1000 * SECOND))
 
 
 def _settled(facts: Facts) -> Facts:
