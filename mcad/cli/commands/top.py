@@ -62,7 +62,9 @@ async def _print_once(source: Source, scope: Scope, colours: Palette, *, may_nar
         capacity = await figures.capacity()
     warn_of_notes(figures)
     echo([f"AppWrappers: {state_counts(rows)}", ""])
-    if capacity is not None:
+    if capacity is None:
+        echo(["Capacity is not known.", ""])
+    else:
         echo([*table(TITLES, total_rows(capacity), palette=colours), ""])
     now_us, is_one = world.clock.now_us(), namespace is not None
     lines = [
