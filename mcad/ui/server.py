@@ -42,7 +42,7 @@ class Ui:
         """The application with all of its addresses."""
         app = web.Application(middlewares=[self.guard.middleware])
         app.on_response_prepare.append(add_headers)
-        app.on_shutdown.append(self._end_streams)
+        app.on_shutdown.append(self.end_streams)
         app.router.add_get("/", self._page)
         app.router.add_get("/appwrappers/{namespace}/{name}", self._appwrapper)
         app.router.add_get("/appwrappers/{namespace}/{name}/why", self._why)
@@ -116,7 +116,7 @@ class Ui:
             async for one in stream:
                 await answer.write(one)
 
-    async def _end_streams(self, _: web.Application) -> None:
+    async def end_streams(self, _: web.Application | None = None) -> None:
         """Streams have no end of their own, and closing waits for open requests."""
         for one in self._streams:
             one.cancel()
