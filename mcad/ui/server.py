@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager, suppress
 from importlib.resources import files
@@ -152,7 +153,8 @@ async def served(
             ui.guard.serve_at(await server.start(NAMES[0], port))
         except OSError as error:
             raise McadError(
-                f"cannot listen on {NAMES[0]}:{port}: {error.strerror}; choose another --port"
+                f"cannot listen on {NAMES[0]}:{port}: {os.strerror(error.errno or 0)}; choose "
+                "another --port"
             ) from error
         yield ui
     finally:
