@@ -6,7 +6,7 @@ PIP := $(BIN)/pip install --quiet --disable-pip-version-check
 # Modules are compiled once, also where the environment of a container forbids to keep that.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test suite soak lint mutants cluster golden lock crd
+.PHONY: demo test suite soak lint mutants browser cluster golden lock crd
 .DEFAULT_GOAL := test
 
 demo: .venv/runtime
@@ -37,6 +37,11 @@ lint: .venv/ready
 # Builds with one fault each: every one of them has to turn a test red. ONLY=attempts for a part.
 mutants: .venv/ready
 	$(BIN)/python -m tests.mutants $(ONLY)
+
+# The page of `mcad ui` in a real browser: needs Chromium (`apt-get install chromium`).
+# MCAD_PICTURES=1 also renews the pictures in docs/.
+browser: .venv/ready
+	MCAD_BROWSER=1 $(BIN)/python -m pytest tests/ui
 
 cluster: .venv/ready
 	$(BIN)/python -m tests.controlplane

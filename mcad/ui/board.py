@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 from msgspec import Struct
@@ -76,7 +77,20 @@ class Board:
             await self._changed.wait()
         return self._latest
 
-    async def follow(self) -> None:
+    @asynccontextmanager
+    async def followed(self, on_end: Callable[[], None] | None = None) -> AsyncIterator[None]:
+        """Follow until the end of the block; ``on_end`` is called if it fails before."""
+        following = asyncio.ensure_future(self._follow())
+        if on_end is not None:
+            following.add_done_callback(lambda _: on_end())
+        try:
+            yield
+        finally:
+            following.cancel()
+            with suppress(asyncio.CancelledError):
+                await following
+
+    async def _follow(self) -> None:
         """Follow for ever. A failure before the first figures is raised, later ones are shown."""
         while True:
             try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager, suppress
 from importlib.resources import files
@@ -42,7 +43,7 @@ class Ui:
         """The application with all of its addresses."""
         app = web.Application(middlewares=[self.guard.middleware])
         app.on_response_prepare.append(add_headers)
-        app.on_shutdown.append(self._end_streams)
+        app.on_shutdown.append(self.end_streams)
         app.router.add_get("/", self._page)
         app.router.add_get("/appwrappers/{namespace}/{name}", self._appwrapper)
         app.router.add_get("/appwrappers/{namespace}/{name}/why", self._why)
@@ -116,7 +117,7 @@ class Ui:
             async for one in stream:
                 await answer.write(one)
 
-    async def _end_streams(self, _: web.Application) -> None:
+    async def end_streams(self, _: web.Application | None = None) -> None:
         """Streams have no end of their own, and closing waits for open requests."""
         for one in self._streams:
             one.cancel()
@@ -152,7 +153,8 @@ async def served(
             ui.guard.serve_at(await server.start(NAMES[0], port))
         except OSError as error:
             raise McadError(
-                f"cannot listen on {NAMES[0]}:{port}: {error.strerror}; choose another --port"
+                f"cannot listen on {NAMES[0]}:{port}: {os.strerror(error.errno or 0)}; choose "
+                "another --port"
             ) from error
         yield ui
     finally:

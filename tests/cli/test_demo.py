@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 from random import Random
 from typing import Any
+from urllib.request import HTTPCookieProcessor, build_opener
 
 import pytest
 import yaml
@@ -192,10 +193,14 @@ def test_serving_ends_with_a_signal_and_takes_its_kubeconfig_along(
         assert process.stdout.readline() == "The cluster is ready. In another terminal:\n"
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
         listed = run(*MCAD, "capacity", "--total", "--kubeconfig", str(path)).stdout
+        page = next(line.strip() for line in process.stdout if "/?token=" in line)
+        with build_opener(HTTPCookieProcessor()).open(page) as answer:
+            shown = answer.read().decode()
         process.send_signal(number)
         assert process.wait() == 0
     gpus = next(line.split() for line in listed.splitlines() if "nvidia.com/gpu" in line)
     assert gpus == ["<total>", "nvidia.com/gpu", "24", "0", "0", "24"]
+    assert "Nodes (3)" in shown
     assert not path.exists()
 
 

@@ -87,21 +87,14 @@ async def opened_at(
     """The page at a world, with a session."""
     everything = Scope(all_namespaces=True)
     board = Board(world, source or Source(), scope or everything, may_narrow=True)
-    following = asyncio.ensure_future(board.follow())
     printed: list[str] = []
-    try:
-        async with served(board, 0, printed.append) as ui:
-            # Cookies of an address are not kept by default.
-            jar = aiohttp.CookieJar(unsafe=True)
-            async with aiohttp.ClientSession(cookie_jar=jar) as http:
-                page = Page(board, ui, http, printed)
-                async with http.get(ui.guard.address) as answer:
-                    assert answer.status == 200, await answer.text()
-                yield page
-    finally:
-        following.cancel()
-        with suppress(asyncio.CancelledError):
-            await following
+    async with board.followed(), served(board, 0, printed.append) as ui:
+        jar = aiohttp.CookieJar(unsafe=True)  # keeps cookies of an address too
+        async with aiohttp.ClientSession(cookie_jar=jar) as http:
+            page = Page(board, ui, http, printed)
+            async with http.get(ui.guard.address) as answer:
+                assert answer.status == 200, await answer.text()
+            yield page
 
 
 @asynccontextmanager

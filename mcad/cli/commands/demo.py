@@ -11,6 +11,7 @@ import shlex
 import signal
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -31,7 +32,8 @@ from mcad.cli.pages.colours import BOLD, Palette
 from mcad.client.config import load_config
 from mcad.client.errors import McadError
 from mcad.client.figures.presence import Presence, read_presence
-from mcad.client.scope import Settings
+from mcad.client.scope import Scope, Settings, Source
+from mcad.client.session import Environment
 from mcad.kube.client import Client
 from mcad.kube.clock import RealClock
 from mcad.kube.kinds import QUOTA_SUBTREES
@@ -122,9 +124,9 @@ def demo(shape: Shape, serving: Serving, pause_s: float, settings: Settings) -> 
     MCAD's tutorial step by step, in about half a minute. `mcad demo quota` shows how three teams
     share a cluster. Exit code 0 means that every step had the announced result.
 
-    With --serve the cluster keeps running, and kubectl can use it: the node of the tutorial with
-    its load, or --nodes of your choice. A COMMAND is run with KUBECONFIG set as soon as the cluster
-    is ready; the cluster ends with the command: `mcad demo --serve -- bash`.
+    With --serve the cluster keeps running for kubectl, and the page of `mcad ui` shows it: the
+    node of the tutorial with its load, or --nodes of your choice. A COMMAND is run with KUBECONFIG
+    set as soon as the cluster is ready, and the cluster ends with it: `mcad demo --serve -- bash`.
     """
     if not serving.serve and serving.command not in DEMOS:
         raise click.UsageError("a COMMAND needs --serve: add it, or use `mcad demo quota`")
@@ -165,7 +167,8 @@ async def _run_demo(chosen: Demo, settings: Settings, output: DemoOutput) -> Non
 
 def _after_the_tutorial() -> tuple[str, ...]:
     return (
-        "That was the tutorial. To use a cluster like this one with kubectl:",
+        "That was the tutorial. To use a cluster like this one with kubectl, and to look at its",
+        "queue in a browser:",
         f"    {invocation()} demo --serve",
         "README.md explains how to install the dispatcher on a real cluster.",
     )
@@ -196,7 +199,8 @@ async def _serve(shape: Shape, serving: Serving, settings: Settings, palette: Pa
             await _until_led(client, config)
         if serving.command:
             return await run_with(serving.command, {"KUBECONFIG": str(path)}, stop)
-        for line in _ready(path, palette):
+        page = await stack.enter_async_context(_page(path, stop)) if _has_page() else ""
+        for line in _ready(path, page, palette):
             click.echo(line)
         await stop.wait()
     return 0
@@ -211,8 +215,29 @@ async def _until_led(client: Client, config: Config) -> None:
         await client.clock.sleep(LOOK_S)
 
 
-def _ready(path: Path, palette: Palette) -> Iterator[str]:
-    """The next commands for the user, to be pasted."""
+def _has_page() -> bool:
+    """Whether the extra of the page is installed."""
+    return find_spec("jinja2") is not None
+
+
+@asynccontextmanager
+async def _page(path: Path, stop: asyncio.Event) -> AsyncIterator[str]:
+    """Serve the page of ``mcad ui``; yields its address."""
+    from mcad.ui.board import Board  # noqa: PLC0415 - needs the extra
+    from mcad.ui.server import served  # noqa: PLC0415
+
+    source, everywhere = Source(kubeconfig=str(path)), Scope(all_namespaces=True)
+    board = Board(Environment(), source, everywhere, may_narrow=False)
+
+    def print_next(address: str) -> None:
+        click.echo(f"For another browser: {address}")
+
+    async with board.followed(stop.set), served(board, 0, print_next) as page:
+        yield page.guard.address
+
+
+def _ready(path: Path, page: str, palette: Palette) -> Iterator[str]:
+    """The next commands for the user, to be pasted, and the address of the page."""
     yield "The cluster is ready. In another terminal:"
     yield ""
     yield f"    export KUBECONFIG={shlex.quote(str(path))}"
@@ -221,6 +246,11 @@ def _ready(path: Path, palette: Palette) -> Iterator[str]:
         yield f"    kubectl create -f {SAMPLE}"
     yield f"    {invocation()} queue"
     yield ""
+    if page:
+        yield "Or in a browser:"
+        yield ""
+        yield f"    {page}"
+        yield ""
     yield palette.paint("Ctrl-C stops the cluster.", BOLD)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import signal
 import webbrowser
-from contextlib import suppress
 
 import click
 
@@ -48,19 +47,12 @@ async def _serve(board: Board, port: int, *, opens: bool) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
-    following = asyncio.ensure_future(board.follow())
-    following.add_done_callback(lambda _: stop.set())
-    try:
-        async with served(board, port, _print_next) as page:
-            click.echo(f"The page is at {page.guard.address}")
-            click.echo("Ctrl-C ends it.")
-            if opens:
-                await asyncio.to_thread(webbrowser.open, page.guard.address)
-            await stop.wait()
-    finally:
-        following.cancel()
-        with suppress(asyncio.CancelledError):
-            await following
+    async with board.followed(stop.set), served(board, port, _print_next) as page:
+        click.echo(f"The page is at {page.guard.address}")
+        click.echo("Ctrl-C ends it.")
+        if opens:
+            await asyncio.to_thread(webbrowser.open, page.guard.address)
+        await stop.wait()
 
 
 def _print_next(address: str) -> None:

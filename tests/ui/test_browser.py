@@ -1,0 +1,231 @@
+"""The page in a real browser: every state, three widths, both schemes, keys, and axe-core.
+
+Not part of the default suite, because Chromium is 300 MB from the distribution (a minute and more
+to install): `make browser` runs it, and fails without Chromium; `make test` skips it and says so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.cluster import appwrapper, crowd, deployment, reserved, tutorial, unplaced
+from tests.cli.shares import shares
+from tests.cli.test_namespace_figures import OTHERS
+from tests.fakeapi import FakeApi, forbidden
+from tests.ui.opened import Page, opened
+
+Json = dict[str, Any]
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+ARGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"]
+ARGS += ["--disable-background-networking", "--disable-component-update"]
+WIDTHS, SCHEMES = (360, 800, 1440), ("light", "dark")
+SECOND = "/appwrappers/default/0002-aw-generic-deployment-2"
+PICTURES = Path(__file__).parents[2] / "docs/pictures"
+AXE = Path(__file__).parent / "vendor/axe.min.js"
+
+
+@pytest.fixture(autouse=True)
+def chromium() -> None:
+    if not os.environ.get("MCAD_BROWSER"):
+        pytest.skip("the page was NOT tried in a browser: `make browser` does that")
+    if CHROMIUM is None:
+        pytest.fail("no Chromium: `apt-get install chromium`", pytrace=False)
+
+
+class Seen:
+    """A page of a browser, and what it complained about."""
+
+    def __init__(self, tab: Any, page: Page) -> None:
+        self.tab = tab
+        self.url = page.url
+        self.complaints: list[str] = []
+        self.asked: set[str] = set()
+        tab.on("console", lambda told: self.complaints.append(f"{told.type}: {told.text}"))
+        tab.on("pageerror", lambda error: self.complaints.append(str(error)))
+        tab.on("request", lambda request: self.asked.add(request.url))
+
+    async def loaded(self) -> None:
+        """Wait for the answer in the drawer, if there is one."""
+        await self.tab.wait_for_selector("#answer :text('Being tried')", state="detached")
+
+    async def judge(self) -> None:
+        """No violation, nothing wider than the screen, no complaint, nothing from elsewhere."""
+        violations = await self.tab.evaluate(
+            "async () => (await axe.run()).violations.map("
+            "one => `${one.id}: ${one.nodes.map(node => node.html).join(' ')}`)"
+        )
+        assert violations == []
+        over = await self.tab.evaluate("document.documentElement.scrollWidth - innerWidth")
+        assert over <= 0
+        assert self.complaints == []
+        assert [url for url in self.asked if not url.startswith((self.url, "data:"))] == []
+
+
+class Browser:
+    def __init__(self, chromium: Any) -> None:
+        self._chromium = chromium
+
+    @asynccontextmanager
+    async def at(self, page: Page, path: str = "/", **more: Any) -> AsyncIterator[Seen]:
+        """The page at an address, opened with a token as it is printed."""
+        context = await self._chromium.new_context(viewport={"width": 1440, "height": 900}, **more)
+        try:
+            await context.add_cookies(
+                [{"name": c.key, "value": c.value, "url": page.url} for c in page.http.cookie_jar]
+            )
+            seen = Seen(await context.new_page(), page)
+            if more.get("java_script_enabled", True):
+                # In a world of its own, which the policy of the page does not concern.
+                await context.add_init_script(path=AXE)
+            await seen.tab.goto(page.url + path)
+            yield seen
+        finally:
+            await context.close()
+
+
+@asynccontextmanager
+async def browsing() -> AsyncIterator[Browser]:
+    from playwright.async_api import async_playwright
+
+    async with async_playwright() as playwright:
+        chromium = await playwright.chromium.launch(executable_path=CHROMIUM, args=ARGS)
+        try:
+            yield Browser(chromium)
+        finally:
+            await chromium.close()
+
+
+def tenant() -> FakeApi:
+    api = tutorial()
+    api.fail_always("*", OTHERS, forbidden)
+    return api
+
+
+def empty() -> FakeApi:
+    api = FakeApi()
+    api.put("namespaces", {"metadata": {"name": "default"}})
+    api.objects |= {"appwrappers": {}, "nodes": {}, "pods": {}}
+    return api
+
+
+STATES: dict[str, tuple[Callable[[], FakeApi], str]] = {
+    "queue": (crowd, "/"),
+    "waiting": (tutorial, SECOND),
+    "running": (tutorial, "/appwrappers/default/0001-aw-generic-deployment-1"),
+    "quota": (shares, "/appwrappers/default/late"),
+    "reserved": (reserved, "/appwrappers/default/big"),
+    "kept-off": (reserved, "/appwrappers/default/small"),
+    "unplaced": (unplaced, "/"),
+    "no-dispatcher": (lambda: tutorial(led=False), "/"),
+    "tenant": (tenant, SECOND),
+    "no-match": (crowd, "/?name=none"),
+    "unknown": (tutorial, "/appwrappers/default/none"),
+    "answer": (tutorial, SECOND + "/why"),
+    "empty": (empty, "/"),
+}
+PICTURED = {("quota", 1440, "light"): "ui-light.png", ("quota", 1440, "dark"): "ui-dark.png"}
+
+
+async def test_every_state_at_every_width_in_both_schemes() -> None:
+    async with browsing() as browser:
+        for name, (made, path) in STATES.items():
+            async with opened(made()) as page, browser.at(page, path) as seen:
+                await seen.loaded()
+                if name == "unknown":  # the status of the page
+                    seen.complaints = [one for one in seen.complaints if "404" not in one]
+                for width, scheme in product(WIDTHS, SCHEMES):
+                    await seen.tab.set_viewport_size({"width": width, "height": 900})
+                    await seen.tab.emulate_media(color_scheme=scheme)
+                    await seen.judge()
+                    await _picture(seen, PICTURED.get((name, width, scheme)))
+
+
+async def _picture(seen: Seen, name: str | None) -> None:
+    if name is not None and os.environ.get("MCAD_PICTURES"):
+        PICTURES.mkdir(exist_ok=True)
+        await seen.tab.screenshot(path=PICTURES / name)
+
+
+async def test_keys_walk_through_the_page() -> None:
+    async with browsing() as browser, opened(crowd()) as page, browser.at(page) as seen:
+        focused = "document.activeElement.textContent"
+        await seen.tab.keyboard.press("j")
+        assert await seen.tab.evaluate(focused) == "urgent"
+        await seen.tab.keyboard.press("ArrowDown")
+        await seen.tab.keyboard.press("j")
+        await seen.tab.keyboard.press("k")
+        assert await seen.tab.evaluate(focused) == "fragmented"
+        await seen.tab.keyboard.press("Enter")
+        await seen.tab.wait_for_selector("#drawer-title:focus")
+        assert await seen.tab.evaluate(focused) == "default/fragmented"
+        assert seen.tab.url.endswith("/appwrappers/default/fragmented")
+        await seen.tab.keyboard.press("Escape")
+        assert await seen.tab.locator("#drawer .drawer").count() == 0
+        assert await seen.tab.evaluate(focused) == "fragmented"
+        await seen.tab.keyboard.press("/")
+        await seen.tab.keyboard.type("no-mem")
+        await seen.tab.keyboard.press("Enter")
+        await seen.tab.wait_for_url("**/?name=no-mem")
+        assert await seen.tab.locator("a.row").all_text_contents() == ["no-memory"]
+        await seen.judge()
+
+
+async def test_an_open_page_follows_the_cluster_and_keeps_the_focus() -> None:
+    api = crowd()
+    path = "/appwrappers/default/fits"
+    async with browsing() as browser, opened(api) as page, browser.at(page, path) as seen:
+        row = seen.tab.locator("a.row", has_text="too-large")
+        await row.focus()
+        api.change("appwrappers", "urgent", lambda obj: obj["spec"].update(suspend=True))
+        await seen.tab.wait_for_selector("#health :text('5 on hold')")
+        focused = await seen.tab.evaluate("document.activeElement.textContent")
+        assert focused == "too-large"
+        await seen.tab.wait_for_selector("#facts :text('3 of 4')")
+        api.break_down()
+        await seen.tab.wait_for_selector("#health .trouble")
+        api.recover()
+        await seen.tab.wait_for_selector("#health :text('Data up to date')")
+        await seen.judge()
+
+
+async def test_a_page_says_that_its_server_is_gone() -> None:
+    async with browsing() as browser, opened(tutorial()) as page, browser.at(page) as seen:
+        await asyncio.sleep(0.5)
+        assert not await seen.tab.locator("#lost").is_visible()
+        await page.ui.end_streams()
+        await seen.tab.wait_for_selector("#lost", state="visible")
+        await seen.tab.wait_for_selector("#lost", state="hidden")  # it connects again
+
+
+async def test_links_and_filters_need_no_script() -> None:
+    plain = {"java_script_enabled": False}
+    async with browsing() as browser, opened(crowd()) as page, browser.at(page, **plain) as seen:
+        await seen.tab.select_option("select[name=namespace]", "team-a")
+        await seen.tab.click("button[type=submit]")
+        assert await seen.tab.locator("a.row").all_text_contents() == ["urgent", "too-large"]
+        await seen.tab.click("a.row >> text=urgent")
+        assert await seen.tab.locator("#drawer-title").text_content() == "team-a/urgent"
+        await seen.tab.click("text=open alone")
+        assert "would start it now" in await seen.tab.locator("main").inner_text()
+
+
+async def test_what_a_hostile_name_would_run_does_not_run() -> None:
+    api = tutorial()
+    obj = appwrapper("x", "u-x", "07:59:30", deployment("d", replicas=1, cpu="9", memory="1"))
+    obj["metadata"]["name"] = "<img src=x onerror=alert(1)>"
+    api.put("appwrappers", obj)
+    async with browsing() as browser, opened(api) as page, browser.at(page) as seen:
+        await seen.tab.click("a.row >> text=onerror")
+        await seen.tab.wait_for_selector("#drawer-title")
+        assert await seen.tab.locator("#live img").count() == 0
+        assert seen.complaints == []
