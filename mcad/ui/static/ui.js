@@ -92,5 +92,7 @@
   document.addEventListener("htmx:sseOpen", () => lost(false));
   document.addEventListener("DOMContentLoaded", writeAges);
   window.addEventListener("popstate", () => location.reload());
+  // A page that the browser kept is one without a connection.
+  window.addEventListener("pageshow", (event) => event.persisted && location.reload());
   setInterval(writeAges, 1000);
 })();

@@ -1,0 +1,75 @@
+"""Figures that are asked from a running dispatcher: with --server, also of an older one."""
+
+from __future__ import annotations
+
+from mcad.client.scope import Scope, Source
+from mcad.kube.port import Request, Response
+from tests.cli.conftest import FakeEnvironment
+from tests.cli.test_server_figures import CAPACITY, DETAIL, QUOTA, ROW
+from tests.cli.test_submit_wait import TickingClock
+from tests.fakeapi import FakeApi, answer, refuse
+from tests.serving import answering
+from tests.ui.opened import opened_at
+
+ASKED = {
+    "appwrappers": {"items": [ROW]},
+    "capacity": CAPACITY,
+    "quota": {"enabled": True, "trees": [QUOTA]},
+    "quota/t/a": QUOTA["nodes"][0] | {"tree": "t", "holders": [], "queue": [ROW | {"leaf": "a"}]},
+    "appwrappers/default/a": DETAIL,
+}
+
+
+class Dispatcher:
+    """Answers as the HTTP port does, until it is gone."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.gone = False
+
+    async def __call__(self, request: Request) -> Response:
+        self.asked.append(request.path)
+        if self.gone:
+            return refuse(503, "Unavailable", "no dispatcher leads")
+        found = ASKED.get(request.path.removeprefix("/api/v1/"))
+        return answer(found) if found is not None else answer(b"null", 404)
+
+
+async def test_a_dispatcher_is_asked_for_everything() -> None:
+    dispatcher = Dispatcher()
+    world = FakeEnvironment(FakeApi())
+    world.clock = TickingClock()
+    with answering(dispatcher) as url:
+        everything = Scope(all_namespaces=True)
+        async with opened_at(world, Source(server=url), everything) as page:
+            text = await page.get("/?leaf=t/a")
+            drawer = await page.get("/appwrappers/default/a")
+            why = await page.get("/appwrappers/default/a/why")
+            unknown = await page.get("/appwrappers/default/b")
+            dispatcher.gone = True
+            old = await page.until(lambda text: "Data of <time" in text)
+            dispatcher.gone = False
+            await page.until(lambda text: "Data up to date" in text)
+    assert "A dispatcher answers" in text
+    assert "Figures asked from the dispatcher" in text
+    assert 'href="/appwrappers/default/a?leaf=t%2Fa"' in text
+    assert "next to be dispatched" in drawer
+    assert "Timeline" not in drawer
+    assert "omit --server to see what would start it" in why
+    assert "does not know this AppWrapper" in unknown
+    assert "Not known whether a dispatcher runs" in old
+    assert 'href="/appwrappers/default/a"' in old
+
+
+async def test_a_filter_that_cannot_be_asked_for_any_more_is_one_sentence() -> None:
+    dispatcher = Dispatcher()
+    world = FakeEnvironment(FakeApi())
+    world.clock = TickingClock()
+    with answering(dispatcher) as url:
+        async with opened_at(world, Source(server=url)) as page:
+            await page.get("/")
+            dispatcher.gone = True
+            await page.until(lambda text: "Data of <time" in text)
+            async with page.http.get(page.url + "/?leaf=t/other") as answered:
+                assert answered.status == 502
+                assert "does not answer" in await answered.text()
