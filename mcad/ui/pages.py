@@ -14,8 +14,9 @@ from urllib.parse import quote
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from mcad.api.wire import as_map
 from mcad.cli.pages.human_amounts import human_amount
-from mcad.cli.pages.reservation_lines import kept_off
+from mcad.cli.pages.reservation_lines import eviction, kept_off, reservation_facts
 from mcad.cli.pages.rows import place
 from mcad.cli.pages.start_times import start_column, start_lines
 from mcad.cli.pages.tables import amounts
@@ -121,7 +122,7 @@ class Pages:
             one=details,
             query=query,
             starts=list(start_lines(starts, moment.at_us)) if starts else [],
-            kept_off=list(kept_off(detail)),
+            reserved=_reservation(detail),
         )
 
     def answer(self, told: Json | None, problem: str = "") -> str:
@@ -139,6 +140,18 @@ class Pages:
 def instant(at_us: int) -> str:
     """RFC 3339, in seconds."""
     return datetime.fromtimestamp(at_us // 1_000_000, UTC).isoformat().replace("+00:00", "Z")
+
+
+def _reservation(detail: Json) -> list[tuple[str, str]]:
+    """Its reservation, the reservations in its way, and its last eviction."""
+    lines = [("Kept off by", told) for told in kept_off(detail)]
+    if evicted := as_map(detail.get("eviction")):
+        lines.append(("Evicted", eviction(evicted, str)))
+    if reservation := as_map(detail.get("reservation")):
+        lines += [
+            ("Reservation", f"{key}: {text}") for key, text in reservation_facts(reservation, str)
+        ]
+    return lines
 
 
 def _path(row: Json) -> str:

@@ -133,7 +133,7 @@ STATES: dict[str, tuple[Callable[[], FakeApi], str]] = {
     "answer": (tutorial, SECOND + "/why"),
     "empty": (empty, "/"),
 }
-PICTURED = {("quota", 1440, "light"): "ui-light.png", ("quota", 1440, "dark"): "ui-dark.png"}
+PICTURED = {("quota", 1440, "light"): "ui-light.jpg", ("quota", 1440, "dark"): "ui-dark.jpg"}
 
 
 async def test_every_state_at_every_width_in_both_schemes() -> None:
@@ -153,7 +153,7 @@ async def test_every_state_at_every_width_in_both_schemes() -> None:
 async def _picture(seen: Seen, name: str | None) -> None:
     if name is not None and os.environ.get("MCAD_PICTURES"):
         PICTURES.mkdir(exist_ok=True)
-        await seen.tab.screenshot(path=PICTURES / name)
+        await seen.tab.screenshot(path=PICTURES / name, type="jpeg", quality=70)
 
 
 async def test_keys_walk_through_the_page() -> None:

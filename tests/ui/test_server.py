@@ -193,7 +193,11 @@ async def test_a_drawer_has_an_address_of_its_own() -> None:
 async def test_who_is_ahead_and_a_reservation_in_the_way() -> None:
     async with opened(reserved()) as page:
         text = _words(await page.get("/appwrappers/default/small"))
+        big = _words(await page.get("/appwrappers/default/big"))
     assert "Kept off by default/big, which has reserved 2 nodes" in text
+    assert "Evicted 2 times, last for team-a/urgent (Preempting)" in text
+    assert "Reservation Room: 2 nodes: node-a, node-b" in big
+    assert "Reservation Given up: 2027-01-15T08:05:00.000000Z" in big
 
 
 @pytest.mark.parametrize(
