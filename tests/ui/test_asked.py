@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from mcad.client.scope import Scope, Source
 from mcad.kube.port import Request, Response
 from tests.cli.conftest import FakeEnvironment
@@ -10,6 +12,8 @@ from tests.cli.test_submit_wait import TickingClock
 from tests.fakeapi import FakeApi, answer, refuse
 from tests.serving import answering
 from tests.ui.opened import opened_at
+
+LAST_S = 0.2  # the last poll runs in a thread of its own, and its connection is the server's too
 
 ASKED = {
     "appwrappers": {"items": [ROW]},
@@ -50,6 +54,7 @@ async def test_a_dispatcher_is_asked_for_everything() -> None:
             old = await page.until(lambda text: "Data of <time" in text)
             dispatcher.gone = False
             await page.until(lambda text: "Data up to date" in text)
+        await asyncio.sleep(LAST_S)
     assert "A dispatcher answers" in text
     assert "Figures asked from the dispatcher" in text
     assert 'href="/appwrappers/default/a?leaf=t%2Fa"' in text
@@ -73,3 +78,4 @@ async def test_a_filter_that_cannot_be_asked_for_any_more_is_one_sentence() -> N
             async with page.http.get(page.url + "/?leaf=t/other") as answered:
                 assert answered.status == 502
                 assert "does not answer" in await answered.text()
+        await asyncio.sleep(LAST_S)
