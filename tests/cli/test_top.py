@@ -43,13 +43,15 @@ class Terminal:
         self.resize(columns, rows)
         self.modes = termios.tcgetattr(self.slave)
         self.said = ""
+        # These say the size of another terminal, and win over that of this one.
+        inherited = {key: os.environ[key] for key in os.environ.keys() - {"COLUMNS", "LINES"}}
         self.process = subprocess.Popen(
             [sys.executable, "-c", before + CODE, *args],
             stdin=self.slave,
             stdout=self.slave,
             stderr=self.slave,
             start_new_session=True,
-            env=os.environ | {"TERM": "xterm-256color"} | env,
+            env=inherited | {"TERM": "xterm-256color"} | env,
         )
 
     def resize(self, columns: int, rows: int) -> None:
