@@ -23,6 +23,7 @@ from mcad.journal.header import Header, files_of
 from mcad.journal.reader import sessions
 from mcad.journal.replay import Made, replay
 from mcad.journal.script import present
+from tests.e2e.support import appwrapper, pod
 from tests.journal.recording import LARGE, SMALL, live
 
 Json = dict[str, Any]
@@ -131,7 +132,6 @@ def test_a_journal_of_another_version_is_refused_as_by_replay(tmp_path: Path) ->
     ("given", "said"),
     [
         ((), "say what is different"),
-        (("--without", "x", "-f", "-"), "--journal asks no cluster"),
         (("--without", "x", "--context", "c"), "--journal asks no cluster"),
         (("--without", "nonesuch"), '--without: there is no AppWrapper "default/nonesuch"'),
         (("--nodes", "+1", "--like", "m0"), 'there is no node "m0"'),
@@ -154,3 +154,17 @@ def test_a_folder_without_a_journal_and_an_instant_without_one(tmp_path: Path) -
         main, ["what-if", "--without", "x", "--until", "2026-01-01T00:00:00Z"]
     )
     assert "--until is an instant of a journal" in result.stderr
+
+
+def test_one_that_was_never_submitted(journal: Path, tmp_path: Path) -> None:
+    """In the state at the end of the journal; the file says the rest."""
+    path = tmp_path / "new.yaml"
+    path.write_text(json.dumps(appwrapper("new", pod("new", "1m"), priority=9)))
+    answer = told(journal, "-f", str(path))
+    (new,) = [one for one in answer["changes"] if one["appwrapper"] == "default/new"]
+    assert new["now"] is None
+    assert new["then"]["startsNext"] or new["then"]["waitsFor"]
+    path.write_text(json.dumps(appwrapper("new", pod("new", "much"))))
+    faulty = what_if(journal, "-f", str(path))
+    assert faulty.exit_code == 1
+    assert "nothing was tried: 1 fault to correct first" in faulty.stderr

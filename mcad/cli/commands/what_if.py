@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -19,6 +19,9 @@ from mcad.client.answers.changes import Changes
 from mcad.client.manifests.documents import Document, read_documents
 from mcad.client.scope import Settings, Target
 from mcad.core.state.units import Instant
+
+if TYPE_CHECKING:
+    from mcad.client.answers.at_journal import AtEnd
 
 Json = dict[str, Any]
 
@@ -93,27 +96,34 @@ def what_if(  # noqa: PLR0913 - one per group of options
     if (changes.nodes is None) != (changes.like is None):
         raise click.UsageError("--nodes and --like go together: --nodes +2 --like NODE")
     if journal is not None:
-        if named or target != Target():
-            raise click.UsageError("--journal asks no cluster: omit -f, --kubeconfig and --context")
-        _ask_journal(journal, until, changes, namespace, form)
-        return
-    if until is not None:
+        if target != Target():
+            raise click.UsageError("--journal asks no cluster: omit --kubeconfig and --context")
+    elif until is not None:
         raise click.UsageError("--until is an instant of a journal: add --journal DIR")
     documents = [one for path in named for one in read_documents(path)]
+    if journal is not None:
+        _ask_journal(_read_end(journal, until), changes, documents, namespace, form)
+        return
     show_answer(asyncio.run(ask(changes, documents, namespace, target)), form)
 
 
+def _read_end(folder: Path, until: Instant | None) -> AtEnd:
+    """The state at the end of a journal, or at an instant."""
+    from mcad.client.answers.at_journal import read_end  # noqa: PLC0415 - the core takes a while
+
+    return read_end(folder, until)
+
+
 def _ask_journal(
-    folder: Path,
-    until: Instant | None,
+    end: AtEnd,
     changes: Changes,
+    documents: Sequence[Document],
     namespace: str | None,
     form: str | None,
 ) -> None:
-    from mcad.client.answers.at_journal import read_end, what_if_then  # noqa: PLC0415 - as below
+    from mcad.client.answers.at_journal import what_if_then  # noqa: PLC0415 - as above
 
-    end = read_end(folder, until)
-    told = what_if_then(end, changes, namespace)
+    told = what_if_then(end, changes, namespace, documents)
     if form:
         echo_structured(told, form)
     else:

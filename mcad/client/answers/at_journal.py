@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from time import monotonic
 
 from msgspec import Struct
 
-from mcad.api.config import overridden
+from mcad.api.appwrapper import parse
+from mcad.api.catalog import WELL_KNOWN
+from mcad.api.config import Config, catalog_of, overridden
 from mcad.api.sources import ConfigError, load
 from mcad.client.answers.changes import Changes
-from mcad.client.answers.what_if import Json, changed
+from mcad.client.answers.what_if import Json, as_created, changed
 from mcad.client.errors import McadError
 from mcad.client.figures.progress import Progress, working
+from mcad.client.manifests.documents import Document
 from mcad.controller.what_if_views import what_if_view
 from mcad.core.answers.dry_run import Facts
 from mcad.core.answers.outcome import outcome
 from mcad.core.cluster import Cluster
+from mcad.core.events import AppWrapperSeen, QuotaSeen
+from mcad.core.state.model import Workload
 from mcad.core.state.records import replace
 from mcad.core.state.units import Instant
 from mcad.journal.reader import Begin, Gap, Session, sessions
@@ -33,10 +39,15 @@ class AtEnd(Struct, frozen=True):
     wrong: list[str]
 
 
-def what_if_then(end: AtEnd, changes: Changes, namespace: str | None) -> Json:
-    """What differs with these changes. Settings are those of the journal, unless changed."""
-    facts = end.facts
-    then = changed(facts, changes, namespace or NAMESPACE)
+def what_if_then(
+    end: AtEnd, changes: Changes, namespace: str | None, documents: Sequence[Document] = ()
+) -> Json:
+    """What differs with these changes, among them AppWrappers that are created. Settings are those
+    of the journal, unless changed."""
+    facts, own = end.facts, namespace or NAMESPACE
+    then = changed(facts, changes, own)
+    created = _created(facts, documents, own)
+    then = replace(then, events=(*then.events, *map(AppWrapperSeen, created)))
     if changes.assignments:
         try:
             other = overridden(facts.settings, load(None, {}, changes.assignments))
@@ -44,7 +55,18 @@ def what_if_then(end: AtEnd, changes: Changes, namespace: str | None) -> Json:
             raise McadError(str(error)) from error
         then = replace(then, settings=other)
     with working("comparing the next cycles"):
-        return what_if_view(outcome(facts), outcome(then), facts.now, [])
+        new = [one.uid for one in created]
+        return what_if_view(outcome(facts), outcome(then), facts.now, new)
+
+
+def _created(facts: Facts, documents: Sequence[Document], own: str) -> list[Workload]:
+    """The AppWrappers as they would be read then. A journal does not say which kinds the cluster
+    had, so those that are known count."""
+    has_quota = any(isinstance(one, QuotaSeen) for one in facts.events)
+    config = Config.model_validate({"quotaEnabled": has_quota})
+    catalog = catalog_of(config, WELL_KNOWN)
+    made = as_created(documents, own, catalog, facts.now)
+    return [parse(obj, catalog).workload for obj in made]
 
 
 def read_end(folder: Path, until: Instant | None = None) -> AtEnd:

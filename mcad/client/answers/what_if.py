@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from mcad.api.catalog import Catalog
 from mcad.api.config import Config, to_settings
 from mcad.api.wire import format_instant, plural
 from mcad.client.answers.changes import Changes
@@ -27,6 +28,7 @@ from mcad.core.events import AppWrapperSeen, NodeSeen, QuotaSeen
 from mcad.core.state.quantity import QuantityError, amount
 from mcad.core.state.records import replace
 from mcad.core.state.spelling import did_you_mean
+from mcad.core.state.units import Instant
 from mcad.kube.client import Client
 from mcad.kube.discovery import Discovery
 
@@ -61,16 +63,23 @@ async def _created(
     """The AppWrappers of the files as the API server would have created them now."""
     if not documents:
         return []
-    for document in documents:
-        check_kind(document)
     kinds = Kinds(Discovery(session.client), config)
     await kinds.refresh()
-    prepared, faults = prepare(documents, None, own, kinds.catalog)
+    return as_created(documents, own, kinds.catalog, session.client.clock.now_us())
+
+
+def as_created(
+    documents: Sequence[Document], own: str, catalog: Catalog, now: Instant
+) -> list[Json]:
+    """The AppWrappers of the files with what the API server would have given them."""
+    for document in documents:
+        check_kind(document)
+    prepared, faults = prepare(documents, None, own, catalog)
     if faults:
         raise InvalidError(
             f"nothing was tried: {plural(len(faults), 'fault')} to correct first", tuple(faults)
         )
-    created = format_instant(session.client.clock.now_us())
+    created = format_instant(now)
     made = []
     for number, one in enumerate(prepared):
         uid, version = f"what-if-{number}", "0"
