@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import warnings
+from typing import TYPE_CHECKING
 
 from mcad.kube.errors import ApiError, KubeError, OutcomeUnknown
 
-NOT_INSTALLED = (
-    "AppWrappers are not installed in this cluster; install them with "
-    "`mcad crd | kubectl apply --server-side -f -`"
-)
+if TYPE_CHECKING:
+    from mcad.kube.resource import Resource
 
-NO_QUOTAS = (
-    "QuotaSubtrees are not installed in this cluster; install them with "
-    "`mcad crd | kubectl apply --server-side -f -`, or set quotaEnabled to false"
-)
+
+def not_installed(kind: Resource) -> str:
+    """The message about one of the kinds of the dispatcher that the cluster does not have."""
+    return (
+        f"{kind.kind}s are not installed in this cluster; install them with "
+        "`mcad crd | kubectl apply --server-side -f -`"
+    )
 
 
 class McadError(Exception):

@@ -17,9 +17,11 @@ import yaml
 from kubernetes import client as models
 
 import mcad
+from tests.cli.cluster import kubeconfig
 from tests.cli.embedded import Embedded, wait_for
 from tests.e2e.support import appwrapper, configmap, deployment, pod
-from tests.fakeapi import GROUP
+from tests.fakeapi import GROUP, SERVED, FakeApi
+from tests.serving import served
 
 Json = dict[str, Any]
 
@@ -187,6 +189,14 @@ def test_what_is_not_there(client: mcad.Client) -> None:
     for name in ("", "a/b/c", "/x"):
         with pytest.raises(mcad.McadError, match="write NAME or NAMESPACE/NAME"):
             client.get(name)
+
+
+def test_a_cluster_without_appwrappers_says_what_to_install(tmp_path: Path) -> None:
+    api = FakeApi(served=tuple(one for one in SERVED if one.plural != "appwrappers"))
+    with served(api) as url, mcad.Client(kubeconfig=kubeconfig(tmp_path, url)) as client:
+        for call in (client.get, client.delete, client.wait):
+            with pytest.raises(mcad.McadError, match="AppWrappers are not installed"):
+                call("any")
 
 
 def test_another_of_the_same_name_is_another(client: mcad.Client) -> None:

@@ -13,13 +13,13 @@ from mcad.api.wire import as_list
 from mcad.cli.arguments.completion_candidates import complete_appwrappers
 from mcad.cli.arguments.environment import environment
 from mcad.cli.arguments.names import ObjectName, in_full, qualified_names
-from mcad.cli.arguments.one_appwrapper import read_appwrapper
 from mcad.cli.arguments.options import color_option, namespace_option, source_options
 from mcad.cli.errors import fail_for_missing
 from mcad.cli.pages.colours import palette
 from mcad.cli.pages.describe import Description, Page
 from mcad.cli.pages.tables import echo, echo_structured
 from mcad.client.appwrappers.latest_events import event_time, latest_events
+from mcad.client.appwrappers.read import read_appwrapper
 from mcad.client.figures.figures import warn_of_notes
 from mcad.client.figures.of_server import ServerFigures, server_at
 from mcad.client.figures.row import in_namespace

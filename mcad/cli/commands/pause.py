@@ -12,7 +12,7 @@ from msgspec import Struct
 from mcad.api.pauses import read_pause
 from mcad.cli.arguments.environment import environment
 from mcad.cli.arguments.options import record, target_options
-from mcad.client.errors import McadError, NotFoundError, explain
+from mcad.client.errors import McadError, NotFoundError, explain, not_installed
 from mcad.client.figures.pauses import read_pauses
 from mcad.client.scope import Target
 from mcad.client.session import Session
@@ -23,10 +23,6 @@ from mcad.kube.kinds import DISPATCH_PAUSES
 
 Json = dict[str, Any]
 
-NOT_INSTALLED = (
-    "DispatchPauses are not installed in this cluster; install them with "
-    "`mcad crd | kubectl apply --server-side -f -`"
-)
 NAME_MAX = 253
 
 
@@ -150,7 +146,7 @@ def _name(text: str) -> str:
 
 def _explained(error: ApiError) -> McadError:
     if error.not_found and not error.details.get("name"):
-        return McadError(NOT_INSTALLED)
+        return McadError(not_installed(DISPATCH_PAUSES))
     if error.already_exists:
         name = error.details.get("name")
         return McadError(f"DispatchPause {name} exists with another scope; delete it with kubectl")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mcad.cli.arguments.one_appwrapper import read_appwrapper
 from mcad.cli.pages.colours import Palette
 from mcad.cli.pages.describe import Description, Page
 from mcad.cli.pages.why import page
 from mcad.cli.terminal.follower import Snapshot
 from mcad.client.appwrappers.latest_events import latest_events
+from mcad.client.appwrappers.read import read_appwrapper
 from mcad.client.errors import McadError
 from mcad.client.scope import Source
 from mcad.client.session import Environment
@@ -48,11 +48,9 @@ class ClusterReads:
         if self._source.server:
             raise McadError("what would start it is not known with --server: omit it")
         from mcad.client.answers.why import Answers  # noqa: PLC0415 - the core takes a while
-        from mcad.client.config import as_dispatched, load_config  # noqa: PLC0415
 
         async with self._world.connect(self._source.target, watches=False) as session:
-            config = await as_dispatched(session.client, load_config(self._source.settings))
-            answers = await Answers.read(session, self._source, config, namespace)
+            answers = await Answers.read(session, self._source, namespace)
             told = await answers.why(namespace, name)
         if told is None:
             raise McadError(f"{namespace}/{name} {GONE}")

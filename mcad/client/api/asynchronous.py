@@ -14,10 +14,11 @@ from mcad.client.api import html
 from mcad.client.api.objects import Objects, documents_of
 from mcad.client.api.results import Queue, QueueRow, WhatIf, Why
 from mcad.client.appwrappers.goals import GOALS
+from mcad.client.appwrappers.read import read_appwrapper
 from mcad.client.appwrappers.state import state as state_of
 from mcad.client.appwrappers.wait import wait_for
 from mcad.client.appwrappers.watch import Wait
-from mcad.client.config import as_dispatched, load_config
+from mcad.client.config import load_config
 from mcad.client.errors import FailedError, McadError, NotFoundError, explain, warn
 from mcad.client.figures.figures import warn_of_notes
 from mcad.client.figures.row import is_waiting, within
@@ -28,7 +29,7 @@ from mcad.client.manifests.wrapping import Wrapping, wrapped
 from mcad.client.scope import Settings, Source, Target
 from mcad.client.session import Environment, Session
 from mcad.kube.client import DeleteOptions
-from mcad.kube.errors import ApiError, KubeError
+from mcad.kube.errors import KubeError
 from mcad.kube.kinds import APPWRAPPERS
 
 Json = dict[str, Any]
@@ -165,8 +166,7 @@ class AsyncClient:
         """Why an AppWrapper waits, and what would start it; nothing is changed in the cluster."""
         namespace, plain = self._split(name)
         with _explained():
-            config = await as_dispatched(self._connection.client, self._config())
-            answers = await Answers.read(self._connection, Source(), config, namespace)
+            answers = await Answers.read(self._connection, Source(), namespace)
             for text in answers.notes:
                 warn(text)
             told = await answers.why(namespace, plain)
@@ -221,12 +221,7 @@ class AsyncClient:
     async def _find(self, name: str) -> Json | None:
         namespace, plain = self._split(name)
         with _explained():
-            try:
-                return await self._connection.client.get(APPWRAPPERS, namespace, plain)
-            except ApiError as error:
-                if not error.not_found:
-                    raise
-                return None
+            return await read_appwrapper(self._connection.client, namespace, plain)
 
     async def _read(self, name: str) -> Json:
         obj = await self._find(name)
