@@ -44,11 +44,16 @@ class Moment(Struct, frozen=True):
     trouble: str = ""
 
     @property
-    def heartbeat(self) -> Heartbeat | None:
-        """The state of the Lease, if the figures are computed here."""
+    def computed(self) -> ComputedFigures | None:
+        """The figures if they are computed here, None if they are asked."""
         figures = self.figures
         seen = figures.seen if isinstance(figures, NamespaceFigures) else figures
-        return seen.heartbeat if isinstance(seen, ComputedFigures) else None
+        return seen if isinstance(seen, ComputedFigures) else None
+
+    @property
+    def heartbeat(self) -> Heartbeat | None:
+        """The state of the Lease, if the figures are computed here."""
+        return self.computed.heartbeat if self.computed is not None else None
 
 
 class Board:

@@ -7,12 +7,9 @@ from typing import Any
 from msgspec import Struct
 
 from mcad.api.wire import as_list, as_map, as_text
-from mcad.cli.arguments.one_appwrapper import read_appwrapper
 from mcad.client.answers.why import UNTRIED, Answers
-from mcad.client.config import as_dispatched, load_config
+from mcad.client.appwrappers.read import read_appwrapper
 from mcad.client.errors import McadError
-from mcad.client.figures.computed import ComputedFigures
-from mcad.client.figures.of_namespace import NamespaceFigures
 from mcad.ui.board import Board, Moment
 
 Json = dict[str, Any]
@@ -61,10 +58,8 @@ async def read_details(board: Board, moment: Moment, namespace: str, name: str) 
     detail = await moment.figures.detail(namespace, name)
     if detail is None:
         return Details(namespace, name, None, None)
-    figures = moment.figures
-    seen = figures.seen if isinstance(figures, NamespaceFigures) else figures
-    if isinstance(seen, ComputedFigures):
-        return Details(namespace, name, detail, seen.objects.get(detail["uid"]))
+    if moment.computed is not None:
+        return Details(namespace, name, detail, moment.computed.objects.get(detail["uid"]))
     if board.source.server:
         return Details(namespace, name, detail, None)
     async with board.environment.connect(board.source.target, watches=False) as session:
@@ -76,10 +71,8 @@ async def read_answer(board: Board, namespace: str, name: str) -> Json | None:
     """What blocks it and what would start it; None if it is not known."""
     if board.source.server:
         raise McadError(NOT_WITH_SERVER)
-    config = load_config(board.source.settings)
     async with board.environment.connect(board.source.target, watches=False) as session:
-        config = await as_dispatched(session.client, config)
-        answers = await Answers.read(session, board.source, config, namespace)
+        answers = await Answers.read(session, board.source, namespace)
         if answers.facts is None:
             raise McadError(UNTRIED)
         return await answers.why(namespace, name)

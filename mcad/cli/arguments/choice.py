@@ -17,11 +17,12 @@ from mcad.api.labels import GROUP, KIND
 from mcad.api.wire import as_map, as_text
 from mcad.cli.arguments.completion_candidates import complete_appwrappers
 from mcad.cli.arguments.names import ObjectName, in_full, qualified_names
-from mcad.cli.arguments.one_appwrapper import check_namespace, read_appwrapper
+from mcad.cli.arguments.one_appwrapper import check_namespace
 from mcad.cli.arguments.options import filename_option, namespace_option, record
 from mcad.cli.errors import FAILED
+from mcad.client.appwrappers.read import read_appwrapper
 from mcad.client.appwrappers.state import title
-from mcad.client.errors import NOT_INSTALLED, McadError
+from mcad.client.errors import McadError, not_installed
 from mcad.client.session import AT_ONCE, Session
 from mcad.core.state.reasons import some_of
 from mcad.kube import selectors
@@ -130,7 +131,7 @@ async def _listed(client: Client, selection: Selection) -> list[Json]:
     except ApiError as error:
         if not error.not_found:
             raise
-        raise McadError(NOT_INSTALLED) from error
+        raise McadError(not_installed(APPWRAPPERS)) from error
     return found
 
 

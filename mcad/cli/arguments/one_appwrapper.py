@@ -8,12 +8,10 @@ import click
 
 from mcad.cli.arguments.completion_candidates import complete_appwrappers
 from mcad.cli.arguments.names import ObjectName, qualified_name
-from mcad.client.errors import NOT_INSTALLED, McadError, NotFoundError
+from mcad.client.appwrappers.read import read_appwrapper
+from mcad.client.errors import NotFoundError
 from mcad.client.figures.row import in_namespace
 from mcad.client.session import Session
-from mcad.kube.client import Client
-from mcad.kube.errors import ApiError
-from mcad.kube.kinds import APPWRAPPERS
 
 Json = dict[str, Any]
 
@@ -38,18 +36,6 @@ def check_namespace(names: tuple[ObjectName, ...], namespace: str | None) -> tup
             given = f"{one.namespace}/{one.name}"
             raise click.UsageError(f"{given} is not in namespace {namespace}: omit one")
     return names
-
-
-async def read_appwrapper(client: Client, namespace: str, name: str) -> Json | None:
-    """The live object, None if there is none of this name."""
-    try:
-        return await client.get(APPWRAPPERS, namespace, name)
-    except ApiError as error:
-        if not error.not_found:
-            raise
-        if not error.details.get("name"):
-            raise McadError(NOT_INSTALLED) from error
-        return None
 
 
 def absent(one: ObjectName) -> NotFoundError:

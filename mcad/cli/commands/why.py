@@ -17,7 +17,6 @@ from mcad.cli.errors import fail_for_missing, warn
 from mcad.cli.pages.colours import palette
 from mcad.cli.pages.tables import echo, echo_structured
 from mcad.cli.pages.why import page
-from mcad.client.config import as_dispatched, load_config
 from mcad.client.figures.progress import working
 from mcad.client.figures.row import in_namespace
 from mcad.client.scope import Scope, Source
@@ -70,15 +69,11 @@ async def _find(
     """The answers, None for an AppWrapper that does not exist."""
     from mcad.client.answers.why import Answers  # noqa: PLC0415 - the core takes a while to import
 
-    config = load_config(source.settings)
     async with environment().connect(source.target, watches=False) as session:
         own = scope.choose(session.namespace) or ""
-        config = await as_dispatched(session.client, config)
         chosen = in_full(names, own)
         spaces = {one.namespace for one in chosen}
-        answers = await Answers.read(
-            session, source, config, spaces.pop() if len(spaces) == 1 else None
-        )
+        answers = await Answers.read(session, source, spaces.pop() if len(spaces) == 1 else None)
         for note in answers.notes:
             warn(note)
         with working("trying what would start it"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any, Self
 
-from mcad.api.config import Config
+from mcad.client.config import as_dispatched, load_config
 from mcad.client.figures.figures import Figures
 from mcad.client.figures.listed import DeniedError, list_facts
 from mcad.client.figures.source import figures_in
@@ -29,10 +29,9 @@ class Answers:
         self.facts = facts
 
     @classmethod
-    async def read(
-        cls, session: Session, source: Source, config: Config, namespace: str | None
-    ) -> Self:
+    async def read(cls, session: Session, source: Source, namespace: str | None) -> Self:
         """List all objects, or take the figures that the caller may see."""
+        config = await as_dispatched(session.client, load_config(source.settings))
         try:
             return cls(*await list_facts(session.client, config))
         except DeniedError:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from mcad.api import labels
 from mcad.api.config import Config
-from mcad.client.errors import NO_QUOTAS, NOT_INSTALLED, McadError, warn
+from mcad.client.errors import McadError, not_installed, warn
 from mcad.client.figures.computed import (
     ComputedFigures,
     Inventory,
@@ -226,9 +226,9 @@ def explain_list(resource: Resource, error: ApiError, namespace: str | None = No
             "this right, or for the role `view` and the visibility API of the chart"
         )
     if error.not_found and resource == APPWRAPPERS:
-        return McadError(NOT_INSTALLED)
+        return McadError(not_installed(resource))
     if error.not_found and resource == QUOTA_SUBTREES:
-        return McadError(NO_QUOTAS)
+        return McadError(f"{not_installed(resource)}, or set quotaEnabled to false")
     return error
 
 

@@ -44,9 +44,9 @@ async def _reports(
     """Figures of the visibility API; None if there are none."""
     if source.is_what_if:
         return None
-    from mcad.client.figures import of_visibility as visibility_figures  # noqa: PLC0415 - see above
+    from mcad.client.figures import of_visibility  # noqa: PLC0415 - see above
 
-    return await visibility_figures.find(session.client, wants, namespace, own)
+    return await of_visibility.find(session.client, wants, namespace, own)
 
 
 async def count_in(session: Session, source: Source, namespace: str | None) -> Figures:
