@@ -20,9 +20,9 @@ from mcad.core.status.status import derive
 from tests.chart.recording import FAULTS
 from tests.core.builders import appwrapper
 
-RUNBOOKS = Path(__file__).parent.parent / "docs" / "runbooks" / "README.md"
-METRICS = Path(__file__).parent.parent / "docs" / "metrics.md"
-LIFECYCLE = Path(__file__).parent.parent / "docs" / "lifecycle.md"
+RUNBOOKS = Path(__file__).parent.parent / "docs" / "operate" / "runbooks" / "README.md"
+METRICS = Path(__file__).parent.parent / "docs" / "reference" / "metrics.md"
+LIFECYCLE = Path(__file__).parent.parent / "docs" / "reference" / "lifecycle.md"
 BEGIN, END = "<!-- generated: begin -->\n", "<!-- generated: end -->\n"
 
 MEANING = {
@@ -57,7 +57,7 @@ _RECORDED = {
 
 
 def lifecycle() -> str:
-    """The generated part of docs/lifecycle.md."""
+    """The generated part of docs/reference/lifecycle.md."""
     return "\n".join(
         (*_diagram(), "", *_transitions(), "", *_words(), "", *_waiting(), *_reasons(), "")
     )
@@ -124,21 +124,21 @@ def _reasons() -> Iterator[str]:
         yield f"| `{reason}` | {'yes' if reason.blocks else 'no'} | {reason.ends} |"
 
 
-# -- docs/runbooks/README.md ---------------------------------------------------------------------
+# -- docs/operate/runbooks/README.md --------------------------------------------------------------
 
 
 def faults() -> str:
-    """The generated part of docs/runbooks/README.md: what every alert was tried with."""
+    """The generated part of docs/operate/runbooks/README.md: what every alert was tried with."""
     head = ("| alert | the fault | fires within | clears within |", "|---|---|---|---|")
     lines = (f"| {one.alert} | {one.what} | {one.lasts} min | {one.clears} min |" for one in FAULTS)
     return "\n".join((*head, *lines, ""))
 
 
-# -- docs/metrics.md -----------------------------------------------------------------------------
+# -- docs/reference/metrics.md --------------------------------------------------------------------
 
 
 def metrics() -> str:
-    """The generated part of docs/metrics.md."""
+    """The generated part of docs/reference/metrics.md."""
     return "\n".join((*_sections(), *_library(), *_values(), ""))
 
 
@@ -163,7 +163,7 @@ def _library() -> Iterator[str]:
 
 
 def _values() -> Iterator[str]:
-    """The values of ``reason`` that are no reasons of docs/lifecycle.md."""
+    """The values of ``reason`` that are no reasons of docs/reference/lifecycle.md."""
     yield from ("## Reasons", "", "| of `mcad_pending_appwrappers` | it waits |", "|---|---|")
     yield "| the codes of [lifecycle.md](lifecycle.md) | as the table there says |"
     yield from (f"| `{reason}` | {text} |" for reason, text in NO_REASON.items())

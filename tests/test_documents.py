@@ -30,7 +30,7 @@ def test_the_dashboard_is_the_generated_one() -> None:
 
 
 def test_what_can_be_wrong_with_a_quota_tree_is_explained() -> None:
-    page = (Path(__file__).parents[1] / "docs/quota.md").read_text()
+    page = (Path(__file__).parents[1] / "docs/use/quotas.md").read_text()
     assert set(re.findall(r"^\| `([A-Z]\w+)` \|", page, re.MULTILINE)) == {*Flaw}
 
 
@@ -40,7 +40,7 @@ def test_every_signal_has_a_meaning() -> None:
 
 # -- rules ---------------------------------------------------------------------------------------
 
-RULES = Path("docs/rules.md")
+RULES = Path("docs/inside/rules.md")
 CITED = re.compile(r"\b[PCR][0-9]{1,2}a?\b")
 CITES = ("mcad/**/*.py", "tests/**/*.py", "benchmarks/*.py", "docs/**/*.md", "README.md")
 

@@ -75,7 +75,7 @@ ROWS: dict[str, tuple[Panel, ...]] = {
             "Pending by reason",
             "none",
             (by("reason", f"sum by (reason) (mcad_pending_appwrappers{LEAF}) > 0"),),
-            "What AppWrappers wait for; docs/lifecycle.md explains the reasons.",
+            "What AppWrappers wait for; docs/reference/lifecycle.md explains the reasons.",
             stacked=True,
         ),
         Panel(

@@ -22,7 +22,7 @@ from tests.controlplane.fixtures import built_or_skip
 
 Json = dict[str, Any]
 
-RUNBOOKS = ROOT / "docs" / "runbooks"
+RUNBOOKS = ROOT / "docs" / "operate" / "runbooks"
 
 
 def groups(helm: Helm, **values: Any) -> list[Json]:

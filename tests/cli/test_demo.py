@@ -123,7 +123,7 @@ def test_the_quota_tour_shows_borrowing_and_the_return_of_quota() -> None:
 
 
 def test_the_pages_show_what_is_printed_while_product_waits() -> None:
-    """The blocks of docs/quota.md and of README.md, line by line."""
+    """The blocks of docs/use/quotas.md and of README.md, line by line."""
     looks: list[str] = []
 
     class Look(QuotaDemo):
@@ -135,7 +135,7 @@ def test_the_pages_show_what_is_printed_while_product_waits() -> None:
     printed = "\n".join(looks)
     root = SAMPLES.parent
     for page, commands in (
-        (root / "docs/quota.md", ("$ mcad quota\n", "$ mcad quota research\n")),
+        (root / "docs/use/quotas.md", ("$ mcad quota\n", "$ mcad quota research\n")),
         (root / "README.md", ("$ mcad quota\n",)),
     ):
         text = page.read_text()

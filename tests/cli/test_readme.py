@@ -11,7 +11,7 @@ from tests.controlplane import binaries
 from tests.controlplane.fixtures import built_or_skip
 
 ROOT = Path(__file__).parents[2]
-README, CLI = ROOT / "README.md", ROOT / "docs" / "cli.md"
+README, CLI = ROOT / "README.md", ROOT / "docs" / "use" / "command-line.md"
 PYTHON = ".venv/bin/python"
 WORDS_MAX = 900  # of the README
 

@@ -29,7 +29,7 @@ Json = dict[str, Any]
 
 NOW_US = 1_800_000_000_000_000
 PATIENCE = 400
-PAGE = Path(__file__).parents[2] / "docs" / "cli.md"
+PAGE = Path(__file__).parents[2] / "docs" / "use" / "command-line.md"
 BOOKS = ("allocatable", "used", "reserved", "free")
 
 

@@ -1,4 +1,4 @@
-"""docs/python.ipynb: made of the cells below, which are executed on an embedded cluster.
+"""docs/use/python.ipynb: made of the cells below, which are executed on an embedded cluster.
 
     .venv/bin/python -m tests.client.notebook
 
@@ -22,7 +22,7 @@ from tests.cli.embedded import Embedded
 
 Json = dict[str, Any]
 
-NOTEBOOK = Path(__file__).parents[2] / "docs" / "python.ipynb"
+NOTEBOOK = Path(__file__).parents[2] / "docs" / "use" / "python.ipynb"
 
 TEXT, CODE = "markdown", "code"
 

@@ -1,4 +1,4 @@
-"""docs/python.ipynb has the output that its cells have now."""
+"""docs/use/python.ipynb has the output that its cells have now."""
 
 from pathlib import Path
 

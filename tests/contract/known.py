@@ -1,4 +1,4 @@
-"""The differences that stay, each with its reason; docs/simulator.md tells them in words.
+"""The differences that stay, each with its reason; docs/inside/simulator.md tells them in words.
 
 Patterns are those of ``fnmatch``. An entry that matches nothing any more fails the suite.
 """

@@ -17,7 +17,7 @@ from tests.contract.script import Script
 
 pytestmark = pytest.mark.controlplane
 
-DOCS = Path(__file__).parents[2] / "docs" / "simulator.md"
+DOCS = Path(__file__).parents[2] / "docs" / "inside" / "simulator.md"
 REASONS = {known.why for known in KNOWN} | set(DROPPED.values())
 
 _met: set[Known] = set()

@@ -176,7 +176,7 @@ def _after_the_tutorial() -> tuple[str, ...]:
 
 def _after_the_shares() -> tuple[str, ...]:
     return (
-        "The files of this tour are in samples/quota; docs/quota.md explains quota trees.",
+        "The files of this tour are in samples/quota; docs/use/quotas.md explains quota trees.",
         "`mcad quota check -f FILE` checks your own quota trees before you apply them.",
     )
 

@@ -1,7 +1,7 @@
 """Figures of the running dispatcher, from its visibility API with the rights of the caller.
 
-That API is an option of the chart (docs/visibility.md). If it is not served, does not answer, or
-the caller has no right, the CLI computes figures itself.
+That API is an option of the chart (docs/operate/visibility.md). If it is not served, does not
+answer, or the caller has no right, the CLI computes figures itself.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What a manifest of MCAD, or of AppWrapper with Kueue, does here that it did not do there.
 
-The rules are those of docs/migrate-from-mcad.md and docs/migrate-from-appwrapper.md that a manifest
+The rules are those of docs/coming-from/mcad.md and docs/coming-from/appwrapper.md that a manifest
 can show; a field that is not named here does what it did.
 """
 

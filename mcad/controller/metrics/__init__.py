@@ -1,7 +1,7 @@
 """The Prometheus metrics. Each is declared once; gauges are computed for a page, the
 rest is counted when it happens.
 
-declared        every metric with its kind, labels and help; docs/metrics.md is generated from it
+declared        every metric with its kind, labels and help, as in docs/reference/metrics.md
 leader          those of the process that leads: counters, and its page
 turnover        what becomes of AppWrappers, counted by their milestones
 appwrappers     gauges of AppWrappers: by state, pending by reason, the oldest, reservations

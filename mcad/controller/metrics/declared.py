@@ -1,4 +1,6 @@
-"""Every metric, declared once: name, kind, labels, help. docs/metrics.md is generated from here.
+"""Every metric, declared once: name, kind, labels, help.
+
+docs/reference/metrics.md is generated from here.
 
 Names follow Prometheus: base units (seconds, bytes, cores), ``_total`` for counters, no label whose
 values are unbounded.
@@ -66,7 +68,7 @@ class Declared(NamedTuple):
 
 ALL: dict[str, Declared] = {}
 SECTIONS: dict[str, list[Declared]] = {}
-"""The metrics by the heading under which docs/metrics.md has them."""
+"""The metrics by the heading under which docs/reference/metrics.md has them."""
 
 
 class _Section:

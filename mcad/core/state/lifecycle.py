@@ -2,7 +2,7 @@
 
 Both dialects live by this table; they differ only in what moves them (health.py, requeue.py) and
 in how a phase is rendered (status.py). A pair that is not in the table is a fault of ours, and the
-exception tells the AppWrapper's story. docs/lifecycle.md is generated from it.
+exception tells the AppWrapper's story. docs/reference/lifecycle.md is generated from it.
 """
 
 from collections.abc import Sequence

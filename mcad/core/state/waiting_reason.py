@@ -1,6 +1,6 @@
 """Why an AppWrapper waits: each reason is declared once, with its code, what ends it and its text.
 
-docs/lifecycle.md shows them as a table, which is generated from here.
+docs/reference/lifecycle.md shows them as a table, which is generated from here.
 """
 
 from __future__ import annotations

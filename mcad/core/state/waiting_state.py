@@ -2,7 +2,7 @@
 
 An AppWrapper that waits is in line, or out of it for one reason. In line it shares the state of its
 equivalence class, so that a verdict on thousands of equal AppWrappers changes one field. A pair
-that is not in its table is a fault of the dispatcher. docs/lifecycle.md shows both tables.
+that is not in its table is a fault of the dispatcher. Both are in docs/reference/lifecycle.md.
 """
 
 from __future__ import annotations

@@ -256,7 +256,7 @@ def test_an_absence_that_is_over_soon_writes_nothing() -> None:
 
 
 def test_a_tree_that_is_emptied_before_it_is_deleted_limits_no_more() -> None:
-    """How to take a tree out of force at once (docs/quota.md)."""
+    """How to take a tree out of force at once (docs/use/quotas.md)."""
     made = full()
     made.share(*(replace(one, children=()) for one in forest())).settle()
     assert sorted(made.order) == sorted([*FULL, *WAITING])

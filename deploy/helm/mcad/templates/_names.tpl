@@ -90,6 +90,6 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- if $base -}}
 runbook_url: {{ printf "%s/%s.md" (trimSuffix "/" $base) (index . 1) | quote }}
 {{- else -}}
-runbook: docs/runbooks/{{ index . 1 }}.md
+runbook: docs/operate/runbooks/{{ index . 1 }}.md
 {{- end -}}
 {{- end }}
