@@ -6,9 +6,17 @@ import json
 
 import pytest
 
-from tests.cli.cluster import crowd
+from tests.cli.cluster import appwrapper, crowd, deployment, tutorial
 from tests.cli.conftest import Type
 from tests.fakeapi import FakeApi
+
+
+def unled() -> FakeApi:
+    """A crowd without a dispatcher."""
+    api = crowd()
+    api.objects["leases"].clear()
+    return api
+
 
 NAME = "0002-aw-generic-deployment-2"
 
@@ -50,6 +58,34 @@ def test_several_are_told_one_after_the_other(mcad: Type) -> None:
     assert "Why:          It fits and is dispatched next." in result.stdout
     assert "  If spec.suspend is set to false." in result.stdout
     assert len(json.loads(mcad("why", "fits", "suspended", "-o", "json").stdout)["items"]) == 2
+
+
+@pytest.mark.parametrize("api", [unled()])
+def test_without_a_dispatcher_nothing_is_dispatched_next(mcad: Type) -> None:
+    result = mcad("why", "fits")
+    assert "Why:          It fits, but no dispatcher is running." in result.stdout
+    assert json.loads(mcad("why", "fits", "-o", "json").stdout)["waitsFor"] == "NoDispatcher"
+
+
+@pytest.mark.parametrize("api", [crowd()])
+def test_what_no_trial_can_answer_is_not_said_to_be_tried(mcad: Type) -> None:
+    """An AppWrapper out of the line waits for what its reason names."""
+    assert "Would start" not in mcad("why", "unknown-kind").stdout
+
+
+def picky() -> FakeApi:
+    """An AppWrapper for a kind of node that the cluster does not have."""
+    api = tutorial()
+    item = deployment("picky", replicas=1, cpu="1m", memory="1Mi")
+    item["spec"]["template"]["spec"]["nodeSelector"] = {"disk": "ssd"}
+    api.put("appwrappers", appwrapper("picky", "uid-picky", "07:30:00", item))
+    return api
+
+
+@pytest.mark.parametrize("api", [picky()])
+def test_trials_without_a_result_are_told(mcad: Type) -> None:
+    lines = mcad("why", "picky").stdout.splitlines()
+    assert lines[-1] == "Would start:  <none>: no single change that was tried starts it now"
 
 
 @pytest.mark.parametrize("api", [crowd()])

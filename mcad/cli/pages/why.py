@@ -28,7 +28,7 @@ def page(told: Json, palette: Palette, *, with_proof: bool = False) -> Iterator[
     yield from _held(told.get("heldBy"), palette)
     if told.get("mayEvict"):
         yield pair("May evict", ", ".join(told["mayEvict"]))
-    if "wouldStart" in told and told["waitsFor"]:
+    if told.get("wouldStart") or ("wouldStart" in told and told["position"] and told["waitsFor"]):
         yield from _would_start(told["wouldStart"])
         if not told["allTried"]:
             yield "Not all was tried: too many AppWrappers may be concerned."
@@ -69,7 +69,7 @@ def _held(held: Json | None, palette: Palette) -> Iterator[str]:
 
 def _would_start(remedies: list[Json]) -> Iterator[str]:
     if not remedies:
-        yield pair("Would start it", f"{NONE}: no single change that was tried starts it now")
+        yield pair("Would start", f"{NONE}: no single change that was tried starts it now")
         return
     yield "Would start it now, each by itself:"
     yield from indented(printable(one["text"]) for one in remedies)

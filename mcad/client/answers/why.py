@@ -8,6 +8,7 @@ from typing import Any, Self
 from mcad.client.config import as_dispatched, load_config
 from mcad.client.figures.figures import Figures
 from mcad.client.figures.listed import DeniedError, list_facts
+from mcad.client.figures.presence import NO_DISPATCHER
 from mcad.client.figures.source import figures_in
 from mcad.client.scope import Source
 from mcad.client.session import Session
@@ -48,7 +49,7 @@ class Answers:
         if detail is None or self.facts is None:
             return detail
         told = why(self.run, detail["uid"])
-        if told.reason or told.starts:
+        if told.reason or (told.starts and detail["waitsFor"] != NO_DISPATCHER):
             detail = detail | {"waitsFor": told.reason, "why": told.text}
         return detail | why_view(self.run, told)
 
