@@ -523,6 +523,16 @@ def test_where_the_pod_goes(helm: Helm) -> None:
     assert spec["priorityClassName"] == wished["priorityClassName"]
 
 
+def test_openshift_chooses_the_user(helm: Helm) -> None:
+    """A null takes a default out, so that the security context constraint assigns an id."""
+    unset = dict.fromkeys(("runAsUser", "runAsGroup", "fsGroup"))
+    rendered = helm.template(podSecurityContext=unset)
+    assert pod_template(rendered)["spec"]["securityContext"] == {
+        "runAsNonRoot": True,
+        "seccompProfile": {"type": "RuntimeDefault"},
+    }
+
+
 def test_a_digest_wins_over_a_tag(helm: Helm) -> None:
     (container,) = pod_template(helm.template(**MATRIX["image"]))["spec"]["containers"]
     assert container["image"] == "registry.example.com/mcad@sha256:" + "0" * 64
@@ -762,7 +772,7 @@ def test_every_value_is_in_the_schema_and_in_the_readme() -> None:
     readme = (CHART / "README.md").read_text()
     values = yaml.safe_load((CHART / "values.yaml").read_text())
     assert set(values) == set(schema["properties"]) - {"global"}
-    free = ("wrappedResources", "config", "resources")
+    free = ("wrappedResources", "config", "resources", "podSecurityContext")
     for name, value in values.items():
         keys = [f"{name}.{key}" for key in value] if _has_keys(value, name, free) else [name]
         assert [key for key in keys if f"`{key}`" not in readme] == []
