@@ -21,6 +21,8 @@ test: .venv/ready
 # them. A file stays whole, because its tests share what it started.
 WORKERS ?= 5
 suite: .venv/ready
+	@# Once, before five workers each rewrite the assertions of every module.
+	@$(BIN)/python -m pytest --collect-only --quiet >/dev/null
 	MAKEFLAGS= $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 # Every fault at every write, and every seed: what a push draws representatives of. An hour.

@@ -72,6 +72,15 @@ def test_every_rule_names_tests_that_exist() -> None:
             assert f"def {function}(" in content if function else content, (rule, path, function)
 
 
+def test_every_function_of_the_walk_exists() -> None:
+    walk = Path("docs/inside/walk.md").read_text()
+    named = re.findall(r"\[`[\w/]+\.py(?:::(\w+))?`\]\(../../(mcad/[\w/]+\.py)\)", walk)
+    assert len(named) > 20
+    for name, path in named:
+        defined = re.compile(rf"^ *(?:async )?(?:def|class) {name}\b", re.MULTILINE)
+        assert defined.search(Path(path).read_text()), (path, name)
+
+
 def _anchors(path: Path) -> set[str]:
     """The anchors that GitHub makes of the headings of a page, and those that it declares."""
     text = path.read_text()

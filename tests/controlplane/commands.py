@@ -78,8 +78,8 @@ class Layout:
     def environment(self) -> dict[str, str]:
         """Nothing of the caller's, so that no kubeconfig or proxy of a person gets in."""
         # UTC, because the stages read the times that KWOK writes. GOGC, because a sixth of the API
-        # server's processor time is its garbage collector's; half of that costs 100 MB.
-        return {"HOME": str(self.folder), "PATH": os.defpath, "TZ": "UTC", "GOGC": "200"}
+        # server's processor time is its garbage collector's otherwise, and memory is there.
+        return {"HOME": str(self.folder), "PATH": os.defpath, "TZ": "UTC", "GOGC": "400"}
 
 
 def write_files(layout: Layout, *, start_delay_ms: int) -> None:
