@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from tests.documents import lifecycle, metrics, runbooks
+from tests.documents import cli, conditions, events, fields, lifecycle, metrics, runbooks
 
 PAGES: Mapping[Path, Callable[[], str]] = {
-    one.PAGE: one.generated for one in (lifecycle, metrics, runbooks)
+    one.PAGE: one.generated
+    for one in (cli, conditions, events, fields, lifecycle, metrics, runbooks)
 }
 """By page, the text of its generated part."""

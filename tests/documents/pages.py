@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+
+WIDTH = 120
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -34,3 +37,15 @@ def cell(text: str) -> str:
 def code(text: str) -> str:
     """A text in code font; nothing stays nothing."""
     return f"`{text}`" if text else ""
+
+
+def escaped(text: str) -> str:
+    """A plain text in Markdown: ``<total>`` is no mark of HTML there, unless in code font."""
+    parts = text.split("`")
+    parts[::2] = [part.replace("<", "&lt;").replace("*", "\\*") for part in parts[::2]]
+    return "`".join(parts)
+
+
+def wrapped(text: str) -> list[str]:
+    """A paragraph as lines of the width of our pages."""
+    return textwrap.wrap(text, WIDTH, break_long_words=False, break_on_hyphens=False)
