@@ -10,19 +10,14 @@ import pytest
 from mcad.core.quota.tree import Flaw
 from mcad.core.state.lifecycle import Signal
 from tests.chart import dashboard
-from tests.documents import LIFECYCLE, MEANING, METRICS, RUNBOOKS, faults, lifecycle, metrics, whole
+from tests.documents import PAGES as GENERATED
+from tests.documents.lifecycle import MEANING
+from tests.documents.pages import whole
 
 
-def test_the_page_of_the_lifecycle_is_that_of_the_table() -> None:
-    assert LIFECYCLE.read_text() == whole(LIFECYCLE, lifecycle()), "python -m tests.documents"
-
-
-def test_the_page_of_metrics_is_that_of_their_declarations() -> None:
-    assert METRICS.read_text() == whole(METRICS, metrics()), "python -m tests.documents"
-
-
-def test_the_runbooks_say_what_every_alert_was_tried_with() -> None:
-    assert RUNBOOKS.read_text() == whole(RUNBOOKS, faults()), "python -m tests.documents"
+@pytest.mark.parametrize("page", GENERATED, ids=lambda page: page.stem)
+def test_a_generated_page_says_what_the_code_says(page: Path) -> None:
+    assert page.read_text() == whole(page, GENERATED[page]()), "python -m tests.documents"
 
 
 def test_the_dashboard_is_the_generated_one() -> None:

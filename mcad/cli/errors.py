@@ -21,7 +21,17 @@ from mcad.client.errors import (
 from mcad.client.figures.progress import clear
 
 FAILED, USAGE, NOT_FOUND, TIMED_OUT, INTERRUPTED = 1, 2, 4, 124, 130
-"""Exit codes besides 0; ``mcad --help`` lists them."""
+"""Exit codes besides 0."""
+
+EXIT_CODES = {
+    0: "success",
+    FAILED: "error",
+    USAGE: "wrong usage",
+    NOT_FOUND: "not found",
+    TIMED_OUT: "timed out",
+    INTERRUPTED: "interrupted (the usual end of --watch)",
+}
+"""All exit codes; ``mcad --help`` and docs/reference/cli.md list them."""
 
 
 def exit_code(error: McadError) -> int:

@@ -9,7 +9,7 @@ import io
 import os
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import Any, NoReturn
@@ -19,6 +19,7 @@ from click.exceptions import NoSuchCommand
 from click.shell_completion import CompletionItem
 
 from mcad.cli.errors import (
+    EXIT_CODES,
     FAILED,
     INTERRUPTED,
     USAGE,
@@ -114,9 +115,14 @@ COMMANDS: dict[str, tuple[str, str]] = {
 }
 """Name -> (module of ``mcad.cli.commands`` that defines it, its line in ``mcad --help``)."""
 
-EPILOG = """\b
-Exit codes: 0 success, 1 error, 2 wrong usage, 4 not found, 124 timed out,
-130 interrupted (the usual end of --watch).
+
+def _listed(codes: Container[int]) -> str:
+    return ", ".join(f"{code} {text}" for code, text in EXIT_CODES.items() if code in codes)
+
+
+EPILOG = f"""\b
+Exit codes: {_listed(range(INTERRUPTED))},
+{_listed([INTERRUPTED])}.
 Errors and warnings go to stderr, one line each; output goes to stdout.
 Try `mcad COMMAND --help` for the options of a command."""
 

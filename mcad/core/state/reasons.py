@@ -4,6 +4,8 @@ The strings of MCAD are part of the contract and are kept with their odd full st
 (facts: the tutorial and KubeRay documents; MCAD sources at its last commit).
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from enum import StrEnum
 
@@ -91,53 +93,195 @@ class State(StrEnum):
 class TeardownReason(StrEnum):
     """Why an attempt is taken back."""
 
-    ITEM_CREATION_FAILURE = "ItemCreationFailure."
-    SPEC_CHANGED = "SpecChanged"
-    SUSPENDED = "Suspended"
-    WAITING_FOR_NAME = "WaitingForName"
-    MISSING_RIGHT = "MissingRight"
-    NOT_PLACED = "PlacementTimeout"
-    SUPERSEDED = "Superseded"
-    MIN_PODS_NOT_RUNNING = "MinPodsNotRunning"
-    DEADLINE_EXCEEDED = "DispatchDeadlineExceeded"
-    MISSING_COMPONENT = "MissingComponent"
-    FAILED_COMPONENT = "FailedComponent"
-    FOUND_FAILED_PODS = "FoundFailedPods"
-    INSUFFICIENT_PODS_READY = "InsufficientPodsReady"
-    AUTOPILOT_NO_EXECUTE = "AutopilotNoExecute"
-    SUCCESS_TTL = "SuccessTTL"
-    PREEMPTED = "Preempted"
-    RECLAIMED = "Reclaimed"
+    meaning: str
+
+    def __new__(cls, code: str, meaning: str = "") -> TeardownReason:
+        """A member by its code alone."""
+        one = str.__new__(cls, code)
+        one._value_, one.meaning = code, meaning
+        return one
+
+    ITEM_CREATION_FAILURE = "ItemCreationFailure.", "An item cannot be created."
+    SPEC_CHANGED = "SpecChanged", "It was edited while its items were created."
+    SUSPENDED = "Suspended", "`spec.suspend` is true."
+    WAITING_FOR_NAME = "WaitingForName", "An object that is not its own has the name of an item."
+    MISSING_RIGHT = "MissingRight", "A right to create an item is missing."
+    NOT_PLACED = "PlacementTimeout", "Pods had no node for longer than `placementTimeout`."
+    SUPERSEDED = "Superseded", "An attempt that a former dispatcher began does not fit any more."
+    MIN_PODS_NOT_RUNNING = (
+        "MinPodsNotRunning",
+        "Fewer pods than `minAvailable` run or have succeeded.",
+    )
+    DEADLINE_EXCEEDED = (
+        "DispatchDeadlineExceeded",
+        "It ran for longer than `dispatchDuration.limit`.",
+    )
+    MISSING_COMPONENT = "MissingComponent", "An object of it was deleted."
+    FAILED_COMPONENT = "FailedComponent", "An object of it reports a failure."
+    FOUND_FAILED_PODS = "FoundFailedPods", "Pods have failed."
+    INSUFFICIENT_PODS_READY = (
+        "InsufficientPodsReady",
+        "Too few pods are ready after the grace period.",
+    )
+    AUTOPILOT_NO_EXECUTE = (
+        "AutopilotNoExecute",
+        "Autopilot labels a node of its pods as not fit to run them.",
+    )
+    SUCCESS_TTL = "SuccessTTL", "Its time to live after success is over."
+    PREEMPTED = "Preempted", "Evicted for an AppWrapper of higher priority."
+    RECLAIMED = "Reclaimed", "Evicted for an AppWrapper that asks for its own share back."
+
+
+class EventType(StrEnum):
+    """``type`` of a Kubernetes Event."""
+
+    NORMAL = "Normal"
+    WARNING = "Warning"
+    BY_CAUSE = "Normal or Warning"
 
 
 class EventReason(StrEnum):
-    """``reason`` of the Kubernetes Events that we record."""
+    """``reason`` of the Kubernetes Events that we record, with their type and what they mean.
 
-    QUEUED = "Queued"
-    DISPATCHED = "Dispatched"
-    COMPLETED = "Completed"
-    FAILED = "Failed"
-    TAKEN_BACK = "TakenBack"
-    UNHEALTHY = "Unhealthy"
-    RESET = "Reset"
-    CLEARED = "Cleared"
-    GIVEN_UP = "GivenUp"
-    REFUSED = "Refused"
-    MANIFEST = "ManifestWarning"
-    UNSCHEDULED = "PodsUnschedulable"
-    PODS_NOT_ATTRIBUTED = "PodsNotAttributed"
-    LEFT_ALONE = "LeftAlone"
-    ADOPTED = "Adopted"
-    STATUS_REFUSED = "StatusRefused"
-    HELD = "ResourceHeld"
-    REMAINS = "WaitingForRemains"
-    EDIT_PENDING = "EditPending"
-    OWNER_UNKNOWN = "AppWrapperUnknown"
-    ROOM_RESERVED = "RoomReserved"
-    RESERVATION_ENDED = "ReservationEnded"
-    PREEMPT_CANDIDATE = "PreemptCandidate"
-    QUOTA_ABSENT = "QuotaAbsent"
-    QUOTA_DROPPED = "QuotaDropped"
+    docs/reference/events.md shows them as a table, which is generated from here.
+    """
+
+    type: EventType
+    meaning: str
+
+    def __new__(
+        cls, code: str, kind: EventType = EventType.NORMAL, meaning: str = ""
+    ) -> EventReason:
+        """A member by its code alone."""
+        one = str.__new__(cls, code)
+        one._value_, one.type, one.meaning = code, kind, meaning
+        return one
+
+    QUEUED = (
+        "Queued",
+        EventType.NORMAL,
+        "It does not fit now: the text says what is missing. Once per wait.",
+    )
+    DISPATCHED = (
+        "Dispatched",
+        EventType.NORMAL,
+        "All of its objects are created.",
+    )
+    COMPLETED = (
+        "Completed",
+        EventType.NORMAL,
+        "All items are finished.",
+    )
+    FAILED = (
+        "Failed",
+        EventType.WARNING,
+        "It has failed for good, and its objects are deleted.",
+    )
+    TAKEN_BACK = (
+        "TakenBack",
+        EventType.BY_CAUSE,
+        "Its objects are deleted and it queues again; the text says why.",
+    )
+    UNHEALTHY = (
+        "Unhealthy",
+        EventType.WARNING,
+        "Its pods or objects do not work; the text says what, and whether it is retried.",
+    )
+    RESET = (
+        "Reset",
+        EventType.WARNING,
+        "Its objects are deleted, and it is dispatched again without queueing.",
+    )
+    CLEARED = (
+        "Cleared",
+        EventType.NORMAL,
+        "Its time to live after success is over: its objects are deleted.",
+    )
+    GIVEN_UP = (
+        "GivenUp",
+        EventType.WARNING,
+        "It was requeued as often as `requeuing.maxNumRequeuings` allows; its objects are deleted.",
+    )
+    REFUSED = (
+        "Refused",
+        EventType.WARNING,
+        "The manifest cannot be dispatched, or the API server refuses to delete an item.",
+    )
+    MANIFEST = (
+        "ManifestWarning",
+        EventType.WARNING,
+        "A field of the manifest is ignored or has no effect.",
+    )
+    UNSCHEDULED = (
+        "PodsUnschedulable",
+        EventType.WARNING,
+        "kube-scheduler finds no node for some of its pods.",
+    )
+    PODS_NOT_ATTRIBUTED = (
+        "PodsNotAttributed",
+        EventType.WARNING,
+        "Pods that it declares did not appear in time; room is not kept for them any more.",
+    )
+    LEFT_ALONE = (
+        "LeftAlone",
+        EventType.WARNING,
+        "Another controller or a newer version dispatched it: it is left as it is.",
+    )
+    ADOPTED = (
+        "Adopted",
+        EventType.NORMAL,
+        "The finalizer of the controller that managed it before is removed.",
+    )
+    STATUS_REFUSED = (
+        "StatusRefused",
+        EventType.WARNING,
+        "The API server refuses to store its status.",
+    )
+    HELD = (
+        "ResourceHeld",
+        EventType.WARNING,
+        "A right to create a resource is missing; AppWrappers that need it wait.",
+    )
+    REMAINS = (
+        "WaitingForRemains",
+        EventType.WARNING,
+        "Objects of an ended attempt are still there: the text names one and what holds it.",
+    )
+    EDIT_PENDING = (
+        "EditPending",
+        EventType.WARNING,
+        "It was edited while it runs; the edit counts from its next attempt on.",
+    )
+    OWNER_UNKNOWN = (
+        "AppWrapperUnknown",
+        EventType.WARNING,
+        "On an object whose AppWrapper does not exist: room for its pods is kept for a while.",
+    )
+    ROOM_RESERVED = (
+        "RoomReserved",
+        EventType.NORMAL,
+        "Room is reserved for it before it is free.",
+    )
+    RESERVATION_ENDED = (
+        "ReservationEnded",
+        EventType.WARNING,
+        "Its reservation ended before it could start.",
+    )
+    PREEMPT_CANDIDATE = (
+        "PreemptCandidate",
+        EventType.WARNING,
+        "It will be evicted: the text says for which AppWrapper.",
+    )
+    QUOTA_ABSENT = (
+        "QuotaAbsent",
+        EventType.WARNING,
+        "On a QuotaSubtree: it was deleted, and counts as before until its grace period ends.",
+    )
+    QUOTA_DROPPED = (
+        "QuotaDropped",
+        EventType.WARNING,
+        "On a QuotaSubtree: the grace period after its deletion is over; it limits nothing.",
+    )
 
 
 HARMLESS_FINALIZERS = frozenset(

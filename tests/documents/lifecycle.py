@@ -1,29 +1,19 @@
-"""Pages that are generated from the code: ``python -m tests.documents`` writes them anew.
-
-A page has its prose, and between two marks what the code says of itself.
-"""
+"""docs/reference/lifecycle.md: the phases of an AppWrapper, and why it waits."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
-from mcad.controller.metrics.appwrappers import NO_REASON
-from mcad.controller.metrics.declared import LIBRARY, SECTIONS
-from mcad.controller.metrics.turnover import CAUSES, COMPLETED, DELETED, EVICTIONS, READ_ANEW
 from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import RETAINING, TABLE, TEARING_DOWN, Phase, Signal
 from mcad.core.state.model import Dialect, DispatchPhase, DispatchRecord, Next
 from mcad.core.state.waiting_reason import WaitingReason
 from mcad.core.state.waiting_state import CLASSES, WAITING
 from mcad.core.status.status import derive
-from tests.chart.recording import FAULTS
 from tests.core.builders import appwrapper
+from tests.documents.pages import DOCS
 
-RUNBOOKS = Path(__file__).parent.parent / "docs" / "operate" / "runbooks" / "README.md"
-METRICS = Path(__file__).parent.parent / "docs" / "reference" / "metrics.md"
-LIFECYCLE = Path(__file__).parent.parent / "docs" / "reference" / "lifecycle.md"
-BEGIN, END = "<!-- generated: begin -->\n", "<!-- generated: end -->\n"
+PAGE = DOCS / "reference" / "lifecycle.md"
 
 MEANING = {
     Signal.RESERVED: "all of it fits: its room is reserved",
@@ -56,18 +46,11 @@ _RECORDED = {
 }
 
 
-def lifecycle() -> str:
-    """The generated part of docs/reference/lifecycle.md."""
+def generated() -> str:
+    """The generated part of the page."""
     return "\n".join(
         (*_diagram(), "", *_transitions(), "", *_words(), "", *_waiting(), *_reasons(), "")
     )
-
-
-def whole(page: Path, generated: str) -> str:
-    """The page with its generated part as it should be."""
-    before, _, rest = page.read_text().partition(BEGIN)
-    _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}\n{generated}\n{END}{after}"
 
 
 def _diagram() -> Iterator[str]:
@@ -124,66 +107,8 @@ def _reasons() -> Iterator[str]:
         yield f"| `{reason}` | {'yes' if reason.blocks else 'no'} | {reason.ends} |"
 
 
-# -- docs/operate/runbooks/README.md --------------------------------------------------------------
-
-
-def faults() -> str:
-    """The generated part of docs/operate/runbooks/README.md: what every alert was tried with."""
-    head = ("| alert | the fault | fires within | clears within |", "|---|---|---|---|")
-    lines = (f"| {one.alert} | {one.what} | {one.lasts} min | {one.clears} min |" for one in FAULTS)
-    return "\n".join((*head, *lines, ""))
-
-
-# -- docs/reference/metrics.md --------------------------------------------------------------------
-
-
-def metrics() -> str:
-    """The generated part of docs/reference/metrics.md."""
-    return "\n".join((*_sections(), *_library(), *_values(), ""))
-
-
-def _sections() -> Iterator[str]:
-    for title, section in SECTIONS.items():
-        yield from (
-            f"## {title}",
-            "",
-            "| metric | kind | labels | what it says |",
-            "|---|---|---|---|",
-        )
-        for one in section:
-            labels = ", ".join(f"`{label}`" for label in one.labels)
-            yield f"| `{one.name}` | {one.kind} | {labels} | {one.help} |"
-        yield ""
-
-
-def _library() -> Iterator[str]:
-    yield from ("From the client library:", "", "| metric | what it says |", "|---|---|")
-    yield from (f"| `{name}` | {text} |" for name, text in LIBRARY.items())
-    yield ""
-
-
-def _values() -> Iterator[str]:
-    """The values of ``reason`` that are no reasons of docs/reference/lifecycle.md."""
-    yield from ("## Reasons", "", "| of `mcad_pending_appwrappers` | it waits |", "|---|---|")
-    yield "| the codes of [lifecycle.md](lifecycle.md) | as the table there says |"
-    yield from (f"| `{reason}` | {text} |" for reason, text in NO_REASON.items())
-    causes = ", ".join(f"`{one}`" for one in CAUSES)
-    evictions = ", ".join(f"`{one}`" for one in EVICTIONS)
-    ends = ", ".join(f"`{one}`" for one in (COMPLETED, DELETED, READ_ANEW))
-    yield from ("", "| metric | its reasons |", "|---|---|")
-    yield f"| `mcad_requeued_total` | {causes} |"
-    yield f"| `mcad_preempted_total` | {evictions} |"
-    yield f"| `mcad_finished_total` | {ends}, and those of `mcad_requeued_total` |"
-
-
 def _example(phase: Phase, then: Next, **changes: bool) -> Entry:
     work = appwrapper("example", (), (), dialect=Dialect.V1BETA2, **changes)
     recorded = _RECORDED.get(phase, DispatchPhase.DISPATCHED)
     record = DispatchRecord(1, 1, recorded, "", (), 0, next=then)
     return Entry(work, 0, phase=phase, dispatch=record)
-
-
-if __name__ == "__main__":
-    LIFECYCLE.write_text(whole(LIFECYCLE, lifecycle()))
-    RUNBOOKS.write_text(whole(RUNBOOKS, faults()))
-    METRICS.write_text(whole(METRICS, metrics()))

@@ -1,0 +1,147 @@
+"""What each condition of an AppWrapper means, and each reason that it can have.
+
+docs/reference/conditions.md shows them as a table, which is generated from here. A test compares
+every condition that the core writes in the tests of the core with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from mcad.core.state import reasons
+from mcad.core.state.reasons import ConditionType, State, TeardownReason
+from mcad.core.state.waiting_reason import WaitingReason
+
+_EVICTIONS: Final = {
+    str(one): one.meaning for one in (TeardownReason.PREEMPTED, TeardownReason.RECLAIMED)
+}
+_TEARDOWNS: Final = {str(one): one.meaning for one in TeardownReason}
+_BREAKDOWNS: Final = {
+    str(one): one.meaning
+    for one in (
+        TeardownReason.MISSING_COMPONENT,
+        TeardownReason.FAILED_COMPONENT,
+        TeardownReason.FOUND_FAILED_PODS,
+        TeardownReason.INSUFFICIENT_PODS_READY,
+        TeardownReason.AUTOPILOT_NO_EXECUTE,
+    )
+}
+_FAILURES: Final = _BREAKDOWNS | {
+    str(one): one.meaning
+    for one in (TeardownReason.ITEM_CREATION_FAILURE, TeardownReason.DEADLINE_EXCEEDED)
+}
+_HOLDS: Final = {
+    str(one): meaning
+    for one, meaning in (
+        (WaitingReason.KIND_NOT_WATCHED, "The dispatcher does not observe a kind in it yet."),
+        (WaitingReason.WAITING_FOR_NAME, "Another object has the name of one of its items."),
+        (WaitingReason.MISSING_RIGHT, "A right to create one of its items is missing."),
+        (WaitingReason.CREATION_BACKOFF, "Its items could not be created; retried after a pause."),
+        (WaitingReason.PLACEMENT_BACKOFF, "Its pods found no node; retried after a pause."),
+        (WaitingReason.PREEMPTION_TRIGGERED, "It was requeued; it rests for a while."),
+        (WaitingReason.ROOM_RESERVED, "Room is reserved for it, and it waits until that is free."),
+        (WaitingReason.DISPATCH_PAUSED, "A DispatchPause stops dispatch."),
+        (WaitingReason.SUSPENDED, "`spec.suspend` is true."),
+        (WaitingReason.INVALID, "The manifest has a fault; the message names the field."),
+        (WaitingReason.NOT_WRAPPED, "A kind in it may not be wrapped (setting wrappedResources)."),
+        (WaitingReason.NOT_INSTALLED, "The cluster has no such kind."),
+        (WaitingReason.NOT_SERVED, "Its namespace is not served (setting watchNamespaces)."),
+        (WaitingReason.UNSUPPORTED_DRA, "Its pods ask for ResourceClaims."),
+    )
+}
+_STANDING: Final = {
+    reasons.RESUMING: "It is dispatched.",
+    reasons.SUSPENDED: "It waits in the queue, or `spec.suspend` is true.",
+    reasons.RESETTING: "Its objects are deleted, and it is dispatched again.",
+    reasons.SUCCEEDED: "All of its items are finished.",
+    State.FAILED: "It has failed.",
+}
+
+MEANING: Final[Mapping[ConditionType, str]] = {
+    ConditionType.INIT: "The dispatcher has seen the AppWrapper.",
+    ConditionType.QUEUEING: "The AppWrapper is in the queue, or was.",
+    ConditionType.HEAD_OF_LINE: "Its turn has come at least once; only room is missing.",
+    ConditionType.BACKOFF: "It waits; the message says what for.",
+    ConditionType.DISPATCHED: "Its objects are created.",
+    ConditionType.RUNNING: "At least `minAvailable` pods run or have succeeded.",
+    ConditionType.PREEMPT_CANDIDATE: "It is about to be evicted or requeued.",
+    ConditionType.PREEMPTED: "It was evicted and queues again.",
+    ConditionType.RUNNING_HOLD_COMPLETION: "Some items are finished, others are not (v1beta1).",
+    ConditionType.COMPLETED: "All items are finished.",
+    ConditionType.FAILED: "It has failed for good.",
+    ConditionType.QUOTA_RESERVED: "It holds room on nodes and in its quota (v1beta2).",
+    ConditionType.RESOURCES_DEPLOYED: "Its objects exist (v1beta2).",
+    ConditionType.PODS_READY: "As many pods as expected are ready (v1beta2).",
+    ConditionType.UNHEALTHY: "Its pods or objects do not work (v1beta2).",
+    ConditionType.DELETING_RESOURCES: "Its objects are being deleted.",
+    ConditionType.EDIT_PENDING: "It was edited while it runs.",
+}
+
+TRUE: Final[Mapping[ConditionType, Mapping[str, str]]] = {
+    ConditionType.INIT: {"": "Always."},
+    ConditionType.QUEUEING: {reasons.AWAITING_HEAD_OF_LINE: "It waits for its turn."},
+    ConditionType.HEAD_OF_LINE: {reasons.FRONT_OF_QUEUE: "It was tried, and does not fit yet."},
+    ConditionType.BACKOFF: {
+        reasons.NOT_RUNNABLE: "In the queue; the message has the room or quota that is missing.",
+        **_HOLDS,
+    },
+    ConditionType.DISPATCHED: {reasons.RUNNABLE: "All of it fits."},
+    ConditionType.RUNNING: {reasons.PODS_RUNNING: "Enough pods run or have succeeded."},
+    ConditionType.PREEMPT_CANDIDATE: {
+        **_EVICTIONS,
+        TeardownReason.MIN_PODS_NOT_RUNNING: TeardownReason.MIN_PODS_NOT_RUNNING.meaning,
+        TeardownReason.DEADLINE_EXCEEDED: TeardownReason.DEADLINE_EXCEEDED.meaning,
+    },
+    ConditionType.PREEMPTED: _EVICTIONS,
+    ConditionType.RUNNING_HOLD_COMPLETION: {
+        reasons.SOME_ITEMS_COMPLETED: "Some items are finished.",
+    },
+    ConditionType.COMPLETED: {reasons.PODS_COMPLETED: "All items are finished, and no pod runs."},
+    ConditionType.FAILED: _FAILURES,
+    ConditionType.QUOTA_RESERVED: _STANDING,
+    ConditionType.RESOURCES_DEPLOYED: _STANDING,
+    ConditionType.PODS_READY: {reasons.SUFFICIENT_PODS_READY: "Enough pods are ready."},
+    ConditionType.UNHEALTHY: _BREAKDOWNS,
+    ConditionType.DELETING_RESOURCES: {
+        reasons.DELETION_INITIATED: "The deletion has begun.",
+        reasons.WAITING_FOR_REMAINS: "An object is still there; the message names it.",
+    },
+    ConditionType.EDIT_PENDING: {
+        reasons.NEXT_ATTEMPT: "The edit counts from the next attempt on.",
+    },
+}
+"""Reasons while the condition is True."""
+
+FALSE: Final[Mapping[ConditionType, Mapping[str, str]]] = {
+    ConditionType.HEAD_OF_LINE: {reasons.AWAITING_HEAD_OF_LINE: "It queues again."},
+    ConditionType.BACKOFF: {reasons.RUNNABLE: "It is dispatched."},
+    ConditionType.DISPATCHED: _TEARDOWNS,
+    ConditionType.RUNNING: {reasons.MIN_PODS_NOT_RUNNING: "Too few pods run or have succeeded."},
+    ConditionType.PREEMPT_CANDIDATE: {
+        reasons.PODS_RUNNING: "Enough pods run again.",
+        reasons.EVICTION_CALLED_OFF: "The eviction is not needed any more.",
+        **_EVICTIONS,
+    },
+    ConditionType.PREEMPTED: {reasons.RUNNABLE: "It is dispatched again."},
+    ConditionType.RUNNING_HOLD_COMPLETION: {
+        reasons.PODS_COMPLETED: "All items are finished.",
+        **_TEARDOWNS,
+    },
+    ConditionType.QUOTA_RESERVED: _STANDING,
+    ConditionType.RESOURCES_DEPLOYED: _STANDING,
+    ConditionType.PODS_READY: {
+        reasons.RESUMING: "An attempt begins.",
+        reasons.INSUFFICIENT_PODS_READY: "Too few pods are ready; the message counts them.",
+    },
+    ConditionType.UNHEALTHY: {
+        reasons.RESUMING: "An attempt begins.",
+        reasons.FOUND_NO_FAILED_PODS: "The failed pods are gone.",
+    },
+    ConditionType.DELETING_RESOURCES: {
+        reasons.DELETION_PAUSED: "It has failed, and its objects are kept for a while.",
+        reasons.DELETION_COMPLETE: "Nothing of it is left.",
+    },
+    ConditionType.EDIT_PENDING: {reasons.APPLIED: "The edit counts now, or was undone."},
+}
+"""Reasons while the condition is False; a condition that was never True is absent."""

@@ -1,0 +1,18 @@
+"""Pages that are generated from the code: ``python -m tests.documents`` writes them anew.
+
+A page has its prose, and between two marks what the code says of itself (``pages``). Each other
+module has one page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from tests.documents import cli, conditions, events, fields, lifecycle, metrics, runbooks
+
+PAGES: Mapping[Path, Callable[[], str]] = {
+    one.PAGE: one.generated
+    for one in (cli, conditions, events, fields, lifecycle, metrics, runbooks)
+}
+"""By page, the text of its generated part."""
