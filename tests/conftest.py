@@ -49,6 +49,7 @@ LONGEST = (
     "e2e/test_bad_manifests.py",
     "preemption/test_slow_victims.py",
     "contract/test_workloads.py",
+    "chart/test_upgrade.py",
     "chart/test_dockerfile.py",
     "lifecycle/test_others.py",
     "faults/test_histories.py",

@@ -19,11 +19,27 @@ PULLED_NOWHERE = {"nodeSelector": {"example.com/no-image": "here"}}
 
 
 class Release:
-    """The release ``mcad``; the chart's objects are in the namespace ``mcad-system``."""
+    """A release of the chart; by default ``mcad`` in the namespace ``mcad-system``."""
 
-    def __init__(self, helm: Helm, plane: ControlPlane) -> None:
+    def __init__(
+        self,
+        helm: Helm,
+        plane: ControlPlane,
+        chart: Path = CHART,
+        *,
+        name: str = RELEASE,
+        namespace: str = NAMESPACE,
+    ) -> None:
         self._helm = helm
         self._plane = plane
+        self.chart = chart
+        self.name = name
+        self.namespace = namespace
+
+    @property
+    def full_name(self) -> str:
+        """Of the chart's objects."""
+        return self.name if "mcad" in self.name else f"{self.name}-mcad"
 
     def install(self, *args: str, **values: Any) -> None:
         """Install it, and wait until AppWrappers can be created."""
@@ -40,9 +56,9 @@ class Release:
         """What Helm says about it."""
         return self._helm.run(
             "uninstall",
-            RELEASE,
+            self.name,
             "--namespace",
-            NAMESPACE,
+            self.namespace,
             "--wait",
             *args,
             kubeconfig=self._plane.admin_kubeconfig,
@@ -55,10 +71,10 @@ class Release:
     def _run(self, verb: str, *args: str, **values: Any) -> None:
         self._helm.run(
             verb,
-            RELEASE,
-            str(CHART),
+            self.name,
+            str(self.chart),
             "--namespace",
-            NAMESPACE,
+            self.namespace,
             *args,
             values=values,
             kubeconfig=self._plane.admin_kubeconfig,
@@ -66,18 +82,32 @@ class Release:
 
     def account(self) -> Path:
         """The kubeconfig of the chart's ServiceAccount."""
-        path = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/{RELEASE}"
+        path = f"/api/v1/namespaces/{self.namespace}/serviceaccounts/{self.full_name}"
         assert self._plane.request("GET", path)[0] == 200, "the chart made it"
-        token = self._plane.service_account(NAMESPACE, RELEASE)
-        return self._plane.kubeconfig_for_token(token, RELEASE)
+        token = self._plane.service_account(self.namespace, self.full_name)
+        return self._plane.kubeconfig_for_token(token, self.full_name)
 
     def config(self) -> Path:
         """The chart's configuration as a file, as the pod would have it."""
-        path = f"/api/v1/namespaces/{NAMESPACE}/configmaps/{RELEASE}"
+        path = f"/api/v1/namespaces/{self.namespace}/configmaps/{self.full_name}"
         text = self._plane.request("GET", path)[1]["data"]["config.yaml"]
         file = self._plane.folder / "config.yaml"
         file.write_text(text)
         return file
+
+    def objects(self) -> set[str]:
+        """What carries the label of the release, but for what Kubernetes makes itself."""
+        kinds = (
+            "deployments,services,configmaps,serviceaccounts,networkpolicies,roles,rolebindings,"
+            "clusterroles,clusterrolebindings,customresourcedefinitions,poddisruptionbudgets,"
+            "validatingadmissionpolicies,validatingadmissionpolicybindings"
+        )
+        label = f"app.kubernetes.io/instance={self.name}"
+        found = self._plane.kubectl("get", kinds, "--all-namespaces", "-l", label, "-o", "name")
+        return {
+            line.partition(".")[0].split("/")[0] + "/" + line.split("/")[1]
+            for line in found.split()
+        }
 
 
 def rule(group: str, resources: str, *verbs: str) -> Json:

@@ -120,20 +120,6 @@ def verbs_of(rights: set[tuple[str, str, str]], resource: tuple[str, str]) -> fr
 # -- the release itself -----------------------------------------------------------------------
 
 
-def objects_of_the_release(plane: ControlPlane) -> set[str]:
-    """What carries the label of the release, but for what Kubernetes makes itself."""
-    kinds = (
-        "deployments,services,configmaps,serviceaccounts,networkpolicies,roles,rolebindings,"
-        "clusterroles,clusterrolebindings,customresourcedefinitions,"
-        "validatingadmissionpolicies,validatingadmissionpolicybindings"
-    )
-    label = f"app.kubernetes.io/instance={RELEASE}"
-    found = plane.kubectl("get", kinds, "--all-namespaces", "-l", label, "-o", "name")
-    return {
-        line.partition(".")[0].split("/")[0] + "/" + line.split("/")[1] for line in found.split()
-    }
-
-
 def test_upgrade_and_uninstall(control_plane: ControlPlane, release: Release) -> None:
     """In one, because each step starts from the one before."""
     plane = control_plane
@@ -150,10 +136,10 @@ def test_upgrade_and_uninstall(control_plane: ControlPlane, release: Release) ->
     assert len(sums) == 2
 
     release.upgrade(watchNamespaces=["default"], **PULLED_NOWHERE)
-    names = objects_of_the_release(plane)
+    names = release.objects()
     assert {"role/mcad", "rolebinding/mcad", "clusterrole/mcad", "deployment/mcad"} <= names
     release.upgrade(authorization="none", **PULLED_NOWHERE)
-    names = objects_of_the_release(plane)
+    names = release.objects()
     left = {one for one in names if one.startswith(("role/", "rolebinding/"))}
     assert left == {  # of the Lease
         f"{kind}/mcad-{name}"
@@ -168,7 +154,7 @@ def test_upgrade_and_uninstall(control_plane: ControlPlane, release: Release) ->
     create(plane, generic("survivor", pod("survivor"), namespace="default"))
     said = release.uninstall()
     assert "appwrappers.workload.codeflare.dev" in said
-    assert objects_of_the_release(plane) == {
+    assert release.objects() == {
         "customresourcedefinition/appwrappers.workload.codeflare.dev",
         "customresourcedefinition/dispatchpauses.workload.codeflare.dev",
         "customresourcedefinition/quotasubtrees.quota.codeflare.dev",
@@ -179,7 +165,7 @@ def test_upgrade_and_uninstall(control_plane: ControlPlane, release: Release) ->
         release.try_elsewhere("elsewhere", **PULLED_NOWHERE)
     release.try_elsewhere("elsewhere", "--take-ownership", **PULLED_NOWHERE)
     release.install(**PULLED_NOWHERE)
-    assert "validatingadmissionpolicy/mcad" in objects_of_the_release(plane)
+    assert "validatingadmissionpolicy/mcad" in release.objects()
     assert list(states(plane)) == ["survivor"]
     with Dispatcher(plane, release.account(), "--config", str(release.config())):
         plane.wait_for(lambda: states(plane) == {"survivor": "Running"}, 30, "the survivor runs")
@@ -190,7 +176,7 @@ def test_an_uninstall_without_keep_takes_everything(
 ) -> None:
     release.upgrade("--install", crds={"keep": False}, **PULLED_NOWHERE)
     release.uninstall()
-    assert objects_of_the_release(control_plane) == set()
+    assert release.objects() == set()
 
 
 def test_a_crd_that_kubectl_made_can_be_taken_over(
@@ -202,6 +188,4 @@ def test_a_crd_that_kubectl_made_can_be_taken_over(
     with pytest.raises(HelmError, match="cannot be imported into the current release"):
         release.install(**PULLED_NOWHERE)
     release.install("--take-ownership", **PULLED_NOWHERE)
-    assert "customresourcedefinition/appwrappers.workload.codeflare.dev" in objects_of_the_release(
-        control_plane
-    )
+    assert "customresourcedefinition/appwrappers.workload.codeflare.dev" in release.objects()

@@ -1,0 +1,5 @@
+"""``python -m tests.chart.former``."""
+
+from tests.chart.former import record
+
+record()
