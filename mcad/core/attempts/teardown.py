@@ -248,6 +248,13 @@ def _is_stuck(entry: Entry) -> bool:
     return shown is not None and shown.status and shown.reason == WAITING_FOR_REMAINS
 
 
+def explain(entry: Entry) -> str:
+    """What a teardown that has begun waits for, in a sentence."""
+    begun = "Its objects are being deleted."
+    shown = entry.conditions[ConditionType.DELETING_RESOURCES] if _is_stuck(entry) else None
+    return f"{begun} {shown.message}" if shown is not None else begun
+
+
 def look_failed(cluster: Cluster, entry: Entry, event: LookFailed) -> None:
     """The list failed: absence is not proven."""
     if entry.phase is Phase.VERIFYING and event.attempt == entry.attempt:

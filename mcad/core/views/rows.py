@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from operator import itemgetter
 
+from mcad.core.attempts import teardown
 from mcad.core.cluster import Cluster
 from mcad.core.cycle import cycle
 from mcad.core.eligibility import pre_enqueue
@@ -14,7 +15,7 @@ from mcad.core.queue.equivalence import EquivalenceClass
 from mcad.core.quota.explain import Words
 from mcad.core.running import unscheduled
 from mcad.core.state.entry import Entry
-from mcad.core.state.lifecycle import ENDED, Phase
+from mcad.core.state.lifecycle import ENDED, TEARING_DOWN, Phase
 from mcad.core.state.model import Condition, DispatchRecord, Resources, Workload
 from mcad.core.state.records import Struct
 from mcad.core.state.refusal import Refusal
@@ -144,7 +145,7 @@ class Picture:
             waits_for, why = self._waits_in_line(entry, refusal)
             demand = cluster.admission.demand(eqclass.shape)
         else:
-            waits_for, why = (hold.code, hold.message) if hold else ("", self._lacks(work.uid))
+            waits_for, why = (hold.code, hold.message) if hold else ("", self._out_of_line(entry))
             if cluster.doubts is None or not standby_view.is_edited(entry):
                 demand = cluster.admission.demand(cluster.capacity.shape(work.sets))
         return Row(
@@ -175,9 +176,11 @@ class Picture:
             return hindrance.code, hindrance.message
         return "", FITS_NEXT if doubts is None else FITS_AS_STORED
 
-    def _lacks(self, uid: str) -> str:
-        """Why pods of a running AppWrapper have no nodes, "" if all have."""
-        entry = self._cluster.entries.get(uid)
+    def _out_of_line(self, still: Entry) -> str:
+        """What the teardown waits for, or why pods have no nodes; "" if all have."""
+        if still.phase in TEARING_DOWN:
+            return teardown.explain(still)
+        entry = self._cluster.entries.get(still.uid)
         return unscheduled.explain(self._cluster, entry, self._now) if entry is not None else ""
 
     def line(self, count: int) -> list[str]:

@@ -96,6 +96,7 @@ def test_it_says_what_it_waits_for_and_stops_saying_so() -> None:
     bench.events.clear()
     bench.advance(30)
     assert bench.condition("a", "DeletingResources") is None
+    assert bench.all_rows()[0].why == "Its objects are being deleted."
     assert stuck_teardowns(bench.dispatcher.cluster) == {}
     bench.advance(3600)
 
@@ -103,6 +104,7 @@ def test_it_says_what_it_waits_for_and_stops_saying_so() -> None:
     told += "controller has to remove it, or remove it by hand."
     assert bench.condition("a", "DeletingResources") == (True, "WaitingForRemains", told)
     assert [(event.reason, event.note) for event in bench.events] == [("WaitingForRemains", told)]
+    assert bench.all_rows()[0].why == f"Its objects are being deleted. {told}"
     assert stuck_teardowns(bench.dispatcher.cluster) == {"Pod": 1}
     writes = bench.writes["status"]
     bench.advance(3600)
