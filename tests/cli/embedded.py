@@ -16,6 +16,7 @@ import yaml
 from click.testing import CliRunner, Result
 
 from mcad.api.config import Config
+from mcad.cli.commands.demo import Shape, fill
 from mcad.cli.demo_cluster.cluster import dispatching, embedded_cluster
 from mcad.cli.main import main
 from mcad.kube.clock import RealClock
@@ -31,11 +32,15 @@ PATIENCE_S = 20.0
 NODE_CPU = 8
 
 
-class Embedded:
-    """A cluster of one node of 8 CPUs."""
+ONE_NODE = Shape(nodes=1, cpu=str(NODE_CPU))
 
-    def __init__(self, folder: Path) -> None:
+
+class Embedded:
+    """A cluster of the shape and the configuration of ``mcad demo --serve``."""
+
+    def __init__(self, folder: Path, shape: Shape = ONE_NODE, config: Config | None = None) -> None:
         self.kubeconfig = folder / "kubeconfig"
+        self._shape, self._config = shape, config or Config()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._cluster: Cluster | None = None
         self._stop = asyncio.Event()
@@ -81,13 +86,13 @@ class Embedded:
         self._loop, rng = asyncio.get_running_loop(), Random(1)
         async with AsyncExitStack() as stack:
             cluster = await stack.enter_async_context(embedded_cluster(RealClock(), rng))
-            cluster.add_node("only", cpu=str(NODE_CPU), memory="32Gi")
+            fill(cluster, self._shape)
             server = ApiServerHttp(SimApi(cluster.registry))
             stack.push_async_callback(server.close)
             url = await server.start("127.0.0.1", 0)
             self.kubeconfig.write_text(yaml.safe_dump(kubeconfig(url)))
             if dispatches:
-                await stack.enter_async_context(dispatching(cluster, Config(), rng))
+                await stack.enter_async_context(dispatching(cluster, self._config, rng))
             self._cluster = cluster
             self._ready.set()
             await self._stop.wait()

@@ -192,7 +192,7 @@ async def _serve(shape: Shape, serving: Serving, settings: Settings, palette: Pa
     rng = Random(SEED)  # noqa: S311 - names of simulated objects are no secrets
     async with AsyncExitStack() as stack:
         cluster = await stack.enter_async_context(embedded_cluster(RealClock(), rng))
-        _fill(cluster, shape)
+        fill(cluster, shape)
         path = await stack.enter_async_context(_served(cluster, serving))
         if serving.dispatcher:
             client = await stack.enter_async_context(dispatching(cluster, config, rng))
@@ -316,7 +316,8 @@ def load_shares(cluster: Cluster) -> None:
         cluster.registry.create(subtrees, tutorial_objects.NAMESPACE, obj)
 
 
-def _fill(cluster: Cluster, shape: Shape) -> None:
+def fill(cluster: Cluster, shape: Shape) -> None:
+    """Create the nodes of this shape, or those of the tutorial with their load."""
     if shape.nodes is None:
         load_tutorial(cluster)
         return
