@@ -55,9 +55,9 @@ def test_the_tree_of_what_runs(cluster: Embedded) -> None:
         "AppWrapper/app Running <none> <age>",
         "├─Deployment/web Available,Progressing <none> <age>",
         "│ └─ReplicaSet/web-<hash> <none> <none> <age>",
-        "│ ├─Pod/web-<hash> Running only <age>",
-        "│ └─Pod/web-<hash> Running only <age>",
-        "├─Pod/two Running only <age>",
+        "│ ├─Pod/web-<hash> Running node-1 <age>",
+        "│ └─Pod/web-<hash> Running node-1 <age>",
+        "├─Pod/two Running node-1 <age>",
         "└─ConfigMap/settings <none> <none> <age>",
     ]
 
@@ -76,7 +76,7 @@ def test_the_tree_for_scripts(cluster: Embedded) -> None:
     web, two, settings = root["children"]
     assert [len(one["children"]) for one in (web, two, settings)] == [1, 0, 0]
     pods = web["children"][0]["children"]
-    assert [(one["kind"], one["node"]) for one in pods] == [("Pod", "only")] * 2
+    assert [(one["kind"], one["node"]) for one in pods] == [("Pod", "node-1")] * 2
 
 
 @pytest.mark.parametrize("command", ["tree", "events", "logs"])

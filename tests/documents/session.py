@@ -5,6 +5,7 @@ command, and what follows is what it prints. Before a block a comment may say
 
 - ``<!-- cluster: --nodes 2 --cpu 4 -->``: from here on, on a new cluster, with the options of
   ``mcad demo --serve``. A page without one has the node of the tutorial.
+- ``<!-- run: commands -->``: these come first, and a reader does not need them.
 - ``<!-- not run: reason -->``: this block is not run.
 
 ``...`` stands for any lines. Ages, times, random suffixes and widths of columns are not compared.
@@ -39,18 +40,20 @@ READS = re.compile(
 """Commands that may be typed again, until they print what the page says."""
 
 _BLOCK = re.compile(
-    r"(?P<comments>(?:^<!--[^\n]*-->\n\s*)*)^```(?P<language>\w+)\n(?P<text>.*?)^```$",
+    r"(?P<comments>(?:^<!--(?:(?!-->).)*-->\n\s*)*)^```(?P<language>\w+)\n(?P<text>.*?)^```$",
     re.DOTALL | re.MULTILINE,
 )
-_COMMENT = re.compile(r"<!-- (cluster|not run): *(.*?) *-->")
+_COMMENT = re.compile(r"<!-- (cluster|run|not run):\s*(.*?)\s*-->", re.DOTALL)
 
 
 class Block(NamedTuple):
-    """One block with commands: ``cluster`` if it begins a new one, ``reason`` if it is not run."""
+    """One block with commands: ``cluster`` if it begins a new one, ``before`` are the commands that
+    come first, ``reason`` if it is not run."""
 
     language: str
     text: str
     cluster: str | None
+    before: str
     reason: str
 
 
@@ -67,13 +70,15 @@ def blocks(page: Path) -> list[Block]:
     for match in _BLOCK.finditer(page.read_text()):
         if match["language"] in RUNNABLE:
             said = dict(_COMMENT.findall(match["comments"]))
-            why = said.get("not run", "")
-            found.append(Block(match["language"], match["text"], said.get("cluster"), why))
+            before, why = said.get("run", ""), said.get("not run", "")
+            cluster = said.get("cluster")
+            found.append(Block(match["language"], match["text"], cluster, before, why))
     return found
 
 
 def steps(block: Block) -> Iterator[Step]:
     """The commands of a block in their order."""
+    yield from (Step(command, None) for command in statements(block.before))
     if block.language != "console":
         yield from (Step(command, None) for command in statements(block.text))
         return
@@ -141,7 +146,7 @@ class Session:
     def _type(self, command: str) -> tuple[int, str]:
         """Exit code and output. A pipe of nothing but ``mcad`` costs no process."""
         if not re.search(r"[;&<>$`(\n]", command):
-            parts = [shlex.split(part) for part in command.split(" | ")]
+            parts = [shlex.split(part, comments=True) for part in command.split(" | ")]
             if all(part[0] == "mcad" for part in parts):
                 return self._mcad(parts)
         assert self._cluster is not None
@@ -177,18 +182,19 @@ class Session:
 def statements(script: str) -> Iterator[str]:
     """The commands of a script: each with its here-document, its quotes and its continuations."""
     waiting: list[str] = []
-    end = ""
+    typed, end = "", ""
     for line in script.splitlines():
         waiting.append(line)
         if end:
             end = "" if line == end else end
-        elif here := re.search(r"<<(\w+)", line):
-            end = here[1]
-        whole = "\n".join(waiting)
-        if not end and not line.endswith("\\") and _is_quoted(whole):
-            if whole.strip() and not whole.startswith("#"):
-                yield whole
-            waiting = []
+        else:
+            typed += f"{line}\n"
+            here = re.search(r"<<(\w+)", line)
+            end = here[1] if here else ""
+        if not end and not line.endswith("\\") and _is_quoted(typed):
+            if typed.strip() and not typed.startswith("#"):
+                yield "\n".join(waiting)
+            waiting, typed = [], ""
 
 
 def _is_quoted(text: str) -> bool:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from tests.controlplane import binaries
 from tests.controlplane.fixtures import built_or_skip
-from tests.documents.session import ROOT, Session, blocks
+from tests.documents.session import ROOT, Session, Step, blocks, says, steps
 
 PAGES = [
     page
@@ -34,3 +35,70 @@ def test_what_is_not_run_says_why() -> None:
     said = [block.reason for page in PAGES for block in blocks(page) if block.reason]
     assert said
     assert [reason for reason in said if len(reason.split()) < 3] == []
+
+
+def test_no_command_hides_in_another_language() -> None:
+    texts = {page: page.read_text() for page in sorted((ROOT / "docs").rglob("*.md"))}
+    hidden = re.compile(r"^```(?!console)\w*\n(?:(?!```).*\n)*?\$ \w", re.MULTILINE)
+    assert [str(page) for page, text in texts.items() if hidden.search(text)] == []
+
+
+PAGE = """# A page
+
+```sh
+touch one
+cat > two <<EOF
+1 'quote
+EOF
+```
+
+<!-- cluster: --nodes 1 -->
+<!-- run:
+touch three
+-->
+```console
+$ ls
+one
+...
+$ ls | head -1
+one
+```
+
+<!-- not run: it would take hours -->
+```sh
+sleep 9999
+```
+"""
+
+
+def test_a_page_is_read_as_it_is_meant(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(PAGE)
+    first, second, third = blocks(page)
+    assert [one.command for one in steps(first)] == ["touch one", "cat > two <<EOF\n1 'quote\nEOF"]
+    assert second.cluster == "--nodes 1"
+    assert list(steps(second)) == [
+        Step("touch three", None),
+        Step("ls", ["one", "..."]),
+        Step("ls | head -1", ["one"]),
+    ]
+    assert (first.cluster, first.reason, third.reason) == (None, "", "it would take hours")
+
+
+@pytest.mark.parametrize(
+    ("printed", "lines", "is_said"),
+    [
+        ("a   b\n", ["a b"], True),
+        ("job-x7bcd   3m2s\n", ["job-zzzzz  5s"], True),
+        ("cpu 150m\n", ["cpu 250m"], False),
+        ("a\nb\nc\n", ["a", "...", "c"], True),
+        ("a\nb\nc\n", ["a", "..."], True),
+        ("a\nb\n", ["a"], False),
+        ("a\n", ["a", "b"], False),
+        ("at 2026-11-25T13:09:48.957991Z\n", ["at 2027-01-01T00:00:00Z"], True),
+    ],
+)
+def test_what_is_of_the_moment_is_not_compared(
+    printed: str, lines: list[str], is_said: bool
+) -> None:
+    assert says(printed, lines) is is_said
