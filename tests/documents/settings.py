@@ -15,7 +15,7 @@ from mcad.api.identity import Impersonate, LeaderElection
 from mcad.api.sources import NAMES
 from mcad.api.strict import Strict, Unit
 from mcad.api.tolerance import FaultToleranceSettings
-from tests.documents.pages import DOCS, ROOT, code, escaped, table
+from tests.documents.pages import DOCS, ROOT, code, escaped, table, wrapped
 
 PAGE = DOCS / "reference" / "settings.md"
 VALUES = ROOT / "deploy" / "helm" / "mcad" / "values.yaml"
@@ -40,21 +40,29 @@ HOUR_S = 3600
 
 def generated() -> str:
     """The generated part of the page."""
-    at_top = yaml.safe_load(VALUES.read_text()).keys()
-    rows = []
-    for name, field in _fields(Config):
-        chart = name if name in at_top else f"config.{name}"
-        rows.append((code(name), _default(name, field), _meaning(field), NAMES[name], chart))
-    head = ("setting", "default", "meaning", "variable", "chart value")
-    lines = [*table(head, ((*row[:3], code(row[3]), code(row[4])) for row in rows)), ""]
+    lines = [*wrapped(_places()), ""]
+    lines += table(("setting", "default", "meaning"), _rows(Config))
+    lines.append("")
     for name, part in PARTS.items():
         lines += (f"## {name}", "")
-        lines += table(("field", "default", "meaning"), _inner(part))
+        lines += table(("field", "default", "meaning"), _rows(part))
         lines.append("")
     return "\n".join(lines)
 
 
-def _inner(part: type[Strict]) -> Iterator[tuple[str, str, str]]:
+def _places() -> str:
+    """Where the chart and the environment have the settings."""
+    values = yaml.safe_load(VALUES.read_text())
+    at_top = [code(name) for name, _ in _fields(Config) if name in values]
+    first = next(name for name, _ in _fields(Config))
+    return (
+        f"The variable of `{first}` is `{NAMES[first]}`, and so on. In the chart, "
+        f"{', '.join(at_top[:-1])} and {at_top[-1]} are values themselves; all other settings are "
+        f"under `config`, such as `config.{first}`."
+    )
+
+
+def _rows(part: type[Strict]) -> Iterator[tuple[str, str, str]]:
     for name, field in _fields(part):
         yield code(name), _default(name, field), _meaning(field)
 
