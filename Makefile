@@ -6,7 +6,7 @@ PIP := $(BIN)/pip install --quiet --disable-pip-version-check
 # Modules are compiled once, also where the environment of a container forbids to keep that.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test suite soak lint mutants browser cluster golden lock crd
+.PHONY: demo test suite soak lint mutants browser cluster golden lock crd docs
 .DEFAULT_GOAL := test
 
 demo: .venv/runtime
@@ -58,6 +58,24 @@ crd: .venv/ready
 	$(BIN)/mcad crd dispatchpauses > deploy/crds/workload.codeflare.dev_dispatchpauses.yaml
 	cp deploy/crds/*.yaml deploy/helm/mcad/files/crds/
 
+# The site of the documents in build/site, with every link checked. Needs npm, for mermaid alone.
+docs: .venv/docs build/mermaid.min.js
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
+
+.venv/docs: .venv/ready requirements-docs.lock
+	@sh deploy/install-locked.sh $(BIN)/pip requirements-docs.lock
+	@touch $@
+
+# Draws the diagrams; the site serves it itself, because the theme would load it from elsewhere.
+MERMAID := 11.17.2
+MERMAID_SHA256 := 581ed7d74bd9048d0e3a91363927d72ef22942d7722546b27f7cc29e35390eb8
+build/mermaid.min.js: Makefile
+	mkdir -p build
+	npm pack --silent --pack-destination build mermaid@$(MERMAID)
+	tar -xzmf build/mermaid-$(MERMAID).tgz -C build --strip-components 2 package/dist/mermaid.min.js
+	rm build/mermaid-$(MERMAID).tgz
+	echo "$(MERMAID_SHA256)  $@" | sha256sum --check --quiet || { rm $@; exit 1; }
+
 # What runs, without what develops: `make demo` should not wait for compilers and linters.
 .venv/runtime: requirements-demo.lock
 	@echo "Making .venv with $(PYTHON)..."
@@ -82,5 +100,7 @@ lock: .venv/ready
 	  pyproject.toml
 	$(COMPILE) --extra demo --extra dev --constraint requirements-demo.lock \
 	  --output-file requirements-dev.lock pyproject.toml
+	$(COMPILE) --extra docs --constraint requirements-dev.lock --output-file requirements-docs.lock \
+	  pyproject.toml
 	$(COMPILE) --build-deps-for wheel --only-build-deps --constraint requirements-dev.lock \
 	  --output-file deploy/build.lock pyproject.toml

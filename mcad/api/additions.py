@@ -66,11 +66,17 @@ class Gate(Strict):
 class Injection(Strict):
     """The setting ``inject``: additions to every pod, in the form of ``podSetInfos``."""
 
-    labels: dict[str, StrictStr] = Field(default_factory=dict)
-    annotations: dict[str, StrictStr] = Field(default_factory=dict)
-    node_selector: dict[str, StrictStr] = Field(default_factory=dict, alias="nodeSelector")
-    tolerations: tuple[Toleration, ...] = ()
-    scheduling_gates: tuple[Gate, ...] = Field(default=(), alias="schedulingGates")
+    labels: dict[str, StrictStr] = Field(default_factory=dict, description="Labels of the pods.")
+    annotations: dict[str, StrictStr] = Field(
+        default_factory=dict, description="Annotations of the pods."
+    )
+    node_selector: dict[str, StrictStr] = Field(
+        default_factory=dict, alias="nodeSelector", description="Node selector of the pods."
+    )
+    tolerations: tuple[Toleration, ...] = Field(default=(), description="Tolerations of the pods.")
+    scheduling_gates: tuple[Gate, ...] = Field(
+        default=(), alias="schedulingGates", description="Scheduling gates of the pods, as {name}."
+    )
 
     @field_validator("labels", "node_selector")
     @classmethod

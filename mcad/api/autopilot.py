@@ -67,13 +67,29 @@ DEFAULT_TAINTS: dict[str, tuple[LabelTaint, ...]] = {
 class AutopilotSettings(Strict):
     """The setting ``autopilot``: which labels count, and for which resources."""
 
-    inject_anti_affinities: bool = Field(default=True, alias="injectAntiAffinities")
-    monitor_nodes: bool = Field(default=True, alias="monitorNodes")
+    inject_anti_affinities: bool = Field(
+        default=True,
+        alias="injectAntiAffinities",
+        description="Keep new pods away from nodes with such labels by a node affinity.",
+    )
+    monitor_nodes: bool = Field(
+        default=True,
+        alias="monitorNodes",
+        description=(
+            "Reset AppWrappers with pods on nodes that are labelled with a NoExecute value."
+        ),
+    )
     prefer_no_schedule_weight: StrictInt = Field(
-        default=50, alias="preferNoScheduleWeight", ge=1, le=100
+        default=50,
+        alias="preferNoScheduleWeight",
+        ge=1,
+        le=100,
+        description="The weight of the affinity for PreferNoSchedule.",
     )
     resource_taints: dict[str, tuple[LabelTaint, ...]] = Field(
-        default=DEFAULT_TAINTS, alias="resourceTaints"
+        default=DEFAULT_TAINTS,
+        alias="resourceTaints",
+        description="By resource, labels of nodes as {key, value, effect}.",
     )
 
     @property

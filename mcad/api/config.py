@@ -3,9 +3,8 @@
 Settings that MCAD had keep MCAD's names and units.
 """
 
-import re
 from collections.abc import Iterable, Mapping
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 from msgspec.structs import replace
 from pydantic import Field, StrictInt, ValidationInfo, field_validator, model_validator
@@ -14,241 +13,268 @@ from mcad.api.additions import Additions, Injection
 from mcad.api.autopilot import AutopilotSettings
 from mcad.api.catalog import Resource, StaticCatalog
 from mcad.api.evictions import EVERYWHERE
-from mcad.api.labels import LEASE_NAME, LEASE_NAMESPACE, key_fault
+from mcad.api.identity import Impersonate, LeaderElection, is_name, is_namespace
+from mcad.api.labels import key_fault
 from mcad.api.podspec import quantity, quantity_fault
 from mcad.api.quotas import LeafLabels
-from mcad.api.strict import Strict
+from mcad.api.strict import MILLISECONDS, SECONDS, Strict
 from mcad.api.tolerance import FaultToleranceSettings, Tolerances
+from mcad.api.wrapped_kinds import DEFAULT_WITHOUT_PODS, DEFAULT_WRAPPED, KindGroup, WrappedGroup
 from mcad.core.queue.priority_ceiling import OTHERS
 from mcad.core.state.settings import Fairness, Fit, Policy, Settings
 from mcad.core.state.units import SECOND
 
 MILLISECOND = SECOND // 1000
-MAX_SECONDS = 7 * 24 * 3600
-LEASE_SECONDS_MAX = 3600
-
-_PLURAL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
-_ACCOUNT = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
-_ACCOUNT_MAX = 253
-_NAMESPACE_MAX = 63
-_GROUP = re.compile(r"([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*)?")
-
-
 SYSTEM_NAMESPACES = ("kube-node-lease", "kube-public", "kube-system")
 """Namespaces of Kubernetes itself: a right to create objects there is a right over the cluster."""
 
-DANGEROUS: Mapping[str, frozenset[str]] = {
-    "": frozenset({"namespaces", "nodes", "persistentvolumes", "serviceaccounts"}),
-    "admissionregistration.k8s.io": frozenset(),
-    "apiextensions.k8s.io": frozenset(),
-    "apiregistration.k8s.io": frozenset(),
-    "authentication.k8s.io": frozenset(),
-    "certificates.k8s.io": frozenset(),
-    "rbac.authorization.k8s.io": frozenset(),
-}
-"""Kinds that carry rights or change what the API server does, by API group; no names mean all."""
-
-
-def is_dangerous(group: str, plural: str) -> bool:
-    """Whether the right to wrap this kind gives further rights."""
-    kinds = DANGEROUS.get(group)
-    return kinds is not None and (not kinds or plural in kinds)
-
-
-class KindGroup(Strict):
-    """Kinds of one API group, by plural name."""
-
-    api_group: str = Field(alias="apiGroup")
-    resources: tuple[str, ...]
-
-    @field_validator("api_group")
-    @classmethod
-    def _group(cls, value: str) -> str:
-        if not _GROUP.fullmatch(value):
-            raise ValueError(f'{value!r} is not an API group; the core group is "", never "*"')
-        return value
-
-    @field_validator("resources")
-    @classmethod
-    def _plurals(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        for name in value:
-            if not _PLURAL.fullmatch(name):
-                raise ValueError(f"{name!r} is not a plural name; list each kind, never a pattern")
-        return value
-
-
-class WrappedGroup(KindGroup):
-    """Kinds that may be wrapped; ``dangerous`` confirms that some of them carry rights."""
-
-    dangerous: bool = False
-
-    @field_validator("resources")
-    @classmethod
-    def _not_itself(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        if "appwrappers" in value:
-            raise ValueError("an AppWrapper cannot wrap another one; remove appwrappers")
-        return value
-
-    @model_validator(mode="after")
-    def _no_rights_by_accident(self) -> Self:
-        found = [name for name in self.resources if is_dangerous(self.api_group, name)]
-        if found and not self.dangerous:
-            group = f" of {self.api_group}" if self.api_group else ""
-            raise ValueError(
-                f"{', '.join(found)}{group}: users can gain rights by wrapping these; remove them, "
-                "or set dangerous: true beside them"
-            )
-        return self
-
-
-class Impersonate(Strict):
-    """The service account, in the namespace of each AppWrapper, that creates its items."""
-
-    service_account: str = Field(alias="serviceAccount")
-
-    @field_validator("service_account")
-    @classmethod
-    def _account(cls, value: str) -> str:
-        if not _ACCOUNT.fullmatch(value) or len(value) > _ACCOUNT_MAX:
-            raise ValueError(
-                f"{value!r} is not the name of a service account; write it without a namespace"
-            )
-        return value
-
-    def user(self, namespace: str) -> str:
-        """The user name of the account (Kubernetes docs, Authenticating)."""
-        return f"system:serviceaccount:{namespace}:{self.service_account}"
-
-
-class LeaderElection(Strict):
-    """The Lease that the leading dispatcher of a cluster holds, and its times in seconds.
-
-    The duration is a whole number because it is one in the Lease.
-    """
-
-    namespace: str = LEASE_NAMESPACE
-    name: str = LEASE_NAME
-    lease_duration: int = Field(default=15, alias="leaseDuration", ge=1, le=LEASE_SECONDS_MAX)
-    renew_deadline: float = Field(default=10, alias="renewDeadline", gt=0, le=LEASE_SECONDS_MAX)
-    retry_period: float = Field(default=2, alias="retryPeriod", gt=0, le=LEASE_SECONDS_MAX)
-
-    @field_validator("namespace")
-    @classmethod
-    def _namespace(cls, value: str) -> str:
-        if not _is_namespace(value):
-            raise ValueError(f"{value!r} is not the name of a namespace")
-        return value
-
-    @field_validator("name")
-    @classmethod
-    def _name(cls, value: str) -> str:
-        if not _ACCOUNT.fullmatch(value) or len(value) > _ACCOUNT_MAX:
-            raise ValueError(f"{value!r} is not the name of a Lease")
-        return value
-
-    @model_validator(mode="after")
-    def _in_time(self) -> Self:
-        """A holder stops before another one can begin; a renewal that fails can be retried."""
-        if self.renew_deadline >= self.lease_duration:
-            raise ValueError(
-                f"renewDeadline ({self.renew_deadline:g}) must be less than leaseDuration "
-                f"({self.lease_duration}): a holder must stop before another one begins"
-            )
-        if 2 * self.retry_period > self.renew_deadline:
-            raise ValueError(
-                f"retryPeriod ({self.retry_period:g}) must be at most half of renewDeadline "
-                f"({self.renew_deadline:g}): there must be time to retry a failed renewal"
-            )
-        return self
-
-
-def _group(api_group: str, *resources: str) -> WrappedGroup:
-    return WrappedGroup(apiGroup=api_group, resources=resources)
-
-
-# ServiceAccounts, Roles and RoleBindings are left out on purpose: the right to create AppWrappers
-# must not give further rights.
-DEFAULT_WRAPPED = (
-    _group("", "pods", "services", "configmaps", "secrets", "persistentvolumeclaims"),
-    _group("apps", "deployments", "replicasets", "statefulsets", "daemonsets"),
-    _group("batch", "jobs", "cronjobs"),
-    _group("ray.io", "rayclusters", "rayjobs", "rayservices"),
-    _group(
-        "kubeflow.org", "pytorchjobs", "tfjobs", "mpijobs", "xgboostjobs", "paddlejobs", "jaxjobs"
-    ),
-    _group("jobset.x-k8s.io", "jobsets"),
-    _group("leaderworkerset.x-k8s.io", "leaderworkersets"),
-    _group("scheduling.x-k8s.io", "podgroups"),
-    _group("scheduling.sigs.k8s.io", "podgroups"),
-)
-
-
-DEFAULT_WITHOUT_PODS = tuple(
-    KindGroup(apiGroup=group, resources=tuple(names.split()))
-    for group, names in {
-        "": "configmaps endpoints limitranges persistentvolumeclaims podtemplates resourcequotas "
-        "secrets serviceaccounts services",
-        "autoscaling": "horizontalpodautoscalers",
-        "discovery.k8s.io": "endpointslices",
-        "networking.k8s.io": "ingresses networkpolicies",
-        "policy": "poddisruptionbudgets",
-        "rbac.authorization.k8s.io": "rolebindings roles",
-        "scheduling.sigs.k8s.io": "podgroups",
-        "scheduling.x-k8s.io": "podgroups",
-    }.items()
-)
+MAX_SECONDS = 7 * 24 * 3600
 
 
 class Config(Strict):
     """Every setting, with its default."""
 
-    backoff_time: float = Field(default=20, alias="backoffTime", ge=0, le=MAX_SECONDS)
-    head_of_line_holding_time: float = Field(
-        default=0, alias="headOfLineHoldingTime", ge=0, le=MAX_SECONDS
+    backoff_time: Annotated[float, SECONDS] = Field(
+        default=20,
+        alias="backoffTime",
+        ge=0,
+        le=MAX_SECONDS,
+        description=(
+            "The longest time until an AppWrapper that does not fit is tested again. Room that "
+            "becomes free is offered at once, whatever this says."
+        ),
     )
-    dispatch_resource_reservation_timeout: float = Field(
-        default=300_000, alias="dispatchResourceReservationTimeout", ge=0, le=MAX_SECONDS * 1000
+    head_of_line_holding_time: Annotated[float, SECONDS] = Field(
+        default=0,
+        alias="headOfLineHoldingTime",
+        ge=0,
+        le=MAX_SECONDS,
+        description=(
+            "How long the head of the line, if it does not fit, holds back all AppWrappers behind "
+            "it."
+        ),
     )
-    ignore_resource_claims: bool = Field(default=False, alias="ignoreResourceClaims")
-    placement_timeout: float = Field(default=300, alias="placementTimeout", ge=0, le=MAX_SECONDS)
-    pod_counts_interval: float = Field(default=30, alias="podCountsInterval", ge=0, le=MAX_SECONDS)
-    quota_enabled: bool = Field(default=False, alias="quotaEnabled")
-    queue_name_tree: str = Field(default="", alias="queueNameTree")
-    quota_grace_period: float = Field(default=300, alias="quotaGracePeriod", ge=0, le=MAX_SECONDS)
-    preemption: bool = False
-    reclaim: bool = True
-    protect_after: float = Field(default=600, alias="protectAfter", ge=0, le=MAX_SECONDS)
-    min_run_time: float = Field(default=300, alias="minRunTime", ge=0, le=MAX_SECONDS)
+    dispatch_resource_reservation_timeout: Annotated[float, MILLISECONDS] = Field(
+        default=300_000,
+        alias="dispatchResourceReservationTimeout",
+        ge=0,
+        le=MAX_SECONDS * 1000,
+        description="How long room is kept for pods that are not created.",
+    )
+    ignore_resource_claims: bool = Field(
+        default=False,
+        alias="ignoreResourceClaims",
+        description=(
+            "If true, pods with resourceClaims (dynamic resource allocation) are dispatched "
+            "whether their devices are free or not. If false, such AppWrappers are refused with "
+            "UnsupportedDRA."
+        ),
+    )
+    placement_timeout: Annotated[float, SECONDS] = Field(
+        default=300,
+        alias="placementTimeout",
+        ge=0,
+        le=MAX_SECONDS,
+        description=(
+            "How long pods of a v1beta1 AppWrapper may be without a node; v1beta2 has its warm-up "
+            "grace period. After that the AppWrapper is taken back and queues again after a "
+            "pause, which doubles each time. Use more where an autoscaler adds nodes; 0 is no "
+            "limit."
+        ),
+    )
+    pod_counts_interval: Annotated[float, SECONDS] = Field(
+        default=30,
+        alias="podCountsInterval",
+        ge=0,
+        le=MAX_SECONDS,
+        description=(
+            "How old the pod counts in status may be (running, pending, pendingpodconditions). "
+            "Every other write of the status renews them. 0: they are written with Completed "
+            "only."
+        ),
+    )
+    quota_enabled: bool = Field(
+        default=False,
+        alias="quotaEnabled",
+        description="QuotaSubtrees limit what may run. If false, quota trees have no effect.",
+    )
+    queue_name_tree: str = Field(
+        default="",
+        alias="queueNameTree",
+        description=(
+            "The quota tree in which the label kueue.x-k8s.io/queue-name names a leaf, for "
+            "manifests written for Kueue."
+        ),
+    )
+    quota_grace_period: Annotated[float, SECONDS] = Field(
+        default=300,
+        alias="quotaGracePeriod",
+        ge=0,
+        le=MAX_SECONDS,
+        description=(
+            "How long a deleted QuotaSubtree counts as before, because it may be created again. 0 "
+            "is not at all."
+        ),
+    )
+    preemption: bool = Field(
+        default=False,
+        description=(
+            "AppWrappers of lower priority are evicted for one that would not fit otherwise."
+        ),
+    )
+    reclaim: bool = Field(
+        default=True,
+        description=(
+            "With quota: an AppWrapper that asks within its own share gets it back, and "
+            "AppWrappers that borrow from it are evicted."
+        ),
+    )
+    protect_after: Annotated[float, SECONDS] = Field(
+        default=600,
+        alias="protectAfter",
+        ge=0,
+        le=MAX_SECONDS,
+        description=(
+            "How long an AppWrapper may be first in line until room is reserved for it, so that "
+            "AppWrappers behind it do not get that room. 0 is never."
+        ),
+    )
+    min_run_time: Annotated[float, SECONDS] = Field(
+        default=300,
+        alias="minRunTime",
+        ge=0,
+        le=MAX_SECONDS,
+        description="Minimum run time before an AppWrapper may be evicted.",
+    )
     max_evictions_per_minute: int = Field(
-        default=10, alias="maxEvictionsPerMinute", ge=0, le=60_000
+        default=10,
+        alias="maxEvictionsPerMinute",
+        ge=0,
+        le=60_000,
+        description=(
+            "How many AppWrappers of the whole cluster are evicted in a minute at most, after as "
+            "many at once. 0 is no limit."
+        ),
     )
-    preemption_grace_period: float = Field(
-        default=0, alias="preemptionGracePeriod", ge=0, le=MAX_SECONDS
+    preemption_grace_period: Annotated[float, SECONDS] = Field(
+        default=0,
+        alias="preemptionGracePeriod",
+        ge=0,
+        le=MAX_SECONDS,
+        description=(
+            "How long before its eviction an AppWrapper has the condition PreemptCandidate."
+        ),
     )
-    never_preempt: tuple[str, ...] = Field(default=(), alias="neverPreempt")
-    fit: Fit = Fit.NODES
-    policy: Policy = Policy.BEST_EFFORT_FIFO
-    fairness: Fairness = Fairness.NONE
-    potential_capacity: dict[str, Any] = Field(default_factory=dict, alias="potentialCapacity")
+    never_preempt: tuple[str, ...] = Field(
+        default=(),
+        alias="neverPreempt",
+        description=(
+            "Namespaces in which the annotation workload.codeflare.dev/never-preempt keeps an "
+            "AppWrapper from being evicted; * is all."
+        ),
+    )
+    fit: Fit = Field(
+        default=Fit.NODES,
+        description=(
+            "nodes: all pods of an AppWrapper must find places on nodes. aggregate: only the sum "
+            "of free room counts, as in MCAD."
+        ),
+    )
+    policy: Policy = Field(
+        default=Policy.BEST_EFFORT_FIFO,
+        description=(
+            "BestEffortFIFO: an AppWrapper that does not fit is overtaken by any that does. "
+            "StrictFIFO: not by one that competes with it. Backfill: only by one whose "
+            "dispatchDuration.limit ends before it can start."
+        ),
+    )
+    fairness: Fairness = Field(
+        default=Fairness.NONE,
+        description=(
+            "Order among equal priorities. none: first come, first served. namespace or leaf: the "
+            "namespace, or the leaf of a quota tree, with the smaller dominant share in use goes "
+            "first."
+        ),
+    )
+    potential_capacity: dict[str, Any] = Field(
+        default_factory=dict,
+        alias="potentialCapacity",
+        description="With fit: aggregate, the resources that an autoscaler may add.",
+    )
     wrapped_resources: tuple[WrappedGroup, ...] = Field(
-        default=DEFAULT_WRAPPED, alias="wrappedResources"
+        default=DEFAULT_WRAPPED,
+        alias="wrappedResources",
+        description=(
+            "The kinds that may be wrapped, by API group and plural name; mcad rbac prints them."
+        ),
     )
     resources_without_pods: tuple[KindGroup, ...] = Field(
-        default=DEFAULT_WITHOUT_PODS, alias="resourcesWithoutPods"
+        default=DEFAULT_WITHOUT_PODS,
+        alias="resourcesWithoutPods",
+        description=(
+            "Kinds without pods, in the form of wrappedResources: custompodresources and podSets "
+            "of such items are ignored, with a warning."
+        ),
     )
-    watch_namespaces: tuple[str, ...] = Field(default=(), alias="watchNamespaces")
+    watch_namespaces: tuple[str, ...] = Field(
+        default=(),
+        alias="watchNamespaces",
+        description="The namespaces whose AppWrappers are served; [] is all.",
+    )
     excluded_namespaces: tuple[str, ...] = Field(
-        default=SYSTEM_NAMESPACES, alias="excludedNamespaces"
+        default=SYSTEM_NAMESPACES,
+        alias="excludedNamespaces",
+        description="Namespaces in which nothing is wrapped; the chart adds its own.",
     )
-    autopilot: AutopilotSettings = AutopilotSettings()
-    inject: Injection = Injection()
-    scheduler_name: str = Field(default="", alias="schedulerName")
+    autopilot: AutopilotSettings = Field(
+        default=AutopilotSettings(),
+        description=(
+            "Labels of Autopilot on nodes, which are read as taints for pods that request a "
+            "resource."
+        ),
+    )
+    inject: Injection = Field(
+        default=Injection(),
+        description=(
+            "Added to every pod template of every AppWrapper. A template with another value is "
+            "refused, never overwritten."
+        ),
+    )
+    scheduler_name: str = Field(
+        default="",
+        alias="schedulerName",
+        description="The scheduler of pod templates that name none.",
+    )
     fault_tolerance: FaultToleranceSettings = Field(
-        default=FaultToleranceSettings(), alias="faultTolerance"
+        default=FaultToleranceSettings(),
+        alias="faultTolerance",
+        description=(
+            "How failures are handled. Annotations of an AppWrapper override it up to the ceilings."
+        ),
     )
-    max_priority: dict[str, StrictInt] = Field(default_factory=dict, alias="maxPriority")
-    impersonate: Impersonate | None = None
-    leader_election: LeaderElection = Field(default=LeaderElection(), alias="leaderElection")
+    max_priority: dict[str, StrictInt] = Field(
+        default_factory=dict,
+        alias="maxPriority",
+        description=(
+            "By namespace, the highest priority that counts; * is all others. A higher priority "
+            "is cut to it, with a warning, and priorityslope adds no more."
+        ),
+    )
+    impersonate: Impersonate | None = Field(
+        default=None,
+        description=(
+            "Create items as the service account serviceAccount in the namespace of the "
+            "AppWrapper; needs watchNamespaces."
+        ),
+    )
+    leader_election: LeaderElection = Field(
+        default=LeaderElection(),
+        alias="leaderElection",
+        description=(
+            "The Lease that the leading dispatcher holds. Dispatchers with different Leases do "
+            "not know of each other."
+        ),
+    )
 
     @field_validator("queue_name_tree")
     @classmethod
@@ -260,7 +286,7 @@ class Config(Strict):
     @field_validator("scheduler_name")
     @classmethod
     def _scheduler(cls, value: str) -> str:
-        if value and (not _ACCOUNT.fullmatch(value) or len(value) > _ACCOUNT_MAX):
+        if value and not is_name(value):
             raise ValueError(f'{value!r} is not the name of a scheduler; "" names none')
         return value
 
@@ -276,7 +302,7 @@ class Config(Strict):
     @classmethod
     def _namespaces(cls, value: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
         for name in value:
-            if not _is_namespace(name):
+            if not is_namespace(name):
                 meaning = "all" if info.field_name == "watch_namespaces" else "none"
                 raise ValueError(f"{name!r} is not the name of a namespace; [] means {meaning}")
         return tuple(sorted(set(value)))
@@ -285,7 +311,7 @@ class Config(Strict):
     @classmethod
     def _permitted(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         for name in value:
-            if name != EVERYWHERE and not _is_namespace(name):
+            if name != EVERYWHERE and not is_namespace(name):
                 raise ValueError(
                     f"{name!r} is not the name of a namespace; {EVERYWHERE!r} means all, [] none"
                 )
@@ -295,7 +321,7 @@ class Config(Strict):
     @classmethod
     def _ceilings(cls, value: dict[str, int]) -> dict[str, int]:
         for name in value:
-            if name != OTHERS and not _is_namespace(name):
+            if name != OTHERS and not is_namespace(name):
                 raise ValueError(
                     f"{name!r} is not the name of a namespace; {OTHERS!r} means all others"
                 )
@@ -330,10 +356,6 @@ class Config(Strict):
 
 def _pairs(groups: Iterable[KindGroup]) -> frozenset[tuple[str, str]]:
     return frozenset((group.api_group, name) for group in groups for name in group.resources)
-
-
-def _is_namespace(name: str) -> bool:
-    return bool(_PLURAL.fullmatch(name)) and len(name) <= _NAMESPACE_MAX
 
 
 def catalog_of(config: Config, served: Iterable[Resource]) -> StaticCatalog:

@@ -1,5 +1,6 @@
 """The base of all parts of the configuration: immutable, and unknown fields are refused."""
 
+from dataclasses import dataclass
 from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict
@@ -28,4 +29,13 @@ def _seconds(value: Json) -> Json:
     return duration / SECOND if duration % SECOND else duration // SECOND
 
 
-Seconds = Annotated[float, BeforeValidator(_seconds)]
+@dataclass(frozen=True)
+class Unit:
+    """The unit of a number, for its documentation."""
+
+    name: str
+
+
+SECONDS, MILLISECONDS = Unit("s"), Unit("ms")
+
+Seconds = Annotated[float, BeforeValidator(_seconds), SECONDS]

@@ -38,28 +38,78 @@ class FaultToleranceSettings(Strict):
     """Defaults in seconds for AppWrappers without annotations, and bounds of the annotations."""
 
     admission_grace_period: Seconds = Field(
-        default=60, alias="admissionGracePeriod", ge=0, le=MAX_SECONDS
+        default=60,
+        alias="admissionGracePeriod",
+        ge=0,
+        le=MAX_SECONDS,
+        description="How long the controllers of wrapped kinds have to create the pods.",
     )
     warmup_grace_period: Seconds = Field(
-        default=300, alias="warmupGracePeriod", ge=0, le=MAX_SECONDS
+        default=300,
+        alias="warmupGracePeriod",
+        ge=0,
+        le=MAX_SECONDS,
+        description="How long the pods have to become ready.",
     )
     failure_grace_period: Seconds = Field(
-        default=60, alias="failureGracePeriod", ge=0, le=MAX_SECONDS
+        default=60,
+        alias="failureGracePeriod",
+        ge=0,
+        le=MAX_SECONDS,
+        description=(
+            "How long failed pods are tolerated, because their controller may replace them."
+        ),
     )
-    retry_pause_period: Seconds = Field(default=90, alias="retryPausePeriod", ge=0, le=MAX_SECONDS)
-    retry_limit: StrictInt = Field(default=3, alias="retryLimit", ge=0, le=MAX_RETRIES)
+    retry_pause_period: Seconds = Field(
+        default=90,
+        alias="retryPausePeriod",
+        ge=0,
+        le=MAX_SECONDS,
+        description="The pause between a reset and the next attempt.",
+    )
+    retry_limit: StrictInt = Field(
+        default=3,
+        alias="retryLimit",
+        ge=0,
+        le=MAX_RETRIES,
+        description="How often an AppWrapper is reset before it fails.",
+    )
     forceful_deletion_grace_period: Seconds = Field(
-        default=600, alias="forcefulDeletionGracePeriod", ge=0, le=MAX_SECONDS
+        default=600,
+        alias="forcefulDeletionGracePeriod",
+        ge=0,
+        le=MAX_SECONDS,
+        description="How long a deletion may take before it is forced.",
     )
     deletion_on_failure_grace_period: Seconds = Field(
-        default=0, alias="deletionOnFailureGracePeriod", ge=0, le=MAX_SECONDS
+        default=0,
+        alias="deletionOnFailureGracePeriod",
+        ge=0,
+        le=MAX_SECONDS,
+        description="How long the objects of a failed AppWrapper are kept.",
     )
-    success_ttl: Seconds = Field(default=MAX_SECONDS, alias="successTTL", gt=0, le=MAX_TTL_SECONDS)
+    success_ttl: Seconds = Field(
+        default=MAX_SECONDS,
+        alias="successTTL",
+        gt=0,
+        le=MAX_TTL_SECONDS,
+        description=(
+            "How long the objects of a finished AppWrapper are kept, and the ceiling of that."
+        ),
+    )
     grace_period_ceiling: Seconds = Field(
-        default=24 * 3600, alias="gracePeriodCeiling", ge=0, le=MAX_SECONDS
+        default=24 * 3600,
+        alias="gracePeriodCeiling",
+        ge=0,
+        le=MAX_SECONDS,
+        description="The ceiling of all grace periods in annotations.",
     )
     retry_limit_ceiling: StrictInt | None = Field(
-        default=None, alias="retryLimitCeiling", ge=0, le=MAX_RETRIES
+        default=None,
+        alias="retryLimitCeiling",
+        ge=0,
+        le=MAX_RETRIES,
+        description="The ceiling of retryLimit in annotations; null is none.",
     )
 
     @model_validator(mode="after")

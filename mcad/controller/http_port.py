@@ -66,6 +66,7 @@ class _Port:
         return self._replica.controller
 
     async def healthz(self, _: web.Request) -> web.Response:
+        """``ok``; 500 after a minute without a step of the event loop."""
         clock = self._controller.clock
         stalled = clock.monotonic() - self._controller.stepped_at
         if self._controller.watches.is_synced and stalled > STALL_S:
@@ -73,8 +74,10 @@ class _Port:
         return web.Response(text="ok\n")
 
     async def readyz(self, _: web.Request) -> web.Response:
-        """503 while nothing is dispatched; one more line for each kind whose AppWrappers have to
-        wait."""
+        """``ok`` if AppWrappers are dispatched, else 503 with the reason.
+
+        A standby is ready as well. One more line for each kind whose AppWrappers have to wait.
+        """
         watches, cluster = self._controller.watches, self._controller.dispatcher.cluster
         obstacles = watches.obstacles()
         held = [
@@ -92,21 +95,26 @@ class _Port:
         return web.Response(status=status, text="\n".join([first, *lines, ""]))
 
     async def metrics(self, _: web.Request) -> web.Response:
+        """Metrics in the text format of Prometheus."""
         return web.Response(
             body=await self._controller.metrics.page(),
             headers={"Content-Type": "text/plain; version=0.0.4; charset=utf-8"},
         )
 
     async def stacks(self, _: web.Request) -> web.Response:
+        """The stacks of all threads and tasks."""
         return web.Response(text=stacks())
 
     async def config(self, _: web.Request) -> web.Response:
+        """The version and the configuration in force."""
         return web.json_response(configuration(self._replica.config))
 
     async def queue(self, request: web.Request) -> web.Response:
+        """AppWrappers that wait, in queue order; ``?starts=true`` adds start time estimates."""
         return await self._rows(request, waiting_only=True)
 
     async def appwrappers(self, request: web.Request) -> web.Response:
+        """All AppWrappers; ``?starts=true`` adds start time estimates."""
         return await self._rows(request, waiting_only=False)
 
     async def _rows(self, request: web.Request, *, waiting_only: bool) -> web.Response:
@@ -115,16 +123,20 @@ class _Port:
         return json_answer(b'{"items":[' + b",".join(rows) + b"]}")
 
     async def appwrapper(self, request: web.Request) -> web.Response:
+        """One AppWrapper in full; 404 if it does not exist."""
         where = request.match_info
         return found(await self._figures.detail(where["namespace"], where["name"]))
 
     async def capacity(self, _: web.Request) -> web.Response:
+        """Capacity per node and in total."""
         return json_answer(await self._figures.capacity())
 
     async def quota(self, _: web.Request) -> web.Response:
+        """All quota trees."""
         return json_answer(await self._figures.quota())
 
     async def quota_node(self, request: web.Request) -> web.Response:
+        """One quota node with its holders and its queue; 404 if it does not exist."""
         where = request.match_info
         return found(await self._figures.quota_node(where["tree"], where["node"]))
 

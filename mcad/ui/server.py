@@ -53,6 +53,7 @@ class Ui:
         return app
 
     async def _page(self, request: web.Request) -> web.Response:
+        """The page: queue, capacity and quota."""
         moment, query = await self._latest(), Query.of(request.query)
         try:
             parts = await self.pages.parts(moment, query)
@@ -61,6 +62,7 @@ class Ui:
         return _html(self.pages.page(moment, query, parts))
 
     async def _appwrapper(self, request: web.Request) -> web.Response:
+        """The page with the drawer of one AppWrapper."""
         moment, query = await self._latest(), Query.of(request.query)
         title = request.match_info["namespace"], request.match_info["name"]
         try:
@@ -74,6 +76,7 @@ class Ui:
         return _html(self.pages.page(moment, query, parts, details), status)
 
     async def _facts(self, request: web.Request) -> web.Response:
+        """The facts of one AppWrapper, for its drawer."""
         moment, query = await self._latest(), Query.of(request.query)
         title = request.match_info["namespace"], request.match_info["name"]
         try:
@@ -83,6 +86,7 @@ class Ui:
         return _html(self.pages.facts(moment, query, details))
 
     async def _why(self, request: web.Request) -> web.Response:
+        """Why one AppWrapper waits, and what would start it."""
         title = request.match_info["namespace"], request.match_info["name"]
         try:
             async with self._answering:
@@ -98,6 +102,7 @@ class Ui:
         return _html(self.pages.single("/".join(title), text, is_html=True))
 
     async def _events(self, request: web.Request) -> web.StreamResponse:
+        """A stream of changes (server-sent events)."""
         seen = request.query.get("seen", "")
         number = int(seen) if seen.isascii() and seen.isdigit() and len(seen) < 16 else -1
         answer = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
@@ -123,6 +128,7 @@ class Ui:
             one.cancel()
 
     async def _file(self, request: web.Request) -> web.Response:
+        """Scripts and styles."""
         name = request.match_info["name"]
         if name not in self._static:
             raise web.HTTPNotFound(text=f"There is no {name}.\n")

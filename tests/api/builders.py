@@ -6,7 +6,8 @@ from typing import Any
 
 from mcad.api.appwrapper import Parsed, parse
 from mcad.api.catalog import WELL_KNOWN, Resource
-from mcad.api.config import DEFAULT_WRAPPED, Config, WrappedGroup, catalog_of
+from mcad.api.config import Config, catalog_of
+from mcad.api.wrapped_kinds import DEFAULT_WRAPPED, WrappedGroup
 
 Map = dict[str, Any]
 

@@ -13,16 +13,11 @@ import yaml
 
 import mcad
 from mcad.api.catalog import WELL_KNOWN
-from mcad.api.config import (
-    DANGEROUS,
-    DEFAULT_WITHOUT_PODS,
-    DEFAULT_WRAPPED,
-    SYSTEM_NAMESPACES,
-    Config,
-)
+from mcad.api.config import SYSTEM_NAMESPACES, Config
 from mcad.api.crd import crds
 from mcad.api.strict import Strict
 from mcad.api.templates import PathError, follow
+from mcad.api.wrapped_kinds import DANGEROUS, DEFAULT_WITHOUT_PODS, DEFAULT_WRAPPED
 from mcad.cli.commands.run import run
 from tests.chart.helm import CHART, NAMESPACE, ROOT, Helm, HelmError, Object, of_kind, only
 

@@ -9,10 +9,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from tests.documents import cli, conditions, events, fields, lifecycle, metrics, runbooks
+from tests.documents import (
+    cli,
+    conditions,
+    events,
+    fields,
+    http,
+    lifecycle,
+    metrics,
+    runbooks,
+    settings,
+)
 
 PAGES: Mapping[Path, Callable[[], str]] = {
     one.PAGE: one.generated
-    for one in (cli, conditions, events, fields, lifecycle, metrics, runbooks)
+    for one in (cli, conditions, events, fields, http, lifecycle, metrics, runbooks, settings)
 }
 """By page, the text of its generated part."""

@@ -6,7 +6,8 @@ from random import Random
 
 import pytest
 
-from mcad.api.config import DEFAULT_WRAPPED, Config
+from mcad.api.config import Config
+from mcad.api.wrapped_kinds import DEFAULT_WRAPPED
 from mcad.cli.demo_cluster.cluster import dispatching, embedded_cluster
 from mcad.core.fit import shape_cache
 from mcad.core.nodes import ledger

@@ -92,11 +92,15 @@ class _Api:
         return web.json_response(problem.document(), status=problem.code)
 
     async def discovery(self, request: web.Request) -> web.Response:
+        """The resources of the group; needs no right."""
         self._caller(request)
         return web.json_response(documents.discovery())
 
     async def rows(self, request: web.Request) -> web.Response:
-        """``?waiting=true`` returns the queue only, ``?starts=true`` adds start time estimates."""
+        """AppWrapperReports.
+
+        ``?waiting=true`` leaves only the queue, ``?starts=true`` adds start time estimates.
+        """
         namespace = request.match_info.get("namespace")
         await self._authorize(request, Attributes("list", APPWRAPPER_REPORTS, namespace))
         as_table = _wants_table(request)
@@ -115,7 +119,10 @@ class _Api:
         return json_answer(documents.listed(APPWRAPPER_REPORTS, texts))
 
     async def detail(self, request: web.Request) -> web.Response:
-        """AppWrappers ahead in other namespaces are shown if the caller may list them."""
+        """One AppWrapperReport in full.
+
+        AppWrappers ahead in other namespaces are shown if the caller may list them.
+        """
         namespace, name = request.match_info["namespace"], request.match_info["name"]
         caller = await self._authorize(
             request, Attributes("get", APPWRAPPER_REPORTS, namespace, name)
@@ -131,10 +138,12 @@ class _Api:
         return json_answer(to_json(documents.report(view)))
 
     async def capacity(self, request: web.Request) -> web.Response:
+        """The CapacityReport: capacity per node and in total."""
         await self._authorize_cluster(request, CAPACITY_REPORTS)
         return _only_report(request, CAPACITY_REPORTS, await self._figures.capacity())
 
     async def quota(self, request: web.Request) -> web.Response:
+        """The QuotaReport: all quota trees."""
         await self._authorize_cluster(request, QUOTA_REPORTS)
         return _only_report(request, QUOTA_REPORTS, await self._figures.quota())
 

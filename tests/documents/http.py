@@ -1,0 +1,57 @@
+"""docs/reference/http.md: every path that mcad serves, with the docstrings of its handlers."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+from aiohttp import web
+
+from mcad.controller import http_port, loopback
+from mcad.controller.visibility import routes
+from mcad.ui.server import Ui
+from tests.documents.pages import DOCS, code, table, wrapped
+
+PAGE = DOCS / "reference" / "http.md"
+
+PORT = (
+    "`mcad run --http HOST:PORT`, 8080 in the chart. Paths under {private} are answered on "
+    "loopback only, that is through `kubectl port-forward`. A standby answers all of them too, "
+    "with the header `Mcad-Role: standby`."
+)
+API = (
+    "The API server forwards these requests, after authentication and audit, if "
+    "`visibility.enabled` is set in the chart. The caller needs the verb `get` or `list` for the "
+    "resource; see [figures for all users](../operate/visibility.md)."
+)
+UI = "`mcad ui` on loopback, for the browser in which the printed address was opened."
+
+
+def generated() -> str:
+    """The generated part of the page."""
+    nothing: Any = SimpleNamespace(lease=None, middleware=web.middleware)  # routes are only listed
+    private = " and ".join(map(code, loopback.PRIVATE))
+    port = http_port.application(nothing, nothing)
+    api, page = routes.application(nothing, nothing, nothing), Ui(nothing, nothing).application()
+    return "\n".join(
+        (
+            *_section("Port of the dispatcher", PORT.format(private=private), port),
+            *_section("Visibility API", API, api),
+            *_section("Page of mcad ui", UI, page),
+        )
+    )
+
+
+def _section(title: str, text: str, app: web.Application) -> Iterator[str]:
+    yield from (f"## {title}", "", *wrapped(text), "")
+    yield from (*table(("path", "answer to GET"), _rows(app)), "")
+
+
+def _rows(app: web.Application) -> Iterator[tuple[str, str]]:
+    for route in app.router.routes():
+        if route.method == "GET" and route.resource is not None:
+            text = inspect.getdoc(route.handler)
+            assert text, route
+            yield code(route.resource.canonical), text.replace("``", "`")
