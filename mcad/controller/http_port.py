@@ -17,12 +17,13 @@ from mcad.controller import loopback
 from mcad.controller.debug_views import configuration, stacks
 from mcad.controller.http_server import asks_for_starts, json_answer
 from mcad.controller.leader_figures import FiguresUnavailable, LeaderFigures
-from mcad.controller.standby_http import Standby, found
+from mcad.controller.standby_http import Standby, found, metrics_page
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from mcad.controller.http_server import asks_for_starts, json_answer
+    from mcad.controller.metrics_access import MetricsAccess
     from mcad.controller.replica import Replica
     from mcad.controller.runtime import Controller
 from mcad.controller.standby_http import Figures
@@ -30,10 +31,16 @@ from mcad.controller.standby_http import Figures
 STALL_S = 60.0  # the loop turns at least every 20 s (runtime.PULSE_S)
 
 
-def application(replica: Replica, count: Callable[[], Awaitable[Figures]]) -> web.Application:
+def application(
+    replica: Replica,
+    count: Callable[[], Awaitable[Figures]],
+    *,
+    metrics_are_private: bool = False,
+) -> web.Application:
     """The routes of one process; ``count`` computes the figures of a standby."""
     standby = Standby(replica, count)
-    app = web.Application(middlewares=[loopback.guard, standby.answer, _or_why_not])
+    guard = loopback.guard_metrics_too if metrics_are_private else loopback.guard
+    app = web.Application(middlewares=[guard, standby.answer, _or_why_not])
     port = _Port(replica)
     app.add_routes(
         [
@@ -50,6 +57,13 @@ def application(replica: Replica, count: Callable[[], Awaitable[Figures]]) -> we
             web.get("/api/v1/quota/{tree}/{node}", port.quota_node),
         ]
     )
+    return app
+
+
+def metrics_application(replica: Replica, access: MetricsAccess) -> web.Application:
+    """Metrics alone, for callers with the right to read them."""
+    app = web.Application(middlewares=[access.guard])
+    app.add_routes([web.get("/metrics", _Port(replica).any_metrics)])
     return app
 
 
@@ -96,10 +110,13 @@ class _Port:
 
     async def metrics(self, _: web.Request) -> web.Response:
         """Metrics in the text format of Prometheus."""
-        return web.Response(
-            body=await self._controller.metrics.page(),
-            headers={"Content-Type": "text/plain; version=0.0.4; charset=utf-8"},
-        )
+        return metrics_page(await self._controller.metrics.page())
+
+    async def any_metrics(self, request: web.Request) -> web.Response:
+        """The metrics of a leader or of a standby."""
+        if self._replica.controller is None:
+            return metrics_page(self._replica.metrics.page())
+        return await self.metrics(request)
 
     async def stacks(self, _: web.Request) -> web.Response:
         """The stacks of all threads and tasks."""

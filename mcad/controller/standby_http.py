@@ -75,10 +75,7 @@ class Standby:
             case "/readyz":
                 return self._readyz()
             case "/metrics":
-                return web.Response(
-                    body=self._replica.metrics.page(),
-                    headers={"Content-Type": "text/plain; version=0.0.4; charset=utf-8"},
-                )
+                return metrics_page(self._replica.metrics.page())
             case _:
                 return await self._figures(request)
 
@@ -109,6 +106,13 @@ class Standby:
         except (FiguresUnavailable, KubeError) as error:
             raise web.HTTPServiceUnavailable(text=f"{error}\n", headers=ROLE) from error
         return web.json_response({"items": rows})
+
+
+def metrics_page(text: bytes) -> web.Response:
+    """The answer with a page of metrics."""
+    return web.Response(
+        body=text, headers={"Content-Type": "text/plain; version=0.0.4; charset=utf-8"}
+    )
 
 
 def found(view: Json | None) -> web.Response:

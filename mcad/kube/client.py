@@ -46,6 +46,7 @@ _OWN_ACCESS = Resource(
 _ACCESS = Resource(
     "authorization.k8s.io", "v1", "subjectaccessreviews", "SubjectAccessReview", namespaced=False
 )
+_TOKENS = Resource("authentication.k8s.io", "v1", "tokenreviews", "TokenReview", namespaced=False)
 EVENTS = Resource("events.k8s.io", "v1", "events", "Event")
 
 # The server sends metadata only, and whole objects where it cannot (old aggregated APIs).
@@ -388,19 +389,26 @@ class Client:
             "verb": verb,
             "name": name,
         }
-        return await self._review(
-            _OWN_ACCESS, {"resourceAttributes": attributes}, _impersonation(as_user)
-        )
+        spec = {"resourceAttributes": attributes}
+        status = await self._review(_OWN_ACCESS, spec, _impersonation(as_user))
+        return status.get("allowed") is True
 
     async def subject_access_review(self, spec: Json) -> bool:
         """Whether RBAC lets the subject of ``spec`` (user, groups, extra) do what it names."""
-        return await self._review(_ACCESS, spec, NOTHING)
+        return (await self._review(_ACCESS, spec)).get("allowed") is True
+
+    async def token_review(self, token: str) -> Json:
+        """Whether a bearer token is valid (``authenticated``), and its ``user``."""
+        return await self._review(_TOKENS, {"token": token})
 
     async def create_event(self, namespace: str, event: Json | bytes) -> Json:
         """Record one events.k8s.io/v1 Event as it is; ``recorder.py`` builds them."""
         return await self.create(EVENTS, namespace, event, CreateOptions(metadata_only=True))
 
-    async def _review(self, resource: Resource, spec: Json, headers: Mapping[str, str]) -> bool:
+    async def _review(
+        self, resource: Resource, spec: Json, headers: Mapping[str, str] = NOTHING
+    ) -> Json:
+        """The status of a review."""
         body: Json = {"apiVersion": resource.api_version, "kind": resource.kind, "spec": spec}
         # A review changes nothing, so it may be repeated like a read although it is a POST.
         request = Request("POST", resource.path(), body=body, headers=headers)
@@ -408,7 +416,7 @@ class Client:
         status = answer.get("status")
         if not isinstance(status, dict):
             raise BadAnswer("an access review came back without a status")
-        return status.get("allowed") is True
+        return status
 
     async def _patch(
         self,

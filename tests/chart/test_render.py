@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
+import subprocess
 from collections.abc import Iterator
 from textwrap import dedent
 from typing import Any
@@ -19,7 +21,8 @@ from mcad.api.strict import Strict
 from mcad.api.templates import PathError, follow
 from mcad.api.wrapped_kinds import DANGEROUS, DEFAULT_WITHOUT_PODS, DEFAULT_WRAPPED
 from mcad.cli.commands.run import run
-from tests.chart.helm import CHART, NAMESPACE, ROOT, Helm, HelmError, Object, of_kind, only
+from tests.chart.helm import CHART, NAMESPACE, RELEASE, ROOT, Helm, HelmError, Object, of_kind, only
+from tests.chart.rights import granted_to
 
 CHECKS = CHART / "templates" / "_checks.tpl"
 MATRIX: dict[str, dict[str, Any]] = yaml.safe_load("""
@@ -39,6 +42,7 @@ monitors:
   podMonitor: {enabled: true, labels: {release: prometheus}}
   serviceMonitor: {enabled: true, interval: 1m}
   prometheusRule: {enabled: true, labels: {release: prometheus}}
+secure metrics: {metrics: {secure: {enabled: true}}, serviceMonitor: {enabled: true}}
 no network policy: {networkPolicy: {enabled: false}}
 closed:
   networkPolicy:
@@ -129,6 +133,12 @@ REFUSED: dict[str, str] = {
     "{config: {inject: {labels: {a: 1}}}}": "/config/inject/labels/a",
     "{config: {quotaEnabled: 'yes'}}": "/config/quotaEnabled",
     "{config: {preemption: 'yes'}}": "/config/preemption",
+    "{metrics: {secure: {enabled: true}}, podMonitor: {enabled: true}}": (
+        "a PodMonitor has no token of Prometheus itself"
+    ),
+    "{metrics: {secure: {enabled: true}}, serviceMonitor: {enabled: true, namespace: other}}": (
+        "set tlsConfig of the monitor"
+    ),
     "{config: {neverPreempt: [Team A]}}": "/config/neverPreempt/0",
 }
 
@@ -165,7 +175,8 @@ def test_pods_are_restricted(objects: list[Object]) -> None:
     assert context["runAsUser"] > 0
     assert context["seccompProfile"] == {"type": "RuntimeDefault"}
     assert not {"hostNetwork", "hostPID", "hostIPC"} & spec.keys()
-    assert {next(iter(set(one) - {"name"})) for one in spec["volumes"]} == {"configMap", "emptyDir"}
+    volumes = {next(iter(set(one) - {"name"})) for one in spec["volumes"]}
+    assert {"configMap", "emptyDir"} <= volumes <= {"configMap", "emptyDir", "secret"}
     for container in spec["containers"] + spec.get("initContainers", []):
         assert container["securityContext"] == {
             "allowPrivilegeEscalation": False,
@@ -193,7 +204,7 @@ def test_no_right_is_granted_by_a_pattern(objects: list[Object]) -> None:
         value
         for rule in rules
         for key in ("apiGroups", "resources", "verbs")
-        for value in rule[key]
+        for value in rule.get(key, ())
     ]
     assert not [value for value in granted if "*" in value]
 
@@ -201,7 +212,7 @@ def test_no_right_is_granted_by_a_pattern(objects: list[Object]) -> None:
 def test_only_the_dispatcher_writes_the_status(objects: list[Object]) -> None:
     for role in of_kind(objects, "ClusterRole"):
         labels = role["metadata"]["labels"]
-        resources = {one for rule in role["rules"] for one in rule["resources"]}
+        resources = {one for rule in role["rules"] for one in rule.get("resources", ())}
         if any("aggregate-to" in key for key in labels):
             assert resources <= {"appwrappers", "quotasubtrees"}
             assert "appwrappers" in resources
@@ -548,6 +559,75 @@ def test_monitors_only_when_asked_for(helm: Helm) -> None:
     objects = helm.template(**MATRIX["monitors"])
     assert only(objects, "PodMonitor")["metadata"]["labels"]["release"] == "prometheus"
     assert only(objects, "ServiceMonitor")["spec"]["endpoints"][0]["interval"] == "1m"
+
+
+SECURE: dict[str, Any] = {"metrics": {"secure": {"enabled": True}}}
+
+
+def test_secure_metrics(helm: Helm) -> None:
+    """A port of its own, a certificate for the name that Prometheus expects, and a role to bind."""
+    objects = helm.template(**MATRIX["secure metrics"])
+    (container,) = pod_template(objects)["spec"]["containers"]
+    context = run.make_context(container["args"][0], container["args"][1:])
+    address = context.params["metrics"]
+    assert (address.host, address.port) == ("0.0.0.0", 8444)
+    assert {"name": "metrics", "containerPort": 8444} in container["ports"]
+    mounted = {one["mountPath"] for one in container["volumeMounts"]}
+    assert str(context.params["metrics_certs"]) in mounted
+    (endpoint,) = only(objects, "ServiceMonitor")["spec"]["endpoints"]
+    secret, service = only(objects, "Secret"), only(objects, "Service")
+    assert (endpoint["port"], endpoint["scheme"]) == ("metrics", "https")
+    assert "metrics" in {one["name"] for one in service["spec"]["ports"]}
+    name = f"{service['metadata']['name']}.{NAMESPACE}.svc"
+    assert endpoint["tlsConfig"] == {
+        "ca": {"secret": {"name": secret["metadata"]["name"], "key": "ca.crt"}},
+        "serverName": name,
+    }
+    assert endpoint["bearerTokenFile"].endswith("/serviceaccount/token")
+    assert f"DNS:{name}" in named_in(base64.b64decode(secret["data"]["tls.crt"]))
+    (policy,) = only(objects, "NetworkPolicy")["spec"]["ingress"]
+    assert policy["ports"] == [{"port": "http"}, {"port": "metrics"}]
+    (reader,) = [one for one in objects if one["metadata"]["name"] == "mcad-metrics-reader"]
+    assert reader["rules"] == [{"nonResourceURLs": ["/metrics"], "verbs": ["get"]}]
+
+
+def named_in(certificate: bytes) -> str:
+    """The names of a certificate, as openssl prints them."""
+    command = ["openssl", "x509", "-noout", "-ext", "subjectAltName"]
+    return subprocess.run(
+        command, input=certificate, capture_output=True, check=True
+    ).stdout.decode()
+
+
+def test_rights_to_review_only_with_secure_metrics(helm: Helm) -> None:
+    reviews = {
+        ("authentication.k8s.io", "tokenreviews", "create"),
+        ("authorization.k8s.io", "subjectaccessreviews", "create"),
+    }
+    plain, secure = (
+        {one[1:4] for one in granted_to(helm.template(**values), RELEASE, NAMESPACE)}
+        for values in ({}, SECURE)
+    )
+    assert secure - plain == reviews
+
+
+def test_secure_metrics_with_a_certificate_and_a_token_of_ones_own(helm: Helm) -> None:
+    token = {"credentials": {"name": "prometheus-token", "key": "token"}}
+    own = {"enabled": True, "namespace": "monitoring", "tlsConfig": {"insecureSkipVerify": True}}
+    objects = helm.template(
+        metrics={"secure": {"enabled": True, "secretName": "mine"}},
+        podMonitor={"enabled": True, "authorization": token},
+        serviceMonitor=own | {"authorization": token},
+    )
+    assert of_kind(objects, "Secret") == []
+    (scrape,) = only(objects, "PodMonitor")["spec"]["podMetricsEndpoints"]
+    assert scrape["authorization"] == token
+    assert scrape["tlsConfig"]["ca"]["secret"]["name"] == "mine"
+    (endpoint,) = only(objects, "ServiceMonitor")["spec"]["endpoints"]
+    assert endpoint["tlsConfig"] == own["tlsConfig"]
+    assert "bearerTokenFile" not in endpoint
+    volumes = pod_template(objects)["spec"]["volumes"]
+    assert {"name": "metrics", "secret": {"secretName": "mine"}} in volumes
 
 
 def test_the_network_policy(helm: Helm) -> None:

@@ -22,7 +22,7 @@ def wrapped(*pairs: tuple[str, str]) -> list[dict[str, Any]]:
 
 
 VALUES: dict[str, dict[str, Any]] = {
-    name: values for name, values in MATRIX.items() if name != "own account"
+    name: values for name, values in MATRIX.items() if name not in ("own account", "secure metrics")
 } | {
     "impersonated jobs": IMPERSONATE | {"wrappedResources": wrapped(("batch", "jobs"))},
     "group twice": {"wrappedResources": wrapped(("batch", "jobs"), ("batch", "cronjobs"))},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 from aiohttp import web
@@ -24,8 +25,8 @@ async def ask(port: int, path: str, host: str) -> int:
     return int(line.split()[1])
 
 
-async def statuses(host: str) -> list[int]:
-    app = web.Application(middlewares=[loopback.guard])
+async def statuses(host: str, guard: Any = loopback.guard) -> list[int]:
+    app = web.Application(middlewares=[guard])
     app.router.add_get("/{any:.*}", _answer)
     server = Server(app)
     port = await server.start("127.0.0.1", 0)
@@ -48,6 +49,11 @@ async def test_from_here_everything_is_told(host: str) -> None:
 async def test_under_another_name_nothing_private_is_told(host: str) -> None:
     """A page whose name an attacker points to 127.0.0.1 has a browser ask under that name."""
     assert await statuses(host) == [403, 403, 200, 200]
+
+
+async def test_metrics_that_are_served_over_tls_are_private_here() -> None:
+    assert await statuses("localhost", loopback.guard_metrics_too) == [200, 200, 200, 200]
+    assert await statuses("10.0.0.7", loopback.guard_metrics_too) == [403, 403, 200, 403]
 
 
 @pytest.mark.parametrize("ours", ["10.1.2.3", "::ffff:10.1.2.3", "fe80::1", None])

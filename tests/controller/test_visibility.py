@@ -14,13 +14,13 @@ import aiohttp
 import pytest
 
 from mcad.api.config import Config
+from mcad.controller.access import HOLDS_S, Access, Attributes, Caller, PathAttributes
 from mcad.controller.http_server import Server
 from mcad.controller.leader_figures import FiguresUnavailable, LeaderFigures
 from mcad.controller.replica import Replica
 from mcad.controller.visibility import listener, routes
-from mcad.controller.visibility.access import HOLDS_S, Access, Attributes
 from mcad.controller.visibility.endpoint import Endpoint
-from mcad.controller.visibility.front_proxy import Caller, FrontProxy, read_front_proxy
+from mcad.controller.visibility.front_proxy import FrontProxy, read_front_proxy
 from mcad.controller.visibility.listener import LOOK_S, RETRY_S, Listening, Visibility
 from mcad.kube.client import Client
 from mcad.kube.kinds import APPWRAPPER_REPORTS
@@ -211,7 +211,8 @@ class Allowed(Access):
         self.refused: set[str] = set()
         self.asked: list[Attributes] = []
 
-    async def allows(self, caller: Caller, what: Attributes) -> bool:
+    async def allows(self, caller: Caller, what: Attributes | PathAttributes) -> bool:
+        assert isinstance(what, Attributes)
         self.asked.append(what)
         where = what.namespace or "*"
         return not self.refused & {where, what.resource.plural}

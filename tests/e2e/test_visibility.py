@@ -7,7 +7,10 @@ only, which an EndpointSlice may not name, so the Service is an alias of ``local
 from __future__ import annotations
 
 import base64
+import http.client
 import json
+import re
+import socket
 import ssl
 import urllib.error
 import urllib.request
@@ -56,7 +59,7 @@ def port() -> int:
 def installed(plane: ControlPlane, helm: Helm, port: int) -> list[Json]:
     """The chart's objects without its pods."""
     plane.create_namespace(NAMESPACE)
-    objects = helm.template(visibility={"enabled": True})
+    objects = helm.template(visibility={"enabled": True}, metrics={"secure": {"enabled": True}})
     absent = ("Deployment", "NetworkPolicy", "PodDisruptionBudget")
     kept = [one for one in objects if one["kind"] not in absent]
     service = only(
@@ -77,10 +80,20 @@ def installed(plane: ControlPlane, helm: Helm, port: int) -> list[Json]:
 @pytest.fixture(scope="module")
 def certificates(plane: ControlPlane, installed: list[Json]) -> Path:
     """The Secret as the pod would have it."""
-    folder = plane.folder / "visibility"
+    return mounted(plane, installed, "visibility")
+
+
+def mounted(plane: ControlPlane, installed: list[Json], name: str) -> Path:
+    """A folder with the content of one of the chart's Secrets."""
+    folder = plane.folder / name
     folder.mkdir()
-    for name, text in only(installed, "Secret")["data"].items():
-        (folder / name).write_bytes(base64.b64decode(text))
+    (secret,) = [
+        one
+        for one in of_kind(installed, "Secret")
+        if one["metadata"]["name"] == f"{RELEASE}-{name}"
+    ]
+    for key, text in secret["data"].items():
+        (folder / key).write_bytes(base64.b64decode(text))
     return folder
 
 
@@ -95,6 +108,8 @@ def begin(plane: ControlPlane, installed: list[Json], certificates: Path, port: 
         f"--visibility=127.0.0.1:{port}",
         f"--visibility-certs={certificates}",
         f"--visibility-service={NAMESPACE}/{RELEASE}-visibility",
+        "--metrics=127.0.0.1:0",
+        f"--metrics-certs={mounted(plane, installed, 'metrics')}",
     )
     env = {"POD_IP": POD_IP}
     return lambda name: Dispatcher(plane, account, *args, env=env, name=name)
@@ -297,6 +312,49 @@ def test_without_the_right_the_cli_counts_what_it_may_see(
     assert "in the whole cluster; ask an administrator for this right" in done.stderr
     done = cli("top", "--once", kubeconfig=tenant)
     assert done.returncode == 1, "the context's namespace is not the tenant's"
+
+
+# -- metrics over TLS ----------------------------------------------------------------------------
+
+
+def test_metrics_are_for_those_that_may_get_their_path(
+    plane: ControlPlane, dispatcher: Dispatcher
+) -> None:
+    """The certificate is for the Service's name; the role is that of the chart."""
+    found = plane.wait_for(
+        lambda: re.search(r"msg=\"metrics listening\" address=127.0.0.1:(\d+)", dispatcher.log()),
+        what="the port of metrics",
+    )
+    prometheus = plane.service_account("monitoring", "prometheus")
+    ask = lambda token: scrape(plane, int(found[1]), token)  # noqa: E731
+    assert ask("") == (401, "give a bearer token of this cluster\n")
+    assert ask("of another cluster")[0] == 401
+    code, text = ask(prometheus)
+    assert (code, 'cannot get path "/metrics"' in text) == (403, True)
+    plane.kubectl(
+        "create", "clusterrolebinding", "prometheus", f"--clusterrole={RELEASE}-metrics-reader",
+        "--serviceaccount=monitoring:prometheus",
+    )  # fmt: skip
+    code, text = plane.wait_for(
+        lambda: found if (found := ask(prometheus))[0] == 200 else None, what="the binding counts"
+    )
+    assert "mcad_leader 1.0" in text
+
+
+def scrape(plane: ControlPlane, port: int, token: str) -> tuple[int, str]:
+    """As Prometheus does, which reaches the pod by its address and expects the Service's name."""
+    trusting = ssl.create_default_context(cafile=str(plane.folder / "metrics" / "ca.crt"))
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    line = http.client.HTTPSConnection("127.0.0.1", port, timeout=10)
+    line.sock = trusting.wrap_socket(
+        socket.create_connection(("127.0.0.1", port)),
+        server_hostname=f"{RELEASE}.{NAMESPACE}.svc",
+    )
+    line.request("GET", "/metrics", headers=headers)
+    answer = line.getresponse()
+    text = answer.read().decode()
+    line.close()
+    return answer.status, text
 
 
 # -- one process after another: last in this file ------------------------------------------------

@@ -26,8 +26,10 @@ from mcad.cli.commands.run_options import (
     Address,
     AddressType,
     JournalOptions,
+    MetricsOptions,
     VisibilityOptions,
     journal_options,
+    metrics_options,
     visibility_options,
 )
 from mcad.cli.errors import FAILED
@@ -37,9 +39,11 @@ from mcad.client.errors import McadError, explain
 from mcad.client.figures.of_standby import StandbyFigures
 from mcad.client.scope import Settings, Target
 from mcad.controller.gc_tuning import freeze_while_listing
-from mcad.controller.http_port import application
+from mcad.controller.http_port import application, metrics_application
 from mcad.controller.http_server import Server
 from mcad.controller.leader_figures import LeaderFigures
+from mcad.controller.metrics_access import MetricsAccess
+from mcad.controller.metrics_listener import MetricsListening, MetricsPort
 from mcad.controller.preflight import Preflight, Unfit
 from mcad.controller.replica import Replica
 from mcad.controller.visibility.listener import Listening, Visibility
@@ -70,6 +74,7 @@ class Launch(Struct, frozen=True):
     coexist: bool
     journal: JournalOptions
     listening: Listening | None
+    metrics: MetricsListening | None
 
 
 @click.command()
@@ -99,6 +104,7 @@ class Launch(Struct, frozen=True):
     is_flag=True,
     help="Run even if Kueue's AppWrapper integration or another AppWrapper controller is found.",
 )
+@metrics_options
 @journal_options
 @visibility_options
 @target_options
@@ -112,6 +118,7 @@ def run(  # noqa: PLR0913 - click passes options by name
     *,
     keep: JournalOptions,
     visible: VisibilityOptions,
+    scraped: MetricsOptions,
     force_coexist: bool,
 ) -> None:
     """Run the dispatcher.
@@ -123,7 +130,7 @@ def run(  # noqa: PLR0913 - click passes options by name
     start_logging(log_level, log_format)
     try:
         config, listening = load_config(settings), visible.listening()
-        launch = Launch(http, target, config, force_coexist, keep, listening)
+        launch = Launch(http, target, config, force_coexist, keep, listening, scraped.listening())
         asyncio.run(_run_until_signal(launch))
     except McadError as error:
         _log.error("cannot run error=%s", error.message)
@@ -173,7 +180,9 @@ async def _work(launch: Launch, stop: asyncio.Event, begun: asyncio.Event) -> No
         if launch.listening is not None:
             replica.companion = Visibility(LeaderFigures(replica), launch.listening).run
         counted = StandbyFigures(client, launch.config)
-        async with _serving(application(replica, counted.figures), launch.http):
+        is_secure = launch.metrics is not None
+        app = application(replica, counted.figures, metrics_are_private=is_secure)
+        async with _serving(app, launch.http), _serving_metrics(launch.metrics, replica, client):
             _log.info("started identity=%s", identity)
             begun.set()
             freezing = asyncio.ensure_future(freeze_while_listing(replica))
@@ -225,7 +234,7 @@ async def _reach(client: Client) -> None:
             raise
 
 
-# -- the HTTP port ---------------------------------------------------------------------------
+# -- the ports ---------------------------------------------------------------------------
 
 
 @asynccontextmanager
@@ -244,3 +253,21 @@ async def _serving(app: web.Application, http: Address) -> AsyncIterator[None]:
         yield
     finally:
         await server.close()
+
+
+@asynccontextmanager
+async def _serving_metrics(
+    listening: MetricsListening | None, replica: Replica, client: Client
+) -> AsyncIterator[None]:
+    """Serve metrics over TLS, if asked for."""
+    if listening is None:
+        yield
+        return
+    access = MetricsAccess(client.measured(replica.metrics.count_request))
+    port = MetricsPort(metrics_application(replica, access), listening, client.clock)
+    serving = asyncio.ensure_future(port.run())
+    try:
+        yield
+    finally:
+        serving.cancel()
+        await asyncio.gather(serving, return_exceptions=True)

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from mcad.cli.arguments.options import record
 from mcad.client.errors import McadError
+from mcad.controller.metrics_listener import MetricsListening
 from mcad.controller.visibility.endpoint import Endpoint
 from mcad.controller.visibility.listener import Listening
 from mcad.journal.writer import Limits
@@ -43,6 +44,19 @@ class JournalOptions(Struct, frozen=True):
 
     journal: Path | None
     journal_files: int
+
+
+class MetricsOptions(Struct, frozen=True):
+    """--metrics and --metrics-certs."""
+
+    metrics: Address | None
+    metrics_certs: Path
+
+    def listening(self) -> MetricsListening | None:
+        """Where metrics are served over TLS; None if they are not."""
+        if self.metrics is None:
+            return None
+        return MetricsListening(self.metrics.host, self.metrics.port, self.metrics_certs)
 
 
 class VisibilityOptions(Struct, frozen=True):
@@ -91,6 +105,25 @@ journal_options = record(
         default=Limits().files,
         show_default=True,
         help=f"The number of files of {Limits().file_bytes >> 20} MiB to keep.",
+    ),
+)
+
+metrics_options = record(
+    "scraped",
+    MetricsOptions,
+    click.option(
+        "--metrics",
+        type=AddressType(),
+        help="Address of metrics over TLS, for callers that may get the path /metrics; then --http"
+        " serves them on loopback only.",
+    ),
+    click.option(
+        "--metrics-certs",
+        type=click.Path(file_okay=False, path_type=Path),
+        metavar="DIR",
+        default=Path("/etc/mcad-metrics"),
+        show_default=True,
+        help="Folder with tls.crt and tls.key of --metrics.",
     ),
 )
 

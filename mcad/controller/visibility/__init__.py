@@ -5,7 +5,7 @@ leader, after authentication, authorization and audit. So tenants see positions 
 estimates of their own namespaces with the rights they have, without a port or token of the
 dispatcher.
 
-``front_proxy`` authenticates the API server, ``access`` asks for the rights of a caller,
-``documents`` formats figures as Kubernetes objects, ``routes`` serves the paths, ``listener`` opens
-the port, and ``endpoint`` publishes its address.
+``front_proxy`` authenticates the API server, ``mcad.controller.access`` asks for the rights of a
+caller, ``documents`` formats figures as Kubernetes objects, ``routes`` serves the paths,
+``listener`` opens the port, and ``endpoint`` publishes its address.
 """

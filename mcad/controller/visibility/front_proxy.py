@@ -14,20 +14,13 @@ from urllib.parse import unquote
 from msgspec import Struct
 
 from mcad.api.wire import as_map, as_text
+from mcad.controller.access import Caller
 
 Json = dict[str, Any]
 Headers = Iterable[tuple[str, str]]
 
 PUBLISHED_IN = ("kube-system", "extension-apiserver-authentication")
 """Namespace and name of the ConfigMap."""
-
-
-class Caller(Struct, frozen=True):
-    """The user that the API server has authenticated. ``extra`` are further attributes."""
-
-    user: str
-    groups: tuple[str, ...] = ()
-    extra: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
 
 class FrontProxy(Struct, frozen=True):

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from mcad.controller.access import Access
 from mcad.controller.http_server import Server
 from mcad.controller.leader_figures import LeaderFigures
-from mcad.controller.visibility.access import Access
 from mcad.controller.visibility.front_proxy import PUBLISHED_IN, FrontProxy, read_front_proxy
 from mcad.controller.visibility.routes import application
 from mcad.kube.errors import KubeError

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from aiohttp import web
 
 from mcad.api.wire import to_json
+from mcad.controller.access import Access, Attributes
 from mcad.controller.http_server import asks_for_starts, json_answer
 from mcad.controller.leader_figures import FiguresUnavailable, LeaderFigures
 from mcad.controller.visibility import documents
-from mcad.controller.visibility.access import Access, Attributes
 from mcad.controller.visibility.documents import Problem
 from mcad.kube.errors import KubeError
 from mcad.kube.kinds import (
@@ -25,7 +25,8 @@ from mcad.kube.kinds import (
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from mcad.controller.visibility.front_proxy import Caller, FrontProxy
+    from mcad.controller.access import Caller
+    from mcad.controller.visibility.front_proxy import FrontProxy
     from mcad.kube.resource import Resource
 
 Json = dict[str, Any]

@@ -15,26 +15,46 @@
 {{- printf "%s-visibility" (include "mcad.fullname" . | trunc 52 | trimSuffix "-") -}}
 {{- end -}}
 
+{{/* The Secret and the rights of metrics over TLS. */}}
+{{- define "mcad.metrics" -}}
+{{- printf "%s-metrics" (include "mcad.fullname" . | trunc 55 | trimSuffix "-") -}}
+{{- end -}}
+
 {{/*
-Its certificate in base64. That of the release is kept while it is there; without a cluster to ask
-(helm template) each rendering has another one.
+A certificate in base64; a list of the root, the name of its Secret and of the Service. That of the
+release is kept while it is there; without a cluster to ask (helm template) each rendering has
+another one.
 */}}
-{{- define "mcad.visibilityTls" -}}
-{{- $name := include "mcad.visibility" . -}}
-{{- $found := lookup "v1" "Secret" .Release.Namespace $name | default dict -}}
+{{- define "mcad.certificate" -}}
+{{- $namespace := (index . 0).Release.Namespace -}}
+{{- $name := index . 1 -}}
+{{- $found := lookup "v1" "Secret" $namespace $name | default dict -}}
 {{- $data := get $found "data" | default dict -}}
-{{- $tls := dict "ca" .Values.visibility.caBundle -}}
-{{- if not .Values.visibility.secretName -}}
 {{- if hasKey $data "ca.crt" -}}
-{{- $tls = dict "ca" (get $data "ca.crt") "cert" (get $data "tls.crt") "key" (get $data "tls.key") -}}
+{{- dict "ca" (get $data "ca.crt") "cert" (get $data "tls.crt") "key" (get $data "tls.key") | toYaml -}}
 {{- else -}}
-{{- $host := printf "%s.%s.svc" $name .Release.Namespace -}}
+{{- $host := printf "%s.%s.svc" (index . 2) $namespace -}}
 {{- $ca := genCA (printf "%s-ca" $name) 3650 -}}
 {{- $cert := genSignedCert $host nil (list $host) 3650 $ca -}}
-{{- $tls = dict "ca" (b64enc $ca.Cert) "cert" (b64enc $cert.Cert) "key" (b64enc $cert.Key) -}}
+{{- dict "ca" (b64enc $ca.Cert) "cert" (b64enc $cert.Cert) "key" (b64enc $cert.Key) | toYaml -}}
 {{- end -}}
 {{- end -}}
-{{- toYaml $tls -}}
+
+{{/* How a monitor reaches metrics over TLS; a list of the root and the values of the monitor. */}}
+{{- define "mcad.tlsConfig" -}}
+{{- $root := index . 0 -}}
+{{- with (index . 1).tlsConfig -}}
+{{- toYaml . -}}
+{{- else -}}
+{{- if not (has (index . 1).namespace (list "" $root.Release.Namespace)) -}}
+{{- fail "a monitor in another namespace than the release cannot name the CA of metrics.secure, which is in a Secret here: set tlsConfig of the monitor." -}}
+{{- end -}}
+ca:
+  secret:
+    name: {{ default (include "mcad.metrics" $root) $root.Values.metrics.secure.secretName }}
+    key: ca.crt
+serverName: {{ include "mcad.fullname" $root }}.{{ $root.Release.Namespace }}.svc
+{{- end -}}
 {{- end -}}
 
 {{- define "mcad.selectorLabels" -}}
