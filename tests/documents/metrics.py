@@ -40,7 +40,7 @@ def _library() -> Iterator[str]:
 def _values() -> Iterator[str]:
     """The values of ``reason`` that are no reasons of docs/reference/lifecycle.md."""
     yield from ("## Reasons", "", "| of `mcad_pending_appwrappers` | it waits |", "|---|---|")
-    yield "| the codes of [lifecycle.md](lifecycle.md) | as the table there says |"
+    yield "| the codes of [the life of an AppWrapper](lifecycle.md) | as the table there says |"
     yield from (f"| `{reason}` | {text} |" for reason, text in NO_REASON.items())
     causes = ", ".join(f"`{one}`" for one in CAUSES)
     evictions = ", ".join(f"`{one}`" for one in EVICTIONS)
