@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tests.controlplane.audit import AuditEntry
 from tests.controlplane.controlplane import ControlPlane
-from tests.e2e.process import install
+from tests.e2e.process import install, printed
 
 APPWRAPPERS = "/apis/workload.codeflare.dev/v1beta1/namespaces/default/appwrappers"
 PODS = "/api/v1/namespaces/default/pods"
@@ -44,7 +44,7 @@ def appwrapper(name: str, *pods: dict[str, object]) -> dict[str, object]:
 @contextmanager
 def cluster(nodes: int, **size: str) -> Iterator[tuple[ControlPlane, Path]]:
     """A fresh control plane with ready nodes, CRD and RBAC; and the account's kubeconfig."""
-    with ControlPlane(start_delay_ms=0) as plane:
+    with ControlPlane(start_delay_ms=0, kinds=printed("crd")) as plane:
         account = install(plane)
         plane.create_namespace("default")
         for number in range(nodes):

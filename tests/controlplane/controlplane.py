@@ -50,7 +50,8 @@ class ControlPlane:
     `start_delay_ms` is how long a scheduled pod stays Pending (an annotation of the pod,
     `controlplane.test/start-delay: 3s`, overrides it). `lease_seconds` is how long a node lives
     without a sign of life; KWOK gives four in that time. `extra_args` are flags per process
-    name. With `folder`, everything stays there; without, it is a temporary one.
+    name. With `folder`, everything stays there; without, it is a temporary one. `kinds` are the
+    CRDs (YAML) that are there before the garbage collector, which looks for new ones every 30 s.
     """
 
     def __init__(
@@ -60,11 +61,13 @@ class ControlPlane:
         lease_seconds: int = 40,
         extra_args: Mapping[str, Sequence[str]] | None = None,
         folder: Path | None = None,
+        kinds: str = "",
     ) -> None:
         self._start_delay_ms = start_delay_ms
         self._lease_seconds = lease_seconds
         self._extra_args = dict(extra_args or {})
         self._kept_folder = folder
+        self.kinds = kinds
         self._group: ProcessGroup | None = None
         self._rest: Rest | None = None
 
@@ -120,6 +123,8 @@ class ControlPlane:
         self._until(lambda: listens(layout.ports.apiserver), "kube-apiserver listens")
         self._rest = Rest(layout.url, layout.certificate, layout.tokens[commands.ADMIN], USER_AGENT)
         self._until(self.ready, "kube-apiserver is ready")
+        if self.kinds:
+            self.apply(self.kinds)
         self._spawn("kube-controller-manager", commands.controller_manager(layout))
         self._spawn("kube-scheduler", commands.scheduler(layout))
         self._spawn("kwok", commands.kwok(layout, lease_seconds=self._lease_seconds))

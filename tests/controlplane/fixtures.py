@@ -37,6 +37,6 @@ def built_or_skip(ensure: Callable[[], T]) -> T:
 
 @pytest.fixture(scope="module")
 def control_plane() -> Iterator[ControlPlane]:
-    """A fresh control plane for each test module, without nodes."""
+    """A fresh control plane for each test module, without nodes and kinds of ours."""
     with controlplane_or_skip() as plane:
         yield plane

@@ -6,10 +6,15 @@ from pathlib import Path
 import pytest
 
 from tests.controlplane.controlplane import ControlPlane
-from tests.controlplane.fixtures import control_plane
-from tests.e2e.process import Dispatcher, install
+from tests.controlplane.fixtures import controlplane_or_skip
+from tests.e2e.process import Dispatcher, install, printed
 
-__all__ = ["control_plane"]
+
+@pytest.fixture(scope="module")
+def control_plane() -> Iterator[ControlPlane]:
+    """A fresh control plane for each test module, without nodes."""
+    with controlplane_or_skip(kinds=printed("crd")) as plane:
+        yield plane
 
 
 @pytest.fixture(scope="module")

@@ -40,11 +40,10 @@ def printed(*args: str) -> str:
 
 
 def install(plane: ControlPlane) -> Path:
-    """CRD and RBAC as the CLI prints them; returns the kubeconfig of the ServiceAccount."""
-    plane.apply(printed("crd"))
+    """RBAC as the CLI prints it, on a control plane that was started with the CRDs; returns the
+    kubeconfig of the ServiceAccount."""
+    assert plane.kinds, "it has to know AppWrappers before its garbage collector starts"
     plane.wait_for_crd("appwrappers.workload.codeflare.dev")
-    # The garbage collector looks for new kinds every 30 s only; a fresh one knows it at once.
-    plane.restart("kube-controller-manager")
     token = plane.service_account(NAMESPACE, ACCOUNT)
     plane.apply(printed("rbac", "--namespace", NAMESPACE, "--service-account", ACCOUNT))
     return plane.kubeconfig_for_token(token, ACCOUNT)

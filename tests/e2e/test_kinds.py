@@ -42,7 +42,7 @@ SETTINGS = (
 @pytest.fixture(scope="module")
 def plane() -> Iterator[ControlPlane]:
     """A control plane of its own, because kinds of it are removed."""
-    with controlplane_or_skip() as plane:
+    with controlplane_or_skip(kinds=printed("crd")) as plane:
         plane.add_node("node-1", cpu="4", memory="16Gi")
         yield plane
 
