@@ -44,7 +44,7 @@ def draw(cases: Sequence[T], count: int, *salt: object) -> list[T]:
     return [cases[number] for number in numbers]
 
 
-PART = 0.25
+PART = 0.2
 """How much of the longest enumerations a push plays."""
 
 

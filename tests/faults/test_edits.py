@@ -43,6 +43,7 @@ IN_A_ROW = 10
 SHARE = 8  # of the writes one in so many has its edit or upheaval in a push
 TOGGLED_FROM = 6
 FORGED_AT = 4
+REPLACED_AT = 8
 LASTING = (COMPLETED, ROLLED_BACK, SUSPENDED, RESET, LATE, KEPT_AND_CLEARED, REQUEUED)
 """In these no AppWrapper is deleted or made anew."""
 EDITS = [one for one in Edit if one is not Edit.DELETED]
@@ -142,7 +143,7 @@ def test_a_forged_object_moves_nothing(scenario: Scenario, forgery: Upheaval) ->
 
 
 def test_one_that_is_replaced_by_force_starts_anew_and_ends_as_before() -> None:
-    for k in range(undisturbed(COMPLETED).writes):
+    for k in budget.draw(range(undisturbed(COMPLETED).writes), REPLACED_AT, "completed"):
         outcome, has_occurred = once(COMPLETED, Upheaval.FORCE_REPLACED, k)
         assert (outcome.lives, has_occurred) == (1, True), f"write {k}"
 
@@ -150,7 +151,7 @@ def test_one_that_is_replaced_by_force_starts_anew_and_ends_as_before() -> None:
 def test_one_that_is_replaced_by_force_queues_behind_the_others() -> None:
     """In whatever phase it is then, what it had is gone before it has it again."""
     anywhere = replace(RESET, ends={"a": "*", "b": "Running"})
-    for k in range(undisturbed(RESET).writes):
+    for k in budget.draw(range(undisturbed(RESET).writes), REPLACED_AT, "reset"):
         assert once(anywhere, Upheaval.FORCE_REPLACED, k)[1], f"write {k}"
 
 

@@ -14,6 +14,7 @@ from random import Random
 import pytest
 
 from mcad.kube.kinds import QUOTA_SUBTREES
+from tests import budget
 from tests.faults.injection import Fault, Plan
 from tests.faults.scenarios import (
     COMPLETED,
@@ -75,7 +76,7 @@ def upgraded(rng: Random, begin_s: float) -> Iterator[SlowStream]:
 
 
 @pytest.mark.parametrize("kind", ["plain", "contested"])
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", budget.draw(range(12), 3, "servers"))
 def test_servers_that_are_behind_change_no_promise(kind: str, seed: int) -> None:
     trial, rng = drawn(kind, seed), Random(f"servers {kind} {seed}")
     behind = upgraded(rng, rng.uniform(0.0, 60.0))

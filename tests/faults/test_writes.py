@@ -3,7 +3,7 @@ in which nothing went wrong.
 
 Sieve's intermediate and unobserved states (OSDI 22), enumerated: what is killed, lost, refused or
 late is each write in turn; in a push, of writes that are alike (representatives.py) one for a
-quarter of the faults, drawn by the commit. After a gap the reflector goes on from where it was, or
+fifth of the faults, drawn by the commit. After a gap the reflector goes on from where it was, or
 lists anew and tells the difference: what came and went in between is never seen. Of events that are
 alike, as those of the pods of one Job, one has its gap in every fourth push; in a soak the first
 and the last have.

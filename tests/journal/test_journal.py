@@ -51,7 +51,7 @@ def test_every_decision_is_made_again(tmp_path: Path, seed: int) -> None:
 
 @pytest.mark.parametrize("seed", budget.draw(range(4), 1, "files"))
 def test_each_file_can_be_replayed_alone(tmp_path: Path, seed: int) -> None:
-    live(tmp_path, seed, SMALL, submitted=120)
+    live(tmp_path, seed, SMALL, submitted=70)
     found, wrong = sessions(tmp_path)
     assert not wrong
     later = [(one, path) for one in found for path in one.files[1:]]
@@ -68,7 +68,7 @@ def test_each_file_can_be_replayed_alone(tmp_path: Path, seed: int) -> None:
 
 
 def test_the_ring_keeps_the_last_files(tmp_path: Path) -> None:
-    live(tmp_path, 1, Limits(files=3, file_bytes=1500), submitted=200)
+    live(tmp_path, 1, Limits(files=3, file_bytes=900), submitted=100)
     assert len(files_of(tmp_path)) <= 3
     assert int(files_of(tmp_path)[-1].stem) > 4
     found, wrong = made(tmp_path)
