@@ -35,6 +35,7 @@ lint: .venv/ready
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python -m tests.style
 
 # Builds with one fault each: every one of them has to turn a test red. ONLY=attempts for a part.
 mutants: .venv/ready

@@ -41,7 +41,7 @@ class Config(Strict):
         le=MAX_SECONDS,
         description=(
             "The longest time until an AppWrapper that does not fit is tested again. Room that "
-            "becomes free is offered at once, whatever this says."
+            "becomes free is offered at once, without waiting for this time."
         ),
     )
     head_of_line_holding_time: Annotated[float, SECONDS] = Field(

@@ -70,7 +70,7 @@ def render(
 
 def _write_out(obj: Map, ref: ObjectRef) -> None:
     """Write out the templates of pods that an operator would add by itself: without a template they
-    would have no labels, and could not be told from other pods."""
+    would have no labels, and could not be distinguished from other pods."""
     row, root = KINDS.get((ref.group, ref.kind)), Part(obj, "", [])
     for family in row.families if row else ():
         if not (family.implied and family.build):

@@ -77,7 +77,7 @@ def _exit_codes(status: Map) -> tuple[int, ...]:
 
 
 def _needs(spec: Map, status: Map) -> tuple[Resources, tuple[HostPort, ...]]:
-    """The request and host ports of a pod. Thousands of pods are alike, so the result is cached by
+    """The request and host ports of a pod. Thousands of pods are equal, so the result is cached by
     the text of all fields that it depends on."""
     depends: list[Any] = [spec.get(key) for key in _OF_SPEC]
     depends += [status.get(key) for key in _OF_STATUS]

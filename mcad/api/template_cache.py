@@ -1,4 +1,4 @@
-"""Reads pod templates, with a cache of templates that are alike.
+"""Reads pod templates, with a cache of equal templates.
 
 Thousands of AppWrappers have the same generator: their pods differ in names, environments and
 labels only, which are not read here.

@@ -16,7 +16,7 @@ from mcad.core.state.refusal import QuotaLimit
 Json = dict[str, Any]
 
 HOLDERS_SHOWN = 10
-"""AppWrappers that hold the most; of the others only the number is told."""
+"""AppWrappers that hold the most; of the others only the number is shown."""
 
 
 def why_view(run: DryRun, told: Why) -> Json:
@@ -32,7 +32,7 @@ def why_view(run: DryRun, told: Why) -> Json:
 
 
 def holding_view(held: Holding) -> Json | None:
-    """Who holds the resource that binds; None if it is about none."""
+    """Holders of the resource that binds; None if it is about none."""
     if not held.resource:
         return None
     shown = held.by[:HOLDERS_SHOWN]

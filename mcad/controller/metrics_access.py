@@ -43,14 +43,14 @@ class MetricsAccess:
         request: web.Request,
         handler: Callable[[web.Request], Awaitable[web.StreamResponse]],
     ) -> web.StreamResponse:
-        """401 without a valid token, 403 without the right, 503 if neither can be told."""
+        """401 without a valid token, 403 without the right, 503 if neither is known."""
         token = _bearer(request.headers.get("Authorization", ""))
         try:
             async with self._turns:
                 caller = await self._callers.get(token) if token else None
                 allowed = caller is not None and await self._access.allows(caller, SCRAPE)
         except KubeError as error:
-            _log.warning("cannot ask who may read metrics error=%s", error)
+            _log.warning("cannot review the right to read metrics error=%s", error)
             raise web.HTTPServiceUnavailable(text="the API server cannot be asked\n") from error
         if caller is None:
             raise web.HTTPUnauthorized(

@@ -1,6 +1,6 @@
 """All watches of the controller, and whether they are complete (P11) and fresh (P14).
 
-It decides nothing: the core is told which kinds are watched, and the runtime asks here whether it
+It decides nothing: the core learns which kinds are watched, and the runtime asks here whether it
 may decide.
 """
 
@@ -43,8 +43,8 @@ FIELDS: dict[Resource, Picks] = {
 """What is read at once of every object of a kind; of all others only what identifies them."""
 
 DATA = frozenset({("", "configmaps"), ("", "secrets")})
-"""Objects that hold nothing but data, which does not concern the dispatcher: that they exist is
-told by their metadata."""
+"""Objects that hold nothing but data, which does not concern the dispatcher: their
+metadata shows that they exist."""
 
 EVERYWHERE: tuple[str | None, ...] = (None,)
 ESSENTIAL = tuple(

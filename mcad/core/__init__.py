@@ -24,6 +24,6 @@ quota           the shares of teams
 fit             whether a gang fits
 assumed         pods of dispatched AppWrappers that are not bound yet
 nodes           what the nodes have
-commands, events   what the core can ask for, and what it can be told
+commands, events   what the core can ask for, and what happens outside
 state           records, enumerations, times, and the state of one AppWrapper
 """

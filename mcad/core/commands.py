@@ -96,7 +96,7 @@ class DeleteStray(Struct, frozen=True):
     """The sweep: delete an object of ours that no recorded attempt accounts for (protocol P7).
 
     It is left alone if by live GET that AppWrapper does not control it any more: its deletion may
-    have orphaned it, and the watches need not have told of that yet.
+    have orphaned it, and the watches need not have reported that yet.
     """
 
     uid: str

@@ -8,7 +8,7 @@ from typing import Protocol
 _log = logging.getLogger(__name__)
 
 STEP_US = 2_000_000
-"""A difference that is told: what NTP slews in a day is less, what it sets is mostly more."""
+"""A difference that is reported: what NTP slews in a day is less, what it sets is mostly more."""
 
 _BOOT: int | None = getattr(time, "CLOCK_BOOTTIME", None)
 """Linux has a clock that goes on while the machine sleeps: a laptop that wakes up must see that its
@@ -55,7 +55,7 @@ class RealClock:
         if abs(step - self._step_us) >= STEP_US:
             self._step_us = step
             _log.warning(
-                "the wall clock was set, deadlines do not move seconds=%+.0f: times are told by the"
+                "the wall clock was set, deadlines do not move seconds=%+.0f: times follow the"
                 " clock of the start of this process until it is started again",
                 step / 1e6,
             )

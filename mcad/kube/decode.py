@@ -20,7 +20,7 @@ LEVELS_KEPT = 300
 """Well within Python's recursion limit of 1000, also for code that takes three frames a level."""
 
 REFUSED = (msgspec.MsgspecError, RecursionError)
-"""What the fast decoder raises: the text is not what it was told to expect, and may be good."""
+"""What the fast decoder raises: the text is not what it expects, and may be good."""
 
 _TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}]', re.DOTALL)
 

@@ -53,7 +53,7 @@ class Discovery:
     async def find(self, api_version: str, kind: str) -> Resource | None:
         """The resource of a kind, or None if the server does not serve it.
 
-        Raises ``KubeError`` when that cannot be told: nothing answered so far, or the API group
+        Raises ``KubeError`` when that is unknown: nothing answered so far, or the API group
         is served by an aggregated API server that does not answer.
         """
         known = self._known(api_version, kind)
@@ -71,7 +71,7 @@ class Discovery:
 
         Groups that did not answer are those that they were before.
         """
-        # A kind that was added is not missing from anything here, so only we can be told of it.
+        # A kind that was added is not missing from anything here, so only we can learn of it.
         whole = not self._catalogue.broken and not self._invalidated
         if self._due(known=self._fetched_at is not None and whole):
             await self._fetch_once()

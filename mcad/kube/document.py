@@ -51,8 +51,8 @@ class Document:
     __slots__ = ("_picked", "_picks", "_resource", "_text", "identity")
 
     def __init__(self, text: Raw, resource: Resource, picks: Picks = HEAD) -> None:
-        """``picks`` is what will be asked for. Raises ``BadAnswer`` if the object cannot be told
-        from others."""
+        """``picks`` is what will be asked for. Raises ``BadAnswer`` if the object cannot be
+        distinguished from others."""
         self._text = text
         self._resource = resource
         self._picks = picks

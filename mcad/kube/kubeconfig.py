@@ -1,7 +1,7 @@
 """What a kubeconfig says, read without the client library, which takes most of a second to import.
 
-That is enough to know the namespace of a context, and for one quick request with a credential that
-stands in the file. What needs more (an exec plugin, a proxy) is left to ``connection.load``.
+That is enough to know the namespace of a context, and for one quick request with a credential in
+the file. What needs more (an exec plugin, a proxy) is left to ``connection.load``.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Context(Struct, frozen=True):
 
 
 class Plain(Struct, frozen=True):
-    """An API server that can be asked without anything but what stands in the kubeconfig."""
+    """An API server that can be asked without anything but the kubeconfig."""
 
     url: str
     headers: Mapping[str, str]

@@ -3,7 +3,7 @@
 What is safe about it (client-go's leader election, with what that leaves to its users):
 
 - All judgements are made with the monotonic clock of this process. The times in the record are for
-  people: whether another holder lives is told by its record *changing* while we look.
+  people: whether another holder lives shows in its record *changing* while we look.
 - Each write of the record carries its resourceVersion, so of two candidates one wins.
 - The holder counts from the moment at which it *sent* the renewal, all others from the moment
   at which they *saw* it, so the holder's time always ends first.
@@ -126,7 +126,7 @@ class Lease:
     # -- becoming the holder -------------------------------------------------------------------
 
     async def acquire(self) -> None:
-        """Return once this process holds it; failures are told and tried again, for ever."""
+        """Return once this process holds it; failures are reported and retried, for ever."""
         while True:
             try:
                 if await self._try():

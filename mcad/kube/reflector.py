@@ -1,6 +1,6 @@
 """Keeps a sink informed of all objects of one kind: list in pages, then watch, for ever.
 
-It remembers which version of which object it has told the sink about, never the objects
+It remembers which version of which object the sink knows, never the objects
 themselves, so after a relist it tells the difference only. It must not interpret objects, and
 whatever the server or the network does, it neither crashes, nor loops hot, nor loses an object
 in silence: when in doubt it lists again.
@@ -51,7 +51,7 @@ class Sink(Protocol[T_contra]):
         ...
 
     def gone(self, uid: str, namespace: str, name: str, last: T_contra | None) -> None:
-        """An object vanished; ``last`` is its final state where the watch told of it."""
+        """An object vanished; ``last`` is its final state if the watch had it."""
         ...
 
     def synced(self, *, relist: bool) -> None:
@@ -85,7 +85,7 @@ class Reflector(Generic[T]):
     before the first one: ``fields`` are those that ``slim`` picks, to be read at once. ``ready`` is
     awaited before the first list, and again before the next one after the server denied that it
     serves the kind. ``watch_s`` is the least and the most seconds for which a watch is asked: one
-    that told nothing in all of that time is checked (ADR 43).
+    without events in all of that time is checked (ADR 43).
     """
 
     fields: Picks
@@ -117,7 +117,7 @@ class Reflector(Generic[T]):
         self._lists = 0
         self._is_served = False  # as far as we know
         self._absent_since: float | None = None
-        self._is_mute = False  # the present watch was opened and has told nothing so far
+        self._is_mute = False  # the present watch was opened and has had no event so far
         self._fruitless = 0
         self._count = 0  # of objects, at the check that led to the next list
         self._unlisted = 0  # so many of them a list then did not have: servers may miscount
@@ -232,7 +232,7 @@ class Reflector(Generic[T]):
                 await self._clock.sleep(0)
 
     async def _check(self) -> None:
-        """A watch told nothing for as long as it was asked for: list again if one object and the
+        """A watch had no event for as long as it was asked for: list again if one object and the
         count of the others show that there was something to tell.
 
         That it ended in time is a sign of life: an API server that has seen no event of the kind

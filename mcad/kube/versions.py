@@ -5,7 +5,7 @@ def is_older(version: str, known: str) -> bool:
     """Whether a resourceVersion precedes another one of the same kind (protocol P13, ADR 1).
 
     After our own write returned r, events below r must not take the core back; a list below what
-    was told before comes from a server that was restored. Versions that are not decimal numbers
+    was observed before comes from a server that was restored. Versions that are not decimal numbers
     cannot be compared and are never older.
     """
     if not (version.isdecimal() and known.isdecimal()):

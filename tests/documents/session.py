@@ -6,6 +6,8 @@ command, and what follows is what it prints. Before a block a comment may say
 - ``<!-- cluster: --nodes 2 --cpu 4 -->``: from here on, on a new cluster, with the options of
   ``mcad demo --serve``. A page without one has the node of the tutorial.
 - ``<!-- run: commands -->``: these come first, and a reader does not need them.
+- ``<!-- with: NAME=mine NAMESPACE=default -->``: what these words in the block stand for.
+- ``<!-- without: REGEX: reason -->``: commands of the block that match are not run.
 - ``<!-- not run: reason -->``: this block is not run.
 
 ``...`` stands for any lines. Ages, times, random suffixes and widths of columns are not compared.
@@ -20,7 +22,7 @@ import shlex
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, chdir
 from pathlib import Path
 from typing import NamedTuple
@@ -43,18 +45,24 @@ _BLOCK = re.compile(
     r"(?P<comments>(?:^<!--(?:(?!-->).)*-->\n\s*)*)^```(?P<language>\w+)\n(?P<text>.*?)^```$",
     re.DOTALL | re.MULTILINE,
 )
-_COMMENT = re.compile(r"<!-- (cluster|run|not run):\s*(.*?)\s*-->", re.DOTALL)
+_COMMENT = re.compile(r"<!-- (cluster|run|with|without|not run):\s*(.*?)\s*-->", re.DOTALL)
 
 
 class Block(NamedTuple):
     """One block with commands: ``cluster`` if it begins a new one, ``before`` are the commands that
-    come first, ``reason`` if it is not run."""
+    come first, ``reason`` if it or the commands that match ``without`` are not run."""
 
     language: str
     text: str
     cluster: str | None
     before: str
+    without: str
     reason: str
+
+    @property
+    def runs(self) -> bool:
+        """Whether any of it is run."""
+        return bool(self.without) or not self.reason
 
 
 class Step(NamedTuple):
@@ -66,19 +74,31 @@ class Step(NamedTuple):
 
 def blocks(page: Path) -> list[Block]:
     """All blocks with commands of a page."""
-    found = []
-    for match in _BLOCK.finditer(page.read_text()):
-        if match["language"] in RUNNABLE:
-            said = dict(_COMMENT.findall(match["comments"]))
-            before, why = said.get("run", ""), said.get("not run", "")
-            cluster = said.get("cluster")
-            found.append(Block(match["language"], match["text"], cluster, before, why))
-    return found
+    return [
+        _block(match["language"], match["text"], dict(_COMMENT.findall(match["comments"])))
+        for match in _BLOCK.finditer(page.read_text())
+        if match["language"] in RUNNABLE
+    ]
+
+
+def _block(language: str, text: str, said: Mapping[str, str]) -> Block:
+    for pair in shlex.split(said.get("with", "")):
+        word, _, value = pair.partition("=")
+        text = re.sub(rf"\b{word}\b", value, text)
+    without, _, reason = said.get("without", "").rpartition(": ")
+    why = said.get("not run", reason)
+    return Block(language, text, said.get("cluster"), said.get("run", ""), without, why)
 
 
 def steps(block: Block) -> Iterator[Step]:
     """The commands of a block in their order."""
     yield from (Step(command, None) for command in statements(block.before))
+    for step in _shown(block):
+        if not (block.without and re.search(block.without, step.command)):
+            yield step
+
+
+def _shown(block: Block) -> Iterator[Step]:
     if block.language != "console":
         yield from (Step(command, None) for command in statements(block.text))
         return
@@ -107,18 +127,15 @@ class Session:
     def __exit__(self, *_: object) -> None:
         self._stack.close()
 
-    def play(self, page: Path) -> list[str]:
-        """Run all blocks of a page; returns the reasons of those that are not run."""
-        reasons = []
+    def play(self, page: Path) -> None:
+        """Run all blocks of a page."""
         for block in blocks(page):
-            if block.reason:
-                reasons.append(block.reason)
+            if not block.runs:
                 continue
             if block.cluster is not None or self._cluster is None:
                 self._begin(block.cluster or "")
             for step in steps(block):
                 self._run(step)
-        return reasons
 
     def _begin(self, options: str) -> None:
         self._stack.close()

@@ -25,7 +25,7 @@ PAGES = [
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_a_page_shows_what_happens(page: Path, tmp_path: Path) -> None:
-    if all(block.reason for block in blocks(page)):
+    if not any(block.runs for block in blocks(page)):
         return
     with Session(tmp_path, built_or_skip(binaries.ensure) / "kubectl") as session:
         session.play(page)
@@ -83,6 +83,18 @@ def test_a_page_is_read_as_it_is_meant(tmp_path: Path) -> None:
         Step("ls | head -1", ["one"]),
     ]
     assert (first.cluster, first.reason, third.reason) == (None, "", "it would take hours")
+
+
+def test_comments_say_what_words_mean_and_what_is_left_out(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(
+        "<!-- with: NAME=mine -->\n<!-- without: watch: it has no end here -->\n"
+        "```sh\nmcad get NAME\nmcad get --watch\n```\n"
+    )
+    (block,) = blocks(page)
+
+    assert (block.runs, block.reason) == (True, "it has no end here")
+    assert [step.command for step in steps(block)] == ["mcad get mine"]
 
 
 @pytest.mark.parametrize(

@@ -83,7 +83,7 @@ def _show(source: Source, scope: Scope, colours: Palette, *, may_narrow: bool) -
     world = environment()
     os.environ.pop("NO_COLOR", None)
     if not colours.enabled:
-        os.environ["NO_COLOR"] = "1"  # which is how textual is told
+        os.environ["NO_COLOR"] = "1"  # the variable that textual reads
     app = Top(
         partial(follow_figures, world, source, scope, may_narrow=may_narrow),
         world.clock.now_us,

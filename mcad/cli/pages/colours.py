@@ -53,7 +53,7 @@ PLAIN = Palette()
 
 
 def style(title: str, row: Mapping[str, str]) -> str:
-    """The SGR code of a cell, by its column and the row that it stands in; empty for most."""
+    """The SGR code of a cell, by its column and its row; empty for most."""
     cell = row[title]
     match title:
         case "STATE":

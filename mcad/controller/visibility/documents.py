@@ -27,7 +27,7 @@ COLUMNS = (
 """Name, type, format and priority; those of priority 1 are shown with -o wide."""
 
 
-class Problem(Exception):  # noqa: N818 - it is told as a Status
+class Problem(Exception):  # noqa: N818 - it is answered as a Status
     """An error answer: HTTP status, reason, message, and the name of a missing object."""
 
     def __init__(self, code: int, reason: str, message: str, name: str = "") -> None:

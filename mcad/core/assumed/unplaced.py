@@ -127,7 +127,7 @@ class UnplacedPods:
     def _few(self, pods: PodClass, n: int, news: Iterable[int]) -> Iterable[int] | None:
         """Nodes among which the nearest surely are: those picked before, and the news (nodes that
         changed, or were set aside). None if it may be any: one of those picked is taken, or lacks
-        more than it did, so one that was not told of may be nearer now."""
+        more than it did, so an unreported one may be nearer now."""
         known, rows = self._picked.get(pods), pods.pool.rows
         if known is None or known.wanted != n:
             return None

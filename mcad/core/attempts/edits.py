@@ -1,8 +1,8 @@
 """An edit of an AppWrapper that is dispatched: accepted, and effective from the next attempt
 (protocol P8).
 
-Items of a v1beta1 AppWrapper are not immutable, so the API server takes such an edit. The user is
-told that what runs differs from the spec.
+Items of a v1beta1 AppWrapper are not immutable, so the API server takes such an edit. A
+condition says that what runs differs from the spec.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from mcad.core.state.refusal import Refusal
 
 
 class Part(NamedTuple):
-    """The pods of a gang that are alike (``shapes.Alike``), with their class in this capacity."""
+    """The equal pods of a gang (``shapes.Alike``), with their class in this capacity."""
 
     pods: PodClass
     declared: int

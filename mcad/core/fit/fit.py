@@ -38,7 +38,7 @@ class Judge:
     time.
 
     ``steps`` counts its work so far, about a microsecond each: verdicts, and nodes looked at. The
-    judge of the cycle ``remembers``: the unplaced pods are told that it has counted them.
+    judge of the cycle ``remembers``: the unplaced pods learn that it has counted them.
     """
 
     def __init__(

@@ -37,27 +37,27 @@ def _free_of(rows: list[Row], resource: str) -> list[int]:
 class Tail:
     """All nodes by what was free of one resource when they were sorted; never changed.
 
-    Those that rose since are in it a second time, up to the rise that ``told`` numbers.
+    Those that rose since are in it a second time, up to the rise that ``known`` numbers.
     """
 
-    __slots__ = ("amounts", "resource", "rows", "told")
+    __slots__ = ("amounts", "known", "resource", "rows")
 
-    def __init__(self, resource: str, rows: list[Row], amounts: list[int], told: int) -> None:
+    def __init__(self, resource: str, rows: list[Row], amounts: list[int], known: int) -> None:
         self.resource = resource
         self.rows = rows
         self.amounts = amounts
-        self.told = told
+        self.known = known
 
     @classmethod
-    def of(cls, resource: str, rows: list[Row], told: int) -> Tail:
+    def of(cls, resource: str, rows: list[Row], known: int) -> Tail:
         """The rows, sorted."""
         free = _free_of(rows, resource)
         order = sorted(range(len(rows)), key=free.__getitem__)
-        return cls(resource, [rows[i] for i in order], [free[i] for i in order], told)
+        return cls(resource, [rows[i] for i in order], [free[i] for i in order], known)
 
-    def with_risen(self, risen: Iterable[Row], told: int) -> Tail:
+    def with_risen(self, risen: Iterable[Row], known: int) -> Tail:
         """A copy with these besides, each where it belongs now."""
-        tail = Tail(self.resource, self.rows.copy(), self.amounts.copy(), told)
+        tail = Tail(self.resource, self.rows.copy(), self.amounts.copy(), known)
         for row in risen:
             free = row.free.get(self.resource, 0)
             at = bisect_left(tail.amounts, free)
@@ -121,7 +121,7 @@ class Tails:
     def is_current(self, cut: Cut) -> bool:
         """Whether nothing rose since the cut was made, and its tail is still in use."""
         tail = cut.tail
-        return self._tails.get(tail.resource) is tail and tail.told == len(self._risen)
+        return self._tails.get(tail.resource) is tail and tail.known == len(self._risen)
 
     def after(self, cut: Cut, length: int) -> list[Row]:
         """The next nodes from the cut on; some may have fallen."""
@@ -132,12 +132,12 @@ class Tails:
         return rows
 
     def _tail(self, name: str) -> Tail:
-        tail, told = self._tails.get(name), len(self._risen)
-        if tail is not None and tail.told == told:
+        tail, known = self._tails.get(name), len(self._risen)
+        if tail is not None and tail.known == known:
             return tail
-        if tail is None or told - tail.told > len(self._rows) // RISEN_SHARE:
-            tail = Tail.of(name, list(self._rows.values()), told)
+        if tail is None or known - tail.known > len(self._rows) // RISEN_SHARE:
+            tail = Tail.of(name, list(self._rows.values()), known)
         else:
-            tail = tail.with_risen(dict.fromkeys(self._risen[tail.told :]), told)
+            tail = tail.with_risen(dict.fromkeys(self._risen[tail.known :]), known)
         self._tails[name] = tail
         return tail

@@ -100,7 +100,7 @@ class Precedence:
         return (uid for uid, one in others.items() if one.priority < priority)
 
     def entitled(self, others: Mapping[str, Workload]) -> Iterator[str]:
-        """The candidates that may be evicted first. Candidates that are charged alike come under
+        """The candidates that may be evicted first. Candidates with the same charge come under
         the same rights."""
         account, priority = self._shares.account, self._preemptor.priority
         known: dict[tuple[Path, Resources, bool], bool] = {}

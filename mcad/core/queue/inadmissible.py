@@ -91,7 +91,7 @@ class InadmissibleLists:
             listed_in.representative = None
         else:
             self.hand_over(eqclass)
-        if listed_in.refusal is not refusal:  # else it was told what others had found out
+        if listed_in.refusal is not refusal:  # else it was given what others had found out
             listed_in.refusal, listed_in.tested_at = refusal, now
             self._tested.pop(listed_in, None)
             self._tested[listed_in] = None

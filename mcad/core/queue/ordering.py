@@ -1,4 +1,4 @@
-"""Whose turn it is: by priority, then (core rule R12) by the smaller use, then by the time of first
+"""The order of the queue: by priority, then (core rule R12) by the smaller use, then by first
 sight.
 
 The use of a group of AppWrappers is its *dominant share*: the largest, over the resources, of what

@@ -42,7 +42,7 @@ class History:
         self._by_shape: dict[Shape, _Runs] = {}
 
     def note(self, shape: Shape, begun: Instant, ended: Instant) -> None:
-        """One of this shape was dispatched and finished. They may be told of in any order."""
+        """One of this shape was dispatched and finished. The order of reports does not matter."""
         runs = self._by_shape.pop(shape, None) or _Runs(*(array("q") for _ in range(3)))
         self._by_shape[shape] = runs
         at, ran = bisect_right(runs.ended, ended), max(0, ended - begun)

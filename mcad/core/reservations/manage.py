@@ -146,7 +146,7 @@ def _may_come_free(cluster: Cluster, entry: Entry, *, look: bool) -> bool:
         return False
     if not left:
         if cluster.capacity.is_left(entry.uid, entry.waits_for):
-            return True  # the watch of pods has not told yet that they are gone
+            return True  # the watch of pods has not reported yet that they are gone
         is_short = cluster.forest.is_overcommitted(entry.uid)
         owners = cluster.reservations.values() if is_short else ()
         waits = not is_short or any(still_there(cluster, owner) for owner in owners)

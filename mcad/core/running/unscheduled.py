@@ -93,7 +93,7 @@ def _until(cluster: Cluster, entry: Entry) -> Instant:
     return min((at for at in ends if at), default=0)
 
 
-# -- how it is told ------------------------------------------------------------------------------
+# -- how it is reported --------------------------------------------------------------------------
 
 
 def _shown_in(entry: Entry) -> ConditionType:

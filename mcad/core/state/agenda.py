@@ -1,7 +1,7 @@
 """What the next passes look at, and when the next one is due: a timer per AppWrapper and purpose,
 plain wishes, and one wake-up for all.
 
-The controller is told of the earliest instant only, and of the next one when that has come: however
+The controller knows the earliest instant only, and of the next one when that has come: however
 many wait, one wake-up is under way.
 """
 

@@ -46,7 +46,7 @@ Six attempts span about ten minutes, in which a quota is usually raised or freed
 
 REFUSED_WRITE_RETRY: Duration = 60 * SECOND
 """A request that the server refuses outright (403, 422) is a fault of the installation: it is
-repeated ever more slowly, up to this, so that mending the installation is enough."""
+repeated ever more slowly, up to this, so that a repair of the installation is enough."""
 
 DENIALS_BORNE = 3
 """Refusals with 403 in a row that are only retried: an API server that has just started refuses
@@ -181,7 +181,7 @@ class Tries:
     denials: int = 0
 
     def pause(self, answer: Answer, *, count: bool = True) -> Duration:
-        """Count one more failure, unless told not to; returns the wait before the next try."""
+        """Count one more failure, if ``count`` is set; returns the wait before the next try."""
         if is_denial(answer):
             self.denials += count
             return backoff(self.denials, RETRY_BASE, REFUSED_WRITE_RETRY)

@@ -72,7 +72,7 @@ class Creation:
     created: dict[int, str] = field(default_factory=dict)  # item -> uid of those that exist
     words: str = ""  # what the server said to a 403
     absent: set[int] = field(default_factory=set)  # seen to go, or not found by a live read
-    # When the next live read is due of an item that no watch has told of.
+    # When the next live read is due of an item that no watch has reported.
     read_again: dict[int, Instant] = field(default_factory=dict)
 
     def exists(self, item: int, uid: str) -> None:

@@ -52,7 +52,7 @@ class EvictionPace:
         self._full_at = max(self._full_at, now) + victims * self._each
 
     def explain(self, preemptor: str) -> str:
-        """What the preemptor that is next is told, "" for all others."""
+        """The message of the preemptor that is next, "" for all others."""
         if self.next is None or self.next.preemptor != preemptor:
             return ""
         what = "eviction is" if self.next.victims == 1 else f"{self.next.victims} evictions are"

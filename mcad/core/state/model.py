@@ -18,7 +18,7 @@ Resources = tuple[tuple[str, int], ...]
 
 
 class Dialect(StrEnum):
-    """Which of the two manifest shapes an AppWrapper has, told by shape, never by apiVersion."""
+    """The manifest shape of an AppWrapper, recognized by its fields, never by apiVersion."""
 
     V1BETA1 = "v1beta1"
     V1BETA2 = "v1beta2"
@@ -137,7 +137,7 @@ class Item(Struct, frozen=True):
 
 
 class Cascade(StrEnum):
-    """What becomes of its objects when an AppWrapper is deleted, told by its finalizers.
+    """What becomes of its objects when an AppWrapper is deleted, from its finalizers.
 
     ``FOREGROUND`` objects go before it does, ``ORPHAN``s stay; else they go after it.
     """

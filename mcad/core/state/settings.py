@@ -1,4 +1,4 @@
-"""The settings that decisions depend on; every time and bound that is none stands in bounds.py."""
+"""The settings that decisions depend on; other times and bounds are in bounds.py."""
 
 from enum import StrEnum
 
@@ -23,7 +23,7 @@ class Policy(StrEnum):
 
 
 class Fairness(StrEnum):
-    """Whose share in use counts before the time at which an AppWrapper came (R12)."""
+    """The share in use that counts before the arrival of an AppWrapper (R12)."""
 
     NONE = "none"
     NAMESPACE = "namespace"

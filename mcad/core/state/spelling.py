@@ -4,10 +4,10 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 SIMILAR = 0.6
-"""The ratio of difflib from which on two names count as alike; its own default."""
+"""The ratio of difflib from which on two names count as similar; its own default."""
 
 ALIKE_MAX = 3
-"""Names that one question names, where people chose them: of those several may be alike."""
+"""Names that one question names, where people chose them: of those several may be similar."""
 
 
 def did_you_mean(name: str, known: Iterable[str], most: int = 1, similar: float = SIMILAR) -> str:

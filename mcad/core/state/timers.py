@@ -13,7 +13,7 @@ class Timer(StrEnum):
     RESTATE = "restate"  # a refusal may be rewritten
     PLACEMENT = "placement"  # pods have been without a node for too long (C6)
     RESERVATION = "reservation"  # what was declared and never came is given up (C4)
-    ITEMS = "items"  # an item that no watch has told of is read live (again)
+    ITEMS = "items"  # an item that no watch has reported is read live (again)
     HEALTH = "health"  # what is broken has been borne for long enough
     LIMIT = "limit"  # it has run for too long, or with too few pods
     KEEP = "keep"  # what failed has been kept for long enough

@@ -191,7 +191,7 @@ class DeploymentController(Workload):
         return self._with_condition(status, "Progressing", state)
 
     def _with_failure(self, rollout: Rollout, status: Json) -> Json:
-        """That pods are refused is told as their ReplicaSet tells it."""
+        """Refused pods are reported as their ReplicaSet reports them."""
         sets = (rollout.new, *rollout.old)
         found = [_condition((one or {}).get("status") or {}, "ReplicaFailure") for one in sets]
         failure = next((one for one in found if one), None)

@@ -13,7 +13,7 @@ def quoted(text: str) -> str:
 
 
 def shown(value: Any) -> str:
-    """A value as it stands in a message: compact JSON with sorted keys."""
+    """A value as a message shows it: compact JSON with sorted keys."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
 
 

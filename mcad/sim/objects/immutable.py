@@ -67,7 +67,7 @@ def _job(new: Json, old: Json) -> Iterator[Cause]:
         yield from _same(new, old, "completions")
     for key in ("selector", "completionMode", "managedBy"):
         yield from _same(new, old, key)
-    # A suspended Job that never started may still be told where to run (KEP-2926).
+    # A suspended Job that never started may still be given other nodes (KEP-2926).
     free = _SCHEDULING if old.get("suspend") else ()
     template, before = new.get("template") or {}, old.get("template") or {}
     if _without(template.get("spec") or {}, free) != _without(before.get("spec") or {}, free) or (

@@ -4,8 +4,8 @@ The dispatcher has an arithmetic of its own (``mcad.api.podspec``). This one is 
 so it shares no code with it, and goes another way: by the moments of a pod's life.
 
 Source: ``PodRequests`` of ``k8s.io/component-helpers/resource``, and the resources of ``NodeInfo``
-in kube-scheduler 1.36. Pods are as they are stored: limits stand in for requests already, and every
-name is one that the scheduler counts, as no other is admitted.
+in kube-scheduler 1.36. Pods are as they are stored: limits have replaced missing requests, and
+every name is one that the scheduler counts, as no other is admitted.
 """
 
 from collections.abc import Iterator, Mapping
@@ -26,7 +26,7 @@ def requested(spec: Json, status: Json | None = None, unsaid: Amounts | None = N
     """What has to be free on a node for a pod, or what one on a node takes, in thousandths.
 
     ``status`` is that of a pod on a node: while it is resized, the larger size counts. (Nothing is
-    resized in the embedded cluster; the dispatcher is judged by it.) ``unsaid`` stands in for what
+    resized in the embedded cluster; the dispatcher is judged by it.) ``unsaid`` replaces what
     a container says nothing about.
     """
     reports = _reports(status or {})

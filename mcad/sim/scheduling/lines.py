@@ -1,6 +1,6 @@
 """The pods that wait for a node, in their order.
 
-Pods that are alike stand in one line: what is found out about its first holds for all of them.
+Equal pods wait in one line: what is found out about its first holds for all of them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Line:
     pods: dict[str, PodInfo] = field(default_factory=dict)
     untold: deque[PodInfo] = field(default_factory=deque)
     message: str | None = None  # why the first does not fit; None if that is not known any more
-    queued: int | None = None  # under the place of which pod it stands in the queue
+    queued: int | None = None  # the place of the pod under which it is in the queue
 
     def next(self) -> PodInfo | None:
         """The next pod: one to try, or one that gets a verdict that is known."""

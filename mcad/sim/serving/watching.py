@@ -168,7 +168,7 @@ class _Teller:
             return b""
         if change.type == "DELETED":
             return self._encoded(change, "DELETED", change.obj)
-        # It left the selection: the watcher is told of what it knew, at the version of the change.
+        # It left the selection: the watcher gets what it knew, at the version of the change.
         assert change.previous is not None  # noqa: S101 - `before` says so
         version = {"resourceVersion": change.obj["metadata"]["resourceVersion"]}
         gone = change.previous | {"metadata": change.previous["metadata"] | version}

@@ -16,7 +16,7 @@ rbac.authorization.k8s.io: []
 {{- define "mcad.checks" -}}
 {{- if eq .Values.authorization "policy" -}}
 {{- if semverCompare "<1.30.0-0" .Capabilities.KubeVersion.Version -}}
-{{- fail (printf "authorization: policy needs Kubernetes 1.30 or later, and this is %s: it has no ValidatingAdmissionPolicy. Set authorization to impersonate, or to none if all users who may create AppWrappers may create all of wrappedResources." .Capabilities.KubeVersion.Version) -}}
+{{- fail (printf "authorization: policy needs Kubernetes 1.30 or later, and this is %s: it has no ValidatingAdmissionPolicy. Set authorization to impersonate, or to none if all users with the right to create AppWrappers may create all of wrappedResources." .Capabilities.KubeVersion.Version) -}}
 {{- end -}}
 {{- end -}}
 {{- if eq .Values.authorization "impersonate" -}}
