@@ -17,10 +17,12 @@ import mcad
 from mcad.api.catalog import WELL_KNOWN
 from mcad.api.config import SYSTEM_NAMESPACES, Config
 from mcad.api.crd import crds
+from mcad.api.labels import GROUP
 from mcad.api.strict import Strict
 from mcad.api.templates import PathError, follow
 from mcad.api.wrapped_kinds import DANGEROUS, DEFAULT_WITHOUT_PODS, DEFAULT_WRAPPED
 from mcad.cli.commands.run import run
+from mcad.client.installation import TRIED
 from tests.chart.helm import CHART, NAMESPACE, RELEASE, ROOT, Helm, HelmError, Object, of_kind, only
 from tests.chart.rights import granted_to
 
@@ -183,6 +185,42 @@ def test_pods_are_restricted(objects: list[Object]) -> None:
             "readOnlyRootFilesystem": True,
             "capabilities": {"drop": ["ALL"]},
         }
+
+
+def selected(objects: list[Object]) -> list[dict[str, str]]:
+    """By what Service, PodDisruptionBudget, NetworkPolicy and Deployment find their pods."""
+    specs = [one["spec"] for one in objects if "spec" in one]
+    found = [one.get("selector") or one.get("podSelector") for one in specs]
+    return [one.get("matchLabels", one) for one in found if one]
+
+
+def test_helm_test_runs_beside_the_dispatcher(helm: Helm) -> None:
+    """Its pod is restricted and selected by nothing, and its account is there for the test only."""
+    hooks = helm.tests(**MATRIX["watch"])
+    for one in hooks:
+        assert one["metadata"]["annotations"]["helm.sh/hook"] == "test"
+    pod = only(hooks, "Pod")
+    labels = pod["metadata"]["labels"].items()
+    selectors = selected(helm.template(**MATRIX["watch"]))
+    assert len(selectors) == 4
+    assert not [one for one in selectors if one.items() <= labels]
+    running = pod_template(helm.template())["spec"]
+    (container,), (dispatcher,) = pod["spec"]["containers"], running["containers"]
+    assert pod["spec"]["securityContext"] == running["securityContext"]
+    for key in ("image", "securityContext"):
+        assert container[key] == dispatcher[key]
+    assert container["args"][-1] == "--namespace=team-a"
+    assert only(hooks, "Role")["metadata"]["namespace"] == "team-a"
+
+
+@pytest.mark.parametrize("kinds", [*TRIED, ("batch", "cronjobs")])
+def test_helm_test_may_create_what_it_tries(kinds: tuple[str, str], helm: Helm) -> None:
+    group, plural = kinds
+    kind = {(one.group, one.resource): one.kind for one in WELL_KNOWN}[kinds]
+    hooks = helm.tests(wrappedResources=[{"apiGroup": group, "resources": {plural: kind}}])
+    rules = only(hooks, "Role")["rules"]
+    rights = {(rule["apiGroups"][0], rule["resources"][0]) for rule in rules}
+    assert rights - {(GROUP, "appwrappers")} == ({kinds} & TRIED.keys())
 
 
 def test_every_object_is_labelled_and_in_its_place(objects: list[Object]) -> None:
