@@ -109,7 +109,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "migrate",
         "Migrate from MCAD, Kueue or an older version.",
     ),
-    "debug": ("debug", "Collect what a bug report needs."),
+    "debug": ("debug", "Check that it works, and collect what a bug report needs."),
     "completion": ("completion", "Print the completion script of a shell."),
     "version": ("version", "Print the version."),
 }

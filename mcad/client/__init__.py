@@ -9,6 +9,7 @@ computes figures when no dispatcher answers.
     figures/   queue, capacity and quota: asked from the dispatcher, or computed from objects
     answers/   why an AppWrapper waits, what would start it, what a change would do
     manifests/ AppWrappers before they are sent: read, wrapped, checked, dry runs of items
+    installation  whether AppWrappers can be submitted and are dispatched
     bundle     what a bug report needs
     api/       the Python client, whose names are those of ``mcad``
     appwrappers/  live AppWrappers: their state, their objects, waiting for a goal

@@ -58,6 +58,13 @@ class Helm:
 
     def template(self, *args: str, **values: Any) -> list[Object]:
         """The objects of the chart with these values."""
+        return self._objects("--skip-tests", *args, values=values)
+
+    def tests(self, **values: Any) -> list[Object]:
+        """The objects of ``helm test``."""
+        return self._objects("--show-only", "templates/tests/check.yaml", values=values)
+
+    def _objects(self, *args: str, values: Object) -> list[Object]:
         key = json.dumps([args, values])
         if key not in self._rendered:
             where = (RELEASE, str(CHART), "--namespace", NAMESPACE)

@@ -17,12 +17,15 @@ import mcad
 from mcad.api.catalog import WELL_KNOWN
 from mcad.api.config import SYSTEM_NAMESPACES, Config
 from mcad.api.crd import crds
+from mcad.api.labels import GROUP
 from mcad.api.strict import Strict
 from mcad.api.templates import PathError, follow
 from mcad.api.wrapped_kinds import DANGEROUS, DEFAULT_WITHOUT_PODS, DEFAULT_WRAPPED
 from mcad.cli.commands.run import run
+from mcad.client.installation import TRIED
 from tests.chart.helm import CHART, NAMESPACE, RELEASE, ROOT, Helm, HelmError, Object, of_kind, only
 from tests.chart.rights import granted_to
+from tests.documents import values as values_page
 
 CHECKS = CHART / "templates" / "_checks.tpl"
 MATRIX: dict[str, dict[str, Any]] = yaml.safe_load("""
@@ -183,6 +186,42 @@ def test_pods_are_restricted(objects: list[Object]) -> None:
             "readOnlyRootFilesystem": True,
             "capabilities": {"drop": ["ALL"]},
         }
+
+
+def selected(objects: list[Object]) -> list[dict[str, str]]:
+    """By what Service, PodDisruptionBudget, NetworkPolicy and Deployment find their pods."""
+    specs = [one["spec"] for one in objects if "spec" in one]
+    found = [one.get("selector") or one.get("podSelector") for one in specs]
+    return [one.get("matchLabels", one) for one in found if one]
+
+
+def test_helm_test_runs_beside_the_dispatcher(helm: Helm) -> None:
+    """Its pod is restricted and selected by nothing, and its account is there for the test only."""
+    hooks = helm.tests(**MATRIX["watch"])
+    for one in hooks:
+        assert one["metadata"]["annotations"]["helm.sh/hook"] == "test"
+    pod = only(hooks, "Pod")
+    labels = pod["metadata"]["labels"].items()
+    selectors = selected(helm.template(**MATRIX["watch"]))
+    assert len(selectors) == 4
+    assert not [one for one in selectors if one.items() <= labels]
+    running = pod_template(helm.template())["spec"]
+    (container,), (dispatcher,) = pod["spec"]["containers"], running["containers"]
+    assert pod["spec"]["securityContext"] == running["securityContext"]
+    for key in ("image", "securityContext"):
+        assert container[key] == dispatcher[key]
+    assert container["args"][-1] == "--namespace=team-a"
+    assert only(hooks, "Role")["metadata"]["namespace"] == "team-a"
+
+
+@pytest.mark.parametrize("kinds", [*TRIED, ("batch", "cronjobs")])
+def test_helm_test_may_create_what_it_tries(kinds: tuple[str, str], helm: Helm) -> None:
+    group, plural = kinds
+    kind = {(one.group, one.resource): one.kind for one in WELL_KNOWN}[kinds]
+    hooks = helm.tests(wrappedResources=[{"apiGroup": group, "resources": {plural: kind}}])
+    rules = only(hooks, "Role")["rules"]
+    rights = {(rule["apiGroups"][0], rule["resources"][0]) for rule in rules}
+    assert rights - {(GROUP, "appwrappers")} == ({kinds} & TRIED.keys())
 
 
 def test_every_object_is_labelled_and_in_its_place(objects: list[Object]) -> None:
@@ -842,19 +881,18 @@ def test_the_schema_knows_what_is_in_a_setting(setting: str) -> None:
     assert set(schema["properties"]["config"]["properties"][setting]["properties"]) == inner
 
 
-def test_every_value_is_in_the_schema_and_in_the_readme() -> None:
+def test_every_value_is_in_the_schema() -> None:
     schema = json.loads((CHART / "values.schema.json").read_text())
-    readme = (CHART / "README.md").read_text()
     values = yaml.safe_load((CHART / "values.yaml").read_text())
     assert set(values) == set(schema["properties"]) - {"global"}
-    free = ("wrappedResources", "config", "resources", "podSecurityContext")
-    for name, value in values.items():
-        keys = [f"{name}.{key}" for key in value] if _has_keys(value, name, free) else [name]
-        assert [key for key in keys if f"`{key}`" not in readme] == []
 
 
-def _has_keys(value: object, name: str, free: tuple[str, ...]) -> bool:
-    return isinstance(value, dict) and bool(value) and name not in free
+def test_every_value_has_a_comment_or_is_part_of_one_that_has() -> None:
+    said = values_page.comments((CHART / "values.yaml").read_text())
+    rows = re.findall(r"^\| `([\w.]+)` \|", values_page.generated(), re.MULTILINE)
+    assert len(rows) > 60
+    paths = [tuple(row.split(".")) for row in rows]
+    assert not [one for one in paths if not any(one[: n + 1] in said for n in range(len(one)))]
 
 
 def test_the_licence_is_the_projects() -> None:

@@ -7,14 +7,19 @@ import tarfile
 from pathlib import Path
 from typing import Any
 
+import pytest
 from aiohttp.test_utils import TestClient, TestServer
 
+from mcad.api.appwrapper import parse
+from mcad.api.catalog import WELL_KNOWN
+from mcad.api.config import Config, catalog_of
 from mcad.controller.http_port import application
 from mcad.controller.replica import Replica
+from mcad.core.state.model import Problem
 from tests.cli.conftest import Type
 from tests.controller.test_runtime import Rig, add_appwrapper
 from tests.controller.test_watches import nobody_counts
-from tests.fakeapi import answer
+from tests.fakeapi import FakeApi, answer, content
 from tests.serving import answering
 
 Json = dict[str, Any]
@@ -79,3 +84,63 @@ def test_a_dispatcher_is_asked_at_its_port(mcad: Type, tmp_path: Path) -> None:
     assert done.exit_code == 0
     assert "  stacks.txt  (not read)" in done.stdout
     assert texts(path)["mcad-debug/stacks.txt"].startswith("not read: ")
+
+
+# -- mcad debug check ----------------------------------------------------------------------------
+
+
+def test_all_checks_pass_on_a_cluster_with_a_dispatcher(mcad: Type, api: FakeApi) -> None:
+    done = mcad("debug", "check")
+    assert done.exit_code == 0, done.output
+    assert done.stdout.splitlines() == [
+        "ok      AppWrappers of default can be listed (2 found)",
+        "ok      a dispatcher runs (mcad-1)",
+        "ok      an AppWrapper can be created in default (dry run)",
+        "ok      dispatch is not paused",
+    ]
+    (tried,) = api.seen("POST", "/appwrappers")
+    assert tried.params["dryRun"] == "All"
+
+
+def test_each_failed_check_is_named_with_its_reason(mcad: Type, api: FakeApi) -> None:
+    api.remove("leases", "mcad-dispatcher")
+    api.deny("appwrappers")
+    done = mcad("debug", "check")
+    assert done.exit_code == 1
+    assert [line.split()[0] for line in done.stdout.splitlines()] == ["failed"] * 3 + ["ok"]
+    first, second, third = done.stderr.splitlines()
+    assert "cannot list" in first
+    assert second == (
+        "error: no process holds the Lease kube-system/mcad-dispatcher; look at the pods of mcad"
+    )
+    assert third.startswith("error: default/mcad-check cannot be created: ")
+
+
+def problems_of(obj: Json) -> tuple[Problem, ...]:
+    return parse(obj, catalog_of(Config(), WELL_KNOWN)).problems
+
+
+@pytest.mark.parametrize(
+    ("plurals", "kind"),
+    [(["jobs", "cronjobs"], "Job"), (["cronjobs"], None)],
+)
+def test_the_dry_run_wraps_what_may_be_wrapped(
+    plurals: list[str], kind: str | None, mcad: Type, api: FakeApi
+) -> None:
+    wrapped = json.dumps([{"apiGroup": "batch", "resources": plurals}])
+    done = mcad("debug", "check", "--set", f"wrappedResources={wrapped}")
+    assert done.exit_code == 0, done.output
+    tried = [content(one) for one in api.seen("POST", "/appwrappers")]
+    assert [problems_of(one) for one in tried] == [()] * len(tried)
+    kinds = [one["spec"]["components"][0]["template"]["kind"] for one in tried]
+    assert kinds == ([kind] if kind else [])
+    assert ("not tried" in done.stdout) is (kind is None)
+
+
+def test_a_pause_is_no_fault_but_is_told(mcad: Type, api: FakeApi) -> None:
+    api.put("dispatchpauses", {"metadata": {"name": "upgrade"}, "spec": {"reason": "upgrade"}})
+    done = mcad("debug", "check")
+    assert done.exit_code == 0, done.output
+    assert (
+        "Dispatch is paused for the whole cluster (DispatchPause upgrade): upgrade" in done.stdout
+    )

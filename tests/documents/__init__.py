@@ -19,10 +19,22 @@ from tests.documents import (
     metrics,
     runbooks,
     settings,
+    values,
 )
 
 PAGES: Mapping[Path, Callable[[], str]] = {
     one.PAGE: one.generated
-    for one in (cli, conditions, events, fields, http, lifecycle, metrics, runbooks, settings)
+    for one in (
+        cli,
+        conditions,
+        events,
+        fields,
+        http,
+        lifecycle,
+        metrics,
+        runbooks,
+        settings,
+        values,
+    )
 }
 """By page, the text of its generated part."""

@@ -357,6 +357,32 @@ def scrape(plane: ControlPlane, port: int, token: str) -> tuple[int, str]:
     return answer.status, text
 
 
+# -- helm test -----------------------------------------------------------------------------------
+
+
+def test_what_helm_test_runs_passes_with_its_rights(
+    plane: ControlPlane, helm: Helm, dispatcher: Dispatcher, installed: list[Json]
+) -> None:
+    hooks = helm.tests()
+    plane.apply([one for one in hooks if one["kind"] != "Pod"])
+    account = only(hooks, "ServiceAccount")["metadata"]["name"]
+    kubeconfig = plane.kubeconfig_for_token(plane.service_account(NAMESPACE, account), account)
+    config = plane.folder / "check.yaml"
+    config.write_text(only(installed, "ConfigMap")["data"]["config.yaml"])
+    (container,) = only(hooks, "Pod")["spec"]["containers"]
+    args = [one.replace("/etc/mcad/config.yaml", str(config)) for one in container["args"]]
+
+    def passed() -> str | None:
+        """Its rights and the policy count a moment after they are written."""
+        done = cli(*args, kubeconfig=kubeconfig)
+        return None if done.returncode else done.stdout
+
+    said = plane.wait_for(passed, what="all checks have passed")
+    assert [line.split()[0] for line in said.splitlines()] == ["ok"] * 4
+    assert "an AppWrapper can be created in default (dry run)" in said
+    assert states(plane, "default") == {}, "nothing is stored"
+
+
 # -- one process after another: last in this file ------------------------------------------------
 
 

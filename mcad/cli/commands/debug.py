@@ -1,4 +1,4 @@
-"""``mcad debug``: what a bug report needs."""
+"""``mcad debug``: whether it works, and what a bug report needs."""
 
 from __future__ import annotations
 
@@ -11,8 +11,15 @@ from pathlib import Path
 import click
 from msgspec import Struct
 
+from mcad.api.config import Config
 from mcad.cli.arguments.environment import environment
-from mcad.cli.arguments.options import record, settings_options, target_options
+from mcad.cli.arguments.options import (
+    namespace_option,
+    record,
+    settings_options,
+    target_options,
+)
+from mcad.cli.errors import FAILED, show_error
 from mcad.client.config import load_config
 from mcad.client.errors import McadError
 from mcad.client.scope import Settings, Target
@@ -57,7 +64,7 @@ bundle_options = record(
 
 @click.group()
 def debug() -> None:
-    """Collect what a bug report needs."""
+    """Check that it works, and collect what a bug report needs."""
 
 
 @debug.command()
@@ -108,6 +115,37 @@ async def _answers(
                 yield found
     except McadError as error:
         yield "cluster.txt", f"not read: {error.message}\n"
+
+
+@debug.command()
+@namespace_option
+@target_options
+@settings_options
+def check(namespace: str | None, target: Target, settings: Settings) -> None:
+    """Check that AppWrappers can be submitted and are dispatched.
+
+    Uses your rights in one namespace: AppWrappers are listed, and one with a Pod is created as a
+    dry run. Nothing is stored. Exit code 1 if a check fails; `helm test` runs the same.
+    """
+    config = load_config(settings)
+    faults = asyncio.run(_check(namespace, target, config))
+    if faults:
+        raise click.exceptions.Exit(FAILED)
+
+
+async def _check(namespace: str | None, target: Target, config: Config) -> int:
+    """Print each finding; returns the number of faults."""
+    from mcad.client.installation import findings  # noqa: PLC0415 - see above
+
+    faults = 0
+    async with environment().connect(target, watches=False) as session:
+        async for one in findings(session, config, namespace or session.namespace):
+            faults += bool(one.fault)
+            note = f" ({one.note})" * bool(one.note)
+            click.echo(f"{'failed' if one.fault else 'ok':8}{one.title}{note}")
+            if one.fault:
+                show_error(one.fault)
+    return faults
 
 
 def _write(options: BundleOptions, files: dict[str, str]) -> None:
