@@ -26,7 +26,7 @@ WORDS = {
     r"told|telling": "reported, named, given, shown",
     r"mend|mends|mended|mending": "correct, repair, fix",
     r"alike": "similar, equal, both",
-    r"stands? in|stood in": "is, represents, replaces",
+    r"(?:stands?|stood) in(?! line)": "is, represents, replaces",
     r"in vain": "without effect, and say what did not happen",
     r"whatever this says": "say what else counts",
     r"as long as [^.;]{1,60}, so": "say it in two sentences",
