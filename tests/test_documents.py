@@ -13,6 +13,7 @@ from tests.chart import dashboard
 from tests.documents import PAGES as GENERATED
 from tests.documents.lifecycle import MEANING
 from tests.documents.pages import whole
+from tests.documents.recording import PICTURE, picture, words
 
 
 @pytest.mark.parametrize("page", GENERATED, ids=lambda page: page.stem)
@@ -110,3 +111,15 @@ def test_a_broken_link_is_found(tmp_path: Path) -> None:
     page.write_text("# One `two`\n[a](#one-two) [b](#three) [c](gone.md) [d](https://example.com)")
 
     assert _broken(page) == ["#three", "gone.md"]
+
+
+PICTURE_BYTES_MAX = 60_000
+
+
+def test_the_recorded_terminal_shows_what_the_demo_prints() -> None:
+    recorded = PICTURE.read_text()
+
+    assert words(recorded) == words(picture()), "python -m tests.documents.recording"
+    assert len(recorded) < PICTURE_BYTES_MAX
+    assert "?[" not in recorded, "colours that were printed as text"
+    assert "http" not in recorded.replace("http://www.w3.org/2000/svg", ""), "it loads nothing"

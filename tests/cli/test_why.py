@@ -35,6 +35,11 @@ def test_the_page_says_what_holds_it_and_what_would_start_it(mcad: Type) -> None
     ]
 
 
+def test_the_state_is_painted_and_printed_as_it_is(mcad: Type) -> None:
+    coloured = mcad("why", NAME, "--color", "always").stdout
+    assert "State:        \x1b[33mPending (Backoff)\x1b[0m" in coloured.splitlines()
+
+
 def test_scripts_get_the_same(mcad: Type) -> None:
     told = json.loads(mcad("why", f"aw/{NAME}", "-o", "json").stdout)
     assert (told["name"], told["waitsFor"], told["startsNext"]) == (NAME, "cpu", False)

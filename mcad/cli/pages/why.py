@@ -18,7 +18,8 @@ def page(told: Json, palette: Palette, *, with_proof: bool = False) -> Iterator[
     """All lines of the page; ``with_proof``: with the figures of the refusal, node by node."""
     yield pair("Name", told["name"])
     yield pair("Namespace", told["namespace"])
-    yield pair("State", palette.state(f"{told['state']} ({told['queuejobstate']})"))
+    state = printable(f"{told['state']} ({told['queuejobstate']})")
+    yield pair("State", "").ljust(NAME_WIDTH) + palette.state(state)
     yield from _position(told)
     if told["waitsFor"]:
         yield pair("Waits for", told["waitsFor"])
