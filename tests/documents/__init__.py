@@ -18,6 +18,7 @@ from tests.documents import (
     lifecycle,
     metrics,
     runbooks,
+    samples,
     settings,
     values,
 )
@@ -33,6 +34,7 @@ PAGES: Mapping[Path, Callable[[], str]] = {
         lifecycle,
         metrics,
         runbooks,
+        samples,
         settings,
         values,
     )
