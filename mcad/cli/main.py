@@ -55,7 +55,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "Show what the dispatcher would do if something differed.",
     ),
     "hold": ("hold", "Keep AppWrappers from starting until they are released."),
-    "release": ("hold", "Let AppWrappers queue again that are on hold."),
+    "release": ("hold", "Let AppWrappers on hold queue again."),
     "requeue": (
         "requeue",
         "End AppWrappers that are dispatched; they queue again.",
@@ -70,7 +70,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     ),
     "wait": (
         "wait",
-        "Wait until AppWrappers are dispatched, completed and the like.",
+        "Wait until AppWrappers are dispatched, running or at their end.",
     ),
     "tree": (
         "tree",
@@ -90,7 +90,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "Show quota trees: the quota of each team, used, borrowed and lent.",
     ),
     "pause": ("pause", "Stop dispatch in the whole cluster, a namespace or a quota node."),
-    "resume": ("pause", "Go on with dispatch."),
+    "resume": ("pause", "Resume dispatch."),
     "drain": (
         "drain",
         "Show what a drain of nodes would move, and where that fits.",

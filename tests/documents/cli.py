@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import click
 
@@ -13,16 +15,26 @@ from tests.documents.pages import DOCS, code, escaped, table, wrapped
 
 PAGE = DOCS / "reference" / "cli.md"
 NO_REWRAP = "\b"
+COMMON_FROM = 5  # commands with the same option
+
+
+class Listed(NamedTuple):
+    """One command: its path, usage, help and the records of its options."""
+
+    path: str
+    usage: str
+    help: str
+    options: list[tuple[str, str]]
 
 
 def generated() -> str:
     """The generated part of the page."""
-    lines = [*_exit_codes()]
-    with click.Context(main, info_name="mcad") as root:
-        for name in COMMANDS:
-            command = main.get_command(root, name)
-            assert command is not None
-            lines += _command(command, name, root)
+    commands = list(_commands())
+    counts = Counter(one for command in commands for one in command.options)
+    common = [one for one, count in counts.items() if count >= COMMON_FROM]
+    lines = [*_exit_codes(), *_common(common)]
+    for command in commands:
+        lines += _section(command, common)
     return "\n".join(lines)
 
 
@@ -31,23 +43,61 @@ def _exit_codes() -> Iterator[str]:
     yield from (*table(("code", "meaning"), ((str(n), text) for n, text in EXIT_CODES.items())), "")
 
 
-def _command(command: click.Command, name: str, parent: click.Context) -> Iterator[str]:
+def _common(options: list[tuple[str, str]]) -> Iterator[str]:
+    yield from ("## Common options", "")
+    yield from wrapped(
+        "Many commands have these. Each command names those that it has, and its own ones."
+    )
+    yield from ("", *_table(options), "")
+
+
+def _commands() -> Iterator[Listed]:
+    with click.Context(main, info_name="mcad") as root:
+        for name in COMMANDS:
+            command = main.get_command(root, name)
+            assert command is not None
+            yield from _listed(command, name, root)
+
+
+def _listed(command: click.Command, name: str, parent: click.Context) -> Iterator[Listed]:
+    """A command and those below it."""
     with click.Context(command, info_name=name, parent=parent) as ctx:
-        usage = " ".join(command.collect_usage_pieces(ctx))
-        path = ctx.command_path
-        yield from (f"## {path}", "")
-        if not isinstance(command, click.Group) or command.invoke_without_command:
-            yield from ("```text", f"{path} {usage}".strip(), "```", "")
-        yield from _help(command.help or "")
+        is_group = isinstance(command, click.Group)
+        pieces = " ".join(command.collect_usage_pieces(ctx))
+        usage = "" if is_group else f"{ctx.command_path} {pieces}"
         records = [one.get_help_record(ctx) for one in command.params if one.name != "help"]
-        rows = [(code(names), escaped(text)) for names, text in filter(None, records) if text]
-        if rows:
-            yield from (*table(("option", "meaning"), rows), "")
+        options = [(names, text) for names, text in filter(None, records) if text]
+        yield Listed(ctx.command_path, usage, command.help or "", options)
         if isinstance(command, click.Group):
             for inner in command.list_commands(ctx):
                 found = command.get_command(ctx, inner)
                 assert found is not None
-                yield from _command(found, inner, ctx)
+                yield from _listed(found, inner, ctx)
+
+
+def _section(command: Listed, common: list[tuple[str, str]]) -> Iterator[str]:
+    yield from (f"## {command.path}", "")
+    if command.usage:
+        yield from ("```text", command.usage, "```", "")
+    yield from _help(command.help)
+    own = [one for one in command.options if one not in common]
+    if own:
+        yield from (*_table(own), "")
+    shared = [code(_name(names)) for names, _ in command.options if (names, _) in common]
+    if shared:
+        also = "Also" if own else "Options"
+        yield from (*wrapped(f"{also} ([common](#common-options)): {', '.join(shared)}."), "")
+
+
+def _table(options: list[tuple[str, str]]) -> Iterator[str]:
+    yield from table(
+        ("option", "meaning"), ((code(names), escaped(text)) for names, text in options)
+    )
+
+
+def _name(names: str) -> str:
+    """The long name of an option, without what it takes."""
+    return names.rsplit(", ", maxsplit=1)[-1].split(" ", maxsplit=1)[0]
 
 
 def _help(text: str) -> Iterator[str]:

@@ -128,8 +128,10 @@ def output_options(*forms: str) -> Option:
     return record(
         "output",
         Output,
-        click.option("-o", "--output", "form", type=click.Choice(forms), help="Another form."),
-        click.option("--no-headers", is_flag=True, help="No column titles."),
+        click.option(
+            "-o", "--output", "form", type=click.Choice(forms), help="The form of the output."
+        ),
+        click.option("--no-headers", is_flag=True, help="Leave out the column titles."),
         color_option,
     )
 
@@ -142,9 +144,9 @@ list_output_options = record(
         "--output",
         "form",
         type=FormType("json", "yaml", "wide", "name"),
-        help="Another form; the last two as kubectl has them.",
+        help="The form of the output; the last two as in kubectl.",
     ),
-    click.option("--no-headers", is_flag=True, help="No column titles."),
+    click.option("--no-headers", is_flag=True, help="Leave out the column titles."),
     color_option,
 )
 """``output_options`` of lists of AppWrappers, with forms that have a template."""

@@ -68,7 +68,7 @@ verb_options = record(
     "options",
     VerbOptions,
     click.option(
-        "--dry-run", is_flag=True, help="Only check: the API server judges, nothing is changed."
+        "--dry-run", is_flag=True, help="Let the API server check only; nothing is changed."
     ),
     click.option("-y", "--yes", is_flag=True, help="Do not ask before more than one is changed."),
     click.option("-o", "--output", "form", type=click.Choice(["name"]), help="Print names only."),

@@ -45,7 +45,9 @@ class Found(Struct, frozen=True):
 )
 @namespace_option
 @source_options
-@click.option("-o", "--output", "form", type=click.Choice(["json", "yaml"]), help="Another form.")
+@click.option(
+    "-o", "--output", "form", type=click.Choice(["json", "yaml"]), help="The form of the output."
+)
 @color_option
 def describe(
     names: tuple[str, ...], namespace: str | None, source: Source, form: str | None, color: str

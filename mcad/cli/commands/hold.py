@@ -42,7 +42,7 @@ def hold(choice: Choice, options: VerbOptions, target: Target) -> None:
 @verb_options
 @target_options
 def release(choice: Choice, options: VerbOptions, target: Target) -> None:
-    """Let AppWrappers queue again that are on hold."""
+    """Let AppWrappers on hold queue again."""
     apply(Verb("released", _release), choice, target, options)
 
 

@@ -26,7 +26,9 @@ log_options = record(
     click.option("-f", "--follow", is_flag=True, help="Print lines as they come."),
     click.option("--item", type=click.IntRange(0), metavar="N", help="Only pods of this item."),
     click.option("--tail", type=click.IntRange(0), metavar="N", help="Only the last N lines each."),
-    click.option("-c", "--container", metavar="NAME", help="Another container than the first."),
+    click.option(
+        "-c", "--container", metavar="NAME", help="The container; default: the first one."
+    ),
 )
 
 

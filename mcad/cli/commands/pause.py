@@ -78,7 +78,7 @@ def pause(scope: PauseScope, reason: str, target: Target) -> None:
 @click.option("--all", "everything", is_flag=True, help="Every DispatchPause that there is.")
 @target_options
 def resume(scope: PauseScope, everything: bool, target: Target) -> None:  # noqa: FBT001 - click's
-    """Go on with dispatch.
+    """Resume dispatch.
 
     This deletes the DispatchPauses of exactly this scope, or --all. What waited for them queues at
     its original position.

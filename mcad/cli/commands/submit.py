@@ -64,7 +64,11 @@ submit_options = record(
         "queue: show what the dispatcher would do, like `mcad what-if -f`.",
     ),
     click.option(
-        "-o", "--output", "form", type=click.Choice(["json", "yaml", "name"]), help="Another form."
+        "-o",
+        "--output",
+        "form",
+        type=click.Choice(["json", "yaml", "name"]),
+        help="The form of the output.",
     ),
     click.option(
         "--wait", is_flag=True, help="Wait until all are dispatched; print why they wait."

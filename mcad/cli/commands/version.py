@@ -12,7 +12,9 @@ from mcad.version import __version__
 
 
 @click.command()
-@click.option("-o", "--output", "form", type=click.Choice(["json", "yaml"]), help="Another form.")
+@click.option(
+    "-o", "--output", "form", type=click.Choice(["json", "yaml"]), help="The form of the output."
+)
 def version(form: str | None) -> None:
     """Print the version."""
     facts = {

@@ -52,7 +52,7 @@ wait_options = record(
 @target_options
 @settings_options
 def wait(choice: Choice, options: WaitOptions, target: Target, settings: Settings) -> None:
-    """Wait until AppWrappers are dispatched, completed and the like.
+    """Wait until AppWrappers are dispatched, running or at their end.
 
     Running: all of their pods run or have succeeded. Exit code 0 if all have come so far, 1 if one
     never will: it has failed while completed was awaited, say. Why they wait is printed on stderr.

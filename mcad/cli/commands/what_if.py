@@ -32,34 +32,34 @@ _RUNNING = Settings()
 change_options = record(
     "changes",
     Changes,
-    click.option("--nodes", metavar="+N", type=click.IntRange(1, 1000), help="Nodes are added."),
-    click.option("--like", metavar="NODE", help="The node that the added ones are like."),
+    click.option("--nodes", metavar="+N", type=click.IntRange(1, 1000), help="Add nodes."),
+    click.option("--like", metavar="NODE", help="The node that the added ones equal."),
     click.option(
         "--without",
         "left_out",
         metavar="NAME",
         multiple=True,
-        help="An AppWrapper is gone: NAME or NAMESPACE/NAME; may be repeated.",
+        help="Leave out an AppWrapper: NAME or NAMESPACE/NAME; may be repeated.",
     ),
     click.option(
         "--quota",
         nargs=2,
         metavar="TREE/NODE RESOURCE=AMOUNT[,...]",
         multiple=True,
-        help="A node of a quota tree has other shares; may be repeated.",
+        help="Change the shares of a node of a quota tree; may be repeated.",
     ),
     click.option(
         "--set",
         "assignments",
         metavar="KEY=VALUE",
         multiple=True,
-        help="The dispatcher has another setting; may be repeated.",
+        help="Change a setting of the dispatcher; may be repeated.",
     ),
 )
 
 
 @click.command("what-if")
-@filename_option("named", "AppWrappers that are created")
+@filename_option("named", "Add the AppWrappers of this file")
 @change_options
 @namespace_option
 @target_options
@@ -67,10 +67,12 @@ change_options = record(
     "--journal",
     metavar="DIR",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="Ask of the state at the end of a journal; no cluster is needed.",
+    help="Use the state at the end of a journal; no cluster is needed.",
 )
 @until_option
-@click.option("-o", "--output", "form", type=click.Choice(["json", "yaml"]), help="Another form.")
+@click.option(
+    "-o", "--output", "form", type=click.Choice(["json", "yaml"]), help="The form of the output."
+)
 def what_if(  # noqa: PLR0913 - one per group of options
     *,
     named: tuple[str, ...],

@@ -32,7 +32,9 @@ BETWEEN = ("", "")  # two blank lines between pages, like kubectl
 )
 @namespace_option
 @computed_source_options
-@click.option("-o", "--output", "form", type=click.Choice(["json", "yaml"]), help="Another form.")
+@click.option(
+    "-o", "--output", "form", type=click.Choice(["json", "yaml"]), help="The form of the output."
+)
 @click.option("--proof", is_flag=True, help="Show the figures of the nodes, to check by hand.")
 @color_option
 def why(
@@ -41,7 +43,7 @@ def why(
     """Show why an AppWrapper waits, and what would start it now.
 
     Every answer was tried on a copy of the dispatcher with the objects of this moment: with that
-    change the AppWrapper is dispatched in the next cycle. Nothing smaller of the same kind does.
+    change the AppWrapper is dispatched in the next cycle. No smaller change of that kind suffices.
     Nothing is changed in the cluster. Names may be NS/NAME, as `mcad queue -A -o name` prints them.
 
     To find what would start it you need the right to list nodes and pods in the whole cluster;
