@@ -69,6 +69,8 @@ def _target(source: Path, link: str) -> Path | None:
     if "://" in link or link.startswith("mailto:"):
         return None
     path = Path(os.path.normpath(source.parent / link))
+    if path.is_relative_to(DOCS) and (path / "README.md").exists():  # a folder: its index
+        return path / "README.md"
     leaves = not path.is_relative_to(DOCS) or not source.is_relative_to(DOCS)
     return path if leaves and path.is_relative_to(ROOT) and path.exists() else None
 

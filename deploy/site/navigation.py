@@ -17,14 +17,25 @@ SECTIONS = {
 
 FIRST = (
     "quickstart.md",
+    "concepts.md",
     "kubernetes.md",
     "openshift.md",
-    "concepts.md",
+    "first-quotas.md",
+    "first-gang.md",
     "appwrappers.md",
     "command-line.md",
+    "why.md",
+    "priorities.md",
     "install.md",
+    "troubleshooting.md",
+    "sizing.md",
+    "high-availability.md",
+    "monitoring.md",
+    "security.md",
     "cli.md",
     "architecture.md",
+    "walk.md",
+    "rules.md",
 )
 """Pages that lead their section; the others follow by name."""
 

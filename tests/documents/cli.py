@@ -31,7 +31,9 @@ def generated() -> str:
     """The generated part of the page."""
     commands = list(_commands())
     counts = Counter(one for command in commands for one in command.options)
-    common = [one for one, count in counts.items() if count >= COMMON_FROM]
+    frequent = [one for one, count in counts.items() if count >= COMMON_FROM]
+    texts = Counter(_name(names) for names, _ in frequent)
+    common = [one for one in frequent if texts[_name(one[0])] == 1]
     lines = [*_exit_codes(), *_common(common)]
     for command in commands:
         lines += _section(command, common)

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from mcad.core.state.condition_reasons import FALSE, MEANING, TRUE
+from mcad.client.figures.presence import NO_DISPATCHER
+from mcad.core.state.condition_reasons import CODES, FALSE, MEANING, TRUE
 from mcad.core.state.reasons import ConditionType
-from tests.documents.pages import DOCS, code, table
+from mcad.core.state.waiting_reason import WaitingReason
+from tests.documents.pages import DOCS, code, table, wrapped
 
 PAGE = DOCS / "reference" / "conditions.md"
 
 
 def generated() -> str:
     """The generated part of the page."""
-    return "\n".join(line for kind in ConditionType for line in _section(kind))
+    lines = [line for kind in ConditionType for line in _section(kind)]
+    return "\n".join((*lines, *_codes()))
 
 
 def _section(kind: ConditionType) -> Iterator[str]:
@@ -24,3 +27,19 @@ def _section(kind: ConditionType) -> Iterator[str]:
 
 def _rows(status: str, reasons: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
     yield from ((status, code(reason), meaning) for reason, meaning in reasons.items())
+
+
+def _codes() -> Iterator[str]:
+    yield from (
+        "## Codes of waiting",
+        "",
+        *wrapped(
+            "What an AppWrapper waits for, in the column WAITS-FOR of `mcad queue`, in metrics, "
+            "and in answers of `mcad why`. WAITS-FOR names the resource, such as `cpu`, instead "
+            "of `insufficient`, and the node of a quota tree instead of `quota`; "
+            f"{code(NO_DISPATCHER)} while no dispatcher runs."
+        ),
+        "",
+    )
+    rows = ((code(one), CODES[one], one.ends) for one in WaitingReason)
+    yield from table(("code", "meaning", "what ends it"), rows)

@@ -102,8 +102,8 @@ PENDING = _appwrappers.gauge(
 OLDEST_PENDING = _appwrappers.gauge(
     "oldest_pending_seconds",
     "leaf",
-    "For how long the oldest pending AppWrapper has waited that no user has to edit or resume; "
-    "0 if there is none",
+    "Time that the oldest pending AppWrapper has waited, without those that a user has to edit or "
+    "resume; 0 if there is none",
 )
 UNDER_WAY = _appwrappers.gauge(
     "dispatched_appwrappers", "leaf", "AppWrappers with an attempt under way, teardowns too"
@@ -264,7 +264,7 @@ DECISION = _dispatcher.histogram(
 LOOP_LAG = _dispatcher.histogram(
     "loop_lag_seconds",
     "",
-    "By how much the event loop was late, measured at each pass over the queue",
+    "Delay of the event loop, measured at each pass over the queue",
     MOMENTS,
 )
 COMMANDS = _dispatcher.counter("commands_total", "command", "Commands of the core, by kind")
@@ -299,7 +299,7 @@ SILENCE = _dispatcher.gauge(
     "stream_silence_seconds", "kind", "Time since the last sign of life of a watch"
 )
 STREAM_EVENTS = _dispatcher.counter(
-    "stream_events_total", "kind event", "What came of a watched kind, by sort of event"
+    "stream_events_total", "kind event", "Events of a watched kind, by type"
 )
 
 _process = _Section("Every process, a standby too")
@@ -319,7 +319,7 @@ LEADER = _process.gauge("leader", "", "1 while this process leads, 0 while it st
 LEASE_REMAINING = _process.gauge(
     "lease_remaining_seconds",
     "",
-    "For how long this process may write without renewing the Lease; 0 on a standby",
+    "Time that this process may write without renewing the Lease; 0 on a standby",
 )
 LEASE_TRANSITIONS = _process.counter(
     "lease_transitions_total",
