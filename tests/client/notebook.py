@@ -107,7 +107,7 @@ Two copies of the dispatcher run their next cycles, one of them with the change.
 in the cluster.""",
     ),
     (CODE, 'client.what_if(without="training")'),
-    (CODE, 'client.what_if(nodes=1, like="only").starts'),
+    (CODE, 'client.what_if(nodes=1, like="node-1").starts'),
     (
         TEXT,
         """## Errors

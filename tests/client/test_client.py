@@ -79,7 +79,7 @@ def test_a_day(client: mcad.Client) -> None:
     assert why.would_start[0].appwrappers == ("default/first",)
     assert str(why).splitlines()[2] == "  If default/first ends."
     assert client.what_if(without="first").starts == ("default/second",)
-    assert client.what_if(nodes=1, like="only").starts == ("default/second",)
+    assert client.what_if(nodes=1, like="node-1").starts == ("default/second",)
     first.delete()
     assert second.refresh().wait("running", timeout=20).state == "Running"
     assert not client.queue()
@@ -216,7 +216,7 @@ def test_another_of_the_same_name_is_another(client: mcad.Client) -> None:
     [
         ({}, "say what is different"),
         ({"nodes": 2}, "nodes and like go together"),
-        ({"nodes": 2, "like": "onyl"}, 'no node "onyl". Did you mean "only"'),
+        ({"nodes": 2, "like": "node-l"}, 'no node "node-l". Did you mean "node-1"'),
         ({"without": "none"}, 'no AppWrapper "default/none"'),
         ({"settings": {"polcy": "Backfill"}}, "policy"),
         ({"quota": {"teams/red": {"cpu": "4"}}}, 'no node "red" in a quota tree "teams"'),

@@ -40,10 +40,12 @@ def printed(*args: str) -> str:
 
 
 def install(plane: ControlPlane) -> Path:
-    """RBAC as the CLI prints it, on a control plane that was started with the CRDs; returns the
-    kubeconfig of the ServiceAccount."""
-    assert plane.kinds, "it has to know AppWrappers before its garbage collector starts"
+    """CRD and RBAC as the CLI prints them; returns the kubeconfig of the ServiceAccount."""
+    if not plane.kinds:
+        plane.apply(printed("crd"))
     plane.wait_for_crd("appwrappers.workload.codeflare.dev")
+    if not plane.kinds:  # the garbage collector looks for new kinds every 30 s only
+        plane.restart("kube-controller-manager")
     token = plane.service_account(NAMESPACE, ACCOUNT)
     plane.apply(printed("rbac", "--namespace", NAMESPACE, "--service-account", ACCOUNT))
     return plane.kubeconfig_for_token(token, ACCOUNT)
