@@ -8,6 +8,7 @@
     pages      from figures to HTML, with templates/
     bars       capacity, nodes and quota as what the templates draw
     rows       the rows that a query asks for
+    listing    all AppWrappers of a moment, and rows of those that are shown
     static/    style, script and two vendored libraries: no build step, nothing from elsewhere
     templates/ Jinja templates; everything in them is escaped
 

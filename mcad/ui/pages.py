@@ -21,7 +21,6 @@ from mcad.cli.pages.rows import place
 from mcad.cli.pages.start_times import start_column, start_lines
 from mcad.cli.pages.tables import amounts
 from mcad.client.figures.presence import Presence
-from mcad.client.figures.row import is_in_line, is_waiting
 from mcad.ui.bars import NODES_SHOWN, capacity_bars, node_cells, quota_rows
 from mcad.ui.board import Moment
 from mcad.ui.details import Details
@@ -162,16 +161,17 @@ def _choices(moment: Moment) -> Json:
     """What the filters offer."""
     trees = (moment.quota or {}).get("trees", [])
     return {
-        "namespaces": sorted({row["namespace"] for row in moment.rows}),
-        "states": [WAITING, *sorted({row["state"] for row in moment.rows})],
+        "namespaces": sorted({one.namespace for one in moment.listing.outlines}),
+        "states": [WAITING, *sorted({one.state for one in moment.listing.outlines})],
         "leaves": [f"{tree['tree']}/{node['node']}" for tree in trees for node in tree["nodes"]],
     }
 
 
 def _health(moment: Moment) -> Json:
-    waiting = [row for row in moment.rows if is_waiting(row)]
-    in_line = sum(map(is_in_line, waiting))
-    states = Counter(row["state"] for row in moment.rows if not is_waiting(row))
+    outlines = moment.listing.outlines
+    in_line = sum(one.in_line for one in outlines)
+    on_hold = sum(one.waits for one in outlines) - in_line
+    states = Counter(one.state for one in outlines if not one.waits)
     return {
         "leader": _leader(moment),
         "is_led": _is_led(moment),
@@ -182,7 +182,7 @@ def _health(moment: Moment) -> Json:
         "at": instant(moment.at_us) if moment.trouble else "",
         "counts": [
             ("in line", in_line),
-            ("on hold", len(waiting) - in_line),
+            ("on hold", on_hold),
             *sorted(states.items()),
         ],
     }
@@ -227,6 +227,6 @@ _COMMON = {"health": _health, "capacity": _capacity, "nodes": _nodes, "quota": _
 
 
 def _queue(moment: Moment, query: Query, charged: frozenset[tuple[str, str]] | None) -> Json:
-    found = shown(moment.rows, query, charged)
+    found = shown(moment.listing, query, charged)
     starts = [start_column(row.get("starts"), moment.at_us) for row in found.rows]
-    return {"found": found, "starts": starts, "query": query, "total": len(moment.rows)}
+    return {"found": found, "starts": starts, "query": query, "total": len(moment.listing.outlines)}

@@ -118,7 +118,8 @@ class Ui:
         return answer
 
     async def _send(self, answer: web.StreamResponse, query: Query, seen: int) -> None:
-        async with aclosing(events(self.board, self.pages, query, seen)) as stream:
+        stream_of = events(self.board, self.pages, query, seen)
+        async with self.board.watched(), aclosing(stream_of) as stream:
             async for one in stream:
                 await answer.write(one)
 
@@ -135,7 +136,7 @@ class Ui:
         return web.Response(body=self._static[name], content_type=STATIC[name], charset="utf-8")
 
     async def _latest(self) -> Moment:
-        return await self.board.after(0)
+        return await self.board.now()
 
     def _failure(self, status: int, text: str) -> web.Response:
         return _html(self.pages.single("Not shown", text), status)
