@@ -22,6 +22,7 @@ from mcad.client.figures.row import within
 from mcad.client.figures.source import follow_figures
 from mcad.client.scope import Scope, Source
 from mcad.client.session import Environment
+from mcad.ui.history import History, Sample
 from mcad.ui.listing import ComputedRows, ListedRows, Listing
 
 Json = dict[str, Any]
@@ -48,6 +49,7 @@ class Moment(Struct, frozen=True):
     is_asked: bool
     namespace: str | None
     trouble: str = ""
+    history: tuple[Sample, ...] = ()
 
     @property
     def computed(self) -> ComputedFigures | None:
@@ -80,6 +82,7 @@ class Board:
         self._watchers = 0
         self._attended_until = float("-inf")
         self._spent_s = 0.0
+        self._history = History()
         self._wanted = asyncio.Event()
 
     @asynccontextmanager
@@ -174,6 +177,7 @@ class Board:
             await self.environment.clock.sleep(PATIENT.pause_s(spent_s - self._spent_s))
         self._spent_s = spent_s
         if not self._is_watched:
+            self._history.forget()
             self._wanted.clear()
             await self._wanted.wait()
 
@@ -195,6 +199,7 @@ class Board:
             is_asked=isinstance(feed, PollingFeed),
             namespace=namespace,
             trouble=feed.trouble,
+            history=self._history.note(at_us, capacity),
         )
 
     def _publish_trouble(self, trouble: str) -> None:

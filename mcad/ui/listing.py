@@ -13,9 +13,14 @@ from mcad.client.figures.computed import ComputedFigures
 from mcad.client.figures.row import is_in_line, is_waiting
 from mcad.controller.start_time_views import starts_of_line
 from mcad.controller.views import row_view
+from mcad.core.state.dispatch_pause import DispatchPause
+from mcad.core.state.waiting_reason import WaitingReason
 from mcad.core.views.rows import Outline, Picture
 
 Json = dict[str, Any]
+
+PAUSED = str(WaitingReason.DISPATCH_PAUSED)
+EVERYWHERE = DispatchPause("", "").title
 
 
 class Listing(Protocol):
@@ -48,6 +53,12 @@ class ListedRows:
             )
             for place, row in enumerate(rows, 1)
         ]
+
+    @property
+    def pause(self) -> str:
+        """Why nothing is dispatched in the whole cluster, as AppWrappers that wait for it say."""
+        texts = (row["why"] for row in self._rows.values() if row["waitsFor"] == PAUSED)
+        return next((text for text in texts if text.startswith(EVERYWHERE)), "")
 
     def rows(self, chosen: Sequence[Outline]) -> list[Json]:
         """The rows of some of them."""

@@ -7,7 +7,7 @@ page, from the instants in it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
@@ -23,13 +23,16 @@ from mcad.cli.pages.tables import amounts
 from mcad.client.figures.presence import Presence
 from mcad.ui.bars import NODES_SHOWN, capacity_bars, node_cells, quota_rows
 from mcad.ui.board import Moment
-from mcad.ui.details import Details
+from mcad.ui.details import Details, Told
+from mcad.ui.evictions import SHOWN, evicted_lately
+from mcad.ui.history import HEIGHT, WIDTH, lines
+from mcad.ui.listing import ListedRows
 from mcad.ui.rows import PAGE_ROWS, WAITING, Query, shown
 from mcad.version import __version__
 
 Json = dict[str, Any]
 
-PARTS = ("health", "capacity", "nodes", "quota", "queue")
+PARTS = ("health", "capacity", "history", "nodes", "quota", "evictions", "queue")
 """The parts of a page that are sent when they change."""
 
 
@@ -128,6 +131,10 @@ class Pages:
         """What blocks an AppWrapper and what would start it, or why that is not known."""
         return self._render("answer.html", told=told, problem=problem)
 
+    def told(self, found: Sequence[Told], problem: str = "") -> str:
+        """The Events about an AppWrapper, or why they are not known."""
+        return self._render("events.html", found=found, problem=problem)
+
     def single(self, title: str, text: str, *, is_html: bool = False) -> str:
         """A page of one text: an answer without script, or what is wrong."""
         return self._render("single.html", title=title, content=text, is_html=is_html)
@@ -177,7 +184,7 @@ def _health(moment: Moment) -> Json:
         "is_led": _is_led(moment),
         "is_asked": moment.is_asked,
         "namespace": moment.namespace,
-        "notes": moment.figures.notes,
+        "notes": _notes(moment),
         "trouble": moment.trouble,
         "at": instant(moment.at_us) if moment.trouble else "",
         "counts": [
@@ -186,6 +193,14 @@ def _health(moment: Moment) -> Json:
             *sorted(states.items()),
         ],
     }
+
+
+def _notes(moment: Moment) -> list[str]:
+    """Warnings about all figures; figures that are asked do not mention a pause themselves."""
+    notes, listing = list(moment.figures.notes), moment.listing
+    if isinstance(listing, ListedRows) and listing.pause and listing.pause not in notes:
+        notes.append(listing.pause)
+    return notes
 
 
 def _is_led(moment: Moment) -> bool | None:
@@ -223,7 +238,25 @@ def _quota(moment: Moment) -> Json:
     return {"trees": [{**tree, "rows": list(quota_rows(tree))} for tree in trees]}
 
 
-_COMMON = {"health": _health, "capacity": _capacity, "nodes": _nodes, "quota": _quota}
+def _history(moment: Moment) -> Json:
+    charts = lines(moment.history)
+    since = instant(moment.history[0].at_us) if charts else ""
+    return {"lines": charts, "since": since, "width": WIDTH, "height": HEIGHT}
+
+
+def _evictions(moment: Moment) -> Json:
+    objects = moment.computed.objects.values() if moment.computed is not None else ()
+    return {"found": evicted_lately(objects, moment.namespace, moment.at_us), "shown": SHOWN}
+
+
+_COMMON = {
+    "health": _health,
+    "capacity": _capacity,
+    "history": _history,
+    "nodes": _nodes,
+    "quota": _quota,
+    "evictions": _evictions,
+}
 
 
 def _queue(moment: Moment, query: Query, charged: frozenset[tuple[str, str]] | None) -> Json:
