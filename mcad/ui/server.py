@@ -87,6 +87,7 @@ class Ui:
         return _html(self.pages.facts(moment, query, details))
 
     async def _told(self, request: web.Request) -> web.Response:
+        """The latest Events about one AppWrapper."""
         title = request.match_info["namespace"], request.match_info["name"]
         moment = await self._latest()
         try:

@@ -50,7 +50,8 @@ def plane() -> Iterator[ControlPlane]:
 @pytest.fixture(scope="module")
 def roles(plane: ControlPlane, helm: Helm) -> Mapping[str, Path]:
     """The chart without its Deployment; a kubeconfig for each role in the namespace of a team."""
-    objects = [one for one in helm.template() if one["kind"] not in ABSENT]
+    page = {"enabled": True}
+    objects = [one for one in helm.template(ui=page) if one["kind"] not in ABSENT]
     plane.apply(of_kind(objects, "CustomResourceDefinition"))
     plane.wait_for_crd(f"appwrappers.{GROUP}")
     plane.wait_for_crd(f"dispatchpauses.{GROUP}")
@@ -267,3 +268,24 @@ def test_a_tenant_sees_the_own_namespace_alone_in_the_page(
         assert "secret" not in left, path
         assert "team-b" not in left, path
         assert "Not shown" not in text, path
+
+
+def test_the_account_of_the_chart_shows_the_whole_cluster_in_the_page(
+    plane: ControlPlane, roles: Mapping[str, Path]
+) -> None:
+    """With ``ui.enabled``: nothing is missing but wrapped Secrets and ConfigMaps."""
+    plane.create_namespace("team-b")
+    for space in (TEAM, "team-b"):
+        create(plane, appwrapper("shown", deployment("shown", 1), namespace=space))
+    account = f"{RELEASE}-ui"
+    token = plane.service_account(NAMESPACE, account)
+    with UiProcess(plane.kubeconfig_for_token(token, account), "-A") as page:
+        plane.wait_for(lambda: page.get()[1].count(">shown<") == 2, what="all namespaces are shown")
+        text = page.get()[1]
+        drawer = f"/appwrappers/{TEAM}/shown"
+        plane.wait_for(lambda: "Dispatched" in page.get(f"{drawer}/events")[1], what="its Events")
+        plane.wait_for(lambda: "<td>yes</td>" in page.get(drawer)[1], what="its Deployment")
+        status, why = page.get(f"{drawer}/why")
+    assert "leads" in text
+    assert "Your rights" not in text
+    assert (status, "forbidden" in why) == (200, False), why

@@ -64,13 +64,15 @@ async def test_nothing_is_served_without_a_session(path: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "host", ["evil.example", "evil.example:{port}", "127.0.0.1", "[::1]:{port}"]
+    "host",
+    ["evil.example", "evil.example:{port}", "127.0.0.1", "[::1]:{port}", "127.0.0.1.evil:{port}"],
 )
 async def test_another_name_for_this_address_is_refused(host: str) -> None:
     async with opened(tutorial()) as page:
         port = page.url.rpartition(":")[2]
         assert await _with_host(page, host.format(port=port)) == 403
         assert await _with_host(page, f"localhost:{port}") == 200
+        assert await _with_host(page, "localhost:9000") == 200  # kubectl port-forward 9000:8081
 
 
 async def _with_host(page: Page, host: str) -> int:
