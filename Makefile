@@ -96,7 +96,7 @@ COMPILE := $(BIN)/pip-compile --quiet --generate-hashes --allow-unsafe --strip-e
   --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-header
 lock: .venv/ready
 	$(PIP) pip-tools
-	$(COMPILE) --output-file requirements.lock pyproject.toml
+	$(COMPILE) --extra ui --output-file requirements.lock pyproject.toml
 	$(COMPILE) --extra demo --constraint requirements.lock --output-file requirements-demo.lock \
 	  pyproject.toml
 	$(COMPILE) --extra demo --extra dev --constraint requirements-demo.lock \

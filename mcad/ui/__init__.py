@@ -4,10 +4,13 @@
     guard      which requests are answered: Host, token and cookie, security headers
     board      the latest figures, followed once for all open pages
     stream     what an open page is sent: parts of it that have changed
-    details    one AppWrapper: its row, its conditions, what would start it
+    details    one AppWrapper: its row, its conditions, its Events, what would start it
     pages      from figures to HTML, with templates/
+    history    use over time, since a page was opened
+    evictions  which AppWrappers were evicted in the last hour
     bars       capacity, nodes and quota as what the templates draw
     rows       the rows that a query asks for
+    listing    all AppWrappers of a moment, and rows of those that are shown
     static/    style, script and two vendored libraries: no build step, nothing from elsewhere
     templates/ Jinja templates; everything in them is escaped
 

@@ -1,10 +1,11 @@
-"""The latest figures, followed once and shared by all open pages."""
+"""The latest figures, followed once and shared by all open pages; while none is open, they rest."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
+from time import thread_time
 from typing import Any
 
 from msgspec import Struct
@@ -14,15 +15,21 @@ from mcad.client.errors import McadError
 from mcad.client.figures.computed import ComputedFigures
 from mcad.client.figures.figures import Feed, Figures
 from mcad.client.figures.of_namespace import NamespaceFigures
+from mcad.client.figures.pace import PATIENT
 from mcad.client.figures.polled import PollingFeed
 from mcad.client.figures.presence import Heartbeat
+from mcad.client.figures.row import within
 from mcad.client.figures.source import follow_figures
 from mcad.client.scope import Scope, Source
 from mcad.client.session import Environment
+from mcad.ui.history import History, Sample
+from mcad.ui.listing import ComputedRows, ListedRows, Listing
 
 Json = dict[str, Any]
 
 RETRY_S = 5.0  # until figures that have ended are followed again
+RENDERED_S = 0.2  # by then open pages have what is new
+LINGER_S = 60.0  # figures are renewed for so long after the last page was closed
 
 
 class Moment(Struct, frozen=True):
@@ -36,12 +43,13 @@ class Moment(Struct, frozen=True):
     version: int
     at_us: int
     figures: Figures
-    rows: list[Json]
+    listing: Listing
     capacity: Json | None
     quota: Json | None
     is_asked: bool
     namespace: str | None
     trouble: str = ""
+    history: tuple[Sample, ...] = ()
 
     @property
     def computed(self) -> ComputedFigures | None:
@@ -70,6 +78,40 @@ class Board:
         self._latest: Moment | None = None
         self._changed = asyncio.Event()
         self._version = 0
+        self._feed: Feed | None = None
+        self._watchers = 0
+        self._attended_until = float("-inf")
+        self._spent_s = 0.0
+        self._history = History()
+        self._wanted = asyncio.Event()
+
+    @asynccontextmanager
+    async def watched(self) -> AsyncIterator[None]:
+        """A page is open until the end of the block: figures are renewed."""
+        self._watchers += 1
+        self._attend()
+        try:
+            yield
+        finally:
+            self._watchers -= 1
+            self._attend()
+
+    async def now(self) -> Moment:
+        """The latest figures; newer ones if no page was open and something has changed since."""
+        is_followed = self._is_watched
+        self._attend()
+        latest, feed = self._latest, self._feed
+        if latest is not None and (is_followed or feed is None or not feed.has_news):
+            return latest
+        return await self.after(latest.version if latest is not None else 0)
+
+    @property
+    def _is_watched(self) -> bool:
+        return self._watchers > 0 or self.environment.clock.monotonic() < self._attended_until
+
+    def _attend(self) -> None:
+        self._attended_until = self.environment.clock.monotonic() + LINGER_S
+        self._wanted.set()
 
     @property
     def latest(self) -> Moment | None:
@@ -113,8 +155,10 @@ class Board:
             self._scope,
             may_narrow=self._may_narrow,
             with_starts=True,
+            pace=PATIENT,
         )
-        async with following as (feed, namespace):
+        async with following as (self._feed, namespace):
+            feed = self._feed
             while True:
                 figures = await feed.next()
                 try:
@@ -123,28 +167,39 @@ class Board:
                     if self._latest is None:
                         raise
                     self._publish_trouble(error.message)
+                await self._rest()
+
+    async def _rest(self) -> None:
+        """Pause after an update as its cost demands, pages and parts of them included."""
+        await self.environment.clock.sleep(RENDERED_S)
+        spent_s = thread_time()
+        if self._spent_s:  # the first lists are read once
+            await self.environment.clock.sleep(PATIENT.pause_s(spent_s - self._spent_s))
+        self._spent_s = spent_s
+        if not self._is_watched:
+            self._history.forget()
+            self._wanted.clear()
+            await self._wanted.wait()
 
     async def _read(self, feed: Feed, figures: Figures, namespace: str | None) -> Moment:
-        rows = await figures.rows(waiting_only=False, with_starts=True)
         capacity = await figures.capacity()
         quota = None
         with suppress(McadError):  # a right that a tenant need not have
             quota = await figures.quota()
         namespace = figures.only or namespace
-        if namespace is not None:
-            rows = [row for row in rows if row["namespace"] == namespace]
         now_us = self.environment.clock.now_us()
         at_us = self._latest.at_us if feed.trouble and self._latest is not None else now_us
         return Moment(
             version=0,
             at_us=at_us,
             figures=figures,
-            rows=rows,
+            listing=await _listing(figures, namespace),
             capacity=capacity,
             quota=quota,
             is_asked=isinstance(feed, PollingFeed),
             namespace=namespace,
             trouble=feed.trouble,
+            history=self._history.note(at_us, capacity),
         )
 
     def _publish_trouble(self, trouble: str) -> None:
@@ -156,3 +211,9 @@ class Board:
         self._latest = replace(moment, version=self._version)
         changed, self._changed = self._changed, asyncio.Event()
         changed.set()
+
+
+async def _listing(figures: Figures, namespace: str | None) -> Listing:
+    if isinstance(figures, ComputedFigures):
+        return ComputedRows(figures, namespace)
+    return ListedRows(within(await figures.rows(waiting_only=False, with_starts=True), namespace))

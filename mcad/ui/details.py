@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 from msgspec import Struct
 
-from mcad.api.wire import as_list, as_map, as_text
+from mcad.api.wire import as_int, as_list, as_map, as_text
 from mcad.client.answers.why import UNTRIED, Answers
+from mcad.client.appwrappers.latest_events import event_time, list_events
 from mcad.client.appwrappers.read import read_appwrapper
-from mcad.client.errors import McadError
+from mcad.client.errors import McadError, explain
+from mcad.kube.errors import ApiError, KubeError
 from mcad.ui.board import Board, Moment
 
 Json = dict[str, Any]
@@ -65,6 +67,46 @@ async def read_details(board: Board, moment: Moment, namespace: str, name: str) 
     async with board.environment.connect(board.source.target, watches=False) as session:
         obj = await read_appwrapper(session.client, namespace, name)
     return Details(namespace, name, detail, obj)
+
+
+class Told(Struct, frozen=True):
+    """An Event about the AppWrapper."""
+
+    at: str
+    reason: str
+    message: str
+    count: int
+    is_warning: bool
+
+    @classmethod
+    def of(cls, event: Json) -> Self:
+        """An Event of the core API."""
+        series = as_map(event.get("series"))
+        return cls(
+            at=event_time(event) or "",
+            reason=as_text(event.get("reason")),
+            message=as_text(event.get("message")),
+            count=as_int(event.get("count")) or as_int(series.get("count")) or 1,
+            is_warning=event.get("type") == "Warning",
+        )
+
+
+async def read_told(board: Board, moment: Moment, namespace: str, name: str) -> list[Told]:
+    """The latest Events, latest first; of none that is not listed. Raises ``McadError``."""
+    if board.source.server:
+        raise McadError("omit --server to see them: they are in the cluster")
+    titles = ((one.namespace, one.name, one.uid) for one in moment.listing.outlines)
+    uid = next((uid for *title, uid in titles if title == [namespace, name]), None)
+    if uid is None:
+        return []
+    async with board.environment.connect(board.source.target, watches=False) as session:
+        try:
+            found = await list_events(session.client, namespace, uid)
+        except KubeError as error:
+            if isinstance(error, ApiError) and error.forbidden:
+                raise McadError(f"You may not list events in namespace {namespace}.") from error
+            raise explain(error) from error
+    return [Told.of(event) for event in reversed(found)]
 
 
 async def read_answer(board: Board, namespace: str, name: str) -> Json | None:

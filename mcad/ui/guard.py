@@ -2,12 +2,14 @@
 
 The server listens on loopback, but every user and every web page of this machine can reach that.
 So the printed address has a token, which works once and is exchanged for a cookie; and the name in
-Host has to be a loopback one, else a page elsewhere could have a browser ask (DNS rebinding).
+Host has to be a loopback one, else a page elsewhere could have a browser ask (DNS rebinding). Its
+port may be another one, because ``kubectl port-forward`` may have chosen it.
 """
 
 from __future__ import annotations
 
 import hmac
+import re
 import secrets
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 NAMES = ("127.0.0.1", "localhost")
+_HOST = re.compile(f"({'|'.join(map(re.escape, NAMES))}):[0-9]{{1,5}}")
 
 HEADERS = {
     "Content-Security-Policy": (
@@ -81,7 +84,7 @@ class Guard:
 
     def _check_host(self, request: web.Request) -> None:
         hosts = request.headers.getall("Host", [])
-        if len(hosts) != 1 or hosts[0].lower() not in {f"{one}:{self._port}" for one in NAMES}:
+        if len(hosts) != 1 or not _HOST.fullmatch(hosts[0].lower()):
             raise web.HTTPForbidden(text=OTHER_HOST)
 
     def _has_session(self, request: web.Request) -> bool:

@@ -7,7 +7,7 @@ page, from the instants in it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
@@ -21,16 +21,18 @@ from mcad.cli.pages.rows import place
 from mcad.cli.pages.start_times import start_column, start_lines
 from mcad.cli.pages.tables import amounts
 from mcad.client.figures.presence import Presence
-from mcad.client.figures.row import is_in_line, is_waiting
 from mcad.ui.bars import NODES_SHOWN, capacity_bars, node_cells, quota_rows
 from mcad.ui.board import Moment
-from mcad.ui.details import Details
+from mcad.ui.details import Details, Told
+from mcad.ui.evictions import SHOWN, evicted_lately
+from mcad.ui.history import HEIGHT, WIDTH, lines
+from mcad.ui.listing import ListedRows
 from mcad.ui.rows import PAGE_ROWS, WAITING, Query, shown
 from mcad.version import __version__
 
 Json = dict[str, Any]
 
-PARTS = ("health", "capacity", "nodes", "quota", "queue")
+PARTS = ("health", "capacity", "history", "nodes", "quota", "evictions", "queue")
 """The parts of a page that are sent when they change."""
 
 
@@ -129,6 +131,10 @@ class Pages:
         """What blocks an AppWrapper and what would start it, or why that is not known."""
         return self._render("answer.html", told=told, problem=problem)
 
+    def told(self, found: Sequence[Told], problem: str = "") -> str:
+        """The Events about an AppWrapper, or why they are not known."""
+        return self._render("events.html", found=found, problem=problem)
+
     def single(self, title: str, text: str, *, is_html: bool = False) -> str:
         """A page of one text: an answer without script, or what is wrong."""
         return self._render("single.html", title=title, content=text, is_html=is_html)
@@ -162,30 +168,39 @@ def _choices(moment: Moment) -> Json:
     """What the filters offer."""
     trees = (moment.quota or {}).get("trees", [])
     return {
-        "namespaces": sorted({row["namespace"] for row in moment.rows}),
-        "states": [WAITING, *sorted({row["state"] for row in moment.rows})],
+        "namespaces": sorted({one.namespace for one in moment.listing.outlines}),
+        "states": [WAITING, *sorted({one.state for one in moment.listing.outlines})],
         "leaves": [f"{tree['tree']}/{node['node']}" for tree in trees for node in tree["nodes"]],
     }
 
 
 def _health(moment: Moment) -> Json:
-    waiting = [row for row in moment.rows if is_waiting(row)]
-    in_line = sum(map(is_in_line, waiting))
-    states = Counter(row["state"] for row in moment.rows if not is_waiting(row))
+    outlines = moment.listing.outlines
+    in_line = sum(one.in_line for one in outlines)
+    on_hold = sum(one.waits for one in outlines) - in_line
+    states = Counter(one.state for one in outlines if not one.waits)
     return {
         "leader": _leader(moment),
         "is_led": _is_led(moment),
         "is_asked": moment.is_asked,
         "namespace": moment.namespace,
-        "notes": moment.figures.notes,
+        "notes": _notes(moment),
         "trouble": moment.trouble,
         "at": instant(moment.at_us) if moment.trouble else "",
         "counts": [
             ("in line", in_line),
-            ("on hold", len(waiting) - in_line),
+            ("on hold", on_hold),
             *sorted(states.items()),
         ],
     }
+
+
+def _notes(moment: Moment) -> list[str]:
+    """Warnings about all figures; figures that are asked do not mention a pause themselves."""
+    notes, listing = list(moment.figures.notes), moment.listing
+    if isinstance(listing, ListedRows) and listing.pause and listing.pause not in notes:
+        notes.append(listing.pause)
+    return notes
 
 
 def _is_led(moment: Moment) -> bool | None:
@@ -223,10 +238,28 @@ def _quota(moment: Moment) -> Json:
     return {"trees": [{**tree, "rows": list(quota_rows(tree))} for tree in trees]}
 
 
-_COMMON = {"health": _health, "capacity": _capacity, "nodes": _nodes, "quota": _quota}
+def _history(moment: Moment) -> Json:
+    charts = lines(moment.history)
+    since = instant(moment.history[0].at_us) if charts else ""
+    return {"lines": charts, "since": since, "width": WIDTH, "height": HEIGHT}
+
+
+def _evictions(moment: Moment) -> Json:
+    objects = moment.computed.objects.values() if moment.computed is not None else ()
+    return {"found": evicted_lately(objects, moment.namespace, moment.at_us), "shown": SHOWN}
+
+
+_COMMON = {
+    "health": _health,
+    "capacity": _capacity,
+    "history": _history,
+    "nodes": _nodes,
+    "quota": _quota,
+    "evictions": _evictions,
+}
 
 
 def _queue(moment: Moment, query: Query, charged: frozenset[tuple[str, str]] | None) -> Json:
-    found = shown(moment.rows, query, charged)
+    found = shown(moment.listing, query, charged)
     starts = [start_column(row.get("starts"), moment.at_us) for row in found.rows]
-    return {"found": found, "starts": starts, "query": query, "total": len(moment.rows)}
+    return {"found": found, "starts": starts, "query": query, "total": len(moment.listing.outlines)}

@@ -9,7 +9,8 @@ from urllib.parse import urlencode
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
-from mcad.client.figures.row import is_waiting
+from mcad.core.views.rows import Outline
+from mcad.ui.listing import Listing
 
 Json = dict[str, Any]
 
@@ -59,19 +60,20 @@ class Shown(Struct, frozen=True):
     pages: int
 
 
-def shown(rows: list[Json], query: Query, charged: frozenset[tuple[str, str]] | None) -> Shown:
+def shown(listing: Listing, query: Query, charged: frozenset[tuple[str, str]] | None) -> Shown:
     """The rows of the page; ``charged`` are (namespace, name) at the quota node, if asked for."""
-    found = [row for row in rows if _matches(row, query, charged)]
+    found = [one for one in listing.outlines if _matches(one, query, charged)]
     pages = max(-(-len(found) // PAGE_ROWS), 1)
     page = min(query.page, pages)
     first = (page - 1) * PAGE_ROWS
-    return Shown(found[first : first + PAGE_ROWS], len(found), page, pages)
+    rows = listing.rows(found[first : first + PAGE_ROWS])
+    return Shown(rows, len(found), page, pages)
 
 
-def _matches(row: Json, query: Query, charged: frozenset[tuple[str, str]] | None) -> bool:
+def _matches(one: Outline, query: Query, charged: frozenset[tuple[str, str]] | None) -> bool:
     return (
-        query.namespace in ("", row["namespace"])
-        and (not query.name or query.name in row["name"])
-        and (query.state in ("", row["state"]) or (query.state == WAITING and is_waiting(row)))
-        and (charged is None or (row["namespace"], row["name"]) in charged)
+        query.namespace in ("", one.namespace)
+        and (not query.name or query.name in one.name)
+        and (query.state in ("", one.state) or (query.state == WAITING and one.waits))
+        and (charged is None or (one.namespace, one.name) in charged)
     )

@@ -13,7 +13,7 @@ from aiohttp import web
 from mcad.client.errors import McadError
 from mcad.controller.http_server import Server
 from mcad.ui.board import Board, Moment
-from mcad.ui.details import read_answer, read_details
+from mcad.ui.details import read_answer, read_details, read_told
 from mcad.ui.guard import NAMES, Guard, add_headers
 from mcad.ui.pages import Pages
 from mcad.ui.rows import Query
@@ -48,6 +48,7 @@ class Ui:
         app.router.add_get("/appwrappers/{namespace}/{name}", self._appwrapper)
         app.router.add_get("/appwrappers/{namespace}/{name}/why", self._why)
         app.router.add_get("/appwrappers/{namespace}/{name}/facts", self._facts)
+        app.router.add_get("/appwrappers/{namespace}/{name}/events", self._told)
         app.router.add_get("/events", self._events)
         app.router.add_get("/static/{name}", self._file)
         return app
@@ -85,6 +86,16 @@ class Ui:
             return self._failure(502, error.message)
         return _html(self.pages.facts(moment, query, details))
 
+    async def _told(self, request: web.Request) -> web.Response:
+        """The latest Events about one AppWrapper."""
+        title = request.match_info["namespace"], request.match_info["name"]
+        moment = await self._latest()
+        try:
+            text = self.pages.told(await read_told(self.board, moment, *title))
+        except McadError as error:
+            text = self.pages.told([], error.message)
+        return self._part_or_page(request, f"Events of {'/'.join(title)}", text)
+
     async def _why(self, request: web.Request) -> web.Response:
         """Why one AppWrapper waits, and what would start it."""
         title = request.match_info["namespace"], request.match_info["name"]
@@ -97,9 +108,12 @@ class Ui:
             text = self.pages.answer(
                 told, "" if told is not None else "It does not exist any more."
             )
+        return self._part_or_page(request, "/".join(title), text)
+
+    def _part_or_page(self, request: web.Request, title: str, text: str) -> web.Response:
         if request.headers.get("HX-Request") == "true":
             return _html(text)
-        return _html(self.pages.single("/".join(title), text, is_html=True))
+        return _html(self.pages.single(title, text, is_html=True))
 
     async def _events(self, request: web.Request) -> web.StreamResponse:
         """A stream of changes (server-sent events)."""
@@ -118,7 +132,8 @@ class Ui:
         return answer
 
     async def _send(self, answer: web.StreamResponse, query: Query, seen: int) -> None:
-        async with aclosing(events(self.board, self.pages, query, seen)) as stream:
+        stream_of = events(self.board, self.pages, query, seen)
+        async with self.board.watched(), aclosing(stream_of) as stream:
             async for one in stream:
                 await answer.write(one)
 
@@ -135,7 +150,7 @@ class Ui:
         return web.Response(body=self._static[name], content_type=STATIC[name], charset="utf-8")
 
     async def _latest(self) -> Moment:
-        return await self.board.after(0)
+        return await self.board.now()
 
     def _failure(self, status: int, text: str) -> web.Response:
         return _html(self.pages.single("Not shown", text), status)

@@ -20,6 +20,7 @@ from tests.controlplane.controlplane import ControlPlane
 from tests.controlplane.fixtures import controlplane_or_skip
 from tests.e2e.process import Dispatcher
 from tests.e2e.support import GROUP, appwrapper, create, deployment, post
+from tests.ui.process import Events, UiProcess
 
 pytestmark = [
     pytest.mark.controlplane,
@@ -49,7 +50,8 @@ def plane() -> Iterator[ControlPlane]:
 @pytest.fixture(scope="module")
 def roles(plane: ControlPlane, helm: Helm) -> Mapping[str, Path]:
     """The chart without its Deployment; a kubeconfig for each role in the namespace of a team."""
-    objects = [one for one in helm.template() if one["kind"] not in ABSENT]
+    page = {"enabled": True}
+    objects = [one for one in helm.template(ui=page) if one["kind"] not in ABSENT]
     plane.apply(of_kind(objects, "CustomResourceDefinition"))
     plane.wait_for_crd(f"appwrappers.{GROUP}")
     plane.wait_for_crd(f"dispatchpauses.{GROUP}")
@@ -179,7 +181,15 @@ def test_logs_need_the_right_to_read_them(plane: ControlPlane, roles: Mapping[st
 def test_a_pause_outlives_the_dispatcher(
     plane: ControlPlane, roles: Mapping[str, Path], dispatcher: Dispatcher
 ) -> None:
-    """Users see it and cannot change it; kill -9 between pause and resume changes nothing."""
+    """Users see it and cannot change it; kill -9 between pause and resume changes nothing. A page
+    that is open meanwhile shows it all."""
+    with UiProcess(roles["admin"]) as page:
+        _pause_and_resume(plane, roles, dispatcher, page.events())
+
+
+def _pause_and_resume(
+    plane: ControlPlane, roles: Mapping[str, Path], dispatcher: Dispatcher, page: Events
+) -> None:
     create(plane, appwrapper("early", deployment("early", 1), namespace=TEAM))
     assert say(roles["edit"], "wait", "early", "--for=running", "--timeout=60s").exit_code == 0
     refused = say(roles["edit"], "pause", where=())
@@ -192,14 +202,24 @@ def test_a_pause_outlives_the_dispatcher(
     why = "Dispatch is paused for the whole cluster (DispatchPause cluster): disks are moved"
     plane.wait_for(lambda: why in say(roles["view"], "describe", "late").stdout, what=why)
     assert "DispatchPaused" in say(roles["view"], "queue").stdout
+    plane.wait_for(lambda: why in page.parts["health"], what="the page says that it is paused")
+    assert "leads" in page.parts["health"]
     assert 'mcad_dispatch_paused{scope="cluster"} 1.0' in dispatcher.get("/metrics")[1]
 
     dispatcher.kill()
+    dead = "No dispatcher is running"
+    plane.wait_for(lambda: dead in page.parts["health"], what="the page says that none leads")
+    assert why in page.parts["health"]
     dispatcher.start()
     create(plane, appwrapper("later", deployment("later", 1), namespace=TEAM))
     plane.wait_for(lambda: why in say(roles["view"], "describe", "later").stdout, what=why)
     waits = say(roles["view"], "get", "late", "later", "-o", "jsonpath={.items[*].waitsFor}")
     assert waits.stdout.split() == ["DispatchPaused"] * 2
+    plane.wait_for(
+        lambda: dead not in page.parts["health"] and page.parts["queue"].count(why) == 2,
+        what="the page shows the next leader, and what waits",
+    )
+    assert why in page.parts["health"]
     assert "early" in say(roles["view"], "get", "--state", "running", "-o", "name").stdout
     assert say(roles["edit"], "resume", where=()).exit_code == 1
     assert say(roles["admin"], "resume", where=()).exit_code == 0
@@ -207,3 +227,65 @@ def test_a_pause_outlives_the_dispatcher(
         done = say(roles["edit"], "wait", name, "--for=running", "--timeout=60s")
         assert done.exit_code == 0, done.output
     assert 'mcad_dispatch_paused{scope="cluster"} 0.0' in dispatcher.get("/metrics")[1]
+    plane.wait_for(
+        lambda: "paused" not in page.parts["health"] + page.parts["queue"],
+        what="the page shows that dispatch goes on",
+    )
+    assert not page.is_over
+
+
+def test_a_tenant_sees_the_own_namespace_alone_in_the_page(
+    plane: ControlPlane, roles: Mapping[str, Path]
+) -> None:
+    """With ``view`` in one namespace: rows, drawers, search and streams have nothing of others."""
+    plane.create_namespace("team-b")
+    create(plane, appwrapper("secret-1", deployment("secret-1", 1), namespace="team-b"))
+    create(plane, appwrapper("mine-1", deployment("mine-1", 1), namespace=TEAM))
+    drawer = f"/appwrappers/{TEAM}/mine-1"
+    with UiProcess(roles["view"], "-n", TEAM) as page:
+        events = page.events()
+        plane.wait_for(lambda: "mine-1" in page.get()[1], what="the page shows the AppWrapper")
+        create(plane, appwrapper("secret-2", deployment("secret-2", 1), namespace="team-b"))
+        create(plane, appwrapper("mine-2", deployment("mine-2", 1), namespace=TEAM))
+        plane.wait_for(lambda: "mine-2" in events.text, what="the open page shows the next one")
+        found = {
+            path: page.get(path)
+            for path in (
+                "/", drawer, f"{drawer}/facts", f"{drawer}/why", "/?name=secret",
+                "/?namespace=team-b", "/appwrappers/team-b/secret-1",
+            )
+        }  # fmt: skip
+    statuses = {path: status for path, (status, _) in found.items()}
+    assert statuses.pop("/appwrappers/team-b/secret-1") == 404
+    assert set(statuses.values()) == {200}
+    assert "Your rights do not show the capacity" in found["/"][1]
+    assert "No AppWrapper matches the filter" in found["/?name=secret"][1]
+    assert "mine-1" in found[drawer][1]
+    told = {"/?name=secret": "secret", "/?namespace=team-b": "team-b"}
+    told |= {"/appwrappers/team-b/secret-1": "team-b/secret-1"}  # what the address says
+    for path, (_, text) in (*found.items(), ("/events", (200, events.text))):
+        left = text.replace(told.get(path, "-"), "")
+        assert "secret" not in left, path
+        assert "team-b" not in left, path
+        assert "Not shown" not in text, path
+
+
+def test_the_account_of_the_chart_shows_the_whole_cluster_in_the_page(
+    plane: ControlPlane, roles: Mapping[str, Path]
+) -> None:
+    """With ``ui.enabled``: nothing is missing but wrapped Secrets and ConfigMaps."""
+    plane.create_namespace("team-b")
+    for space in (TEAM, "team-b"):
+        create(plane, appwrapper("shown", deployment("shown", 1), namespace=space))
+    account = f"{RELEASE}-ui"
+    token = plane.service_account(NAMESPACE, account)
+    with UiProcess(plane.kubeconfig_for_token(token, account), "-A") as page:
+        plane.wait_for(lambda: page.get()[1].count(">shown<") == 2, what="all namespaces are shown")
+        text = page.get()[1]
+        drawer = f"/appwrappers/{TEAM}/shown"
+        plane.wait_for(lambda: "Dispatched" in page.get(f"{drawer}/events")[1], what="its Events")
+        plane.wait_for(lambda: "<td>yes</td>" in page.get(drawer)[1], what="its Deployment")
+        status, why = page.get(f"{drawer}/why")
+    assert "leads" in text
+    assert "Your rights" not in text
+    assert (status, "forbidden" in why) == (200, False), why

@@ -66,6 +66,27 @@ async def test_a_dispatcher_is_asked_for_everything() -> None:
     assert 'href="/appwrappers/default/a"' in old
 
 
+async def test_a_standby_and_a_pause_are_told() -> None:
+    paused = "Dispatch is paused for the whole cluster (DispatchPause cluster): disks are moved"
+
+    async def standby(request: Request) -> Response:
+        found = dict(ASKED)
+        found["appwrappers"] = {"items": [ROW | {"waitsFor": "DispatchPaused", "why": paused}]}
+        told = answer(found.get(request.path.removeprefix("/api/v1/").partition("?")[0]))
+        return Response(200, told.body, {**told.headers, "Mcad-Role": "standby"})
+
+    world = FakeEnvironment(FakeApi())
+    world.clock = TickingClock()
+    with answering(standby) as url:
+        async with opened_at(world, Source(server=url)) as page:
+            text = await page.get("/")
+            events = await page.get("/appwrappers/default/a/events")
+        await asyncio.sleep(LAST_S)
+    assert f'<p class="note">{paused}</p>' in text
+    assert "a standby answers, which dispatches nothing" in text
+    assert "omit --server to see them" in events
+
+
 async def test_a_filter_that_cannot_be_asked_for_any_more_is_one_sentence() -> None:
     dispatcher = Dispatcher()
     world = FakeEnvironment(FakeApi())

@@ -64,13 +64,15 @@ async def test_nothing_is_served_without_a_session(path: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "host", ["evil.example", "evil.example:{port}", "127.0.0.1", "[::1]:{port}"]
+    "host",
+    ["evil.example", "evil.example:{port}", "127.0.0.1", "[::1]:{port}", "127.0.0.1.evil:{port}"],
 )
 async def test_another_name_for_this_address_is_refused(host: str) -> None:
     async with opened(tutorial()) as page:
         port = page.url.rpartition(":")[2]
         assert await _with_host(page, host.format(port=port)) == 403
         assert await _with_host(page, f"localhost:{port}") == 200
+        assert await _with_host(page, "localhost:9000") == 200  # kubectl port-forward 9000:8081
 
 
 async def _with_host(page: Page, host: str) -> int:
@@ -282,6 +284,35 @@ async def test_no_dispatcher_and_a_pause_are_told() -> None:
         text = _words(await page.get("/"))
     assert "No dispatcher is running" in text
     assert "nothing is dispatched until one is started" in text
+
+
+async def test_events_of_an_appwrapper_are_shown_as_far_as_rights_go() -> None:
+    api = tutorial()
+    async with opened(api) as page:
+        whole, part = (
+            await page.get(DRAWER + "/events"),
+            await page.get(DRAWER + "/events", **{"HX-Request": "true"}),
+        )
+        none = await page.get("/appwrappers/default/none/events")
+        api.fail_always("GET", r"/events", forbidden)
+        denied = await page.get(DRAWER + "/events")
+    assert "Queued Insufficient resources." in _words(part)
+    assert "2027-01-15T07:59:00.100000Z" in part
+    assert not part.startswith("<!doctype")
+    assert f"Events of default/{SECOND}" in whole
+    assert "The API server keeps no Events about it" in none
+    assert "You may not list events in namespace default." in denied
+
+
+async def test_evictions_of_the_last_hour_are_shown() -> None:
+    api = reserved()
+    async with opened(api) as page:
+        assert "Evicted in the last hour (1)" in await page.get("/")
+        text = _words(await page.get("/"))
+        hours_ago = {"at": "2027-01-15T06:59:59.000000Z"}
+        api.change("appwrappers", "small", lambda obj: obj["status"]["eviction"].update(hours_ago))
+        await page.until(lambda text: "Evicted in the last hour" not in text)
+    assert "default/small team-a/urgent Preempting 2" in text
 
 
 # -- events ----------------------------------------------------------------------------------------

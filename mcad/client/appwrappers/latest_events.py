@@ -27,13 +27,18 @@ def event_time(event: Json) -> str | None:
 
 async def latest_events(client: Client, namespace: str, uid: str) -> list[Json]:
     """The latest Events about an object, oldest first; none if the caller may not list them."""
-    selection = Selection(namespace, field_selector=f"involvedObject.uid={uid}")
     try:
-        found, _ = await client.list_all(EVENTS, selection)
+        return await list_events(client, namespace, uid)
     except ApiError as error:
         if not error.forbidden:
             raise
         warn(f"you may not list events in namespace {namespace}")
         return []
+
+
+async def list_events(client: Client, namespace: str, uid: str) -> list[Json]:
+    """The latest Events about an object, oldest first."""
+    selection = Selection(namespace, field_selector=f"involvedObject.uid={uid}")
+    found, _ = await client.list_all(EVENTS, selection)
     found.sort(key=lambda event: event_time(event) or "")
     return found[-EVENTS_SHOWN:]

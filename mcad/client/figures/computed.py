@@ -81,7 +81,7 @@ class ComputedFigures(Struct, frozen=True):
     async def rows(self, *, waiting_only: bool, with_starts: bool = False) -> list[Json]:
         """One row per AppWrapper, the queue first and in order."""
         view = rows_view(self.cluster, self.now, waiting_only=waiting_only, with_starts=with_starts)
-        return list(map(self._as_known, view["items"]))
+        return list(map(self.as_known, view["items"]))
 
     async def capacity(self) -> Json:
         """Per node and in total."""
@@ -98,7 +98,7 @@ class ComputedFigures(Struct, frozen=True):
         if view["demand"] is None:
             unknown = {"replicas": None, "request": None, "reserved": None}
             view["podSets"] = [one | unknown for one in view["podSets"]]
-        row = self._as_known(view)
+        row = self.as_known(view)
         return row | ({"inLine": None, "ahead": None} if row["position"] is None else {})
 
     async def quota(self) -> Json:
@@ -108,9 +108,9 @@ class ComputedFigures(Struct, frozen=True):
     async def quota_node(self, tree: str, node: str) -> Json | None:
         """One quota node with its holders and its queue; None if it does not exist."""
         view = node_view(self.cluster, self.now, tree, node)
-        return view and view | {"queue": list(map(self._as_known, view["queue"]))}
+        return view and view | {"queue": list(map(self.as_known, view["queue"]))}
 
-    def _as_known(self, row: Json) -> Json:
+    def as_known(self, row: Json) -> Json:
         """The row with unknown figures as None, and a note if no dispatcher is running."""
         doubts = self.cluster.doubts
         if (
@@ -254,15 +254,23 @@ class _Feeder:
         self._links = memory.links
         self._readings = memory.readings
         self._now = now
-        self._dispatcher = Dispatcher(settings)
+        self._dispatcher = dispatcher = Dispatcher(settings)
         self._unlinked: list[tuple[Pod, Owner]] = []
         self.events: list[Event] = []  # of all objects, without what follows from them
+        # No cycle with the translator: figures that were replaced are freed without the collector.
+        events, unlinked = self.events, self._unlinked
+
+        def feed(event: Event) -> None:
+            events.append(event)
+            dispatcher.step(event, now)
+
+        self._feed = feed
         self._sightings = EventTranslator(
             Mirror(),
             Readers.of(config, memory.read),
-            self._feed,
-            lambda pod, owner: self._unlinked.append((pod, owner)),
-            self._dispatcher.cluster.judged,
+            feed,
+            lambda pod, owner: unlinked.append((pod, owner)),
+            dispatcher.cluster.judged,
         )
 
     async def figures(self, inventory: Inventory) -> ComputedFigures:
@@ -305,10 +313,6 @@ class _Feeder:
         await self._find_links()
         return appwrappers
 
-    def _feed(self, event: Event) -> None:
-        self.events.append(event)
-        self._dispatcher.step(event, self._now)
-
     def _see_children(self, resource: Resource, objects: Iterable[Json]) -> None:
         # The rights of the caller are not those of the dispatcher, so no kind is on hold here.
         self._feed(KindWatched(resource.group, resource.plural, watched=True))
@@ -318,7 +322,8 @@ class _Feeder:
     async def _find_links(self) -> None:
         """Look up missing links of owner chains; a link that was found may lack the next one."""
         for _ in range(CHAIN_MAX):
-            missing, self._unlinked = self._unlinked, []
+            missing = self._unlinked.copy()
+            self._unlinked.clear()
             await asyncio.gather(*(self._link(pod, owner) for pod, owner in missing))
 
     async def _link(self, pod: Pod, owner: Owner) -> None:

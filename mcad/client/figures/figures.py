@@ -59,6 +59,11 @@ class Feed(Protocol):
         ...
 
     @property
+    def has_news(self) -> bool:
+        """Whether newer figures may differ from the latest."""
+        ...
+
+    @property
     def trouble(self) -> str:
         """Why the figures may be outdated, "" if they are not."""
         ...

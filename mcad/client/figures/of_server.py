@@ -6,7 +6,7 @@ from http.client import responses
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from mcad.client.errors import McadError, one_line
 from mcad.kube import plain
@@ -16,6 +16,10 @@ from mcad.kube.port import Request, Response
 Json = dict[str, Any]
 
 ANSWER_S = 10.0
+STANDBY = (
+    "a standby answers, which dispatches nothing: its figures are computed from the objects of the "
+    "cluster and may be 5 s old"
+)
 TEXT_MAX = 400  # characters of an error that are shown
 
 
@@ -27,8 +31,13 @@ class ServerFigures(Struct, frozen=True):
     """The HTTP port of a dispatcher; implements ``mcad.client.figures.figures.Figures``."""
 
     url: str
-    notes: tuple[str, ...] = ()  # a dispatcher that answers is running
     only: None = None
+    roles: set[str] = field(default_factory=set)  # of the replicas that have answered last
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """A warning if a standby answers."""
+        return (STANDBY,) if "standby" in self.roles else ()
 
     async def labelled(self, selector: str) -> frozenset[str]:
         """Not supported: the HTTP port serves figures, not metadata."""
@@ -80,6 +89,8 @@ class ServerFigures(Struct, frozen=True):
             raise McadError(f"the dispatcher at {self.url} does not answer: {said}")
         if answer.status != 200:
             raise self._strange(f"{answer.status} {responses.get(answer.status, '')}".strip())
+        self.roles.clear()
+        self.roles.add(answer.headers.get("Mcad-Role", ""))
         try:
             return answer.json()
         except BadAnswer as error:

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from mcad.client.errors import McadError
 from mcad.client.figures.figures import Figures
+from mcad.client.figures.pace import LIVELY, Pace
 from mcad.client.figures.presence import RUNNING
 from mcad.client.figures.row import is_waiting
 from mcad.kube.clock import Clock
@@ -16,7 +17,6 @@ from mcad.kube.clock import Clock
 Json = dict[str, Any]
 
 POLL_S = 1.0
-REST_FACTOR = 4  # requests take at most a fifth of the time
 
 
 class PolledFigures(Struct, frozen=True):
@@ -86,19 +86,21 @@ class PollingFeed:
 
     is_asked = True
     heartbeat = RUNNING  # it answers
+    has_news = True  # it may have
 
-    def __init__(self, source: Figures, clock: Clock, poll: Poll) -> None:
+    def __init__(self, source: Figures, clock: Clock, poll: Poll, pace: Pace = LIVELY) -> None:
         """``poll`` reads what is shown."""
         self.trouble = ""
         self._source = source
         self._clock = clock
         self._poll = poll
+        self._pace = pace
         self._latest: PolledFigures | None = None
-        self._rest_s = 0.0
+        self._resting_until = float("-inf")
 
     async def next(self) -> PolledFigures:
         """Poll after a pause; a failure after the first answer only sets ``trouble``."""
-        await self._clock.sleep(self._rest_s)
+        await self._clock.sleep(max(self._resting_until - self._clock.monotonic(), 0.0))
         begun = self._clock.monotonic()
         try:
             self._latest = await self._poll(self._source)
@@ -107,5 +109,6 @@ class PollingFeed:
             if self._latest is None:
                 raise
             self.trouble = error.message
-        self._rest_s = max(POLL_S, REST_FACTOR * (self._clock.monotonic() - begun))
+        ended = self._clock.monotonic()
+        self._resting_until = ended + max(POLL_S, self._pace.pause_s(ended - begun))
         return self._latest

@@ -13,6 +13,7 @@ from typing import Any
 
 from mcad.client.figures.figures import Feed, Figures
 from mcad.client.figures.of_server import server_at
+from mcad.client.figures.pace import LIVELY, Pace
 from mcad.client.figures.polled import PollingFeed, poll_rows, poll_rows_with_starts, poll_trees
 from mcad.client.scope import Scope, Source
 from mcad.client.session import Environment, Session
@@ -94,16 +95,17 @@ async def follow_figures(  # noqa: PLR0913 - what a command can ask for, by name
     may_narrow: bool = False,
     wants: Resource = APPWRAPPER_REPORTS,
     with_starts: bool = False,
+    pace: Pace = LIVELY,
 ) -> AsyncIterator[tuple[Feed, str | None]]:
     """Figures that follow the cluster, and the namespace to show, as ``open_figures`` has them.
 
-    ``with_starts``: rows that are polled have start time estimates.
+    ``with_starts``: rows that are polled have start time estimates. ``pace``: of polls.
     """
     poll = poll_rows_with_starts if with_starts else poll_rows
     poll = poll_trees if wants == QUOTA_REPORTS else poll
     if source.server:
         namespace = asked_namespace(environment, source, scope)
-        yield PollingFeed(server_at(source.server), environment.clock, poll), namespace
+        yield PollingFeed(server_at(source.server), environment.clock, poll, pace), namespace
         return
     from mcad.client.config import as_dispatched, load_config  # noqa: PLC0415 - see above
     from mcad.client.figures.watched import live  # noqa: PLC0415
@@ -114,11 +116,12 @@ async def follow_figures(  # noqa: PLR0913 - what a command can ask for, by name
         own = session.namespace if may_narrow else None
         reports = await _reports(session, source, namespace, own, wants)
         if reports is not None:
-            yield PollingFeed(reports, environment.clock, poll), reports.only or namespace
+            feed = PollingFeed(reports, environment.clock, poll, pace)
+            yield feed, reports.only or namespace
             return
         config = await as_dispatched(session.client, config)
-        async with live(session.client, config, namespace or own) as feed:
-            yield feed, namespace
+        async with live(session.client, config, namespace or own) as watched:
+            yield watched, namespace
 
 
 def asked_namespace(environment: Environment, source: Source, scope: Scope) -> str | None:

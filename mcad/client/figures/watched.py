@@ -19,6 +19,7 @@ from mcad.api.config import Config
 from mcad.client.figures.computed import ComputedFigures, Inventory, ReadCache, compute
 from mcad.client.figures.listed import WRAPPED, DeniedError, explain_list, warn_of_unseen
 from mcad.client.figures.of_namespace import NamespaceFigures
+from mcad.client.figures.pace import LIVELY
 from mcad.client.figures.pauses import read_pauses
 from mcad.client.figures.pod_defaults import list_defaults
 from mcad.client.figures.presence import PRESENCE_POLL_S, UNKNOWN, Heartbeat, read_presence
@@ -37,7 +38,6 @@ Json = dict[str, Any]
 T = TypeVar("T")
 
 SETTLE_S = 0.1  # a dispatch changes several objects
-REST_FACTOR, REST_S_MAX = 4, 10.0  # computing takes at most a fifth of the time
 DENIALS_BORNE = 3  # a starting server may deny what it allows later
 KINDS_S = 60.0  # between two looks for newly installed kinds
 
@@ -140,6 +140,11 @@ class WatchedFigures:
             if self._is_complete():
                 break
         return await self._count()
+
+    @property
+    def has_news(self) -> bool:
+        """Whether something has changed since the latest figures."""
+        return self._changed.is_set()
 
     def _give_up_if_denied(self) -> None:
         """Raise if the caller may list but not watch, instead of listing in a loop."""
@@ -312,7 +317,7 @@ class WatchedFigures:
         began = clock.monotonic()
         figures = await compute(inventory, self._config, self._memory, clock.now_us())
         ended = clock.monotonic()
-        self._resting_until = ended + min(REST_FACTOR * (ended - began), REST_S_MAX)
+        self._resting_until = ended + LIVELY.pause_s(ended - began)
         return figures if self._only is None else NamespaceFigures(figures, self._only)
 
 

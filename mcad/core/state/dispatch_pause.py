@@ -31,7 +31,12 @@ class DispatchPause(Struct, frozen=True):
         return "the whole cluster"
 
     @property
+    def title(self) -> str:
+        """What is paused."""
+        return f"Dispatch is paused for {self.scope}"
+
+    @property
     def text(self) -> str:
         """What an AppWrapper waits for."""
         because = f": {self.reason}" if self.reason else ""
-        return f"Dispatch is paused for {self.scope} (DispatchPause {self.name}){because}"
+        return f"{self.title} (DispatchPause {self.name}){because}"

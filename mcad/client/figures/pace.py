@@ -1,0 +1,23 @@
+"""How much of the time figures may cost: the longer they take, the longer the pause after them."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+
+class Pace(Struct, frozen=True):
+    """The share of the time that is spent on figures, and the longest pause between them."""
+
+    share: float
+    pause_s_max: float
+
+    def pause_s(self, spent_s: float) -> float:
+        """The pause after figures that took so long."""
+        return min(spent_s / self.share - spent_s, self.pause_s_max)
+
+
+LIVELY = Pace(1 / 5, 10.0)
+"""For a screen that is watched while it is open, such as ``mcad top``."""
+
+PATIENT = Pace(1 / 30, 60.0)
+"""For a page that stays open all day."""
