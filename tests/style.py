@@ -95,7 +95,7 @@ def _with_comments() -> list[Path]:
 
 
 def _verbatim() -> list[Path]:
-    templates = (ROOT / "deploy" / "helm" / "mcad" / "templates").glob("*")
+    templates = (ROOT / "deploy" / "helm" / "mcad" / "templates").rglob("*.*")
     return sorted((*templates, *(ROOT / "mcad" / "ui" / "templates").glob("*.html")))
 
 
