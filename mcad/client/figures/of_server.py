@@ -30,6 +30,10 @@ class ServerFigures(Struct, frozen=True):
     notes: tuple[str, ...] = ()  # a dispatcher that answers is running
     only: None = None
 
+    async def renewed(self) -> ServerFigures:
+        """The same: a dispatcher that is asked directly has no notes."""
+        return self
+
     async def labelled(self, selector: str) -> frozenset[str]:
         """Not supported: the HTTP port serves figures, not metadata."""
         raise McadError(f"--server does not serve labels: omit --server, or -l {selector}")
