@@ -6,7 +6,7 @@ PIP := $(BIN)/pip install --quiet --disable-pip-version-check
 # Modules are compiled once, also where the environment of a container forbids to keep that.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test suite soak lint mutants browser cluster golden lock crd docs
+.PHONY: demo test suite soak lint mutants browser cluster golden lock crd docs release
 .DEFAULT_GOAL := test
 
 demo: .venv/runtime
@@ -77,6 +77,12 @@ build/mermaid.min.js: Makefile
 	rm build/mermaid-$(MERMAID).tgz
 	echo "$(MERMAID_SHA256)  $@" | sha256sum --check --quiet || { rm $@; exit 1; }
 
+# Wheel, CRDs, chart, image, SBOM and checksums in dist/, from the tag vVERSION. ARGS as
+# `deploy/release.py --help` has them: ARGS="--image ghcr.io/me/mcad --push".
+release: .venv/ready
+	@test -n "$(VERSION)" || { echo "error: make release VERSION=0.2.0" >&2; exit 2; }
+	$(BIN)/python deploy/release.py $(VERSION) $(ARGS)
+
 # What runs, without what develops: `make demo` should not wait for compilers and linters.
 .venv/runtime: requirements-demo.lock
 	@echo "Making .venv with $(PYTHON)..."
@@ -105,3 +111,4 @@ lock: .venv/ready
 	  pyproject.toml
 	$(COMPILE) --build-deps-for wheel --only-build-deps --constraint requirements-dev.lock \
 	  --output-file deploy/build.lock pyproject.toml
+	$(COMPILE) --output-file deploy/release.lock deploy/release.in

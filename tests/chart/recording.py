@@ -18,7 +18,7 @@ from mcad.cli.demo_cluster.cluster import embedded_cluster
 from mcad.controller.replica import Replica
 from mcad.kube.client import Client, DeleteOptions
 from mcad.kube.errors import ConnectionLost
-from mcad.kube.kinds import APPWRAPPERS, OLD_APPWRAPPERS, PODS, QUOTA_SUBTREES
+from mcad.kube.kinds import APPWRAPPERS, DISPATCH_PAUSES, OLD_APPWRAPPERS, PODS, QUOTA_SUBTREES
 from mcad.kube.port import Request, Response, nothing
 from mcad.sim.clock import VirtualClock, run_virtually
 from mcad.sim.cluster import Cluster
@@ -314,6 +314,20 @@ async def _raise(stage: Stage) -> None:
     await _share(stage, 1)
 
 
+async def _pause(stage: Stage) -> None:
+    made = {
+        "apiVersion": DISPATCH_PAUSES.api_version,
+        "kind": "DispatchPause",
+        "metadata": {"name": "upgrade"},
+        "spec": {"reason": "the storage is moved"},
+    }
+    await stage.user.create(DISPATCH_PAUSES, None, made)
+
+
+async def _resume(stage: Stage) -> None:
+    await stage.user.delete(DISPATCH_PAUSES, None, "upgrade", DeleteOptions())
+
+
 async def _break_the_books(stage: Stage) -> None:
     await stage.submit("a", "100m")
     await stage.clock.pass_by(5)
@@ -387,6 +401,15 @@ FAULTS = (
         2,
         {"quotaEnabled": True},
         {"overQuotaFor": "5m"},
+    ),
+    Fault(
+        "McadDispatchPaused",
+        "a pause of the whole cluster is forgotten",
+        _pause,
+        10,
+        _resume,
+        2,
+        thresholds={"pausedFor": "5m"},
     ),
     Fault("McadInvariantViolated", "a book is changed by hand", _break_the_books, 3, _restart, 3),
 )

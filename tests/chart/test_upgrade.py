@@ -100,6 +100,11 @@ def refused(entries: Iterable[AuditEntry]) -> list[AuditEntry]:
     return [one for one in entries if one.code in (401, 403)]
 
 
+def test_the_recording_is_of_the_last_former_version() -> None:
+    found = json.loads(former.WORLD.read_text())["commit"]
+    assert found == former.COMMIT, "python -m tests.chart.former"
+
+
 def test_upgrade(helm: Helm, control_plane: ControlPlane, installed: Release) -> None:
     """Helm upgrades the CRDs and touches no AppWrapper; the new dispatcher goes on with all."""
     plane, release = control_plane, Release(helm, control_plane)

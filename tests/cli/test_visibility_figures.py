@@ -32,6 +32,14 @@ def visible(api: FakeApi) -> FakeApi:
     return api
 
 
+PAUSES = "/apis/workload.codeflare.dev/v1alpha1/dispatchpauses"
+
+
+def listed(api: FakeApi) -> list[str]:
+    """What was not asked from the dispatcher."""
+    return [one for one in asked(api) if not one.startswith(ROOT)]
+
+
 def asked(api: FakeApi) -> list[str]:
     return [one.path for one in api.requests if one.path != "/version"]
 
@@ -54,9 +62,20 @@ def test_the_dispatcher_is_asked_first_and_nothing_is_listed(
     result = mcad(*args)
     assert (result.exit_code, result.stderr) == (0, "")
     assert asked(visible)[0] == path
-    assert all(one.startswith(ROOT) for one in asked(visible)), asked(visible)
+    assert listed(visible) == [PAUSES]
     if args[0] not in ("capacity", "quota"):
         assert TOLD["why"] in result.stdout
+
+
+def test_a_pause_of_the_whole_cluster_is_noted(visible: FakeApi, mcad: Type) -> None:
+    spec = {"reason": "upgrade"}
+    visible.put("dispatchpauses", {"metadata": {"name": "p"}, "spec": spec})
+    said = "warning: Dispatch is paused for the whole cluster (DispatchPause p): upgrade\n"
+    assert mcad("queue").stderr == said
+    visible.change("dispatchpauses", "p", lambda obj: obj.update(spec={"namespace": "team"}))
+    assert mcad("queue").stderr == ""
+    visible.deny("dispatchpauses")
+    assert mcad("queue").stderr == ""
 
 
 def test_one_appwrapper_is_its_object_its_events_and_the_report(
@@ -74,7 +93,7 @@ def test_one_appwrapper_is_its_object_its_events_and_the_report(
 def test_the_queue_asks_for_what_it_shows(visible: FakeApi, mcad: Type) -> None:
     mcad("queue", "-o", "wide")
     mcad("queue")
-    told = [dict(one.params) for one in visible.requests if one.method == "GET"]
+    told = [dict(one.params) for one in visible.seen("GET", ROOT)]
     wishes = [one for one in told if one]
     assert wishes == [{"waiting": "true", "starts": "true"}, {"waiting": "true"}]
 
@@ -132,7 +151,7 @@ def test_a_user_of_one_namespace_is_shown_that_one(visible: FakeApi, mcad: Type)
     result = mcad("top", "--once")
     assert result.exit_code == 0
     assert TOLD["why"] in result.stdout
-    assert all(one.startswith(ROOT) for one in asked(visible))
+    assert listed(visible) == [PAUSES]
 
 
 def test_without_the_right_figures_are_counted(visible: FakeApi, mcad: Type) -> None:

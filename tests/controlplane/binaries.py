@@ -24,6 +24,7 @@ HERE = Path(__file__).parent
 OPERATORS = HERE / "operators"
 HELM = HERE / "helm"
 PROMTOOL = HERE / "promtool"
+ACTIONLINT = HERE / "actionlint"
 
 CACHE_ENV = "MCAD_CONTROLPLANE_CACHE"
 GO_NEEDED = (1, 26)
@@ -87,6 +88,12 @@ def ensure_promtool() -> Path:
     """Prometheus's checker of rules."""
     folder = cache_root() / f"promtool-{_key(PROMTOOL, STRIP, NO_DISCOVERY.encode())}"
     return _ensure(folder, _build_promtool) / "bin" / "promtool"
+
+
+def ensure_actionlint() -> Path:
+    """The checker of workflows of GitHub Actions."""
+    folder = cache_root() / f"actionlint-{_key(ACTIONLINT, STRIP)}"
+    return _ensure(folder, _build_actionlint) / "bin" / "actionlint"
 
 
 def kubernetes_version() -> str:
@@ -186,6 +193,10 @@ def _build_promtool(out: Path) -> None:
     _go_build(PROMTOOL, STRIP, out / "bin", about=about, tags=NO_DISCOVERY)
 
 
+def _build_actionlint(out: Path) -> None:
+    _go_build(ACTIONLINT, STRIP, out / "bin", about="half a minute on a cold machine")
+
+
 def _go_build(module: Path, ldflags: str, out: Path, *, about: str, tags: str = "") -> None:
     out.mkdir(parents=True)
     started = time.monotonic()
@@ -235,3 +246,4 @@ if __name__ == "__main__":
     _say(f"operators are in {ensure_operators() / 'bin'}")
     _say(f"Helm is {ensure_helm()}")
     _say(f"promtool is {ensure_promtool()}")
+    _say(f"actionlint is {ensure_actionlint()}")

@@ -20,6 +20,7 @@ from mcad.api.owner import Owner, controller_of
 from mcad.api.pauses import read_pause
 from mcad.api.quotas import read_quota
 from mcad.api.wire import as_map
+from mcad.client.figures.pauses import notes_of
 from mcad.client.figures.presence import UNKNOWN, Heartbeat, Presence
 from mcad.controller.event_translation import EventTranslator, Readers, SlimPod, creation_order
 from mcad.controller.mirror import Mirror
@@ -66,8 +67,7 @@ class ComputedFigures(Struct, frozen=True):
     def notes(self) -> tuple[str, ...]:
         """Warnings: no dispatcher is running, or dispatch is paused for the whole cluster."""
         pauses = self.cluster.waiting.dispatch_pauses.by_uid.values()
-        everywhere = [one.text for one in pauses if one.is_everywhere]
-        return (*self.heartbeat.notes, *everywhere[:1])
+        return (*self.heartbeat.notes, *notes_of(pauses))
 
     async def labelled(self, selector: str) -> frozenset[str]:
         """The uids of the AppWrappers with these labels."""

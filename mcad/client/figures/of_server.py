@@ -39,6 +39,10 @@ class ServerFigures(Struct, frozen=True):
         """A warning if a standby answers."""
         return (STANDBY,) if "standby" in self.roles else ()
 
+    async def renewed(self) -> ServerFigures:
+        """The same: a dispatcher that is asked directly has no notes."""
+        return self
+
     async def labelled(self, selector: str) -> frozenset[str]:
         """Not supported: the HTTP port serves figures, not metadata."""
         raise McadError(f"--server does not serve labels: omit --server, or -l {selector}")

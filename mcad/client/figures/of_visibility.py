@@ -11,8 +11,10 @@ from http.client import responses
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from mcad.client.errors import McadError, explain, warn
+from mcad.client.figures.pauses import read_notes
 from mcad.kube.client import Client, Selection
 from mcad.kube.errors import ApiError, KubeError
 from mcad.kube.kinds import (
@@ -40,6 +42,10 @@ class VisibilityFigures(Struct, frozen=True):
     namespace: str | None
     only: str | None = None
     notes: tuple[str, ...] = ()
+
+    async def renewed(self) -> VisibilityFigures:
+        """The same with the notes of this moment."""
+        return replace(self, notes=await read_notes(self.client))
 
     async def labelled(self, selector: str) -> frozenset[str]:
         """The uids of the AppWrappers with these labels."""
@@ -119,8 +125,10 @@ async def find(
     status = await _probe(client, kind, namespace)
     if status == 403 and namespace is None and own is not None and kind.namespaced:
         status = await _probe(client, kind, own)
-        return VisibilityFigures(client, own, only=own) if status == 200 else None
-    return VisibilityFigures(client, namespace) if status == 200 else None
+        figures = VisibilityFigures(client, own, only=own)
+    else:
+        figures = VisibilityFigures(client, namespace)
+    return await figures.renewed() if status == 200 else None
 
 
 async def _probe(client: Client, kind: Resource, namespace: str | None) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from msgspec import Struct
 
@@ -63,22 +63,33 @@ class PolledFigures(Struct, frozen=True):
         return await self.source.quota_node(tree, node)
 
 
-Poll = Callable[["Figures"], Awaitable[PolledFigures]]
+class PolledSource(Figures, Protocol):
+    """Figures that are asked from a dispatcher each time."""
+
+    async def renewed(self) -> Figures:
+        """The same with the notes of this moment."""
+        ...
 
 
-async def poll_rows(source: Figures) -> PolledFigures:
+Poll = Callable[[PolledSource], Awaitable[PolledFigures]]
+
+
+async def poll_rows(source: PolledSource) -> PolledFigures:
     """Poll all rows."""
-    return PolledFigures(source, found=await source.rows(waiting_only=False))
+    now = await source.renewed()
+    return PolledFigures(now, found=await now.rows(waiting_only=False))
 
 
-async def poll_rows_with_starts(source: Figures) -> PolledFigures:
+async def poll_rows_with_starts(source: PolledSource) -> PolledFigures:
     """Poll all rows with their start time estimates."""
-    return PolledFigures(source, found=await source.rows(waiting_only=False, with_starts=True))
+    now = await source.renewed()
+    return PolledFigures(now, found=await now.rows(waiting_only=False, with_starts=True))
 
 
-async def poll_trees(source: Figures) -> PolledFigures:
+async def poll_trees(source: PolledSource) -> PolledFigures:
     """Poll all quota trees."""
-    return PolledFigures(source, trees=await source.quota())
+    now = await source.renewed()
+    return PolledFigures(now, trees=await now.quota())
 
 
 class PollingFeed:
@@ -88,7 +99,7 @@ class PollingFeed:
     heartbeat = RUNNING  # it answers
     has_news = True  # it may have
 
-    def __init__(self, source: Figures, clock: Clock, poll: Poll, pace: Pace = LIVELY) -> None:
+    def __init__(self, source: PolledSource, clock: Clock, poll: Poll, pace: Pace = LIVELY) -> None:
         """``poll`` reads what is shown."""
         self.trouble = ""
         self._source = source

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mcad.client.figures.figures import Feed, Figures
 from mcad.client.figures.of_server import server_at
@@ -19,6 +19,9 @@ from mcad.client.scope import Scope, Source
 from mcad.client.session import Environment, Session
 from mcad.kube.kinds import APPWRAPPER_REPORTS, QUOTA_REPORTS
 from mcad.kube.resource import Resource
+
+if TYPE_CHECKING:
+    from mcad.client.figures.of_visibility import VisibilityFigures
 
 Json = dict[str, Any]
 
@@ -41,7 +44,7 @@ async def figures_in(
 
 async def _reports(
     session: Session, source: Source, namespace: str | None, own: str | None, wants: Resource
-) -> Figures | None:
+) -> VisibilityFigures | None:
     """Figures of the visibility API; None if there are none."""
     if source.is_what_if:
         return None

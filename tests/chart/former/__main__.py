@@ -1,5 +1,7 @@
-"""``python -m tests.chart.former``."""
+"""``python -m tests.chart.former [roll]``."""
 
-from tests.chart.former import record
+import sys
 
-record()
+from tests.chart.former.history import record, roll
+
+roll() if sys.argv[1:] == ["roll"] else record()
