@@ -476,11 +476,13 @@ class Capacity:
     def kept_apart(self, uid: str, item: int) -> tuple[KeptApart, ...]:
         """The nodes that templates of an item leave to other pods of the gang; none where only sums
         count, because no pod has a planned node there."""
-        gang = self._assumed.allotments(uid)
-        if not self._on_nodes or len(gang) < 2:
+        allotments = self._assumed.allotments(uid)
+        if not self._on_nodes or len(allotments) < 2:
             return ()
-        found = apart.kept_apart(gang)
-        sets = ((one.pod_set, found.get(one.position, ())) for one in gang)
+        gang = allotments[0].gang
+        if gang.apart is None:
+            gang.apart = apart.kept_apart(allotments)
+        sets = ((one.pod_set, gang.apart.get(one.position, ())) for one in allotments)
         return tuple(
             KeptApart(each.path, nodes) for each, nodes in sets if nodes and each.item == item
         )
