@@ -463,8 +463,10 @@ class Replay:
         ref = item("Job", job.name, job.team).ref
         child = Child(f"{job.name}.{attempt}", ref, uid, attempt, 0, wants=(job.pods,))
         members = [Member(self._pod(child, job, number)) for number in range(job.pods)]
+        reserved = command.reserved  # equal pods are never kept apart
         avoid, exclude = (
-            frozenset(map(self._numbers.__getitem__, names)) for names in command.reserved
+            frozenset(map(self._numbers.__getitem__, names))
+            for names in (reserved.avoid, reserved.exclude)
         )
         self.gangs[uid] = Gang(job, child, members, avoid, exclude)
         self._unbound[uid] = None

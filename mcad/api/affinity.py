@@ -45,9 +45,11 @@ def prefer(nodes: Map, term: Map, weight: int) -> None:
         nodes[_PREFERRED] = [*(given or []), {"weight": weight, "preference": term}]
 
 
-def keep_off(template: Map, reserved: ReservedNodes) -> None:
-    """Keep the pods of a template off nodes that are reserved for other AppWrappers."""
-    avoided, forbidden = _not_named(reserved.avoid), _not_named(reserved.exclude)
+def keep_off(template: Map, reserved: ReservedNodes, path: str) -> None:
+    """Keep the pods of the template at this path off nodes that are reserved for other pods."""
+    apart = dict(reserved.apart).get(path, ())
+    avoided = _not_named(reserved.avoid)
+    forbidden = _not_named(dict.fromkeys((*reserved.exclude, *apart)))
     nodes = node_affinity(template) if avoided or forbidden else None
     if nodes is None:
         return

@@ -42,7 +42,7 @@ def render(
     reserved: ReservedNodes = NO_RESERVED_NODES,
 ) -> bytes:
     """The body of a POST for item number ``item`` of this attempt; its pods keep off nodes that are
-    ``reserved`` for other AppWrappers."""
+    ``reserved`` for other pods."""
     obj: Map = json.loads(manifest)
     ref = workload.items[item].ref
     sets = [one for one in workload.sets if one.item == item]
@@ -54,7 +54,7 @@ def render(
     for path, holder in _label_maps(obj, ref, sets):
         _label_pod(holder, _pod_labels(path, sets, ours), legacy)
     for spot in find_templates(obj) if any(reserved) else ():
-        keep_off(spot.template, reserved)
+        keep_off(spot.template, reserved, set_path(spot.path))
     meta = _own_map(obj, "metadata")
     for key in SERVER_FIELDS:
         meta.pop(key, None)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import repeat
 
+from mcad.core.assumed import apart
 from mcad.core.assumed.allotments import AssumedGang
 from mcad.core.assumed.assumed import Assumed, Held, RemovedGang, shrunk_to
 from mcad.core.assumed.node_report import NodeReport, Report
@@ -28,7 +29,7 @@ from mcad.core.nodes.resources import Books, book, total, with_pod_slot
 from mcad.core.nodes.shape import Shape
 from mcad.core.snapshot.quota import Shares
 from mcad.core.snapshot.snapshot import Snapshot, View
-from mcad.core.state.model import Node, Pod, PodSet, Resources
+from mcad.core.state.model import KeptApart, Node, Pod, PodSet, Resources
 from mcad.core.state.records import replace
 from mcad.core.state.refusal import Refusal
 from mcad.core.state.settings import Fit, Settings
@@ -471,6 +472,20 @@ class Capacity:
                 for number, part in enumerate(prospect.parts)
                 for row, pods in part.spread(rows)
             ]
+
+    def kept_apart(self, uid: str, item: int) -> tuple[KeptApart, ...]:
+        """The nodes that templates of an item leave to other pods of the gang; none where only sums
+        count, because no pod has a planned node there."""
+        allotments = self._assumed.allotments(uid)
+        if not self._on_nodes or len(allotments) < 2:
+            return ()
+        gang = allotments[0].gang
+        if gang.apart is None:
+            gang.apart = apart.kept_apart(allotments)
+        sets = ((one.pod_set, gang.apart.get(one.position, ())) for one in allotments)
+        return tuple(
+            KeptApart(each.path, nodes) for each, nodes in sets if nodes and each.item == item
+        )
 
     def unplaced(self, uid: str) -> int:
         """Assumed pods that no node has room for, as of the last ``place_unplaced``; 0 for a

@@ -35,7 +35,7 @@ class WriteQuota(Struct, frozen=True):
 
 class CreateItem(Struct, frozen=True):
     """Create item number ``item`` of this attempt (protocol P2). Its pods keep off the nodes that
-    are ``reserved`` for others."""
+    are ``reserved`` for other pods."""
 
     uid: str
     attempt: int

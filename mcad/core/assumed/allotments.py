@@ -127,7 +127,8 @@ class AssumedGang:
     teardown, so terminating pods still stand for the room that they have. ``awaited``: its items
     exist, so its pods are waited for, up to a time-out (C4). ``placed``: all of its pods had nodes
     once, or the time for that is over. ``reserved``: it is a reservation, for an attempt that has
-    not begun, on room that others may still use.
+    not begun, on room that others may still use. ``apart``: the nodes that its sets leave to each
+    other by position, None as long as no item was created.
     """
 
     uid: str
@@ -139,6 +140,7 @@ class AssumedGang:
     awaited: bool = False
     placed: bool = False
     reserved: bool = False
+    apart: dict[int, tuple[str, ...]] | None = None
 
     def allotment_for(self, pod: Pod) -> Allotment | None:
         """The allotment of this pod (C3): by its label, as the only set of its item, or by an equal

@@ -119,8 +119,9 @@ def continue_attempt(cluster: Cluster, entry: Entry) -> None:
         teardown.take_back(cluster, entry, TeardownReason.MISSING_RIGHT, hold.message)
     else:
         entry.creation.asked = True
-        reserved = precedence.reserved_nodes(cluster, entry)
-        cluster.emit(CreateItem(entry.uid, entry.attempt, entry.creation.cursor, reserved))
+        item, reserved = entry.creation.cursor, precedence.reserved_nodes(cluster, entry)
+        reserved = reserved._replace(apart=cluster.capacity.kept_apart(entry.uid, item))
+        cluster.emit(CreateItem(entry.uid, entry.attempt, item, reserved))
 
 
 def judge(cluster: Cluster, entry: Entry) -> bool:

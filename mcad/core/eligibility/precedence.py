@@ -58,7 +58,7 @@ def reserved_nodes(cluster: Cluster, entry: Entry) -> ReservedNodes:
         if reservation is not None and not may_pass(cluster, entry, owner):
             (exclude if reservation.reason in EVICTIONS else avoid).extend(reservation.nodes)
     exclude = [name for name in exclude if name not in own]
-    return ReservedNodes(*(_first(names) for names in (avoid, exclude)))
+    return ReservedNodes(_first(avoid), _first(exclude))
 
 
 def _of_the_fulfilled(cluster: Cluster) -> list[str]:

@@ -117,11 +117,19 @@ class PodSet(Struct, frozen=True):
     ports: tuple[HostPort, ...] = ()  # each is free once per node, for pods of any set
 
 
+class KeptApart(NamedTuple):
+    """Nodes that the pods of one template of an item leave to other pods of the same gang."""
+
+    path: str
+    nodes: tuple[str, ...]
+
+
 class ReservedNodes(NamedTuple):
-    """The names of nodes that are reserved for others, sorted."""
+    """The names of nodes that are for other pods, sorted."""
 
     avoid: tuple[str, ...] = ()  # its pods go elsewhere if there is room
     exclude: tuple[str, ...] = ()  # its pods must not go there
+    apart: tuple[KeptApart, ...] = ()  # nor the pods of these templates there
 
 
 NO_RESERVED_NODES = ReservedNodes()

@@ -54,6 +54,10 @@ EXACT_WORK_PER_PASS_MAX = 300_000
 """Steps of all exact searches of one cycle, so that no cycle delays the renewal of the lease or
 keeps a caller waiting for a second. The next cycle continues."""
 
+APART_ROWS_MAX = 20_000
+"""Nodes that are looked at to find out whether the pods of one gang can strand each other, half a
+microsecond each. Beyond, they are not kept apart."""
+
 WHAT_IF_SEARCH_MAX = 10_000
 """Steps of one exact search in a snapshot, of which a plan makes dozens; a head and its workers at
 the edge of 5,000 nodes take 6,000. Undecided counts as no."""

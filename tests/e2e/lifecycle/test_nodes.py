@@ -58,6 +58,23 @@ def test_a_gpu_that_autopilot_finds_broken_is_left(plane: ControlPlane) -> None:
         plane.remove_node(name)
 
 
+def test_a_small_pod_leaves_the_node_that_the_large_one_needs(plane: ControlPlane) -> None:
+    """kube-scheduler binds the small pod first, and would put it where most is free."""
+    for name, cpu, gpus in (("whole", "8", "8"), ("part", "4", "7")):
+        plane.add_node(name, cpu=cpu, labels={"pool": "gang"}, extended={GPU: gpus})
+    here = {"nodeSelector": {"pool": "gang"}}
+    small, large = (job(f"needs-{n}", "sleep 3600", **{GPU: str(n)}) for n in (1, 8))
+    for one in (small, large):
+        one["spec"]["template"]["spec"] |= here
+    create(plane, appwrapper("gang", small, large))
+    plane.wait_for(lambda: running(plane) == 2, 60, "both are bound")
+    assert running_on(plane) == ["part", "whole"]
+    assert status_of(plane, "gang")["dispatch"]["attempt"] == 1
+    delete(plane)
+    for name in ("whole", "part"):
+        plane.remove_node(name)
+
+
 def test_a_node_that_is_not_ready_is_left_and_what_hangs_there_is_forced(
     plane: ControlPlane,
 ) -> None:

@@ -1,0 +1,133 @@
+"""Pods of one gang do not take each other's nodes, in whatever order and wherever they are bound.
+
+Rule R2 of the core, by brute force over all orders and nodes."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from mcad.core.capacity import Capacity
+from mcad.core.state.bounds import AVOIDED_MAX
+from mcad.core.state.model import KeptApart, PodSet
+from mcad.core.state.settings import Fit, Settings
+from tests.core.builders import cluster, hold, node, pods
+
+Free = tuple[int, ...]
+
+
+def gpus(replicas: int, each: int, item: int = 0) -> PodSet:
+    """Pods of so many GPUs and nothing else."""
+    return pods(replicas, "0", gpu=each, item=item)
+
+
+def off(capacity: Capacity, *items: int) -> list[KeptApart]:
+    """What the templates of these items leave to others."""
+    return [one for item in items for one in capacity.kept_apart("gang", item)]
+
+
+def test_a_small_pod_leaves_the_node_that_the_large_one_needs() -> None:
+    capacity = cluster(node("whole", gpu=8), node("part", gpu=7))
+    hold(capacity, "gang", gpus(1, 1), gpus(1, 8, item=1))
+    assert off(capacity, 0) == [KeptApart("items[0].sets[0]", ("whole",))]
+    assert off(capacity, 1) == []
+
+
+def test_where_there_is_room_for_any_order_nothing_is_kept_apart() -> None:
+    capacity = cluster(*(node(name, gpu=8) for name in ("a", "b", "c")))
+    hold(capacity, "gang", gpus(1, 1), gpus(1, 8, item=1))
+    assert off(capacity, 0, 1) == []
+
+
+def test_equal_pods_of_several_items_cannot_strand_each_other() -> None:
+    capacity = cluster(node("a", gpu=8), node("b", gpu=8))
+    hold(capacity, "gang", gpus(8, 1), gpus(8, 1, item=1))
+    assert off(capacity, 0, 1) == []
+
+
+def test_each_template_of_an_item_leaves_other_nodes() -> None:
+    capacity = cluster(node("cpu", "20", gpu=0), node("gpu", "14", gpu=8), node("full", "1"))
+    head, workers = pods(1, "12"), pods(1, "4", gpu=8, index=1)
+    hold(capacity, "gang", head, workers)
+    assert off(capacity, 0) == [KeptApart(head.path, ("gpu",))]
+
+
+def test_a_node_that_both_are_planned_on_is_left_to_both() -> None:
+    capacity = cluster(node("a", gpu=9))
+    hold(capacity, "gang", gpus(1, 1), gpus(1, 8, item=1))
+    assert off(capacity, 0, 1) == []
+
+
+def test_more_nodes_than_a_template_can_name_are_not_named() -> None:
+    names = [f"n{number}" for number in range(AVOIDED_MAX + 1)]
+    capacity = cluster(*(node(name, gpu=8) for name in names), node("part", gpu=7))
+    hold(capacity, "gang", pods(1, gpu=1), gpus(len(names), 8, item=1))
+    assert off(capacity, 0, 1) == []
+
+
+def test_where_only_sums_count_no_pod_has_a_node() -> None:
+    settings = Settings(fit=Fit.AGGREGATE)
+    capacity = cluster(node("whole", gpu=8), node("part", gpu=7), settings=settings)
+    hold(capacity, "gang", gpus(1, 1), gpus(1, 8, item=1))
+    assert off(capacity, 0, 1) == []
+
+
+# -- every order, every node ---------------------------------------------------------------------
+
+
+def can_strand(free: Free, sizes: Free, left: Free, barred: tuple[frozenset[int], ...]) -> bool:
+    """Whether the pods of the sets can be bound in such a way that one of them finds no node."""
+    seen: set[tuple[Free, Free]] = set()
+
+    def strands(free: Free, left: Free) -> bool:
+        if (free, left) in seen:
+            return False
+        seen.add((free, left))
+        for one, size in enumerate(sizes):
+            if not left[one]:
+                continue
+            fitting = [at for at, room in enumerate(free) if room >= size and at not in barred[one]]
+            if not fitting:
+                return True
+            after = (*left[:one], left[one] - 1, *left[one + 1 :])
+            for at in fitting:
+                if strands((*free[:at], free[at] - size, *free[at + 1 :]), after):
+                    return True
+        return False
+
+    return strands(free, left)
+
+
+def drawn(rng: Random) -> tuple[Free, list[PodSet]]:
+    """A few nodes, and a gang that may fit."""
+    free = tuple(rng.randint(1, 8) for _ in range(rng.randint(2, 4)))
+    sizes = rng.sample(range(1, 9), rng.randint(2, 3))
+    sets = [gpus(rng.randint(1, 3), size, item=item) for item, size in enumerate(sizes)]
+    return free, sets
+
+
+@pytest.mark.parametrize("begin", range(0, 1200, 400))
+def test_no_gang_strands_itself_where_its_sets_have_nodes_of_their_own(begin: int) -> None:
+    would, did, shared = 0, 0, 0
+    for seed in range(begin, begin + 400):
+        free, sets = drawn(Random(f"apart {seed}"))
+        capacity = cluster(*(node(str(at), gpu=n) for at, n in enumerate(free)))
+        if capacity.assume("gang", 1, capacity.shape(tuple(sets)), tuple(sets)) is not None:
+            continue
+        sizes = tuple(dict(one.request)["nvidia.com/gpu"] for one in sets)
+        left = tuple(one.replicas for one in sets)
+        names = [
+            frozenset(int(name) for each in off(capacity, item) for name in each.nodes)
+            for item in range(len(sets))
+        ]
+        places = capacity.places_of("gang")
+        would += can_strand(free, sizes, left, (frozenset(),) * len(sets))
+        if any(sum(map(bool, counts)) > 1 for counts in places.values()):
+            shared += 1
+            continue
+        assert not can_strand(free, sizes, left, tuple(names)), f"{seed=}"
+        did += 1
+    assert would > 25
+    assert did > 25
+    assert shared > 5
