@@ -111,8 +111,8 @@ class TutorialDemo(DemoSteps):
 
     async def _show_cluster(self) -> None:
         self._step(
-            "1/5  A cluster, in this very process: an API server, a scheduler, controllers, a node",
-            "The node has 2 CPUs. Foreign pods use 1750m of them, so 250m are free.",
+            "1/5  A cluster, in this process: an API server, a scheduler, controllers, a node",
+            "The node has 2 CPUs. Other pods use 1750m of them, so 250m are free.",
         )
         self._lines(await self._capacity())
         await self._pause()
