@@ -83,12 +83,15 @@ release: .venv/ready
 	@test -n "$(VERSION)" || { echo "error: make release VERSION=0.2.0" >&2; exit 2; }
 	$(BIN)/python deploy/release.py $(VERSION) $(ARGS)
 
-# What runs, without what develops: `make demo` should not wait for compilers and linters.
+# What runs, without what develops: `make demo` should not wait for compilers and linters. With
+# `. .venv/bin/activate` mcad is a command then, as pages type it.
 .venv/runtime: requirements-demo.lock
 	@echo "Making .venv with $(PYTHON)..."
 	@$(PYTHON) -m venv .venv
 	@echo "Installing $$(grep -c == $<) packages into it; this takes about a minute, once..."
 	@sh deploy/install-locked.sh $(BIN)/pip $< --no-compile
+	@printf '%s\n' '#!$(CURDIR)/$(BIN)/python' 'import sys' 'sys.path.insert(0, "$(CURDIR)")' \
+	  'from mcad.cli.start import main' 'main()' > $(BIN)/mcad && chmod +x $(BIN)/mcad
 	@touch $@
 
 .venv/ready: .venv/runtime requirements-dev.lock pyproject.toml

@@ -38,7 +38,7 @@ _WORDS = {
     for word, instead in WORDS.items()
 }
 _CODE = re.compile(
-    r"`[^`\n]*`|\]\([^)\n]*\)|<!--.*?-->|https?://\S+|\{\{.*?\}\}|\{%.*?%\}", re.DOTALL
+    r"`[^`\n]*`|\]\([^)\n]*\)|<!--.*?-->|https?://\S+|\{\{.*?\}\}|\{%.*?%\}|<\w[^>]*>", re.DOTALL
 )
 
 

@@ -21,6 +21,19 @@ def test_a_generated_page_says_what_the_code_says(page: Path) -> None:
     assert page.read_text() == whole(page, GENERATED[page]()), "python -m tests.documents"
 
 
+def test_every_http_application_is_on_the_page() -> None:
+    made = {
+        f"{path.parent.name}/{path.name}": path.read_text().count("web.Application(")
+        for path in sorted((ROOT / "mcad").rglob("*.py"))
+        if "sim" not in path.parts
+    }
+    assert {name: count for name, count in made.items() if count} == {
+        "controller/http_port.py": 2,
+        "visibility/routes.py": 1,
+        "ui/server.py": 1,
+    }, "add it to tests/documents/http.py"
+
+
 def test_the_dashboard_is_the_generated_one() -> None:
     assert dashboard.DASHBOARD.read_text() == dashboard.text(), "python -m tests.chart.dashboard"
 

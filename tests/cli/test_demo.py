@@ -380,6 +380,17 @@ def test_make_demo_says_what_it_does_before_it_does_it(tmp_path: Path) -> None:
     assert done.stderr.splitlines() == ["Fetching packages...", "Installing packages..."]
 
 
+def test_after_make_demo_mcad_is_a_command(tmp_path: Path) -> None:
+    make_demo(tmp_path, PIP)
+    command = tmp_path / ".venv" / "bin" / "mcad"
+    first, *rest = command.read_text().splitlines()
+    assert first == f"#!{tmp_path}/.venv/bin/python"
+    script = tmp_path / "typed"
+    script.write_text("\n".join(rest).replace(str(tmp_path), str(ROOT)))
+    assert os.access(command, os.X_OK)
+    assert run(sys.executable, str(script), "version").stdout.startswith("mcad ")
+
+
 def test_on_a_terminal_a_line_shows_how_far_the_installation_is(tmp_path: Path) -> None:
     master, slave = os.openpty()
     try:

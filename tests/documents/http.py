@@ -21,6 +21,11 @@ PORT = (
     "loopback only, that is through `kubectl port-forward`. A standby answers all of them too, "
     "with the header `Mcad-Role: standby`."
 )
+SECURE = (
+    "`mcad run --metrics HOST:PORT`, 8444 in the chart with `metrics.secure.enabled`. The caller "
+    "shows a token of the cluster and needs the right to `get` the path: 401 or 403 without, 503 "
+    "if the API server cannot be asked. With it, the port above serves `/metrics` on loopback only."
+)
 API = (
     "The API server forwards these requests, after authentication and audit, if "
     "`visibility.enabled` is set in the chart. The caller needs the verb `get` or `list` for the "
@@ -31,13 +36,15 @@ UI = "`mcad ui` on loopback, for the browser in which the printed address was op
 
 def generated() -> str:
     """The generated part of the page."""
-    nothing: Any = SimpleNamespace(lease=None, middleware=web.middleware)  # routes are only listed
+    guard = web.middleware
+    nothing: Any = SimpleNamespace(lease=None, middleware=guard, guard=guard)  # only routes count
     private = " and ".join(map(code, loopback.PRIVATE))
     port = http_port.application(nothing, nothing)
     api, page = routes.application(nothing, nothing, nothing), Ui(nothing, nothing).application()
     return "\n".join(
         (
             *_section("Port of the dispatcher", PORT.format(private=private), port),
+            *_section("Metrics over TLS", SECURE, http_port.metrics_application(nothing, nothing)),
             *_section("Visibility API", API, api),
             *_section("Page of mcad ui", UI, page),
         )
