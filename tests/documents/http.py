@@ -21,6 +21,12 @@ PORT = (
     "loopback only, that is through `kubectl port-forward`. A standby answers all of them too, "
     "with the header `Mcad-Role: standby`."
 )
+TLS = (
+    "`mcad run --metrics HOST:PORT`, 8444 in the chart with `metrics.secure.enabled`. The other "
+    "port then answers `/metrics` on loopback only. The caller needs a bearer token of the cluster "
+    "(else 401) and the verb `get` for the path `/metrics` (else 403); 503 if the API server "
+    "cannot be asked."
+)
 API = (
     "The API server forwards these requests, after authentication and audit, if "
     "`visibility.enabled` is set in the chart. The caller needs the verb `get` or `list` for the "
@@ -31,13 +37,17 @@ UI = "`mcad ui` on loopback, for the browser in which the printed address was op
 
 def generated() -> str:
     """The generated part of the page."""
-    nothing: Any = SimpleNamespace(lease=None, middleware=web.middleware)  # routes are only listed
+    nothing: Any = SimpleNamespace(
+        lease=None, guard=None, middleware=web.middleware
+    )  # routes are only listed
     private = " and ".join(map(code, loopback.PRIVATE))
     port = http_port.application(nothing, nothing)
+    secure = http_port.metrics_application(nothing, nothing)
     api, page = routes.application(nothing, nothing, nothing), Ui(nothing, nothing).application()
     return "\n".join(
         (
             *_section("Port of the dispatcher", PORT.format(private=private), port),
+            *_section("Metrics over TLS", TLS, secure),
             *_section("Visibility API", API, api),
             *_section("Page of mcad ui", UI, page),
         )
