@@ -113,7 +113,7 @@ class _Port:
         return metrics_page(await self._controller.metrics.page())
 
     async def any_metrics(self, request: web.Request) -> web.Response:
-        """The metrics of a leader or of a standby."""
+        """Metrics in the text format of Prometheus, of a leader or of a standby."""
         if self._replica.controller is None:
             return metrics_page(self._replica.metrics.page())
         return await self.metrics(request)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import socket
 import subprocess
 import tarfile
 from collections.abc import Iterator
@@ -82,7 +83,8 @@ def record() -> None:
             "lease": _client_side(plane.get(f"{LEASES}/mcad-dispatcher")),
             "appwrappers": [_with_items(plane, obj) for obj in found],
         }
-        WORLD.write_text(json.dumps(world, indent=1) + "\n")
+        text = json.dumps(world, indent=1).replace(f"{socket.gethostname()}-", "former-")
+        WORLD.write_text(text + "\n")
         with tarfile.open(PACKED, "w:xz", preset=9) as tar:
             tar.add(one.chart, "deploy/helm/mcad", filter=_anonymous)
 
