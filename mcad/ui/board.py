@@ -15,7 +15,7 @@ from mcad.client.errors import McadError
 from mcad.client.figures.computed import ComputedFigures
 from mcad.client.figures.figures import Feed, Figures
 from mcad.client.figures.of_namespace import NamespaceFigures
-from mcad.client.figures.pace import PATIENT
+from mcad.client.figures.pace import PATIENT, Pace
 from mcad.client.figures.polled import PollingFeed
 from mcad.client.figures.presence import Heartbeat
 from mcad.client.figures.row import within
@@ -68,13 +68,21 @@ class Board:
     """Follows the figures in one task; pages wait for the next moment."""
 
     def __init__(
-        self, environment: Environment, source: Source, scope: Scope, *, may_narrow: bool
+        self,
+        environment: Environment,
+        source: Source,
+        scope: Scope,
+        *,
+        may_narrow: bool,
+        pace: Pace = PATIENT,
     ) -> None:
-        """``may_narrow``: show the namespace of the context if the caller may not see all."""
+        """``may_narrow``: show the namespace of the context if the caller may not see all. ``pace``
+        is that of updates, by the CPU time of this thread."""
         self.environment = environment
         self.source = source
         self._scope = scope
         self._may_narrow = may_narrow
+        self._pace = pace
         self._latest: Moment | None = None
         self._changed = asyncio.Event()
         self._version = 0
@@ -174,7 +182,7 @@ class Board:
         await self.environment.clock.sleep(RENDERED_S)
         spent_s = thread_time()
         if self._spent_s:  # the first lists are read once
-            await self.environment.clock.sleep(PATIENT.pause_s(spent_s - self._spent_s))
+            await self.environment.clock.sleep(self._pace.pause_s(spent_s - self._spent_s))
         self._spent_s = spent_s
         if not self._is_watched:
             self._history.forget()

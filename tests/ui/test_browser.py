@@ -11,13 +11,23 @@ import os
 import shutil
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.cli.cluster import appwrapper, crowd, deployment, reserved, tutorial, unplaced
+from tests.cli.cluster import (
+    NOW_US,
+    appwrapper,
+    crowd,
+    deployment,
+    event,
+    reserved,
+    tutorial,
+    unplaced,
+)
 from tests.cli.shares import shares
 from tests.cli.test_namespace_figures import OTHERS
 from tests.fakeapi import FakeApi, forbidden
@@ -57,6 +67,7 @@ class Seen:
     async def loaded(self) -> None:
         """Wait for the answer in the drawer, if there is one."""
         await self.tab.wait_for_selector("#answer :text('Being tried')", state="detached")
+        await self.tab.wait_for_selector("#told :text('Events alone')", state="detached")
 
     async def judge(self) -> None:
         """No violation, nothing wider than the screen, no complaint, nothing from elsewhere."""
@@ -87,6 +98,7 @@ class Browser:
             if more.get("java_script_enabled", True):
                 # In a world of its own, which the policy of the page does not concern.
                 await context.add_init_script(path=AXE)
+            await seen.tab.clock.set_fixed_time(datetime.fromtimestamp(NOW_US / 1e6, UTC))
             await seen.tab.goto(page.url + path)
             yield seen
         finally:
@@ -118,11 +130,47 @@ def empty() -> FakeApi:
     return api
 
 
+def paused() -> FakeApi:
+    api = tutorial()
+    spec = {"reason": "disks are moved"}
+    api.put("dispatchpauses", {"metadata": {"name": "cluster", "uid": "u-pause"}, "spec": spec})
+    return api
+
+
+def named(obj: Json) -> str:
+    name: str = obj["metadata"]["name"]
+    return name
+
+
+def charged() -> FakeApi:
+    """The quota tree, with an eviction of the last hour and Events."""
+    api = shares()
+    evicted = {"count": 2, "reason": "Reclaimed", "title": "default/own", "by": "u-own"}
+    evicted["at"] = "2027-01-15T07:45:00.000000Z"
+    api.change("appwrappers", "late", lambda obj: obj["status"].update(eviction=evicted))
+    (late,) = (one for one in api.objects["appwrappers"].values() if named(one) == "late")
+    uid = late["metadata"]["uid"]
+    for number, (reason, message) in enumerate(EVENTS):
+        told = event(uid, reason, message)
+        told["eventTime"] = f"2027-01-15T07:4{number}:00.100000Z"
+        api.put("events", told)
+    return api
+
+
+EVENTS = (
+    ("Queued", "Insufficient quota."),
+    ("Dispatched", "2 pods fit on 1 node."),
+    ("Reclaimed", "Evicted so that default/own can reclaim its quota; requeued."),
+)
+
+
 STATES: dict[str, tuple[Callable[[], FakeApi], str]] = {
     "queue": (crowd, "/"),
     "waiting": (tutorial, SECOND),
     "running": (tutorial, "/appwrappers/default/0001-aw-generic-deployment-1"),
-    "quota": (shares, "/appwrappers/default/late"),
+    "quota": (charged, "/appwrappers/default/late"),
+    "paused": (paused, SECOND),
+    "events": (charged, "/appwrappers/default/late/events"),
     "reserved": (reserved, "/appwrappers/default/big"),
     "kept-off": (reserved, "/appwrappers/default/small"),
     "unplaced": (unplaced, "/"),
@@ -139,15 +187,36 @@ PICTURED = {("quota", 1440, "light"): "ui-light.jpg", ("quota", 1440, "dark"): "
 async def test_every_state_at_every_width_in_both_schemes() -> None:
     async with browsing() as browser:
         for name, (made, path) in STATES.items():
-            async with opened(made()) as page, browser.at(page, path) as seen:
-                await seen.loaded()
-                if name == "unknown":  # the status of the page
-                    seen.complaints = [one for one in seen.complaints if "404" not in one]
-                for width, scheme in product(WIDTHS, SCHEMES):
-                    await seen.tab.set_viewport_size({"width": width, "height": 900})
-                    await seen.tab.emulate_media(color_scheme=scheme)
-                    await seen.judge()
-                    await _picture(seen, PICTURED.get((name, width, scheme)))
+            api = made()
+            async with opened(api) as page:
+                if name == "quota":
+                    await _pass_an_hour(page, api)
+                async with browser.at(page, path) as seen:
+                    await _judge_everywhere(seen, name)
+
+
+async def _judge_everywhere(seen: Seen, name: str) -> None:
+    await seen.loaded()
+    if name == "unknown":  # the status of the page
+        seen.complaints = [one for one in seen.complaints if "404" not in one]
+    for width, scheme in product(WIDTHS, SCHEMES):
+        await seen.tab.set_viewport_size({"width": width, "height": 900})
+        await seen.tab.emulate_media(color_scheme=scheme)
+        await seen.judge()
+        await _picture(seen, PICTURED.get((name, width, scheme)))
+
+
+async def _pass_an_hour(page: Page, api: FakeApi) -> None:
+    """As if the page had been open for an hour: it has charts."""
+    page.board._history.forget()
+    for minute in range(60, 0, -1):
+        used = (60 - minute) // 10 + minute * 7 % 11 // 5
+        whole = {"cpu": "32", "memory": "64Gi", "pods": "110"}
+        books = {"cpu": str(used), "memory": f"{used}Gi", "pods": str(used)}
+        total = {"allocatable": whole, "used": books, "reserved": {}, "free": {}}
+        page.board._history.note(NOW_US - minute * 60_000_000, {"total": total})
+    api.change("appwrappers", "late", lambda obj: obj["metadata"].update(labels={"seen": "yes"}))
+    await page.until(lambda text: "Used and reserved since" in text)
 
 
 async def _picture(seen: Seen, name: str | None) -> None:

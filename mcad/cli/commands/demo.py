@@ -223,11 +223,12 @@ def _has_page() -> bool:
 @asynccontextmanager
 async def _page(path: Path, stop: asyncio.Event) -> AsyncIterator[str]:
     """Serve the page of ``mcad ui``; yields its address."""
+    from mcad.client.figures.pace import AT_ONCE  # noqa: PLC0415 - with the page
     from mcad.ui.board import Board  # noqa: PLC0415 - needs the extra
     from mcad.ui.server import served  # noqa: PLC0415
 
     source, everywhere = Source(kubeconfig=str(path)), Scope(all_namespaces=True)
-    board = Board(Environment(), source, everywhere, may_narrow=False)
+    board = Board(Environment(), source, everywhere, may_narrow=False, pace=AT_ONCE)
 
     def print_next(address: str) -> None:
         click.echo(f"For another browser: {address}")

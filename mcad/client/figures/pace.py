@@ -21,3 +21,6 @@ LIVELY = Pace(1 / 5, 10.0)
 
 PATIENT = Pace(1 / 30, 60.0)
 """For a page that stays open all day."""
+
+AT_ONCE = Pace(1.0, 0.0)
+"""For a page whose process does other work, which would count as its own."""
