@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from tests.controlplane.audit import AuditEntry
 from tests.controlplane.controlplane import ControlPlane
@@ -42,7 +43,7 @@ def appwrapper(name: str, *pods: dict[str, object]) -> dict[str, object]:
 
 
 @contextmanager
-def cluster(nodes: int, **size: str) -> Iterator[tuple[ControlPlane, Path]]:
+def cluster(nodes: int, **size: Any) -> Iterator[tuple[ControlPlane, Path]]:
     """A fresh control plane with ready nodes, CRD and RBAC; and the account's kubeconfig."""
     with ControlPlane(start_delay_ms=0, kinds=printed("crd")) as plane:
         account = install(plane)
