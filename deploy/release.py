@@ -202,6 +202,16 @@ def _labels(release: Release) -> list[str]:
     return [part for name, text in said.items() for part in ("--build-arg", f"{name}={text}")]
 
 
+def empty(out: Path) -> None:
+    """Make the folder, or remove what an earlier release has left in it."""
+    out.mkdir(parents=True, exist_ok=True)
+    left = [path for path in out.iterdir() if not path.name.startswith(("mcad-", SUMS))]
+    if left:
+        raise ReleaseError(f"{out} has {left[0].name}, which no release made; choose another --out")
+    for path in out.iterdir():
+        path.unlink()
+
+
 def sums(out: Path) -> None:
     """SHA256SUMS, as ``sha256sum --check`` reads it."""
     files = sorted(path for path in out.iterdir() if path.name != SUMS)
@@ -305,8 +315,7 @@ def _make(given: argparse.Namespace) -> None:
         _found(ENGINES, "what builds images") if "image" in given.only else "",
         _found([given.helm], "Helm") if "chart" in given.only else "",
     )
-    shutil.rmtree(release.out, ignore_errors=True)
-    release.out.mkdir(parents=True)
+    empty(release.out)
     for name in given.only:
         print(f"{name} ...", flush=True)
         MAKE[name](release)

@@ -64,6 +64,11 @@ class Release:
             kubeconfig=self._plane.admin_kubeconfig,
         )
 
+    def test(self) -> str:
+        """``helm test``: what Helm says about it."""
+        where = ("--namespace", self.namespace, "--timeout", "60s")
+        return self._helm.run("test", self.name, *where, kubeconfig=self._plane.admin_kubeconfig)
+
     def try_elsewhere(self, namespace: str, *args: str, **values: Any) -> None:
         """Whether it could be installed in another namespace; nothing is."""
         self._run("install", "--namespace", namespace, "--dry-run=server", *args, **values)

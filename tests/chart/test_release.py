@@ -165,6 +165,20 @@ def test_checksums_are_those_that_sha256sum_checks(tmp_path: Path) -> None:
     assert said == "a.tgz: OK\nb.whl: OK\n"
 
 
+def test_only_files_of_a_release_are_removed(tmp_path: Path) -> None:
+    out = tmp_path / "dist"
+    releasing.empty(out)
+    for name in ("mcad-1.2.3.tgz", releasing.SUMS):
+        (out / name).write_text("")
+    releasing.empty(out)
+    assert list(out.iterdir()) == []
+    (out / "thesis.tex").write_text("")
+    (out / "mcad-1.2.3.tgz").write_text("")
+    with pytest.raises(ReleaseError, match=r"has thesis.tex, which no release made"):
+        releasing.empty(out)
+    assert len(list(out.iterdir())) == 2
+
+
 def test_the_build_of_the_image_takes_what_the_labels_say() -> None:
     last = stages((ROOT / "deploy" / "Dockerfile").read_text())[-1]
     taken = {one.partition("=")[0] for one in last.all("ARG")}

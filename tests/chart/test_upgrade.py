@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -152,6 +153,31 @@ def test_uninstall_and_reinstall(
     with Dispatcher(plane, other.account(), "--config", str(other.config()), name="goes-on"):
         delete(plane, "bare", namespace=TEAM)
         plane.wait_for(lambda: states(plane, TEAM)["waiting"] == "Running", 60, "its turn has come")
+
+
+def test_helm_test_leaves_nothing_behind(
+    helm: Helm, control_plane: ControlPlane, installed: Release
+) -> None:
+    """Its account and its rights are there while its pod runs. No image is pulled here, so the end
+    of the pod is written by hand; tests/e2e/test_visibility.py runs its command."""
+    plane, other = control_plane, Release(helm, control_plane, name="other", namespace=ELSEWHERE)
+    pod = f"/api/v1/namespaces/{ELSEWHERE}/pods/other-mcad-check"
+    with ThreadPoolExecutor() as beside:
+        tested = beside.submit(other.test)
+        plane.wait_for(lambda: plane.request("GET", pod)[0] == 200, what="the pod of the test")
+        assert len(hooks(plane)) == 3
+        ended = {"status": {"phase": "Succeeded"}}
+        plane.ask("PATCH", f"{pod}/status", ended, content_type="application/merge-patch+json")
+        assert "Succeeded" in tested.result(60)
+    assert plane.request("GET", pod)[0] == 404
+    assert hooks(plane) == []
+
+
+def hooks(plane: ControlPlane) -> list[str]:
+    """The account, the role and the binding of ``helm test``."""
+    kinds = "serviceaccounts,roles,rolebindings"
+    label = "app.kubernetes.io/component=test"
+    return plane.kubectl("get", kinds, "--all-namespaces", "-l", label, "-o", "name").split()
 
 
 def test_a_second_release_beside_it_is_refused(
