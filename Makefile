@@ -71,6 +71,7 @@ docs: .venv/docs build/mermaid.min.js
 MERMAID := 11.17.2
 MERMAID_SHA256 := 581ed7d74bd9048d0e3a91363927d72ef22942d7722546b27f7cc29e35390eb8
 build/mermaid.min.js: Makefile
+	@command -v npm > /dev/null || { echo "error: make docs needs npm; install Node.js" >&2; exit 2; }
 	mkdir -p build
 	npm pack --silent --pack-destination build mermaid@$(MERMAID)
 	tar -xzmf build/mermaid-$(MERMAID).tgz -C build --strip-components 2 package/dist/mermaid.min.js

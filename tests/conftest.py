@@ -53,6 +53,7 @@ LONGEST = (
     "chart/test_dockerfile.py",
     "lifecycle/test_others.py",
     "faults/test_histories.py",
+    "documents/test_commands.py",
 )
 AT_ONCE = 4
 SPREAD = 0.8

@@ -136,3 +136,16 @@ def test_the_recorded_terminal_shows_what_the_demo_prints() -> None:
     assert len(recorded) < PICTURE_BYTES_MAX
     assert "?[" not in recorded, "colours that were printed as text"
     assert "http" not in recorded.replace("http://www.w3.org/2000/svg", ""), "it loads nothing"
+
+
+LOCKED = re.compile(r"^([\w.-]+)==(\S+)", re.MULTILINE)
+
+
+def test_the_site_is_built_beside_what_tests_use() -> None:
+    """Both locks are installed into one environment."""
+    tested = dict(LOCKED.findall((ROOT / "requirements-dev.lock").read_text()))
+    site = dict(LOCKED.findall((ROOT / "requirements-docs.lock").read_text()))
+
+    assert {"mkdocs", "mkdocs-material"} <= site.keys() - tested.keys()
+    shared = site.keys() & tested.keys()
+    assert {name: site[name] for name in shared} == {name: tested[name] for name in shared}

@@ -144,7 +144,10 @@ class Requeuing(Wire):
     max_num_requeuings: Int | None = Field(
         default=0,
         alias="maxNumRequeuings",
-        description="The AppWrapper fails after this number of requeuings; 0 means no limit.",
+        description=(
+            "After this number of requeuings its objects are deleted, and its state is Deleted; "
+            "0 means no limit."
+        ),
     )
 
 

@@ -50,7 +50,8 @@ class Kind:
         words = [names["plural"], names["singular"], *names.get("shortNames", ())]
         served = " and ".join(code(f"{self._spec['group']}/{one}") for one in versions)
         for_kubectl = ", ".join(map(code, words))
-        yield f"API version {served}, {self._spec['scope'].lower()}."
+        scope = "in a namespace" if self._spec["scope"] == "Namespaced" else "of the whole cluster"
+        yield f"API version {served}; an object {scope}."
         yield from (f"Names for kubectl: {for_kubectl}.", "")
 
     def _level(self, path: str, schema: Json) -> Iterator[str]:

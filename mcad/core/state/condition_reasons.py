@@ -67,13 +67,11 @@ _HOLDS: Final = {
     if (one.ends in _OUT_OF_LINE and one is not WaitingReason.DELETED)
     or one is WaitingReason.ROOM_RESERVED
 }
-_STANDING: Final = {
-    reasons.RESUMING: "It is dispatched.",
-    reasons.SUSPENDED: "It waits in the queue, or `spec.suspend` is true.",
-    reasons.RESETTING: "Its objects are deleted, and it is dispatched again.",
-    reasons.SUCCEEDED: "All of its items are finished.",
-    State.FAILED: "It has failed.",
-}
+_QUEUED: Final = {reasons.SUSPENDED: "It waits in the queue, or `spec.suspend` is true."}
+_RESUMED: Final = {reasons.RESUMING: "It is dispatched."}
+_RESET: Final = {reasons.RESETTING: "Its objects are deleted, and it is dispatched again."}
+_SUCCEEDED: Final = {reasons.SUCCEEDED: "All of its items are finished."}
+_FAILED: Final[Mapping[str, str]] = {str(State.FAILED): "It has failed."}
 
 MEANING: Final[Mapping[ConditionType, str]] = {
     ConditionType.INIT: "The dispatcher has seen the AppWrapper.",
@@ -106,7 +104,8 @@ TRUE: Final[Mapping[ConditionType, Mapping[str, str]]] = {
     ConditionType.DISPATCHED: {reasons.RUNNABLE: "All of it fits."},
     ConditionType.RUNNING: {reasons.PODS_RUNNING: "Enough pods run or have succeeded."},
     ConditionType.PREEMPT_CANDIDATE: {
-        **_EVICTIONS,
+        TeardownReason.PREEMPTED: "An AppWrapper of higher priority needs its room.",
+        TeardownReason.RECLAIMED: "It borrows from the share of an AppWrapper that asks for it.",
         TeardownReason.MIN_PODS_NOT_RUNNING: TeardownReason.MIN_PODS_NOT_RUNNING.meaning,
         TeardownReason.DEADLINE_EXCEEDED: TeardownReason.DEADLINE_EXCEEDED.meaning,
     },
@@ -116,8 +115,8 @@ TRUE: Final[Mapping[ConditionType, Mapping[str, str]]] = {
     },
     ConditionType.COMPLETED: {reasons.PODS_COMPLETED: "All items are finished, and no pod runs."},
     ConditionType.FAILED: _FAILURES,
-    ConditionType.QUOTA_RESERVED: _STANDING,
-    ConditionType.RESOURCES_DEPLOYED: _STANDING,
+    ConditionType.QUOTA_RESERVED: {**_RESUMED, **_RESET},
+    ConditionType.RESOURCES_DEPLOYED: {**_RESUMED, **_SUCCEEDED},
     ConditionType.PODS_READY: {reasons.SUFFICIENT_PODS_READY: "Enough pods are ready."},
     ConditionType.UNHEALTHY: _BREAKDOWNS,
     ConditionType.DELETING_RESOURCES: {
@@ -145,8 +144,8 @@ FALSE: Final[Mapping[ConditionType, Mapping[str, str]]] = {
         reasons.PODS_COMPLETED: "All items are finished.",
         **_TEARDOWNS,
     },
-    ConditionType.QUOTA_RESERVED: _STANDING,
-    ConditionType.RESOURCES_DEPLOYED: _STANDING,
+    ConditionType.QUOTA_RESERVED: {**_QUEUED, **_SUCCEEDED, **_FAILED},
+    ConditionType.RESOURCES_DEPLOYED: {**_QUEUED, **_RESET, **_SUCCEEDED, **_FAILED},
     ConditionType.PODS_READY: {
         reasons.RESUMING: "An attempt begins.",
         reasons.INSUFFICIENT_PODS_READY: "Too few pods are ready; the message counts them.",
