@@ -55,7 +55,7 @@ async def test_a_dispatcher_is_asked_for_everything() -> None:
             dispatcher.gone = False
             await page.until(lambda text: "Data up to date" in text)
         await asyncio.sleep(LAST_S)
-    assert {"starts": "true", "maxAge": "10"} in dispatcher.wishes
+    assert {"starts": "true", "maxAge": "30"} in dispatcher.wishes
     assert "A dispatcher answers" in text
     assert "Figures asked from the dispatcher" in text
     assert 'href="/appwrappers/default/a?leaf=t%2Fa"' in text

@@ -23,7 +23,7 @@ class Pace(Struct, frozen=True):
 LIVELY = Pace(1 / 5, 10.0)
 """For a screen that is watched while it is open, such as ``mcad top``."""
 
-PATIENT = Pace(1 / 30, 60.0, 10)
+PATIENT = Pace(1 / 30, 60.0, 30)
 """For a page that stays open all day."""
 
 AT_ONCE = Pace(1.0, 0.0)
