@@ -17,6 +17,7 @@ from mcad.controller import loopback
 from mcad.controller.debug_views import configuration, stacks
 from mcad.controller.http_server import asks_for_starts, json_answer
 from mcad.controller.leader_figures import FiguresUnavailable, LeaderFigures
+from mcad.controller.shared_answers import SharedAnswers, max_age_s
 from mcad.controller.standby_http import Standby, found, metrics_page
 
 if TYPE_CHECKING:
@@ -71,6 +72,7 @@ class _Port:
     def __init__(self, replica: Replica) -> None:
         self._replica = replica
         self._figures = LeaderFigures(replica)
+        self._shared = SharedAnswers()
 
     @property
     def _controller(self) -> Controller:
@@ -127,17 +129,26 @@ class _Port:
         return web.json_response(configuration(self._replica.config))
 
     async def queue(self, request: web.Request) -> web.Response:
-        """AppWrappers that wait, in queue order; ``?starts=true`` adds start time estimates."""
+        """AppWrappers that wait, in queue order.
+
+        ``?starts=true`` adds start time estimates; with ``?maxAge=10`` an answer that is at most 10
+        seconds old will do.
+        """
         return await self._rows(request, waiting_only=True)
 
     async def appwrappers(self, request: web.Request) -> web.Response:
-        """All AppWrappers; ``?starts=true`` adds start time estimates."""
+        """All AppWrappers; ``?starts=true`` and ``?maxAge=10`` as above."""
         return await self._rows(request, waiting_only=False)
 
     async def _rows(self, request: web.Request, *, waiting_only: bool) -> web.Response:
         starts = asks_for_starts(request)
-        rows = await self._figures.rows(to_json, waiting_only=waiting_only, with_starts=starts)
-        return json_answer(b'{"items":[' + b",".join(rows) + b"]}")
+
+        async def make() -> bytes:
+            rows = await self._figures.rows(to_json, waiting_only=waiting_only, with_starts=starts)
+            return b'{"items":[' + b",".join(rows) + b"]}"
+
+        asked_for = (waiting_only, starts)
+        return json_answer(await self._shared.get(asked_for, max_age_s(request), make))
 
     async def appwrapper(self, request: web.Request) -> web.Response:
         """One AppWrapper in full; 404 if it does not exist."""

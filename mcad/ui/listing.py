@@ -15,7 +15,7 @@ from mcad.controller.start_time_views import starts_of_line
 from mcad.controller.views import row_view
 from mcad.core.state.dispatch_pause import DispatchPause
 from mcad.core.state.waiting_reason import WaitingReason
-from mcad.core.views.rows import Outline, Picture
+from mcad.core.views.rows import Outline
 
 Json = dict[str, Any]
 
@@ -70,7 +70,7 @@ class ComputedRows:
 
     def __init__(self, figures: ComputedFigures, namespace: str | None) -> None:
         self._figures = figures
-        self._picture = Picture(figures.cluster, figures.now)
+        self._picture = figures.picture
         self.outlines = [
             one for one in self._picture.outlines() if namespace in (None, one.namespace)
         ]

@@ -28,11 +28,11 @@ class Dispatcher:
     """Answers as the HTTP port does, until it is gone."""
 
     def __init__(self) -> None:
-        self.asked: list[str] = []
+        self.wishes: list[dict[str, str]] = []
         self.gone = False
 
     async def __call__(self, request: Request) -> Response:
-        self.asked.append(request.path)
+        self.wishes.append(dict(request.params))
         if self.gone:
             return refuse(503, "Unavailable", "no dispatcher leads")
         found = ASKED.get(request.path.removeprefix("/api/v1/"))
@@ -55,6 +55,7 @@ async def test_a_dispatcher_is_asked_for_everything() -> None:
             dispatcher.gone = False
             await page.until(lambda text: "Data up to date" in text)
         await asyncio.sleep(LAST_S)
+    assert {"starts": "true", "maxAge": "30"} in dispatcher.wishes
     assert "A dispatcher answers" in text
     assert "Figures asked from the dispatcher" in text
     assert 'href="/appwrappers/default/a?leaf=t%2Fa"' in text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -17,6 +18,7 @@ from tests.cli.shares import shares
 from tests.fakeapi import FakeApi
 from tests.ui.opened import PATIENCE_S, opened
 
+Json = dict[str, Any]
 SECOND = "0002-aw-generic-deployment-2"
 
 
@@ -57,6 +59,27 @@ async def test_figures_rest_while_no_page_is_open(monkeypatch: pytest.MonkeyPatc
             async with asyncio.timeout(PATIENCE_S):
                 while (await events.get())[0] != "queue":
                     pass
+
+
+async def test_a_heartbeat_of_a_node_or_a_pod_is_no_news() -> None:
+    api = tutorial()
+
+    def beat(obj: Json) -> None:
+        at = {"lastHeartbeatTime": "2027-01-15T08:00:01Z"}
+        for one in obj["status"].setdefault("conditions", []):
+            one.update(at)
+        obj["metadata"]["managedFields"] = [{"time": "2027-01-15T08:00:01Z"}]
+
+    async with opened(api) as page, page.events():
+        await asyncio.sleep(0.2)
+        before = (await page.board.now()).version
+        api.change("nodes", "minikube", beat)
+        api.change("pods", "others", beat)
+        await asyncio.sleep(0.3)
+        assert (await page.board.now()).version == before
+        api.change("nodes", "minikube", lambda obj: obj.update(spec={"unschedulable": True}))
+        async with asyncio.timeout(PATIENCE_S):
+            await page.board.after(before)
 
 
 def test_the_longer_figures_take_the_longer_is_the_pause() -> None:

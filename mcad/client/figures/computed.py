@@ -27,7 +27,7 @@ from mcad.controller.mirror import Mirror
 from mcad.controller.owner_chains import CHAIN_MAX
 from mcad.controller.quota_views import node_view, trees_view
 from mcad.controller.served_kinds import Kinds, catalog_entry
-from mcad.controller.views import capacity_view, detail_view, rows_view
+from mcad.controller.views import capacity_view, detail_steps, rows_view
 from mcad.core.answers.dry_run import Facts
 from mcad.core.cluster import Cluster
 from mcad.core.dispatcher import Dispatcher
@@ -36,7 +36,7 @@ from mcad.core.outlook import unhurried
 from mcad.core.state.model import Pod
 from mcad.core.state.settings import Settings as CoreSettings
 from mcad.core.state.units import Instant
-from mcad.core.views.rows import FITS_AS_STORED, OPEN
+from mcad.core.views.rows import FITS_AS_STORED, OPEN, Picture
 from mcad.kube import selectors
 from mcad.kube.client import Client
 from mcad.kube.errors import ApiError, KubeError
@@ -62,6 +62,14 @@ class ComputedFigures(Struct, frozen=True):
     quota_enabled: bool = False
     subtrees: Sequence[Json] | None = ()  # None if the caller may not list them
     only: None = None
+    _pictures: list[Picture] = field(default_factory=list)
+
+    @property
+    def picture(self) -> Picture:
+        """All AppWrappers in order, made once: nothing changes any more."""
+        if not self._pictures:
+            self._pictures.append(Picture(self.cluster, self.now))
+        return self._pictures[0]
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -89,7 +97,8 @@ class ComputedFigures(Struct, frozen=True):
 
     async def detail(self, namespace: str, name: str) -> Json | None:
         """One AppWrapper in full, None if the dispatcher does not know it."""
-        view = detail_view(self.cluster, self.now, namespace, name)
+        steps = detail_steps(self.cluster, self.picture, namespace, name)
+        view = next((one for one in steps if one is not None), None)
         if view is None:
             return None
         for item in view["items"]:

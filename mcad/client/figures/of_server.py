@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from http.client import responses
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, urlencode, urlsplit
 
 from msgspec import Struct, field
 
@@ -31,6 +31,7 @@ class ServerFigures(Struct, frozen=True):
     """The HTTP port of a dispatcher; implements ``mcad.client.figures.figures.Figures``."""
 
     url: str
+    max_age_s: int = 0  # of lists of AppWrappers
     only: None = None
     roles: set[str] = field(default_factory=set)  # of the replicas that have answered last
 
@@ -49,8 +50,10 @@ class ServerFigures(Struct, frozen=True):
 
     async def rows(self, *, waiting_only: bool, with_starts: bool = False) -> list[Json]:
         """One row per AppWrapper, the queue first and in order."""
+        wishes = {"starts": "true"} if with_starts else {}
+        wishes |= {"maxAge": str(self.max_age_s)} if self.max_age_s else {}
         path = "queue" if waiting_only else "appwrappers"
-        answer = await self._get(path + "?starts=true" * with_starts)
+        answer = await self._get(f"{path}?{urlencode(wishes)}".rstrip("?"))
         rows = answer.get("items") if answer is not None else None
         if not isinstance(rows, list):
             raise self._strange("no list of AppWrappers")
@@ -104,10 +107,10 @@ class ServerFigures(Struct, frozen=True):
         return McadError(f"{self.url} is not an mcad dispatcher ({what}); is it the right port?")
 
 
-def server_at(address: str) -> ServerFigures:
-    """The server at a URL; ``host:port`` is enough."""
+def server_at(address: str, max_age_s: int = 0) -> ServerFigures:
+    """The server at a URL; ``host:port`` is enough. ``max_age_s`` is that of a ``Pace``."""
     url = address if "://" in address else f"http://{address}"
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.netloc:
         raise McadError(f"--server {address}: give a URL such as http://127.0.0.1:8080")
-    return ServerFigures(url.rstrip("/"))
+    return ServerFigures(url.rstrip("/"), max_age_s)

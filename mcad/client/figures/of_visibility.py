@@ -42,6 +42,7 @@ class VisibilityFigures(Struct, frozen=True):
     namespace: str | None
     only: str | None = None
     notes: tuple[str, ...] = ()
+    max_age_s: int = 0  # of lists of AppWrappers
 
     async def renewed(self) -> VisibilityFigures:
         """The same with the notes of this moment."""
@@ -60,6 +61,7 @@ class VisibilityFigures(Struct, frozen=True):
         """One row per AppWrapper, the queue first and in order."""
         wishes = {"waiting": "true"} if waiting_only else {}
         wishes |= {"starts": "true"} if with_starts else {}
+        wishes |= {"maxAge": str(self.max_age_s)} if self.max_age_s else {}
         answer = await self._ask(APPWRAPPER_REPORTS.path(self.namespace), wishes)
         rows = answer.get("items") if answer is not None else None
         if not isinstance(rows, list):

@@ -6,10 +6,14 @@ from msgspec import Struct
 
 
 class Pace(Struct, frozen=True):
-    """The share of the time that is spent on figures, and the longest pause between them."""
+    """The share of the time that is spent on figures, and the longest pause between them.
+
+    ``max_age_s`` is the age that answers of a dispatcher may have; it lets callers share them.
+    """
 
     share: float
     pause_s_max: float
+    max_age_s: int = 0
 
     def pause_s(self, spent_s: float) -> float:
         """The pause after figures that took so long."""
@@ -19,7 +23,7 @@ class Pace(Struct, frozen=True):
 LIVELY = Pace(1 / 5, 10.0)
 """For a screen that is watched while it is open, such as ``mcad top``."""
 
-PATIENT = Pace(1 / 30, 60.0)
+PATIENT = Pace(1 / 30, 60.0, 30)
 """For a page that stays open all day."""
 
 AT_ONCE = Pace(1.0, 0.0)

@@ -11,6 +11,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
 from mcad.client.figures.figures import Feed, Figures
 from mcad.client.figures.of_server import server_at
 from mcad.client.figures.pace import LIVELY, Pace
@@ -108,7 +110,8 @@ async def follow_figures(  # noqa: PLR0913 - what a command can ask for, by name
     poll = poll_trees if wants == QUOTA_REPORTS else poll
     if source.server:
         namespace = asked_namespace(environment, source, scope)
-        yield PollingFeed(server_at(source.server), environment.clock, poll, pace), namespace
+        server = server_at(source.server, pace.max_age_s)
+        yield PollingFeed(server, environment.clock, poll, pace), namespace
         return
     from mcad.client.config import as_dispatched, load_config  # noqa: PLC0415 - see above
     from mcad.client.figures.watched import live  # noqa: PLC0415
@@ -119,6 +122,7 @@ async def follow_figures(  # noqa: PLR0913 - what a command can ask for, by name
         own = session.namespace if may_narrow else None
         reports = await _reports(session, source, namespace, own, wants)
         if reports is not None:
+            reports = replace(reports, max_age_s=pace.max_age_s)
             feed = PollingFeed(reports, environment.clock, poll, pace)
             yield feed, reports.only or namespace
             return

@@ -24,7 +24,7 @@ from mcad.client.figures.pauses import read_pauses
 from mcad.client.figures.pod_defaults import list_defaults
 from mcad.client.figures.presence import PRESENCE_POLL_S, UNKNOWN, Heartbeat, read_presence
 from mcad.client.figures.progress import Progress
-from mcad.controller.event_translation import SlimPod, slim_pod
+from mcad.controller.event_translation import SlimPod, slim_node, slim_pod
 from mcad.controller.served_kinds import Kinds
 from mcad.kube.client import Client, Selection
 from mcad.kube.discovery import Discovery
@@ -68,9 +68,12 @@ class Store(Generic[T]):
         """A list begins."""
 
     def upserted(self, obj: T) -> None:
-        """An object is new or changed."""
-        self.objects[self._uid(obj)] = obj
-        self._notify(True)
+        """An object is new or changed. What figures need of it may be as it was: nodes and pods
+        report all day that they are well."""
+        uid = self._uid(obj)
+        if self.objects.get(uid) != obj:
+            self.objects[uid] = obj
+            self._notify(True)
 
     def gone(self, uid: str, namespace: str, name: str, last: T | None) -> None:  # noqa: ARG002
         """An object vanished."""
@@ -183,7 +186,7 @@ class WatchedFigures:
             own = Selection(namespace=namespace)
             self._appwrappers.append(self._watch(APPWRAPPERS, Document.json, _uid, own))
         if self._only is None:
-            self._nodes.append(self._watch(NODES, Document.json, _uid, Selection()))
+            self._nodes.append(self._watch(NODES, _node, _uid, Selection()))
         pods = Selection(namespace=self._only)
         self._pods.append(self._watch(PODS, slim_pod, lambda one: one.pod.uid, pods))
         for namespace in self._shares or ():
@@ -347,3 +350,10 @@ def _all(stores: list[Store[T]]) -> Iterator[T]:
 
 def _uid(obj: Json) -> str:
     return str(obj["metadata"]["uid"])
+
+
+def _node(document: Document) -> Json:
+    """Without its version: the others of its fields that are read change rarely."""
+    obj = slim_node(document)
+    obj["metadata"].pop("resourceVersion", None)
+    return obj

@@ -12,6 +12,7 @@ from mcad.api.wire import to_json
 from mcad.controller.access import Access, Attributes
 from mcad.controller.http_server import asks_for_starts, json_answer
 from mcad.controller.leader_figures import FiguresUnavailable, LeaderFigures
+from mcad.controller.shared_answers import SharedAnswers, max_age_s
 from mcad.controller.visibility import documents
 from mcad.controller.visibility.documents import Problem
 from mcad.kube.errors import KubeError
@@ -70,6 +71,7 @@ class _Api:
         self._access = access
         self._front_proxy = front_proxy
         self._turns = asyncio.Semaphore(AT_ONCE)
+        self._shared = SharedAnswers()
 
     @web.middleware
     async def guard(
@@ -100,7 +102,8 @@ class _Api:
     async def rows(self, request: web.Request) -> web.Response:
         """AppWrapperReports.
 
-        ``?waiting=true`` leaves only the queue, ``?starts=true`` adds start time estimates.
+        ``?waiting=true`` leaves only the queue, ``?starts=true`` adds start time estimates; with
+        ``?maxAge=10`` an answer that is at most 10 seconds old will do.
         """
         namespace = request.match_info.get("namespace")
         await self._authorize(request, Attributes("list", APPWRAPPER_REPORTS, namespace))
@@ -108,16 +111,22 @@ class _Api:
         render = documents.table_row if as_table else documents.report
         if request.method == "HEAD":
             return web.Response(content_type="application/json")
-        async with self._turns:
-            texts = await self._figures.rows(
-                lambda row: to_json(render(row)),
-                waiting_only=request.query.get("waiting") == "true",
-                with_starts=asks_for_starts(request),
-                namespace=namespace,
-            )
-        if as_table:
-            return json_answer(documents.table(texts))
-        return json_answer(documents.listed(APPWRAPPER_REPORTS, texts))
+        waiting_only, starts = request.query.get("waiting") == "true", asks_for_starts(request)
+
+        async def make() -> bytes:
+            async with self._turns:
+                texts = await self._figures.rows(
+                    lambda row: to_json(render(row)),
+                    waiting_only=waiting_only,
+                    with_starts=starts,
+                    namespace=namespace,
+                )
+            if as_table:
+                return documents.table(texts)
+            return documents.listed(APPWRAPPER_REPORTS, texts)
+
+        asked_for = (namespace, as_table, waiting_only, starts)
+        return json_answer(await self._shared.get(asked_for, max_age_s(request), make))
 
     async def detail(self, request: web.Request) -> web.Response:
         """One AppWrapperReport in full.
