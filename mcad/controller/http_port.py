@@ -8,6 +8,7 @@ wait. While another process leads, standby_http.py answers.
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from aiohttp import web
@@ -18,16 +19,12 @@ from mcad.controller.debug_views import configuration, stacks
 from mcad.controller.http_server import asks_for_starts, json_answer
 from mcad.controller.leader_figures import FiguresUnavailable, LeaderFigures
 from mcad.controller.shared_answers import SharedAnswers, max_age_s
-from mcad.controller.standby_http import Standby, found, metrics_page
+from mcad.controller.standby_http import Figures, Standby, found, metrics_page
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from mcad.controller.http_server import asks_for_starts, json_answer
     from mcad.controller.metrics_access import MetricsAccess
     from mcad.controller.replica import Replica
     from mcad.controller.runtime import Controller
-from mcad.controller.standby_http import Figures
 
 STALL_S = 60.0  # the loop turns at least every 20 s (runtime.PULSE_S)
 

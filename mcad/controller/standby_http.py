@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
 from aiohttp import web
@@ -11,10 +12,7 @@ from mcad.controller.leader_figures import FiguresUnavailable
 from mcad.kube.errors import KubeError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from mcad.controller.leader_figures import FiguresUnavailable
-from mcad.controller.replica import Replica
+    from mcad.controller.replica import Replica
 
 Json = dict[str, Any]
 
