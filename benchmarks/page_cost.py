@@ -11,15 +11,16 @@ Computed by the page from the objects of the cluster, then asked from a dispatch
 *dispatcher* makes the answer. On two busy cores, milliseconds of CPU:
 
     AppWrappers            update   page   share   every   dispatcher
-            100  computed      66      6   3.5 %   1.9 s
-           2000  computed     275      7   3.8 %   7.3 s
-          10000  computed     800      7   4.0 %  20.2 s
-            100  asked         13      6   0.7 %   1.9 s        38
-           2000  asked         43      6   0.6 %   6.6 s       142
-          10000  asked         96     11   0.9 %  10.7 s       337
+            100  computed      58      6   4.1 %   1.4 s
+           2000  computed     247      7   4.5 %   5.5 s
+          10000  computed     776      7   3.8 %  20.3 s
+            100  asked         14      6   1.1 %   1.3 s        38
+           2000  asked         45      6   0.9 %   5.0 s       143
+          10000  asked        105     12   1.8 %   5.8 s       355
 
 Most of a computed update is feeding all objects to a new core, whatever has changed: at 10,000 it
-takes 430 of the 800 ms, so the pause keeps the cost down, not the update.
+takes 430 ms, so the pause keeps the cost down, not the update. A dispatcher makes its list at most
+once in 25 times the time that it takes, for the pages of all users; here it does for each update.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from mcad.client.errors import McadError
 from mcad.client.figures.computed import ComputedFigures
 from mcad.client.figures.figures import Feed, Figures
 from mcad.client.figures.of_namespace import NamespaceFigures
-from mcad.client.figures.pace import PATIENT, Pace
+from mcad.client.figures.pace import PATIENT, SHARING, Pace
 from mcad.client.figures.polled import PollingFeed
 from mcad.client.figures.presence import Heartbeat
 from mcad.client.figures.row import within
@@ -163,7 +163,7 @@ class Board:
             self._scope,
             may_narrow=self._may_narrow,
             with_starts=True,
-            pace=PATIENT,
+            pace=SHARING,
         )
         async with following as (self._feed, namespace):
             feed = self._feed

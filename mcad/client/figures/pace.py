@@ -23,8 +23,11 @@ class Pace(Struct, frozen=True):
 LIVELY = Pace(1 / 5, 10.0)
 """For a screen that is watched while it is open, such as ``mcad top``."""
 
-PATIENT = Pace(1 / 30, 60.0, 30)
-"""For a page that stays open all day."""
+PATIENT = Pace(1 / 30, 60.0)
+"""For a page that stays open all day, by its own CPU time."""
+
+SHARING = Pace(1 / 10, 60.0, 30)
+"""For such a page that waits for a dispatcher: pages share the answers."""
 
 AT_ONCE = Pace(1.0, 0.0)
 """For a page whose process does other work, which would count as its own."""
