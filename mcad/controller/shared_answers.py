@@ -1,8 +1,8 @@
-"""Answers that callers share who accept them some seconds old: pages that stay open all day.
+"""Answers some seconds old, shared by callers that accept them: pages that stay open all day.
 
 Without, the dispatcher would make the list of all AppWrappers for each page anew. An answer is kept
-only as long as its cost demands, so that all of these callers together cost a bounded share of the
-time; callers that do not ask for it always get an answer of now.
+for a time that grows with its cost, so that all of these callers together cost a bounded share of
+the time. Callers that do not ask for it always get an answer of now.
 """
 
 from __future__ import annotations

@@ -82,7 +82,7 @@ def _size(value: object) -> int:
 
 # -- a day ---------------------------------------------------------------------------------------
 
-DAY_S = 24 * 3600.0
+DAY_S = 8 * 3600.0  # a working day: an idle night only costs time
 Episode = Callable[[Client, str, Random], Awaitable[None]]
 
 
@@ -218,7 +218,7 @@ EPISODES: tuple[Episode, ...] = (
 
 
 async def live_a_day(cluster: Cluster, user: Client, day: int, episodes: int) -> None:
-    """So many episodes of each kind, spread over 22 hours; then nothing of them is left."""
+    """So many episodes of each kind, spread over half of it; then nothing of them is left."""
     rng = Random(day)
     clock = cluster.registry.clock
     ends = clock.monotonic() + DAY_S
@@ -227,6 +227,6 @@ async def live_a_day(cluster: Cluster, user: Client, day: int, episodes: int) ->
         episode = EPISODES[number % len(EPISODES)]
         name = f"d{day}-{number}"
         running.append(asyncio.ensure_future(episode(user, name, Random(rng.random()))))
-        await clock.sleep(20 * 3600 / (episodes * len(EPISODES)))
+        await clock.sleep(0.5 * DAY_S / (episodes * len(EPISODES)))
     await asyncio.gather(*running)
     await clock.sleep(ends - clock.monotonic())

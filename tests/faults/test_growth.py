@@ -43,6 +43,12 @@ def tight_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shape_cache, "POOLS_KEPT_MIN", 1)
     monkeypatch.setattr("mcad.api.template_cache._KNOWN_MAX", 1)
     monkeypatch.setattr("mcad.core.queue.run_history.SHAPES_MAX", 1)
+    for module, name in (
+        ("turnover", "LEAVES_MAX"),
+        ("turnover", "PRIORITIES_MAX"),
+        ("appwrappers", "LEAVES_MAX"),
+    ):
+        monkeypatch.setattr(f"mcad.controller.metrics.{module}.{name}", 1)
     monkeypatch.setattr("mcad.kube.recorder.Limits", lambda: Limits(objects_max=2))
 
 
