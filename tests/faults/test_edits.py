@@ -40,7 +40,7 @@ from tests.manifests import components, config_map, generic
 
 WRITES_OF_AN_EDIT = 16  # an attempt is taken back, and another one is made of what was edited
 IN_A_ROW = 10
-SHARE = 8  # of the writes one in so many has its edit or upheaval in a push
+SHARE = 12  # of the writes one in so many has its edit or upheaval in a push
 TOGGLED_FROM = 6
 FORGED_AT = 4
 REPLACED_AT = 8
