@@ -9,6 +9,10 @@ dispatch. ``--tree`` runs the dispatcher of another checkout, to compare. The mi
 - equal: 1 to 4 pods of 1, 2, 4 or 8 GPUs
 - mixed: in 3 of 10 gangs one pod of 1 GPU, created first, and 1 to 4 pods of 8
 - ray: in 3 of 10 gangs a head of 12 CPUs without a GPU, created first, and 1 to 4 pods of 8 GPUs
+
+Measured once, on 2 busy cores, before pods of a gang left each other their nodes (ADR 48): mixed,
+load 0.9, 50 nodes, 300 dispatches: none taken back, 1 late. The real kube-scheduler is kinder than
+models of it, so thousands of gangs are needed to see a difference.
 """
 
 from __future__ import annotations
