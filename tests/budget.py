@@ -48,6 +48,11 @@ PART = 0.2
 """How much of the longest enumerations a push plays."""
 
 
+def half(cases: Sequence[T], *salt: object) -> list[T]:
+    """Half of the cases in their order, or all in a soak."""
+    return draw(cases, (len(cases) + 1) // 2, *salt)
+
+
 def in_part(*salt: object) -> bool:
     """Whether this one is in the part that a push plays; in a soak all are."""
     return SOAK or rng("part", *salt).random() < PART
