@@ -33,19 +33,21 @@ from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from random import Random
 from statistics import median
 from time import process_time, thread_time
+from types import SimpleNamespace
 from typing import Any
 
 from benchmarks.measuring import cpu_ms
 from mcad.api.config import Config
+from mcad.api.list_page import PageQuery
 from mcad.api.wire import to_json
 from mcad.cli.commands.ui import spare_the_collector
 from mcad.client.figures.computed import ComputedFigures
 from mcad.client.figures.listed import compute_figures
 from mcad.client.scope import Scope, Source
-from mcad.controller.quota_views import trees_view
-from mcad.controller.views import capacity_view, rows_view
+from mcad.controller.leader_figures import LeaderFigures
+from mcad.controller.paged_list import page_answer
 from mcad.kube.client import Client
-from mcad.kube.clock import RealClock
+from mcad.kube.clock import Clock, RealClock
 from mcad.kube.port import Request, Response
 from mcad.ui.board import Board
 from mcad.ui.pages import PARTS, Pages
@@ -117,23 +119,36 @@ class Later(RealClock):
 class Dispatcher:
     """Answers as the HTTP port does, from figures that were computed once; counts its CPU time."""
 
-    def __init__(self, figures: ComputedFigures) -> None:
-        self._cluster, self._now = figures.cluster, figures.now
+    def __init__(self, figures: ComputedFigures, clock: Clock) -> None:
+        leads: Any = SimpleNamespace(
+            clock=clock,
+            dispatcher=SimpleNamespace(cluster=figures.cluster),
+            watches=SimpleNamespace(absence="", is_synced=True),
+            quotas=None,
+        )
+        self._replica: Any = SimpleNamespace(controller=leads)
+        self._figures = LeaderFigures(self._replica)
         self.spent_s = 0.0
 
     async def answer(self, request: Request) -> Response:
-        """For ``tests.serving.answering``; each answer is made anew."""
+        """For ``tests.serving.answering``."""
         begun = thread_time()
-        match request.path.removeprefix("/api/v1/").partition("?")[0]:
-            case "appwrappers":
-                view = rows_view(self._cluster, self._now, waiting_only=False, with_starts=True)
-            case "capacity":
-                view = capacity_view(self._cluster)
-            case _:
-                view = trees_view(self._cluster, enabled=False)
-        body = to_json(view)
+        body = await self._body(request)
         self.spent_s += thread_time() - begun
         return answer(body)
+
+    async def _body(self, request: Request) -> bytes:
+        match request.path.removeprefix("/api/v1/"):
+            case "capacity":
+                return await self._figures.capacity()
+            case "quota":
+                return await self._figures.quota()
+        query = PageQuery.of(request.params)
+        assert query is not None
+        if query == Query().asked(None):  # an update begins with it: none shares a list with others
+            self._figures = LeaderFigures(self._replica)
+        rows, facts = await self._figures.page(to_json, query, with_starts=True, max_age_s=30)
+        return page_answer(rows, facts)
 
 
 @asynccontextmanager
@@ -163,9 +178,8 @@ async def measure(count: int, updates: int, *, asked: bool) -> None:
     async with AsyncExitStack() as stack:
         source, dispatcher = Source(), None
         if asked:
-            dispatcher = Dispatcher(
-                await compute_figures(Client(env.api, env.clock, Random(1)), Config())
-            )
+            seen = await compute_figures(Client(env.api, env.clock, Random(1)), Config())
+            dispatcher = Dispatcher(seen, env.clock)
             source = Source(server=stack.enter_context(answering(dispatcher.answer)))
         board, pages = Board(env, source, Scope(all_namespaces=True), may_narrow=False), Pages()
         told = await stack.enter_async_context(following(board, pages))

@@ -16,8 +16,9 @@ from aiohttp import web
 from mcad.api.wire import to_json
 from mcad.controller import loopback
 from mcad.controller.debug_views import configuration, stacks
-from mcad.controller.http_server import asks_for_starts, json_answer
+from mcad.controller.http_server import asked_page, asks_for_starts, json_answer
 from mcad.controller.leader_figures import FiguresUnavailable, LeaderFigures
+from mcad.controller.paged_list import page_answer
 from mcad.controller.shared_answers import SharedAnswers, max_age_s
 from mcad.controller.standby_http import Figures, Standby, found, metrics_page
 
@@ -69,7 +70,7 @@ class _Port:
     def __init__(self, replica: Replica) -> None:
         self._replica = replica
         self._figures = LeaderFigures(replica)
-        self._shared = SharedAnswers()
+        self._shared: SharedAnswers[bytes] = SharedAnswers()
 
     @property
     def _controller(self) -> Controller:
@@ -134,8 +135,22 @@ class _Port:
         return await self._rows(request, waiting_only=True)
 
     async def appwrappers(self, request: web.Request) -> web.Response:
-        """All AppWrappers; ``?starts=true`` and ``?maxAge=10`` as above."""
-        return await self._rows(request, waiting_only=False)
+        """All AppWrappers; ``?starts=true`` and ``?maxAge=10`` as above.
+
+        With ``?pageSize=200&page=1`` 200 of them and, as ``page``, counts of all; filters are
+        ``namespace``, ``leaf`` (TREE/NODE), ``state`` (or ``waiting``) and ``name`` (a part of
+        it). ``only=NAMESPACE`` leaves out all others, in counts too.
+        """
+        query = asked_page(request)
+        if query is None:
+            return await self._rows(request, waiting_only=False)
+        rows, facts = await self._figures.page(
+            to_json,
+            query,
+            with_starts=asks_for_starts(request),
+            max_age_s=max_age_s(request),
+        )
+        return json_answer(page_answer(rows, facts))
 
     async def _rows(self, request: web.Request, *, waiting_only: bool) -> web.Response:
         starts = asks_for_starts(request)

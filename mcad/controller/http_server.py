@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from aiohttp import web
 
+from mcad.api.list_page import PageQuery
+
 if TYPE_CHECKING:
     import ssl
 
@@ -31,6 +33,14 @@ class Server:
 def asks_for_starts(request: web.Request) -> bool:
     """Whether start time estimates are requested (``?starts=true``), which take more work."""
     return request.query.get("starts") == "true"
+
+
+def asked_page(request: web.Request) -> PageQuery | None:
+    """The page that is requested (``?pageSize=200``), None for the whole list."""
+    try:
+        return PageQuery.of(request.query)
+    except ValueError as error:
+        raise web.HTTPBadRequest(reason=str(error)) from error
 
 
 def json_answer(body: bytes) -> web.Response:

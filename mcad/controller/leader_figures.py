@@ -6,12 +6,16 @@ The HTTP port (http_port.py) and the visibility API (visibility/) return the sam
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from mcad.api.list_page import PageFacts, PageQuery
 from mcad.api.wire import to_json
 from mcad.controller import quota_views
 from mcad.controller.cooperative import in_slices
+from mcad.controller.paged_list import PagedList
+from mcad.controller.shared_answers import SharedAnswers
 from mcad.controller.views import capacity_sums, detail_steps, node_steps, row_steps
 from mcad.core.views.rows import Picture
 
@@ -33,6 +37,7 @@ class LeaderFigures:
 
     def __init__(self, replica: Replica) -> None:
         self._replica = replica
+        self._lists: SharedAnswers[PagedList] = SharedAnswers()
 
     async def rows(
         self,
@@ -54,6 +59,27 @@ class LeaderFigures:
         )
         rendered = (render(row) if row is not None else None for row in steps)
         return await self._in_slices(rendered, picture.renew)
+
+    async def page(
+        self, render: Callable[[Json], T], query: PageQuery, *, with_starts: bool, max_age_s: int
+    ) -> tuple[list[T], PageFacts]:
+        """One page of the rows, made by ``render``, and the facts about it.
+
+        All pages that accept its age are made from one list.
+        """
+        which = id(self._cluster())
+        listed = await self._lists.get(which, max_age_s, self._listed)
+        begun = time.monotonic()
+        chosen, facts = listed.find(query)
+        await asyncio.sleep(0)
+        listed.picture.renew()
+        steps = map(render, listed.row_steps(chosen, with_starts=with_starts))
+        rows = await self._in_slices(steps, listed.picture.renew)
+        self._lists.charge(which, time.monotonic() - begun)
+        return rows, facts
+
+    async def _listed(self) -> PagedList:
+        return PagedList(self._cluster(), await self._picture())
 
     async def detail(self, namespace: str, name: str) -> Json | None:
         """One AppWrapper in full, or None if it does not exist."""

@@ -18,12 +18,12 @@ from mcad.client.figures.of_namespace import NamespaceFigures
 from mcad.client.figures.pace import PATIENT, SHARING, Pace
 from mcad.client.figures.polled import PollingFeed
 from mcad.client.figures.presence import Heartbeat
-from mcad.client.figures.row import within
 from mcad.client.figures.source import follow_figures
 from mcad.client.scope import Scope, Source
 from mcad.client.session import Environment
 from mcad.ui.history import History, Sample
-from mcad.ui.listing import ComputedRows, ListedRows, Listing
+from mcad.ui.listing import Listing, listing_of
+from mcad.ui.rows import PAGE_ROWS
 
 Json = dict[str, Any]
 
@@ -162,7 +162,7 @@ class Board:
             self.source,
             self._scope,
             may_narrow=self._may_narrow,
-            with_starts=True,
+            page_size=PAGE_ROWS,
             pace=SHARING,
         )
         async with following as (self._feed, namespace):
@@ -201,7 +201,7 @@ class Board:
             version=0,
             at_us=at_us,
             figures=figures,
-            listing=await _listing(figures, namespace),
+            listing=await self._listing(figures, namespace),
             capacity=capacity,
             quota=quota,
             is_asked=isinstance(feed, PollingFeed),
@@ -209,6 +209,12 @@ class Board:
             trouble=feed.trouble,
             history=self._history.note(at_us, capacity),
         )
+
+    async def _listing(self, figures: Figures, namespace: str | None) -> Listing:
+        latest = self._latest
+        if latest is not None and latest.figures is figures:
+            return latest.listing
+        return await listing_of(figures, namespace, latest.listing if latest is not None else None)
 
     def _publish_trouble(self, trouble: str) -> None:
         if self._latest is not None:
@@ -219,9 +225,3 @@ class Board:
         self._latest = replace(moment, version=self._version)
         changed, self._changed = self._changed, asyncio.Event()
         changed.set()
-
-
-async def _listing(figures: Figures, namespace: str | None) -> Listing:
-    if isinstance(figures, ComputedFigures):
-        return ComputedRows(figures, namespace)
-    return ListedRows(within(await figures.rows(waiting_only=False, with_starts=True), namespace))

@@ -92,13 +92,14 @@ class Told(Struct, frozen=True):
 
 
 async def read_told(board: Board, moment: Moment, namespace: str, name: str) -> list[Told]:
-    """The latest Events, latest first; of none that is not listed. Raises ``McadError``."""
+    """The latest Events, latest first; none of one that is not shown. Raises ``McadError``."""
     if board.source.server:
         raise McadError("omit --server to see them: they are in the cluster")
-    titles = ((one.namespace, one.name, one.uid) for one in moment.listing.outlines)
-    uid = next((uid for *title, uid in titles if title == [namespace, name]), None)
-    if uid is None:
+    is_shown = moment.namespace in (None, namespace)
+    detail = await moment.figures.detail(namespace, name) if is_shown else None
+    if detail is None:
         return []
+    uid = as_text(detail.get("uid"))
     async with board.environment.connect(board.source.target, watches=False) as session:
         try:
             found = await list_events(session.client, namespace, uid)

@@ -1,21 +1,30 @@
 """All AppWrappers of one moment: counted and filtered by outlines; rows are made for those shown.
 
-A row needs a verdict and costs many times its outline, and a page shows 200 of maybe 10,000.
+A row needs a verdict and costs many times its outline, and a page shows 200 of maybe 10,000. Where
+a dispatcher is asked, it does this work.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, Protocol
 
+from mcad.api.list_page import PageFacts, PageQuery
+from mcad.client.errors import McadError
 from mcad.client.figures.computed import ComputedFigures
-from mcad.client.figures.row import is_in_line, is_waiting
+from mcad.client.figures.figures import Figures
+from mcad.client.figures.polled import PolledFigures
+from mcad.client.figures.row import is_in_line, is_waiting, within
+from mcad.controller.paged_list import Counts, page_of
 from mcad.controller.start_time_views import starts_of_line
 from mcad.controller.views import row_view
 from mcad.core.state.dispatch_pause import DispatchPause
 from mcad.core.state.waiting_reason import WaitingReason
 from mcad.core.views.rows import Outline
+from mcad.ui.rows import Query, Shown
 
 Json = dict[str, Any]
 
@@ -27,21 +36,64 @@ class Listing(Protocol):
     """The AppWrappers that are shown, the queue first and in its order."""
 
     @property
-    def outlines(self) -> Sequence[Outline]:
-        """All of them."""
+    def facts(self) -> PageFacts:
+        """Counts of all of them."""
         ...
 
+    async def shown(self, query: Query) -> Shown:
+        """The rows of a page, with start time estimates; raises ``McadError``."""
+        ...
+
+
+class LocalRows(ABC):
+    """Rows that are known or made here, found by their outlines."""
+
+    def __init__(
+        self, figures: Figures, outlines: Sequence[Outline], namespace: str | None, paused: str = ""
+    ) -> None:
+        self.outlines = outlines
+        self._asked = figures
+        self._namespace = namespace
+        self._paused = paused
+        self._counts = Counts.of(outlines)
+        self._charged: dict[str, frozenset[str]] = {}  # by quota node
+
+    @abstractmethod
     def rows(self, chosen: Sequence[Outline]) -> list[Json]:
-        """The rows of some of them, in the same order, with start time estimates."""
-        ...
+        """The rows of some of them, in the same order."""
+
+    @cached_property
+    def facts(self) -> PageFacts:
+        """Counts of all of them."""
+        return self._find(Query().asked(None), None)[1]
+
+    async def shown(self, query: Query) -> Shown:
+        """The rows of a page."""
+        uids = await self._charged_at(query.leaf) if query.leaf else None
+        chosen, facts = self._find(query.asked(self._namespace), uids)
+        return Shown(self.rows(chosen), facts)
+
+    def _find(
+        self, query: PageQuery, uids: frozenset[str] | None
+    ) -> tuple[Sequence[Outline], PageFacts]:
+        return page_of(self.outlines, self._counts, query, uids, self._paused)
+
+    async def _charged_at(self, leaf: str) -> frozenset[str]:
+        """The uids of the AppWrappers that count at a quota node, TREE/NODE."""
+        if leaf not in self._charged:
+            tree, _, node = leaf.partition("/")
+            view = await self._asked.quota_node(tree, node) or {"queue": [], "holders": []}
+            both = [*view["queue"], *view["holders"]]
+            self._charged[leaf] = frozenset(one["uid"] for one in both)
+        return self._charged[leaf]
 
 
-class ListedRows:
-    """Rows that are there already: those of a dispatcher, or of one namespace."""
+class ListedRows(LocalRows):
+    """Rows that are there already: those of an older dispatcher, or of one namespace."""
 
-    def __init__(self, rows: Sequence[Json]) -> None:
+    def __init__(self, figures: Figures, rows: Sequence[Json], namespace: str | None) -> None:
         self._rows = {row["uid"]: row for row in rows}
-        self.outlines = [
+        outlines = [
             Outline(
                 place,
                 row["uid"],
@@ -53,36 +105,91 @@ class ListedRows:
             )
             for place, row in enumerate(rows, 1)
         ]
-
-    @property
-    def pause(self) -> str:
-        """Why nothing is dispatched in the whole cluster, as AppWrappers that wait for it say."""
-        texts = (row["why"] for row in self._rows.values() if row["waitsFor"] == PAUSED)
-        return next((text for text in texts if text.startswith(EVERYWHERE)), "")
+        super().__init__(figures, outlines, namespace, _pause(rows))
 
     def rows(self, chosen: Sequence[Outline]) -> list[Json]:
         """The rows of some of them."""
         return [self._rows[one.uid] for one in chosen]
 
 
-class ComputedRows:
+class ComputedRows(LocalRows):
     """Rows of figures that are computed here, made on demand."""
 
     def __init__(self, figures: ComputedFigures, namespace: str | None) -> None:
         self._figures = figures
         self._picture = figures.picture
-        self.outlines = [
-            one for one in self._picture.outlines() if namespace in (None, one.namespace)
-        ]
+        outlines = [one for one in self._picture.outlines() if namespace in (None, one.namespace)]
+        super().__init__(figures, outlines, namespace)
 
     @cached_property
     def _starts(self) -> dict[str, Json]:
         return starts_of_line(self._figures.cluster, self._picture)
 
     def rows(self, chosen: Sequence[Outline]) -> list[Json]:
-        """The rows of some of them."""
+        """The rows of some of them, with start time estimates."""
         made = (self._picture.row(one.place) for one in chosen)
         return [
             self._figures.as_known(row_view(row) | {"starts": self._starts.get(row.uid)})
             for row in made
         ]
+
+
+class AskedRows:
+    """Pages that a dispatcher makes, each asked for once.
+
+    One that is not answered is shown as it was: the next figures say what is wrong.
+    """
+
+    def __init__(
+        self,
+        figures: PolledFigures,
+        first: Shown,
+        namespace: str | None,
+        earlier: Mapping[PageQuery, Shown],
+    ) -> None:
+        """``earlier`` are the pages of the figures before these."""
+        self.facts = first.facts
+        self.known = {Query().asked(namespace): first}
+        self._figures = figures
+        self._namespace = namespace
+        self._earlier = earlier
+        self._turn = asyncio.Lock()
+
+    async def shown(self, query: Query) -> Shown:
+        """The rows of a page."""
+        asked = query.asked(self._namespace)
+        async with self._turn:
+            if asked not in self.known:
+                self.known[asked] = await self._ask(asked)
+            return self.known[asked]
+
+    async def _ask(self, asked: PageQuery) -> Shown:
+        try:
+            page = await self._figures.page(asked)
+            if page.facts is None:
+                raise McadError("the dispatcher does not know pages of its list")
+        except McadError:
+            if asked not in self._earlier:
+                raise
+            return self._earlier[asked]
+        return Shown(page.rows, page.facts)
+
+
+async def listing_of(figures: Figures, namespace: str | None, before: Listing | None) -> Listing:
+    """The AppWrappers of figures; ``before`` are those of the figures before these."""
+    if isinstance(figures, ComputedFigures):
+        return ComputedRows(figures, namespace)
+    if isinstance(figures, PolledFigures) and figures.first is not None:
+        first = figures.first
+        if first.facts is None:
+            return ListedRows(figures, within(first.rows, namespace), namespace)
+        earlier = before.known if isinstance(before, AskedRows) else {}
+        return AskedRows(figures, Shown(first.rows, first.facts), namespace, earlier)
+    rows = await figures.rows(waiting_only=False, with_starts=True)
+    return ListedRows(figures, within(rows, namespace), namespace)
+
+
+def _pause(rows: Sequence[Json]) -> str:
+    """Why nothing is dispatched in the whole cluster, as AppWrappers that wait for it say."""
+    texts = (row["why"] for row in rows if row["waitsFor"] == PAUSED)
+    return next((text for text in texts if text.startswith(EVERYWHERE)), "")

@@ -6,7 +6,6 @@ page, from the instants in it.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -14,6 +13,7 @@ from urllib.parse import quote
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from mcad.api.list_page import WAITING
 from mcad.api.wire import as_map
 from mcad.cli.pages.human_amounts import human_amount
 from mcad.cli.pages.reservation_lines import eviction, kept_off, reservation_facts
@@ -26,8 +26,7 @@ from mcad.ui.board import Moment
 from mcad.ui.details import Details, Told
 from mcad.ui.evictions import SHOWN, evicted_lately
 from mcad.ui.history import HEIGHT, WIDTH, lines
-from mcad.ui.listing import ListedRows
-from mcad.ui.rows import PAGE_ROWS, WAITING, Query, shown
+from mcad.ui.rows import PAGE_ROWS, Query, Shown
 from mcad.version import __version__
 
 Json = dict[str, Any]
@@ -56,41 +55,25 @@ class Pages:
         self._jinja.globals |= {"version": __version__, "size": PAGE_ROWS}
         self._version = -1
         self._known: dict[tuple[str, Query | None], str] = {}
-        self._charged: dict[str, frozenset[tuple[str, str]]] = {}
         self.rendered = 0  # parts, for tests
 
     async def parts(self, moment: Moment, query: Query) -> dict[str, str]:
         """The parts of the page for a query, as HTML."""
         if moment.version != self._version:
-            self._version, self._known, self._charged = moment.version, {}, {}
-        charged = await self._charged_at(moment, query.leaf) if query.leaf else None
+            self._version, self._known = moment.version, {}
+        is_known = moment.version == self._version and ("queue", query) in self._known
+        found = await moment.listing.shown(query) if not is_known else None
         common = {name: self._part(name, moment, None) for name in PARTS[:-1]}
-        return common | {"queue": self._part("queue", moment, query, charged)}
-
-    async def _charged_at(self, moment: Moment, leaf: str) -> frozenset[tuple[str, str]]:
-        """(namespace, name) of the AppWrappers that count at a quota node, TREE/NODE."""
-        if leaf not in self._charged:
-            tree, _, node = leaf.partition("/")
-            view = await moment.figures.quota_node(tree, node) or {"queue": [], "holders": []}
-            both = [*view["queue"], *view["holders"]]
-            found = frozenset((one["namespace"], one["name"]) for one in both)
-            if moment.version != self._version:
-                return found
-            self._charged[leaf] = found
-        return self._charged[leaf]
+        return common | {"queue": self._part("queue", moment, query, found)}
 
     def _part(
-        self,
-        name: str,
-        moment: Moment,
-        query: Query | None,
-        charged: frozenset[tuple[str, str]] | None = None,
+        self, name: str, moment: Moment, query: Query | None, found: Shown | None = None
     ) -> str:
         key = (name, query)
         if moment.version == self._version and key in self._known:
             return self._known[key]
         self.rendered += 1
-        values = _queue(moment, query, charged) if query is not None else _COMMON[name](moment)
+        values = _queue(moment, query, found) if query and found else _COMMON[name](moment)
         text = self._jinja.get_template(f"{name}.html").render(values)
         if moment.version == self._version:
             self._known[key] = text
@@ -168,17 +151,14 @@ def _choices(moment: Moment) -> Json:
     """What the filters offer."""
     trees = (moment.quota or {}).get("trees", [])
     return {
-        "namespaces": sorted({one.namespace for one in moment.listing.outlines}),
-        "states": [WAITING, *sorted({one.state for one in moment.listing.outlines})],
+        "namespaces": moment.listing.facts.namespaces,
+        "states": [WAITING, *moment.listing.facts.states],
         "leaves": [f"{tree['tree']}/{node['node']}" for tree in trees for node in tree["nodes"]],
     }
 
 
 def _health(moment: Moment) -> Json:
-    outlines = moment.listing.outlines
-    in_line = sum(one.in_line for one in outlines)
-    on_hold = sum(one.waits for one in outlines) - in_line
-    states = Counter(one.state for one in outlines if not one.waits)
+    facts = moment.listing.facts
     return {
         "leader": _leader(moment),
         "is_led": _is_led(moment),
@@ -188,19 +168,17 @@ def _health(moment: Moment) -> Json:
         "trouble": moment.trouble,
         "at": instant(moment.at_us) if moment.trouble else "",
         "counts": [
-            ("in line", in_line),
-            ("on hold", on_hold),
-            *sorted(states.items()),
+            ("in line", facts.in_line),
+            ("on hold", facts.on_hold),
+            *sorted(facts.others.items()),
         ],
     }
 
 
 def _notes(moment: Moment) -> list[str]:
     """Warnings about all figures; figures that are asked do not mention a pause themselves."""
-    notes, listing = list(moment.figures.notes), moment.listing
-    if isinstance(listing, ListedRows) and listing.pause and listing.pause not in notes:
-        notes.append(listing.pause)
-    return notes
+    notes, paused = list(moment.figures.notes), moment.listing.facts.paused
+    return [*notes, paused] if paused and paused not in notes else notes
 
 
 def _is_led(moment: Moment) -> bool | None:
@@ -259,7 +237,6 @@ _COMMON = {
 }
 
 
-def _queue(moment: Moment, query: Query, charged: frozenset[tuple[str, str]] | None) -> Json:
-    found = shown(moment.listing, query, charged)
+def _queue(moment: Moment, query: Query, found: Shown) -> Json:
     starts = [start_column(row.get("starts"), moment.at_us) for row in found.rows]
-    return {"found": found, "starts": starts, "query": query, "total": len(moment.listing.outlines)}
+    return {"rows": found.rows, "facts": found.facts, "starts": starts, "query": query}

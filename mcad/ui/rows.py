@@ -1,4 +1,4 @@
-"""The rows that a query asks for: filters by namespace, quota node, state and name; one page."""
+"""What a page asks for and shows: filters by namespace, quota node, state and name; some rows."""
 
 from __future__ import annotations
 
@@ -9,14 +9,11 @@ from urllib.parse import urlencode
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
-from mcad.core.views.rows import Outline
-from mcad.ui.listing import Listing
+from mcad.api.list_page import PageFacts, PageQuery
 
 Json = dict[str, Any]
 
 PAGE_ROWS = 200
-WAITING = "waiting"
-"""The filter by state for all that wait: in the queue, or on hold."""
 
 
 class Query(Struct, frozen=True):
@@ -46,34 +43,17 @@ class Query(Struct, frozen=True):
         }
         return f"?{urlencode(given)}" if given else ""
 
+    def asked(self, only: str | None) -> PageQuery:
+        """The same for a dispatcher, in one namespace or in all (None)."""
+        return PageQuery(**asdict(self), only=only or "", size=PAGE_ROWS)
+
     def at(self, page: int) -> Self:
         """The same on another page."""
         return replace(self, page=page)
 
 
 class Shown(Struct, frozen=True):
-    """The rows of one page, how many match, and how many pages they take."""
+    """The rows of one page, and the facts about it."""
 
     rows: list[Json]
-    count: int
-    page: int
-    pages: int
-
-
-def shown(listing: Listing, query: Query, charged: frozenset[tuple[str, str]] | None) -> Shown:
-    """The rows of the page; ``charged`` are (namespace, name) at the quota node, if asked for."""
-    found = [one for one in listing.outlines if _matches(one, query, charged)]
-    pages = max(-(-len(found) // PAGE_ROWS), 1)
-    page = min(query.page, pages)
-    first = (page - 1) * PAGE_ROWS
-    rows = listing.rows(found[first : first + PAGE_ROWS])
-    return Shown(rows, len(found), page, pages)
-
-
-def _matches(one: Outline, query: Query, charged: frozenset[tuple[str, str]] | None) -> bool:
-    return (
-        query.namespace in ("", one.namespace)
-        and (not query.name or query.name in one.name)
-        and (query.state in ("", one.state) or (query.state == WAITING and one.waits))
-        and (charged is None or (one.namespace, one.name) in charged)
-    )
+    facts: PageFacts

@@ -1,9 +1,17 @@
 """The visibility API is the first source of figures; commands count where it does not answer."""
 
 import json
+from random import Random
 
 import pytest
+from msgspec import to_builtins
 
+from mcad.api.list_page import PageFacts, PageQuery
+from mcad.client.errors import McadError
+from mcad.client.figures.of_visibility import VisibilityFigures
+from mcad.client.figures.polled import ListPage
+from mcad.kube.client import Client
+from mcad.kube.clock import RealClock
 from mcad.kube.errors import RequestTimeout
 from mcad.kube.port import Request, Response
 from tests.cli.conftest import Type
@@ -180,3 +188,26 @@ def test_an_appwrapper_that_the_dispatcher_does_not_know_yet(visible: FakeApi, m
     result = mcad("describe", name, "-o", "json")
     assert result.exit_code == 0
     assert json.loads(result.stdout)["appwrapper"] is None
+
+
+async def test_pages_are_asked_with_the_rights_of_the_caller(visible: FakeApi) -> None:
+    client = Client(visible, RealClock(), Random(1))
+    mine, everywhere = (VisibilityFigures(client, one, max_age_s=30) for one in ("default", None))
+    query = PageQuery(namespace="team", page=2, size=7)
+    older = await mine.page(query)
+    assert older == ListPage([TOLD], None)  # all rows: it does not know pages
+    assert (visible.requests[-1].path, dict(visible.requests[-1].params)) == (
+        OWN,
+        {"starts": "true", "maxAge": "30", "namespace": "team", "page": "2", "pageSize": "7"},
+    )
+    facts = PageFacts(2, 3, 20, 30, 10, 5, {"Running": 15}, ["Pending"], ["team"], "paused")
+    visible.fail(
+        "GET",
+        "appwrapperreports$",
+        answer({"items": [{"status": TOLD}], "page": to_builtins(facts)}),
+    )
+    assert await everywhere.page(query) == ListPage([TOLD], facts)
+    assert visible.requests[-1].path == ALL
+    visible.fail("GET", "appwrapperreports$", answer({"items": [], "page": {"number": "x"}}))
+    with pytest.raises(McadError, match="is not an mcad dispatcher"):
+        await everywhere.page(query)

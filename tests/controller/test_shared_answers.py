@@ -51,6 +51,20 @@ async def test_an_answer_is_kept_as_its_cost_demands() -> None:
     assert await slow.get(1000) == 2
 
 
+async def test_an_answer_is_kept_longer_for_more_work_but_not_for_ever() -> None:
+    maker = Maker(0.1)
+    maker.shared.charge("all", 1.0)  # nothing is kept yet
+    await maker.get(60)
+    maker.shared.charge("all", 0.1)
+    maker.now += 0.1 / SHARE + 0.001
+    assert await maker.get(60) == 1
+    maker.now += 0.1 / SHARE
+    assert await maker.get(60) == 2
+    maker.shared.charge("all", 1000.0)
+    maker.now += KEPT_S_MAX
+    assert await maker.get(1000) == 3
+
+
 @pytest.mark.parametrize(
     ("query", "wanted"), [("", 0), ("maxAge=10", 10), ("maxAge=-1", 0), ("maxAge=99999", 0)]
 )

@@ -14,6 +14,7 @@ import aiohttp
 import pytest
 
 from mcad.api.config import Config
+from mcad.api.list_page import PageFacts, PageQuery
 from mcad.controller.access import HOLDS_S, Access, Attributes, Caller, PathAttributes
 from mcad.controller.http_server import Server
 from mcad.controller.leader_figures import FiguresUnavailable, LeaderFigures
@@ -187,6 +188,12 @@ class Told:
         self.wishes = wishes
         return [render(ROW)]
 
+    async def page(
+        self, render: Callable[[Json], bytes], query: PageQuery, **wishes: Any
+    ) -> tuple[list[bytes], PageFacts]:
+        self.wishes = wishes | {"query": query}
+        return [render(ROW)], PageFacts(1, 2, 201, 300, 1, 0, {}, ["Pending"], ["team-a"])
+
     async def detail(self, namespace: str, name: str) -> Json | None:
         return (
             ROW | {"ahead": AHEAD, "keptOffBy": AHEAD}
@@ -285,6 +292,34 @@ async def test_a_list_is_of_the_namespace_and_of_what_is_wished(ask: Ask, told: 
     assert told.wishes == {"namespace": "team-a", "waiting_only": True, "with_starts": True}
     await ask("/appwrapperreports")
     assert told.wishes == {"namespace": None, "waiting_only": False, "with_starts": False}
+
+
+async def test_a_page_of_a_namespace_counts_no_other(ask: Ask, told: Told) -> None:
+    status, answer = await ask(f"{REPORTS}?pageSize=200&only=team-b&name=j&maxAge=30&starts=true")
+    assert status == 200
+    (item,) = answer["items"]
+    assert (item["metadata"]["name"], item["status"]) == ("job", ROW)
+    assert (answer["page"]["matching"], answer["page"]["inLine"]) == (201, 1)
+    asked = PageQuery(only="team-a", name="j", size=200)
+    assert told.wishes == {"query": asked, "with_starts": True, "max_age_s": 30}
+    await ask("/appwrapperreports?pageSize=7&page=2")
+    assert told.wishes["query"] == PageQuery(page=2, size=7)
+    status, answer = await ask(f"{REPORTS}?pageSize=many")
+    assert (status, answer["reason"]) == (400, "BadRequest")
+    assert answer["message"].startswith("pageSize must be a number from 1 to 1000: ")
+
+
+async def test_a_page_filtered_by_quota_needs_the_right_to_the_node(
+    ask: Ask, told: Told, allowed: Allowed
+) -> None:
+    assert (await ask(f"{REPORTS}?pageSize=200&leaf=t/a"))[0] == 200
+    assert allowed.asked[-1] == routes.QUOTA_NODE
+    told.wishes = {}
+    allowed.refused = {"quotareports"}
+    assert (await ask(f"{REPORTS}?pageSize=200&leaf=t/a"))[0] == 403
+    assert (await ask("/appwrapperreports?pageSize=200&leaf=t/a"))[0] == 403
+    assert not told.wishes
+    assert (await ask(f"{REPORTS}?pageSize=200"))[0] == 200
 
 
 async def test_the_caller_is_reviewed_for_what_the_path_means(ask: Ask, allowed: Allowed) -> None:

@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
+from typing import Any
 
+import pytest
+
+from mcad.api.list_page import PageFacts, PageQuery
+from mcad.client.errors import McadError
+from mcad.client.figures.polled import ListPage, PolledFigures
 from mcad.client.scope import Scope, Source
 from mcad.kube.port import Request, Response
+from mcad.ui.listing import AskedRows
+from mcad.ui.rows import PAGE_ROWS, Query, Shown
 from tests.cli.conftest import FakeEnvironment
 from tests.cli.test_server_figures import CAPACITY, DETAIL, QUOTA, ROW
 from tests.cli.test_submit_wait import TickingClock
@@ -55,7 +64,8 @@ async def test_a_dispatcher_is_asked_for_everything() -> None:
             dispatcher.gone = False
             await page.until(lambda text: "Data up to date" in text)
         await asyncio.sleep(LAST_S)
-    assert {"starts": "true", "maxAge": "30"} in dispatcher.wishes
+    first = {"starts": "true", "maxAge": "30", "page": "1", "pageSize": str(PAGE_ROWS)}
+    assert first in dispatcher.wishes
     assert "A dispatcher answers" in text
     assert "Figures asked from the dispatcher" in text
     assert 'href="/appwrappers/default/a?leaf=t%2Fa"' in text
@@ -65,6 +75,79 @@ async def test_a_dispatcher_is_asked_for_everything() -> None:
     assert "does not know this AppWrapper" in unknown
     assert "Not known whether a dispatcher runs" in old
     assert 'href="/appwrappers/default/a"' in old
+
+
+def paged(params: Mapping[str, str]) -> Response:
+    """A page of two rows, as a dispatcher makes it."""
+    namespace = params.get("namespace", "")
+    rows = [ROW | {"uid": f"u-{one}", "namespace": one} for one in ("default", "other")]
+    found = [row for row in rows if namespace in ("", row["namespace"])]
+    facts = {
+        "number": 1,
+        "pages": 1,
+        "matching": len(found),
+        "total": 9_876,
+        "inLine": 9_000,
+        "onHold": 800,
+        "others": {"Running": 76},
+        "states": ["Pending", "Running"],
+        "namespaces": ["default", "other", "third"],
+        "paused": "Dispatch is paused for the whole cluster.",
+    }
+    return answer({"items": found, "page": facts})
+
+
+async def test_a_dispatcher_makes_the_pages_each_once() -> None:
+    old = Dispatcher()
+
+    async def dispatcher(request: Request) -> Response:
+        made = await old(request)
+        is_list = request.path.endswith("/appwrappers") and not old.gone
+        return paged(request.params) if is_list else made
+
+    world = FakeEnvironment(FakeApi())
+    world.clock = TickingClock()
+    with answering(dispatcher) as url:
+        async with opened_at(world, Source(server=url), Scope(namespace="default")) as page:
+            text = await page.get("/")
+            filtered = await page.get("/?namespace=other&leaf=t/a&state=waiting&name=a&page=2")
+            old.gone = True
+            kept = await page.until(lambda text: "Data of <time" in text)
+            async with page.http.get(page.url + "/?namespace=third") as answered:
+                assert answered.status == 502
+        await asyncio.sleep(LAST_S)
+    assert "<b>9000</b> in line" in text
+    assert "<b>76</b> Running" in text
+    assert '<option value="third">third</option>' in text
+    assert "Dispatch is paused for the whole cluster." in text
+    assert "2 of 9876 AppWrappers" in text
+    assert "1 of 9876 AppWrappers" in filtered
+    assert 'id="aw-u-other"' in filtered
+    assert 'id="aw-u-default"' not in filtered
+    assert 'id="aw-u-default"' in kept
+    lists = [one for one in old.wishes if "pageSize" in one]
+    shared = {"starts": "true", "maxAge": "30", "only": "default"}
+    size = {"pageSize": str(PAGE_ROWS)}
+    assert lists[0] == shared | size | {"page": "1"}
+    asked = {"namespace": "other", "leaf": "t/a", "state": "waiting", "name": "a", "page": "2"}
+    assert shared | size | asked in lists
+
+
+async def test_a_page_that_is_not_answered_any_more_is_shown_as_it_was() -> None:
+    query, unknown = Query(namespace="other"), Query(namespace="third")
+    first = Shown([ROW], PageFacts(1, 1, 1, 1, 1, 0, {}, ["Pending"], ["default"]))
+
+    class Gone:
+        async def page(self, _: PageQuery) -> ListPage:
+            raise McadError("the dispatcher does not answer")
+
+    earlier = {query.asked(None): first}
+    figures: Any = PolledFigures(Gone())  # type: ignore[arg-type]
+    rows = AskedRows(figures, first, None, earlier)
+    assert await rows.shown(query) == first
+    assert rows.known[query.asked(None)] == first  # the next figures fall back on it too
+    with pytest.raises(McadError, match="does not answer"):
+        await rows.shown(unknown)
 
 
 async def test_a_standby_and_a_pause_are_told() -> None:

@@ -32,7 +32,7 @@ async def test_rows_on_demand_are_those_of_the_figures(made: Callable[[], FakeAp
         assert listing.rows(listing.outlines) == wanted
         backwards = listing.outlines[::-1]
         assert ComputedRows(figures, None).rows(backwards) == wanted[::-1]
-        assert listing.outlines == ListedRows(wanted).outlines
+        assert listing.outlines == ListedRows(figures, wanted, None).outlines
     waiting = [one.uid for one in listing.outlines if one.waits]
     assert waiting == [row["uid"] for row in wanted if is_waiting(row)]
     in_line = [one.uid for one in listing.outlines if one.in_line]

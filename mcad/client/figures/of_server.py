@@ -8,7 +8,9 @@ from urllib.parse import quote, urlencode, urlsplit
 
 from msgspec import Struct, field
 
+from mcad.api.list_page import PageQuery
 from mcad.client.errors import McadError, one_line
+from mcad.client.figures.polled import ListPage, read_page
 from mcad.kube import plain
 from mcad.kube.errors import BadAnswer, OutcomeUnknown
 from mcad.kube.port import Request, Response
@@ -51,13 +53,25 @@ class ServerFigures(Struct, frozen=True):
     async def rows(self, *, waiting_only: bool, with_starts: bool = False) -> list[Json]:
         """One row per AppWrapper, the queue first and in order."""
         wishes = {"starts": "true"} if with_starts else {}
-        wishes |= {"maxAge": str(self.max_age_s)} if self.max_age_s else {}
-        path = "queue" if waiting_only else "appwrappers"
+        rows, _ = await self._list("queue" if waiting_only else "appwrappers", wishes)
+        return rows
+
+    async def page(self, query: PageQuery) -> ListPage:
+        """One page of the rows, with start time estimates."""
+        rows, answer = await self._list("appwrappers", {"starts": "true", **query.params})
+        try:
+            return read_page(rows, answer)
+        except ValueError as error:
+            raise self._strange(str(error)) from error
+
+    async def _list(self, path: str, wishes: dict[str, str]) -> tuple[list[Json], Json]:
+        """The rows of an answer, and the answer."""
+        wishes = wishes | ({"maxAge": str(self.max_age_s)} if self.max_age_s else {})
         answer = await self._get(f"{path}?{urlencode(wishes)}".rstrip("?"))
         rows = answer.get("items") if answer is not None else None
-        if not isinstance(rows, list):
+        if answer is None or not isinstance(rows, list):
             raise self._strange("no list of AppWrappers")
-        return rows
+        return rows, answer
 
     async def capacity(self) -> Json:
         """Capacity per node and in total."""

@@ -13,8 +13,10 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from mcad.api.list_page import PageQuery
 from mcad.client.errors import McadError, explain, warn
 from mcad.client.figures.pauses import read_notes
+from mcad.client.figures.polled import ListPage, read_page
 from mcad.kube.client import Client, Selection
 from mcad.kube.errors import ApiError, KubeError
 from mcad.kube.kinds import (
@@ -61,12 +63,25 @@ class VisibilityFigures(Struct, frozen=True):
         """One row per AppWrapper, the queue first and in order."""
         wishes = {"waiting": "true"} if waiting_only else {}
         wishes |= {"starts": "true"} if with_starts else {}
-        wishes |= {"maxAge": str(self.max_age_s)} if self.max_age_s else {}
+        rows, _ = await self._list(wishes)
+        return rows
+
+    async def page(self, query: PageQuery) -> ListPage:
+        """One page of the rows, with start time estimates."""
+        rows, answer = await self._list({"starts": "true", **query.params})
+        try:
+            return read_page(rows, answer)
+        except ValueError as error:
+            raise _strange(str(error)) from error
+
+    async def _list(self, wishes: dict[str, str]) -> tuple[list[Json], Json]:
+        """The rows of an answer, and the answer."""
+        wishes = wishes | ({"maxAge": str(self.max_age_s)} if self.max_age_s else {})
         answer = await self._ask(APPWRAPPER_REPORTS.path(self.namespace), wishes)
         rows = answer.get("items") if answer is not None else None
-        if not isinstance(rows, list):
+        if answer is None or not isinstance(rows, list):
             raise _strange("no list of AppWrappers")
-        return [_status(row) for row in rows]
+        return [_status(row) for row in rows], answer
 
     async def capacity(self) -> Json | None:
         """Capacity per node and in total; None if the caller may not see it."""

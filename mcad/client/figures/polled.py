@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
+from mcad.api.list_page import PageFacts, PageQuery
 from mcad.client.errors import McadError
 from mcad.client.figures.figures import Figures
 from mcad.client.figures.pace import LIVELY, Pace
@@ -19,12 +20,20 @@ Json = dict[str, Any]
 POLL_S = 1.0
 
 
+class ListPage(Struct, frozen=True):
+    """Rows of a page, and the facts about it; without (None), all rows, of an older dispatcher."""
+
+    rows: list[Json]
+    facts: PageFacts | None
+
+
 class PolledFigures(Struct, frozen=True):
     """The answers of the latest poll; other figures are requested on use."""
 
-    source: Figures
+    source: PolledSource
     found: Sequence[Json] | None = None
     trees: Json | None = None
+    first: ListPage | None = None
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -46,6 +55,10 @@ class PolledFigures(Struct, frozen=True):
             return await self.source.rows(waiting_only=waiting_only, with_starts=with_starts)
         return [row for row in self.found if is_waiting(row) or not waiting_only]
 
+    async def page(self, query: PageQuery) -> ListPage:
+        """One page of the rows, with start time estimates."""
+        return await self.source.page(query)
+
     async def capacity(self) -> Json | None:
         """Capacity per node and in total."""
         return await self.source.capacity()
@@ -63,11 +76,21 @@ class PolledFigures(Struct, frozen=True):
         return await self.source.quota_node(tree, node)
 
 
+def read_page(rows: list[Json], answer: Json) -> ListPage:
+    """The page of an answer; raises ``ValueError``."""
+    about = answer.get("page")
+    return ListPage(rows, PageFacts.read(about) if about is not None else None)
+
+
 class PolledSource(Figures, Protocol):
     """Figures that are asked from a dispatcher each time."""
 
-    async def renewed(self) -> Figures:
+    async def renewed(self) -> PolledSource:
         """The same with the notes of this moment."""
+        ...
+
+    async def page(self, query: PageQuery) -> ListPage:
+        """One page of the rows, with start time estimates."""
         ...
 
 
@@ -80,10 +103,14 @@ async def poll_rows(source: PolledSource) -> PolledFigures:
     return PolledFigures(now, found=await now.rows(waiting_only=False))
 
 
-async def poll_rows_with_starts(source: PolledSource) -> PolledFigures:
-    """Poll all rows with their start time estimates."""
-    now = await source.renewed()
-    return PolledFigures(now, found=await now.rows(waiting_only=False, with_starts=True))
+def polls_page(query: PageQuery) -> Poll:
+    """Poll one page of the rows, with start time estimates."""
+
+    async def poll(source: PolledSource) -> PolledFigures:
+        now = await source.renewed()
+        return PolledFigures(now, first=await now.page(query))
+
+    return poll
 
 
 async def poll_trees(source: PolledSource) -> PolledFigures:

@@ -13,10 +13,18 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
+from mcad.api.list_page import PageQuery
 from mcad.client.figures.figures import Feed, Figures
 from mcad.client.figures.of_server import server_at
 from mcad.client.figures.pace import LIVELY, Pace
-from mcad.client.figures.polled import PollingFeed, poll_rows, poll_rows_with_starts, poll_trees
+from mcad.client.figures.polled import (
+    Poll,
+    PolledSource,
+    PollingFeed,
+    poll_rows,
+    poll_trees,
+    polls_page,
+)
 from mcad.client.scope import Scope, Source
 from mcad.client.session import Environment, Session
 from mcad.kube.kinds import APPWRAPPER_REPORTS, QUOTA_REPORTS
@@ -99,19 +107,24 @@ async def follow_figures(  # noqa: PLR0913 - what a command can ask for, by name
     *,
     may_narrow: bool = False,
     wants: Resource = APPWRAPPER_REPORTS,
-    with_starts: bool = False,
+    page_size: int = 0,
     pace: Pace = LIVELY,
 ) -> AsyncIterator[tuple[Feed, str | None]]:
     """Figures that follow the cluster, and the namespace to show, as ``open_figures`` has them.
 
-    ``with_starts``: rows that are polled have start time estimates. ``pace``: of polls.
+    ``page_size``: polls read the first so many rows with start time estimates, instead of all rows
+    (0) without. ``pace``: of polls.
     """
-    poll = poll_rows_with_starts if with_starts else poll_rows
-    poll = poll_trees if wants == QUOTA_REPORTS else poll
+
+    def polling(server: PolledSource, namespace: str | None) -> PollingFeed:
+        poll: Poll = poll_trees if wants == QUOTA_REPORTS else poll_rows
+        if page_size:
+            poll = polls_page(PageQuery(only=namespace or "", size=page_size))
+        return PollingFeed(server, environment.clock, poll, pace)
+
     if source.server:
         namespace = asked_namespace(environment, source, scope)
-        server = server_at(source.server, pace.max_age_s)
-        yield PollingFeed(server, environment.clock, poll, pace), namespace
+        yield polling(server_at(source.server, pace.max_age_s), namespace), namespace
         return
     from mcad.client.config import as_dispatched, load_config  # noqa: PLC0415 - see above
     from mcad.client.figures.watched import live  # noqa: PLC0415
@@ -123,8 +136,8 @@ async def follow_figures(  # noqa: PLR0913 - what a command can ask for, by name
         reports = await _reports(session, source, namespace, own, wants)
         if reports is not None:
             reports = replace(reports, max_age_s=pace.max_age_s)
-            feed = PollingFeed(reports, environment.clock, poll, pace)
-            yield feed, reports.only or namespace
+            namespace = reports.only or namespace
+            yield polling(reports, namespace), namespace
             return
         config = await as_dispatched(session.client, config)
         async with live(session.client, config, namespace or own) as watched:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from mcad.api.list_page import PageFacts
 from mcad.api.wire import to_json
 from mcad.kube.kinds import APPWRAPPER_REPORTS, CAPACITY_REPORTS, CLUSTER_REPORT, QUOTA_REPORTS
 from mcad.kube.resource import Resource
@@ -87,10 +88,11 @@ def cluster_report(kind: Resource, status: bytes) -> bytes:
     return head[:-1] + b',"status":' + status + b"}"
 
 
-def listed(kind: Resource, items: Sequence[bytes]) -> bytes:
-    """The JSON text of a list of objects."""
-    head = to_json({"apiVersion": kind.api_version, "kind": f"{kind.kind}List", "metadata": {}})
-    return head[:-1] + b',"items":[' + b",".join(items) + b"]}"
+def listed(kind: Resource, items: Sequence[bytes], page: PageFacts | None = None) -> bytes:
+    """The JSON text of a list of objects, or of a page of one."""
+    about: Json = {"page": page} if page is not None else {}
+    head = {"apiVersion": kind.api_version, "kind": f"{kind.kind}List", "metadata": {}}
+    return to_json(head | about)[:-1] + b',"items":[' + b",".join(items) + b"]}"
 
 
 def table(rows: Sequence[bytes]) -> bytes:

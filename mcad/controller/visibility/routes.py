@@ -7,10 +7,11 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
+from msgspec.structs import replace
 
 from mcad.api.wire import to_json
 from mcad.controller.access import Access, Attributes
-from mcad.controller.http_server import asks_for_starts, json_answer
+from mcad.controller.http_server import asked_page, asks_for_starts, json_answer
 from mcad.controller.leader_figures import FiguresUnavailable, LeaderFigures
 from mcad.controller.shared_answers import SharedAnswers, max_age_s
 from mcad.controller.visibility import documents
@@ -26,6 +27,7 @@ from mcad.kube.kinds import (
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    from mcad.api.list_page import PageQuery
     from mcad.controller.access import Caller
     from mcad.controller.visibility.front_proxy import FrontProxy
     from mcad.kube.resource import Resource
@@ -36,6 +38,7 @@ _log = logging.getLogger(__name__)
 ROOT = f"/apis/{APPWRAPPER_REPORTS.api_version}"
 AT_ONCE = 2  # lists that are computed together: each one is a copy of the queue
 EVERYWHERE = Attributes("list", APPWRAPPER_REPORTS)
+QUOTA_NODE = Attributes("get", QUOTA_REPORTS, name=CLUSTER_REPORT, subresource="node")
 
 
 def application(figures: LeaderFigures, access: Access, front_proxy: FrontProxy) -> web.Application:
@@ -71,7 +74,7 @@ class _Api:
         self._access = access
         self._front_proxy = front_proxy
         self._turns = asyncio.Semaphore(AT_ONCE)
-        self._shared = SharedAnswers()
+        self._shared: SharedAnswers[bytes] = SharedAnswers()
 
     @web.middleware
     async def guard(
@@ -103,7 +106,9 @@ class _Api:
         """AppWrapperReports.
 
         ``?waiting=true`` leaves only the queue, ``?starts=true`` adds start time estimates; with
-        ``?maxAge=10`` an answer that is at most 10 seconds old will do.
+        ``?maxAge=10`` an answer that is at most 10 seconds old will do. ``?pageSize=200&page=1``
+        and its filters are those of the port; the filter ``leaf`` needs the right to ``get``
+        ``quotareports/node``.
         """
         namespace = request.match_info.get("namespace")
         await self._authorize(request, Attributes("list", APPWRAPPER_REPORTS, namespace))
@@ -111,6 +116,11 @@ class _Api:
         render = documents.table_row if as_table else documents.report
         if request.method == "HEAD":
             return web.Response(content_type="application/json")
+        query = asked_page(request) if not as_table else None
+        if query is not None:
+            return await self._page(
+                request, query if namespace is None else replace(query, only=namespace)
+            )
         waiting_only, starts = request.query.get("waiting") == "true", asks_for_starts(request)
 
         async def make() -> bytes:
@@ -127,6 +137,18 @@ class _Api:
 
         asked_for = (namespace, as_table, waiting_only, starts)
         return json_answer(await self._shared.get(asked_for, max_age_s(request), make))
+
+    async def _page(self, request: web.Request, query: PageQuery) -> web.Response:
+        if query.leaf:
+            await self._authorize(request, QUOTA_NODE)
+        async with self._turns:
+            texts, facts = await self._figures.page(
+                lambda row: to_json(documents.report(row)),
+                query,
+                with_starts=asks_for_starts(request),
+                max_age_s=max_age_s(request),
+            )
+        return json_answer(documents.listed(APPWRAPPER_REPORTS, texts, facts))
 
     async def detail(self, request: web.Request) -> web.Response:
         """One AppWrapperReport in full.

@@ -73,6 +73,23 @@ def holders(cluster: Cluster, tree: Tree, node: str) -> list[Holder]:
     return sorted(found, key=lambda one: (one.namespace, one.name, one.uid))
 
 
+def counted(cluster: Cluster, tree: str, node: str) -> frozenset[str]:
+    """The uids of the AppWrappers that count at a node of a tree: charged there or below, or in
+    line for it. None counts at a node that does not exist."""
+    grown = cluster.forest.trees.get(tree)
+    if grown is None or node not in grown.nodes:
+        return frozenset()
+    leads: dict[str, bool] = {}
+    found = {one.uid for one in holders(cluster, grown, node)}
+    for uid in cluster.waiting.queue.places():
+        leaf = leaf_of(cluster.entries[uid].workload, tree)
+        if leaf not in leads:
+            leads[leaf] = leads_to(grown, leaf, node)
+        if leads[leaf]:
+            found.add(uid)
+    return frozenset(found)
+
+
 def in_the_way(
     cluster: Cluster, entry: Entry, refusal: Refusal | None
 ) -> list[tuple[Entry, Reservation]]:

@@ -1,0 +1,84 @@
+"""A page of the list of AppWrappers, as it is asked from a dispatcher and answered.
+
+The answer has the rows of the page as ``items``, and ``PageFacts`` as ``page``. A dispatcher that
+does not know pages answers with all rows and without ``page``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Self
+
+from msgspec import Struct, ValidationError, convert
+from msgspec.structs import asdict
+
+from mcad.api.wire import Json
+
+SIZE_MAX = 1000
+WAITING = "waiting"
+"""The filter by state for all that wait: in the queue, or on hold."""
+
+_TEXTS = ("namespace", "leaf", "state", "name", "only")
+
+
+class PageQuery(Struct, frozen=True):
+    """Filters, and which page of so many rows. ``leaf`` is TREE/NODE: all that is charged at or
+    below it; ``name`` is a part of the name. Other namespaces than ``only`` are not even counted.
+    """
+
+    namespace: str = ""
+    leaf: str = ""
+    state: str = ""
+    name: str = ""
+    only: str = ""
+    page: int = 1
+    size: int = SIZE_MAX
+
+    @property
+    def params(self) -> dict[str, str]:
+        """The query parameters."""
+        texts = {key: value for key, value in asdict(self).items() if key in _TEXTS and value}
+        return texts | {"page": str(self.page), "pageSize": str(self.size)}
+
+    @classmethod
+    def of(cls, params: Mapping[str, str]) -> Self | None:
+        """Of query parameters; None if no page is asked for. Raises ``ValueError``."""
+        if "pageSize" not in params:
+            return None
+        texts = {key: params.get(key, "") for key in _TEXTS}
+        page = _number("page", params.get("page", "1"), 10**6)
+        return cls(**texts, page=page, size=_number("pageSize", params["pageSize"], SIZE_MAX))
+
+
+class PageFacts(Struct, frozen=True, rename="camel"):
+    """Which page it is, of how many, and how many AppWrappers match.
+
+    The rest is about all, whatever the filter: ``others`` has those that do not wait, by state;
+    ``paused`` says that dispatch is paused for the whole cluster.
+    """
+
+    number: int
+    pages: int
+    matching: int
+    total: int
+    in_line: int
+    on_hold: int
+    others: dict[str, int]
+    states: list[str]
+    namespaces: list[str]
+    paused: str = ""
+
+    @classmethod
+    def read(cls, value: Json) -> Self:
+        """Of an answer; raises ``ValueError``."""
+        try:
+            return convert(value, cls)
+        except ValidationError as error:
+            raise ValueError(f"page: {error}") from error
+
+
+def _number(name: str, text: str, most: int) -> int:
+    is_number = text.isascii() and text.isdigit() and len(text) < 8
+    if not is_number or not 1 <= int(text) <= most:
+        raise ValueError(f"{name} must be a number from 1 to {most}")
+    return int(text)

@@ -1,0 +1,150 @@
+"""The list of AppWrappers in pages: rows for those that are shown, and counts of all.
+
+A row needs a verdict and costs many times its outline, and a page has 200 of maybe 10,000. A list
+serves several pages; each row is made once.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from functools import cached_property
+from typing import Any
+
+from msgspec import Struct
+
+from mcad.api.list_page import WAITING, PageFacts, PageQuery
+from mcad.api.wire import to_json
+from mcad.controller.start_time_views import starts_of_line
+from mcad.controller.views import row_view
+from mcad.core.cluster import Cluster
+from mcad.core.views import holders
+from mcad.core.views.rows import Outline, Picture
+
+Json = dict[str, Any]
+
+
+class PagedList:
+    """The AppWrappers of one moment; see ``Picture`` for what is of that moment."""
+
+    def __init__(self, cluster: Cluster, picture: Picture) -> None:
+        self._cluster = cluster
+        self.picture = picture
+        self._within: dict[str, tuple[Sequence[Outline], Counts]] = {}
+        self._rows: dict[int, Json] = {}  # by place
+
+    def find(self, query: PageQuery) -> tuple[Sequence[Outline], PageFacts]:
+        """The AppWrappers of the page, in order, and the facts about it."""
+        outlines, counts = self._in(query.only)
+        uids = self._charged(query.leaf) if query.leaf else None
+        return page_of(outlines, counts, query, uids, self._paused)
+
+    def row_steps(self, chosen: Sequence[Outline], *, with_starts: bool) -> Iterator[Json]:
+        """The rows of some of them, one by one."""
+        for one in chosen:
+            if one.place not in self._rows:
+                self._rows[one.place] = row_view(self.picture.row(one.place))
+            row = self._rows[one.place]
+            yield row | {"starts": self._starts.get(one.uid)} if with_starts else row
+
+    @cached_property
+    def _starts(self) -> dict[str, Json]:
+        return starts_of_line(self._cluster, self.picture)
+
+    @property
+    def _paused(self) -> str:
+        pauses = self._cluster.waiting.dispatch_pauses.by_uid.values()
+        return next((one.text for one in pauses if one.is_everywhere), "")
+
+    def _in(self, namespace: str) -> tuple[Sequence[Outline], Counts]:
+        if namespace not in self._within:
+            outlines = self.picture.outlines()
+            if namespace:
+                outlines = [one for one in outlines if one.namespace == namespace]
+            self._within[namespace] = outlines, Counts.of(outlines)
+        return self._within[namespace]
+
+    def _charged(self, leaf: str) -> Collection[str]:
+        tree, _, node = leaf.partition("/")
+        return holders.counted(self._cluster, tree, node)
+
+
+class Counts(Struct, frozen=True):
+    """AppWrappers by what they do; ``others`` has those that do not wait, by state."""
+
+    total: int
+    in_line: int
+    on_hold: int
+    others: dict[str, int]
+    states: list[str]
+    namespaces: list[str]
+
+    @classmethod
+    def of(cls, outlines: Sequence[Outline]) -> Counts:
+        """Of all of them."""
+        by_kind = Counter((one.state, one.in_line, one.waits) for one in outlines)
+        others: Counter[str] = Counter()
+        in_line = on_hold = 0
+        for (state, is_in_line, waits), count in by_kind.items():
+            if is_in_line:
+                in_line += count
+            elif waits:
+                on_hold += count
+            else:
+                others[state] += count
+        return cls(
+            len(outlines),
+            in_line,
+            on_hold,
+            dict(sorted(others.items())),
+            sorted({state for state, _, _ in by_kind}),
+            sorted({one.namespace for one in outlines}),
+        )
+
+
+def page_of(
+    outlines: Sequence[Outline],
+    counts: Counts,
+    query: PageQuery,
+    uids: Collection[str] | None,
+    paused: str = "",
+) -> tuple[Sequence[Outline], PageFacts]:
+    """The AppWrappers of a page, and the facts about it; the last page if there is no such page.
+
+    ``uids`` are those that the filter by quota lets through, None without one.
+    """
+    found = [one for one in outlines if _matches(one, query, uids)] if _filters(query) else outlines
+    pages = max(-(-len(found) // query.size), 1)
+    number = min(query.page, pages)
+    first = (number - 1) * query.size
+    facts = PageFacts(
+        number,
+        pages,
+        len(found),
+        counts.total,
+        counts.in_line,
+        counts.on_hold,
+        counts.others,
+        counts.states,
+        counts.namespaces,
+        paused,
+    )
+    return found[first : first + query.size], facts
+
+
+def _filters(query: PageQuery) -> bool:
+    return bool(query.namespace or query.leaf or query.state or query.name)
+
+
+def _matches(one: Outline, query: PageQuery, uids: Collection[str] | None) -> bool:
+    return (
+        query.namespace in ("", one.namespace)
+        and (not query.name or query.name in one.name)
+        and (query.state in ("", one.state) or (query.state == WAITING and one.waits))
+        and (uids is None or one.uid in uids)
+    )
+
+
+def page_answer(rows: Sequence[bytes], facts: PageFacts) -> bytes:
+    """The JSON text of a page."""
+    return b'{"items":[' + b",".join(rows) + b'],"page":' + to_json(facts) + b"}"

@@ -1,0 +1,114 @@
+"""Pages of the list of AppWrappers have the rows of the whole list, and counts of all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from mcad.api.list_page import PageFacts, PageQuery
+from mcad.client.figures.computed import ComputedFigures
+from mcad.controller import leader_figures, shared_answers
+from mcad.controller.paged_list import PagedList
+from mcad.core.views.rows import Picture
+from mcad.ui.listing import ComputedRows, ListedRows
+from mcad.ui.rows import Query
+from tests.cli.cluster import crowd, reserved
+from tests.cli.shares import TREE, shares
+from tests.controller.test_queries import COUNT, NAMES, body, full, get
+from tests.fakeapi import FakeApi
+from tests.ui.opened import opened
+
+ALL = "/api/v1/appwrappers?starts=true"
+QUERIES = [
+    Query(),
+    Query(page=3),
+    Query(state="waiting"),
+    Query(state="Running"),
+    Query(name="o"),
+    Query(namespace="default"),
+    Query(namespace="none"),
+    Query(leaf=f"{TREE}/research"),
+    Query(leaf=f"{TREE}/none"),
+]
+
+
+async def test_pages_of_the_port_are_parts_of_its_list() -> None:
+    async with full() as rig:
+        whole = body(await get(rig, ALL))["items"]
+        pages = [body(await get(rig, f"{ALL}&pageSize=8&page={n}")) for n in range(1, 6)]
+        named = body(await get(rig, f"{ALL}&pageSize=8&name=a1&state=waiting"))
+    assert [row for page in pages[:4] for row in page["items"]] == whole
+    assert pages[4] == pages[3]  # there is no fifth
+    facts = [PageFacts.read(page["page"]) for page in pages]
+    assert [(one.number, one.pages, one.matching) for one in facts[:4]] == [
+        (number, 4, COUNT) for number in range(1, 5)
+    ]
+    first = facts[0]
+    assert (first.total, first.in_line, first.on_hold, first.others) == (COUNT, COUNT, 0, {})
+    assert (first.states, first.namespaces, first.paused) == (["Pending"], ["default"], "")
+    assert [row["name"] for row in named["items"]] == [one for one in NAMES if "a1" in one][:8]
+    assert (named["page"]["matching"], named["page"]["total"]) == (10, COUNT)
+
+
+async def test_pages_that_accept_an_age_are_made_from_one_list(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made = 0
+
+    class Counted(PagedList):
+        def __init__(self, *of: object) -> None:
+            nonlocal made
+            made += 1
+            super().__init__(*of)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(leader_figures, "PagedList", Counted)
+    monkeypatch.setattr(shared_answers, "SHARE", 1e-9)  # kept as long as callers accept it
+    async with full() as rig:
+        replica: Any = SimpleNamespace(controller=rig.controller)
+        figures = leader_figures.LeaderFigures(replica)
+        for page in (1, 2, 1):
+            await figures.page(str, PageQuery(page=page, size=8), with_starts=True, max_age_s=10)
+        assert made == 1
+        await figures.page(str, PageQuery(size=8), with_starts=True, max_age_s=0)
+        assert made == 2
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ("pageSize=0", "pageSize must be a number from 1 to 1000"),
+        ("pageSize=1001", "pageSize must be a number from 1 to 1000"),
+        ("pageSize=8&page=x", "page must be a number from 1 to 1000000"),
+    ],
+)
+async def test_a_page_that_makes_no_sense_is_refused(asked: str, said: str) -> None:
+    async with full() as rig:
+        with pytest.raises(web.HTTPBadRequest) as refused:
+            await get(rig, f"{ALL}&{asked}")
+    assert said in str(refused.value.text)
+
+
+@pytest.mark.parametrize("made", [crowd, reserved, shares])
+@pytest.mark.parametrize("only", [None, "default", "research"])
+async def test_a_dispatcher_finds_what_the_page_finds_itself(
+    made: Callable[[], FakeApi], only: str | None
+) -> None:
+    matched = 0
+    async with opened(made()) as page:
+        figures = (await page.board.now()).figures
+        assert isinstance(figures, ComputedFigures)
+        listed = PagedList(figures.cluster, Picture(figures.cluster, figures.now))
+        rows = await figures.rows(waiting_only=False, with_starts=True)
+        known = [row for row in rows if only in (None, row["namespace"])]
+        for query in QUERIES:
+            chosen, facts = listed.find(query.asked(only))
+            there = await ComputedRows(figures, only).shown(query)
+            assert facts == there.facts
+            assert [one.uid for one in chosen] == [row["uid"] for row in there.rows]
+            assert there == await ListedRows(figures, known, only).shown(query)
+            matched += 0 < facts.matching < facts.total
+    assert matched or only or made is crowd
