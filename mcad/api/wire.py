@@ -80,7 +80,9 @@ def format_instant(instant: Instant) -> str | None:
     if not instant:
         return None
     moment = _EPOCH + instant * _MICROSECOND
-    return f"{moment:%Y-%m-%dT%H:%M:%S.%f}Z" if moment.year > 999 else None
+    if moment.year <= 999:
+        return None
+    return moment.isoformat(timespec="microseconds").removesuffix("+00:00") + "Z"
 
 
 def plural(count: int, noun: str) -> str:

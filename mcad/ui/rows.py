@@ -13,7 +13,7 @@ from mcad.api.list_page import PageFacts, PageQuery
 
 Json = dict[str, Any]
 
-PAGE_ROWS = 200
+PAGE_ROWS = 100
 
 
 class Query(Struct, frozen=True):

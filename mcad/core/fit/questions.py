@@ -31,10 +31,13 @@ class Questions:
         self._memory = memory
         self._judge = Judge(settings, ledger, unplaced_pods, remembers=False)
         self._prospects: dict[Shape, Prospect] = {}
+        self._refusals: dict[Shape, Refusal | None] = {}
 
     def refusal(self, shape: Shape) -> Refusal | None:
         """Why a gang of this shape does not fit now; None if it does."""
-        return self._judge.refusal(self._prospect(shape))
+        if shape not in self._refusals:
+            self._refusals[shape] = self._judge.refusal(self._prospect(shape))
+        return self._refusals[shape]
 
     def would_fit_emptied(self, shape: Shape) -> bool:
         """Whether the gang would fit on an empty cluster: without the pods and assumed pods of all

@@ -116,8 +116,13 @@ class Turns:
     def at(self, eqclass: EquivalenceClass, key: Key, now: Instant) -> Turn:
         """The turn of any member of the class."""
         static, seen, uid = key
-        rank = static - eqclass.slope * (now // MS)
-        return (self.has_its_share(eqclass), rank, self.share(eqclass), seen, uid)
+        spent, aged, share = self.of_class(eqclass, now)
+        return (spent, static - aged, share, seen, uid)
+
+    def of_class(self, eqclass: EquivalenceClass, now: Instant) -> tuple[bool, int, int]:
+        """What all turns of a class have in common: whether it would borrow what others may
+        reclaim, how far its members have aged, its share."""
+        return (self.has_its_share(eqclass), eqclass.slope * (now // MS), self.share(eqclass))
 
     def first(self, line: list[tuple[Key, EquivalenceClass]]) -> EquivalenceClass:
         """The class whose turn comes first, of classes of one slope sorted by their heads' keys."""

@@ -67,6 +67,7 @@ HEADS_ASKED = 100
 that would not fit on an empty cluster none is called head: each costs a look at every node."""
 
 _IN_LINE, _ON_HOLD, _OTHER = range(3)
+_PENDING = str(State.PENDING)
 _Key = tuple[int, bool, int, int, int, str]
 _Still = tuple[Workload, Instant, Phase, Hold | None, DispatchRecord | None, dict[str, Condition]]
 
@@ -93,8 +94,16 @@ class Picture:
         self._now = now
         cluster.waiting.turns.renew()
         self._places = cluster.waiting.queue.places()
+        self._turns: dict[EquivalenceClass, tuple[bool, int, int]] = {}
         self._stills = [
-            (subject(e), e.first_seen, e.phase, e.hold, e.dispatch, e.conditions.copy())
+            (
+                e.workload if e.edited is None else subject(e),
+                e.first_seen,
+                e.phase,
+                e.hold,
+                e.dispatch,
+                e.conditions.copy(),
+            )
             for e in cluster.entries.values()
             if e.phase is not Phase.GONE
         ]
@@ -124,18 +133,14 @@ class Picture:
     def outlines(self) -> list[Outline]:
         """All AppWrappers in the order of ``rows``, at a fraction of the cost of rows."""
         deque(self.order(), maxlen=0)
-        return [
-            Outline(
-                place,
-                still[0].uid,
-                still[0].namespace,
-                still[0].name,
-                str(_state(still)),
-                group == _IN_LINE,
-                group == _IN_LINE or bool(still[3] and still[3].code),
-            )
-            for place, ((group, *_), still) in enumerate(self._ordered or (), 1)
-        ]
+        made = []
+        for place, (key, still) in enumerate(self._ordered or (), 1):
+            work, _, phase, hold, *_ = still
+            in_line = key[0] == _IN_LINE
+            shown = _PENDING if phase is Phase.WAITING else str(state(_copy(still)))
+            waits = in_line or (hold is not None and hold.code != "")
+            made.append(Outline(place, work.uid, work.namespace, work.name, shown, in_line, waits))
+        return made
 
     def rows(self, wanted: Callable[[int, Workload], bool] = _all) -> Iterator[Row | None]:
         """AppWrappers in line in their order, then those on hold and all others by first-seen time.
@@ -231,17 +236,20 @@ class Picture:
         work, first_seen, phase = still[:3]
         place = self._places.get(work.uid)
         if place is not None:
-            return (_IN_LINE, *self._cluster.waiting.turns.at(*place, self._now))
+            eqclass, (static, seen, uid) = place
+            turn = self._turns.get(eqclass)
+            if turn is None:
+                turn = self._turns[eqclass] = self._cluster.waiting.turns.of_class(
+                    eqclass, self._now
+                )
+            spent, aged, share = turn
+            return (_IN_LINE, spent, static - aged, share, seen, uid)
         return (_ON_HOLD if phase is Phase.WAITING else _OTHER, False, 0, 0, first_seen, work.uid)
 
 
 def _copy(still: _Still) -> Entry:
     work, first_seen, phase, hold, dispatch, conditions = still
     return Entry(work, first_seen, phase=phase, hold=hold, dispatch=dispatch, conditions=conditions)
-
-
-def _state(still: _Still) -> State:
-    return State.PENDING if still[2] is Phase.WAITING else state(_copy(still))
 
 
 def subject(entry: Entry) -> Workload:
