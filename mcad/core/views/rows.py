@@ -71,6 +71,8 @@ _PENDING = str(State.PENDING)
 _Key = tuple[int, bool, int, int, int, str]
 _Still = tuple[Workload, Instant, Phase, Hold | None, DispatchRecord | None, dict[str, Condition]]
 
+TOGETHER = 8  # are put in order in one step
+
 OPEN = "open"
 """What an AppWrapper waits for where a standby does not know it."""
 
@@ -125,9 +127,10 @@ class Picture:
         """Sort the copies in small steps; the first row sorts them if they are not sorted."""
         if self._ordered is None:
             keyed = []
-            for still in self._stills:
+            for number, still in enumerate(self._stills):
                 keyed.append((self._key(still), still))
-                yield
+                if number % TOGETHER == 0:
+                    yield
             self._ordered = sorted(keyed, key=itemgetter(0))
 
     def outlines(self) -> list[Outline]:
