@@ -36,7 +36,7 @@ def asks_for_starts(request: web.Request) -> bool:
 
 
 def asked_page(request: web.Request) -> PageQuery | None:
-    """The page that is requested (``?pageSize=200``), None for the whole list."""
+    """The page that is requested (``?pageSize=100``), None for the whole list."""
     try:
         return PageQuery.of(request.query)
     except ValueError as error:

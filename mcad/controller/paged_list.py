@@ -1,6 +1,6 @@
 """The list of AppWrappers in pages: rows for those that are shown, and counts of all.
 
-A row needs a verdict and costs many times its outline, and a page has 200 of maybe 10,000. A list
+A row needs a verdict and costs many times its outline, and a page has 100 of maybe 10,000. A list
 serves several pages; each row is made once.
 """
 

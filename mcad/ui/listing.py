@@ -1,6 +1,6 @@
 """All AppWrappers of one moment: counted and filtered by outlines; rows are made for those shown.
 
-A row needs a verdict and costs many times its outline, and a page shows 200 of maybe 10,000. Where
+A row needs a verdict and costs many times its outline, and a page shows 100 of maybe 10,000. Where
 a dispatcher is asked, it does this work.
 """
 

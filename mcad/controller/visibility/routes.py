@@ -106,7 +106,7 @@ class _Api:
         """AppWrapperReports.
 
         ``?waiting=true`` leaves only the queue, ``?starts=true`` adds start time estimates; with
-        ``?maxAge=10`` an answer that is at most 10 seconds old will do. ``?pageSize=200&page=1``
+        ``?maxAge=10`` an answer that is at most 10 seconds old will do. ``?pageSize=100&page=1``
         and its filters are those of the port; the filter ``leaf`` needs the right to ``get``
         ``quotareports/node``.
         """
