@@ -26,7 +26,7 @@ LIVELY = Pace(1 / 5, 10.0)
 PATIENT = Pace(1 / 30, 60.0)
 """For a page that stays open all day, by its own CPU time."""
 
-SHARING = Pace(1 / 10, 60.0, 30)
+SHARING = Pace(1 / 20, 60.0, 30)
 """For such a page that waits for a dispatcher: pages share the answers."""
 
 AT_ONCE = Pace(1.0, 0.0)
