@@ -18,7 +18,8 @@ Computed by the page from the objects of the cluster, then asked from a dispatch
            2000  asked        107     18   5.8 %   1.8 s        94      124
           10000  asked        139     15   4.5 %   3.1 s       145      218
 
-The lower half was measured while the machine was about half as fast. Most of a computed update is
+The lower half was measured while the machine was about half as fast, and with pages that asked
+twice as often as now. Most of a computed update is
 feeding all objects to a new core, whatever has changed: at 10,000 it takes 430 ms, so the pause
 keeps the cost down, not the update. A dispatcher makes its list at most once in 25 times the time
 that it takes, for the pages of all users, and rows only for what they show; here it makes a list
