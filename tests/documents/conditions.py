@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from mcad.client.figures.presence import NO_DISPATCHER
-from mcad.core.state.condition_reasons import CODES, FALSE, MEANING, TRUE
+from mcad.core.state.condition_reasons import FALSE, MEANING, TRUE
 from mcad.core.state.reasons import ConditionType
 from mcad.core.state.waiting_reason import WaitingReason
 from tests.documents.pages import DOCS, code, table, wrapped
@@ -41,5 +41,5 @@ def _codes() -> Iterator[str]:
         ),
         "",
     )
-    rows = ((code(one), CODES[one], one.ends) for one in WaitingReason)
+    rows = ((code(one), one.meaning, one.ends) for one in WaitingReason)
     yield from table(("code", "meaning", "what ends it"), rows)

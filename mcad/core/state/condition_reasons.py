@@ -31,39 +31,10 @@ _FAILURES: Final = _BREAKDOWNS | {
     str(one): one.meaning
     for one in (TeardownReason.ITEM_CREATION_FAILURE, TeardownReason.DEADLINE_EXCEEDED)
 }
-CODES: Final[Mapping[WaitingReason, str]] = {
-    WaitingReason.INSUFFICIENT: "The nodes have too little free room in sum.",
-    WaitingReason.FRAGMENTED: "The free room suffices in sum, but the nodes have no places.",
-    WaitingReason.NO_NODE: "No node admits its pods: selectors, taints, readiness.",
-    WaitingReason.TOO_LARGE: "One pod is larger than any node that admits it.",
-    WaitingReason.UNDECIDED: "The search for places ran out of its budget.",
-    WaitingReason.BLOCKED: "It fits, but the head of the line goes first.",
-    WaitingReason.LENDING: "It fits, but would borrow what another AppWrapper waits for.",
-    WaitingReason.QUOTA: "Its quota or that of a node above is used up.",
-    WaitingReason.ABOVE_QUOTA: "It demands more than its quota allows even if nothing else runs.",
-    WaitingReason.NO_LEAF: "The quota tree has no leaf for it.",
-    WaitingReason.KIND_NOT_WATCHED: "The dispatcher does not observe a kind in it yet.",
-    WaitingReason.WAITING_FOR_NAME: "Another object has the name of one of its items.",
-    WaitingReason.MISSING_RIGHT: "A right to create one of its items is missing.",
-    WaitingReason.CREATION_BACKOFF: "Its items could not be created; retried after a pause.",
-    WaitingReason.PLACEMENT_BACKOFF: "Its pods found no node; retried after a pause.",
-    WaitingReason.PREEMPTION_TRIGGERED: "It was requeued; it rests for a while.",
-    WaitingReason.ROOM_RESERVED: "Room is reserved for it, and it waits until that is free.",
-    WaitingReason.DISPATCH_PAUSED: "A DispatchPause stops dispatch.",
-    WaitingReason.SUSPENDED: "`spec.suspend` is true.",
-    WaitingReason.INVALID: "The manifest has a fault; the message names the field.",
-    WaitingReason.NOT_WRAPPED: "A kind in it may not be wrapped (setting wrappedResources).",
-    WaitingReason.NOT_INSTALLED: "The cluster has no such kind.",
-    WaitingReason.NOT_SERVED: "Its namespace is not served (setting watchNamespaces).",
-    WaitingReason.UNSUPPORTED_DRA: "Its pods ask for ResourceClaims.",
-    WaitingReason.DELETED: "It is being deleted.",
-}
-"""What each code of waiting means."""
-
 _OUT_OF_LINE: Final = (Ends.EVENT, Ends.INSTANT, Ends.MANIFEST, Ends.RESUME)
 _HOLDS: Final = {
-    str(one): meaning
-    for one, meaning in CODES.items()
+    str(one): one.meaning
+    for one in WaitingReason
     if (one.ends in _OUT_OF_LINE and one is not WaitingReason.DELETED)
     or one is WaitingReason.ROOM_RESERVED
 }

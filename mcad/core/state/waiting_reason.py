@@ -1,6 +1,6 @@
-"""Why an AppWrapper waits: each reason is declared once, with its code, what ends it and its text.
+"""Why an AppWrapper waits: each reason is declared once, with its code, its end and its texts.
 
-docs/reference/lifecycle.md shows them as a table, which is generated from here.
+docs/reference/lifecycle.md and conditions.md show them in tables, which are generated from here.
 """
 
 from __future__ import annotations
@@ -25,71 +25,136 @@ class Ends(StrEnum):
 class WaitingReason(StrEnum):
     """The value is the code: the word in conditions, metrics and ``waitsFor`` of the CLI.
 
-    ``text`` has the figures of a refusal in place of ``{figures}``; it is "" where the place that
-    finds the reason has more to say.
+    ``meaning`` is for the reference. ``text`` has the figures of a refusal in place of
+    ``{figures}``; it is "" where the place that finds the reason has more to say.
     """
 
     ends: Ends
+    meaning: str
     text: str
 
-    def __new__(cls, code: str, ends: Ends, text: str = "") -> WaitingReason:
+    def __new__(cls, code: str, ends: Ends, meaning: str, text: str = "") -> WaitingReason:
         """A member by its code alone."""
         one = str.__new__(cls, code)
-        one._value_, one.ends, one.text = code, ends, text
+        one._value_, one.ends, one.meaning, one.text = code, ends, meaning, text
         return one
 
-    # Verdicts on nodes: the sum of free room is too small; the sum suffices, the nodes do not; no
-    # node admits the pods; a pod is larger than any node; the exact search ran out of its budget.
-    INSUFFICIENT = "insufficient", Ends.ROOM, "{figures}"
+    # Verdicts on nodes.
+    INSUFFICIENT = (
+        "insufficient",
+        Ends.ROOM,
+        "The nodes have too little free room in sum.",
+        "{figures}",
+    )
     FRAGMENTED = (
         "fragmented",
         Ends.ROOM,
+        "The free room suffices in sum, but the nodes have no places.",
         "The sum suffices, but no placement on nodes does. {figures}",
     )
     NO_NODE = (
         "no-node",
         Ends.CAPACITY,
+        "No node admits its pods: selectors, taints, readiness.",
         "No node admits its pods: look at node selectors, taints and readiness.",
     )
     TOO_LARGE = (
         "too-large",
         Ends.CAPACITY,
+        "One pod is larger than any node that admits it.",
         "One pod is larger than any node that admits it. {figures}",
     )
     UNDECIDED = (
         "undecided",
         Ends.ROOM,
+        "The search for places ran out of its budget.",
         "No placement was found within the search budget; retrying.",
     )
     # It fits, but another AppWrapper goes first: the head of the line (R6), or one that asks
     # within its share for what this one would borrow.
-    BLOCKED = "blocked", Ends.TURN, "The head of the line goes first."
+    BLOCKED = (
+        "blocked",
+        Ends.TURN,
+        "It fits, but the head of the line goes first.",
+        "The head of the line goes first.",
+    )
     LENDING = (
         "lending",
         Ends.TURN,
+        "It fits, but would borrow what another AppWrapper waits for.",
         "It would borrow room that another AppWrapper waits for within its share.",
     )
     # Verdicts by quota trees, which have texts of their own (quota/explain.py).
-    QUOTA = "quota", Ends.ROOM
-    ABOVE_QUOTA = "above-quota", Ends.CAPACITY
-    NO_LEAF = "no-leaf", Ends.CAPACITY
+    QUOTA = "quota", Ends.ROOM, "Its quota or that of a node above is used up."
+    ABOVE_QUOTA = (
+        "above-quota",
+        Ends.CAPACITY,
+        "It demands more than its quota allows even if nothing else runs.",
+    )
+    NO_LEAF = "no-leaf", Ends.CAPACITY, "The quota tree has no leaf for it."
     # Out of the line.
-    KIND_NOT_WATCHED = "KindNotWatched", Ends.EVENT
-    WAITING_FOR_NAME = "WaitingForName", Ends.EVENT
-    MISSING_RIGHT = "MissingRight", Ends.EVENT
-    CREATION_BACKOFF = "CreationBackoff", Ends.INSTANT
-    PLACEMENT_BACKOFF = "PlacementBackoff", Ends.INSTANT
-    PREEMPTION_TRIGGERED = "PreemptionTriggered", Ends.INSTANT
-    ROOM_RESERVED = "RoomReserved", Ends.ROOM
-    DISPATCH_PAUSED = "DispatchPaused", Ends.RESUME
-    SUSPENDED = "Suspended", Ends.MANIFEST, "spec.suspend is true; set it to false to queue it."
-    DELETED = "Terminating", Ends.MANIFEST, "The AppWrapper is being deleted."
+    KIND_NOT_WATCHED = (
+        "KindNotWatched",
+        Ends.EVENT,
+        "The dispatcher does not observe a kind in it yet.",
+    )
+    WAITING_FOR_NAME = (
+        "WaitingForName",
+        Ends.EVENT,
+        "Another object has the name of one of its items.",
+    )
+    MISSING_RIGHT = "MissingRight", Ends.EVENT, "A right to create one of its items is missing."
+    CREATION_BACKOFF = (
+        "CreationBackoff",
+        Ends.INSTANT,
+        "Its items could not be created; retried after a pause.",
+    )
+    PLACEMENT_BACKOFF = (
+        "PlacementBackoff",
+        Ends.INSTANT,
+        "Its pods found no node; retried after a pause.",
+    )
+    PREEMPTION_TRIGGERED = (
+        "PreemptionTriggered",
+        Ends.INSTANT,
+        "It was requeued; it rests for a while.",
+    )
+    ROOM_RESERVED = (
+        "RoomReserved",
+        Ends.ROOM,
+        "Room is reserved for it, and it waits until that is free.",
+    )
+    DISPATCH_PAUSED = "DispatchPaused", Ends.RESUME, "A DispatchPause stops dispatch."
+    SUSPENDED = (
+        "Suspended",
+        Ends.MANIFEST,
+        "`spec.suspend` is true.",
+        "spec.suspend is true; set it to false to queue it.",
+    )
+    DELETED = (
+        "Terminating",
+        Ends.MANIFEST,
+        "It is being deleted.",
+        "The AppWrapper is being deleted.",
+    )
     # Faults of the manifest.
-    INVALID = "InvalidAppWrapper", Ends.MANIFEST
-    NOT_WRAPPED = "KindNotWrapped", Ends.MANIFEST
-    NOT_INSTALLED = "KindNotInstalled", Ends.MANIFEST
-    NOT_SERVED = "NamespaceNotServed", Ends.MANIFEST
-    UNSUPPORTED_DRA = "UnsupportedDRA", Ends.MANIFEST
+    INVALID = (
+        "InvalidAppWrapper",
+        Ends.MANIFEST,
+        "The manifest has a fault; the message names the field.",
+    )
+    NOT_WRAPPED = (
+        "KindNotWrapped",
+        Ends.MANIFEST,
+        "A kind in it may not be wrapped (setting wrappedResources).",
+    )
+    NOT_INSTALLED = "KindNotInstalled", Ends.MANIFEST, "The cluster has no such kind."
+    NOT_SERVED = (
+        "NamespaceNotServed",
+        Ends.MANIFEST,
+        "Its namespace is not served (setting watchNamespaces).",
+    )
+    UNSUPPORTED_DRA = "UnsupportedDRA", Ends.MANIFEST, "Its pods ask for ResourceClaims."
 
     @property
     def blocks(self) -> bool:
