@@ -50,22 +50,27 @@ class PageQuery(Struct, frozen=True):
         return cls(**texts, page=page, size=_number("pageSize", params["pageSize"], SIZE_MAX))
 
 
-class PageFacts(Struct, frozen=True, rename="camel"):
-    """Which page it is, of how many, and how many AppWrappers match.
+class Counts(Struct, frozen=True, rename="camel", kw_only=True):
+    """AppWrappers by what they do; ``others`` has those that do not wait, by state."""
 
-    The rest is about all, whatever the filter: ``others`` has those that do not wait, by state;
-    ``paused`` says that dispatch is paused for the whole cluster.
-    """
-
-    number: int
-    pages: int
-    matching: int
     total: int
     in_line: int
     on_hold: int
     others: dict[str, int]
     states: list[str]
     namespaces: list[str]
+
+
+class PageFacts(Counts, frozen=True, rename="camel", kw_only=True):
+    """Which page it is, of how many, and how many AppWrappers match.
+
+    The counts are those of all, whatever the filter; ``paused`` says that dispatch is paused for
+    the whole cluster.
+    """
+
+    number: int
+    pages: int
+    matching: int
     paused: str = ""
 
     @classmethod

@@ -11,9 +11,9 @@ from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
-from msgspec import Struct
+from msgspec.structs import asdict
 
-from mcad.api.list_page import WAITING, PageFacts, PageQuery
+from mcad.api.list_page import WAITING, Counts, PageFacts, PageQuery
 from mcad.api.wire import to_json
 from mcad.controller.start_time_views import starts_of_line
 from mcad.controller.views import row_view
@@ -61,7 +61,7 @@ class PagedList:
             outlines = self.picture.outlines()
             if namespace:
                 outlines = [one for one in outlines if one.namespace == namespace]
-            self._within[namespace] = outlines, Counts.of(outlines)
+            self._within[namespace] = outlines, counts_of(outlines)
         return self._within[namespace]
 
     def _charged(self, leaf: str) -> Collection[str]:
@@ -69,37 +69,26 @@ class PagedList:
         return holders.counted(self._cluster, tree, node)
 
 
-class Counts(Struct, frozen=True):
-    """AppWrappers by what they do; ``others`` has those that do not wait, by state."""
-
-    total: int
-    in_line: int
-    on_hold: int
-    others: dict[str, int]
-    states: list[str]
-    namespaces: list[str]
-
-    @classmethod
-    def of(cls, outlines: Sequence[Outline]) -> Counts:
-        """Of all of them."""
-        by_kind = Counter((one.state, one.in_line, one.waits) for one in outlines)
-        others: Counter[str] = Counter()
-        in_line = on_hold = 0
-        for (state, is_in_line, waits), count in by_kind.items():
-            if is_in_line:
-                in_line += count
-            elif waits:
-                on_hold += count
-            else:
-                others[state] += count
-        return cls(
-            len(outlines),
-            in_line,
-            on_hold,
-            dict(sorted(others.items())),
-            sorted({state for state, _, _ in by_kind}),
-            sorted({one.namespace for one in outlines}),
-        )
+def counts_of(outlines: Sequence[Outline]) -> Counts:
+    """Of all of them."""
+    by_kind = Counter((one.state, one.in_line, one.waits) for one in outlines)
+    others: Counter[str] = Counter()
+    in_line = on_hold = 0
+    for (state, is_in_line, waits), count in by_kind.items():
+        if is_in_line:
+            in_line += count
+        elif waits:
+            on_hold += count
+        else:
+            others[state] += count
+    return Counts(
+        total=len(outlines),
+        in_line=in_line,
+        on_hold=on_hold,
+        others=dict(sorted(others.items())),
+        states=sorted({state for state, _, _ in by_kind}),
+        namespaces=sorted({one.namespace for one in outlines}),
+    )
 
 
 def page_of(
@@ -118,16 +107,7 @@ def page_of(
     number = min(query.page, pages)
     first = (number - 1) * query.size
     facts = PageFacts(
-        number,
-        pages,
-        len(found),
-        counts.total,
-        counts.in_line,
-        counts.on_hold,
-        counts.others,
-        counts.states,
-        counts.namespaces,
-        paused,
+        **asdict(counts), number=number, pages=pages, matching=len(found), paused=paused
     )
     return found[first : first + query.size], facts
 

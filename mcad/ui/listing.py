@@ -18,7 +18,7 @@ from mcad.client.figures.computed import ComputedFigures
 from mcad.client.figures.figures import Figures
 from mcad.client.figures.polled import PolledFigures
 from mcad.client.figures.row import is_in_line, is_waiting, within
-from mcad.controller.paged_list import Counts, page_of
+from mcad.controller.paged_list import counts_of, page_of
 from mcad.controller.start_time_views import starts_of_line
 from mcad.controller.views import row_view
 from mcad.core.state.dispatch_pause import DispatchPause
@@ -55,7 +55,7 @@ class LocalRows(ABC):
         self._asked = figures
         self._namespace = namespace
         self._paused = paused
-        self._counts = Counts.of(outlines)
+        self._counts = counts_of(outlines)
         self._charged: dict[str, frozenset[str]] = {}  # by quota node
 
     @abstractmethod

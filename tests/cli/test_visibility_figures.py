@@ -200,7 +200,18 @@ async def test_pages_are_asked_with_the_rights_of_the_caller(visible: FakeApi) -
         OWN,
         {"starts": "true", "maxAge": "30", "namespace": "team", "page": "2", "pageSize": "7"},
     )
-    facts = PageFacts(2, 3, 20, 30, 10, 5, {"Running": 15}, ["Pending"], ["team"], "paused")
+    facts = PageFacts(
+        number=2,
+        pages=3,
+        matching=20,
+        total=30,
+        in_line=10,
+        on_hold=5,
+        others={"Running": 15},
+        states=["Pending"],
+        namespaces=["team"],
+        paused="paused",
+    )
     visible.fail(
         "GET",
         "appwrapperreports$",

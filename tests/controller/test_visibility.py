@@ -16,13 +16,13 @@ import pytest
 from mcad.api.config import Config
 from mcad.api.list_page import PageFacts, PageQuery
 from mcad.controller.access import HOLDS_S, Access, Attributes, Caller, PathAttributes
-from mcad.controller.http_server import Server
+from mcad.controller.http_server import LOOK_S, RETRY_S, Server
 from mcad.controller.leader_figures import FiguresUnavailable, LeaderFigures
 from mcad.controller.replica import Replica
 from mcad.controller.visibility import listener, routes
 from mcad.controller.visibility.endpoint import Endpoint
 from mcad.controller.visibility.front_proxy import FrontProxy, read_front_proxy
-from mcad.controller.visibility.listener import LOOK_S, RETRY_S, Listening, Visibility
+from mcad.controller.visibility.listener import Listening, Visibility
 from mcad.kube.client import Client
 from mcad.kube.kinds import APPWRAPPER_REPORTS
 from mcad.kube.port import Request
@@ -192,7 +192,17 @@ class Told:
         self, render: Callable[[Json], bytes], query: PageQuery, **wishes: Any
     ) -> tuple[list[bytes], PageFacts]:
         self.wishes = wishes | {"query": query}
-        return [render(ROW)], PageFacts(1, 2, 201, 300, 1, 0, {}, ["Pending"], ["team-a"])
+        return [render(ROW)], PageFacts(
+            number=1,
+            pages=2,
+            matching=201,
+            total=300,
+            in_line=1,
+            on_hold=0,
+            others={},
+            states=["Pending"],
+            namespaces=["team-a"],
+        )
 
     async def detail(self, namespace: str, name: str) -> Json | None:
         return (

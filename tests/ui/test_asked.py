@@ -135,7 +135,20 @@ async def test_a_dispatcher_makes_the_pages_each_once() -> None:
 
 async def test_a_page_that_is_not_answered_any_more_is_shown_as_it_was() -> None:
     query, unknown = Query(namespace="other"), Query(namespace="third")
-    first = Shown([ROW], PageFacts(1, 1, 1, 1, 1, 0, {}, ["Pending"], ["default"]))
+    first = Shown(
+        [ROW],
+        PageFacts(
+            number=1,
+            pages=1,
+            matching=1,
+            total=1,
+            in_line=1,
+            on_hold=0,
+            others={},
+            states=["Pending"],
+            namespaces=["default"],
+        ),
+    )
 
     class Gone:
         async def page(self, _: PageQuery) -> ListPage:
