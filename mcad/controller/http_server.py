@@ -1,15 +1,22 @@
-"""Shared parts of the HTTP port and the visibility API: server, query and answer."""
+"""Shared parts of the ports that the dispatcher serves: server, upkeep, query and answer."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import logging
+import ssl
+from collections.abc import Awaitable, Callable
+from pathlib import Path
 
 from aiohttp import web
 
 from mcad.api.list_page import PageQuery
+from mcad.kube.clock import Clock
+from mcad.kube.errors import KubeError
 
-if TYPE_CHECKING:
-    import ssl
+_log = logging.getLogger(__name__)
+
+LOOK_S = 60.0  # between two looks whether a port is as it should be
+RETRY_S = 5.0  # before an attempt that has failed is repeated
 
 
 class Server:
@@ -28,6 +35,45 @@ class Server:
     async def close(self) -> None:
         """Stop listening and end open requests."""
         await self._runner.cleanup()
+
+
+async def keep_open(what: str, look: Callable[[], Awaitable[None]], clock: Clock) -> None:
+    """Call ``look`` now and then until cancelled: it opens a port, or opens it again after a change
+    of its certificates. A failure is logged once and retried; the dispatcher works without it.
+    """
+    trouble = ""
+    while True:
+        try:
+            await look()
+            trouble = ""
+        except (KubeError, OSError, ValueError) as error:
+            if trouble != f"{error}":
+                trouble = f"{error}"
+                _log.error("%s not served correctly error=%s", what, trouble)
+        await clock.sleep(RETRY_S if trouble else LOOK_S)
+
+
+def tls_context(certificates: Path) -> ssl.SSLContext:
+    """TLS with ``tls.crt`` and ``tls.key`` of a folder. Raises OSError or ValueError."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    load_pair(context, certificates)
+    return context
+
+
+def load_pair(context: ssl.SSLContext, certificates: Path) -> None:
+    """Begin new connections with the certificate that is in the folder now."""
+    context.load_cert_chain(*_pair(certificates))
+
+
+def read_pair(certificates: Path) -> tuple[bytes, bytes]:
+    """The certificate and the key, to be compared with those in use."""
+    certificate, key = _pair(certificates)
+    return certificate.read_bytes(), key.read_bytes()
+
+
+def _pair(certificates: Path) -> tuple[Path, Path]:
+    return certificates / "tls.crt", certificates / "tls.key"
 
 
 def asks_for_starts(request: web.Request) -> bool:

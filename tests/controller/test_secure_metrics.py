@@ -17,9 +17,9 @@ from aiohttp import web
 from mcad.api.config import Config
 from mcad.controller.access import HOLDS_S, KEPT_MAX, Caller, Remembered
 from mcad.controller.http_port import metrics_application
-from mcad.controller.http_server import Server
+from mcad.controller.http_server import RETRY_S, Server
 from mcad.controller.metrics_access import MetricsAccess, read_caller
-from mcad.controller.metrics_listener import RETRY_S, MetricsListening, MetricsPort
+from mcad.controller.metrics_listener import MetricsListening, MetricsPort
 from mcad.controller.replica import Replica
 from mcad.kube.client import Client
 from tests import pki

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import logging
 import ssl
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from mcad.controller.access import Access
-from mcad.controller.http_server import Server
+from mcad.controller.http_server import Server, keep_open, read_pair, tls_context
 from mcad.controller.leader_figures import LeaderFigures
 from mcad.controller.visibility.front_proxy import PUBLISHED_IN, FrontProxy, read_front_proxy
 from mcad.controller.visibility.routes import application
-from mcad.kube.errors import KubeError
 from mcad.kube.kinds import CONFIG_MAPS
 
 if TYPE_CHECKING:
@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from mcad.kube.client import Client
 
 _log = logging.getLogger(__name__)
-
-LOOK_S = 60.0  # between two looks for other certificates
-RETRY_S = 5.0  # before that which has failed is tried again
 
 
 class Listening(Struct, frozen=True):
@@ -48,7 +45,7 @@ class _Terms(Struct, frozen=True):
 
 
 class Visibility:
-    """The port. A failure is logged once and retried; the dispatcher works without it."""
+    """The port of the visibility API."""
 
     def __init__(self, figures: LeaderFigures, listening: Listening) -> None:
         self._figures = figures
@@ -57,19 +54,12 @@ class Visibility:
         self._server: Server | None = None
         self._port = 0
         self._is_announced = False
-        self._trouble = ""
 
     async def run(self, client: Client) -> None:
         """Serve until cancelled."""
-        access = Access(client)
+        open_port = partial(self._open_port, client, Access(client))
         try:
-            while True:
-                try:
-                    await self._open_port(client, access)
-                    self._trouble = ""
-                except (KubeError, OSError, ValueError) as error:
-                    self._log_once(f"{error}")
-                await client.clock.sleep(RETRY_S if self._trouble else LOOK_S)
+            await keep_open("visibility API is", open_port, client.clock)
         finally:
             await self._close()
 
@@ -92,10 +82,7 @@ class Visibility:
         front_proxy = read_front_proxy(await client.get(CONFIG_MAPS, *PUBLISHED_IN))
         if front_proxy is None:
             raise ValueError("the API server has no front proxy (--requestheader-client-ca-file)")
-        folder = self._listening.certificates
-        return _Terms(
-            front_proxy, (folder / "tls.crt").read_bytes(), (folder / "tls.key").read_bytes()
-        )
+        return _Terms(front_proxy, *read_pair(self._listening.certificates))
 
     async def _close(self) -> None:
         self._terms = None
@@ -103,20 +90,13 @@ class Visibility:
             await self._server.close()
             self._server = None
 
-    def _log_once(self, trouble: str) -> None:
-        if trouble != self._trouble:
-            _log.error("visibility API is not served correctly error=%s", trouble)
-            self._trouble = trouble
-
 
 def context_of(front_proxy: FrontProxy, folder: Path) -> ssl.SSLContext:
     """A TLS context with the certificate in ``folder`` that requires a front proxy certificate.
 
     Raises OSError or ValueError.
     """
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context = tls_context(folder)
     context.verify_mode = ssl.CERT_REQUIRED
-    context.load_cert_chain(folder / "tls.crt", folder / "tls.key")
     context.load_verify_locations(cadata=front_proxy.ca)
     return context
