@@ -1,18 +1,12 @@
 """Do gangs bind as they were planned, on a real control plane with the real kube-scheduler?
 
-    python -m benchmarks.real_gangs [--mix mixed] [--load 0.9] [--gangs 300] [--tree PATH]
+    python -m benchmarks.real_gangs [--mix mixed] [--load 0.9] [--gangs 1000] [--tree PATH]
 
-A stream of gangs on KWOK nodes of 8 GPUs. Counted are the dispatches, those that were taken back
-because pods found no node, and those whose last pod was bound later than ``LATE_S`` after the
-dispatch. ``--tree`` runs the dispatcher of another checkout, to compare. The mixes:
-
-- equal: 1 to 4 pods of 1, 2, 4 or 8 GPUs
-- mixed: in 3 of 10 gangs one pod of 1 GPU, created first, and 1 to 4 pods of 8
-- ray: in 3 of 10 gangs a head of 12 CPUs without a GPU, created first, and 1 to 4 pods of 8 GPUs
-
-Measured once, on 2 busy cores, before pods of a gang left each other their nodes (ADR 48): mixed,
-load 0.9, 50 nodes, 300 dispatches: none taken back, 1 late. The real kube-scheduler is kinder than
-models of it, so thousands of gangs are needed to see a difference.
+A stream of gangs (``benchmarks/gangs.py``) on 100 KWOK nodes of 8 GPUs. A gang runs for 20 s at the
+mean; it is taken back after 5 s without nodes. Counted are the dispatches, those that were taken
+back because pods found no node, and those whose last pod was bound later than ``LATE_S`` after the
+dispatch; beside them the GPUs in use. ``--tree`` runs the dispatcher of another checkout, to
+compare; ``--set`` is for the dispatcher. A run takes five minutes and most of two cores.
 """
 
 from __future__ import annotations
@@ -20,11 +14,13 @@ from __future__ import annotations
 import argparse
 import math
 import time
+from collections import defaultdict
 from datetime import datetime
 from random import Random
 from typing import Any, NamedTuple
 
 from benchmarks.cluster import cluster
+from benchmarks.gangs import CPUS, GPU, GPUS, MIXES, Gang, drawn, interval
 from mcad.api.labels import APPWRAPPER_UID, ATTEMPT
 from tests.controlplane.controlplane import ControlPlane
 from tests.e2e.fleet import Bystander, Sight
@@ -34,32 +30,10 @@ from tests.manifests import job, wrapper
 
 Json = dict[str, Any]
 
-CPUS, GPUS = 32, 8
 RUNS_S = 20
-PLACEMENT_S = 30
+PLACEMENT_S = 5
 LATE_S = 3.0
-GPU = "nvidia.com/gpu"
 PODS = "/api/v1/namespaces/default/pods"
-
-
-class Gang(NamedTuple):
-    """(pods, CPUs, GPUs) of each Job, in the order of creation."""
-
-    parts: tuple[tuple[int, int, int], ...]
-
-    @property
-    def gpus(self) -> int:
-        """In all."""
-        return sum(pods * gpus for pods, _, gpus in self.parts)
-
-
-def drawn(mix: str, rng: Random) -> Gang:
-    """One gang of a mix."""
-    if mix != "equal" and rng.random() < 0.3:
-        small = (1, 12, 0) if mix == "ray" else (1, 1, 1)
-        return Gang((small, (rng.randint(1, 4), 4, GPUS)))
-    gpus = rng.choice((1, 2, 4, 8))
-    return Gang(((rng.randint(1, 4), gpus, gpus),))
 
 
 def manifest(name: str, gang: Gang, seconds: int) -> Json:
@@ -78,35 +52,56 @@ def manifest(name: str, gang: Gang, seconds: int) -> Json:
 
 
 class Outcome(NamedTuple):
-    """Of the dispatches: those whose pods were taken back, and those that were bound late."""
+    """Of the dispatches: those whose pods were taken back, and those that were bound late; and the
+    GPU seconds of all pods that were bound."""
 
     dispatches: int
     taken_back: int
     late: int
+    gpu_seconds: float
 
 
 def outcome(appwrappers: list[Sight], pods: list[Sight]) -> Outcome:
-    """From the statuses and the bindings that a bystander saw."""
+    """From the statuses, the bindings and the ends that a bystander saw."""
     began: dict[tuple[str, str], float] = {}
     for one in appwrappers:
         record = one.object.get("status", {}).get("dispatch", {})
         if record.get("confirmTime"):
             began.setdefault((one.uid, str(record["attempt"])), _seconds(record["confirmTime"]))
-    bound: dict[tuple[str, str], dict[str, float]] = {}
+    bound: dict[tuple[str, str], dict[str, float]] = defaultdict(dict)
+    ended: dict[str, float] = {}
+    gpus: dict[str, int] = {}
     for one in pods:
-        conditions = one.object.get("status", {}).get("conditions", [])
-        times = [
-            _seconds(each["lastTransitionTime"])
-            for each in conditions
-            if (each["type"], each["status"]) == ("PodScheduled", "True")
-        ]
         labels = one.object["metadata"].get("labels", {})
         attempt = labels.get(APPWRAPPER_UID, ""), labels.get(ATTEMPT, "")
-        bound.setdefault(attempt, {})[one.uid] = times[0] if times else math.inf
+        bound[attempt][one.uid] = _bound_at(one.object)
+        gpus[one.uid] = _gpus(one.object)
+        for container in one.object["status"].get("containerStatuses", []):
+            if "terminated" in container.get("state", {}):
+                ended[one.uid] = _seconds(container["state"]["terminated"]["finishedAt"])
     last = {attempt: max(times.values()) for attempt, times in bound.items()}
     waits = [last.get(attempt, math.inf) - at for attempt, at in began.items()]
     stranded = sum(wait == math.inf for wait in waits)
-    return Outcome(len(began), stranded, sum(LATE_S < wait < math.inf for wait in waits))
+    used = sum(
+        gpus[uid] * (ended[uid] - at)
+        for times in bound.values()
+        for uid, at in times.items()
+        if uid in ended and at != math.inf
+    )
+    return Outcome(len(began), stranded, sum(LATE_S < wait < math.inf for wait in waits), used)
+
+
+def _bound_at(pod: Json) -> float:
+    """When it was bound, never if that is not so."""
+    for each in pod["status"].get("conditions", []):
+        if (each["type"], each["status"]) == ("PodScheduled", "True"):
+            return _seconds(each["lastTransitionTime"])
+    return math.inf
+
+
+def _gpus(pod: Json) -> int:
+    requests = (one["resources"].get("requests", {}) for one in pod["spec"]["containers"])
+    return sum(int(one.get(GPU, 0)) for one in requests)
 
 
 def _seconds(at: str) -> float:
@@ -118,9 +113,9 @@ def submit(plane: ControlPlane, args: argparse.Namespace, rng: Random) -> None:
     gangs = [drawn(args.mix, rng) for _ in range(args.gangs)]
     mean = sum(gang.gpus for gang in gangs) / len(gangs)
     rate = args.load * args.nodes * GPUS / (mean * RUNS_S)
-    due = time.monotonic()
+    due, burst = time.monotonic(), MIXES[args.mix].burst
     for number, gang in enumerate(gangs):
-        due += rng.expovariate(rate)
+        due += rng.expovariate(rate / burst) if number % burst == 0 else 0
         time.sleep(max(0.0, due - time.monotonic()))
         seconds = rng.randint(RUNS_S // 2, RUNS_S * 3 // 2)
         create(plane, manifest(f"gang-{number:04}", gang, seconds))
@@ -129,28 +124,34 @@ def submit(plane: ControlPlane, args: argparse.Namespace, rng: Random) -> None:
 def main() -> None:
     """Submit, wait until all have ended, and count."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--mix", choices=("equal", "mixed", "ray"), default="mixed")
+    parser.add_argument("--mix", choices=MIXES, default="mixed")
     parser.add_argument("--load", type=float, default=0.9)
-    parser.add_argument("--gangs", type=int, default=300)
-    parser.add_argument("--nodes", type=int, default=50)
+    parser.add_argument("--gangs", type=int, default=1000)
+    parser.add_argument("--nodes", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--tree", default="")
+    parser.add_argument("--set", action="append", default=[])
     args = parser.parse_args()
     rng, size = Random(args.seed), {"cpu": str(CPUS), "memory": "64Gi"}
     with cluster(args.nodes, extended={GPU: str(GPUS)}, **size) as (plane, account):
         seen, pods = (Bystander(plane, path) for path in (appwrappers_path(), PODS))
         env = {"PYTHONPATH": args.tree} if args.tree else None
-        with Dispatcher(plane, account, "--set", f"placementTimeout={PLACEMENT_S}", env=env):
+        settings = [f"placementTimeout={PLACEMENT_S}", *args.set]
+        flags = [flag for one in settings for flag in ("--set", one)]
+        with Dispatcher(plane, account, *flags, env=env):
             begun = time.monotonic()
             submit(plane, args, rng)
+            submitted = time.monotonic() - begun
             ended = {"Completed", "Failed"}
             plane.wait_for(lambda: ended >= set(states(plane).values()), 1800, "the end of all")
             lasted = time.monotonic() - begun
         found = outcome(seen.sights(), pods.sights())
-    percent = 100 / max(1, found.dispatches)
-    print(f"{args.mix} {args.load}: dispatches {found.dispatches} in {lasted:.0f} s", end="  ")
-    print(f"taken back {found.taken_back} ({found.taken_back * percent:.1f} %)", end="  ")
-    print(f"late {found.late} ({found.late * percent:.1f} %)")
+    use = found.gpu_seconds / (args.nodes * GPUS * submitted)
+    print(
+        f"{args.mix} {args.load}: dispatches {found.dispatches}, submitted in {submitted:.0f} s, "
+        f"over in {lasted:.0f} s; taken back {interval(found.taken_back, found.dispatches)}, "
+        f"late {interval(found.late, found.dispatches)}, GPUs in use {use:.0%}"
+    )
 
 
 if __name__ == "__main__":

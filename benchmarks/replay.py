@@ -5,9 +5,9 @@ kube-scheduler spreads them, lets them run for as long as they really do and end
 deleted, and measures. No cluster, no JSON, no clock: a week of 10,000 AppWrappers takes about a
 minute of CPU time, and the same jobs have the same lives in every run.
 
-A job is an AppWrapper with one Job of equal pods. They are a gang: the work begins when all of
-them have nodes, and all of it is lost if they are taken back. An AppWrapper that has finished or
-failed is deleted by its user at once.
+A job is an AppWrapper with one object that makes its pods, equal ones or of several sets. They are
+a gang: the work begins when all of them have nodes, and all of it is lost if they are taken back.
+An AppWrapper that has finished or failed is deleted by its user at once.
 """
 
 from __future__ import annotations
@@ -95,8 +95,9 @@ class Brain(Protocol):
 class Job(NamedTuple):
     """One submission: so many equal pods that run for ``run`` once all of them have nodes.
 
-    ``at`` counts from START. ``limit`` is enforced by the dispatcher, 0 is none; ``expected`` is
-    what its user says. ``team`` is its namespace, and its leaf in every quota tree.
+    ``more`` are further sets of pods, made before these. ``at`` counts from START. ``limit`` is
+    enforced by the dispatcher, 0 is none; ``expected`` is what its user says. ``team`` is its
+    namespace, and its leaf in every quota tree.
     """
 
     name: str
@@ -108,6 +109,17 @@ class Job(NamedTuple):
     expected: Duration = 0
     priority: int = 0
     team: str = "default"
+    more: tuple[tuple[int, Resources], ...] = ()
+
+    @property
+    def sets(self) -> tuple[tuple[int, Resources], ...]:
+        """(pods, request of each) in the order in which they are made."""
+        return (*self.more, (self.pods, self.request))
+
+    @property
+    def counted(self) -> int:
+        """What all of its pods ask for of the resource that is measured."""
+        return sum(pods * _counted(request) for pods, request in self.sets)
 
 
 class Evicted(NamedTuple):
@@ -166,7 +178,10 @@ def workload(job: Job, trees: Iterable[str] = ()) -> Workload:
     return appwrapper(
         job.name,
         [only],
-        [PodSet(0, 0, "spec.template", job.pods, job.request)],
+        [
+            PodSet(0, index, template(index), pods, request)
+            for index, (pods, request) in enumerate(job.sets)
+        ],
         namespace=job.team,
         created=START + job.at,
         priority=job.priority,
@@ -174,6 +189,11 @@ def workload(job: Job, trees: Iterable[str] = ()) -> Workload:
         run_expected=job.expected,
         quota=tuple((tree, job.team) for tree in trees),
     )
+
+
+def template(index: int) -> str:
+    """The path of the pod template of a set."""
+    return f"spec.template{index or ''}"
 
 
 def uid_of(name: str) -> str:
@@ -262,6 +282,7 @@ class Member:
     """One pod: where it is, -1 if no node has room for it yet, and since when."""
 
     pod: Pod
+    exclude: frozenset[int] = frozenset()
     node: int = -1
     since: Instant = 0
 
@@ -274,7 +295,6 @@ class Gang:
     child: Child
     members: list[Member]
     avoid: frozenset[int] = frozenset()
-    exclude: frozenset[int] = frozenset()
     started: Instant = 0
 
 
@@ -378,7 +398,7 @@ class Replay:
 
     def _submit(self, job: Job) -> None:
         self.lives[uid_of(job.name)] = Life(job, self.now)
-        self.meter.asked[job.team] += job.pods * _counted(job.request)
+        self.meter.asked[job.team] += job.counted
         self._feed(AppWrapperSeen(workload(job, self._trees)))
 
     def _delete(self, uid: str) -> None:
@@ -386,7 +406,7 @@ class Replay:
         life = self.lives[uid]
         life.ended = life.ended or self.now
         self.open -= 1
-        self.meter.asked[life.job.team] -= life.job.pods * _counted(life.job.request)
+        self.meter.asked[life.job.team] -= life.job.counted
         self._shown.pop(uid, None)
         self._feed(AppWrapperGone(uid))
         if uid in self.gangs:
@@ -461,33 +481,41 @@ class Replay:
         life.dispatches += 1
         job = life.job
         ref = item("Job", job.name, job.team).ref
-        child = Child(f"{job.name}.{attempt}", ref, uid, attempt, 0, wants=(job.pods,))
-        members = [Member(self._pod(child, job, number)) for number in range(job.pods)]
-        reserved = command.reserved  # equal pods are never kept apart
-        avoid, exclude = (
-            frozenset(map(self._numbers.__getitem__, names))
-            for names in (reserved.avoid, reserved.exclude)
-        )
-        self.gangs[uid] = Gang(job, child, members, avoid, exclude)
+        wants = tuple(pods for pods, _ in job.sets)
+        child = Child(f"{job.name}.{attempt}", ref, uid, attempt, 0, wants=wants)
+        reserved = command.reserved
+        members = [
+            Member(
+                pod, self._numbered((*reserved.exclude, *reserved.apart_at(template(pod.index))))
+            )
+            for pod in self._pods(child, job)
+        ]
+        self.gangs[uid] = Gang(job, child, members, self._numbered(reserved.avoid))
         self._unbound[uid] = None
         self._feed(ChildSeen(child))
         return ItemCreated(uid, attempt, 0, child.uid)
 
-    def _pod(self, child: Child, job: Job, number: int) -> Pod:
-        return Pod(
-            f"{child.uid}.{number}",
-            job.team,
-            f"{child.uid}.{number}",
-            "",
-            PodPhase.PENDING,
-            job.request,
-            workload=child.workload,
-            item=0,
-            index=0,
-            attempt=child.attempt,
-            created=self.now,
-            root=child.uid,
-        )
+    def _numbered(self, names: Iterable[str]) -> frozenset[int]:
+        return frozenset(map(self._numbers.__getitem__, names))
+
+    def _pods(self, child: Child, job: Job) -> Iterable[Pod]:
+        asked = [(at, request) for at, (pods, request) in enumerate(job.sets) for _ in range(pods)]
+        for number, (index, request) in enumerate(asked):
+            name = f"{child.uid}.{number}"
+            yield Pod(
+                name,
+                job.team,
+                name,
+                "",
+                PodPhase.PENDING,
+                request,
+                workload=child.workload,
+                item=0,
+                index=index,
+                attempt=child.attempt,
+                created=self.now,
+                root=child.uid,
+            )
 
     # -- the nodes
 
@@ -517,11 +545,12 @@ class Replay:
 
     def _bind_one(self, gang: Gang, member: Member) -> bool:
         """Whether the pod has a node now."""
-        number = self._spread.take(gang.job.request, gang.avoid, gang.exclude)
+        request = member.pod.request
+        number = self._spread.take(request, gang.avoid, member.exclude)
         if number is None:
             return False
         member.node, member.since = number, self.now
-        self.meter.using[gang.job.team] += _counted(gang.job.request)
+        self.meter.using[gang.job.team] += _counted(request)
         name = self.nodes[number].name
         member.pod = replace(member.pod, node=name, phase=PodPhase.RUNNING)
         self._feed(PodSeen(member.pod))
@@ -537,7 +566,9 @@ class Replay:
         """The work is done, unless it was stopped."""
         if self.gangs.get(uid) is not gang or gang.child.terminating:
             return
-        done = replace(gang.child, wants=(0,), met=frozenset({"complete"}))
+        done = replace(
+            gang.child, wants=tuple(0 for _ in gang.job.sets), met=frozenset({"complete"})
+        )
         gang.child = done
         self._feed(ChildSeen(done))
         self._empty(gang)
@@ -583,8 +614,8 @@ class Replay:
     def _empty(self, gang: Gang) -> None:
         for member in gang.members:
             if member.node >= 0:
-                self._spread.give(member.node, gang.job.request)
-                self.meter.using[gang.job.team] -= _counted(gang.job.request)
+                self._spread.give(member.node, member.pod.request)
+                self.meter.using[gang.job.team] -= _counted(member.pod.request)
             self._feed(PodGone(member.pod.uid))
         gang.members = []
 

@@ -47,9 +47,8 @@ def prefer(nodes: Map, term: Map, weight: int) -> None:
 
 def keep_off(template: Map, reserved: ReservedNodes, path: str) -> None:
     """Keep the pods of the template at this path off nodes that are reserved for other pods."""
-    apart = dict(reserved.apart).get(path, ())
     avoided = _not_named(reserved.avoid)
-    forbidden = _not_named(dict.fromkeys((*reserved.exclude, *apart)))
+    forbidden = _not_named(dict.fromkeys((*reserved.exclude, *reserved.apart_at(path))))
     nodes = node_affinity(template) if avoided or forbidden else None
     if nodes is None:
         return

@@ -131,6 +131,10 @@ class ReservedNodes(NamedTuple):
     exclude: tuple[str, ...] = ()  # its pods must not go there
     apart: tuple[KeptApart, ...] = ()  # nor the pods of these templates there
 
+    def apart_at(self, path: str) -> tuple[str, ...]:
+        """The nodes that the pods of the template at this path leave to others of their gang."""
+        return dict(self.apart).get(path, ())
+
 
 NO_RESERVED_NODES = ReservedNodes()
 
