@@ -1,6 +1,7 @@
 """How often does a gang strand, on a model of kube-scheduler that binds pod by pod?
 
     python -m benchmarks.model_gangs [--mix mixed] [--load 0.9] [--seeds 10] [--most-allocated]
+        [--binding-wait 0] [--ignore-apart]
 
 A stream of gangs on 100 nodes of 8 GPUs that run for 3 hours at the mean. Pods appear 0.1 to 1 s
 after the dispatch, in any order; kube-scheduler binds 100 of them a second, each on the node with
@@ -20,8 +21,10 @@ from random import Random
 from benchmarks.builders import machines
 from benchmarks.gangs import CPUS, GPU, GPUS, MIXES, Interval, drawn, interval
 from benchmarks.replay import HOUR, Gang, Job, Member, Replay
-from mcad.core.events import PodSeen
+from mcad.core.commands import CreateItem
+from mcad.core.events import Event, PodSeen
 from mcad.core.state.model import Node, Resources
+from mcad.core.state.records import replace
 from mcad.core.state.settings import Settings
 from mcad.core.state.units import SECOND, Duration, Instant
 from tests.core.builders import START
@@ -67,7 +70,17 @@ class Scheduler:
 class Late(Replay):
     """Pods appear late and are bound one by one, each on the node that suits it then."""
 
-    def __init__(self, jobs: list[Job], nodes: list[Node], seed: int, *, most: bool) -> None:
+    def __init__(
+        self,
+        jobs: list[Job],
+        nodes: list[Node],
+        seed: int,
+        settings: Settings,
+        *,
+        most: bool,
+        ignores_apart: bool,
+    ) -> None:
+        self._ignores_apart = ignores_apart
         self._random = Random(seed)
         self._line: deque[tuple[Gang, Member]] = deque()
         self._is_binding = False
@@ -76,8 +89,13 @@ class Late(Replay):
         self._appeared: set[str] = set()
         self.gpu_time = 0
         self.dispatched: list[tuple[Instant, Gang]] = []
-        super().__init__(jobs, nodes, Settings())
+        super().__init__(jobs, nodes, settings)
         self._spread = Scheduler(nodes, self._random, most=most)  # type: ignore[assignment]
+
+    def _create(self, command: CreateItem) -> Event:
+        if self._ignores_apart:
+            command = replace(command, reserved=command.reserved._replace(apart=()))
+        return super()._create(command)
 
     def _bind(self) -> None:
         for uid in self._unbound:
@@ -158,10 +176,17 @@ def request(cpus: int, gpus: int) -> Resources:
     return tuple((name, amount) for name, amount in sorted(wanted.items()) if amount)
 
 
-def play(mix: str, load: float, count: int, nodes: int, seed: int, *, most: bool) -> Late:
+def play(mix: str, seed: int, args: argparse.Namespace) -> Late:
     """One stream, until the last gang has come."""
-    jobs = stream(mix, load, count, nodes, Random(seed))
-    replay = Late(jobs, machines(nodes, CPUS, **{GPU: GPUS}), seed, most=most)
+    jobs = stream(mix, args.load, args.gangs, args.nodes, Random(seed))
+    replay = Late(
+        jobs,
+        machines(args.nodes, CPUS, **{GPU: GPUS}),
+        seed,
+        Settings(binding_wait=args.binding_wait * SECOND),
+        most=args.most_allocated,
+        ignores_apart=args.ignore_apart,
+    )
     replay.run(jobs[-1].at)
     replay.check()
     return replay
@@ -183,13 +208,12 @@ def main() -> None:
     parser.add_argument("--nodes", type=int, default=100)
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--most-allocated", action="store_true")
+    parser.add_argument("--binding-wait", type=int, default=5)
+    parser.add_argument("--ignore-apart", action="store_true")
     args = parser.parse_args()
     print(f"{'mix':8}{'dispatches':>11}{'taken back':>24}{'late':>24}{'GPUs in use':>12}")
     for mix in args.mix or MIXES:
-        replays = [
-            play(mix, args.load, args.gangs, args.nodes, seed, most=args.most_allocated)
-            for seed in range(1, args.seeds + 1)
-        ]
+        replays = [play(mix, seed, args) for seed in range(1, args.seeds + 1)]
         found = [outcome(one) for one in replays]
         dispatches, stranded, late = (sum(one[at] for one in found) for at in range(3))
         use = sum(one.gpu_use for one in replays) / len(replays)

@@ -82,6 +82,11 @@ def outcome(appwrappers: list[Sight], pods: list[Sight]) -> Outcome:
     last = {attempt: max(times.values()) for attempt, times in bound.items()}
     waits = [last.get(attempt, math.inf) - at for attempt, at in began.items()]
     stranded = sum(wait == math.inf for wait in waits)
+    # Every AppWrapper has completed, so its last attempt was bound. An attempt that was not seen
+    # bound and is the last one is a gap of the watch, and no figure.
+    again = len(began) - len({uid for uid, _ in began})
+    if stranded != again:
+        raise SystemExit(f"gate: {stranded} attempts were not seen bound, {again} were repeated")
     used = sum(
         gpus[uid] * (ended[uid] - at)
         for times in bound.values()
@@ -108,8 +113,11 @@ def _seconds(at: str) -> float:
     return datetime.fromisoformat(at).timestamp()
 
 
-def submit(plane: ControlPlane, args: argparse.Namespace, rng: Random) -> None:
-    """So many gangs, at the rate that keeps this part of the GPUs in use."""
+def submit(
+    plane: ControlPlane, args: argparse.Namespace, rng: Random, watched: list[Bystander]
+) -> None:
+    """So many gangs, at the rate that keeps this part of the GPUs in use; what is watched stays
+    so."""
     gangs = [drawn(args.mix, rng) for _ in range(args.gangs)]
     mean = sum(gang.gpus for gang in gangs) / len(gangs)
     rate = args.load * args.nodes * GPUS / (mean * RUNS_S)
@@ -119,6 +127,14 @@ def submit(plane: ControlPlane, args: argparse.Namespace, rng: Random) -> None:
         time.sleep(max(0.0, due - time.monotonic()))
         seconds = rng.randint(RUNS_S // 2, RUNS_S * 3 // 2)
         create(plane, manifest(f"gang-{number:04}", gang, seconds))
+        for one in watched if number % 20 == 0 else ():
+            one.resume()
+
+
+def _have_ended(plane: ControlPlane, watched: list[Bystander]) -> bool:
+    for one in watched:
+        one.resume()
+    return set(states(plane).values()) <= {"Completed"}
 
 
 def main() -> None:
@@ -134,18 +150,18 @@ def main() -> None:
     args = parser.parse_args()
     rng, size = Random(args.seed), {"cpu": str(CPUS), "memory": "64Gi"}
     with cluster(args.nodes, extended={GPU: str(GPUS)}, **size) as (plane, account):
-        seen, pods = (Bystander(plane, path) for path in (appwrappers_path(), PODS))
+        watched = [Bystander(plane, path) for path in (appwrappers_path(), PODS)]
         env = {"PYTHONPATH": args.tree} if args.tree else None
         settings = [f"placementTimeout={PLACEMENT_S}", *args.set]
         flags = [flag for one in settings for flag in ("--set", one)]
         with Dispatcher(plane, account, *flags, env=env):
             begun = time.monotonic()
-            submit(plane, args, rng)
+            submit(plane, args, rng, watched)
             submitted = time.monotonic() - begun
-            ended = {"Completed", "Failed"}
-            plane.wait_for(lambda: ended >= set(states(plane).values()), 1800, "the end of all")
+            plane.wait_for(lambda: _have_ended(plane, watched), 1800, "the end of all")
             lasted = time.monotonic() - begun
-        found = outcome(seen.sights(), pods.sights())
+        seen, pods = (one.sights() for one in watched)
+        found = outcome(seen, pods)
     use = found.gpu_seconds / (args.nodes * GPUS * submitted)
     print(
         f"{args.mix} {args.load}: dispatches {found.dispatches}, submitted in {submitted:.0f} s, "

@@ -11,7 +11,9 @@ from itertools import repeat
 
 from mcad.core.assumed import apart
 from mcad.core.assumed.allotments import AssumedGang
+from mcad.core.assumed.any_order import Unbound
 from mcad.core.assumed.assumed import Assumed, Held, RemovedGang, shrunk_to
+from mcad.core.assumed.in_flight import InFlight
 from mcad.core.assumed.node_report import NodeReport, Report
 from mcad.core.assumed.pod_index import PodIndex
 from mcad.core.assumed.pod_waits import PodWaits
@@ -486,6 +488,24 @@ class Capacity:
         return tuple(
             KeptApart(each.path, nodes) for each, nodes in sets if nodes and each.item == item
         )
+
+    def in_flight(self, uids: Iterable[str]) -> InFlight:
+        """The pods without a node of these AppWrappers, until the next event."""
+        return InFlight(self._assumed.by_uid[uid] for uid in uids)
+
+    def take_off(self, in_flight: InFlight, uid: str) -> None:
+        """One more AppWrapper was dispatched."""
+        in_flight.add(self._assumed.by_uid[uid])
+
+    def may_strand(self, in_flight: InFlight, shape: Shape) -> bool:
+        """Whether a gang of this shape, which is remembered and fits, and those in flight could
+        keep each other from nodes."""
+        parts = (one for one in self._memory.remembered(shape).parts if not one.per_node)
+        return in_flight.suffers([Unbound(one.pods, one.replicas, {}) for one in parts])
+
+    def is_waited_for(self, uid: str) -> bool:
+        """Whether any of its pods still has to be bound."""
+        return any(one.size for one in self._assumed.allotments(uid))
 
     def unplaced(self, uid: str) -> int:
         """Assumed pods that no node has room for, as of the last ``place_unplaced``; 0 for a

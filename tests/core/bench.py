@@ -82,7 +82,7 @@ from mcad.core.status.status import persisted
 from mcad.core.views.rows import Picture, Row
 from tests.core.builders import START, appwrapper
 
-PATIENT = Settings(placement_timeout=0)
+PATIENT = Settings(placement_timeout=0, binding_wait=0)
 """Pods of the bench are bound where a test says so, and most do not."""
 
 WAKES_MAX = 1000

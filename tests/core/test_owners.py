@@ -49,6 +49,7 @@ OWNERS = {
     "waiting hold pause": "queue/waiting.py",
     "head_since": "cycle/head_of_line.py",
     "head_for": "cycle/head_of_line.py attempts/create.py",
+    "binding_since": "eligibility/binding_wait.py",
     "reported announced": "state/entry.py cycle/cycle.py",
     "reported_at": "cycle/cycle.py reservations/manage.py observed/workloads.py",
     "restored": "cycle/cycle.py observed/recovery.py",

@@ -150,14 +150,17 @@ class Bystander:
 
     def sights(self) -> list[Sight]:
         """Everything so far, in the order in which it happened."""
-        found = []
-        for name in self._paths:
-            ended = self._plane.process(name).poll() is not None
-            seen = list(self._read(name))
-            found += seen
-            if ended:
-                self._watch(name, str(seen[-1].version) if seen else "")
+        self.resume()
+        found = [one for name in self._paths for one in self._read(name)]
         return sorted(found, key=lambda one: one.version)
+
+    def resume(self) -> None:
+        """Go on with the watches that the server ended. A caller that looks at the end only does
+        this meanwhile: what happens while no watch runs is seen later, if at all."""
+        for name in self._paths:
+            if self._plane.process(name).poll() is not None:
+                seen = list(self._read(name))
+                self._watch(name, str(seen[-1].version) if seen else "")
 
     def _read(self, name: str) -> Iterator[Sight]:
         whole, _, _ = self._plane.log(name).read_text().rpartition("\n")

@@ -23,7 +23,7 @@ from mcad.core.reservations import release_set
 from mcad.core.state.answer import Answer
 from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import ENDED, TEARING_DOWN, Phase
-from mcad.core.state.records import Struct
+from mcad.core.state.records import Struct, replace
 from mcad.core.state.refusal import Refusal
 from mcad.core.state.reservation import Reservation
 from mcad.core.state.settings import Settings
@@ -130,7 +130,8 @@ class DryRun:
 
     def _begin(self) -> None:
         self._serials: dict[str, int] = {}
-        self._dispatcher = Dispatcher(self.facts.settings)
+        # Nothing is bound in a dry run, so nothing waits for that.
+        self._dispatcher = Dispatcher(replace(self.facts.settings, binding_wait=0))
         for event in self.facts.events:
             self.feed(event)
         self.feed(Decide(may_dispatch=False))  # takes up what was begun

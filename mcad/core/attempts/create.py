@@ -67,6 +67,7 @@ def begin(cluster: Cluster, entry: Entry, signal: Signal = Signal.RESERVED) -> N
     """Room is reserved: record the intent. Nothing is created before it is persisted (P1)."""
     work = entry.workload
     cluster.leave_line(entry)
+    cluster.walk.in_flight[entry.uid] = cluster.now
     entry.path = cluster.forest.path_of(entry.uid)
     counted = entry.limit_counts_from(cluster.now)
     record = DispatchRecord(

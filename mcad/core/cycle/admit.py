@@ -15,6 +15,7 @@ from mcad.core.attempts import create
 from mcad.core.cluster import Cluster
 from mcad.core.cycle.head_of_line import HeadOfLineBlocking
 from mcad.core.eligibility import pre_enqueue
+from mcad.core.eligibility.binding_wait import BindingWait
 from mcad.core.eligibility.borrow_wait import DeferredBorrowing, ask_back
 from mcad.core.queue.equivalence import EquivalenceClass, Turn
 from mcad.core.state.bounds import (
@@ -27,6 +28,7 @@ from mcad.core.state.refusal import Refusal
 from mcad.core.state.waiting_reason import WaitingReason
 
 _BLOCKED, _LENDING = Refusal(WaitingReason.BLOCKED), Refusal(WaitingReason.LENDING)
+_BINDING = Refusal(WaitingReason.BINDING)
 
 
 def dispatch(cluster: Cluster) -> None:
@@ -42,6 +44,7 @@ class _Pass:
         self._cluster = cluster
         self._turns, self._lists = cluster.waiting.turns, cluster.waiting.inadmissible
         self._blocking, self._deferred = HeadOfLineBlocking(cluster), DeferredBorrowing(cluster)
+        self._binding = BindingWait(cluster)
         self._resumed_at = cluster.walk.resume_at
         self._begun = cluster.admission.steps
         self._begun_behind: int | None = None
@@ -101,6 +104,8 @@ class _Pass:
             self._blocking.refused(eqclass, eqclass.refusal)
         elif self._deferred.waits(eqclass):
             self._refuse(eqclass, _LENDING)
+        elif self._binding.waits(eqclass):
+            eqclass.refusal = _BINDING  # for a moment, which is no reason for a report
         else:
             self._start(eqclass)
             if eqclass.members:
@@ -159,6 +164,7 @@ class _Pass:
             return
         self._dispatches += 1
         self._blocking.goes(entry)
+        self._binding.starts(entry)
         cluster.waiting.stand_in_front(entry)
         create.begin(cluster, entry)
 

@@ -147,7 +147,7 @@ def _report_one(cluster: Cluster, entry: Entry, words: Words) -> None:
     entry.path = cluster.path(entry)
     if entry.hold is not None:
         _report_hold(cluster, entry, entry.hold)
-    elif refusal is not None:
+    elif refusal is not None and refusal.reason is not WaitingReason.BINDING:  # over in a moment
         _report_refusal(cluster, entry, refusal, words)
     if entry.path != before:
         cluster.settle(entry)  # if there was nothing else to report

@@ -3,5 +3,6 @@
 pre_enqueue     kinds that cannot be watched, missing rights, names that are taken
 precedence      which AppWrappers may use reserved room
 end_times       when running AppWrappers end, by what is declared or expected
+binding_wait    waits until the pods of gangs dispatched a moment ago are bound
 borrow_wait     deferred borrowing: waits because it would borrow what is being reclaimed
 """

@@ -60,13 +60,15 @@ class Walk:
     ``resume_at`` is the turn at which the next pass continues, None at the first (R5).
     ``look_again_at`` is when refused classes are tested again at the latest. ``heads`` are the uids
     of the heads whose holding time runs, by what they wait for (R6). ``ask_back`` (an ordered set)
-    are the classes that borrowers wait for (borrow_wait.py).
+    are the classes that borrowers wait for (borrow_wait.py). ``in_flight`` are the uids of those
+    that were dispatched lately, the first one first, and when (binding_wait.py).
     """
 
     resume_at: Turn | None = None
     look_again_at: Instant = 0
     heads: dict[Scope, str] = field(default_factory=dict)
     ask_back: dict[EquivalenceClass, None] = field(default_factory=dict)
+    in_flight: dict[str, Instant] = field(default_factory=dict)
 
 
 class Queue:

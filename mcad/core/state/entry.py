@@ -166,6 +166,7 @@ class Entry:
     hold: Hold | None = None  # why it is out of the line
     pause: Hold | None = None  # keeps it out after failed attempts, whatever is edited
     head_since: Instant = 0  # when it became the head of the line, if it is (R6)
+    binding_since: Instant = 0  # since when it fits and waits for bindings of others (R2)
     head_for: Duration = 0  # for how long it was that before, until it is dispatched
 
     # -- the reports of why it waits -----------------------------------------------------------

@@ -40,6 +40,7 @@ class Settings(Struct, frozen=True):
     head_of_line_holding: Duration = 0
     reservation_timeout: Duration = 300 * SECOND
     placement_timeout: Duration = 300 * SECOND
+    binding_wait: Duration = 5 * SECOND  # for pods of others to be bound (R2); 0 is never
     pod_counts_interval: Duration = 30 * SECOND  # age of pod counts in status; 0: final ones only
     protect_after: Duration = 600 * SECOND  # first in line without room until reserved; 0 is never
     preemption: bool = False  # evictions for a higher priority (R10)

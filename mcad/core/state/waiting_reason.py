@@ -84,6 +84,12 @@ class WaitingReason(StrEnum):
         "It fits, but would borrow what another AppWrapper waits for.",
         "It would borrow room that another AppWrapper waits for within its share.",
     )
+    BINDING = (
+        "binding",
+        Ends.TURN,
+        "It fits, but pods of others that were dispatched a moment ago could take its nodes.",
+        "Pods that were dispatched a moment ago are bound first.",
+    )
     # Verdicts by quota trees, which have texts of their own (quota/explain.py).
     QUOTA = "quota", Ends.ROOM, "Its quota or that of a node above is used up."
     ABOVE_QUOTA = (

@@ -58,6 +58,10 @@ APART_ROWS_MAX = 20_000
 """Nodes that are looked at to find out whether the pods of one gang can strand each other, half a
 microsecond each. Beyond, they are not kept apart."""
 
+IN_FLIGHT_ROWS_MAX = 10_000
+"""Nodes that are looked at in one cycle to find out whether gangs in flight can strand each other,
+a microsecond each. Beyond, gangs that fit start without that test."""
+
 WHAT_IF_SEARCH_MAX = 10_000
 """Steps of one exact search in a snapshot, of which a plan makes dozens; a head and its workers at
 the edge of 5,000 nodes take 6,000. Undecided counts as no."""

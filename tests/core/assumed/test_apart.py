@@ -5,6 +5,7 @@ Rule R2 of the core, by brute force over all orders and nodes."""
 from __future__ import annotations
 
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -17,9 +18,9 @@ from tests.core.builders import cluster, hold, node, pods
 Free = tuple[int, ...]
 
 
-def gpus(replicas: int, each: int, item: int = 0) -> PodSet:
+def gpus(replicas: int, each: int, item: int = 0, **more: Any) -> PodSet:
     """Pods of so many GPUs and nothing else."""
-    return pods(replicas, "0", gpu=each, item=item)
+    return pods(replicas, "0", gpu=each, item=item, **more)
 
 
 def off(capacity: Capacity, *items: int) -> list[KeptApart]:

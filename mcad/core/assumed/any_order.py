@@ -1,0 +1,97 @@
+"""Whether pods without a node find room in every order and wherever the others go (core R2).
+
+A pod q takes away at most ``max over r of ceil(q_r / p_r)`` of the slots of p, because
+``floor((f - q) / p) >= floor(f / p) - ceil(q / p)``. So the pods of one class are safe if its slots
+on all nodes, less what all other pods that can come there take away, are as many as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from mcad.core.nodes.pod_signature import PodClass, slots
+from mcad.core.nodes.pools import Row
+from mcad.core.nodes.resources import Books, book
+
+
+class Unbound(NamedTuple):
+    """Equal pods without a node: how many are assumed on which node (``at``), and which nodes their
+    template leaves to others (``off``)."""
+
+    pods: PodClass
+    size: int
+    at: Mapping[str, int]
+    off: Collection[str] = ()
+
+
+class RowBudget:
+    """The nodes that may still be looked at; a test that cannot be ended counts as passed."""
+
+    def __init__(self, rows: int) -> None:
+        self._left = rows
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether no more may be looked at."""
+        return self._left <= 0
+
+    def spend(self) -> None:
+        """One node is looked at."""
+        self._left -= 1
+
+
+def is_safe(one: Unbound, others: Sequence[Unbound], budget: RowBudget) -> bool:
+    """Whether these pods find room wherever the others go that can come to their nodes."""
+    spoils = {
+        number: each.size * _spoils(each.pods, one.pods) for number, each in enumerate(others)
+    }
+    most, have = one.size + sum(spoils.values()), 0
+    everyone = (one, *others)
+    own = {name for each in everyone for name in each.at}
+    come: dict[int, None] = {}
+    for row in _rows(one.pods, own):
+        budget.spend()
+        if have >= most or budget.is_spent:
+            return True
+        name = row.node.name
+        if name in one.off:
+            continue
+        free = _emptied(row, everyone) if name in own else row.free
+        here = slots(free, one.pods.request, one.pods.cap)
+        if not here:
+            continue  # whatever comes there takes nothing from it
+        have += here
+        for number in [each for each in spoils if each not in come]:
+            other = others[number]
+            is_left = name not in other.off and row.rank in other.pods.pool.rows
+            if is_left and slots(free, other.pods.request):
+                come[number] = None
+    return have >= one.size + sum(spoils[number] for number in come)
+
+
+def _rows(pods: PodClass, own: Collection[str]) -> Iterator[Row]:
+    """The nodes of the class that may have room for one of its pods if the pods assumed there were
+    gone, each once."""
+    told: set[int] = set()
+    for row in pods.places():
+        if row.rank not in told:
+            told.add(row.rank)
+            yield row
+    for rank, row in pods.pool.rows.items() if own else ():
+        if rank not in told and row.node.name in own:
+            yield row
+
+
+def _spoils(other: PodClass, pods: PodClass) -> int:
+    """How many slots of a class one pod of the other takes away at most."""
+    wanted = dict(other.request)
+    return max(-(-wanted.get(name, 0) // n) for name, n in pods.request)
+
+
+def _emptied(row: Row, unbound: Iterable[Unbound]) -> Books:
+    """What is free on the node if none of these pods is assumed there."""
+    free = dict(row.free)
+    for each in unbound:
+        book(free, each.pods.request, each.at.get(row.node.name, 0))
+    return free

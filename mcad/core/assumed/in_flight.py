@@ -1,0 +1,66 @@
+"""Gangs that were dispatched a moment ago, and whether one more could strand any of them (core R2).
+
+Until their pods are bound, kube-scheduler may put the pods of one gang where those of another were
+planned. Equal pods cannot harm each other, and where there is room for any order none can.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from mcad.core.assumed.allotments import AssumedGang
+from mcad.core.assumed.any_order import RowBudget, Unbound, is_safe
+from mcad.core.nodes.pod_signature import PodClass
+from mcad.core.state.work_bounds import IN_FLIGHT_ROWS_MAX
+
+_Key = tuple[PodClass, tuple[str, ...]]
+
+
+class InFlight:
+    """The pods without a node of some gangs: those of one class, kept off the same nodes, as one.
+
+    Good for one pass, with a bound of work for all of its questions.
+    """
+
+    def __init__(self, gangs: Iterable[AssumedGang]) -> None:
+        self._budget = RowBudget(IN_FLIGHT_ROWS_MAX)
+        self._unbound: dict[_Key, Unbound] = {}
+        for gang in gangs:
+            self.add(gang)
+
+    def add(self, gang: AssumedGang) -> None:
+        """One more gang has been dispatched."""
+        for one in gang.allotments:
+            if one.size and not one.pod_set.per_node:
+                off = (gang.apart or {}).get(one.position, ())
+                self._merge(Unbound(one.pods, one.size, one.at, off), off)
+
+    def _merge(self, more: Unbound, off: tuple[str, ...]) -> None:
+        known = self._unbound.get((more.pods, off))
+        if known is not None:
+            at = dict(known.at)
+            for name, count in more.at.items():
+                at[name] = at.get(name, 0) + count
+            more = Unbound(more.pods, known.size + more.size, at, off)
+        self._unbound[more.pods, off] = more
+
+    def suffers(self, gang: Sequence[Unbound]) -> bool:
+        """Whether the pods of this gang and those in flight could keep each other from nodes. The
+        sets of the gang do not count against each other (apart.py)."""
+        flying = [*self._unbound.values()]
+        if not any(one.pods is not each.pods for one in gang for each in flying):
+            return False
+        if any(not is_safe(one, _near(one, flying), self._budget) for one in gang):
+            return True
+        for one in flying:
+            if near := _near(one, gang):
+                others = [each for each in flying if each is not one]
+                if not is_safe(one, [*near, *_near(one, others)], self._budget):
+                    return True
+        return False
+
+
+def _near(one: Unbound, others: Iterable[Unbound]) -> list[Unbound]:
+    """Those of the others that may come to a node of its class."""
+    pool = one.pods.pool
+    return [each for each in others if each.pods.pool is pool or pool.shared(each.pods.pool)]

@@ -1,0 +1,69 @@
+"""The wait for bindings: a gang that fits starts only if no order of binding could strand it, or a
+gang that was dispatched a moment ago (core R2).
+
+kube-scheduler binds pods one by one. Where the room is scarce, those of two gangs may take each
+other's nodes, and both wait until ``placementTimeout`` takes them back. So the second one waits
+until the pods of the first are bound, mostly for less than a second, and never for longer than
+``bindingWait``. Nothing behind it that could take its room starts meanwhile.
+"""
+
+from __future__ import annotations
+
+from mcad.core.assumed.in_flight import InFlight
+from mcad.core.cluster import Cluster
+from mcad.core.nodes.shape import Shape
+from mcad.core.queue.equivalence import EquivalenceClass
+from mcad.core.state.bounds import BINDING_WAITS_MAX
+from mcad.core.state.entry import Entry
+
+
+class BindingWait:
+    """The gangs in flight in one pass, looked up when the first gang is about to start."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._limit = cluster.settings.binding_wait if cluster.capacity.counts_nodes else 0
+        self._in_flight: InFlight | None = None
+        self._ahead: list[Shape] = []
+
+    def waits(self, eqclass: EquivalenceClass) -> bool:
+        """Whether the head of the class, which fits, has to wait; asks for a pass at the end."""
+        cluster, entry = self._cluster, eqclass.first()
+        if not (self._limit and cluster.walk.in_flight):
+            return False
+        if not (self._is_behind(eqclass.shape) or self._may_strand(eqclass.shape)):
+            return False
+        entry.binding_since = entry.binding_since or cluster.now
+        until = entry.binding_since + self._limit
+        if cluster.now >= until:
+            return False
+        cluster.agenda.wake_at(until)
+        if len(self._ahead) < BINDING_WAITS_MAX:
+            self._ahead.append(eqclass.shape)
+        return True
+
+    def starts(self, entry: Entry) -> None:
+        """It starts now, and its pods are in flight."""
+        entry.binding_since = 0
+        if self._in_flight is not None:
+            self._cluster.capacity.take_off(self._in_flight, entry.uid)
+
+    def _is_behind(self, shape: Shape) -> bool:
+        if len(self._ahead) >= BINDING_WAITS_MAX:
+            return True
+        return any(self._cluster.capacity.compete(one, shape) for one in self._ahead)
+
+    def _may_strand(self, shape: Shape) -> bool:
+        if self._in_flight is None:
+            self._in_flight = self._cluster.capacity.in_flight(self._recent())
+        return self._cluster.capacity.may_strand(self._in_flight, shape)
+
+    def _recent(self) -> list[str]:
+        """The uids of those dispatched within the limit; all others are forgotten."""
+        cluster = self._cluster
+        flying = cluster.walk.in_flight
+        since = cluster.now - self._limit
+        for uid, at in list(flying.items()):
+            if at <= since or not cluster.capacity.is_waited_for(uid):
+                del flying[uid]
+        return list(flying)

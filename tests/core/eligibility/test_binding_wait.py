@@ -1,0 +1,94 @@
+"""A gang that fits waits for the pods of another one to be bound, where they could take each
+other's nodes: for a moment, in order, and without a word in its status."""
+
+from __future__ import annotations
+
+from mcad.core.state.records import replace
+from mcad.core.state.settings import Fit
+from mcad.core.state.units import SECOND
+from tests.core.bench import PATIENT, Bench, node, workload
+
+WAITING = replace(PATIENT, binding_wait=5 * SECOND)
+
+
+def scarce(**changes: object) -> Bench:
+    """One whole node, one with a little less, and a small pod that was dispatched and is not bound
+    yet; the large one behind it needs the whole node."""
+    settings = replace(WAITING, **changes)
+    bench = Bench(settings, nodes=[node("part", 900), node("whole", 1000)])
+    return bench.start(workload("small", 100)).start(workload("large", 1000))
+
+
+def test_the_large_pod_waits_until_the_small_one_is_bound() -> None:
+    bench = scarce()
+    assert bench.order == ["small"]
+    bench.bind("small-0", "part").settle()
+    assert bench.order == ["small", "large"]
+
+
+def test_gangs_of_one_pass_wait_for_each_other() -> None:
+    nodes = [node("part", 900), node("whole", 1000), node("side", 300)]
+    bench = Bench(WAITING, nodes=nodes).start(workload("aside", 200))
+    bench.start(*(workload(name, milli) for name, milli in (("small", 100), ("large", 1000))))
+    assert bench.order == ["aside", "small"]
+
+
+def test_it_waits_no_longer_than_the_limit() -> None:
+    bench = scarce()
+    bench.advance(4.9)
+    assert bench.order == ["small"]
+    bench.advance(0.2)
+    assert bench.order == ["small", "large"]
+
+
+def test_without_a_limit_no_gang_waits() -> None:
+    assert scarce(binding_wait=0).order == ["small", "large"]
+
+
+def test_where_only_sums_count_no_gang_waits() -> None:
+    assert scarce(fit=Fit.AGGREGATE).order == ["small", "large"]
+
+
+def test_a_wait_of_a_moment_is_not_written() -> None:
+    bench = scarce()
+    writes = bench.writes.total()
+    assert "uid-large" not in bench.status
+    (row,) = [one for one in bench.queue() if one.name == "large"]
+    assert (row.waits_for, row.why) == (
+        "binding",
+        "Pods that were dispatched a moment ago are bound first.",
+    )
+    assert bench.writes.total() == writes
+
+
+def test_no_later_one_takes_the_room_of_one_that_waits() -> None:
+    bench = scarce()
+    bench.start(workload("tiny", 50))
+    assert bench.order == ["small"], "it fits and could be bound, but it came later"
+    bench.bind("small-0", "part").settle()
+    assert bench.order[:2] == ["small", "large"]
+
+
+def test_a_higher_priority_is_not_held_by_a_lower_one_that_waits() -> None:
+    bench = scarce()
+    bench.start(workload("small-too", 100, priority=5))
+    assert bench.order == ["small", "small-too"]
+
+
+def test_the_clock_begins_anew_in_another_wait() -> None:
+    bench = scarce()
+    bench.bind("small-0", "part").settle()
+    bench.bind("large-0", "whole").settle()
+    for name in ("small", "large"):
+        bench.delete(f"uid-{name}")
+    bench.advance(60)
+    bench.start(workload("next", 100)).start(workload("whole", 1000))
+    assert bench.order[2:] == ["next"]
+    bench.advance(4.9)
+    assert bench.order[2:] == ["next"]
+
+
+def test_after_a_restart_nothing_is_known_to_be_in_flight() -> None:
+    bench = scarce()
+    bench.crash().settle()
+    assert bench.order == ["small", "large"]
