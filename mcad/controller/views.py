@@ -4,6 +4,7 @@ Amounts are Kubernetes quantities as strings, times RFC 3339.
 """
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 from mcad.api.wire import format_instant
@@ -13,6 +14,7 @@ from mcad.core.assumed.node_report import NodeReport
 from mcad.core.attempts import leftovers
 from mcad.core.cluster import Cluster
 from mcad.core.cycle import cycle
+from mcad.core.running import unscheduled
 from mcad.core.state.entry import Entry
 from mcad.core.state.model import Resources, Workload
 from mcad.core.state.quantity import format_amount
@@ -23,6 +25,7 @@ from mcad.core.views.rows import Picture, Row, subject
 
 Json = dict[str, Any]
 
+WITHOUT_NODE_SHOWN = 100
 AHEAD_SHOWN = 5  # of those further ahead, their number says enough
 
 
@@ -133,14 +136,31 @@ def node_steps(cluster: Cluster) -> Iterator[Json]:
 
 
 def capacity_sums(cluster: Cluster) -> Json:
-    """``capacity_view`` without the nodes."""
+    """``capacity_view`` without the nodes. ``withoutNode`` has the first 100 AppWrappers with pods
+    that kube-scheduler refuses."""
     capacity = cluster.capacity
     unknown = leftovers.by_namespace(cluster)
     return {
         "total": _node(capacity.report.sums()),
         "unplaced": quantities(capacity.report.unplaced()),
         "unknownAppWrappers": {name: quantities(one) for name, one in unknown.items()},
+        "withoutNode": list(islice(_without_node(cluster), WITHOUT_NODE_SHOWN)),
     }
+
+
+def _without_node(cluster: Cluster) -> Iterator[Json]:
+    """The AppWrappers with pods that kube-scheduler has refused so far, with its reason."""
+    for entry in cluster.entries.values():
+        found = unscheduled.look(cluster, entry)
+        if found is not None:
+            work = entry.workload
+            yield {
+                "namespace": work.namespace,
+                "name": work.name,
+                "pods": found.count,
+                "since": format_instant(found.since),
+                "why": found.words,
+            }
 
 
 def quantities(amounts: Resources) -> dict[str, str]:

@@ -85,8 +85,12 @@ def labelled() -> FakeApi:
     return api
 
 
+REFUSED = "0/1 nodes are available: 1 Insufficient cpu. preemption: 0/1 nodes are available."
+
+
 def unplaced() -> FakeApi:
-    """An AppWrapper that was dispatched; one of its pods has room on a node, the other on none."""
+    """An AppWrapper that was dispatched; one of its pods has room on a node, the other on none, and
+    kube-scheduler says so."""
     api = FakeApi()
     api.put("leases", lease(leaseDurationSeconds=DECADES_S))
     api.put("nodes", node("node-a", cpu="2", memory="4Gi"))
@@ -98,7 +102,11 @@ def unplaced() -> FakeApi:
         "dispatch": record,
     }
     api.put("appwrappers", appwrapper("unplaced", "u-unplaced", "07:00:00", spec, status=status))
-    put_child(api, spec, "u-unplaced", attempt=3)
+    labels = put_child(api, spec, "u-unplaced", attempt=3)
+    _put_pods(api, labels, "x", cpu="2", memory="1Gi", on="")
+    refused = condition("PodScheduled", "07:59:02", "Unschedulable", REFUSED) | {"status": "False"}
+    pending = {"phase": "Pending", "conditions": [refused]}
+    api.change("pods", "unplaced-7-x", lambda obj: obj.update(status=pending))
     return api
 
 

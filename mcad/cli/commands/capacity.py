@@ -23,6 +23,7 @@ from mcad.kube.kinds import CAPACITY_REPORTS
 Json = dict[str, Any]
 
 TITLES = ("NODE", "RESOURCE", "ALLOCATABLE", "USED", "RESERVED", "FREE")
+REFUSED = ("WITHOUT-NODE", "PODS", "KUBE-SCHEDULER")
 BOOKS = ("allocatable", "used", "reserved", "free")
 
 
@@ -38,7 +39,8 @@ def capacity(nodes: tuple[str, ...], total_only: bool, source: Source, output: O
     dispatched AppWrappers demand for pods that are not bound yet. FREE of an overcommitted
     node is negative, and 0 in <total>. <unplaced> is reserved, but fits no node at present.
     <unknown AppWrappers of NAMESPACE> is reserved for pods that existed when the dispatcher started
-    and whose AppWrapper does not exist.
+    and whose AppWrapper does not exist. A second table has the AppWrappers with pods that
+    kube-scheduler refuses, and its reason.
     """
     nodes = node_names(nodes)
     if nodes and total_only:
@@ -59,6 +61,8 @@ def capacity(nodes: tuple[str, ...], total_only: bool, source: Source, output: O
                 rows += _reserved(f"<unknown AppWrappers of {namespace}>", held)
         if rows:
             echo(table(TITLES, rows, headers=not output.no_headers, palette=output.palette))
+        if not nodes and (refused := list(_without_node(view))):
+            echo(["", *table(REFUSED, refused, headers=True, palette=output.palette)])
     fail_for_missing(missing, 'no node "{}"; see `kubectl get nodes`')
 
 
@@ -85,6 +89,11 @@ def total_rows(view: Json) -> Iterator[tuple[str, ...]]:
     """The rows of all nodes together, and of what fits no node at present."""
     yield from rows_of("<total>", view["total"])
     yield from _reserved("<unplaced>", view["unplaced"])
+
+
+def _without_node(view: Json) -> Iterator[tuple[str, ...]]:
+    for one in view.get("withoutNode", ()):  # absent from older dispatchers
+        yield f"{one['namespace']}/{one['name']}", str(one["pods"]), one["why"]
 
 
 def _reserved(title: str, reserved: Json) -> Iterator[tuple[str, ...]]:

@@ -37,7 +37,7 @@ class Unplaced(Struct, frozen=True):
 
 def explain(cluster: Cluster, entry: Entry, now: Instant) -> str:
     """One sentence with the figures of this moment, "" if all pods have nodes."""
-    found = _look(cluster, entry)
+    found = look(cluster, entry)
     return _text(entry, found, now) if found is not None else ""
 
 
@@ -45,7 +45,7 @@ def report(cluster: Cluster, entry: Entry) -> None:
     """Report in the condition and by an Event, unless the last report is recent or the same."""
     shown = entry.conditions.get(_shown_in(entry))
     tells = cluster.capacity.pods.counts(entry.uid).pending and not _are_ready(entry)
-    found = _look(cluster, entry) if tells else None
+    found = look(cluster, entry) if tells else None
     message = _text(entry, found) if found is not None else ""
     is_news = shown is not None and (found is not None or _is_report(shown))
     if shown is None or not is_news or _gist(message) == _gist(shown.message):
@@ -74,7 +74,8 @@ def _due(cluster: Cluster, entry: Entry, shown: Condition, found: Unplaced | Non
 # -- what there is -------------------------------------------------------------------------------
 
 
-def _look(cluster: Cluster, entry: Entry) -> Unplaced | None:
+def look(cluster: Cluster, entry: Entry) -> Unplaced | None:
+    """Its pods that kube-scheduler has refused so far, None if there are none."""
     if entry.phase is not Phase.RUNNING or entry.workload.deleting:
         return None
     pods = cluster.capacity.pods.unbound(entry.uid)

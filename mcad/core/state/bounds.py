@@ -120,8 +120,8 @@ FIRSTS_LOOKED_AT = 2_000
 """Equivalence classes whose head is tested for being first in line for its nodes."""
 
 BINDING_WAITS_MAX = 64
-"""Equivalence classes that wait for bindings in a cycle and are told apart; beyond, all those
-behind wait."""
+"""Equivalence classes that wait for bindings in a cycle and are looked at one by one; beyond, all
+those behind wait."""
 
 OWNERS_MAX = 64
 """Heads that may defer borrowers at a time: all are looked at in every cycle in which one would
