@@ -41,7 +41,7 @@ def made(folder: Path) -> tuple[list[Made], list[str]]:
 
 @pytest.mark.parametrize("seed", range(8))
 def test_every_decision_is_made_again(tmp_path: Path, seed: int) -> None:
-    live(tmp_path, seed)
+    live(tmp_path, seed, submitted=70)
     found, wrong = made(tmp_path)
     assert not wrong
     assert len(found) > 200
