@@ -11,20 +11,19 @@ Computed by the page from the objects of the cluster, then asked from a dispatch
 *dispatcher* makes the answer. On two busy cores, milliseconds of CPU:
 
     AppWrappers            update   page   share   every   dispatcher  cold
-            100  computed      58      6   4.1 %   1.4 s
-           2000  computed     247      7   4.5 %   5.5 s
-          10000  computed     776      7   3.8 %  20.3 s
-            100  asked         66     17   5.1 %   1.3 s        45       59
-           2000  asked        107     18   5.8 %   1.8 s        94      124
-          10000  asked        139     15   4.5 %   3.1 s       145      218
+            100  computed      48      6   3.3 %   1.5 s
+           2000  computed     173      6   3.2 %   5.4 s
+          10000  computed     674      6   3.5 %  19.3 s
+            100  asked         19      5   1.2 %   1.6 s        31       31
+           2000  asked         30      6   0.4 %   6.8 s        67       66
+          10000  asked         27      5   0.7 %   4.2 s        93       91
 
-The lower half was measured while the machine was about half as fast, and with pages that asked
-twice as often as now. Most of a computed update is
-feeding all objects to a new core, whatever has changed: at 10,000 it takes 430 ms, so the pause
+Most of a computed update is feeding all objects to a new core, whatever has changed, so the pause
 keeps the cost down, not the update. A dispatcher makes its list at most once in 25 times the time
 that it takes, for the pages of all users, and rows only for what they show; here it makes a list
 for each update, of six different pages. *cold* is its first answer after a pause, *dispatcher* the
 same made again at once: in a virtual machine, memory that rested costs time when it is touched.
+Other work ran on both cores (a load of 10); with less of it, the last row took 79 ms.
 """
 
 from __future__ import annotations

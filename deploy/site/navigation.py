@@ -25,6 +25,7 @@ FIRST = (
     "appwrappers.md",
     "why.md",
     "command-line.md",
+    "page.md",
     "priorities.md",
     "quotas.md",
     "reservations.md",

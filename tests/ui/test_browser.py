@@ -181,7 +181,12 @@ STATES: dict[str, tuple[Callable[[], FakeApi], str]] = {
     "answer": (tutorial, SECOND + "/why"),
     "empty": (empty, "/"),
 }
-PICTURED = {("quota", 1440, "light"): "ui-light.jpg", ("quota", 1440, "dark"): "ui-dark.jpg"}
+SCREENS = {"queue": 800, "answer": 800, "events": 800, "paused": 800, "reserved": 360}
+"""What docs/use/page.md shows besides the whole page, and how wide."""
+PICTURED = {("quota", 1440, scheme): f"ui-{scheme}.jpg" for scheme in SCHEMES} | {
+    (name, width, scheme): f"ui-{name}-{scheme}.jpg"
+    for (name, width), scheme in product(SCREENS.items(), SCHEMES)
+}
 
 
 async def test_every_state_at_every_width_in_both_schemes() -> None:
@@ -222,7 +227,7 @@ async def _pass_an_hour(page: Page, api: FakeApi) -> None:
 async def _picture(seen: Seen, name: str | None) -> None:
     if name is not None and os.environ.get("MCAD_PICTURES"):
         PICTURES.mkdir(exist_ok=True)
-        await seen.tab.screenshot(path=PICTURES / name, type="jpeg", quality=70)
+        await seen.tab.screenshot(path=PICTURES / name, type="jpeg", quality=60)
 
 
 async def test_keys_walk_through_the_page() -> None:
