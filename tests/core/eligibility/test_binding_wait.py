@@ -28,7 +28,7 @@ def test_the_large_pod_waits_until_the_small_one_is_bound() -> None:
 
 def test_gangs_of_one_pass_wait_for_each_other() -> None:
     nodes = [node("part", 900), node("whole", 1000), node("side", 300)]
-    bench = Bench(WAITING, nodes=nodes).start(workload("aside", 200))
+    bench = Bench(WAITING, nodes=nodes).start(workload("aside", 300)).bind("aside-0", "side")
     bench.start(*(workload(name, milli) for name, milli in (("small", 100), ("large", 1000))))
     assert bench.order == ["aside", "small"]
 
@@ -39,6 +39,16 @@ def test_it_waits_no_longer_than_the_limit() -> None:
     assert bench.order == ["small"]
     bench.advance(0.2)
     assert bench.order == ["small", "large"]
+
+
+def test_it_waits_no_longer_however_many_go_ahead_of_it() -> None:
+    bench = scarce()
+    for number in range(2):
+        bench.advance(2)
+        bench.start(workload(f"urgent-{number}", 100, priority=1))
+    assert bench.order == ["small", "urgent-0", "urgent-1"]
+    bench.advance(1.1)
+    assert bench.order[3:] == ["large"]
 
 
 def test_without_a_limit_no_gang_waits() -> None:
@@ -78,14 +88,12 @@ def test_a_higher_priority_is_not_held_by_a_lower_one_that_waits() -> None:
 def test_the_clock_begins_anew_in_another_wait() -> None:
     bench = scarce()
     bench.bind("small-0", "part").settle()
-    bench.bind("large-0", "whole").settle()
-    for name in ("small", "large"):
-        bench.delete(f"uid-{name}")
-    bench.advance(60)
-    bench.start(workload("next", 100)).start(workload("whole", 1000))
-    assert bench.order[2:] == ["next"]
-    bench.advance(4.9)
-    assert bench.order[2:] == ["next"]
+    bench.edit("uid-large", suspended=True).advance(60)
+    bench.start(workload("next", 100))
+    bench.edit("uid-large", suspended=False).advance(4.9)
+    assert bench.order == ["small", "large", "next"]
+    bench.advance(0.2)
+    assert bench.order == ["small", "large", "next", "large"]
 
 
 def test_after_a_restart_nothing_is_known_to_be_in_flight() -> None:
