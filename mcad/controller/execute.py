@@ -98,7 +98,7 @@ class Executor:
         self._recorder = recorder
         self._shell = shell
         self._dispatches = Lane(DISPATCH_WIDTH)
-        self._reports = Lane(REPORT_WIDTH)
+        self._reports = Lane(REPORT_WIDTH, before=self._dispatches)
         self.lanes = {"dispatch": self._dispatches, "report": self._reports}
         self._statuses = StatusWriter(client, mirror, shell.feed, shell.observe_appwrapper)
 

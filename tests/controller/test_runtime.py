@@ -250,6 +250,20 @@ async def test_a_stop_lets_what_is_under_way_end_and_begins_nothing() -> None:
         assert len(intents) == DISPATCH_WIDTH
 
 
+async def test_an_item_is_created_before_most_of_the_intents_that_waited_longer() -> None:
+    async with Rig(cpu="100") as rig:
+        gate = asyncio.Event()
+        rig.server.fail_always("PATCH", "", held(gate))
+        for number in range(3 * DISPATCH_WIDTH):
+            add_appwrapper(rig.server, f"a{number}", "1m")
+        await rig.clock.advance(1)
+        gate.set()
+        await rig.clock.advance(1)
+    made = writes(rig.server)
+    last_intent = made.index(("status", f"a{3 * DISPATCH_WIDTH - 1}"))
+    assert made[:last_intent].count(("create", "pods")) >= DISPATCH_WIDTH
+
+
 async def test_the_core_hears_of_no_outcome_after_the_stop() -> None:
     async with Rig() as rig:
         gate = asyncio.Event()
