@@ -102,6 +102,12 @@ class Executor:
         self.lanes = {"dispatch": self._dispatches, "report": self._reports}
         self._statuses = StatusWriter(client, mirror, shell.feed, shell.observe_appwrapper)
 
+    @property
+    def is_behind(self) -> bool:
+        """Whether so many intents wait for their turn that more of them would only wait longer:
+        an AppWrapper of a higher priority that comes meanwhile could not overtake them."""
+        return self._dispatches.beginning > DISPATCH_WIDTH
+
     def submit(self, command: Command) -> None:
         """Start to execute a command; never blocks."""
         match command:

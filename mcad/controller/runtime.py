@@ -317,7 +317,7 @@ class Controller:
         if self.watches.absence:
             self.stepped_at = self.clock.monotonic()  # on purpose, so it is no stall
         else:
-            self.feed(Decide(may_dispatch=not obstacles))
+            self.feed(Decide(may_dispatch=not obstacles and not self.executor.is_behind))
 
     # -- reads outside of the watches ------------------------------------------------------------
 

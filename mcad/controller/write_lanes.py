@@ -34,6 +34,11 @@ class Lane:
         return len(self._beginning) + len(self._continuing)
 
     @property
+    def beginning(self) -> int:
+        """Number of jobs that would begin something and have not been started."""
+        return len(self._beginning)
+
+    @property
     def running(self) -> int:
         """Number of jobs under way."""
         return len(self._running)
