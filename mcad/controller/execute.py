@@ -104,9 +104,9 @@ class Executor:
 
     @property
     def is_behind(self) -> bool:
-        """Whether so many intents wait for their turn that more of them would only wait longer:
-        an AppWrapper of a higher priority that comes meanwhile could not overtake them."""
-        return self._dispatches.beginning > DISPATCH_WIDTH
+        """Whether intents wait for their turn. More of them would only wait longer, and an
+        AppWrapper of a higher priority that comes meanwhile could not overtake them."""
+        return self._dispatches.beginning > 0
 
     def submit(self, command: Command) -> None:
         """Start to execute a command; never blocks."""

@@ -6,7 +6,7 @@ from enum import StrEnum
 from mcad.core.state.answer import Answer
 from mcad.core.state.units import SECOND, Duration, Instant
 
-DISPATCHES_PER_PASS = 50
+DISPATCHES_PER_PASS = 24
 """Dispatches of one cycle, which must not keep the loop from reading its inbox (R5), nor decide for
 longer ahead than intents can be written soon (ADR 51)."""
 
