@@ -7,6 +7,7 @@ grow without bounds, and no decision may depend on it.
 import asyncio
 import hashlib
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import NoReturn, Self
@@ -21,6 +22,13 @@ from mcad.kube.types import Json
 NOTE_BYTES_MAX = 1024
 WORD_BYTES_MAX = 128  # reason, action, reportingInstance
 NAME_CHARS_MAX = 253
+
+GIVE_WAY_S = 0.1  # until a task that gives way looks again
+
+
+def never() -> bool:
+    """A task that never gives way."""
+    return False
 
 
 class Regarding(Struct, frozen=True):
@@ -60,7 +68,7 @@ class Limits(Struct, frozen=True):
     burst: int = 25
     refill_s: float = 300.0  # client-go's spam filter has these two numbers
     objects_max: int = 10_000  # of which it is remembered what was said
-    queue_max: int = 1_000  # Events waiting to be written
+    queue_max: int = 5_000  # Events waiting to be written
 
 
 @dataclass(slots=True)
@@ -112,9 +120,14 @@ class Recorder:
         except asyncio.QueueFull:
             self.counts.dropped += 1
 
-    async def run(self) -> NoReturn:
-        """Write Events until cancelled; run it in as many tasks as writes may be under way."""
+    async def run(self, gives_way: Callable[[], bool] = never) -> NoReturn:
+        """Write Events until cancelled; run it in as many tasks as writes may be under way.
+
+        While ``gives_way`` is true, this task takes no further Event.
+        """
         while True:
+            while gives_way():
+                await self._client.clock.sleep(GIVE_WAY_S)
             await self._write(await self._queue.get())
 
     async def drain(self) -> None:
