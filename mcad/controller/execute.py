@@ -108,10 +108,6 @@ class Executor:
         AppWrapper of a higher priority that comes meanwhile could not overtake them."""
         return self._dispatches.beginning > 0
 
-    def has_waiting_dispatches(self) -> bool:
-        """Whether writes of dispatches wait for their turn."""
-        return self._dispatches.waiting > 0
-
     def submit(self, command: Command) -> None:
         """Start to execute a command; never blocks."""
         match command:

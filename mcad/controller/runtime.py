@@ -59,8 +59,7 @@ COALESCE_S = 0.020  # and is decided on after this long at the latest (core rule
 SILENT_RETRY_S = 1.0  # how often a silent stream is looked at again (P14)
 PULSE_S = 20.0  # without any event, so that a quiet cluster does not look like a stalled loop
 DRAIN_S = 3.0  # SIGTERM ends the process within 5 s
-EVENT_WRITERS = 16
-EVENT_WRITERS_MIN = 4  # while writes of dispatches wait for their turn: the others give way
+EVENT_WRITERS = 8  # with fewer, the Events of a burst are written when it is over, and alone
 FLUSH_S = 1.0  # so much of the journal a kill may cost
 
 
@@ -160,10 +159,8 @@ class Controller:
         self._defaults.watch()
         await self._defaults.known()  # or the first AppWrappers would be judged without
         self.watches.watch_all()
-        for _ in range(EVENT_WRITERS_MIN):
+        for _ in range(EVENT_WRITERS):
             self.spawn(self._recorder.run())
-        for _ in range(EVENT_WRITERS_MIN, EVENT_WRITERS):
-            self.spawn(self._recorder.run(self.executor.has_waiting_dispatches))
         self.spawn(self._installs.run())
         self.spawn(self._pulse())
 

@@ -7,7 +7,6 @@ grow without bounds, and no decision may depend on it.
 import asyncio
 import hashlib
 from collections import OrderedDict
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import NoReturn, Self
@@ -22,13 +21,6 @@ from mcad.kube.types import Json
 NOTE_BYTES_MAX = 1024
 WORD_BYTES_MAX = 128  # reason, action, reportingInstance
 NAME_CHARS_MAX = 253
-
-GIVE_WAY_S = 0.1  # until a task that gives way looks again
-
-
-def never() -> bool:
-    """A task that never gives way."""
-    return False
 
 
 class Regarding(Struct, frozen=True):
@@ -120,14 +112,9 @@ class Recorder:
         except asyncio.QueueFull:
             self.counts.dropped += 1
 
-    async def run(self, gives_way: Callable[[], bool] = never) -> NoReturn:
-        """Write Events until cancelled; run it in as many tasks as writes may be under way.
-
-        While ``gives_way`` is true, this task takes no further Event.
-        """
+    async def run(self) -> NoReturn:
+        """Write Events until cancelled; run it in as many tasks as writes may be under way."""
         while True:
-            while gives_way():
-                await self._client.clock.sleep(GIVE_WAY_S)
             await self._write(await self._queue.get())
 
     async def drain(self) -> None:

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from mcad.kube.recorder import GIVE_WAY_S, Counts, Limits, Recorder, Regarding, Reporter
+from mcad.kube.recorder import Counts, Limits, Recorder, Regarding, Reporter
 from tests.fakeapi import FakeApi, content, refuse, reset
 from tests.kube.support import eventually, pod
 
@@ -164,15 +164,3 @@ class TestFailures:
             await task
         notes = [content(request)["note"] for request in server.seen("POST")]
         assert notes == [f"note {number}" for number in range(10)]
-
-    async def test_a_task_that_gives_way_leaves_the_events_where_they_are(self, server, recorder):
-        busy = [True] * 5
-        task = asyncio.ensure_future(recorder.run(lambda: bool(busy and busy.pop())))
-        say(recorder, "a")
-        await asyncio.sleep(0)
-        assert server.seen("POST") == []
-        await eventually(lambda: recorder.counts.written == 1)
-        assert (busy, recorder._client.clock.sleeps) == ([], [GIVE_WAY_S] * 5)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
