@@ -98,9 +98,15 @@ class Executor:
         self._recorder = recorder
         self._shell = shell
         self._dispatches = Lane(DISPATCH_WIDTH)
-        self._reports = Lane(REPORT_WIDTH)
+        self._reports = Lane(REPORT_WIDTH, before=self._dispatches)
         self.lanes = {"dispatch": self._dispatches, "report": self._reports}
         self._statuses = StatusWriter(client, mirror, shell.feed, shell.observe_appwrapper)
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether intents wait for their turn. More of them would only wait longer, and an
+        AppWrapper of a higher priority that comes meanwhile could not overtake them."""
+        return self._dispatches.beginning > 0
 
     def submit(self, command: Command) -> None:
         """Start to execute a command; never blocks."""

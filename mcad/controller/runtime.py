@@ -59,7 +59,7 @@ COALESCE_S = 0.020  # and is decided on after this long at the latest (core rule
 SILENT_RETRY_S = 1.0  # how often a silent stream is looked at again (P14)
 PULSE_S = 20.0  # without any event, so that a quiet cluster does not look like a stalled loop
 DRAIN_S = 3.0  # SIGTERM ends the process within 5 s
-EVENT_WRITERS = 2
+EVENT_WRITERS = 8  # with fewer, the Events of a burst are written when it is over, and alone
 FLUSH_S = 1.0  # so much of the journal a kill may cost
 
 
@@ -317,7 +317,7 @@ class Controller:
         if self.watches.absence:
             self.stepped_at = self.clock.monotonic()  # on purpose, so it is no stall
         else:
-            self.feed(Decide(may_dispatch=not obstacles))
+            self.feed(Decide(may_dispatch=not obstacles and not self.executor.is_behind))
 
     # -- reads outside of the watches ------------------------------------------------------------
 

@@ -5,6 +5,7 @@ It does not judge answers (P3a); after a conflict the object is read.
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from mcad.api.status import render_status
@@ -15,6 +16,7 @@ from mcad.controller.write_lanes import Lane
 from mcad.core.commands import WriteStatus
 from mcad.core.events import Event, StatusRefused, StatusWritten
 from mcad.core.state.answer import Answer
+from mcad.core.state.model import DispatchPhase
 from mcad.kube.client import Client
 from mcad.kube.errors import ApiError, KubeError
 from mcad.kube.kinds import APPWRAPPERS
@@ -53,7 +55,8 @@ class StatusWriter:
             self._feed(StatusWritten(command.uid, command.serial))
             return
         self._latest[command.uid] = command.serial
-        lane.submit(lambda: self._write_in_turn(command, wire, mark))
+        job = partial(self._write_in_turn, command, wire, mark)
+        lane.submit(job, begins=_is_intent(command))
 
     async def _write_in_turn(self, command: WriteStatus, wire: Json, mark: bytes) -> None:
         """Write after the running write of the same AppWrapper, unless superseded meanwhile."""
@@ -106,3 +109,9 @@ class StatusWriter:
             return StatusWritten(command.uid, serial)
         self._observe(live)
         return StatusRefused(command.uid, serial, Answer(409, "Conflict", "it has changed"))
+
+
+def _is_intent(command: WriteStatus) -> bool:
+    """Whether nothing of an attempt exists before this write."""
+    record = command.status.dispatch
+    return record is not None and record.phase is DispatchPhase.CREATING

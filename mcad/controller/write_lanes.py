@@ -1,7 +1,8 @@
 """Bounded concurrency for writes, in two lanes: writes that dispatches wait for, and reports.
 
-A lane runs at most ``width`` jobs at once and starts them in the order of submission. It never
-blocks its caller.
+A lane runs at most ``width`` jobs at once. Jobs that continue what was begun go before jobs that
+begin something, so that of many AppWrappers that fit the first one runs long before the last one
+is begun; of either kind, the order is that of submission. A lane never blocks its caller.
 """
 
 import asyncio
@@ -10,13 +11,19 @@ from collections.abc import Callable, Coroutine
 
 Job = Callable[[], Coroutine[None, None, None]]
 
+BEGIN_EVERY = 4  # of so many jobs one may begin, or large gangs would keep all others from it
+
 
 class Lane:
     """A queue of jobs and the tasks that run them."""
 
-    def __init__(self, width: int) -> None:
+    def __init__(self, width: int, before: "Lane | None" = None) -> None:
+        """While jobs wait in the lane ``before`` this one, only one job at a time starts here."""
         self._width = width
-        self._waiting: deque[Job] = deque()
+        self._before = before
+        self._beginning: deque[Job] = deque()
+        self._continuing: deque[Job] = deque()
+        self._turn = 0
         self._running: set[asyncio.Task[None]] = set()
         self._failure: BaseException | None = None
         self._closed = False
@@ -24,18 +31,24 @@ class Lane:
     @property
     def waiting(self) -> int:
         """Number of jobs that have not been started."""
-        return len(self._waiting)
+        return len(self._beginning) + len(self._continuing)
+
+    @property
+    def beginning(self) -> int:
+        """Number of jobs that would begin something and have not been started."""
+        return len(self._beginning)
 
     @property
     def running(self) -> int:
         """Number of jobs under way."""
         return len(self._running)
 
-    def submit(self, job: Job) -> None:
-        """Start the job in its turn; a closed lane ignores it."""
+    def submit(self, job: Job, *, begins: bool = False) -> None:
+        """Start the job in its turn; a closed lane ignores it. ``begins``: nothing is under way
+        that waits for it."""
         if self._closed:
             return
-        self._waiting.append(job)
+        (self._beginning if begins else self._continuing).append(job)
         self._start()
 
     def raise_failure(self) -> None:
@@ -57,13 +70,25 @@ class Lane:
 
     def _close(self) -> None:
         self._closed = True
-        self._waiting.clear()
+        self._beginning.clear()
+        self._continuing.clear()
 
     def _start(self) -> None:
-        while self._waiting and len(self._running) < self._width:
-            task = asyncio.ensure_future(self._waiting.popleft()())
+        while self.waiting and len(self._running) < self._room():
+            task = asyncio.ensure_future(self._next()())
             self._running.add(task)
             task.add_done_callback(self._ended)
+
+    def _room(self) -> int:
+        """How many jobs may run now. Never none: a lane before this one may always be busy."""
+        is_behind = self._before is not None and self._before.waiting
+        return 1 if is_behind else self._width
+
+    def _next(self) -> Job:
+        self._turn = (self._turn + 1) % BEGIN_EVERY
+        if self._beginning and (self._turn == 0 or not self._continuing):
+            return self._beginning.popleft()
+        return self._continuing.popleft()
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._running.discard(task)

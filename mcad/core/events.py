@@ -113,8 +113,8 @@ class KindWatched(Struct, frozen=True):
 class Decide(Struct, frozen=True):
     """The inbox is drained and every kind is synced: look at the queue and the timers.
 
-    ``may_dispatch`` is False while a stream that capacity depends on is silent (protocol P14): what
-    was begun goes on, nothing new is dispatched.
+    ``may_dispatch`` is False while a stream that capacity depends on is silent (protocol P14), and
+    while many intents wait to be written: what was begun goes on, nothing new is dispatched.
     """
 
     may_dispatch: bool = True

@@ -60,7 +60,7 @@ class Limits(Struct, frozen=True):
     burst: int = 25
     refill_s: float = 300.0  # client-go's spam filter has these two numbers
     objects_max: int = 10_000  # of which it is remembered what was said
-    queue_max: int = 1_000  # Events waiting to be written
+    queue_max: int = 5_000  # Events waiting to be written
 
 
 @dataclass(slots=True)

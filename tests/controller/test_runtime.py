@@ -65,7 +65,7 @@ def add_node(server: FakeApi, cpu: str = "1") -> None:
     server.put("nodes", {"metadata": {"name": "n1"}, "spec": {}, "status": status})
 
 
-def add_appwrapper(server: FakeApi, name: str, cpu: str) -> None:
+def add_appwrapper(server: FakeApi, name: str, cpu: str, priority: int = 0) -> None:
     container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}
     pod = {
         "apiVersion": "v1",
@@ -74,7 +74,7 @@ def add_appwrapper(server: FakeApi, name: str, cpu: str) -> None:
         "spec": {"containers": [container]},
     }
     metadata = {"name": name, "namespace": "default", "uid": f"uid-{name}", "generation": 1}
-    spec = {"resources": {"GenericItems": [{"generictemplate": pod}]}}
+    spec = {"priority": priority, "resources": {"GenericItems": [{"generictemplate": pod}]}}
     server.put("appwrappers", {"metadata": metadata, "spec": spec})
 
 
@@ -248,6 +248,37 @@ async def test_a_stop_lets_what_is_under_way_end_and_begins_nothing() -> None:
         assert writes(rig.server) == begun
         intents = [name for _, name in begun if rig.status(name)["dispatch"]["phase"] == "creating"]
         assert len(intents) == DISPATCH_WIDTH
+
+
+async def test_an_item_is_created_before_most_of_the_intents_that_waited_longer() -> None:
+    async with Rig(cpu="100") as rig:
+        gate = asyncio.Event()
+        rig.server.fail_always("PATCH", "", held(gate))
+        for number in range(3 * DISPATCH_WIDTH):
+            add_appwrapper(rig.server, f"a{number}", "1m")
+        await rig.clock.advance(1)
+        gate.set()
+        await rig.clock.advance(1)
+    made = writes(rig.server)
+    last_intent = made.index(("status", f"a{3 * DISPATCH_WIDTH - 1}"))
+    assert made[:last_intent].count(("create", "pods")) >= DISPATCH_WIDTH
+
+
+async def test_a_higher_priority_overtakes_those_whose_intents_could_not_be_written_yet() -> None:
+    async with Rig(cpu="100") as rig:
+        gate = asyncio.Event()
+        rig.server.fail_always("PATCH", "", held(gate))
+        for number in range(8 * DISPATCHES_PER_PASS):
+            add_appwrapper(rig.server, f"a{number}", "1m")
+        await rig.clock.advance(1)
+        add_appwrapper(rig.server, "urgent", "1m", priority=9)
+        await rig.clock.advance(1)
+        gate.set()
+        await rig.clock.advance(3)
+        made = writes(rig.server)
+        assert made.count(("create", "pods")) == 8 * DISPATCHES_PER_PASS + 1
+    before = made[: made.index(("status", "urgent"))]
+    assert len({one for one in before if one[0] == "status"}) <= 2 * DISPATCHES_PER_PASS
 
 
 async def test_the_core_hears_of_no_outcome_after_the_stop() -> None:

@@ -9,7 +9,7 @@ from mcad.controller.mirror import spec_mark, status_mark
 from mcad.controller.owner_chains import CHAIN_MAX, FOREIGN, End, Missing, Owners
 from mcad.controller.streams import SILENCE_S, Stream
 from mcad.controller.wakeup import Alarm
-from mcad.controller.write_lanes import Lane
+from mcad.controller.write_lanes import Job, Lane
 from mcad.core.state.model import Pod, PodPhase
 from mcad.core.state.units import SECOND
 from mcad.kube.errors import ApiError, ConnectionLost, KubeError, RequestTimeout
@@ -72,6 +72,68 @@ async def test_a_lane_runs_so_many_at_once_and_starts_in_order() -> None:
     await draining
     assert (lane.running, lane.waiting) == (0, 0)
     assert started == [0, 1, 2]  # a draining lane starts nothing more
+
+
+class Jobs:
+    """Jobs of a lane that end when they are told to."""
+
+    def __init__(self) -> None:
+        self.started: list[str] = []
+        self._gates: dict[str, asyncio.Event] = {}
+
+    def job(self, name: str) -> Job:
+        gate = self._gates[name] = asyncio.Event()
+
+        async def run() -> None:
+            self.started.append(name)
+            await gate.wait()
+
+        return run
+
+    async def end(self, *names: str) -> None:
+        for name in names:
+            self._gates[name].set()
+            await settled()
+
+
+async def settled() -> None:
+    for _ in range(4):
+        await asyncio.sleep(0)
+
+
+async def test_what_was_begun_goes_first_and_one_of_four_begins() -> None:
+    lane, jobs = Lane(1), Jobs()
+    lane.submit(jobs.job("first"))
+    for number in range(2):
+        lane.submit(jobs.job(f"begins-{number}"), begins=True)
+    for number in range(7):
+        lane.submit(jobs.job(f"goes-on-{number}"))
+    await settled()
+    assert lane.waiting == 9
+    while lane.running:
+        await jobs.end(jobs.started[-1])
+    assert jobs.started == [
+        *("first", "goes-on-0", "goes-on-1", "begins-0"),
+        *("goes-on-2", "goes-on-3", "goes-on-4", "begins-1"),
+        *("goes-on-5", "goes-on-6"),
+    ]
+
+
+async def test_a_lane_behind_another_runs_one_job_while_jobs_wait_there() -> None:
+    dispatches, jobs = Lane(1), Jobs()
+    reports = Lane(3, before=dispatches)
+    for name in ("a", "b"):
+        dispatches.submit(jobs.job(name))
+    for name in ("1", "2", "3", "4", "5"):
+        reports.submit(jobs.job(name))
+    await settled()
+    assert jobs.started == ["a", "1"]
+    await jobs.end("1")
+    assert jobs.started == ["a", "1", "2"], "reports go on, one by one"
+    await jobs.end("a")
+    assert dispatches.waiting == 0
+    await jobs.end("2")
+    assert jobs.started == ["a", "1", "2", "b", "3", "4", "5"]
 
 
 async def test_a_lane_remembers_what_a_job_died_of() -> None:

@@ -52,6 +52,7 @@ class ControlPlane:
     without a sign of life; KWOK gives four in that time. `extra_args` are flags per process
     name. With `folder`, everything stays there; without, it is a temporary one. `kinds` are the
     CRDs (YAML) that are there before the garbage collector, which looks for new ones every 30 s.
+    `environment` is added to that of every process.
     """
 
     def __init__(
@@ -62,12 +63,14 @@ class ControlPlane:
         extra_args: Mapping[str, Sequence[str]] | None = None,
         folder: Path | None = None,
         kinds: str = "",
+        environment: Mapping[str, str] | None = None,
     ) -> None:
         self._start_delay_ms = start_delay_ms
         self._lease_seconds = lease_seconds
         self._extra_args = dict(extra_args or {})
         self._kept_folder = folder
         self.kinds = kinds
+        self._environment = dict(environment or {})
         self._group: ProcessGroup | None = None
         self._rest: Rest | None = None
 
@@ -168,7 +171,8 @@ class ControlPlane:
         self, name: str, command: Sequence[str], env: Mapping[str, str] | None = None
     ) -> None:
         """Run one more process that ends with the control plane, before its own processes."""
-        self._running.spawn(name, command, {**self.layout.environment(), **(env or {})})
+        environment = {**self.layout.environment(), **self._environment, **(env or {})}
+        self._running.spawn(name, command, environment)
 
     def end(self, name: str) -> None:
         self._running.end([name])

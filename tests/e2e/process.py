@@ -61,12 +61,15 @@ class Dispatcher:
         *args: str,
         env: Mapping[str, str] | None = None,
         name: str = "mcad",
+        module: str = "mcad",
     ) -> None:
-        """``name`` tells processes of one control plane apart."""
+        """``name`` tells processes of one control plane apart; ``module`` is what Python runs."""
         self._plane = plane
         self._name = name
         self._env = {"PYTHONPATH": str(TREE), **(env or {})}
-        self._args = [*MCAD, "run", "--kubeconfig", str(kubeconfig), "--http", "127.0.0.1:0", *args]
+        program = [sys.executable, "-m", module]
+        self._args = [*program, "run", "--kubeconfig", str(kubeconfig)]
+        self._args += ["--http", "127.0.0.1:0", *args]
         self._process: subprocess.Popen[bytes] | None = None
         self._said = 0  # before the present life
         self.url = ""

@@ -6,8 +6,9 @@ from enum import StrEnum
 from mcad.core.state.answer import Answer
 from mcad.core.state.units import SECOND, Duration, Instant
 
-DISPATCHES_PER_PASS = 200
-"""Dispatches of one cycle, which must not keep the loop from reading its inbox (R5)."""
+DISPATCHES_PER_PASS = 24
+"""Dispatches of one cycle, which must not keep the loop from reading its inbox (R5), nor decide for
+longer ahead than intents can be written soon (ADR 51)."""
 
 STEPS_PER_PASS = 50_000
 """Work of all verdicts of one cycle, about a microsecond each; the next cycle continues (R5)."""

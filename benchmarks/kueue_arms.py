@@ -1,0 +1,342 @@
+"""The two arms of ``kueue_shapes``: Kueue's own minimalkueue, and the dispatcher.
+
+minimalkueue is built from the Go module of Kueue. Its requests a second are a constant (50, burst
+100); here they are a flag, and that is all that is changed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from benchmarks.kueue_load import COHORT, NOMINAL, Json, Shape, Sight, Workload
+from mcad.kube.client import Client
+from mcad.kube.port import MERGE_PATCH, Request
+from mcad.kube.resource import Resource
+from tests.controlplane import binaries
+from tests.controlplane.controlplane import ControlPlane
+from tests.e2e.process import ACCOUNT, NAMESPACE, USER, Dispatcher, install, printed
+from tests.manifests import subtree
+
+KUEUE = "sigs.k8s.io/kueue"
+KUEUE_VERSION = "v0.19.2"
+MINIMAL = "test/performance/scheduler/minimalkueue"
+TREE = "teams"
+JOB = Resource("kubeflow.org", "v1", "pytorchjobs", "PyTorchJob")
+"""The item: a kind whose pods the dispatcher knows how to count, and whose operator is not there.
+
+Of kinds that it does not know, it counts the pods that were declared and have not succeeded (C2).
+"""
+APPWRAPPERS = Resource("workload.codeflare.dev", "v1beta1", "appwrappers", "AppWrapper")
+WORKLOADS = Resource("kueue.x-k8s.io", "v1beta2", "workloads", "Workload")
+JOB_CRD = """
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata:
+  name: pytorchjobs.kubeflow.org
+spec:
+  group: kubeflow.org
+  scope: Namespaced
+  names: {plural: pytorchjobs, singular: pytorchjob, kind: PyTorchJob, listKind: PyTorchJobList}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    subresources: {status: {}}
+    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+"""
+DEFAULTS = (
+    "quotaEnabled=true",
+    "preemption=true",
+    'wrappedResources=[{apiGroup: "", resources: [pods]},'
+    " {apiGroup: kubeflow.org, resources: [pytorchjobs]}]",
+)
+AT_ONCE = ("minRunTime=0", "maxEvictionsPerMinute=0")
+
+
+class Mcad:
+    """The dispatcher; a workload is an AppWrapper with one item.
+
+    That is one create more for each workload than Kueue makes, which only sets a flag.
+    """
+
+    watched = JOB
+    user = USER
+
+    def __init__(self, *, qps: float = 0.0, at_once: bool = True) -> None:
+        """Without ``at_once`` evictions are limited as they are by default."""
+        self._qps = qps
+        settings = (*DEFAULTS, *(AT_ONCE if at_once else ()))
+        self._flags = [flag for one in settings for flag in ("--set", one)]
+
+    @property
+    def kinds(self) -> str:
+        """What is installed before the garbage collector starts."""
+        return printed("crd") + "\n---\n" + JOB_CRD
+
+    @contextmanager
+    def running(self, plane: ControlPlane, shape: Shape) -> Iterator[int]:
+        """Set up quotas and a node, and run it; its process."""
+        account = install(plane)
+        plane.apply(printed("rbac", "-n", NAMESPACE, "--service-account", ACCOUNT, *self._flags))
+        plane.apply(quotas(shape))
+        plane.add_node("node", cpu=str(2 * shape.nominal), memory="1Ti", pods=20_000)
+        limit = {"BENCH_QPS": str(self._qps)} if self._qps else {}
+        module = "benchmarks.limited" if self._qps else "mcad"
+        with Dispatcher(plane, account, *self._flags, env=limit, module=module) as running:
+            wait_for_collector(plane)
+            yield running.pid
+
+    def written(self, work: Workload) -> tuple[Resource, Json]:
+        """An AppWrapper."""
+        container = {"name": "pytorch", "image": "none", "resources": _requests(work)}
+        worker = {"replicas": 1, "template": {"spec": {"containers": [container]}}}
+        template = {
+            "apiVersion": JOB.api_version,
+            "kind": JOB.kind,
+            "metadata": {"name": work.name},
+            "spec": {"pytorchReplicaSpecs": {"Worker": worker}},
+        }
+        item = {"generictemplate": template, "completionstatus": "Succeeded"}
+        spec = {"priority": work.of.priority, "resources": {"GenericItems": [item]}}
+        return APPWRAPPERS, _object(APPWRAPPERS, work, {TREE: work.queue}, spec)
+
+    def seen(self, kind: str, obj: Json) -> Sight:
+        """The item is there, or it is being deleted."""
+        metadata = obj["metadata"]
+        gone = kind == "DELETED" or "deletionTimestamp" in metadata
+        return Sight((metadata["namespace"], metadata["name"]), not gone, obj)
+
+    async def finish(self, client: Client, sight: Sight) -> None:
+        """The condition that the item waits for; not on a successor of the same name."""
+        namespace, name = sight.key
+        patch = {
+            "metadata": {"uid": sight.obj["metadata"]["uid"]},
+            "status": {"conditions": [{"type": "Succeeded", "status": "True"}]},
+        }
+        await client.patch_status(JOB, namespace, name, patch)
+
+    async def give_way(self, client: Client, sight: Sight) -> None:
+        """The dispatcher deletes it."""
+
+
+class Kueue:
+    """minimalkueue, with Kueue's CRDs and without its webhooks, as in its own harness."""
+
+    watched = WORKLOADS
+    user = "system:serviceaccount:kueue-system:kueue"
+
+    def __init__(self, *, qps: float = 50.0) -> None:
+        """``qps`` requests a second of its client for each kind; 0: no limit."""
+        self._qps = qps or -1.0
+
+    @property
+    def kinds(self) -> str:
+        """What is installed before the garbage collector starts."""
+        folder = module() / "config/components/crd/bases"
+        return "\n---\n".join(one.read_text() for one in sorted(folder.glob("*.yaml")))
+
+    @contextmanager
+    def running(self, plane: ControlPlane, shape: Shape) -> Iterator[int]:
+        """Set up its queues, and run it; its process."""
+        plane.add_node("node", cpu="1", memory="1Gi")  # both arms have a node with a lease
+        token = plane.service_account("kueue-system", "kueue")
+        subject = {"kind": "ServiceAccount", "namespace": "kueue-system", "name": "kueue"}
+        rbac = "rbac.authorization.k8s.io"
+        role = {"apiGroup": rbac, "kind": "ClusterRole", "name": "cluster-admin"}
+        metadata = {"name": "kueue"}
+        binding = {"apiVersion": f"{rbac}/v1", "kind": "ClusterRoleBinding", "metadata": metadata}
+        plane.apply(binding | {"roleRef": role, "subjects": [subject]})
+        plane.apply(queues(shape))
+        kubeconfig = plane.kubeconfig_for_token(token, "kueue")
+        command = [str(minimal_kueue()), f"--kubeconfig={kubeconfig}", f"--qps={self._qps:g}"]
+        plane.spawn("minimalkueue", command)
+        plane.wait_for(lambda: _all_active(plane), 60, "all ClusterQueues are active")
+        yield plane.process("minimalkueue").pid
+        plane.end("minimalkueue")
+
+    def written(self, work: Workload) -> tuple[Resource, Json]:
+        """A Workload with one pod set."""
+        container = {"name": "c", "resources": _requests(work)}
+        template = {"spec": {"restartPolicy": "Never", "containers": [container]}}
+        spec = {
+            "queueName": work.queue,
+            "priority": work.of.priority,
+            "podSets": [{"name": "main", "count": 1, "template": template}],
+        }
+        return WORKLOADS, _object(WORKLOADS, work, {}, spec)
+
+    def seen(self, kind: str, obj: Json) -> Sight:
+        """Whether it is admitted and not evicted."""
+        metadata = obj["metadata"]
+        admitted = _shows(obj, "Admitted") and not _shows(obj, "Evicted")
+        return Sight((metadata["namespace"], metadata["name"]), admitted, obj)
+
+    async def finish(self, client: Client, sight: Sight) -> None:
+        """What Kueue's runner writes, in the same way."""
+        namespace, name = sight.key
+        now = {"reason": "ByTest", "message": "By test runner", "lastTransitionTime": _now()}
+        done = {"type": "Finished", "status": "True", **now}
+        body = {
+            "apiVersion": WORKLOADS.api_version,
+            "kind": WORKLOADS.kind,
+            "metadata": {"name": name, "namespace": namespace, "uid": sight.obj["metadata"]["uid"]},
+            "status": {"conditions": [done]},
+        }
+        manager = {"fieldManager": "job_controller-Finished", "force": "true"}
+        path = WORKLOADS.path(namespace, name, "status")
+        request = Request("PATCH", path, manager, body, "application/apply-patch+yaml")
+        await _sent(client, request)
+
+    async def give_way(self, client: Client, sight: Sight) -> None:
+        """Return the quota of an evicted workload, as Kueue's runner does."""
+        obj, (namespace, name) = sight.obj, sight.key
+        if not (_shows(obj, "Evicted") and _shows(obj, "QuotaReserved")):
+            return
+        no = {"status": "False", "lastTransitionTime": _now()}
+        said = {
+            "QuotaReserved": no | {"reason": "Pending", "message": "Evicted by the test runner"},
+            "Admitted": no | {"reason": "NoReservation", "message": "No reservation"},
+        }
+        conditions = [one | said.get(one["type"], {}) for one in obj["status"]["conditions"]]
+        patch = {
+            "metadata": {"resourceVersion": obj["metadata"]["resourceVersion"]},
+            "status": {"admission": None, "conditions": conditions},
+        }
+        path = WORKLOADS.path(namespace, name, "status")
+        await _sent(client, Request("PATCH", path, {}, patch, MERGE_PATCH))
+
+
+# -- objects ---------------------------------------------------------------------------------------
+
+
+def _object(resource: Resource, work: Workload, labels: Json, spec: Json) -> Json:
+    metadata = {"name": work.name, "namespace": work.queue, "labels": labels}
+    kind = {"apiVersion": resource.api_version, "kind": resource.kind}
+    return kind | {"metadata": metadata, "spec": spec}
+
+
+def _requests(work: Workload) -> Json:
+    return {"requests": {"cpu": str(work.of.cpu)}}
+
+
+def quotas(shape: Shape) -> list[Json]:
+    """A tree: a leaf borrows what its cohort has, and no more."""
+    names = sorted({cohort for cohort, _ in shape.leaves()})
+    found = [
+        subtree("root", TREE, root=shape.nominal),
+        subtree("cohorts", TREE, "root", hard=True, **dict.fromkeys(names, _cohort(shape))),
+    ]
+    for name in names:
+        leaves = {leaf: NOMINAL for cohort, leaf in shape.leaves() if cohort == name}
+        found.append(subtree(name, TREE, name, **leaves))
+    return found
+
+
+def _cohort(shape: Shape) -> int:
+    return NOMINAL * shape.queues
+
+
+def queues(shape: Shape) -> list[Json]:
+    """A flavor, and a ClusterQueue and a LocalQueue for each queue."""
+    api = {"apiVersion": WORKLOADS.api_version}
+    found: list[Json] = [api | {"kind": "ResourceFlavor", "metadata": {"name": "rf"}}]
+    limits = {"nominalQuota": str(NOMINAL), "borrowingLimit": str(COHORT - NOMINAL)}
+    for cohort, name in shape.leaves():
+        flavor = {"name": "rf", "resources": [{"name": "cpu", **limits}]}
+        spec = {
+            "cohortName": cohort,
+            "namespaceSelector": {},
+            "queueingStrategy": "BestEffortFIFO",
+            "flavorFungibility": {
+                "whenCanBorrow": "MayStopSearch",
+                "whenCanPreempt": "TryNextFlavor",
+            },
+            "preemption": {"reclaimWithinCohort": "Any", "withinClusterQueue": "LowerPriority"},
+            "resourceGroups": [{"coveredResources": ["cpu"], "flavors": [flavor]}],
+        }
+        metadata = {"name": name}
+        found.append(api | {"kind": "ClusterQueue", "metadata": metadata, "spec": spec})
+        local = api | {"kind": "LocalQueue", "metadata": metadata | {"namespace": name}}
+        found.append(local | {"spec": {"clusterQueue": name}})
+    return found
+
+
+def wait_for_collector(plane: ControlPlane) -> None:
+    """Until the garbage collector knows the item's kind: it looks for new kinds every 30 s, and
+    ends what is deleted in the foreground."""
+    path = JOB.path("default")
+    kind = {"apiVersion": JOB.api_version, "kind": JOB.kind}
+    plane.request("POST", path, kind | {"metadata": {"name": "probe"}})
+    plane.request("DELETE", f"{path}/probe", {"propagationPolicy": "Foreground"})
+    gone = lambda: plane.request("GET", f"{path}/probe")[0] == 404  # noqa: E731
+    plane.wait_for(gone, 90, "the garbage collector knows the kind")
+
+
+def _all_active(plane: ControlPlane) -> bool:
+    found = plane.get("/apis/kueue.x-k8s.io/v1beta2/clusterqueues")["items"]
+    return all(_shows(one, "Active") for one in found)
+
+
+def _shows(obj: Json, kind: str) -> bool:
+    conditions: list[Json] = obj.get("status", {}).get("conditions") or []
+    return any(one["type"] == kind and one["status"] == "True" for one in conditions)
+
+
+def _now() -> str:
+    return f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
+
+
+async def _sent(client: Client, request: Request) -> None:
+    await client._send(request, lambda _: False, None)
+
+
+# -- minimalkueue ----------------------------------------------------------------------------------
+
+
+def module() -> Path:
+    """The folder of Kueue's module, downloaded once."""
+    command = ["go", "mod", "download", "-json", f"{KUEUE}@{KUEUE_VERSION}"]
+    told: Any = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
+    return Path(told["Dir"])
+
+
+def minimal_kueue() -> Path:
+    """The program, built once, with the requests a second as a flag."""
+    folder = binaries.cache_root() / f"minimalkueue-{KUEUE_VERSION}"
+    made = folder / "minimalkueue"
+    if made.exists():
+        return made
+    source = folder / "source"
+    shutil.rmtree(source, ignore_errors=True)
+    shutil.copytree(module(), source)
+    main = source / MINIMAL / "main.go"
+    for path in (source, *source.rglob("*")):
+        path.chmod(path.stat().st_mode | 0o200)
+    main.write_text(with_flag(main.read_text()))
+    environment = os.environ | {"GOFLAGS": "-mod=readonly"}
+    command = ["go", "build", "-p", "1", "-o", str(made), f"./{MINIMAL}"]
+    subprocess.run(command, cwd=source, env=environment, check=True)
+    return made
+
+
+def with_flag(main: str) -> str:
+    """minimalkueue's main.go with the flag ``--qps``."""
+    flag = '\tqps = flag.Float64("qps", 50, "requests a second; negative: no limit")\n\n'
+    edits = {
+        "\tenableTAS = flag.Bool": flag + "\tenableTAS = flag.Bool",
+        "kubeConfig.QPS = 50\n": "kubeConfig.QPS = float32(*qps)\n",
+        "kubeConfig.Burst = 100\n": "kubeConfig.Burst = int(2 * *qps)\n",
+    }
+    for old, new in edits.items():
+        if main.count(old) != 1:
+            raise RuntimeError(f"minimalkueue has changed: {old!r}")
+        main = main.replace(old, new)
+    return main

@@ -1,0 +1,304 @@
+"""The shapes of Kueue's performance harness, and one generator of load for all arms.
+
+Kueue v0.19.2 describes them in ``test/performance/scheduler``. In every queue each class is created
+on its own: wait, create, and again, so that the real interval is the wait and the request. What was
+admitted is finished so long after it was *seen* to be admitted; what is evicted runs anew.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import statistics
+import time
+from collections import defaultdict
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from random import Random
+from typing import Any, NamedTuple, Protocol
+
+from mcad.kube.client import Client
+from mcad.kube.clock import RealClock
+from mcad.kube.connection import load
+from mcad.kube.decode import decode, take_line
+from mcad.kube.errors import ApiError, KubeError
+from mcad.kube.resource import Resource
+from mcad.kube.rest import RestApi
+from tests.controlplane.controlplane import ControlPlane
+
+Json = dict[str, Any]
+
+CONNECTIONS = 64
+PATIENCE_S = 1800.0
+NOMINAL, COHORT = 20, 120
+"""CPUs of a queue, and of a cohort of six: Kueue's borrowingLimit of 100 is all the rest of it."""
+
+
+class Class(NamedTuple):
+    """Workloads of one queue that differ in their number only."""
+
+    name: str
+    count: int
+    every_s: float
+    cpu: int
+    runs_s: float
+    priority: int
+
+
+class Shape(NamedTuple):
+    """So many cohorts of so many queues with the same classes each."""
+
+    name: str
+    cohorts: int
+    queues: int
+    classes: tuple[Class, ...]
+
+    @property
+    def nominal(self) -> int:
+        """CPUs of all queues."""
+        return self.cohorts * self.queues * NOMINAL
+
+    def scaled(self, scale: float) -> Shape:
+        """With fewer workloads, at the same intervals."""
+        classes = (one._replace(count=max(1, round(one.count * scale))) for one in self.classes)
+        return self._replace(classes=tuple(classes))
+
+    def leaves(self) -> Iterator[tuple[str, str]]:
+        """The cohort and the name of each queue."""
+        for cohort in range(self.cohorts):
+            for queue in range(self.queues):
+                yield f"cohort-{cohort}", f"cq-0-{queue}-cohort-{cohort}"
+
+
+BASELINE = Shape(
+    "baseline",
+    5,
+    6,
+    (
+        Class("small", 350, 0.1, 1, 0.2, 50),
+        Class("medium", 100, 0.5, 5, 0.5, 100),
+        Class("large", 50, 1.2, 20, 1.0, 200),
+    ),
+)
+LARGE_SCALE = Shape(
+    "large-scale",
+    10,
+    100,
+    (
+        Class("small", 35, 0.06, 1, 0.15, 50),
+        Class("medium", 11, 0.3, 5, 0.35, 100),
+        Class("large", 4, 0.7, 20, 0.7, 200),
+    ),
+)
+SHAPES = {one.name: one for one in (BASELINE, LARGE_SCALE)}
+
+
+class Workload(NamedTuple):
+    """One workload, as every arm writes it down in its own way."""
+
+    of: Class
+    queue: str
+    name: str
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Its namespace, which has the name of the queue, and its name."""
+        return self.queue, self.name
+
+
+class Sight(NamedTuple):
+    """What a watch says of a workload."""
+
+    key: tuple[str, str]
+    admitted: bool
+    obj: Json
+
+
+class Arm(Protocol):
+    """One of those that are compared."""
+
+    watched: Resource
+    """The kind that shows what is admitted."""
+
+    def written(self, work: Workload) -> tuple[Resource, Json]:
+        """The object that is created for a workload, and its kind."""
+        ...
+
+    def seen(self, kind: str, obj: Json) -> Sight:
+        """What an event of the watch means."""
+        ...
+
+    async def finish(self, client: Client, sight: Sight) -> None:
+        """Write that the workload is done."""
+        ...
+
+    async def give_way(self, client: Client, sight: Sight) -> None:
+        """Do what a job has to do when it is evicted, if anything."""
+        ...
+
+
+class Course:
+    """What became of a workload, by the clock of this process."""
+
+    __slots__ = ("admitted", "cpu_s", "created", "evictions", "finished", "first", "timer", "work")
+
+    def __init__(self, work: Workload, created: float) -> None:
+        self.work = work
+        self.created = created
+        self.first = self.admitted = self.finished = 0.0
+        self.cpu_s = 0.0
+        self.evictions = 0
+        self.timer: asyncio.TimerHandle | None = None
+
+    def ends(self, now: float) -> None:
+        """It holds its CPUs no longer."""
+        self.cpu_s += self.work.of.cpu * (now - self.admitted)
+        self.admitted = 0.0
+
+
+class Load:
+    """Creates the workloads of a shape, finishes them, and takes down when what was seen."""
+
+    def __init__(self, shape: Shape, arm: Arm, client: Client) -> None:
+        self._shape = shape
+        self._arm = arm
+        self._client = client
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._left = sum(one.count for one in shape.classes) * shape.cohorts * shape.queues
+        self._done = asyncio.Event()
+        self.courses: dict[tuple[str, str], Course] = {}
+
+    async def run(self) -> None:
+        """Return when all are finished."""
+        _, version = await self._client.list_all(self._arm.watched)
+        self._spawn(self._watch(version))
+        for _, queue in self._shape.leaves():
+            for of in self._shape.classes:
+                self._spawn(self._generate(of, queue))
+        async with asyncio.timeout(PATIENCE_S):
+            await self._done.wait()
+        for task in self._tasks:
+            task.cancel()
+
+    def _spawn(self, work: Any) -> None:
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            raise error
+
+    async def _generate(self, of: Class, queue: str) -> None:
+        for number in range(of.count):
+            await asyncio.sleep(of.every_s)
+            work = Workload(of, queue, f"{of.name}-{number}")
+            resource, body = self._arm.written(work)
+            self.courses[work.key] = Course(work, time.monotonic())
+            await self._client.create(resource, queue, body)
+
+    async def _watch(self, version: str) -> None:
+        while True:
+            with suppress(KubeError):
+                async for line in self._client.watch(self._arm.watched, version):
+                    event = take_line(line)
+                    obj = decode(event.object)
+                    version = obj["metadata"]["resourceVersion"]
+                    if event.type != "BOOKMARK":
+                        self._take(self._arm.seen(event.type, obj))
+
+    def _take(self, sight: Sight) -> None:
+        course, now = self.courses[sight.key], time.monotonic()
+        if course.finished:
+            return
+        if sight.admitted and not course.admitted:
+            course.admitted = now
+            course.first = course.first or now
+            runs_s = course.work.of.runs_s
+            loop = asyncio.get_running_loop()
+            course.timer = loop.call_later(runs_s, self._finish_soon, course, sight)
+        elif not sight.admitted and course.admitted:
+            course.ends(now)
+            course.evictions += 1
+            if course.timer is not None:
+                course.timer.cancel()
+        if not sight.admitted:
+            self._spawn(self._give_way(sight))
+
+    def _finish_soon(self, course: Course, sight: Sight) -> None:
+        self._spawn(self._finish(course, sight))
+
+    async def _finish(self, course: Course, sight: Sight) -> None:
+        try:
+            await self._arm.finish(self._client, sight)
+        except ApiError as error:
+            if error.not_found or error.conflict:
+                return  # it was evicted meanwhile, which the watch is about to show
+            raise
+        now = time.monotonic()
+        if course.admitted:
+            course.ends(now)
+        course.finished = now
+        self._left -= 1
+        if not self._left:
+            self._done.set()
+
+    async def _give_way(self, sight: Sight) -> None:
+        with suppress(ApiError):  # a newer version comes through the watch
+            await self._arm.give_way(self._client, sight)
+
+
+class Times(NamedTuple):
+    """Of one class: seconds from creation to the first admission."""
+
+    p50: float
+    p99: float
+    mean: float
+    evictions: int
+
+
+class Record(NamedTuple):
+    """What a run has shown."""
+
+    wall_s: float
+    use: float  # of the nominal CPUs, from the first creation to the last end
+    times: dict[str, Times]
+
+
+def record(shape: Shape, courses: dict[tuple[str, str], Course]) -> Record:
+    """Sum up a run."""
+    found = list(courses.values())
+    wall_s = max(one.finished for one in found) - min(one.created for one in found)
+    waits: defaultdict[str, list[float]] = defaultdict(list)
+    evictions: defaultdict[str, int] = defaultdict(int)
+    for one in found:
+        waits[one.work.of.name].append(one.first - one.created)
+        evictions[one.work.of.name] += one.evictions
+    times = {
+        name: Times(at(w, 0.5), at(w, 0.99), statistics.fmean(w), evictions[name])
+        for name, w in waits.items()
+    }
+    return Record(wall_s, sum(one.cpu_s for one in found) / (shape.nominal * wall_s), times)
+
+
+def at(values: list[float], share: float) -> float:
+    """The value that so many do not exceed."""
+    return sorted(values)[min(len(values) - 1, int(share * len(values)))]
+
+
+@asynccontextmanager
+async def connected(kubeconfig: Path) -> AsyncIterator[Client]:
+    """A client."""
+    clock = RealClock()
+    connection = await load(clock, str(kubeconfig))
+    async with RestApi(connection, clock, connections=CONNECTIONS) as api:
+        yield Client(api, clock, Random(1))
+
+
+async def play(plane: ControlPlane, shape: Shape, arm: Arm) -> Record:
+    """One run as the admin."""
+    async with connected(plane.admin_kubeconfig) as client:
+        running = Load(shape, arm, client)
+        await running.run()
+    return record(shape, running.courses)

@@ -1,0 +1,102 @@
+"""The shapes of Kueue's performance harness, with Kueue and with the dispatcher, side by side.
+
+    python -m benchmarks.kueue_shapes [--shape baseline] [--scale 1] [--rounds 2] [--qps 50]
+        [--arms kueue mcad]
+
+Each run has a control plane of its own with the same flags; runs alternate. The generator of load
+is the same for both arms (kueue_load.py). Reported are the time from the first creation to the last
+end, the use of the nominal CPUs, the time to the *first* admission of each class by the generator's
+clock, the writes by verb from the audit log, and CPU time and memory of each process. ``--qps 0``
+is no limit of the arm's client; Kueue's harness has 50.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+from collections import Counter
+from pathlib import Path
+
+from benchmarks.dispatch_rate import cpu_s, kind
+from benchmarks.kueue_arms import Kueue, Mcad
+from benchmarks.kueue_load import SHAPES, Record, Shape, play
+from tests.controlplane.commands import ADMIN
+from tests.controlplane.controlplane import ControlPlane
+
+PROCESSES = ("kube-apiserver", "etcd", "kube-controller-manager")
+INFLIGHT = ["--max-requests-inflight=5000", "--max-mutating-requests-inflight=2500"]
+"""As in Kueue's harness."""
+ENVIRONMENT = {"GOGC": "100"}
+"""Go's default: with that of the tests, 15,000 workloads take 13 GB of the API server."""
+
+
+def run(arm: Kueue | Mcad, shape: Shape) -> None:
+    """One run, on a control plane of its own; print what it has shown."""
+    flags = {"kube-apiserver": INFLIGHT}
+    with ControlPlane(kinds=arm.kinds, extra_args=flags, environment=ENVIRONMENT) as plane:
+        for _, queue in shape.leaves():
+            plane.request("POST", "/api/v1/namespaces", {"metadata": {"name": queue}})
+        with arm.running(plane, shape) as pid:
+            pids = {name: plane.process(name).pid for name in PROCESSES}
+            pids |= {"arm": pid, "generator": os.getpid()}
+            before, mark = {name: cpu_s(one) for name, one in pids.items()}, plane.audit_mark()
+            found = asyncio.run(play(plane, shape, arm))
+            spent = {name: cpu_s(one) - before[name] for name, one in pids.items()}
+            peaks = {name: peak_mb(one) for name, one in pids.items() if name != "generator"}
+            tell(found, spent, peaks)
+            tell_writes(plane, mark, arm.user)
+
+
+def tell(found: Record, spent: dict[str, float], peaks: dict[str, float]) -> None:
+    """What a run has shown, for people."""
+    print(f"  wall {found.wall_s:.1f} s, use {100 * found.use:.1f} %")
+    for name, times in found.times.items():
+        print(
+            f"  {name}: first admission after p50 {times.p50:.2f} s, p99 {times.p99:.2f} s, "
+            f"mean {times.mean:.2f} s; evictions {times.evictions}"
+        )
+    print("  CPU s: " + ", ".join(f"{name} {one:.0f}" for name, one in spent.items()))
+    print("  peak MB: " + ", ".join(f"{name} {one:.0f}" for name, one in peaks.items()))
+
+
+def tell_writes(plane: ControlPlane, mark: int, user: str) -> None:
+    """The writes of the arm and of the generator, and how many were refused."""
+    for who, name in ((user, "arm"), (ADMIN, "generator")):
+        made = [one for one in plane.audit(mark) if one.user == who and one.is_write]
+        kinds = Counter(kind(one) for one in made if one.resource != "leases")
+        refused = sum(one.code >= 300 for one in made)
+        told = ", ".join(f"{each} {n}" for each, n in kinds.most_common())
+        print(f"  writes of the {name}: {kinds.total()} ({refused} refused): {told}", flush=True)
+
+
+def peak_mb(pid: int) -> float:
+    """The most memory that a process had."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return next(int(one.split()[1]) for one in lines if one.startswith("VmHWM")) / 1024
+
+
+def main() -> None:
+    """Run the arms by turns."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--shape", choices=SHAPES, default="baseline")
+    parser.add_argument("--scale", type=float, default=1.0, help="of the number of workloads")
+    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--qps", type=float, default=50.0, help="of the arm's client, per kind")
+    parser.add_argument("--arms", nargs="+", choices=("kueue", "mcad"), default=["kueue", "mcad"])
+    parser.add_argument("--default-evictions", action="store_true", help="minRunTime 300 s")
+    options = parser.parse_args()
+    shape = SHAPES[options.shape].scaled(options.scale)
+    arms = {
+        "kueue": Kueue(qps=options.qps),
+        "mcad": Mcad(qps=options.qps, at_once=not options.default_evictions),
+    }
+    for number in range(options.rounds):
+        for name in options.arms:
+            limit = f"{options.qps:g} requests a second" if options.qps else "no limit"
+            print(f"round {number}, {name}, {shape.name} x {options.scale:g}, {limit}", flush=True)
+            run(arms[name], shape)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,121 @@
+"""The shapes are those of Kueue's harness, and the generator counts what it sees."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from benchmarks import kueue_load
+from benchmarks.kueue_arms import JOB, Kueue, Mcad, queues, quotas, with_flag
+from benchmarks.kueue_load import (
+    BASELINE,
+    LARGE_SCALE,
+    Class,
+    Course,
+    Load,
+    Shape,
+    Workload,
+    at,
+    record,
+)
+
+Json = dict[str, Any]
+LARGE = Class("large", 1, 0.0, 20, 1.0, 200)
+
+
+def workloads(shape: Shape) -> int:
+    return sum(one.count for one in shape.classes) * shape.cohorts * shape.queues
+
+
+def test_the_shapes_have_as_many_workloads_as_kueues() -> None:
+    assert (workloads(BASELINE), BASELINE.nominal) == (15_000, 600)
+    assert (workloads(LARGE_SCALE), LARGE_SCALE.nominal) == (50_000, 20_000)
+    assert workloads(BASELINE.scaled(0.1)) == 1_500
+    assert len(set(BASELINE.leaves())) == 30
+
+
+def test_a_cohort_may_use_what_its_queues_have() -> None:
+    root, cohorts, *leaves = quotas(BASELINE)
+    assert len(leaves) == BASELINE.cohorts
+    shares = [one["quotas"] for one in cohorts["spec"]["children"]]
+    assert shares == [{"requests": {"cpu": "120"}, "hardLimit": True}] * 5
+    assert root["spec"]["children"][0]["quotas"]["requests"] == {"cpu": "600"}
+    kinds = [one["kind"] for one in queues(BASELINE)]
+    assert kinds.count("ClusterQueue") == kinds.count("LocalQueue") == 30
+
+
+def test_the_flag_replaces_the_two_constants() -> None:
+    main = "\tenableTAS = flag.Bool(x)\n\tkubeConfig.QPS = 50\n\tkubeConfig.Burst = 100\n"
+    changed = with_flag(main)
+    assert "float32(*qps)" in changed
+    assert "= 50\n" not in changed
+    with pytest.raises(RuntimeError, match="has changed"):
+        with_flag("")
+
+
+def test_an_eviction_shows_as_a_workload_that_is_admitted_no_longer() -> None:
+    admitted = {"type": "Admitted", "status": "True"}
+    evicted = {"type": "Evicted", "status": "True"}
+    metadata = {"namespace": "q", "name": "large-0"}
+    for conditions, expected in (([], False), ([admitted], True), ([admitted, evicted], False)):
+        obj = {"metadata": metadata, "status": {"conditions": conditions}}
+        assert Kueue().seen("MODIFIED", obj).admitted is expected
+    item: Json = {"metadata": metadata}
+    assert Mcad().seen("ADDED", item).admitted
+    assert not Mcad().seen("DELETED", item).admitted
+    assert not Mcad().seen("MODIFIED", {"metadata": metadata | {"deletionTimestamp": "x"}}).admitted
+
+
+def test_use_counts_every_time_that_a_workload_was_admitted() -> None:
+    shape = Shape("tiny", 1, 1, (LARGE,))
+    course = Course(Workload(LARGE, "q", "large-0"), created=10.0)
+    course.first = course.admitted = 12.0
+    course.ends(12.5)
+    course.evictions = 1
+    course.admitted = 19.0
+    course.ends(20.0)
+    course.finished = 20.0
+    found = record(shape, {course.work.key: course})
+    assert found.wall_s == 10.0
+    assert found.use == pytest.approx(1.5 * 20 / (20 * 10))
+    assert (found.times["large"].p50, found.times["large"].evictions) == (2.0, 1)
+    assert at([3.0, 1.0, 2.0], 0.5) == 2.0
+
+
+class Table:
+    """As much of a client as the generator asks for; every item is admitted at once."""
+
+    def __init__(self) -> None:
+        self.finished: list[tuple[str, str]] = []
+        self._lines: asyncio.Queue[bytes] = asyncio.Queue()
+
+    async def list_all(self, _: object) -> tuple[list[Json], str]:
+        return [], "1"
+
+    async def create(self, _: object, namespace: str, body: Json) -> Json:
+        name = body["metadata"]["name"]
+        head = f'{{"type": "ADDED", "object": {{"metadata": {{"namespace": "{namespace}", '
+        tail = f'"name": "{name}", "uid": "u", "resourceVersion": "2"}}}}}}'
+        self._lines.put_nowait((head + tail).encode())
+        return body
+
+    async def watch(self, resource: object, _: str) -> Any:
+        assert resource is JOB
+        while True:
+            yield await self._lines.get()
+
+    async def patch_status(self, _: object, namespace: str, name: str, __: Json) -> Json:
+        self.finished.append((namespace, name))
+        return {}
+
+
+async def test_the_generator_finishes_what_it_has_created() -> None:
+    shape = Shape("tiny", 2, 2, (Class("small", 3, 0.0, 1, 0.01, 50),))
+    table = Table()
+    running = Load(shape, Mcad(), table)  # type: ignore[arg-type]
+    await running.run()
+    assert len(set(table.finished)) == 12
+    found = kueue_load.record(shape, running.courses)
+    assert 0 < found.use < 1
