@@ -21,7 +21,7 @@ from mcad.core.quota.absent import reports_absence
 from mcad.core.quota.explain import Words
 from mcad.core.reservations import backfill, manage, starvation
 from mcad.core.running import monitor, reset
-from mcad.core.state.bounds import REPORTS_PER_PASS, RESTATE_INTERVAL
+from mcad.core.state.bounds import JUDGED_PER_PASS, REPORTS_PER_PASS, RESTATE_INTERVAL
 from mcad.core.state.entry import Entry
 from mcad.core.state.eviction_pace import reports_due_evictions
 from mcad.core.state.lifecycle import Phase
@@ -40,16 +40,18 @@ from mcad.core.state.waiting_reason import Hold, WaitingReason
 
 def decide(cluster: Cluster, *, may_dispatch: bool) -> None:
     """One pass."""
-    is_first = not cluster.started
-    if is_first:
+    if not cluster.started:
         _start(cluster)
     quota_reports.refresh(cluster)
     recovery.recover(cluster)
-    if is_first:
-        leftovers.take_up(cluster)
     pod_timeouts.watch(cluster)
     for entry, timer in cluster.agenda.timers.expired(cluster.now):
         _on_timer(cluster, entry, timer)
+    if cluster.agenda.recovering:
+        return  # what runs holds its room before anything is judged or dispatched
+    if not cluster.recovered:
+        cluster.recovered = True
+        leftovers.take_up(cluster)
     access.test(cluster)
     monitor.judge(cluster)
     orphans.sweep(cluster)
@@ -113,11 +115,8 @@ def _repeat_step(cluster: Cluster, entry: Entry) -> None:
 
 
 def _settle_changed(cluster: Cluster) -> None:
-    for uid in cluster.agenda.to_settle:
-        entry = cluster.entries.get(uid)
-        if entry is not None:
-            cluster.settle(entry)
-    cluster.agenda.to_settle.clear()
+    for entry in cluster.known(cluster.agenda.take(cluster.agenda.to_settle, JUDGED_PER_PASS)):
+        cluster.settle(entry)
 
 
 # -- reports -------------------------------------------------------------------------------------

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from heapq import heapify, heappop, heappush
+from itertools import islice
 
-from mcad.core.state.bounds import LOOKS, Look
+from mcad.core.state.bounds import LOOKS, TIMERS_PER_PASS, Look
 from mcad.core.state.entry import Entry
 from mcad.core.state.timers import Timer
 from mcad.core.state.units import SECOND, Duration, Instant
@@ -53,11 +54,12 @@ class Timers:
             heappush(self._lines, (at, "", ""))
 
     def expired(self, now: Instant) -> Iterator[tuple[Entry, Timer]]:
-        """The timers that have run out, first to last; not those that an earlier one stopped."""
+        """The timers that have run out, first to last; not those that an earlier one stopped. What
+        is left after ``TIMERS_PER_PASS`` is taken by the next pass."""
         if self._woken_at <= now:
             self._woken_at = 0
-        lines = []
-        while self._lines and self._lines[0][0] <= now:
+        lines: list[tuple[Instant, str, str]] = []
+        while self._lines and self._lines[0][0] <= now and len(lines) < TIMERS_PER_PASS:
             lines.append(heappop(self._lines))
         for at, uid, name in lines:
             entry = self._entries.get(uid)
@@ -105,9 +107,10 @@ class Timers:
 class Agenda:
     """The time of this step, the timers, and what observations leave for the next pass (R5).
 
-    ``to_recover`` (attempts of an earlier leader), ``to_report`` (why it waits), ``to_judge`` (its
-    objects and pods), ``to_resume`` (after a reset) and ``to_settle`` (its status) are ordered sets
-    (dicts of None) of uids of AppWrappers.
+    ``to_recover`` (attempts of an earlier leader; ``recovering`` are those among them that are in
+    their order already), ``to_report`` (why it waits), ``to_judge`` (its objects and pods),
+    ``to_resume`` (after a reset) and ``to_settle`` (its status) are ordered sets (dicts of None) of
+    uids of AppWrappers.
     """
 
     def __init__(self, entries: Mapping[str, Entry]) -> None:
@@ -115,10 +118,25 @@ class Agenda:
         self.timers = Timers(entries)
         self.looked_at: dict[Look, Instant] = {}
         self.to_recover: dict[str, None] = {}
+        self.recovering: dict[str, None] = {}
         self.to_report: dict[str, None] = {}
         self.to_judge: dict[str, None] = {}
         self.to_resume: dict[str, None] = {}
         self.to_settle: dict[str, None] = {}
+
+    def take(self, uids: dict[str, None], most: int) -> list[str]:
+        """Take the first of an ordered set out of it; the rest is for the next pass."""
+        taken = list(islice(uids, most))
+        for uid in taken:
+            del uids[uid]
+        if uids:
+            self.carry_over()
+        return taken
+
+    def carry_over(self) -> None:
+        """Request another pass at once. A microsecond later, because the timers of this one may
+        come yet, and what runs out by now is over with them."""
+        self.wake_at(self.now + 1)
 
     def wake_in(self, entry: Entry, timer: Timer, delay: Duration) -> None:
         """Start a timer of the AppWrapper."""

@@ -18,8 +18,23 @@ HOLD_STEPS = 15
 PAUSED_PER_PASS = 1_000
 """AppWrappers that one cycle puts on hold, or back in line, after a DispatchPause has changed."""
 
-REPORTS_PER_PASS = 500
-"""Status writes about refusals in one cycle; they give way to dispatches."""
+REPORTS_PER_PASS = 250
+"""Status writes about refusals in one cycle, of about 30 microseconds; they give way to dispatches.
+"""
+
+RECOVERED_PER_PASS = 250
+"""AppWrappers with an attempt that one cycle takes up after a start, 60 microseconds each. Nothing
+is dispatched until all are taken up."""
+
+JUDGED_PER_PASS = 250
+"""AppWrappers whose objects, pods or status are judged in one cycle, 40 microseconds each: a change
+of a node or a start concerns thousands at the same time."""
+
+NOTED_PER_PASS = 1_000
+"""Pod sets whose missing pods are noted in one cycle, 4 microseconds each."""
+
+TIMERS_PER_PASS = 500
+"""Timers that one cycle handles: those of thousands of AppWrappers may run out together."""
 
 RESTATED_PER_SHAPE = 100
 """Members of an equivalence class whose status is rewritten when another resource binds them: a
