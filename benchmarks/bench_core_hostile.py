@@ -56,7 +56,7 @@ GIB = 1 << 30
 HOST = "kubernetes.io/hostname"
 LABELS, VALUES = 20, 10  # of each node: k0..k19, each with one of ten values
 MINUTE = 60 * SECOND
-PASSES_MAX = 500  # after one change
+PASSES_MAX = 150  # after one change
 EVENTS = 5  # of each kind
 LINE_MAX = 150  # seconds of CPU to read the line at the start
 

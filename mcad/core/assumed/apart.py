@@ -46,7 +46,7 @@ def kept_apart(gang: Sequence[Allotment]) -> dict[int, tuple[str, ...]]:
 
 
 class _Work:
-    """The nodes that were looked at."""
+    """The nodes that were looked at, each for every set that may come there."""
 
     def __init__(self) -> None:
         self.rows = 0
@@ -79,6 +79,7 @@ def _is_safe(
 ) -> bool:
     """Whether the pods of a set find room on the nodes that are left to it wherever the other pods
     go that can come to these nodes."""
+    work.rows += len(gang)
     others = {
         each: each.size * _spoils(each.pods, one.pods) for each in gang if each.pods is not one.pods
     }
@@ -86,12 +87,13 @@ def _is_safe(
     own = {name for each in gang for name in each.at}
     come: dict[Allotment, None] = {}
     for row in one.pods.pool.rows.values():
-        work.rows += 1
+        work.rows += 1 + len(others) - len(come)
         if have >= most or work.is_spent:
             return True
         name = row.node.name
         if name in off[one.position]:
             continue
+        work.rows += len(gang) if name in own else 0
         free = _emptied(row, gang) if name in own else row.free
         have += slots(free, one.pods.request, one.pods.cap)
         for other in [each for each in others if each not in come]:

@@ -40,15 +40,17 @@ from mcad.core.state.waiting_reason import Hold, WaitingReason
 
 def decide(cluster: Cluster, *, may_dispatch: bool) -> None:
     """One pass."""
+    cluster.agenda.spent = 0
     if not cluster.started:
         _start(cluster)
     quota_reports.refresh(cluster)
+    quota_reports.rank_anew(cluster)
     recovery.recover(cluster)
     pod_timeouts.watch(cluster)
     for entry, timer in cluster.agenda.timers.expired(cluster.now):
         _on_timer(cluster, entry, timer)
-    if cluster.agenda.recovering:
-        return  # what runs holds its room before anything is judged or dispatched
+    if cluster.agenda.is_behind:
+        return
     if not cluster.recovered:
         cluster.recovered = True
         leftovers.take_up(cluster)
@@ -61,12 +63,27 @@ def decide(cluster: Cluster, *, may_dispatch: bool) -> None:
         manage.keep(cluster)
         reset.resume(cluster)
         eviction.continue_attempt(cluster)
-        dispatch(cluster)
-        search.walk(cluster)
-        starvation.watch(cluster)
-        backfill.walk(cluster)
+        _walk_and_look(cluster)
         _report(cluster)
         quota_reports.report(cluster)
+
+
+_LOOKS = (search.walk, starvation.watch, backfill.walk)
+
+
+def _walk_and_look(cluster: Cluster) -> None:
+    """The walk along the line, and what is looked at now and then. When the work of the pass is
+    done the rest is left for the next pass, which begins with it: so neither keeps the other from
+    its turn."""
+    is_look_first = cluster.walk.gives_way
+    cluster.walk.gives_way = False
+    stages = (*_LOOKS, dispatch) if is_look_first else (dispatch, *_LOOKS)
+    for number, stage in enumerate(stages):
+        if number and cluster.agenda.is_spent:
+            cluster.walk.gives_way = not is_look_first
+            cluster.agenda.carry_over()
+            return
+        stage(cluster)
 
 
 def _start(cluster: Cluster) -> None:
@@ -124,7 +141,8 @@ def _settle_changed(cluster: Cluster) -> None:
 
 def _report(cluster: Cluster) -> None:
     words = Words(cluster.forest)
-    for uid in list(islice(cluster.agenda.to_report, REPORTS_PER_PASS)):
+    most = REPORTS_PER_PASS // 5 if cluster.agenda.is_spent else REPORTS_PER_PASS
+    for uid in list(islice(cluster.agenda.to_report, most)):
         entry = cluster.entries.get(uid)
         if entry is not None and _is_untested(cluster, entry):
             continue
@@ -221,6 +239,8 @@ def start_what_fits(cluster: Cluster) -> bool:
     for the next walk."""
     continues = cluster.walk.resume_at is not None
     quota_reports.refresh(cluster)
+    while cluster.agenda.to_rank:
+        quota_reports.rank_anew(cluster)
     cluster.capacity.place_unplaced()
     manage.keep(cluster)
     dispatch(cluster)

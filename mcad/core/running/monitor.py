@@ -8,7 +8,7 @@ from __future__ import annotations
 from mcad.core.attempts import create, remains, teardown
 from mcad.core.cluster import Cluster
 from mcad.core.running import completion, health, requeue, reset, unscheduled
-from mcad.core.state.bounds import JUDGED_PER_PASS
+from mcad.core.state.bounds import JUDGE_STEPS, JUDGED_PER_PASS
 from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import Phase
 from mcad.core.state.milestones import Milestone
@@ -22,6 +22,7 @@ def judge(cluster: Cluster) -> None:
     """Complete finished AppWrappers, take back unhealthy and unwanted ones, set the timers."""
     waiting = cluster.agenda.to_judge
     uids = cluster.agenda.take(waiting, JUDGED_PER_PASS)
+    cluster.agenda.spent += JUDGE_STEPS * len(uids)
     for entry in cluster.known(uids):
         if entry.workload.deleting:
             remains.linger(cluster, entry)
