@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mcad.core.commands import CreateItem, WriteQuota, WriteStatus
+from mcad.core.commands import Command, CreateItem, WriteQuota, WriteStatus
 from mcad.core.dispatcher import Dispatcher
 from mcad.core.events import Event, ItemCreated, QuotaWritten, StatusWritten
 from mcad.core.state.model import (
@@ -93,10 +93,14 @@ class Fed:
         self.written: list[str] = []
         self.created: list[str] = []
 
+    def step(self, event: Event) -> tuple[Command, ...]:
+        """One step of the core."""
+        return self.dispatcher.step(event, self.now)
+
     def feed(self, event: Event) -> None:
         """One step, and what comes of its commands."""
         self.now += 1
-        for command in self.dispatcher.step(event, self.now):
+        for command in self.step(event):
             match command:
                 case WriteStatus():
                     self.written.append(command.uid)

@@ -23,7 +23,7 @@ from mcad.core.state.quota_records import Designation, Path
 from mcad.core.state.refusal import Refusal
 from mcad.core.state.violations import check
 
-QUOTA_STEPS = 10
+QUOTA_STEPS = 20
 """What a verdict by quota counts for in a pass."""
 
 

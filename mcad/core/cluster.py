@@ -72,6 +72,7 @@ class Cluster:
         self.quota_statuses = QuotaStatuses()
         self.history = History()
         self.started = False
+        self.recovered = False
         self.epoch = 0
         self.doubts: Doubts | None = None
         self.passed: list[Passed] = []
@@ -255,3 +256,4 @@ class Cluster:
         del self.entries[entry.uid]
         self.objects.leftovers.pop(entry.uid, None)
         self.agenda.to_recover.pop(entry.uid, None)
+        self.agenda.recovering.pop(entry.uid, None)

@@ -64,6 +64,7 @@ OWNERS = {
     "evictions": "preemption/eviction.py",
     "reservations": "reservations/manage.py views/standby_view.py",
     "started": "cycle/cycle.py",
+    "recovered": "cycle/cycle.py",
     "epoch": "cycle/cycle.py dispatcher.py",
     "doubts": "views/standby_view.py",
     "settings agenda objects capacity forest rights walk admission": "",

@@ -134,7 +134,10 @@ class DryRun:
         self._dispatcher = Dispatcher(replace(self.facts.settings, binding_wait=0))
         for event in self.facts.events:
             self.feed(event)
-        self.feed(Decide(may_dispatch=False))  # takes up what was begun
+        agenda = self.cluster.agenda
+        self.feed(Decide(may_dispatch=False))  # takes up what was begun, as far as a pass gets
+        while agenda.is_behind or agenda.to_judge:
+            self.feed(Decide(may_dispatch=False))
         self._walk()
         self._withdraw()
 

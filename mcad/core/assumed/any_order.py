@@ -36,13 +36,14 @@ class RowBudget:
         """Whether no more may be looked at."""
         return self._left <= 0
 
-    def spend(self) -> None:
-        """One node is looked at."""
-        self._left -= 1
+    def spend(self, rows: int) -> None:
+        """Nodes are looked at, each for every set of pods that may come there."""
+        self._left -= rows
 
 
 def is_safe(one: Unbound, others: Sequence[Unbound], budget: RowBudget) -> bool:
     """Whether these pods find room wherever the others go that can come to their nodes."""
+    budget.spend(len(others))
     spoils = {
         number: each.size * _spoils(each.pods, one.pods) for number, each in enumerate(others)
     }
@@ -51,12 +52,13 @@ def is_safe(one: Unbound, others: Sequence[Unbound], budget: RowBudget) -> bool:
     own = {name for each in everyone for name in each.at}
     come: dict[int, None] = {}
     for row in _rows(one.pods, own):
-        budget.spend()
+        budget.spend(1 + len(others) - len(come))
         if have >= most or budget.is_spent:
             return True
         name = row.node.name
         if name in one.off:
             continue
+        budget.spend(len(everyone) if name in own else 0)
         free = _emptied(row, everyone) if name in own else row.free
         here = slots(free, one.pods.request, one.pods.cap)
         if not here:

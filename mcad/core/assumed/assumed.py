@@ -7,6 +7,7 @@ and finds nodes for what has none.
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import NamedTuple, Protocol
 
 from mcad.core.assumed.allotments import Allotment, AssumedGang
@@ -176,10 +177,17 @@ class Assumed:
         """Whether its unplaced pods are taken off the sum of others."""
         return not (gang.reserved and self._on_nodes)
 
-    def take_unnoted(self) -> list[Allotment]:
-        """The allotments whose pods or wanted counts changed since the last call."""
-        unnoted, self._unnoted = self._unnoted, {}
-        return list(unnoted)
+    def take_unnoted(self, most: int) -> list[Allotment]:
+        """Some of the allotments whose pods or wanted counts changed since they were taken."""
+        taken = list(islice(self._unnoted, most))
+        for allotment in taken:
+            del self._unnoted[allotment]
+        return taken
+
+    @property
+    def is_noted(self) -> bool:
+        """Whether none of them is left."""
+        return not self._unnoted
 
     def leave(self, name: str, *, unless_admitted_by: Row | None = None) -> None:
         """Unplace the slots on the node: all of them, or those that the node does not admit any

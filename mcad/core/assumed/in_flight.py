@@ -50,6 +50,9 @@ class InFlight:
         flying = [*self._unbound.values()]
         if not any(one.pods is not each.pods for one in gang for each in flying):
             return False
+        self._budget.spend((len(flying) + len(gang)) ** 2)  # each is compared with each
+        if self._budget.is_spent:
+            return False
         if any(not is_safe(one, _near(one, flying), self._budget) for one in gang):
             return True
         for one in flying:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from mcad.core.assumed.allotments import AssumedGang
 from mcad.core.assumed.assumed import Assumed
 from mcad.core.nodes.ledger import Ledger
+from mcad.core.state.bounds import NOTED_PER_PASS
 from mcad.core.state.units import Instant
 
 
@@ -26,11 +27,16 @@ class PodWaits:
                 allotment.note_needs(now)
             _note_placement(gang)
 
+    @property
+    def is_noted(self) -> bool:
+        """Whether the last ``note`` noted all changes."""
+        return self._assumed.is_noted
+
     def note(self, now: Instant) -> list[str]:
-        """Start the clock of pods that are missing since the last call; returns the uids with
-        changes."""
+        """Start the clock of pods that are missing since the last call, for so many pod sets as a
+        pass may take; returns the uids with changes."""
         changed: dict[str, AssumedGang] = {}
-        for allotment in self._assumed.take_unnoted():
+        for allotment in self._assumed.take_unnoted(NOTED_PER_PASS):
             owner = allotment.gang
             if owner.awaited and not owner.frozen:
                 allotment.note_needs(now)

@@ -104,8 +104,11 @@ class WorkloadPods:
     def grace(self, uid: str) -> Duration:
         """The longest ``terminationGracePeriodSeconds`` of those that have not ended, of whatever
         attempt; 0 if there are none."""
-        graces = (pod.grace for pod in self.of(uid) if pod.phase not in TERMINAL_PHASES)
-        return max(graces, default=0)
+        longest = 0
+        for use in self._pod_index.uses_of(uid):  # asked of ten thousand AppWrappers
+            if use.pod.grace > longest and use.pod.phase not in TERMINAL_PHASES:
+                longest = use.pod.grace
+        return longest
 
     def failed(self, uid: str) -> list[Pod]:
         """The failed ones, as they were first seen."""

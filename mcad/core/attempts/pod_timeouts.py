@@ -57,12 +57,15 @@ def placement_timeout(cluster: Cluster, entry: Entry) -> Duration:
 
 def watch(cluster: Cluster) -> None:
     """Begin, move and end the times of waiting after the changes since the last pass."""
-    for entry in cluster.known(cluster.capacity.pod_waits.note(cluster.now)):
+    waits = cluster.capacity.pod_waits
+    for entry in cluster.known(waits.note(cluster.now)):
         if entry.phase is Phase.RUNNING:
             if entry.awaits_nodes and cluster.capacity.pod_waits.is_placed(entry.uid):
                 _all_have_nodes(cluster, entry)
             time_reservation(cluster, entry)
             _time_placement(cluster, entry)
+    if not waits.is_noted:
+        cluster.agenda.carry_over()
 
 
 def _all_have_nodes(cluster: Cluster, entry: Entry) -> None:

@@ -19,6 +19,8 @@ from mcad.core.eligibility.binding_wait import BindingWait
 from mcad.core.eligibility.borrow_wait import DeferredBorrowing, ask_back
 from mcad.core.queue.equivalence import EquivalenceClass, Turn
 from mcad.core.state.bounds import (
+    DISPATCH_STEPS,
+    DISPATCH_STEPS_PER_POD,
     DISPATCHES_PER_PASS,
     HOLD_STEPS,
     RESTATED_PER_SHAPE,
@@ -47,8 +49,9 @@ class _Pass:
         self._binding = BindingWait(cluster)
         self._resumed_at = cluster.walk.resume_at
         self._begun = cluster.admission.steps
+        self._most = STEPS_PER_PASS
         self._begun_behind: int | None = None
-        self._dispatches = self._holds = 0
+        self._dispatches = self._holds = self._begun_attempts = 0
         self._leftover = False
         self._line: list[tuple[Turn, EquivalenceClass]] = []
 
@@ -86,11 +89,13 @@ class _Pass:
         this is wrong."""
         cluster, open_to_all = self._cluster, self._blocking.open_to_all
         until = cluster.now - cluster.settings.backoff // 2
-        self._lists.requeue_all(until, everyone=not open_to_all)
+        self._leftover = self._lists.requeue_all(until, everyone=not open_to_all)
         # Only where a refused one may block others do those that rest have to be passed.
         eqclasses = self._lists.active() if open_to_all else cluster.waiting.queue.eqclasses()
-        self._line = [(self._turn(eqclass), eqclass) for eqclass in eqclasses]
+        self._line = self._turns.line(eqclasses, cluster.now)
         heapify(self._line)
+        cluster.agenda.spent += len(self._line) // 2
+        self._most = max(STEPS_PER_PASS // 4, STEPS_PER_PASS - cluster.agenda.spent)
 
     def _try(self, key: Turn, eqclass: EquivalenceClass) -> bool:
         """Judge the class if it needs a verdict, and start its head if it fits; returns False if
@@ -117,17 +122,17 @@ class _Pass:
         if self._dispatches >= DISPATCHES_PER_PASS:
             return True
         if self._is_passed(key):
-            return self._spent() >= STEPS_PER_PASS
+            return self._spent() >= self._most
         if self._begun_behind is None:
             self._begun_behind = self._spent()
-        share = STEPS_PER_PASS if self._resumed_at is None else STEPS_PER_PASS // 2
+        share = self._most if self._resumed_at is None else self._most // 2
         spent = self._spent() - self._begun_behind
         return spent > 0 and spent >= share  # the next in the walk gets a verdict
 
     def _leaves(self, key: Turn, eqclass: EquivalenceClass) -> bool:
         """Whether this head keeps its verdict of this walk, although room rose since."""
         had_one = eqclass.refusal is not None and not eqclass.refusal.reason.lets_others_first
-        if not (had_one and self._is_passed(key) and self._spent() >= STEPS_PER_PASS // 2):
+        if not (had_one and self._is_passed(key) and self._spent() >= self._most // 2):
             return False
         self._leftover = True
         return True
@@ -136,7 +141,8 @@ class _Pass:
         return self._resumed_at is not None and key < self._resumed_at
 
     def _spent(self) -> int:
-        return self._cluster.admission.steps - self._begun + self._holds * HOLD_STEPS
+        verdicts = self._cluster.admission.steps - self._begun
+        return verdicts + self._holds * HOLD_STEPS + self._begun_attempts
 
     def _judge(self, eqclass: EquivalenceClass) -> None:
         """Its shares, then the nodes. On these all of one shape have the same verdict."""
@@ -163,6 +169,8 @@ class _Pass:
             self._put_aside(eqclass, refusal)
             return
         self._dispatches += 1
+        pods = sum(one.declared for one in eqclass.shape.alike)
+        self._begun_attempts += DISPATCH_STEPS + DISPATCH_STEPS_PER_POD * pods
         self._blocking.goes(entry)
         self._binding.starts(entry)
         cluster.waiting.stand_in_front(entry)
@@ -188,6 +196,7 @@ class _Pass:
 
     def _end(self) -> None:
         cluster, line = self._cluster, self._line
+        cluster.agenda.spent += self._spent()
         cluster.walk.resume_at = line[0][0] if line else None
         if not line:
             self._blocking.closes()

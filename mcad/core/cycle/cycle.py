@@ -21,7 +21,7 @@ from mcad.core.quota.absent import reports_absence
 from mcad.core.quota.explain import Words
 from mcad.core.reservations import backfill, manage, starvation
 from mcad.core.running import monitor, reset
-from mcad.core.state.bounds import REPORTS_PER_PASS, RESTATE_INTERVAL
+from mcad.core.state.bounds import JUDGED_PER_PASS, REPORTS_PER_PASS, RESTATE_INTERVAL
 from mcad.core.state.entry import Entry
 from mcad.core.state.eviction_pace import reports_due_evictions
 from mcad.core.state.lifecycle import Phase
@@ -40,16 +40,20 @@ from mcad.core.state.waiting_reason import Hold, WaitingReason
 
 def decide(cluster: Cluster, *, may_dispatch: bool) -> None:
     """One pass."""
-    is_first = not cluster.started
-    if is_first:
+    cluster.agenda.spent = 0
+    if not cluster.started:
         _start(cluster)
     quota_reports.refresh(cluster)
+    quota_reports.rank_anew(cluster)
     recovery.recover(cluster)
-    if is_first:
-        leftovers.take_up(cluster)
     pod_timeouts.watch(cluster)
     for entry, timer in cluster.agenda.timers.expired(cluster.now):
         _on_timer(cluster, entry, timer)
+    if cluster.agenda.is_behind:
+        return
+    if not cluster.recovered:
+        cluster.recovered = True
+        leftovers.take_up(cluster)
     access.test(cluster)
     monitor.judge(cluster)
     orphans.sweep(cluster)
@@ -59,12 +63,27 @@ def decide(cluster: Cluster, *, may_dispatch: bool) -> None:
         manage.keep(cluster)
         reset.resume(cluster)
         eviction.continue_attempt(cluster)
-        dispatch(cluster)
-        search.walk(cluster)
-        starvation.watch(cluster)
-        backfill.walk(cluster)
+        _walk_and_look(cluster)
         _report(cluster)
         quota_reports.report(cluster)
+
+
+_LOOKS = (search.walk, starvation.watch, backfill.walk)
+
+
+def _walk_and_look(cluster: Cluster) -> None:
+    """The walk along the line, and what is looked at now and then. When the work of the pass is
+    done the rest is left for the next pass, which begins with it: so neither keeps the other from
+    its turn."""
+    is_look_first = cluster.walk.gives_way
+    cluster.walk.gives_way = False
+    stages = (*_LOOKS, dispatch) if is_look_first else (dispatch, *_LOOKS)
+    for number, stage in enumerate(stages):
+        if number and cluster.agenda.is_spent:
+            cluster.walk.gives_way = not is_look_first
+            cluster.agenda.carry_over()
+            return
+        stage(cluster)
 
 
 def _start(cluster: Cluster) -> None:
@@ -113,11 +132,8 @@ def _repeat_step(cluster: Cluster, entry: Entry) -> None:
 
 
 def _settle_changed(cluster: Cluster) -> None:
-    for uid in cluster.agenda.to_settle:
-        entry = cluster.entries.get(uid)
-        if entry is not None:
-            cluster.settle(entry)
-    cluster.agenda.to_settle.clear()
+    for entry in cluster.known(cluster.agenda.take(cluster.agenda.to_settle, JUDGED_PER_PASS)):
+        cluster.settle(entry)
 
 
 # -- reports -------------------------------------------------------------------------------------
@@ -125,7 +141,8 @@ def _settle_changed(cluster: Cluster) -> None:
 
 def _report(cluster: Cluster) -> None:
     words = Words(cluster.forest)
-    for uid in list(islice(cluster.agenda.to_report, REPORTS_PER_PASS)):
+    most = REPORTS_PER_PASS // 5 if cluster.agenda.is_spent else REPORTS_PER_PASS
+    for uid in list(islice(cluster.agenda.to_report, most)):
         entry = cluster.entries.get(uid)
         if entry is not None and _is_untested(cluster, entry):
             continue
@@ -222,6 +239,8 @@ def start_what_fits(cluster: Cluster) -> bool:
     for the next walk."""
     continues = cluster.walk.resume_at is not None
     quota_reports.refresh(cluster)
+    while cluster.agenda.to_rank:
+        quota_reports.rank_anew(cluster)
     cluster.capacity.place_unplaced()
     manage.keep(cluster)
     dispatch(cluster)

@@ -10,7 +10,7 @@ from mcad.core.cluster import Cluster
 from mcad.core.commands import RecordQuotaEvent, WriteQuota
 from mcad.core.events import QuotaGone, QuotaRefused, QuotaSeen, QuotaWritten
 from mcad.core.quota.status import QuotaWrites, findings, view
-from mcad.core.state.bounds import QUOTA_INTERVAL, Tries
+from mcad.core.state.bounds import QUOTA_INTERVAL, RANKED_PER_PASS, Tries
 from mcad.core.state.reasons import EventReason
 
 
@@ -49,6 +49,12 @@ def expect_trees(cluster: Cluster) -> None:
         cluster.forest.expect(name)
 
 
+def rank_anew(cluster: Cluster) -> None:
+    """Give the AppWrappers in line their places in the trees of now: some in each pass."""
+    for entry in cluster.known(cluster.agenda.take(cluster.agenda.to_rank, RANKED_PER_PASS)):
+        cluster.waiting.rank_anew(entry)
+
+
 def refresh(cluster: Cluster) -> None:
     """Apply QuotaSubtrees that came, changed and went; a deleted one counts until its grace ends.
     Statuses stop naming trees that are gone for good."""
@@ -61,8 +67,7 @@ def refresh(cluster: Cluster) -> None:
         cluster.emit(RecordQuotaEvent(news.subtree, True, reason, "Limit", news.text))
     if not is_other:
         return
-    for entry in cluster.waiting.queue.entries():
-        cluster.waiting.rank_anew(entry)
+    cluster.agenda.to_rank = dict.fromkeys(cluster.waiting.queue.uids())
     gone = before.keys() - cluster.forest.trees.keys()
     for entry in cluster.entries.values() if gone else ():
         if not gone.isdisjoint(tree for tree, _ in entry.path):

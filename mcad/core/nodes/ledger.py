@@ -12,7 +12,7 @@ from collections.abc import Callable, Container, Iterable
 from mcad.core.nodes import host_ports
 from mcad.core.nodes.pools import Pool, Profile, Row
 from mcad.core.nodes.resources import Books, book, with_pod_slot
-from mcad.core.state.model import Constraint, HostPort, Node, Resources
+from mcad.core.state.model import Constraint, HostPort, Node, Requirement, Resources
 from mcad.core.state.work_bounds import CATCH_UP_MAX, PORTS_KEPT_MIN, PORTS_MAX
 
 
@@ -97,13 +97,32 @@ class Ledger:
         return pool
 
     def worth_asking(self, constraint: Constraint) -> Iterable[Row]:
-        """The nodes that the constraint may admit: those of its node name, or with the rarest of
-        its labels, if it has any."""
+        """The nodes that the constraint may admit: those of its node name, with the rarest of its
+        labels, or with a label of each term of its affinity, if it names any."""
         if constraint.node_name:
             row = self.rows.get(constraint.node_name)
             return () if row is None else (row,)
         labelled = [self._labelled.get(label, {}) for label in constraint.selector]
-        return min(labelled, key=len, default=self.rows).values()
+        fewest = min(labelled, key=len, default=self.rows)
+        terms = [self._of_term(term) for term in constraint.affinity or ()]
+        named = [one for one in terms if one is not None]
+        if not terms or len(named) < len(terms) or sum(map(len, named)) >= len(fewest):
+            return fewest.values()
+        found = {row.rank: row for rows in named for row in rows}
+        return [found[rank] for rank in sorted(found)]
+
+    def _of_term(self, term: tuple[Requirement, ...]) -> list[Row] | None:
+        """The nodes with a label that the term demands by ``In``, of the rarest such requirement;
+        None if it has no such requirement."""
+        demanded = [
+            [self._labelled.get((one.key, value), {}) for value in one.values]
+            for one in term
+            if one.operator == "In" and not one.field
+        ]
+        fewest = min(demanded, key=lambda groups: sum(map(len, groups)), default=None)
+        if fewest is None:
+            return None
+        return [row for group in fewest for row in group.values()]
 
     def keep_pools(self, used: dict[Pool, None]) -> None:
         """Disband the pools that are not among ``used``."""

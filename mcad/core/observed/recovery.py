@@ -8,7 +8,7 @@ from mcad.core.observed import objects
 from mcad.core.preemption import eviction
 from mcad.core.reservations import manage
 from mcad.core.running import reset
-from mcad.core.state.bounds import COMMIT_GRACE
+from mcad.core.state.bounds import COMMIT_GRACE, RECOVERED_PER_PASS
 from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import Phase
 from mcad.core.state.model import DispatchPhase, DispatchRecord, Next, Persisted
@@ -24,6 +24,8 @@ _RESTORED = {
     DispatchPhase.UNDEPLOYING: Phase.DELETING,
     DispatchPhase.PAUSED: Phase.PAUSING,
 }
+
+_LIVE = (Phase.CREATING, Phase.RUNNING, Phase.PAUSING)
 
 _ENDED = {
     Next.QUEUED: Phase.WAITING,
@@ -132,10 +134,10 @@ def _restored_phase(saved: Persisted) -> Phase:
 
 
 def recover(cluster: Cluster) -> None:
-    """Continue what an earlier leader began: assumed pods first, oldest first (P1, P11)."""
-    begun = _take_begun(cluster)
-    latest = max((entry.dispatch.epoch for entry in begun if entry.dispatch), default=0)
-    late = {entry.uid for entry in begun if _is_late(entry, latest)}
+    """Continue what an earlier leader began (P1, P11): those that hold their room by right come
+    first, the oldest first. The next pass continues while any are ``recovering``."""
+    begun = _take_begun(cluster, RECOVERED_PER_PASS)
+    late = {entry.uid for entry in begun if entry.untested and _may_be_late(entry)}
     for entry in begun:
         if entry.uid not in late:
             _assume_again(cluster, entry)
@@ -151,26 +153,33 @@ def recover(cluster: Cluster) -> None:
 
 def take_as_recorded(cluster: Cluster) -> None:
     """For a standby: attempts hold their room, and nothing is continued."""
-    for entry in _take_begun(cluster):
+    for entry in _take_begun(cluster, len(cluster.entries)):
         _assume_again(cluster, entry)
         _note_absence(cluster, entry)
 
 
-def _take_begun(cluster: Cluster) -> list[Entry]:
-    begun = list(cluster.known(cluster.agenda.to_recover))
-    cluster.agenda.to_recover.clear()
-    begun.sort(key=lambda e: (e.dispatch.since if e.dispatch else 0, e.uid))
-    return begun
+def _take_begun(cluster: Cluster, most: int) -> list[Entry]:
+    agenda = cluster.agenda
+    if agenda.to_recover:
+        begun = list(cluster.known(agenda.to_recover))
+        latest = max((entry.dispatch.epoch for entry in begun if entry.dispatch), default=0)
+        for entry in begun:
+            entry.untested = _is_late(entry, latest)
+        begun.sort(key=lambda e: (e.untested, e.dispatch.since if e.dispatch else 0, e.uid))
+        agenda.recovering.update((entry.uid, None) for entry in begun)
+        agenda.to_recover.clear()
+    return list(cluster.known(agenda.take(agenda.recovering, most)))
 
 
 def _is_late(entry: Entry, latest: int) -> bool:
     """P12: whether its room may have been given away since, by a leader that had not heard of it:
     this one after its barrier, or one of a later epoch before an intent under way arrived."""
-    if entry.workload.deleting:
-        return False
-    if entry.phase is Phase.CREATING and entry.record.epoch < latest:
-        return True
-    return entry.untested and entry.phase in (Phase.CREATING, Phase.RUNNING, Phase.PAUSING)
+    superseded = entry.phase is Phase.CREATING and entry.record.epoch < latest
+    return _may_be_late(entry) and (superseded or entry.untested)
+
+
+def _may_be_late(entry: Entry) -> bool:
+    return not entry.workload.deleting and entry.phase in _LIVE
 
 
 def _has_room(cluster: Cluster, entry: Entry) -> bool:

@@ -8,8 +8,8 @@ constant share of the time however many AppWrappers wait.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, islice
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import NamedTuple
 
 from mcad.core.cluster import Cluster
@@ -19,6 +19,7 @@ from mcad.core.eligibility.precedence import outranked
 from mcad.core.preemption import eviction
 from mcad.core.preemption.targets import evictions
 from mcad.core.queue.equivalence import EquivalenceClass
+from mcad.core.queue.queue import Search
 from mcad.core.reservations import manage, release_set
 from mcad.core.reservations.release_set import ReleaseSet
 from mcad.core.snapshot.removal import Room, spare_victims
@@ -26,20 +27,32 @@ from mcad.core.state.bounds import EVICTION_STEPS, RUN_TIME_DOUBLES_MAX, TEARDOW
 from mcad.core.state.entry import Entry
 from mcad.core.state.eviction_pace import NextEvictions
 from mcad.core.state.lifecycle import TEARING_DOWN
-from mcad.core.state.model import Workload
 from mcad.core.state.reservation import EVICTIONS, ReservationReason
+from mcad.core.state.survey import Survey
 from mcad.core.state.units import Duration, Instant
-
-_HIGHEST = 2**31
-"""Above any priority."""
 
 
 def walk(cluster: Cluster) -> None:
-    """Search once, if a search is due."""
+    """Search once, if a search is due: list the preemptors, then the candidates, then plan. Each
+    may be a pass of its own."""
     if not (_is_possible(cluster) and (len(cluster.waiting.queue) or cluster.reservations)):
         return
-    if _may_evict_now(cluster) and cluster.agenda.is_time_for(Look.EVICTIONS):
-        _look(cluster, _due(cluster))
+    if not _may_evict_now(cluster):
+        return
+    begun, agenda = cluster.walk.search, cluster.agenda
+    if begun.due is None and agenda.is_time_for(Look.EVICTIONS):
+        begun.due = _due(cluster)
+        if not (begun.due or cluster.reservations or cluster.eviction_pace.next):
+            begun.due = None
+    if begun.due is None:
+        return
+    if begun.present is None and not agenda.is_spent:
+        begun.present = survey(cluster)
+    if begun.present is None or agenda.is_spent:
+        agenda.carry_over()  # where many wait or run, the rest is for the next pass
+        return
+    cluster.walk.search = Search()
+    _look(cluster, begun.due, begun.present)
 
 
 def _may_evict_now(cluster: Cluster) -> bool:
@@ -72,6 +85,7 @@ def _due(cluster: Cluster) -> list[EquivalenceClass]:
     every = cluster.waiting.queue.eqclasses()
     rightful = every if cluster.settings.preemption else _within_their_shares(cluster)
     due = (eqclass for eqclass in rightful if eqclass.planned_at <= last)
+    cluster.agenda.spent += 2 * cluster.waiting.queue.classes
     return sorted(cluster.waiting.refused(due), key=lambda eqclass: eqclass.planned_at)
 
 
@@ -85,9 +99,9 @@ def _within_their_shares(cluster: Cluster) -> Iterator[EquivalenceClass]:
                 yield eqclass
 
 
-def _look(cluster: Cluster, due: Sequence[EquivalenceClass]) -> None:
+def _look(cluster: Cluster, due: list[EquivalenceClass], survey_before: Survey) -> None:
     left = EVICTION_STEPS
-    present: Survey | None = None
+    present: Survey | None = survey_before
     for entry in chain(_next_preemptor(cluster), _due_owners(cluster), _firsts(cluster, due)):
         if left <= 0:
             cluster.agenda.is_time_for(Look.EVICTIONS)  # the rest at the next look
@@ -99,10 +113,16 @@ def _look(cluster: Cluster, due: Sequence[EquivalenceClass]) -> None:
                 continue
             sought = _try(cluster, entry, present)
             left -= sought.steps
+            cluster.agenda.spent += sought.steps
             if cluster.eviction_pace.next is not None:
                 return
             if sought.releasing is not None:
                 present = None  # they are candidates no more
+            if sought.releasing is not None and cluster.agenda.is_spent:
+                rest = [eqclass for eqclass in due if eqclass.planned_at < cluster.now]
+                cluster.walk.search = Search(rest)
+                cluster.agenda.carry_over()
+                return
 
 
 def _next_preemptor(cluster: Cluster) -> Iterator[Entry]:
@@ -124,7 +144,7 @@ def _report_anew(cluster: Cluster, entry: Entry) -> None:
 def _firsts(cluster: Cluster, due: Iterable[EquivalenceClass]) -> Iterator[Entry]:
     """The head of each class; it counts as planned for when its turn comes."""
     for eqclass in due:
-        if eqclass.members:
+        if eqclass.members and eqclass.refusal is not None:
             eqclass.planned_at = cluster.now
             ask_back(cluster, eqclass)  # its leaf may have got room since it was refused
             yield eqclass.first()
@@ -162,21 +182,6 @@ def _has_a_right(cluster: Cluster, entry: Entry, lowest: int | None = None) -> b
     return settings.reclaim and cluster.forest.may_reclaim(cluster.path(entry), demand)
 
 
-class Survey(NamedTuple):
-    """The AppWrappers that hold room: the ``candidates`` for eviction by uid, in order; the uids
-    ``releasing_soon``, which leave soon without an eviction and are counted on; and the
-    ``opponents`` of each candidate, the preemptors that evicted it before."""
-
-    candidates: dict[str, Workload]
-    releasing_soon: list[str]
-    opponents: dict[str, dict[str, Instant]]
-
-    @property
-    def lowest(self) -> int:
-        """The lowest priority of all candidates."""
-        return min((one.priority for one in islice(self.candidates.values(), 1)), default=_HIGHEST)
-
-
 def survey(cluster: Cluster) -> Survey:
     """All AppWrappers that hold room, in the order of eviction: the lowest priority first, then the
     latest dispatch."""
@@ -196,6 +201,7 @@ def survey(cluster: Cluster) -> Survey:
         elif _leaves_soon(cluster, entry):
             releasing_soon.append(uid)
     found.sort()
+    cluster.agenda.spent += 2 * len(found)
     return Survey({uid: one.workload for _, _, uid, one in found}, releasing_soon, opponents)
 
 
@@ -256,11 +262,22 @@ def _met(entry: Entry, present: Survey) -> set[str]:
     return lost | entry.opponents.keys()
 
 
+def _are_there(cluster: Cluster, sought: Sought) -> bool:
+    """Whether all victims may still be evicted: the survey may be of an earlier pass."""
+    return all(
+        uid in cluster.entries
+        and uid not in cluster.evictions
+        and cluster.capacity.holds(uid)
+        and eviction.may_be_evicted(cluster.entries[uid])
+        for uid, _ in sought.victims
+    )
+
+
 def _try(cluster: Cluster, entry: Entry, present: Survey) -> Sought:
     """Plan for a waiting AppWrapper, and evict if that is of use."""
     sought = plan(cluster, entry, present)
-    if sought.releasing is None:
-        return sought
+    if sought.releasing is None or not _are_there(cluster, sought):
+        return Sought(sought.steps)
     pace = cluster.eviction_pace
     if pace.may_begin(entry.uid, len(sought.victims), cluster.now):
         pace.spend(len(sought.victims), cluster.now)

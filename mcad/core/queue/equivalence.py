@@ -27,6 +27,8 @@ Key = tuple[int, int, str]
 """The place of an AppWrapper in its class, which never changes: priority and age, first seen, uid.
 """
 
+NO_KEY: Key = (0, 0, "")
+
 Turn = tuple[bool, int, int, int, str]
 """How heads of classes compare at an instant: whether it would borrow what others may reclaim, then
 priority with age, share in use, first seen, uid."""
@@ -58,7 +60,8 @@ class InadmissibleList:
 class EquivalenceClass:
     """Waiting AppWrappers of one shape, slope, quota path and group (ordering.py).
 
-    ``refusal`` is their common verdict, reached at ``tested_at``; it stands while the class is
+    ``key`` is that of its head, the first of its ``members``, if it has any. ``refusal`` is their
+    common verdict, reached at ``tested_at``; it stands while the class is
     inadmissible. ``of_list`` is the list in which the class waits then, at the key of its head
     (``listed_by``), or that it represents. ``of_shape`` is the list of the classes with its shape
     and slope that wait for nodes. ``planned_at`` is when victims for its head were last searched, 0
@@ -71,6 +74,8 @@ class EquivalenceClass:
     path: Path
     group: str
     of_shape: InadmissibleList
+    key: Key = NO_KEY
+    _head: Entry = field(init=False, repr=False)
     members: SortedDict[Key, Entry] = field(default_factory=SortedDict)
     refusal: Refusal | None = None
     tested_at: Instant = 0
@@ -90,16 +95,24 @@ class EquivalenceClass:
         """Whether its verdict stands, so that it need not be tried."""
         return self.state is ClassState.INADMISSIBLE
 
-    @property
-    def key(self) -> Key:
-        """The key of its head; the class must not be empty."""
-        key: Key = self.members.peekitem(0)[0]
-        return key
+    def join(self, key: Key, entry: Entry) -> None:
+        """One more member."""
+        self.members[key] = entry
+        self._find_head()
+
+    def part(self, key: Key) -> None:
+        """One member less."""
+        del self.members[key]
+        self._find_head()
+
+    def _find_head(self) -> None:
+        """The head is looked at in every pass, of ten thousand classes, so it is kept."""
+        if self.members:
+            self.key, self._head = self.members.peekitem(0)
 
     def first(self) -> Entry:
         """Its head; the class must not be empty."""
-        entry: Entry = self.members.peekitem(0)[1]
-        return entry
+        return self._head
 
     def front(self, count: int) -> list[Entry]:
         """The first members in order, at most ``count``."""

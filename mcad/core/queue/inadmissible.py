@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator
-from itertools import takewhile
+from itertools import islice, takewhile
 from typing import TYPE_CHECKING
 
 from sortedcontainers import SortedDict
 
 from mcad.core.queue.equivalence import EquivalenceClass, InadmissibleList, Node
 from mcad.core.quota.usage import Forest
+from mcad.core.state.bounds import RETRIED_PER_PASS
 from mcad.core.state.refusal import Refusal
 from mcad.core.state.units import Instant
 from mcad.core.state.violations import check
@@ -125,18 +126,20 @@ class InadmissibleLists:
         self._retry(lists, everyone=True)
         self.requeue(eqclass)
 
-    def requeue_all(self, until: Instant, *, everyone: bool) -> None:
+    def requeue_all(self, until: Instant, *, everyone: bool) -> bool:
         """Requeue the classes that may fit after what happened, and those tested at ``until`` or
-        before: the first of each list, or ``everyone``."""
+        before: the first of each list, or ``everyone``. Returns whether old verdicts are left."""
         self._turns.renew()
         for eqclass in list(self._active) if self._turns.change else ():
             self.reconsider(eqclass)
         for shape in self._capacity.take_requeued():  # a reservation may know it alone
             self._retry([*self._of_shapes.get(shape, {}).values()], everyone=everyone)
         self._retry(self._let_in(), everyone=everyone)
-        expired = [*takewhile(lambda each: each.tested_at <= until, self._tested)]
+        old = takewhile(lambda each: each.tested_at <= until, self._tested)
+        expired = list(islice(old, RETRIED_PER_PASS))
         self._retry(expired, everyone=everyone)
         self._requeued = []  # the caller gets them with this answer
+        return len(expired) == RETRIED_PER_PASS
 
     def reconsider(self, eqclass: EquivalenceClass) -> None:
         """The shares have changed since the class was requeued, and it was not dispatched: if it

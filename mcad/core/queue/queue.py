@@ -18,6 +18,7 @@ from mcad.core.quota.demand import Waiting
 from mcad.core.state.quota_records import Path
 from mcad.core.state.records import Struct
 from mcad.core.state.refusal import Refusal
+from mcad.core.state.survey import Survey
 from mcad.core.state.units import Instant
 from mcad.core.state.violations import check
 
@@ -54,14 +55,24 @@ class Rank(Struct, frozen=True):
 
 
 @dataclass(slots=True)
+class Search:
+    """A search for evictions that takes several passes: the classes that are ``due`` for a plan,
+    None if no search is under way; and the candidates, if they are known."""
+
+    due: list[EquivalenceClass] | None = None
+    present: Survey | None = None
+
+
+@dataclass(slots=True)
 class Walk:
-    """Where the walk along the queue stands.
+    """Where the walk along the queue stands, and a ``search`` for evictions.
 
     ``resume_at`` is the turn at which the next pass continues, None at the first (R5).
     ``look_again_at`` is when refused classes are tested again at the latest. ``heads`` are the uids
     of the heads whose holding time runs, by what they wait for (R6). ``ask_back`` (an ordered set)
     are the classes that borrowers wait for (borrow_wait.py). ``in_flight`` are the uids of those
-    that were dispatched lately, the first one first, and when (binding_wait.py).
+    that were dispatched lately, the first one first, and when (binding_wait.py). It ``gives_way``
+    to what is looked at now and then, if a pass had no time for that.
     """
 
     resume_at: Turn | None = None
@@ -69,6 +80,8 @@ class Walk:
     heads: dict[Scope, str] = field(default_factory=dict)
     ask_back: dict[EquivalenceClass, None] = field(default_factory=dict)
     in_flight: dict[str, Instant] = field(default_factory=dict)
+    gives_way: bool = False
+    search: Search = field(default_factory=Search)
 
 
 class Queue:
@@ -110,7 +123,7 @@ class Queue:
             self._inadmissible.enter(eqclass)
             self._capacity.remember(shape)
         key = rank.key(entry)
-        eqclass.members[key] = entry
+        eqclass.join(key, entry)
         if eqclass.key == key:
             eqclass.planned_at = 0
         self.new[eqclass] = None
@@ -126,7 +139,7 @@ class Queue:
         if place is None:
             return
         eqclass, key = place
-        del eqclass.members[key]
+        eqclass.part(key)
         self._waiting.join(eqclass.path, eqclass.shape, -1)
         # With another head it may be behind the next in its list.
         self._inadmissible.hand_over(eqclass)
@@ -165,6 +178,15 @@ class Queue:
         """All in line, in no order that matters; a copy."""
         return [entry for eqclass in self.eqclasses() for entry in eqclass.members.values()]
 
+    def uids(self) -> Iterable[str]:
+        """The uids of all in line, in no order that matters."""
+        return self._places.keys()
+
+    @property
+    def classes(self) -> int:
+        """How many classes there are."""
+        return sum(map(len, self._by_path.values()))
+
     def eqclasses(self) -> Iterator[EquivalenceClass]:
         """All classes, those with equal shapes together."""
         for slopes in self._eqclasses.values():
@@ -185,6 +207,8 @@ class Queue:
         for eqclass in self.eqclasses():
             story = f"{eqclass.path} {eqclass.group}"
             check(bool(eqclass.members), "classes-have-members", story)
+            head = (eqclass.key, eqclass.first())
+            check(head == eqclass.members.peekitem(0), "heads-are-first", story)
             check(eqclass in self._by_path[eqclass.path], "classes-are-found-by-path", story)
             for key, entry in eqclass.members.items():
                 place = self._places.get(entry.uid)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from heapq import heapify, heappop
 from typing import TYPE_CHECKING
 
 from mcad.core.queue import priority_ceiling
@@ -145,13 +146,13 @@ class Waiting:
     def refused(self, eqclasses: Iterable[EquivalenceClass]) -> Iterator[EquivalenceClass]:
         """The refused classes among these, in the order of their heads; without those that can
         never fit and those that only let others go first."""
-        at, now = self.turns.at, self._agenda.now
-        line = [
-            (at(eqclass, eqclass.listed_by or eqclass.key, now), eqclass)
-            for eqclass in eqclasses
-            if eqclass.refusal is not None and eqclass.refusal.reason.blocks
+        refused = [
+            one for one in eqclasses if one.refusal is not None and one.refusal.reason.blocks
         ]
-        return (eqclass for _, eqclass in sorted(line))
+        self._agenda.spent += len(refused)
+        line = self.turns.line(refused, self._agenda.now)
+        heapify(line)  # mostly only the first few are asked for
+        return (heappop(line)[1] for _ in range(len(line)))
 
     def _follow(self, entry: Entry, signal: WaitingSignal) -> None:
         entry.waiting = waiting(entry.title, entry.waiting, signal)

@@ -13,7 +13,7 @@ from mcad.core.nodes.pools import Plan
 from mcad.core.nodes.reserved_free import Spare
 from mcad.core.queue.equivalence import EquivalenceClass
 from mcad.core.reservations import manage, release_set
-from mcad.core.state.bounds import BACKFILL_MEMBERS, BACKFILL_TRIES, Look
+from mcad.core.state.bounds import BACKFILL_MEMBERS, BACKFILL_TESTS, BACKFILL_TRIES, Look
 from mcad.core.state.entry import Entry
 
 
@@ -27,15 +27,19 @@ def walk(cluster: Cluster) -> None:
     offer = _Offer(cluster, new)
     if not offer.free:
         return
-    tries = BACKFILL_TRIES
-    line = cluster.waiting.refused(filter(offer.may_fit, cluster.waiting.queue.eqclasses()))
+    tries, tests = BACKFILL_TRIES, BACKFILL_TESTS
+    line = cluster.waiting.refused(filter(offer.concerns, cluster.waiting.queue.eqclasses()))
     for eqclass in line:
-        if tries <= 0 or not cluster.reservations:
+        if tries <= 0 or tests <= 0 or not cluster.reservations:
             break
-        tries -= _try(cluster, eqclass, offer, tries)
+        tests -= 1
+        if offer.may_fit(eqclass):
+            tries -= _try(cluster, eqclass, offer, tries)
     else:
         return
     _offer_later(cluster, (eqclass, *line))
+    if tests <= 0:
+        cluster.agenda.look_again(Look.BACKFILL)
 
 
 class _Offer:
@@ -50,6 +54,10 @@ class _Offer:
     def places(self, eqclass: EquivalenceClass) -> Spare:
         """What is offered to the class."""
         return self.free if eqclass in self._new else self.relieved
+
+    def concerns(self, eqclass: EquivalenceClass) -> bool:
+        """Whether anything is offered to the class."""
+        return bool(self.places(eqclass))
 
     def may_fit(self, eqclass: EquivalenceClass) -> bool:
         """Whether one of its pods fits on the offer, and all may fit on what is free."""

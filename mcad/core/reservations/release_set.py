@@ -13,6 +13,7 @@ from mcad.core.snapshot.removal import fewest
 from mcad.core.snapshot.snapshot import Snapshot
 from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import TEARING_DOWN
+from mcad.core.state.reservation_book import Ends
 from mcad.core.state.settings import Fit
 from mcad.core.state.units import Instant
 
@@ -36,7 +37,13 @@ def what_if(
     """A dry run for a waiting AppWrapper. The reservations of ``lifted`` (uids) do not count.
     ``only`` names the nodes that it may use (none: all)."""
     shape, path = cluster.capacity.shape(entry.workload.sets), cluster.path(entry)
-    return cluster.admission.what_if(shape, path, lifted, only=only)
+    return _counted(cluster, cluster.admission.what_if(shape, path, lifted, only=only))
+
+
+def _counted(cluster: Cluster, snapshot: Snapshot) -> Snapshot:
+    """Making a snapshot is work of the pass."""
+    cluster.agenda.spent += snapshot.steps
+    return snapshot
 
 
 def for_owner(cluster: Cluster, owner: Entry) -> Snapshot:
@@ -50,18 +57,35 @@ def for_owner(cluster: Cluster, owner: Entry) -> Snapshot:
     younger = tuple(cluster.reservations.younger(owner.uid))
     on_nodes = cluster.settings.fit is Fit.NODES  # where only sums count room has no owner
     lifted = (owner.uid,) if on_nodes else (owner.uid, *younger)
-    return cluster.admission.what_if(shape, path, lifted, younger if on_nodes else ())
+    free = younger if on_nodes else ()
+    return _counted(cluster, cluster.admission.what_if(shape, path, lifted, free))
 
 
-def earliest(cluster: Cluster, entry: Entry, lifted: Collection[str] = ()) -> ReleaseSet | None:
-    """The AppWrappers that end first, as few as suffice; None if not even all of them do. The
-    reservations of ``lifted`` (uids) do not count.
+def ends(cluster: Cluster, entries: Iterable[Entry]) -> list[tuple[Ends, str]]:
+    """When these end, and their uids; in order those come first that end first.
 
     Among AppWrappers without a limit the order is that of their expected ends, and among those
     without an expectation the latest dispatch comes first: what has run for long runs on.
     """
-    line = sorted((_end(cluster, one), one.uid) for one in present(cluster))
-    found = fewest(what_if(cluster, entry, lifted), [uid for _, uid in line])
+    found = [(_end(cluster, one), one.uid) for one in entries]
+    cluster.agenda.spent += 3 * len(found)
+    return found
+
+
+def earliest(
+    cluster: Cluster,
+    entry: Entry,
+    lifted: Collection[str] = (),
+    line: list[tuple[Ends, str]] | None = None,
+) -> ReleaseSet | None:
+    """The AppWrappers that end first, as few as suffice; None if not even all of them do. The
+    reservations of ``lifted`` (uids) do not count. ``line`` are the ``ends`` of all that hold room,
+    in order, if they are known; what has left since makes no difference."""
+    line = sorted(ends(cluster, present(cluster))) if line is None else line
+    snapshot = what_if(cluster, entry, lifted)
+    begun = snapshot.steps
+    found = fewest(snapshot, [uid for _, uid in line])
+    cluster.agenda.spent += snapshot.steps - begun
     if found is None:
         return None
     leaving = set(found.leaving)
@@ -93,9 +117,7 @@ def present(cluster: Cluster) -> Iterator[Entry]:
             yield entry
 
 
-def _end(cluster: Cluster, entry: Entry) -> tuple[Instant, Instant, Instant]:
-    """(when it is gone at the latest, when it is expected to be gone, order among those without an
-    expectation)"""
+def _end(cluster: Cluster, entry: Entry) -> Ends:
     end, record = end_times.at_latest(cluster, entry), entry.dispatch
     if end != end_times.NEVER or record is None:
         return end, end, 0

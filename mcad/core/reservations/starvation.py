@@ -18,9 +18,16 @@ from mcad.core.eligibility.precedence import outranked, outranks
 from mcad.core.nodes.shape import Shape
 from mcad.core.queue.equivalence import EquivalenceClass
 from mcad.core.reservations import manage, release_set
-from mcad.core.state.bounds import FIRSTS_LOOK, FIRSTS_LOOKED_AT, FIRSTS_MAX, STEPS_PER_PASS
+from mcad.core.state.bounds import (
+    ENDS_PER_PASS,
+    FIRSTS_LOOK,
+    FIRSTS_LOOKED_AT,
+    FIRSTS_MAX,
+    STEPS_PER_PASS,
+)
 from mcad.core.state.entry import Entry
 from mcad.core.state.reservation import ReservationReason
+from mcad.core.state.reservation_book import Ends
 from mcad.core.state.settings import Fit, Policy
 from mcad.core.state.units import SECOND, Duration
 
@@ -38,7 +45,9 @@ def watch(cluster: Cluster) -> None:
         return
     firsts = cluster.reservations.firsts
     passed = cluster.now - firsts.looked_at
-    if passed >= interval or firsts.reservation_ended:
+    if firsts.to_consider:
+        _consider_rest(cluster)
+    elif passed >= interval or firsts.reservation_ended:
         firsts.looked_at, firsts.reservation_ended = cluster.now, False
         _look(cluster, passed)
     cluster.agenda.wake_at(firsts.looked_at + interval)
@@ -65,7 +74,35 @@ def _look(cluster: Cluster, passed: Duration) -> None:
     for entry in list(_firsts(cluster)):
         known = before.get(entry.uid)
         waited[entry.uid] = 0 if known is None else known + passed
-        _consider(cluster, entry)
+        firsts.to_consider[entry.uid] = None
+    _consider_rest(cluster)
+
+
+def _consider_rest(cluster: Cluster) -> None:
+    """Plan for the first in line, as far as this pass gets: each plan costs a look at all nodes and
+    at all that runs, and so does the order in which that ends."""
+    firsts = cluster.reservations.firsts
+    for uid in list(firsts.to_consider):
+        entry = cluster.entries.get(uid)
+        if entry is not None and _may_get_one(cluster, entry):
+            if not _knows_ends(cluster) or cluster.agenda.is_spent:
+                cluster.agenda.carry_over()
+                return
+            _consider(cluster, entry, firsts.line)
+        del firsts.to_consider[uid]
+    firsts.line, firsts.unknown = [], None
+
+
+def _knows_ends(cluster: Cluster) -> bool:
+    """Whether the order of ends is known; if not, this pass finds out a part of it."""
+    firsts = cluster.reservations.firsts
+    if firsts.unknown is None:
+        firsts.unknown = [one.uid for one in release_set.present(cluster)]
+    while firsts.unknown and not cluster.agenda.is_spent:
+        part, firsts.unknown = firsts.unknown[:ENDS_PER_PASS], firsts.unknown[ENDS_PER_PASS:]
+        firsts.line += release_set.ends(cluster, cluster.known(part))
+        firsts.line.sort()
+    return not firsts.unknown
 
 
 def _waits(cluster: Cluster, uid: str) -> bool:
@@ -124,16 +161,23 @@ def _is_behind_a_reservation(cluster: Cluster, eqclass: EquivalenceClass) -> boo
     return any(cluster.capacity.compete(one, eqclass.shape) for one in reserved)
 
 
-def _consider(cluster: Cluster, entry: Entry) -> None:
-    settings = cluster.settings
-    if cluster.now < entry.patience.until:
-        return
-    is_starved = 0 < settings.protect_after <= cluster.reservations.firsts.waited[entry.uid]
-    if not is_starved and settings.policy is not Policy.BACKFILL:
-        return
-    if pre_enqueue.obstacle(cluster, entry) is not None:
-        return  # it could not go if it had the room
-    releasing = release_set.earliest(cluster, entry, outranked(cluster, entry))
+def _may_get_one(cluster: Cluster, entry: Entry) -> bool:
+    """Whether the first in line may get a reservation, and nothing but room keeps it from going."""
+    if entry not in cluster.waiting.queue or cluster.now < entry.patience.until:
+        return False
+    if not (_is_starved(cluster, entry) or cluster.settings.policy is Policy.BACKFILL):
+        return False
+    return pre_enqueue.obstacle(cluster, entry) is None
+
+
+def _is_starved(cluster: Cluster, entry: Entry) -> bool:
+    waited = cluster.reservations.firsts.waited.get(entry.uid, 0)
+    return 0 < cluster.settings.protect_after <= waited
+
+
+def _consider(cluster: Cluster, entry: Entry, line: list[tuple[Ends, str]]) -> None:
+    is_starved = _is_starved(cluster, entry)
+    releasing = release_set.earliest(cluster, entry, outranked(cluster, entry), line)
     if releasing is None or not releasing.leaving or not (is_starved or releasing.start):
         return
     manage.clear(cluster, entry, releasing.plan)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from mcad.core.attempts import create, remains, teardown
 from mcad.core.cluster import Cluster
 from mcad.core.running import completion, health, requeue, reset, unscheduled
+from mcad.core.state.bounds import JUDGE_STEPS, JUDGED_PER_PASS
 from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import Phase
 from mcad.core.state.milestones import Milestone
@@ -19,7 +20,10 @@ from mcad.core.status import pod_counts
 
 def judge(cluster: Cluster) -> None:
     """Complete finished AppWrappers, take back unhealthy and unwanted ones, set the timers."""
-    for entry in cluster.known(cluster.agenda.to_judge):
+    waiting = cluster.agenda.to_judge
+    uids = cluster.agenda.take(waiting, JUDGED_PER_PASS)
+    cluster.agenda.spent += JUDGE_STEPS * len(uids)
+    for entry in cluster.known(uids):
         if entry.workload.deleting:
             remains.linger(cluster, entry)
             continue
@@ -35,7 +39,8 @@ def judge(cluster: Cluster) -> None:
             case Phase.PAUSING:
                 reset.pause(cluster, entry)
         _report_pod_counts(cluster, entry)
-    cluster.agenda.to_judge.clear()
+    for uid in uids:
+        waiting.pop(uid, None)  # what it changed about itself was judged with the rest
 
 
 def _report_pod_counts(cluster: Cluster, entry: Entry) -> None:

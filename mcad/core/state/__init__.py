@@ -17,7 +17,7 @@ reasons, spelling   every word and text that users meet; suggestions for misspel
 condition_reasons   what conditions and their reasons mean
 rights          rights that are missing
 inventory       the items that an attempt is judged by
-eviction_pace   how many evictions in a minute
+eviction_pace, survey   how many evictions in a minute; the candidates
 units, quantity   times, and amounts of resources
 violations      checks that stay on in production
 """

@@ -9,8 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from heapq import heapify, heappop, heappush
+from itertools import islice
+from operator import itemgetter
+from zlib import crc32
 
-from mcad.core.state.bounds import LOOKS, Look
+from mcad.core.state.bounds import LOOKS, TIMERS_PER_PASS, WORK_PER_PASS, Look
 from mcad.core.state.entry import Entry
 from mcad.core.state.timers import Timer
 from mcad.core.state.units import SECOND, Duration, Instant
@@ -22,6 +25,12 @@ and a time to live is a week."""
 
 _LINES_MIN = 64
 
+_HEAPS = 8
+"""Timers are kept in so many heaps by the uid of their AppWrapper, so that looking for stale lines
+takes an eighth of them at a time: there may be several of each of 100,000 AppWrappers."""
+
+_Line = tuple[Instant, str, str]
+
 
 class Timers:
     """Every timer that runs. One that was stopped or started anew leaves a stale line behind."""
@@ -29,36 +38,40 @@ class Timers:
     def __init__(self, entries: Mapping[str, Entry]) -> None:
         """``entries`` are the AppWrappers by uid; timers of those that left it are stale."""
         self._entries = entries
-        self._lines: list[tuple[Instant, str, str]] = []
+        self._heaps: list[list[_Line]] = [[] for _ in range(_HEAPS)]
         self._wishes: set[Instant] = set()
         self._woken_at: Instant = 0  # the wake-up under way, 0 if there is none
-        self._swept_at = _LINES_MIN  # lines at which stale ones are looked for
+        # The lines at which stale ones are looked for: not the same, so that no two are swept
+        # together.
+        self._swept_at = [_LINES_MIN + _LINES_MIN * number // _HEAPS for number in range(_HEAPS)]
 
     @property
     def lines(self) -> int:
         """How many lines are kept, stale ones included."""
-        return len(self._lines)
+        return sum(map(len, self._heaps))
 
     def start(self, entry: Entry, timer: Timer, at: Instant) -> None:
         """Let the timer end at this instant; the latest call for it counts."""
         entry.timers[timer] = at
-        if len(self._lines) >= self._swept_at:
-            self._sweep()
-        heappush(self._lines, (at, entry.uid, timer))
+        number = crc32(entry.uid.encode()) % _HEAPS
+        if len(self._heaps[number]) >= self._swept_at[number]:
+            self._sweep(number)
+        heappush(self._heaps[number], (at, entry.uid, timer))
 
     def wish(self, at: Instant) -> None:
         """Wake up at this instant, for none in particular."""
         if at not in self._wishes:
             self._wishes.add(at)
-            heappush(self._lines, (at, "", ""))
+            heappush(self._heaps[0], (at, "", ""))
 
     def expired(self, now: Instant) -> Iterator[tuple[Entry, Timer]]:
-        """The timers that have run out, first to last; not those that an earlier one stopped."""
+        """The timers that have run out, first to last; not those that an earlier one stopped. What
+        is left after ``TIMERS_PER_PASS`` is taken by the next pass."""
         if self._woken_at <= now:
             self._woken_at = 0
-        lines = []
-        while self._lines and self._lines[0][0] <= now:
-            lines.append(heappop(self._lines))
+        lines: list[_Line] = []
+        while (heap := self._next()) and heap[0][0] <= now and len(lines) < TIMERS_PER_PASS:
+            lines.append(heappop(heap))
         for at, uid, name in lines:
             entry = self._entries.get(uid)
             if entry is None:
@@ -67,24 +80,29 @@ class Timers:
                 del entry.timers[name]
                 yield entry, Timer(name)
 
+    def _next(self) -> list[_Line]:
+        """The heap with the first line; an empty one if there is no line."""
+        return min(filter(None, self._heaps), key=itemgetter(0), default=[])
+
     def next_wake_up(self, now: Instant) -> Instant | None:
         """The one wake-up to request, however many timers run (ADR 4); None if that is under way
         already, or if nothing runs."""
-        while self._lines and self._is_stale(*self._lines[0]):
-            heappop(self._lines)
-        if not self._lines:
+        while (heap := self._next()) and self._is_stale(*heap[0]):
+            heappop(heap)
+        if not heap:
             return None
-        at = min(self._lines[0][0], now + HORIZON)
+        at = min(heap[0][0], now + HORIZON)
         if 0 < self._woken_at <= at:
             return None
         self._woken_at = at
         return at
 
-    def _sweep(self) -> None:
+    def _sweep(self, number: int) -> None:
         """Drop the stale lines: an AppWrapper that is deleted may have had a week to live."""
-        self._lines = [line for line in self._lines if not self._is_stale(*line)]
-        heapify(self._lines)
-        self._swept_at = max(_LINES_MIN, 2 * len(self._lines))
+        heap = [line for line in self._heaps[number] if not self._is_stale(*line)]
+        heapify(heap)
+        self._heaps[number] = heap
+        self._swept_at[number] = max(self._swept_at[number], 2 * len(heap))
 
     def _is_stale(self, at: Instant, uid: str, name: str) -> bool:
         if not uid:
@@ -94,7 +112,7 @@ class Timers:
 
     def check(self) -> None:
         """Each timer that runs has its line; raises ``InvariantViolated``. O(all)."""
-        lines = set(self._lines)
+        lines = {line for heap in self._heaps for line in heap}
         for uid, entry in self._entries.items():
             for name, at in entry.timers.items():
                 check((at, uid, name) in lines, "timers-have-lines", f"{entry.title}: {name}")
@@ -105,20 +123,49 @@ class Timers:
 class Agenda:
     """The time of this step, the timers, and what observations leave for the next pass (R5).
 
-    ``to_recover`` (attempts of an earlier leader), ``to_report`` (why it waits), ``to_judge`` (its
-    objects and pods), ``to_resume`` (after a reset) and ``to_settle`` (its status) are ordered sets
-    (dicts of None) of uids of AppWrappers.
+    ``to_recover`` (attempts of an earlier leader; ``recovering`` are those among them that are in
+    their order already), ``to_rank`` (its place in quota trees), ``to_report`` (why it waits),
+    ``to_judge`` (its objects and pods), ``to_resume`` (after a reset) and ``to_settle`` (its
+    status) are ordered sets (dicts of None) of uids of AppWrappers. ``spent`` is the work of this
+    pass so far, in steps of about a microsecond.
     """
 
     def __init__(self, entries: Mapping[str, Entry]) -> None:
         self.now: Instant = 0
+        self.spent = 0
         self.timers = Timers(entries)
         self.looked_at: dict[Look, Instant] = {}
         self.to_recover: dict[str, None] = {}
+        self.recovering: dict[str, None] = {}
+        self.to_rank: dict[str, None] = {}
         self.to_report: dict[str, None] = {}
         self.to_judge: dict[str, None] = {}
         self.to_resume: dict[str, None] = {}
         self.to_settle: dict[str, None] = {}
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether what is known is not all taken into account: nothing is judged or dispatched."""
+        return bool(self.recovering or self.to_rank)
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether this pass has done its work: what would take long is left for the next one."""
+        return self.spent >= WORK_PER_PASS
+
+    def take(self, uids: dict[str, None], most: int) -> list[str]:
+        """Take the first of an ordered set out of it; the rest is for the next pass."""
+        taken = list(islice(uids, most))
+        for uid in taken:
+            del uids[uid]
+        if uids:
+            self.carry_over()
+        return taken
+
+    def carry_over(self) -> None:
+        """Request another pass at once. A microsecond later, because the timers of this one may
+        come yet, and what runs out by now is over with them."""
+        self.wake_at(self.now + 1)
 
     def wake_in(self, entry: Entry, timer: Timer, delay: Duration) -> None:
         """Start a timer of the AppWrapper."""
@@ -134,6 +181,11 @@ class Agenda:
     def wake_at(self, at: Instant) -> None:
         """Request a pass at this instant."""
         self.timers.wish(at)
+
+    def look_again(self, look: Look) -> None:
+        """It was not looked at everything: the next pass goes on."""
+        self.looked_at[look] = 0
+        self.carry_over()
 
     def is_time_for(self, look: Look) -> bool:
         """Whether it is time for this periodic look; if not, request a pass for when it is."""

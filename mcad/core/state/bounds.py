@@ -10,8 +10,20 @@ DISPATCHES_PER_PASS = 24
 """Dispatches of one cycle, which must not keep the loop from reading its inbox (R5), nor decide for
 longer ahead than intents can be written soon (ADR 51)."""
 
-STEPS_PER_PASS = 50_000
-"""Work of all verdicts of one cycle, about a microsecond each; the next cycle continues (R5)."""
+WORK_PER_PASS = 10_000
+"""Work of one cycle, in steps of one to two microseconds. What may take long is not begun beyond
+it, and goes first in the next cycle (R5, ADR 50)."""
+
+STEPS_PER_PASS = 10_000
+"""Work of all verdicts and dispatches of one cycle, in such steps; the next one continues (R5)."""
+
+DISPATCH_STEPS = 40
+"""The work that a dispatch counts for, besides a few steps for each pod or node."""
+
+DISPATCH_STEPS_PER_POD = 3
+
+RETRIED_PER_PASS = 500
+"""Refused shapes that one cycle tests again because their verdict has grown old."""
 
 HOLD_STEPS = 15
 """The work that putting one AppWrapper on hold counts for."""
@@ -19,8 +31,30 @@ HOLD_STEPS = 15
 PAUSED_PER_PASS = 1_000
 """AppWrappers that one cycle puts on hold, or back in line, after a DispatchPause has changed."""
 
-REPORTS_PER_PASS = 500
-"""Status writes about refusals in one cycle; they give way to dispatches."""
+REPORTS_PER_PASS = 250
+"""Status writes about refusals in one cycle, of about 30 microseconds; they give way to dispatches.
+"""
+
+RECOVERED_PER_PASS = 250
+"""AppWrappers with an attempt that one cycle takes up after a start, 60 microseconds each. Nothing
+is dispatched until all are taken up."""
+
+RANKED_PER_PASS = 250
+"""AppWrappers in line that one cycle ranks anew after a quota tree came or went, 12 microseconds
+each, or 100 with dozens of pod sets. Nothing is dispatched until all are ranked."""
+
+JUDGED_PER_PASS = 250
+"""AppWrappers whose objects, pods or status are judged in one cycle, 40 microseconds each: a change
+of a node or a start concerns thousands at the same time."""
+
+NOTED_PER_PASS = 1_000
+"""Pod sets whose missing pods are noted in one cycle, 4 microseconds each."""
+
+JUDGE_STEPS = 10
+"""The work that judging an AppWrapper counts for in a cycle."""
+
+TIMERS_PER_PASS = 500
+"""Timers that one cycle handles: those of thousands of AppWrappers may run out together."""
 
 RESTATED_PER_SHAPE = 100
 """Members of an equivalence class whose status is rewritten when another resource binds them: a
@@ -104,6 +138,10 @@ reservation ended."""
 BACKFILL_TRIES = 20
 """AppWrappers tried for backfill at a time: each costs a look at every node."""
 
+BACKFILL_TESTS = 2_000
+"""Equivalence classes that are tested for whether they may fit there, 6 microseconds each; the next
+cycle continues."""
+
 BACKFILL_MEMBERS = 20
 """Members of an equivalence class that are tested for an end in time."""
 
@@ -128,11 +166,15 @@ OWNERS_MAX = 64
 """Heads that may defer borrowers at a time: all are looked at in every cycle in which one would
 borrow."""
 
+ENDS_PER_PASS = 4_000
+"""AppWrappers whose ends one cycle determines for the order in which they end, 5 microseconds each.
+"""
+
 RESERVATION_TRIES_MAX = 8
 """A reservation without a start time lasts twice as long as the one before, up to 2^8 times
 ``protectAfter``: a day and a half by default."""
 
-EVICTION_STEPS = 20_000
+EVICTION_STEPS = 10_000
 """Work of the plans of one look, about a microsecond each; another plan is begun while any is left.
 """
 

@@ -11,15 +11,27 @@ from mcad.core.state.reservation import Patience, Reservation
 from mcad.core.state.units import Duration, Instant
 from mcad.core.state.violations import check
 
+Ends = tuple[Instant, Instant, Instant]
+"""(when an AppWrapper is gone at the latest, when it is expected to be gone, order among those
+without an expectation)"""
+
 
 @dataclass(slots=True)
 class Firsts:
     """The first in line at the last look, and for how long so far, by uid (R8); and whether a
-    reservation ended since, so that the next look is now."""
+    reservation ended since, so that the next look is now.
+
+    ``to_consider`` (an ordered set) are the uids of those of them that the look has not planned for
+    yet. ``line`` is what it found out for all of them: which AppWrappers end first; ``unknown`` are
+    the uids of those whose end it did not determine yet, None if it has not begun to.
+    """
 
     looked_at: Instant = 0
     waited: dict[str, Duration] = field(default_factory=dict)
     reservation_ended: bool = False
+    to_consider: dict[str, None] = field(default_factory=dict)
+    line: list[tuple[Ends, str]] = field(default_factory=list)
+    unknown: list[str] | None = None
 
 
 class Reservations(Mapping[str, Entry]):

@@ -42,7 +42,7 @@ EXACT_STATES_MAX = 4096
 """Combinations of placed counts that the exact search may have to tell apart. A head, a dozen
 helpers and a thousand workers need 26; three sets of 64 equal to one another need 4,225."""
 
-EXACT_WORK_MAX = 100_000
+EXACT_WORK_MAX = 40_000
 """Steps of one exact search, about a microsecond each. A head and its workers at the edge of 5,000
 nodes take 6,000, three sets of dozens easily too many: then the verdict is "undecided" (R1)."""
 
@@ -55,8 +55,8 @@ EXACT_WORK_PER_PASS_MAX = 300_000
 keeps a caller waiting for a second. The next cycle continues."""
 
 APART_ROWS_MAX = 20_000
-"""Nodes that are looked at to find out whether the pods of one gang can strand each other, half a
-microsecond each. Beyond, they are not kept apart."""
+"""Nodes that are looked at to find out whether the pods of one gang can strand each other, each
+for every set that may come there, half a microsecond each. Beyond, they are not kept apart."""
 
 IN_FLIGHT_ROWS_MAX = 10_000
 """Nodes that are looked at in one cycle to find out whether gangs in flight can strand each other,

@@ -1,0 +1,303 @@
+"""The longest step of the core in shapes that are hard for it. No cluster, no I/O.
+
+    python -m benchmarks.bench_core_hostile [--only selectors] [--scale 100]
+
+5,000 nodes, 10,000 AppWrappers that run, 100,000 in line; each story feeds them, starts, and goes
+on until nothing is left to be done at once. Then AppWrappers arrive, nodes gain room, nodes go,
+running AppWrappers end, and a minute passes. Every ``step`` is measured by itself: process CPU
+time, garbage collection off as in ``mcad run`` after its start. A line shows the longest step after
+each kind of change, what it was, and how many steps took more than 50 ms.
+
+The time of a step depends on the machine; the first line says how fast this one is now. Steps are
+bounded by counted work, which ``tests/core/test_bounded_steps.py`` holds without a clock.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from os import getloadavg
+from random import Random
+from typing import NamedTuple
+
+from benchmarks.bench_core_preemption import forest
+from benchmarks.builders import Fed, item, own_child, own_pod, with_attempt
+from mcad.core.commands import Command, WakeAt
+from mcad.core.events import (
+    AppWrapperSeen,
+    ChildGone,
+    ChildSeen,
+    Decide,
+    Event,
+    NodeGone,
+    NodeSeen,
+    PodGone,
+    PodSeen,
+    QuotaSeen,
+)
+from mcad.core.state.model import (
+    Constraint,
+    Node,
+    PodCounts,
+    PodSet,
+    Requirement,
+    Workload,
+)
+from mcad.core.state.records import replace
+from mcad.core.state.settings import Policy, Settings
+from mcad.core.state.units import SECOND
+from tests.core.builders import START, appwrapper
+
+LIMIT_MS = 50
+GIB = 1 << 30
+HOST = "kubernetes.io/hostname"
+LABELS, VALUES = 20, 10  # of each node: k0..k19, each with one of ten values
+MINUTE = 60 * SECOND
+PASSES_MAX = 150  # after one change
+EVENTS = 5  # of each kind
+LINE_MAX = 150  # seconds of CPU to read the line at the start
+
+Sets = tuple[PodSet, ...]
+
+
+class Shape(NamedTuple):
+    """A hostile shape: what stands in line, by number, and how many different ones there are."""
+
+    name: str
+    sets: Callable[[int, Random], Sets]
+    distinct: int
+    settings: Settings = Settings()
+    queued: int = 100_000
+    trees: bool = False
+    counted: bool = True  # whether the pods of running AppWrappers are counted in their status
+
+
+ANYWHERE = Constraint()
+
+
+def pods(number: int, replicas: int, cpu: int, where: Constraint = ANYWHERE) -> PodSet:
+    request = (("cpu", cpu), ("memory", cpu * GIB // 500), ("pods", 1))
+    return PodSet(0, number, f"items[0].sets[{number}]", replicas, request, where)
+
+
+def plain(number: int, rng: Random) -> Sets:
+    return (pods(0, rng.randint(1, 8), 1000 * rng.randint(9, 16)),)
+
+
+def mixed(number: int, rng: Random) -> Sets:
+    sizes = [rng.randint(2, 120) * 250 for _ in range(rng.randint(2, 3))]
+    return tuple(pods(n, rng.randint(1, 60), cpu) for n, cpu in enumerate(sizes))
+
+
+def many_sets(number: int, rng: Random) -> Sets:
+    return tuple(pods(n, rng.randint(1, 4), 50 * rng.randint(2, 160)) for n in range(64))
+
+
+def gangs(number: int, rng: Random) -> Sets:
+    return (pods(0, 5_000, 500 + number),)
+
+
+def leaves(number: int, rng: Random) -> Sets:
+    return (pods(0, rng.randint(1, 8), 1000 * rng.randint(1, 30)),)
+
+
+def selectors(number: int, rng: Random) -> Sets:
+    keys = rng.sample(range(LABELS), 2)
+    labels = tuple(sorted((f"k{key}", f"v{rng.randrange(VALUES)}") for key in keys))
+    return (pods(0, rng.randint(1, 60), 4000 + rng.randrange(60) * 250, Constraint(labels)),)
+
+
+def hosts(operator: str, count: int) -> Callable[[int, Random], Sets]:
+    """Pods that ask for some hosts by name, or for all others."""
+
+    def sets(number: int, rng: Random) -> Sets:
+        names = tuple(f"n{host:04}" for host in sorted(rng.sample(range(5_000), count)))
+        term = (Requirement(HOST, operator, names),)
+        return (pods(0, rng.randint(1, 60), 9_000, Constraint(affinity=(term,))),)
+
+    return sets
+
+
+BACKFILL = Settings(preemption=True, policy=Policy.BACKFILL, min_run_time=0)
+SHAPES = [
+    Shape("100 plain shapes, no pods counted", plain, 100, counted=False),
+    Shape("10,000 mixed shapes, preemption, Backfill", mixed, 10_000, BACKFILL),
+    Shape("1,000 of 64 pod sets", many_sets, 1_000, queued=1_000),
+    Shape("200 gangs of 5,000 pods", gangs, 200, queued=200),
+    Shape("1,000 leaves with reclaim", leaves, 10_000, trees=True),
+    Shape("10,000 node selectors", selectors, 10_000),
+    Shape("1,000 distinct NotIn", hosts("NotIn", 8), 1_000, queued=1_000),
+    Shape("10,000 distinct NotIn", hosts("NotIn", 8), 10_000, queued=10_000),
+    Shape("10,000 distinct In", hosts("In", 8), 10_000, queued=10_000),
+]
+
+
+def node(number: int, cpu: int = 64_000) -> Node:
+    """Two AppWrappers run on it; 8 of 64 CPUs are free."""
+    name, rng = f"n{number:04}", Random(number)
+    labels = [(HOST, name), *((f"k{key}", f"v{rng.randrange(VALUES)}") for key in range(LABELS))]
+    amounts = (("cpu", cpu), ("memory", 256 * GIB), ("pods", 110))
+    return Node(name, amounts, labels=tuple(sorted(labels)))
+
+
+class Story(Fed):
+    """A dispatcher with a long line. ``steps`` are the times of all steps since the last line."""
+
+    def __init__(self, shape: Shape, scale: int) -> None:
+        super().__init__(shape.settings)
+        self._shape = shape
+        self._nodes, self._running = 50 * scale, 100 * scale
+        self._queued = min(shape.queued, 1_000 * scale)
+        self._wake_ups: list[int] = []
+        self._steps: list[tuple[float, str]] = []
+
+    def step(self, event: Event) -> tuple[Command, ...]:
+        """A step and its time, and when the core wants to be woken."""
+        if isinstance(event, Decide):
+            self._wake_ups = [at for at in self._wake_ups if at > self.now]
+        began = time.process_time_ns()
+        commands = self.dispatcher.step(event, self.now)
+        self._steps.append(((time.process_time_ns() - began) / 1e6, type(event).__name__))
+        self._wake_ups += [one.at for one in commands if isinstance(one, WakeAt)]
+        return commands
+
+    def queued(self, number: int, *, is_new: bool = False) -> Workload:
+        """One for the line, of a shape that is not in line yet if it ``is_new``."""
+        sets = self._shape.sets(number, Random(number if is_new else number % self._shape.distinct))
+        leaf = (("teams", f"leaf-{number % 1_000}"),) if self._shape.trees else ()
+        return appwrapper(
+            f"q{number}",
+            [item("Job", f"q{number}")],
+            sets,
+            created=START + number // 100 * SECOND - 10_000 * SECOND,
+            priority=5,
+            quota=leaf,
+            run_limit=(1 + number % 9) * 3600 * SECOND,
+        )
+
+    def runs(self, number: int) -> None:
+        leaf = (("teams", f"leaf-{number * 7 % 300}"),) if self._shape.trees else ()
+        work = appwrapper(
+            f"r{number}",
+            [item("Pod", f"r{number}", tells_end=True)],
+            (pods(0, 1, 28_000),),
+            priority=number % 5,
+            quota=leaf,
+            run_limit=(1 + number % 12) * 3600 * SECOND,
+        )
+        since = START - (1 + number % 3600) * SECOND
+        work = with_attempt(work, since, since)
+        if self._shape.counted and work.persisted is not None:
+            work = replace(work, persisted=replace(work.persisted, pods=PodCounts(running=1)))
+        self.feed(AppWrapperSeen(work, listed=True))
+        self.feed(ChildSeen(own_child(work)))
+        self.feed(PodSeen(own_pod(work, work.name, f"n{number % self._nodes:04}")))
+
+    def go_on(self) -> None:
+        """Pass after pass, as long as there is something to be done at once."""
+        for _ in range(PASSES_MAX):
+            self.now += SECOND // 50
+            self.feed(Decide())
+            if min(self._wake_ups, default=self.now + SECOND) > self.now + SECOND // 50:
+                return
+        print(f"    after {PASSES_MAX} passes there is still something to be done")
+
+    def go_on_for(self, span: int) -> None:
+        """Wake the core when it wants to be woken."""
+        until = self.now + span
+        while self.now < until:
+            self.now = max(self.now, min((until, *self._wake_ups)))
+            self.go_on()
+
+    @contextmanager
+    def line(self, change: str) -> Iterator[None]:
+        """Measure what happens in this block."""
+        self._steps, began = [], time.process_time()
+        yield
+        longest, kind = max(self._steps, default=(0.0, "-"))
+        over = sum(took > LIMIT_MS for took, _ in self._steps)
+        print(
+            f"  {change:24} {longest:8.1f} ms  {kind:16} {over:5} of {len(self._steps):6} above"
+            f" {LIMIT_MS}, {time.process_time() - began:6.1f} s in all",
+            flush=True,
+        )
+
+    def tell(self) -> None:
+        """The whole story."""
+        print(self._shape.name, flush=True)
+        gc.collect()
+        gc.disable()
+        with self.line("nodes and what runs"):
+            for number in range(self._nodes):
+                self.feed(NodeSeen(node(number)))
+            for one in forest(64_000 * self._nodes) if self._shape.trees else ():
+                self.feed(QuotaSeen(one))
+            for number in range(self._running):
+                self.runs(number)
+        began = time.process_time()
+        with self.line("the line at the start"):
+            for number in range(self._queued):
+                self.feed(AppWrapperSeen(self.queued(number), listed=True))
+                if time.process_time() - began > LINE_MAX:
+                    print(f"    given up after {number} AppWrappers")
+                    break
+        with self.line("the first pass"):
+            self.now += SECOND // 50
+            self.feed(Decide())
+        with self.line("the passes after it"):
+            self.go_on()
+        self._changes()
+        with self.line("time passes"):
+            self.go_on_for(MINUTE)
+        gc.enable()
+        self.dispatcher.cluster.capacity.check()
+
+    def _changes(self) -> None:
+        first = 1_000_000
+        with self.line("an AppWrapper arrives"):
+            for number in range(first, first + EVENTS):
+                self.feed(AppWrapperSeen(self.queued(number, is_new=True)))
+                self.go_on()
+        with self.line("a node rises"):
+            for number in range(EVENTS):
+                self.feed(NodeSeen(node(number, 70_000)))
+                self.go_on()
+        with self.line("a node goes"):
+            for number in range(EVENTS, 2 * EVENTS):
+                self.feed(NodeGone(f"n{number:04}"))
+                self.go_on()
+        with self.line("a node comes"):
+            for number in range(EVENTS, 2 * EVENTS):
+                self.feed(NodeSeen(node(number)))
+                self.go_on()
+        with self.line("a running one ends"):
+            for number in range(2 * EVENTS, 3 * EVENTS):
+                self.feed(PodGone(f"pod-r{number}"))
+                self.feed(ChildGone(f"child-r{number}"))
+                self.go_on()
+
+
+def speed() -> str:
+    """How fast the machine is now."""
+    began = time.process_time()
+    exec("i = 0\nwhile i < 10_000_000:\n    i += 1", {})
+    took = time.process_time() - began
+    return f"10 million additions: {took:.2f} s of CPU; load {getloadavg()[0]:.1f}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", default="", help="shapes whose names contain this")
+    parser.add_argument("--scale", type=int, default=100, help="percent of 5,000 nodes and so on")
+    options = parser.parse_args()
+    for shape in SHAPES:
+        if options.only in shape.name:
+            print(speed())
+            Story(shape, options.scale).tell()
+
+
+if __name__ == "__main__":
+    main()
