@@ -1,10 +1,11 @@
-"""Writes node affinity into pod templates: nodes that the pods must avoid or should avoid."""
+"""Writes node affinity into pod templates: nodes that the pods must avoid or should avoid, and the
+topology domain that they must be in."""
 
 from collections.abc import Iterable
 
 from mcad.api.located_fields import own_map
 from mcad.api.wire import Json, Map, as_list, as_map
-from mcad.core.state.model import ReservedNodes
+from mcad.core.state.model import Domain, ReservedNodes
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
@@ -55,6 +56,15 @@ def keep_off(template: Map, reserved: ReservedNodes, path: str) -> None:
     if avoided:
         prefer(nodes, {"matchFields": avoided}, _WEIGHT_MAX)
     require(nodes, "matchFields", forbidden)
+
+
+def stay_in(template: Map, domain: Domain) -> None:
+    """Keep the pods of the template on the nodes of a topology domain."""
+    label, value = domain
+    nodes = node_affinity(template)
+    if nodes is not None:
+        wanted: Map = {"key": label, "operator": "In", "values": [value]}
+        require(nodes, "matchExpressions", [wanted])
 
 
 def _not_named(names: Iterable[str]) -> list[Map]:

@@ -262,7 +262,7 @@ def _component_entry(component: Component, base: str, spec: _Spec) -> Entry:
         replicas = 1 if entry.replicas is None else entry.replicas
         if message := count_fault(replicas):
             spec.refuse(f"{base}.podSets[{i}].replicas", message)
-        declared.append(DeclaredSet(entry.path, replicas))
+        declared.append(DeclaredSet(entry.path, replicas, entry.annotations or {}))
     return Entry(
         base=base,
         key="template",

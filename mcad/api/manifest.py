@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 
 from mcad.api import labels
-from mcad.api.affinity import keep_off
+from mcad.api.affinity import keep_off, stay_in
 from mcad.api.kinds import KINDS
 from mcad.api.located_fields import Part, join
 from mcad.api.operators import image_of
@@ -42,7 +42,7 @@ def render(
     reserved: ReservedNodes = NO_RESERVED_NODES,
 ) -> bytes:
     """The body of a POST for item number ``item`` of this attempt; its pods keep off nodes that are
-    ``reserved`` for other pods."""
+    ``reserved`` for other pods, and stay in their topology domains."""
     obj: Map = json.loads(manifest)
     ref = workload.items[item].ref
     sets = [one for one in workload.sets if one.item == item]
@@ -55,6 +55,9 @@ def render(
         _label_pod(holder, _pod_labels(path, sets, ours), legacy)
     for spot in find_templates(obj) if any(reserved) else ():
         keep_off(spot.template, reserved, set_path(spot.path))
+    for one in reserved.domains:
+        for template in _templates_at(one.path, obj):
+            stay_in(template, one.domain)
     meta = _own_map(obj, "metadata")
     for key in SERVER_FIELDS:
         meta.pop(key, None)
@@ -66,6 +69,13 @@ def render(
         "ownerReferences": [_owner_reference(workload)],
     }
     return json.dumps(obj, separators=(",", ":")).encode()
+
+
+def _templates_at(path: str, obj: Map) -> list[Map]:
+    """The pod templates of a pod set; of one that was declared without a path all."""
+    if path:
+        return [follow(path, obj)]
+    return [spot.template for spot in find_templates(obj)]
 
 
 def _write_out(obj: Map, ref: ObjectRef) -> None:

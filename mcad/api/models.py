@@ -220,7 +220,9 @@ class PodSetSpec(Wire):
         description="The path of the pod template, like template.spec.template or template.",
     )
     replicas: Int | None = Field(default=None, description="The number of pods; the default is 1.")
-    annotations: dict[str, str] | None = Field(default=None, description="Accepted and ignored.")
+    annotations: dict[str, str] | None = Field(
+        default=None, description="Those of topology count; others are ignored."
+    )
 
 
 class Component(Wire):
@@ -331,6 +333,16 @@ class QuotaLine(Wire):
     leaf: str = Field(description="The leaf of the tree.")
 
 
+class DomainLine(Wire):
+    """The topology domain of one pod set: all nodes whose label has the value."""
+
+    item: Int = Field(description="The number of the item.")
+    index: Int = Field(description="The number of the pod set in its item.")
+    path: str | None = Field(default=None, description="The path of the pod template.")
+    label: str = Field(description="The label of the nodes.")
+    value: str = Field(description="The value of the label.")
+
+
 class DispatchStatus(Wire):
     """The current attempt: its objects are being created, exist, or are being deleted."""
 
@@ -388,6 +400,10 @@ class DispatchStatus(Wire):
         alias="limitSince",
         description="The time from which dispatchDuration.limit counts, if it includes earlier "
         "attempts.",
+    )
+    domains: list[DomainLine] | None = Field(
+        default=None,
+        description="The topology domains in which the pods have to be, as required node affinity.",
     )
 
 

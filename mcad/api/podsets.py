@@ -10,8 +10,9 @@ from mcad.api.located_fields import Fault, Part, join
 from mcad.api.podspec import ONE_POD, Amounts, Placement, amounts, to_resources
 from mcad.api.template_cache import Reading, read_template
 from mcad.api.templates import PathError, find_templates, follow, set_path
+from mcad.api.topology import annotations_of, read_topology, topology_faults
 from mcad.api.wire import Json, Map, as_list, dig
-from mcad.core.state.model import ObjectRef, PodSet, Resources
+from mcad.core.state.model import ObjectRef, PodSet, Resources, Topology
 from mcad.core.state.quantity import format_amount
 
 
@@ -100,6 +101,9 @@ def inferred_demand(obj: Map, inference: Inference, item: int) -> Demand:
     faults = [Fault(set_path(fault.path), fault.message) for fault in inference.faults]
     for found in inference.found:
         faults += found.reading.faults_at(set_path(found.path))
+        faults += topology_faults(
+            annotations_of(found.template), f"{set_path(found.path)}.metadata"
+        )
     return Demand(_to_sets(obj, inference, item), guessed=inference.guessed, faults=tuple(faults))
 
 
@@ -130,6 +134,7 @@ def _pod_set(
         counts_pods=counts_pods,
         unmodelled=names,
         ports=place.ports,
+        topology=None if found.per_node else read_topology(annotations_of(found.template)),
     )
 
 
@@ -162,7 +167,7 @@ def declared_demand(
 ) -> Demand:
     """The demand declared by ``custompodresources``; the template only says where pods may go."""
     inferred = _to_sets(obj, inference, item)
-    places = _places(declared, inferred)
+    places, topologies = _places(declared, inferred), _topologies(declared, inferred)
     sets = tuple(
         PodSet(
             item=item,
@@ -175,6 +180,7 @@ def declared_demand(
             counts_pods=True,
             unmodelled=place.unmodelled,
             ports=place.ports,
+            topology=topologies[index],
         )
         for index, (entry, place) in enumerate(zip(declared, places, strict=True))
     )
@@ -196,6 +202,16 @@ def _places(declared: Sequence[DeclaredPods], inferred: Sequence[PodSet]) -> lis
     common = {_place(one, names) for one in inferred}
     place = common.pop() if len(common) == 1 else Placement(unmodelled=names)
     return [place] * len(declared)
+
+
+def _topologies(
+    declared: Sequence[DeclaredPods], inferred: Sequence[PodSet]
+) -> list[Topology | None]:
+    """The topology of declared pods, by the same rule."""
+    if [entry.replicas for entry in declared] == [one.replicas for one in inferred]:
+        return [one.topology for one in inferred]
+    common = {one.topology for one in inferred}
+    return [common.pop() if len(common) == 1 else None] * len(declared)
 
 
 def _place(one: PodSet, unmodelled: tuple[str, ...]) -> Placement:
@@ -234,6 +250,7 @@ class DeclaredSet(Struct, frozen=True):
 
     path: str
     replicas: int
+    annotations: Mapping[str, Json] = {}
 
 
 def declared_sets(
@@ -254,9 +271,13 @@ def declared_sets(
             continue
         known, reading = by_path.get(entry.path), read_template(template)
         faults += reading.faults_at(entry.path)
+        faults += topology_faults(annotations_of(template), f"{entry.path}.metadata")
+        faults += topology_faults(entry.annotations, f"podSets[{index}]")
         found = known or Found("", template, reading, entry.replicas)
         made = _pod_set(found, item, index, counts_pods=known is None or not inference.known)
-        sets.append(replace(made, path=entry.path, replicas=entry.replicas))
+        own = annotations_of(template) | dict(entry.annotations)
+        topology = None if made.per_node else read_topology(own)
+        sets.append(replace(made, path=entry.path, replicas=entry.replicas, topology=topology))
     warnings = tuple(_disagreement(declared, inference))
     return Demand(tuple(sets), faults=tuple(faults), warnings=warnings)
 

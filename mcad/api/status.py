@@ -10,6 +10,7 @@ from mcad.api.located_fields import describe
 from mcad.api.pods import POD_SCHEDULED, UNSCHEDULABLE
 from mcad.api.wire import Json, Map, as_int, as_list, as_map, as_text, format_instant, parse_instant
 from mcad.core.state.model import (
+    ChosenDomain,
     Condition,
     DispatchPhase,
     DispatchRecord,
@@ -134,7 +135,28 @@ def _render_dispatch(record: DispatchRecord) -> Map:
         "next": None if underway and record.next is Next.QUEUED else record.next.value,
         "preemptor": record.preemptor or None,
         "limitSince": format_instant(record.limit_since),
+        "domains": [_render_domain(one) for one in record.domains] or None,
     }
+
+
+def _render_domain(one: ChosenDomain) -> Map:
+    label, value = one.domain
+    place = {"item": one.item, "index": one.index, "path": one.path or None}
+    return place | {"label": label, "value": value}
+
+
+def _read_domains(value: Json) -> tuple[ChosenDomain, ...]:
+    found = map(as_map, as_list(value))
+    return tuple(
+        ChosenDomain(
+            as_int(one.get("item")),
+            as_int(one.get("index")),
+            as_text(one.get("path")),
+            (as_text(one.get("label")), as_text(one.get("value"))),
+        )
+        for one in found
+        if as_text(one.get("label"))
+    )
 
 
 def render_reservation(reservation: Reservation) -> Map:
@@ -303,6 +325,7 @@ def _read_dispatch(value: Map) -> DispatchRecord | None:
         next=then,
         preemptor=as_text(value.get("preemptor")),
         limit_since=parse_instant(value.get("limitSince")),
+        domains=_read_domains(value.get("domains")),
     )
 
 

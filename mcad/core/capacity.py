@@ -20,6 +20,7 @@ from mcad.core.assumed.pod_waits import PodWaits
 from mcad.core.assumed.unplaced import UnplacedPods
 from mcad.core.assumed.workload_pods import WorkloadPods
 from mcad.core.fit.audit import audit
+from mcad.core.fit.domains import Domains, confined, domains_of
 from mcad.core.fit.fit import Judge
 from mcad.core.fit.questions import Questions
 from mcad.core.fit.shape_cache import Memory
@@ -29,9 +30,10 @@ from mcad.core.nodes.pools import Plan
 from mcad.core.nodes.reserved_free import Spare
 from mcad.core.nodes.resources import Books, book, total, with_pod_slot
 from mcad.core.nodes.shape import Shape
+from mcad.core.snapshot.in_domains import InDomains
 from mcad.core.snapshot.quota import Shares
 from mcad.core.snapshot.snapshot import Snapshot, View
-from mcad.core.state.model import KeptApart, Node, Pod, PodSet, Resources
+from mcad.core.state.model import ChosenDomain, KeptApart, Node, Pod, PodSet, Resources
 from mcad.core.state.records import replace
 from mcad.core.state.refusal import Refusal
 from mcad.core.state.settings import Fit, Settings
@@ -63,6 +65,7 @@ class Capacity:
         )
         self._pod_index = PodIndex(self._ledger, self._assumed)
         self._judge = Judge(settings, self._ledger, self._unplaced_pods, remembers=True)
+        self._domains = Domains(self._ledger, self._judge, self._memory.hold)
         self._view = View(
             settings, self._ledger, self._unplaced_pods, self._pod_index, self._assumed
         )
@@ -138,7 +141,10 @@ class Capacity:
     # -- verdicts ------------------------------------------------------------------------------
 
     def shape(self, sets: tuple[PodSet, ...]) -> Shape:
-        """The shape of these sets; equal sets (but for their paths) have an equal one."""
+        """The shape of these sets; equal sets (but for their paths) have an equal one. Where only
+        sums count no topology does."""
+        if not self._on_nodes and any(one.topology for one in sets):
+            sets = tuple(replace(one, topology=None) for one in sets)
         return Shape.of(sets)
 
     def remember(self, shape: Shape) -> None:
@@ -154,18 +160,18 @@ class Capacity:
         for the changes that may let it in. For deciding only: the answer spends the budget of the
         pass. People ask ``questions``."""
         with self._memory.held(shape) as prospect:
-            refused = self._judge.refusal(prospect)
-            if refused is None:
-                self._memory.queueing_hints.requeue(prospect)
-            else:
+            found = self._domains.find(prospect)
+            if isinstance(found, Refusal):
                 self._memory.queueing_hints.register(prospect)
-            return refused
+                return found
+            self._memory.queueing_hints.requeue(prospect)
+            return None
 
     def would_fit_emptied(self, shape: Shape) -> bool:
         """Whether it would fit on an empty cluster: without the pods and assumed pods of all
         AppWrappers (R6)."""
         with self._memory.held(shape) as prospect:
-            return self._judge.would_fit_emptied(prospect)
+            return self._domains.fits_emptied(prospect)
 
     @property
     def steps(self) -> int:
@@ -202,7 +208,14 @@ class Capacity:
         (none: all). Good until the next event."""
         shares = shares or Shares({}, {}, (), (), ())
         with self._memory.held(shape) as prospect:
-            return Snapshot(self._view, prospect, lifted, shares, only)
+            if not shape.groups:
+                return Snapshot(self._view, prospect, lifted, shares, only)
+            nothing = Shares({}, {}, (), (), ())
+            ways = [
+                Snapshot(self._view, one, lifted, nothing, only)
+                for one in self._domains.variants(prospect)
+            ]
+            return InDomains(self._view, prospect, ways, shares)
 
     # -- assumed gangs -------------------------------------------------------------------------
 
@@ -216,6 +229,8 @@ class Capacity:
     ) -> Refusal | None:
         """Place the whole gang, less its pods that are bound already. Returns None if that is done,
         else why not, and nothing is changed."""
+        if shape.groups:
+            return self._assume_in_domains(uid, attempt, shape, sets)
         gang = self._begin(uid, attempt, sets)
         for allotment in gang.allotments:
             allotment.want = wants.get((allotment.pod_set.item, allotment.pod_set.index))
@@ -231,6 +246,19 @@ class Capacity:
         if self._on_nodes:
             unplaced = [one.position for one in gang.allotments if one.unplaced]
             check(not unplaced, "gang-not-split", f"sets {unplaced} of {uid} have no place")
+        return None
+
+    def _assume_in_domains(
+        self, uid: str, attempt: int, shape: Shape, sets: tuple[PodSet, ...]
+    ) -> Refusal | None:
+        """The same for a gang whose topology domains are not chosen yet; so none of its pods is
+        bound."""
+        with self._memory.held(shape) as prospect:
+            found = self._domains.find(prospect)
+            if isinstance(found, Refusal):
+                self._memory.queueing_hints.register_for_any_rise(prospect)
+                return found
+            self.assume_at(uid, attempt, shape, sets, self._judge.plan(found))
         return None
 
     def adopt(
@@ -255,8 +283,18 @@ class Capacity:
         self, uid: str, attempt: int, shape: Shape, sets: tuple[PodSet, ...], plan: Plan
     ) -> None:
         """Assume the gang where the plan puts it, even on nodes that are reserved for others."""
+        sets, shape = self._in_domains(shape, sets, plan)
         self._assumed.place(self._begin(uid, attempt, sets), shape, plan)
         self._ledger.post()
+
+    def _in_domains(
+        self, shape: Shape, sets: tuple[PodSet, ...], plan: Plan
+    ) -> tuple[tuple[PodSet, ...], Shape]:
+        """The sets in the topology domains of the plan, where their pods stay from now on."""
+        if not shape.groups:
+            return sets, shape
+        sets = confined(sets, domains_of(shape, plan))
+        return sets, Shape.of(sets)
 
     def want(self, uid: str, item: int, index: int, want: int | None) -> None:
         """The live child's number of pods for a set; None if it does not tell (C2)."""
@@ -302,6 +340,7 @@ class Capacity:
         """Reserve the places of the plan although others may still be there: no newcomer gets that
         room. The plan, made by ``what_if``, has a place for every pod."""
         self.remember(shape)
+        sets, shape = self._in_domains(shape, sets, plan)
         self._assumed.reserve(self._begin(uid, attempt, sets), shape, plan)
         self._ledger.post()
 
@@ -499,13 +538,23 @@ class Capacity:
 
     def may_strand(self, in_flight: InFlight, shape: Shape) -> bool:
         """Whether a gang of this shape, which is remembered and fits, and those in flight could
-        keep each other from nodes."""
-        parts = (one for one in self._memory.remembered(shape).parts if not one.per_node)
+        keep each other from nodes, in the topology domains that it would get."""
+        prospect = self._memory.remembered(shape)
+        found = self._domains.find(prospect) if shape.groups else prospect
+        known = () if isinstance(found, Refusal) else found.parts
+        parts = (one for one in known if not one.per_node)
         return in_flight.suffers([Unbound(one.pods, one.replicas, {}) for one in parts])
 
     def is_waited_for(self, uid: str) -> bool:
         """Whether any of its pods still has to be bound."""
         return any(one.size for one in self._assumed.allotments(uid))
+
+    def domains(self, uid: str) -> tuple[ChosenDomain, ...]:
+        """The topology domains that its pod sets are in."""
+        sets = (one.pod_set for one in self._assumed.allotments(uid))
+        return tuple(
+            ChosenDomain(one.item, one.index, one.path, one.domain) for one in sets if one.domain
+        )
 
     def unplaced(self, uid: str) -> int:
         """Assumed pods that no node has room for, as of the last ``place_unplaced``; 0 for a

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from mcad.core.admission import Admission, Gang
 from mcad.core.capacity import Capacity
 from mcad.core.commands import Command, RecordEvent, WakeAt, WriteStatus
+from mcad.core.fit.domains import confined
 from mcad.core.queue.queue import Walk
 from mcad.core.queue.run_history import History
 from mcad.core.queue.waiting import Waiting
@@ -26,6 +27,7 @@ from mcad.core.state.model import (
     Dialect,
     DispatchRecord,
     HeldResource,
+    PodSet,
     Remnant,
     Workload,
 )
@@ -200,15 +202,26 @@ class Cluster:
         charged: as its attempt says; in trees that came later, by its labels."""
         known = entry.dispatch.quota if entry.dispatch is not None else ()
         charged = NOBODYS if entry.rebuilt else Designation((*known, *entry.workload.quota))
-        return self._gang(entry, entry.attempt + entry.keeps_room), charged
+        return self._gang(entry, entry.attempt + entry.keeps_room, self._sets(entry)), charged
 
     def next_gang(self, entry: Entry) -> tuple[Gang, Designation]:
         """The same of the next attempt of a waiting AppWrapper."""
         return self._gang(entry, entry.attempt + 1), Designation(entry.workload.quota)
 
-    def _gang(self, entry: Entry, attempt: int) -> Gang:
-        work, shape = entry.workload, self.capacity.shape(entry.workload.sets)
-        return Gang(work.uid, work.namespace, attempt, shape, work.sets)
+    def _gang(self, entry: Entry, attempt: int, sets: tuple[PodSet, ...] | None = None) -> Gang:
+        work, sets = entry.workload, entry.workload.sets if sets is None else sets
+        return Gang(work.uid, work.namespace, attempt, self.capacity.shape(sets), sets)
+
+    def _sets(self, entry: Entry) -> tuple[PodSet, ...]:
+        """Its pod sets in the topology domains that are on record for its attempt."""
+        sets, record = entry.workload.sets, entry.dispatch
+        if record is None or not record.domains:
+            return sets
+        known = {(one.item, one.index): one.domain for one in record.domains}
+        at = {
+            n: known[key] for n, one in enumerate(sets) if (key := (one.item, one.index)) in known
+        }
+        return confined(sets, at)
 
     def adopt(self, entry: Entry) -> None:
         """Assume what it was dispatched with, whether it fits or not."""
@@ -219,7 +232,7 @@ class Cluster:
     def keep_room(self, entry: Entry) -> None:
         """Its room is that of the next attempt from now on (C7). Where its pods have not gone yet,
         that finds no place for a while, but neither does any other AppWrapper (C6)."""
-        self.admission.renew(entry.uid, entry.attempt + 1, entry.workload.sets)
+        self.admission.renew(entry.uid, entry.attempt + 1, self._sets(entry))
 
     def freeze(self, entry: Entry) -> None:
         """It is deleted: its objects hold their room, and its charge, until they are gone (P9)."""

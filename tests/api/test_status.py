@@ -221,6 +221,7 @@ def test_the_wire_names_of_a_running_appwrapper() -> None:
             "next": None,
             "preemptor": None,
             "limitSince": None,
+            "domains": None,
         },
         "quota": None,
         "reservation": None,

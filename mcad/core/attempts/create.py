@@ -79,6 +79,7 @@ def begin(cluster: Cluster, entry: Entry, signal: Signal = Signal.RESERVED) -> N
         since=cluster.now,
         quota=entry.path,
         limit_since=counted if counted < cluster.now else 0,
+        domains=cluster.capacity.domains(entry.uid),
     )
     cluster.begin_attempt(entry, record)
     cluster.move(entry, signal)
@@ -122,6 +123,7 @@ def continue_attempt(cluster: Cluster, entry: Entry) -> None:
         entry.creation.asked = True
         item, reserved = entry.creation.cursor, precedence.reserved_nodes(cluster, entry)
         reserved = reserved._replace(apart=cluster.capacity.kept_apart(entry.uid, item))
+        reserved = reserved._replace(domains=entry.record.domains_of(item))
         cluster.emit(CreateItem(entry.uid, entry.attempt, item, reserved))
 
 

@@ -14,7 +14,7 @@ from mcad.core.nodes.pools import Pool, Row, rough_total
 from mcad.core.nodes.reserved_free import Spare
 from mcad.core.nodes.resources import total
 from mcad.core.nodes.shape import Shape
-from mcad.core.state.model import Resources
+from mcad.core.state.model import Domain, Resources
 from mcad.core.state.refusal import Refusal
 
 
@@ -71,6 +71,11 @@ Obstacle = NoNodes | InsufficientSum | InsufficientSlots
 """What surely keeps a gang out by itself, whatever is owed to others."""
 
 
+Variant = tuple[tuple[int, ...], tuple[Domain | None, ...]]
+"""Topology groups of a gang, and the domain of each; None is any node. Without groups in the first
+place it is about the whole gang."""
+
+
 @dataclass(slots=True, eq=False)
 class Prospect:
     """A shape in one capacity.
@@ -85,6 +90,7 @@ class Prospect:
     such, and the number of joins that this holds for: nodes that leave leave it true.
     ``emptied`` is the change at which it was tried on emptied nodes, and whether it fitted;
     ``lacking`` the part that alone did not fit there, and at least how many of its pods.
+    ``variants`` are prospects of the gang, or of one of its topology groups, in domains.
     """
 
     shape: Shape
@@ -99,6 +105,7 @@ class Prospect:
     widest: tuple[int, tuple[Pool, ...] | None] = (-1, None)
     emptied: tuple[int, bool] = (-1, False)
     lacking: tuple[int, int] | None = None
+    variants: dict[Variant, Prospect] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         parts = (part for part in self.parts if not part.per_node)

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from mcad.core.assumed.unplaced import UnplacedPods
+from mcad.core.fit.domains import Domains
 from mcad.core.fit.feasible import Prospect
 from mcad.core.fit.fit import Judge
 from mcad.core.fit.shape_cache import Memory
@@ -30,19 +31,21 @@ class Questions:
     ) -> None:
         self._memory = memory
         self._judge = Judge(settings, ledger, unplaced_pods, remembers=False)
+        self._domains = Domains(ledger, self._judge, self._prospect)
         self._prospects: dict[Shape, Prospect] = {}
         self._refusals: dict[Shape, Refusal | None] = {}
 
     def refusal(self, shape: Shape) -> Refusal | None:
         """Why a gang of this shape does not fit now; None if it does."""
         if shape not in self._refusals:
-            self._refusals[shape] = self._judge.refusal(self._prospect(shape))
+            found = self._domains.find(self._prospect(shape))
+            self._refusals[shape] = found if isinstance(found, Refusal) else None
         return self._refusals[shape]
 
     def would_fit_emptied(self, shape: Shape) -> bool:
         """Whether the gang would fit on an empty cluster: without the pods and assumed pods of all
         AppWrappers (R6)."""
-        return self._judge.would_fit_emptied(self._prospect(shape))
+        return self._domains.fits_emptied(self._prospect(shape))
 
     def _prospect(self, shape: Shape) -> Prospect:
         """A prospect that starts from what is remembered and is dropped with the question."""
@@ -51,7 +54,7 @@ class Questions:
             # The AppWrapper of a row may have been deleted since: then nothing holds its shape.
             with self._memory.held(shape) as known:
                 parts = tuple(part._replace(pods=_Counted(part.pods)) for part in known.parts)
-                prospect = self._prospects[shape] = replace(known, parts=parts)
+                prospect = self._prospects[shape] = replace(known, parts=parts, variants={})
         return prospect
 
 

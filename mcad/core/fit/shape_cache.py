@@ -63,6 +63,8 @@ class Memory:
         if not prospect.holders:
             del self._prospects[shape]
             self.queueing_hints.forget(prospect)
+            for variant in prospect.variants.values():
+                self.let_go(variant.shape)
             for part in prospect.parts:
                 self.let_go_class(part.pods)
 

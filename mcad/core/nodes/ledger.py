@@ -83,6 +83,7 @@ class Ledger:
         self._pools: dict[Pool, None] = {}
         self._profiles: dict[Resources, Profile] = {}
         self._labelled: dict[tuple[str, str], dict[str, Row]] = {}
+        self._values: dict[str, tuple[int, tuple[str, ...]]] = {}
         self._rank = 0
         self._noted: dict[str, Books] = {}
 
@@ -123,6 +124,14 @@ class Ledger:
         if fewest is None:
             return None
         return [row for group in fewest for row in group.values()]
+
+    def values_of(self, label: str) -> tuple[str, ...]:
+        """The values that nodes have of a label, sorted."""
+        at, values = self._values.get(label, (-1, ()))
+        if at != self.membership:
+            values = tuple(sorted(value for key, value in self._labelled if key == label))
+            self._values[label] = (self.membership, values)
+        return values
 
     def keep_pools(self, used: dict[Pool, None]) -> None:
         """Disband the pools that are not among ``used``."""

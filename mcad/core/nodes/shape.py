@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from mcad.core.nodes.resources import total, with_pod_slot
-from mcad.core.state.model import Constraint, HostPort, PodSet, Resources
+from mcad.core.state.model import Constraint, HostPort, PodSet, Resources, Topology
 from mcad.core.state.records import replace
 
 _SHAPES = 4096  # that are remembered: thousands of AppWrappers come of one generator
@@ -33,7 +33,8 @@ class ClassKey(NamedTuple):
 
 
 class Alike(NamedTuple):
-    """All pods of a gang that are of one class, whichever sets they belong to.
+    """All pods of a gang that are of one class and one topology group, whichever sets they belong
+    to.
 
     ``positions`` are the indices of those sets within the gang. A ``per_node`` one is one
     DaemonSet: it has as many pods as there are nodes that admit them, and ``declared`` is 0.
@@ -45,13 +46,22 @@ class Alike(NamedTuple):
     per_node: bool
 
 
+class TopologyGroup(NamedTuple):
+    """Sets of a gang for which one topology domain has to be chosen: their indices, and those of
+    their pods in ``Shape.alike``. The topology is that of the first set."""
+
+    topology: Topology
+    positions: tuple[int, ...]
+    parts: tuple[int, ...]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Shape:
     """The demand of a gang, equal to another one if the ``sets`` are; those have no paths.
 
     ``unmodelled`` names the predicates that no fit test looks at, ``fixed`` is the demand that does
     not depend on the number of nodes, with the ``pods`` slots and without host ports, and
-    ``per_node`` tells whether there is another.
+    ``per_node`` tells whether there is another. ``groups`` have no topology domain yet.
     """
 
     sets: tuple[PodSet, ...]
@@ -59,6 +69,7 @@ class Shape:
     unmodelled: tuple[str, ...] = ()
     fixed: Resources = ()
     per_node: bool = False
+    groups: tuple[TopologyGroup, ...] = ()
     _hash: int | None = field(default=None, repr=False)
 
     @classmethod
@@ -88,21 +99,48 @@ def _of(bare: tuple[PodSet, ...]) -> Shape:
         tuple(dict.fromkeys(name for s in bare for name in s.unmodelled)),
         total((with_pod_slot(a.key.request), a.declared) for a in alike if not a.per_node),
         any(a.per_node for a in alike),
+        _groups(bare, alike) if any(s.topology for s in bare) else (),
+    )
+
+
+def _group(position: int, pod_set: PodSet) -> str | int | None:
+    """What sets have in common that share a topology domain, whether it is chosen or not: so the
+    pods of a gang are in the same order before and after the choice."""
+    if pod_set.topology is None or pod_set.per_node:
+        return None
+    return pod_set.topology.group or position
+
+
+def _groups(sets: tuple[PodSet, ...], alike: tuple[Alike, ...]) -> tuple[TopologyGroup, ...]:
+    found: dict[str | int, list[int]] = {}
+    for position, pod_set in enumerate(sets):
+        group = _group(position, pod_set)
+        if group is not None and pod_set.domain is None and pod_set.replicas > 0:
+            found.setdefault(group, []).append(position)
+    return tuple(
+        TopologyGroup(
+            topology,
+            tuple(positions),
+            tuple(n for n, one in enumerate(alike) if one.positions[0] in positions),
+        )
+        for positions in found.values()
+        if (topology := sets[positions[0]].topology) is not None
     )
 
 
 def _alike(sets: tuple[PodSet, ...]) -> tuple[Alike, ...]:
     found: list[Alike] = []
-    at: dict[ClassKey, int] = {}
+    at: dict[tuple[ClassKey, str | int | None], int] = {}
     for position, pod_set in enumerate(sets):
         key = ClassKey.of(pod_set)
+        together = key, _group(position, pod_set)
         if pod_set.per_node:
             found.append(Alike(key, 0, (position,), per_node=True))
-        elif pod_set.replicas > 0 and key in at:
-            known = found[at[key]]
+        elif pod_set.replicas > 0 and together in at:
+            known = found[at[together]]
             more = known.declared + pod_set.replicas
-            found[at[key]] = Alike(key, more, (*known.positions, position), per_node=False)
+            found[at[together]] = Alike(key, more, (*known.positions, position), per_node=False)
         elif pod_set.replicas > 0:
-            at[key] = len(found)
+            at[together] = len(found)
             found.append(Alike(key, pod_set.replicas, (position,), per_node=False))
     return tuple(found)

@@ -99,6 +99,18 @@ class HostPort(Struct, frozen=True):
     address: str = EVERY_ADDRESS
 
 
+Domain = tuple[str, str]
+"""(node label, value): all nodes that have it are one topology domain."""
+
+
+class Topology(Struct, frozen=True):
+    """How close together the pods of a set have to be (``required``), or should be."""
+
+    levels: tuple[str, ...]  # node labels, those of the narrowest domains first
+    required: bool = True  # else any nodes will do if no domain has room
+    group: str = ""  # all sets of a group share one domain; "" is the set alone
+
+
 class PodSet(Struct, frozen=True):
     """Pods of one shape within one item."""
 
@@ -115,6 +127,8 @@ class PodSet(Struct, frozen=True):
     counts_pods: bool = False
     unmodelled: tuple[str, ...] = ()  # predicates of kube-scheduler that the fit test leaves out
     ports: tuple[HostPort, ...] = ()  # each is free once per node, for pods of any set
+    topology: Topology | None = None
+    domain: Domain | None = None  # chosen for ``topology``; the ``constraint`` selects it as well
 
 
 class KeptApart(NamedTuple):
@@ -124,12 +138,23 @@ class KeptApart(NamedTuple):
     nodes: tuple[str, ...]
 
 
+class ChosenDomain(Struct, frozen=True):
+    """The topology domain of a pod set in one attempt; ``path`` is that of its template."""
+
+    item: int
+    index: int
+    path: str
+    domain: Domain
+
+
 class ReservedNodes(NamedTuple):
-    """The names of nodes that are for other pods, sorted."""
+    """Where the pods of an item do not go: the names of nodes that are for other pods, sorted, and
+    whatever is outside their topology domains."""
 
     avoid: tuple[str, ...] = ()  # its pods go elsewhere if there is room
     exclude: tuple[str, ...] = ()  # its pods must not go there
     apart: tuple[KeptApart, ...] = ()  # nor the pods of these templates there
+    domains: tuple[ChosenDomain, ...] = ()
 
     def apart_at(self, path: str) -> tuple[str, ...]:
         """The nodes that the pods of the template at this path leave to others of their gang."""
@@ -216,6 +241,11 @@ class DispatchRecord(Struct, frozen=True):
     # Since when ``dispatchDuration.limit`` counts, if that is not ``confirmed``: time of earlier
     # attempts is added, time in which its pods had no nodes is not (pod_timeouts.py).
     limit_since: Instant = 0
+    domains: tuple[ChosenDomain, ...] = ()  # where its pods have to be; items as in ``inventory``
+
+    def domains_of(self, item: int) -> tuple[ChosenDomain, ...]:
+        """The topology domains of the pod sets of an item."""
+        return tuple(one for one in self.domains if one.item == item)
 
 
 class Condition(Struct, frozen=True):

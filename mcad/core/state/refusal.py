@@ -54,13 +54,34 @@ class QuotaLimit(NamedTuple):
     is_absent: bool = False
 
 
+class DomainLimit(NamedTuple):
+    """What the topology of a pod set refuses: how many domains of the ``level`` (a node label)
+    there are, and the ``nearest`` of them with at most so many places for the ``needed`` pods."""
+
+    level: str
+    domains: int
+    needed: int
+    nearest: str = ""
+    places: int = 0
+
+    @property
+    def message(self) -> str:
+        """The figures as a sentence."""
+        if not self.domains:
+            return f"No node has the label {self.level}."
+        count = "The only domain" if self.domains == 1 else f"None of {self.domains} domains"
+        has = "lacks" if self.domains == 1 else "has"
+        nearest = f"; the nearest, {self.nearest}, has {self.places}." if self.nearest else "."
+        return f"{count} of {self.level} {has} {self.needed} places{nearest}"
+
+
 class Refusal(Struct, frozen=True):
     """A verdict that a gang does not fit, with the figures that it was judged by.
 
     ``item`` and ``index`` name the pod set that refused it (-1: the gang as a whole), ``missing``
     the pods of that set without a place (at least), ``shortages`` every resource that the gang
     needs, the binding one first. ``unmodelled`` names predicates that were not looked at. A refusal
-    by ``quota`` has nothing of all that.
+    by topology has a ``domain`` instead of these, one by ``quota`` has nothing of all that.
     """
 
     reason: WaitingReason
@@ -70,6 +91,7 @@ class Refusal(Struct, frozen=True):
     missing: int = 0
     unmodelled: tuple[str, ...] = ()
     quota: QuotaLimit | None = None
+    domain: DomainLimit | None = None
 
     @property
     def figures(self) -> tuple[Shortage, ...]:
@@ -100,6 +122,8 @@ class Refusal(Struct, frozen=True):
         explained by the trees (quota/explain.py)."""
         short = [one for one in self.shortages if one.missing] or self.shortages[:1]
         facts = [self.reason.text.format(figures=" ".join(one.message for one in short))]
+        if self.domain is not None:
+            facts.append(self.domain.message)
         if self.item >= 0 and self.missing:
             pods = "1 pod" if self.missing == 1 else f"{self.missing} pods"
             facts.append(f"No place for {pods} of item {self.item}.")

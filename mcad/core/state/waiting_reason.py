@@ -64,6 +64,12 @@ class WaitingReason(StrEnum):
         "One pod is larger than any node that admits it.",
         "One pod is larger than any node that admits it. {figures}",
     )
+    NO_DOMAIN = (
+        "no-domain",
+        Ends.ROOM,
+        "The nodes have places, but no single topology domain has enough.",
+        "The nodes have places, but no single topology domain has enough.",
+    )
     UNDECIDED = (
         "undecided",
         Ends.ROOM,

@@ -38,6 +38,13 @@ SCAN_STEP = 16
 VERDICT_STEPS = 20
 """The work that a verdict counts for, besides the nodes it looks at."""
 
+DOMAINS_MAX = 512
+"""Topology domains of one level that a verdict looks at, the first by name. A zone has a hundred
+racks; a level of single nodes has as many domains as there are nodes."""
+
+VARIANTS_MAX = 256
+"""Combinations of topology domains that are tried for a gang with several groups of pod sets."""
+
 EXACT_STATES_MAX = 4096
 """Combinations of placed counts that the exact search may have to tell apart. A head, a dozen
 helpers and a thousand workers need 26; three sets of 64 equal to one another need 4,225."""

@@ -1,0 +1,81 @@
+"""The topology domain of an attempt: on record before anything is created, and what it needs."""
+
+from __future__ import annotations
+
+import pytest
+
+from mcad.core.commands import CreateItem
+from mcad.core.state.lifecycle import Phase
+from mcad.core.state.model import ChosenDomain, Node, Topology, Workload
+from mcad.core.state.records import replace
+from mcad.core.state.settings import Settings
+from tests.core.bench import PATIENT, Bench, node, workload
+
+EAGER = replace(PATIENT, preemption=True, min_run_time=0, protect_after=0)
+
+
+def _rack(name: str, nodes: int) -> list[Node]:
+    label = (("rack", name),)
+    return [replace(node(f"{name}n{number}"), labels=label) for number in range(nodes)]
+
+
+def _close(name: str, cpu: int, pods: int, **changes: object) -> Workload:
+    """All of its pods, one per item, in one rack."""
+    work = workload(name, *[cpu] * pods, **changes)
+    topology = Topology(("rack",), group="all")
+    return replace(work, sets=tuple(replace(one, topology=topology) for one in work.sets))
+
+
+def _phase(bench: Bench, name: str) -> Phase:
+    return bench.dispatcher.cluster.entries[f"uid-{name}"].phase
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+def test_the_domain_is_on_record_before_anything_is_created_and_outlives_a_restart(
+    restarted: bool,
+) -> None:
+    bench = Bench(PATIENT, nodes=[*_rack("r1", 3), *_rack("r2", 2)])
+    bench.submit(_close("a", 900, 2))
+    bench.decide()
+    while not isinstance(bench.pending[0], CreateItem):
+        bench.execute(bench.pending.pop(0))
+    chosen = [ChosenDomain(item, 0, "template", ("rack", "r2")) for item in range(2)]
+    record = bench.status["uid-a"].dispatch
+    assert record is not None
+    assert record.domains == tuple(chosen)
+    if restarted:
+        bench.crash()
+        bench.decide()
+        while not isinstance(bench.pending[0], CreateItem):
+            bench.execute(bench.pending.pop(0))
+    create = bench.pending[0]
+    assert isinstance(create, CreateItem)
+    assert create.reserved.domains == (chosen[0],)
+    assert set(bench.dispatcher.cluster.capacity.nodes_of("uid-a")) == {"r2n0", "r2n1"}
+
+
+def _crowded(settings: Settings, high: str) -> Bench:
+    """One AppWrapper of one pod on each of four nodes in two racks; that in ``high`` stays."""
+    bench = Bench(settings, nodes=[*_rack("r1", 2), *_rack("r2", 2)])
+    for name in "abcd":
+        bench.submit(workload(name, 900, priority=9 if name in high else 0))
+        bench.advance(1)
+    return bench
+
+
+def test_none_is_evicted_unless_one_whole_rack_comes_free() -> None:
+    bench = _crowded(EAGER, "")
+    places = {n: bench.dispatcher.cluster.capacity.nodes_of(f"uid-{n}")[0][:2] for n in "abcd"}
+    stays = [next(n for n in "abcd" if places[n] == rack) for rack in ("r1", "r2")]
+    bench.edit(f"uid-{stays[0]}", priority=9)
+    bench.edit(f"uid-{stays[1]}", priority=9)
+    bench.submit(_close("w", 900, 2, priority=5))
+    bench.advance(30)
+    assert all(_phase(bench, name) is Phase.RUNNING for name in "abcd")
+
+    bench.edit(f"uid-{stays[1]}", priority=0)
+    bench.advance(60)
+    assert _phase(bench, "w") is Phase.RUNNING
+    assert {name[:2] for name in bench.dispatcher.cluster.capacity.nodes_of("uid-w")} <= {"r2"}
+    running = {name for name in "abcd" if _phase(bench, name) is Phase.RUNNING}
+    assert running == {name for name in "abcd" if places[name] == "r1"}
