@@ -31,6 +31,7 @@ from tests.manifests import bearing
 pytestmark = pytest.mark.controlplane
 
 GPU = "nvidia.com/gpu"
+RACK = "topology.example.com/rack"
 HEALTH = "autopilot.ibm.com/gpuhealth"
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 AVOIDED = {"key": HEALTH, "operator": "NotIn", "values": ["TESTING", "EVICT"]}
@@ -72,6 +73,27 @@ def test_a_small_pod_leaves_the_node_that_the_large_one_needs(plane: ControlPlan
     assert status_of(plane, "gang")["dispatch"]["attempt"] == 1
     delete(plane)
     for name in ("whole", "part"):
+        plane.remove_node(name)
+
+
+def test_all_pods_of_a_gang_are_bound_in_one_rack(plane: ControlPlane) -> None:
+    """kube-scheduler would put one of them on the node of the other rack, which has most free."""
+    racks = {"a-1": ("a", "32"), "b-1": ("b", "4"), "b-2": ("b", "4")}
+    for name, (rack, cpu) in racks.items():
+        labels = {"pool": "racks", RACK: rack}
+        plane.add_node(name, cpu=cpu, labels=labels, extended={GPU: "8"})
+    one = job("racked", "sleep 3600", **{GPU: "8"})
+    one["spec"] |= {"parallelism": 2, "completions": 2}
+    one["spec"]["template"]["spec"]["nodeSelector"] = {"pool": "racks"}
+    asked = {"kueue.x-k8s.io/podset-required-topology": RACK}
+    one["spec"]["template"].setdefault("metadata", {})["annotations"] = asked
+    create(plane, appwrapper("racked", one))
+    plane.wait_for(lambda: running(plane) == 2, 60, "both are bound")
+    assert running_on(plane) == ["b-1", "b-2"]
+    (domain,) = status_of(plane, "racked")["dispatch"]["domains"]
+    assert (domain["label"], domain["value"]) == (RACK, "b")
+    delete(plane)
+    for name in racks:
         plane.remove_node(name)
 
 
