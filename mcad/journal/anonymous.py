@@ -84,7 +84,7 @@ def _value(names: Names, text: str) -> str:
 
 
 class _Pairs:
-    """A field of (key, value) strings, each renamed by its own rule."""
+    """A field of one or more (key, value) strings, each renamed by its own rule."""
 
     def __init__(self, key: Rule, value: Rule) -> None:
         self.key, self.value = key, value
@@ -110,7 +110,9 @@ RULES: dict[str, dict[str, Rule | _Pairs]] = {
         "name": _name,
     },
     "Item": {"completion": _keep},
-    "PodSet": {"path": _keep, "request": _keep, "unmodelled": _keep},
+    "PodSet": {"path": _keep, "request": _keep, "unmodelled": _keep, "domain": _LABELS},
+    "Topology": {"levels": _key, "group": _name},
+    "ChosenDomain": {"path": _keep, "domain": _LABELS},
     "Constraint": {"selector": _LABELS, "node_name": _name},
     "Requirement": {"key": _key, "operator": _keep, "values": _value},
     "Toleration": {"key": _key, "operator": _keep, "value": _value, "effect": _keep},
@@ -198,6 +200,8 @@ def _renamed(value: Any, rule: Rule | _Pairs | None, names: Names) -> Any:
             return rule(names, value)
         case msgspec.Struct():
             return renamed(value, names)
+        case (str() as key, str() as text) if isinstance(rule, _Pairs):
+            return rule.key(names, key), rule.value(names, text)
         case tuple() if isinstance(rule, _Pairs):
             return tuple((rule.key(names, k), rule.value(names, v)) for k, v in value)
         case tuple() | frozenset():

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from itertools import islice, product
+from typing import Protocol
 
 from mcad.core.fit.feasible import Prospect
 from mcad.core.fit.fit import Judge
@@ -24,17 +25,23 @@ from mcad.core.state.work_bounds import DOMAINS_MAX, VARIANTS_MAX
 _MILLION = 1_000_000
 
 Test = Callable[[Prospect], bool]
-Make = Callable[[Shape], Prospect]
+
+
+class Prospects(Protocol):
+    """Makes and keeps prospects. No function, because a journal's snapshot pickles it."""
+
+    def hold(self, shape: Shape) -> Prospect:
+        """The prospect of a shape, kept for as long as that of the gang is."""
+        ...
 
 
 class Domains:
-    """Finds the domains of a gang, with the verdicts of a judge; ``make`` holds the prospect of a
-    shape for as long as that of the gang is held."""
+    """Finds the domains of a gang, with the verdicts of a judge on these prospects."""
 
-    def __init__(self, ledger: Ledger, judge: Judge, make: Make) -> None:
+    def __init__(self, ledger: Ledger, judge: Judge, prospects: Prospects) -> None:
         self._ledger = ledger
         self._judge = judge
-        self._make = make
+        self._prospects = prospects
 
     def find(self, prospect: Prospect) -> Prospect | Refusal:
         """The gang in its domains if it fits there, else why not."""
@@ -113,7 +120,7 @@ class Domains:
         if variant is None:
             concerned = groups if number is None else (groups[number],)
             shape = _in_domains(prospect.shape, concerned, choice, alone=number is not None)
-            variant = prospect.variants[key] = self._make(shape)
+            variant = prospect.variants[key] = self._prospects.hold(shape)
         return variant
 
     def _refusal(self, prospect: Prospect, number: int, group: TopologyGroup) -> Refusal:

@@ -31,23 +31,23 @@ class Questions:
     ) -> None:
         self._memory = memory
         self._judge = Judge(settings, ledger, unplaced_pods, remembers=False)
-        self._domains = Domains(ledger, self._judge, self._prospect)
+        self._domains = Domains(ledger, self._judge, self)
         self._prospects: dict[Shape, Prospect] = {}
         self._refusals: dict[Shape, Refusal | None] = {}
 
     def refusal(self, shape: Shape) -> Refusal | None:
         """Why a gang of this shape does not fit now; None if it does."""
         if shape not in self._refusals:
-            found = self._domains.find(self._prospect(shape))
+            found = self._domains.find(self.hold(shape))
             self._refusals[shape] = found if isinstance(found, Refusal) else None
         return self._refusals[shape]
 
     def would_fit_emptied(self, shape: Shape) -> bool:
         """Whether the gang would fit on an empty cluster: without the pods and assumed pods of all
         AppWrappers (R6)."""
-        return self._domains.fits_emptied(self._prospect(shape))
+        return self._domains.fits_emptied(self.hold(shape))
 
-    def _prospect(self, shape: Shape) -> Prospect:
+    def hold(self, shape: Shape) -> Prospect:
         """A prospect that starts from what is remembered and is dropped with the question."""
         prospect = self._prospects.get(shape)
         if prospect is None:
