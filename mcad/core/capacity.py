@@ -530,11 +530,7 @@ class Capacity:
 
     def in_flight(self, uids: Iterable[str]) -> InFlight:
         """The pods without a node of these AppWrappers, until the next event."""
-        return InFlight(self._assumed.by_uid[uid] for uid in uids)
-
-    def take_off(self, in_flight: InFlight, uid: str) -> None:
-        """One more AppWrapper was dispatched."""
-        in_flight.add(self._assumed.by_uid[uid])
+        return InFlight(self._assumed.by_uid, uids)
 
     def may_strand(self, in_flight: InFlight, shape: Shape) -> bool:
         """Whether a gang of this shape, which is remembered and fits, and those in flight could
@@ -544,10 +540,6 @@ class Capacity:
         known = () if isinstance(found, Refusal) else found.parts
         parts = (one for one in known if not one.per_node)
         return in_flight.suffers([Unbound(one.pods, one.replicas, {}) for one in parts])
-
-    def is_waited_for(self, uid: str) -> bool:
-        """Whether any of its pods still has to be bound."""
-        return any(one.size for one in self._assumed.allotments(uid))
 
     def domains(self, uid: str) -> tuple[ChosenDomain, ...]:
         """The topology domains that its pod sets are in."""

@@ -6,7 +6,7 @@ planned. Equal pods cannot harm each other, and where there is room for any orde
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from mcad.core.assumed.allotments import AssumedGang
 from mcad.core.assumed.any_order import RowBudget, Unbound, is_safe
@@ -17,22 +17,26 @@ _Key = tuple[PodClass, tuple[str, ...]]
 
 
 class InFlight:
-    """The pods without a node of some gangs: those of one class, kept off the same nodes, as one.
+    """The pods without a node of some AppWrappers: those of one class, kept off the same nodes, as
+    one.
 
     Good for one pass, with a bound of work for all of its questions.
     """
 
-    def __init__(self, gangs: Iterable[AssumedGang]) -> None:
+    def __init__(self, gangs: Mapping[str, AssumedGang], uids: Iterable[str]) -> None:
+        """``gangs`` are all that are assumed, by the uid of the AppWrapper."""
+        self._gangs = gangs
         self._budget = RowBudget(IN_FLIGHT_ROWS_MAX)
         self._unbound: dict[_Key, Unbound] = {}
-        for gang in gangs:
-            self.add(gang)
+        for uid in uids:
+            self.add(uid)
 
-    def add(self, gang: AssumedGang) -> None:
-        """One more gang has been dispatched."""
-        for one in gang.allotments:
+    def add(self, uid: str) -> None:
+        """One more AppWrapper has been dispatched."""
+        gang = self._gangs.get(uid)
+        for one in gang.allotments if gang is not None else ():
             if one.size and not one.pod_set.per_node:
-                off = (gang.apart or {}).get(one.position, ())
+                off = (one.gang.apart or {}).get(one.position, ())
                 self._merge(Unbound(one.pods, one.size, one.at, off), off)
 
     def _merge(self, more: Unbound, off: tuple[str, ...]) -> None:

@@ -7,7 +7,7 @@ from enum import StrEnum
 from mcad.core.attempts import access, pod_timeouts, teardown
 from mcad.core.cluster import Cluster
 from mcad.core.commands import CreateItem, InspectItem
-from mcad.core.eligibility import pre_enqueue, precedence
+from mcad.core.eligibility import binding_wait, pre_enqueue, precedence
 from mcad.core.events import AccessReviewed, Holder, ItemCreated, ItemInspected, ItemRefused
 from mcad.core.state.answer import Answer
 from mcad.core.state.bounds import (
@@ -67,7 +67,7 @@ def begin(cluster: Cluster, entry: Entry, signal: Signal = Signal.RESERVED) -> N
     """Room is reserved: record the intent. Nothing is created before it is persisted (P1)."""
     work = entry.workload
     cluster.leave_line(entry)
-    cluster.walk.in_flight[entry.uid] = cluster.now
+    binding_wait.note_dispatch(cluster, entry)
     entry.path = cluster.forest.path_of(entry.uid)
     counted = entry.limit_counts_from(cluster.now)
     record = DispatchRecord(

@@ -15,6 +15,16 @@ from mcad.core.nodes.shape import Shape
 from mcad.core.queue.equivalence import EquivalenceClass
 from mcad.core.state.bounds import BINDING_WAITS_MAX
 from mcad.core.state.entry import Entry
+from mcad.core.state.units import Duration
+
+
+def note_dispatch(cluster: Cluster, entry: Entry) -> None:
+    """The AppWrapper is dispatched: until its pods are bound, others may have to wait for them."""
+    flying, limit = cluster.walk.in_flight, _limit(cluster)
+    _forget_old(cluster)
+    if limit:
+        flying.pop(entry.uid, None)  # of an earlier attempt: the latest dispatch comes last
+        flying[entry.uid] = cluster.now
 
 
 class BindingWait:
@@ -22,14 +32,14 @@ class BindingWait:
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        self._limit = cluster.settings.binding_wait if cluster.capacity.counts_nodes else 0
+        self._limit = _limit(cluster)
         self._in_flight: InFlight | None = None
         self._ahead: list[Shape] = []
 
     def waits(self, eqclass: EquivalenceClass) -> bool:
         """Whether the head of the class, which fits, has to wait; asks for a pass at the end."""
         cluster, entry = self._cluster, eqclass.first()
-        if not (self._limit and cluster.walk.in_flight):
+        if not cluster.walk.in_flight:
             return False
         if not (self._is_behind(eqclass.shape) or self._may_strand(eqclass.shape)):
             return False
@@ -46,7 +56,7 @@ class BindingWait:
         """It starts now, and its pods are in flight."""
         entry.binding_since = 0
         if self._in_flight is not None:
-            self._cluster.capacity.take_off(self._in_flight, entry.uid)
+            self._in_flight.add(entry.uid)
 
     def _is_behind(self, shape: Shape) -> bool:
         if len(self._ahead) >= BINDING_WAITS_MAX:
@@ -54,16 +64,20 @@ class BindingWait:
         return any(self._cluster.capacity.compete(one, shape) for one in self._ahead)
 
     def _may_strand(self, shape: Shape) -> bool:
-        if self._in_flight is None:
-            self._in_flight = self._cluster.capacity.in_flight(self._recent())
-        return self._cluster.capacity.may_strand(self._in_flight, shape)
-
-    def _recent(self) -> list[str]:
-        """The uids of those dispatched within the limit; all others are forgotten."""
         cluster = self._cluster
-        flying = cluster.walk.in_flight
-        since = cluster.now - self._limit
-        for uid, at in list(flying.items()):
-            if at <= since or not cluster.capacity.is_waited_for(uid):
-                del flying[uid]
-        return list(flying)
+        if self._in_flight is None:
+            _forget_old(cluster)
+            self._in_flight = cluster.capacity.in_flight(cluster.walk.in_flight)
+        return cluster.capacity.may_strand(self._in_flight, shape)
+
+
+def _limit(cluster: Cluster) -> Duration:
+    """For how long an AppWrapper waits at most; 0 where no pod has a planned node."""
+    return cluster.settings.binding_wait if cluster.capacity.counts_nodes else 0
+
+
+def _forget_old(cluster: Cluster) -> None:
+    """Forget the dispatches that are older than the limit; the first one is the oldest."""
+    flying, since = cluster.walk.in_flight, cluster.now - _limit(cluster)
+    while flying and flying[first := next(iter(flying))] <= since:
+        del flying[first]

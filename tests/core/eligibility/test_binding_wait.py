@@ -100,3 +100,20 @@ def test_after_a_restart_nothing_is_known_to_be_in_flight() -> None:
     bench = scarce()
     bench.crash().settle()
     assert bench.order == ["small", "large"]
+
+
+def dispatched_in_turn(limit: int) -> list[str]:
+    """What is kept of six AppWrappers that come and go, three seconds after each other."""
+    bench = Bench(replace(WAITING, binding_wait=limit * SECOND), nodes=[node()])
+    for number in range(6):
+        bench.start(workload(f"a{number}", 100)).delete(f"uid-a{number}")
+        bench.advance(3)
+    return list(bench.dispatcher.cluster.walk.in_flight)
+
+
+def test_dispatches_that_are_older_than_the_limit_are_forgotten() -> None:
+    assert dispatched_in_turn(5) == ["uid-a4", "uid-a5"]
+
+
+def test_without_a_limit_no_dispatch_is_kept() -> None:
+    assert dispatched_in_turn(0) == []
