@@ -276,8 +276,10 @@ def wait_for_collector(plane: ControlPlane) -> None:
     kind = {"apiVersion": JOB.api_version, "kind": JOB.kind}
     plane.request("POST", path, kind | {"metadata": {"name": "probe"}})
     plane.request("DELETE", f"{path}/probe", {"propagationPolicy": "Foreground"})
-    gone = lambda: plane.request("GET", f"{path}/probe")[0] == 404  # noqa: E731
-    plane.wait_for(gone, 90, "the garbage collector knows the kind")
+    probe = f"{path}/probe"
+    plane.wait_for(
+        lambda: plane.request("GET", probe)[0] == 404, 90, "the garbage collector knows the kind"
+    )
 
 
 def _all_active(plane: ControlPlane) -> bool:

@@ -62,8 +62,8 @@ def tell(found: Record, spent: dict[str, float], peaks: dict[str, float]) -> Non
 
 def tell_writes(plane: ControlPlane, mark: int, user: str) -> None:
     """The writes of the arm and of the generator, and how many were refused."""
-    for who, name in ((user, "arm"), (ADMIN, "generator")):
-        made = [one for one in plane.audit(mark) if one.user == who and one.is_write]
+    for account, name in ((user, "arm"), (ADMIN, "generator")):
+        made = [one for one in plane.audit(mark) if one.user == account and one.is_write]
         kinds = Counter(kind(one) for one in made if one.resource != "leases")
         refused = sum(one.code >= 300 for one in made)
         told = ", ".join(f"{each} {n}" for each, n in kinds.most_common())

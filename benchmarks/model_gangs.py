@@ -89,12 +89,12 @@ class Late(Replay):
         self._appeared: set[str] = set()
         self.gpu_time = 0
         self.dispatched: list[tuple[Instant, Gang]] = []
-        super().__init__(jobs, nodes, settings)
-        self._spread = Scheduler(nodes, self._random, most=most)  # type: ignore[assignment]
+        placing = Scheduler(nodes, self._random, most=most)
+        super().__init__(jobs, nodes, settings, placing=placing)
 
     def _create(self, command: CreateItem) -> Event:
         if self._ignores_apart:
-            command = replace(command, reserved=command.reserved._replace(apart=()))
+            command = replace(command, node_rules=command.node_rules._replace(apart=()))
         return super()._create(command)
 
     def _bind(self) -> None:

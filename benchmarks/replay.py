@@ -204,6 +204,22 @@ def uid_of(name: str) -> str:
 # -- the cluster ---------------------------------------------------------------------------------
 
 
+class Placing(Protocol):
+    """What chooses the node of a pod; ``free`` is what each node has left."""
+
+    free: list[dict[str, int]]
+
+    def take(
+        self, request: Resources, avoid: frozenset[int], exclude: frozenset[int] = frozenset()
+    ) -> int | None:
+        """The number of the node that gets the pod, None if no node has room for it."""
+        ...
+
+    def give(self, number: int, request: Resources) -> None:
+        """A pod is gone."""
+        ...
+
+
 class Spread:
     """kube-scheduler in short: the node of which the greatest share is free (LeastAllocated), and
     one that a pod should avoid only if no other has room."""
@@ -317,6 +333,7 @@ class Replay:
         shutdown: Duration = 0,
         brain: Brain | None = None,
         meter: Meter | None = None,
+        placing: Placing | None = None,
     ) -> None:
         self.now: Instant = START
         self.nodes, self.shutdown = nodes, shutdown
@@ -326,7 +343,7 @@ class Replay:
         self.meter = meter or Meter()
         self.capacity = sum(dict(node.allocatable)[COUNTED] for node in nodes)
         self.open = 0  # jobs that have not ended, those to come included
-        self._spread = Spread(nodes)
+        self._placing: Placing = placing or Spread(nodes)
         self._numbers = {node.name: number for number, node in enumerate(nodes)}
         self._agenda: list[tuple[Instant, int, Callable[[], None]]] = []
         self._pending: list[Command] = []
@@ -483,14 +500,12 @@ class Replay:
         ref = item("Job", job.name, job.team).ref
         wants = tuple(pods for pods, _ in job.sets)
         child = Child(f"{job.name}.{attempt}", ref, uid, attempt, 0, wants=wants)
-        reserved = command.reserved
+        rules = command.node_rules
         members = [
-            Member(
-                pod, self._numbered((*reserved.exclude, *reserved.apart_at(template(pod.index))))
-            )
+            Member(pod, self._numbered((*rules.exclude, *rules.apart_at(template(pod.index)))))
             for pod in self._pods(child, job)
         ]
-        self.gangs[uid] = Gang(job, child, members, self._numbered(reserved.avoid))
+        self.gangs[uid] = Gang(job, child, members, self._numbered(rules.avoid))
         self._unbound[uid] = None
         self._feed(ChildSeen(child))
         return ItemCreated(uid, attempt, 0, child.uid)
@@ -546,7 +561,7 @@ class Replay:
     def _bind_one(self, gang: Gang, member: Member) -> bool:
         """Whether the pod has a node now."""
         request = member.pod.request
-        number = self._spread.take(request, gang.avoid, member.exclude)
+        number = self._placing.take(request, gang.avoid, member.exclude)
         if number is None:
             return False
         member.node, member.since = number, self.now
@@ -614,7 +629,7 @@ class Replay:
     def _empty(self, gang: Gang) -> None:
         for member in gang.members:
             if member.node >= 0:
-                self._spread.give(member.node, member.pod.request)
+                self._placing.give(member.node, member.pod.request)
                 self.meter.using[gang.job.team] -= _counted(member.pod.request)
             self._feed(PodGone(member.pod.uid))
         gang.members = []
@@ -636,7 +651,7 @@ class Replay:
 
     def check(self) -> None:
         """The gate of every figure: no node is given more than it has, and the books agree."""
-        for node, free in zip(self.nodes, self._spread.free, strict=True):
+        for node, free in zip(self.nodes, self._placing.free, strict=True):
             if min(free.values()) < 0:
                 raise AssertionError(f"node {node.name} is given more than it has")
         if isinstance(self.brain, Dispatcher):

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from mcad.api.located_fields import own_map
 from mcad.api.wire import Json, Map, as_list, as_map
-from mcad.core.state.model import Domain, ReservedNodes
+from mcad.core.state.model import Domain, NodeRules
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
@@ -46,10 +46,10 @@ def prefer(nodes: Map, term: Map, weight: int) -> None:
         nodes[_PREFERRED] = [*(given or []), {"weight": weight, "preference": term}]
 
 
-def keep_off(template: Map, reserved: ReservedNodes, path: str) -> None:
+def keep_off(template: Map, rules: NodeRules, path: str) -> None:
     """Keep the pods of the template at this path off nodes that are reserved for other pods."""
-    avoided = _not_named(reserved.avoid)
-    forbidden = _not_named(dict.fromkeys((*reserved.exclude, *reserved.apart_at(path))))
+    avoided = _not_named(rules.avoid)
+    forbidden = _not_named(dict.fromkeys((*rules.exclude, *rules.apart_at(path))))
     nodes = node_affinity(template) if avoided or forbidden else None
     if nodes is None:
         return

@@ -12,11 +12,11 @@ from mcad.api.podsets import family_parts
 from mcad.api.templates import PathError, find_templates, follow, set_path
 from mcad.api.wire import Map, as_map
 from mcad.core.state.model import (
-    NO_RESERVED_NODES,
+    NO_NODE_RULES,
     Dialect,
+    NodeRules,
     ObjectRef,
     PodSet,
-    ReservedNodes,
     Workload,
 )
 
@@ -39,10 +39,10 @@ def render(
     workload: Workload,
     item: int,
     attempt: int,
-    reserved: ReservedNodes = NO_RESERVED_NODES,
+    rules: NodeRules = NO_NODE_RULES,
 ) -> bytes:
-    """The body of a POST for item number ``item`` of this attempt; its pods keep off nodes that are
-    ``reserved`` for other pods, and stay in their topology domains."""
+    """The body of a POST for item number ``item`` of this attempt. The rules say where its pods
+    may go."""
     obj: Map = json.loads(manifest)
     ref = workload.items[item].ref
     sets = [one for one in workload.sets if one.item == item]
@@ -53,9 +53,9 @@ def render(
         _copy_labels(obj)
     for path, holder in _label_maps(obj, ref, sets):
         _label_pod(holder, _pod_labels(path, sets, ours), legacy)
-    for spot in find_templates(obj) if any(reserved) else ():
-        keep_off(spot.template, reserved, set_path(spot.path))
-    for one in reserved.domains:
+    for spot in find_templates(obj) if any(rules) else ():
+        keep_off(spot.template, rules, set_path(spot.path))
+    for one in rules.domains:
         for template in _templates_at(one.path, obj):
             stay_in(template, one.domain)
     meta = _own_map(obj, "metadata")

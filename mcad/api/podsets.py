@@ -1,6 +1,7 @@
 """The demand of one wrapped object: its pod sets, inferred by kind or declared by the user."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -14,6 +15,8 @@ from mcad.api.topology import annotations_of, read_topology, topology_faults
 from mcad.api.wire import Json, Map, as_list, dig
 from mcad.core.state.model import ObjectRef, PodSet, Resources, Topology
 from mcad.core.state.quantity import format_amount
+
+_T = TypeVar("_T")
 
 
 class Found(Struct, frozen=True):
@@ -196,11 +199,10 @@ def _declared_request(entry: DeclaredPods) -> Resources:
 def _places(declared: Sequence[DeclaredPods], inferred: Sequence[PodSet]) -> list[Placement]:
     """Where declared pods may go: as the template at the same position, if all counts are equal;
     else as the templates say, if they agree; else anywhere."""
-    if [entry.replicas for entry in declared] == [one.replicas for one in inferred]:
+    if _counts_agree(declared, inferred):
         return [_place(one, one.unmodelled) for one in inferred]
     names = tuple(dict.fromkeys(name for one in inferred for name in one.unmodelled))
-    common = {_place(one, names) for one in inferred}
-    place = common.pop() if len(common) == 1 else Placement(unmodelled=names)
+    place = _common((_place(one, names) for one in inferred), Placement(unmodelled=names))
     return [place] * len(declared)
 
 
@@ -208,10 +210,19 @@ def _topologies(
     declared: Sequence[DeclaredPods], inferred: Sequence[PodSet]
 ) -> list[Topology | None]:
     """The topology of declared pods, by the same rule."""
-    if [entry.replicas for entry in declared] == [one.replicas for one in inferred]:
+    if _counts_agree(declared, inferred):
         return [one.topology for one in inferred]
-    common = {one.topology for one in inferred}
-    return [common.pop() if len(common) == 1 else None] * len(declared)
+    return [_common((one.topology for one in inferred), None)] * len(declared)
+
+
+def _counts_agree(declared: Sequence[DeclaredPods], inferred: Sequence[PodSet]) -> bool:
+    return [entry.replicas for entry in declared] == [one.replicas for one in inferred]
+
+
+def _common(values: Iterable[_T], otherwise: _T) -> _T:
+    """The value that all have in common."""
+    found = set(values)
+    return found.pop() if len(found) == 1 else otherwise
 
 
 def _place(one: PodSet, unmodelled: tuple[str, ...]) -> Placement:

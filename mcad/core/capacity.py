@@ -539,7 +539,7 @@ class Capacity:
         found = self._domains.find(prospect) if shape.groups else prospect
         known = () if isinstance(found, Refusal) else found.parts
         parts = (one for one in known if not one.per_node)
-        return in_flight.suffers([Unbound(one.pods, one.replicas, {}) for one in parts])
+        return in_flight.may_strand([Unbound(one.pods, one.replicas, {}) for one in parts])
 
     def domains(self, uid: str) -> tuple[ChosenDomain, ...]:
         """The topology domains that its pod sets are in."""

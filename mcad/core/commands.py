@@ -4,7 +4,7 @@ A command names (uid, attempt, item), never a manifest: what is created is known
 only (protocol P3a).
 """
 
-from mcad.core.state.model import NO_RESERVED_NODES, ObjectRef, Remnant, ReservedNodes
+from mcad.core.state.model import NO_NODE_RULES, NodeRules, ObjectRef, Remnant
 from mcad.core.state.quota_records import QuotaSubtree, QuotaView
 from mcad.core.state.records import Struct
 from mcad.core.state.status_view import StatusView, Urgency
@@ -40,7 +40,7 @@ class CreateItem(Struct, frozen=True):
     uid: str
     attempt: int
     item: int
-    reserved: ReservedNodes = NO_RESERVED_NODES
+    node_rules: NodeRules = NO_NODE_RULES
 
 
 class InspectItem(Struct, frozen=True):

@@ -9,7 +9,7 @@ import pytest
 
 from mcad.api import labels
 from mcad.api.manifest import render
-from mcad.core.state.model import ReservedNodes
+from mcad.core.state.model import NodeRules
 from tests.api.builders import (
     Map,
     accepted,
@@ -261,9 +261,7 @@ def test_no_submitter_is_written_out(spec: Map) -> None:
 )
 def test_nodes_to_avoid_are_a_wish_of_every_pod(thing: Map, path: tuple[str, ...]) -> None:
     parsed = accepted(v1beta1(thing))
-    made = json.loads(
-        render(parsed.manifests[0], parsed.workload, 0, 4, ReservedNodes(("n1", "n2")))
-    )
+    made = json.loads(render(parsed.manifests[0], parsed.workload, 0, 4, NodeRules(("n1", "n2"))))
     for key in path:
         made = made[key]
     (wish,) = made["affinity"]["nodeAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"]
@@ -295,7 +293,7 @@ def test_nodes_to_exclude_are_forbidden_to_every_pod_whatever_else_is_required()
         thing = pod()
         thing["spec"] |= given
         parsed = accepted(v1beta1(thing))
-        reserved = ReservedNodes(exclude=("n2",))
+        reserved = NodeRules(exclude=("n2",))
         made = json.loads(render(parsed.manifests[0], parsed.workload, 0, 4, reserved))
         nodes = made["spec"]["affinity"]["nodeAffinity"]
         (required,) = nodes.values()

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mcad.api.manifest import render
-from mcad.core.state.model import ChosenDomain, ReservedNodes, Topology
+from mcad.core.state.model import ChosenDomain, NodeRules, Topology
 from tests.api.builders import Map, accepted, generic, job, obj, pod_spec, read, v1beta1
 
 RACK = "cloud.provider.com/topology-rack"
@@ -65,7 +65,7 @@ def test_what_cannot_be_honoured_is_refused(annotations: Map, message: str) -> N
 def test_the_chosen_domain_is_required_of_every_pod() -> None:
     parsed = accepted(_job(required_topology=RACK))
     path = parsed.workload.sets[0].path
-    reserved = ReservedNodes(domains=(ChosenDomain(0, 0, path, (RACK, "r7")),))
+    reserved = NodeRules(domains=(ChosenDomain(0, 0, path, (RACK, "r7")),))
     made = json.loads(render(parsed.manifests[0], parsed.workload, 0, 1, reserved))
     affinity = made["spec"]["template"]["spec"]["affinity"]["nodeAffinity"]
     (term,) = affinity["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]

@@ -250,13 +250,19 @@ async def test_a_stop_lets_what_is_under_way_end_and_begins_nothing() -> None:
         assert len(intents) == DISPATCH_WIDTH
 
 
+async def held_back(rig: Rig, count: int) -> asyncio.Event:
+    """So many AppWrappers come, and no status is written until the event is set."""
+    gate = asyncio.Event()
+    rig.server.fail_always("PATCH", "", held(gate))
+    for number in range(count):
+        add_appwrapper(rig.server, f"a{number}", "1m")
+    await rig.clock.advance(1)
+    return gate
+
+
 async def test_an_item_is_created_before_most_of_the_intents_that_waited_longer() -> None:
     async with Rig(cpu="100") as rig:
-        gate = asyncio.Event()
-        rig.server.fail_always("PATCH", "", held(gate))
-        for number in range(3 * DISPATCH_WIDTH):
-            add_appwrapper(rig.server, f"a{number}", "1m")
-        await rig.clock.advance(1)
+        gate = await held_back(rig, 3 * DISPATCH_WIDTH)
         gate.set()
         await rig.clock.advance(1)
     made = writes(rig.server)
@@ -266,11 +272,7 @@ async def test_an_item_is_created_before_most_of_the_intents_that_waited_longer(
 
 async def test_a_higher_priority_overtakes_those_whose_intents_could_not_be_written_yet() -> None:
     async with Rig(cpu="100") as rig:
-        gate = asyncio.Event()
-        rig.server.fail_always("PATCH", "", held(gate))
-        for number in range(8 * DISPATCHES_PER_PASS):
-            add_appwrapper(rig.server, f"a{number}", "1m")
-        await rig.clock.advance(1)
+        gate = await held_back(rig, 8 * DISPATCHES_PER_PASS)
         add_appwrapper(rig.server, "urgent", "1m", priority=9)
         await rig.clock.advance(1)
         gate.set()

@@ -515,8 +515,8 @@ class Bench:
 
     def _render(self, command: CreateItem) -> None:
         """What a request contains is fixed when the command is given."""
-        self.avoided[command.uid] = command.reserved.avoid
-        self.excluded[command.uid] = command.reserved.exclude
+        self.avoided[command.uid] = command.node_rules.avoid
+        self.excluded[command.uid] = command.node_rules.exclude
         work = self.works.get(command.uid)
         if work is not None:
             ref = work.items[command.item].ref

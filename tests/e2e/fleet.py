@@ -155,8 +155,11 @@ class Bystander:
         return sorted(found, key=lambda one: one.version)
 
     def resume(self) -> None:
-        """Go on with the watches that the server ended. A caller that looks at the end only does
-        this meanwhile: what happens while no watch runs is seen later, if at all."""
+        """Go on with the watches that the server ended.
+
+        Nothing is seen while no watch runs, and the next one may begin too late for it. A test
+        that reads ``sights`` only at its end calls this meanwhile.
+        """
         for name in self._paths:
             if self._plane.process(name).poll() is not None:
                 seen = list(self._read(name))

@@ -66,8 +66,8 @@ def is_safe(one: Unbound, others: Sequence[Unbound], budget: RowBudget) -> bool:
         have += here
         for number in [each for each in spoils if each not in come]:
             other = others[number]
-            is_left = name not in other.off and row.rank in other.pods.pool.rows
-            if is_left and slots(free, other.pods.request):
+            may_come = name not in other.off and row.rank in other.pods.pool.rows
+            if may_come and slots(free, other.pods.request):
                 come[number] = None
     return have >= one.size + sum(spoils[number] for number in come)
 

@@ -186,7 +186,7 @@ class Assumed:
 
     @property
     def is_noted(self) -> bool:
-        """Whether none of them is left."""
+        """Whether ``take_unnoted`` has taken all of them."""
         return not self._unnoted
 
     def leave(self, name: str, *, unless_admitted_by: Row | None = None) -> None:

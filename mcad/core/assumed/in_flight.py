@@ -48,7 +48,7 @@ class InFlight:
             more = Unbound(more.pods, known.size + more.size, at, off)
         self._unbound[more.pods, off] = more
 
-    def suffers(self, gang: Sequence[Unbound]) -> bool:
+    def may_strand(self, gang: Sequence[Unbound]) -> bool:
         """Whether the pods of this gang and those in flight could keep each other from nodes. The
         sets of the gang do not count against each other (apart.py)."""
         flying = [*self._unbound.values()]

@@ -121,10 +121,12 @@ def continue_attempt(cluster: Cluster, entry: Entry) -> None:
         teardown.take_back(cluster, entry, TeardownReason.MISSING_RIGHT, hold.message)
     else:
         entry.creation.asked = True
-        item, reserved = entry.creation.cursor, precedence.reserved_nodes(cluster, entry)
-        reserved = reserved._replace(apart=cluster.capacity.kept_apart(entry.uid, item))
-        reserved = reserved._replace(domains=entry.record.domains_of(item))
-        cluster.emit(CreateItem(entry.uid, entry.attempt, item, reserved))
+        item, rules = entry.creation.cursor, precedence.reserved_nodes(cluster, entry)
+        rules = rules._replace(
+            apart=cluster.capacity.kept_apart(entry.uid, item),
+            domains=entry.record.domains_of(item),
+        )
+        cluster.emit(CreateItem(entry.uid, entry.attempt, item, rules))
 
 
 def judge(cluster: Cluster, entry: Entry) -> bool:

@@ -10,7 +10,7 @@ from mcad.core.cluster import Cluster
 from mcad.core.eligibility import end_times
 from mcad.core.state.bounds import AVOIDED_MAX
 from mcad.core.state.entry import Entry
-from mcad.core.state.model import ReservedNodes
+from mcad.core.state.model import NodeRules
 from mcad.core.state.reservation import EVICTIONS, Reservation
 
 
@@ -41,7 +41,7 @@ def outranked(cluster: Cluster, entry: Entry) -> dict[str, None]:
     return {uid: None for uid, owner in cluster.reservations.items() if outranks(entry, owner)}
 
 
-def reserved_nodes(cluster: Cluster, entry: Entry) -> ReservedNodes:
+def reserved_nodes(cluster: Cluster, entry: Entry) -> NodeRules:
     """The nodes that are reserved for others and that its pods avoid, of the oldest reservations.
 
     kube-scheduler knows of no reservation and puts pods where most is free. That is where victims
@@ -58,7 +58,7 @@ def reserved_nodes(cluster: Cluster, entry: Entry) -> ReservedNodes:
         if reservation is not None and not may_pass(cluster, entry, owner):
             (exclude if reservation.reason in EVICTIONS else avoid).extend(reservation.nodes)
     exclude = [name for name in exclude if name not in own]
-    return ReservedNodes(_first(avoid), _first(exclude))
+    return NodeRules(_first(avoid), _first(exclude))
 
 
 def _of_the_fulfilled(cluster: Cluster) -> list[str]:

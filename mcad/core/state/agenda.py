@@ -183,7 +183,7 @@ class Agenda:
         self.timers.wish(at)
 
     def look_again(self, look: Look) -> None:
-        """It was not looked at everything: the next pass goes on."""
+        """Something was not looked at: the next pass goes on with this look."""
         self.looked_at[look] = 0
         self.carry_over()
 

@@ -147,9 +147,9 @@ class ChosenDomain(Struct, frozen=True):
     domain: Domain
 
 
-class ReservedNodes(NamedTuple):
-    """Where the pods of an item do not go: the names of nodes that are for other pods, sorted, and
-    whatever is outside their topology domains."""
+class NodeRules(NamedTuple):
+    """Where the pods of an item go: off the nodes that are for other pods (names, sorted), and into
+    their topology domains."""
 
     avoid: tuple[str, ...] = ()  # its pods go elsewhere if there is room
     exclude: tuple[str, ...] = ()  # its pods must not go there
@@ -161,7 +161,7 @@ class ReservedNodes(NamedTuple):
         return dict(self.apart).get(path, ())
 
 
-NO_RESERVED_NODES = ReservedNodes()
+NO_NODE_RULES = NodeRules()
 
 
 class Item(Struct, frozen=True):

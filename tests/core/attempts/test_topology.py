@@ -50,7 +50,7 @@ def test_the_domain_is_on_record_before_anything_is_created_and_outlives_a_resta
             bench.execute(bench.pending.pop(0))
     create = bench.pending[0]
     assert isinstance(create, CreateItem)
-    assert create.reserved.domains == (chosen[0],)
+    assert create.node_rules.domains == (chosen[0],)
     assert set(bench.dispatcher.cluster.capacity.nodes_of("uid-a")) == {"r2n0", "r2n1"}
 
 
