@@ -325,12 +325,13 @@ MASKS = (
     (r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "<uid>"),
     (r"\b\d{4}-\d\d-\d\dT[0-9:.]+Z\b", "<time>"),
     (r"\b\w{3}, \d\d \w{3} \d{4} [0-9:]{8} \+0000", "<time>"),
-    (r"\b\d+(d|h|m|s)(\d+[hms])?\b", "<age>"),
     (r"\bweb-[a-z0-9]{6,10}(-[a-z0-9]{5})?\b", "web-<hash>"),
     (r"\bonce-[a-z0-9]{5}\b", "once-<hash>"),
     (r"\bmoved-[a-z0-9]{6,10}(-[a-z0-9]{5})?\b", "moved-<hash>"),
-    (r"resourceVersion: \"\d+\"", "resourceVersion: <version>"),
     (r"pod-template-hash(=|: )\w+", r"pod-template-hash\1<hash>"),
+    # After the names, because the end of a name may look like an age.
+    (r"\b\d+(d|h|m|s)(\d+[hms])?\b", "<age>"),
+    (r"resourceVersion: \"\d+\"", "resourceVersion: <version>"),
     (r"<age> +\(x\d+ over <age>\)", "<age>"),  # how often something was noticed
     (r"\b10\.\d+\.\d+\.\d+\b", "<ip>"),
     (r"/tmp/\S+", "<file>"),
@@ -346,6 +347,13 @@ def masked(text: str) -> str:
     for pattern, mask in MASKS:
         text = re.sub(pattern, mask, text)
     return "\n".join(line.rstrip() for line in text.strip().splitlines())
+
+
+@pytest.mark.parametrize("suffix", ["x7k2p", "5d4h", "55d4h", "26d8h", "442s"])
+def test_a_generated_name_is_masked_as_one_even_if_it_looks_like_an_age(suffix: str) -> None:
+    row = masked(f"web-5d4f8b9c6d-{suffix.rjust(5, '9')} 1/1 Running 0 5d4h")
+    assert row == "web-<hash> 1/1 Running 0 <age>"
+    assert masked(f"pod-template-hash={suffix}") == "pod-template-hash=<hash>"
 
 
 @pytest.mark.parametrize(
