@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Self
 
-from msgspec import Struct, ValidationError, convert
+from msgspec import Struct, ValidationError, convert, field
 from msgspec.structs import asdict
 
 from mcad.api.wire import Json
@@ -61,17 +61,37 @@ class Counts(Struct, frozen=True, rename="camel", kw_only=True):
     namespaces: list[str]
 
 
+class Evicted(Struct, frozen=True):
+    """The last eviction of one AppWrapper ``by`` another; ``count`` are all of them so far."""
+
+    at: str
+    namespace: str
+    name: str
+    reason: str
+    by: str
+    count: int
+
+
+class Evictions(Struct, frozen=True):
+    """AppWrappers that were evicted in the last hour: how many, and the latest of them."""
+
+    count: int = 0
+    latest: list[Evicted] = field(default_factory=list)
+
+
 class PageFacts(Counts, frozen=True, rename="camel", kw_only=True):
     """Which page it is, of how many, and how many AppWrappers match.
 
     The counts are those of all, whatever the filter; ``paused`` says that dispatch is paused for
-    the whole cluster.
+    the whole cluster. ``evictions`` are those of all AppWrappers that may be seen; an older
+    dispatcher tells none.
     """
 
     number: int
     pages: int
     matching: int
     paused: str = ""
+    evictions: Evictions = field(default_factory=Evictions)
 
     @classmethod
     def read(cls, value: Json) -> Self:

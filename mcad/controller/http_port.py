@@ -137,9 +137,10 @@ class _Port:
     async def appwrappers(self, request: web.Request) -> web.Response:
         """All AppWrappers; ``?starts=true`` and ``?maxAge=10`` as above.
 
-        With ``?pageSize=100&page=1`` 100 of them and, as ``page``, counts of all; filters are
-        ``namespace``, ``leaf`` (TREE/NODE), ``state`` (or ``waiting``) and ``name`` (a part of
-        it). ``only=NAMESPACE`` leaves out all others, in counts too.
+        With ``?pageSize=100&page=1`` 100 of them and, as ``page``, counts of all and the evictions
+        of the last hour; filters are ``namespace``, ``leaf`` (TREE/NODE), ``state`` (or
+        ``waiting``) and ``name`` (a part of it). ``only=NAMESPACE`` leaves out all others, in
+        counts too.
         """
         query = asked_page(request)
         if query is None:

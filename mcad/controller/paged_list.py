@@ -11,17 +11,22 @@ from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
-from msgspec.structs import asdict
+from msgspec.structs import asdict, replace
 
-from mcad.api.list_page import WAITING, Counts, PageFacts, PageQuery
-from mcad.api.wire import to_json
+from mcad.api.list_page import WAITING, Counts, Evicted, Evictions, PageFacts, PageQuery
+from mcad.api.wire import format_instant, to_json
 from mcad.controller.start_time_views import starts_of_line
 from mcad.controller.views import row_view
 from mcad.core.cluster import Cluster
+from mcad.core.state.units import SECOND, Instant
 from mcad.core.views import holders
+from mcad.core.views.evictions import evicted_after
 from mcad.core.views.rows import Outline, Picture
 
 Json = dict[str, Any]
+
+HOUR = 3_600 * SECOND
+EVICTIONS_SHOWN = 20
 
 
 class PagedList:
@@ -32,12 +37,14 @@ class PagedList:
         self.picture = picture
         self._within: dict[str, tuple[Sequence[Outline], Counts]] = {}
         self._rows: dict[int, Json] = {}  # by place
+        self._evictions: dict[str, Evictions] = {}  # by namespace, "" for all
 
     def find(self, query: PageQuery) -> tuple[Sequence[Outline], PageFacts]:
         """The AppWrappers of the page, in order, and the facts about it."""
         outlines, counts = self._in(query.only)
         uids = self._charged(query.leaf) if query.leaf else None
-        return page_of(outlines, counts, query, uids, self._paused)
+        chosen, facts = page_of(outlines, counts, query, uids, self._paused)
+        return chosen, replace(facts, evictions=self._evictions_in(query.only))
 
     def row_steps(self, chosen: Sequence[Outline], *, with_starts: bool) -> Iterator[Json]:
         """The rows of some of them, one by one."""
@@ -64,6 +71,11 @@ class PagedList:
             self._within[namespace] = outlines, counts_of(outlines)
         return self._within[namespace]
 
+    def _evictions_in(self, namespace: str) -> Evictions:
+        if namespace not in self._evictions:
+            self._evictions[namespace] = evictions_of(self._cluster, self.picture.now, namespace)
+        return self._evictions[namespace]
+
     def _charged(self, leaf: str) -> Collection[str]:
         tree, _, node = leaf.partition("/")
         return holders.counted(self._cluster, tree, node)
@@ -89,6 +101,23 @@ def counts_of(outlines: Sequence[Outline]) -> Counts:
         states=sorted({state for state, _, _ in by_kind}),
         namespaces=sorted({one.namespace for one in outlines}),
     )
+
+
+def evictions_of(cluster: Cluster, now: Instant, namespace: str = "") -> Evictions:
+    """Of the last hour, of a namespace ("": all)."""
+    found = evicted_after(cluster, now - HOUR, namespace)
+    latest = [
+        Evicted(
+            at=format_instant(eviction.at) or "",
+            namespace=work.namespace,
+            name=work.name,
+            reason=eviction.reason.value,
+            by=eviction.title or eviction.by,
+            count=eviction.count,
+        )
+        for work, eviction in found[:EVICTIONS_SHOWN]
+    ]
+    return Evictions(len(found), latest)
 
 
 def page_of(

@@ -7,7 +7,6 @@
     details    one AppWrapper: its row, its conditions, its Events, what would start it
     pages      from figures to HTML, with templates/
     history    use over time, since a page was opened
-    evictions  which AppWrappers were evicted in the last hour
     bars       capacity, nodes and quota as what the templates draw
     rows       the rows that a query asks for
     listing    all AppWrappers of a moment, and rows of those that are shown

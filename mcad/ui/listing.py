@@ -12,13 +12,15 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, Protocol
 
-from mcad.api.list_page import PageFacts, PageQuery
+from msgspec.structs import replace
+
+from mcad.api.list_page import Evictions, PageFacts, PageQuery
 from mcad.client.errors import McadError
 from mcad.client.figures.computed import ComputedFigures
 from mcad.client.figures.figures import Figures
 from mcad.client.figures.polled import PolledFigures
 from mcad.client.figures.row import is_in_line, is_waiting, within
-from mcad.controller.paged_list import counts_of, page_of
+from mcad.controller.paged_list import counts_of, evictions_of, page_of
 from mcad.controller.start_time_views import starts_of_line
 from mcad.controller.views import row_view
 from mcad.core.state.dispatch_pause import DispatchPause
@@ -56,6 +58,7 @@ class LocalRows(ABC):
         self._namespace = namespace
         self._paused = paused
         self._counts = counts_of(outlines)
+        self._evictions = Evictions()  # a row does not tell them
         self._charged: dict[str, frozenset[str]] = {}  # by quota node
 
     @abstractmethod
@@ -76,7 +79,8 @@ class LocalRows(ABC):
     def _find(
         self, query: PageQuery, uids: frozenset[str] | None
     ) -> tuple[Sequence[Outline], PageFacts]:
-        return page_of(self.outlines, self._counts, query, uids, self._paused)
+        chosen, facts = page_of(self.outlines, self._counts, query, uids, self._paused)
+        return chosen, replace(facts, evictions=self._evictions)
 
     async def _charged_at(self, leaf: str) -> frozenset[str]:
         """The uids of the AppWrappers that count at a quota node, TREE/NODE."""
@@ -120,6 +124,7 @@ class ComputedRows(LocalRows):
         self._picture = figures.picture
         outlines = [one for one in self._picture.outlines() if namespace in (None, one.namespace)]
         super().__init__(figures, outlines, namespace)
+        self._evictions = evictions_of(figures.cluster, figures.now, namespace or "")
 
     @cached_property
     def _starts(self) -> dict[str, Json]:

@@ -24,7 +24,6 @@ from mcad.client.figures.presence import Presence
 from mcad.ui.bars import NODES_SHOWN, capacity_bars, node_cells, quota_rows
 from mcad.ui.board import Moment
 from mcad.ui.details import Details, Told
-from mcad.ui.evictions import SHOWN, evicted_lately
 from mcad.ui.history import HEIGHT, WIDTH, lines
 from mcad.ui.rows import PAGE_ROWS, Query, Shown
 from mcad.version import __version__
@@ -223,8 +222,7 @@ def _history(moment: Moment) -> Json:
 
 
 def _evictions(moment: Moment) -> Json:
-    objects = moment.computed.objects.values() if moment.computed is not None else ()
-    return {"found": evicted_lately(objects, moment.namespace, moment.at_us), "shown": SHOWN}
+    return {"found": moment.listing.facts.evictions}
 
 
 _COMMON = {

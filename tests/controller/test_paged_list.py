@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 from aiohttp import web
+from msgspec.structs import replace
 
-from mcad.api.list_page import PageFacts, PageQuery
+from mcad.api.list_page import Evictions, PageFacts, PageQuery
 from mcad.client.figures.computed import ComputedFigures
 from mcad.controller import leader_figures, shared_answers
 from mcad.controller.paged_list import PagedList
@@ -19,6 +20,7 @@ from mcad.ui.rows import Query
 from tests.cli.cluster import crowd, reserved
 from tests.cli.shares import TREE, shares
 from tests.controller.test_queries import COUNT, NAMES, body, full, get
+from tests.controller.test_runtime import Rig, add_appwrapper
 from tests.fakeapi import FakeApi
 from tests.ui.opened import opened
 
@@ -52,6 +54,38 @@ async def test_pages_of_the_port_are_parts_of_its_list() -> None:
     assert (first.states, first.namespaces, first.paused) == (["Pending"], ["default"], "")
     assert [row["name"] for row in named["items"]] == [one for one in NAMES if "a1" in one][:8]
     assert (named["page"]["matching"], named["page"]["total"]) == (10, COUNT)
+
+
+async def test_every_page_has_the_latest_evictions_of_the_last_hour_and_their_number() -> None:
+    async with Rig() as rig:
+        for number in range(25):
+            evicted = {
+                "count": 3,
+                "reason": "Reclaiming",
+                "by": "uid-b",
+                "title": "team-b/b" if number else None,
+                "at": f"2027-01-15T07:{30 + number}:00.000000Z",
+            }
+            namespace = "team-a" if number % 5 == 4 else "default"
+            add_appwrapper(
+                rig.server,
+                f"a{number:02}",
+                "1",
+                namespace=namespace,
+                status={"state": "Pending", "eviction": evicted},
+            )
+        await rig.clock.advance(1)
+        pages = [body(await get(rig, f"{ALL}&pageSize=8&page={n}"))["page"] for n in (1, 2)]
+        theirs = body(await get(rig, f"{ALL}&pageSize=8&only=team-a"))["page"]
+    assert pages[0]["evictions"] == pages[1]["evictions"]
+    found = PageFacts.read(pages[0]).evictions
+    assert found.count == 25
+    assert [one.name for one in found.latest] == [f"a{number:02}" for number in range(24, 4, -1)]
+    assert (found.latest[0].namespace, found.latest[1].namespace) == ("team-a", "default")
+    assert (found.latest[1].at, found.latest[1].by) == ("2027-01-15T07:53:00.000000Z", "team-b/b")
+    assert (found.latest[1].reason, found.latest[1].count) == ("Reclaiming", 3)
+    names = [one.name for one in PageFacts.read(theirs).evictions.latest]
+    assert names == ["a24", "a19", "a14", "a09", "a04"]
 
 
 async def test_pages_that_accept_an_age_are_made_from_one_list(
@@ -109,6 +143,9 @@ async def test_a_dispatcher_finds_what_the_page_finds_itself(
             there = await ComputedRows(figures, only).shown(query)
             assert facts == there.facts
             assert [one.uid for one in chosen] == [row["uid"] for row in there.rows]
-            assert there == await ListedRows(figures, known, only).shown(query)
+            of_rows = await ListedRows(figures, known, only).shown(query)
+            assert there.rows == of_rows.rows
+            # a row does not tell the last eviction of its AppWrapper
+            assert replace(facts, evictions=Evictions()) == of_rows.facts
             matched += 0 < facts.matching < facts.total
     assert matched or only or made is crowd

@@ -65,7 +65,15 @@ def add_node(server: FakeApi, cpu: str = "1") -> None:
     server.put("nodes", {"metadata": {"name": "n1"}, "spec": {}, "status": status})
 
 
-def add_appwrapper(server: FakeApi, name: str, cpu: str, priority: int = 0) -> None:
+def add_appwrapper(
+    server: FakeApi,
+    name: str,
+    cpu: str,
+    priority: int = 0,
+    *,
+    namespace: str = "default",
+    status: Json | None = None,
+) -> None:
     container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}
     pod = {
         "apiVersion": "v1",
@@ -73,9 +81,9 @@ def add_appwrapper(server: FakeApi, name: str, cpu: str, priority: int = 0) -> N
         "metadata": {"name": name},
         "spec": {"containers": [container]},
     }
-    metadata = {"name": name, "namespace": "default", "uid": f"uid-{name}", "generation": 1}
+    metadata = {"name": name, "namespace": namespace, "uid": f"uid-{name}", "generation": 1}
     spec = {"priority": priority, "resources": {"GenericItems": [{"generictemplate": pod}]}}
-    server.put("appwrappers", {"metadata": metadata, "spec": spec})
+    server.put("appwrappers", {"metadata": metadata, "spec": spec, "status": status or {}})
 
 
 class Rig:

@@ -77,6 +77,16 @@ async def test_a_dispatcher_is_asked_for_everything() -> None:
     assert 'href="/appwrappers/default/a"' in old
 
 
+EVICTED = {
+    "at": "2027-01-15T07:53:00.000000Z",
+    "namespace": "third",
+    "name": "victim",
+    "reason": "Preempting",
+    "by": "team-a/urgent",
+    "count": 2,
+}
+
+
 def paged(params: Mapping[str, str]) -> Response:
     """A page of two rows, as a dispatcher makes it."""
     namespace = params.get("namespace", "")
@@ -93,6 +103,7 @@ def paged(params: Mapping[str, str]) -> Response:
         "states": ["Pending", "Running"],
         "namespaces": ["default", "other", "third"],
         "paused": "Dispatch is paused for the whole cluster.",
+        "evictions": {"count": 21, "latest": [EVICTED]},
     }
     return answer({"items": found, "page": facts})
 
@@ -120,6 +131,9 @@ async def test_a_dispatcher_makes_the_pages_each_once() -> None:
     assert "<b>76</b> Running" in text
     assert '<option value="third">third</option>' in text
     assert "Dispatch is paused for the whole cluster." in text
+    assert "Evicted in the last hour (21)" in text
+    assert 'href="/appwrappers/third/victim">third/victim</a></td><td>team-a/urgent<' in text
+    assert "the latest 1 are shown" in text
     assert "2 of 9876 AppWrappers" in text
     assert "1 of 9876 AppWrappers" in filtered
     assert 'id="aw-u-other"' in filtered

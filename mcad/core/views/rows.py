@@ -93,7 +93,7 @@ class Picture:
 
     def __init__(self, cluster: Cluster, now: Instant) -> None:
         self._cluster = cluster
-        self._now = now
+        self.now = now
         cluster.waiting.turns.renew()
         self._places = cluster.waiting.queue.places()
         self._turns: dict[EquivalenceClass, tuple[bool, int, int]] = {}
@@ -223,7 +223,7 @@ class Picture:
         if still.phase in TEARING_DOWN:
             return teardown.explain(still)
         entry = self._cluster.entries.get(still.uid)
-        return unscheduled.explain(self._cluster, entry, self._now) if entry is not None else ""
+        return unscheduled.explain(self._cluster, entry, self.now) if entry is not None else ""
 
     def line(self, count: int) -> list[str]:
         """The uids of the first in line, at most so many."""
@@ -243,7 +243,7 @@ class Picture:
             turn = self._turns.get(eqclass)
             if turn is None:
                 turn = self._turns[eqclass] = self._cluster.waiting.turns.of_class(
-                    eqclass, self._now
+                    eqclass, self.now
                 )
             spent, aged, share = turn
             return (_IN_LINE, spent, static - aged, share, seen, uid)
