@@ -15,6 +15,10 @@ from tests.e2e.process import install, printed
 APPWRAPPERS = "/apis/workload.codeflare.dev/v1beta1/namespaces/default/appwrappers"
 PODS = "/api/v1/namespaces/default/pods"
 
+LEASE_S, PATIENT = 480, "--node-monitor-grace-period=600s"
+"""For hundreds of nodes: their leases are renewed every two minutes, which leaves the cores to
+what is measured, and the controller manager bears that."""
+
 
 def pod(name: str, cpu: str = "10m") -> dict[str, object]:
     """A bare pod that runs for ever."""

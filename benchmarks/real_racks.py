@@ -24,7 +24,7 @@ from collections.abc import Iterator
 from random import Random
 from typing import NamedTuple
 
-from benchmarks.cluster import cluster
+from benchmarks.cluster import LEASE_S, PATIENT, cluster
 from benchmarks.gangs import GPU, GPUS, interval
 from benchmarks.real_gangs import (
     PODS,
@@ -44,11 +44,7 @@ from tests.manifests import pod
 
 RACK = "cloud.provider.com/topology-rack"
 CPUS = 96
-LEASES = {
-    "lease_seconds": 480,
-    "extra_args": {"kube-controller-manager": ["--node-monitor-grace-period=600s"]},
-}
-"""Hundreds of nodes renew their leases every two minutes, which leaves the cores to the gangs."""
+OPTIONS = {"lease_seconds": LEASE_S, "extra_args": {"kube-controller-manager": [PATIENT]}}
 
 Attempt = tuple[str, str]
 """The uid of an AppWrapper, and the number of the attempt."""
@@ -176,7 +172,7 @@ def main() -> None:
     racks = Racks(args.nodes, args.racks)
     asks = Asks(args.required, args.preferred, args.seed)
     size = {"cpu": str(CPUS), "memory": "256Gi", "extended": {GPU: str(GPUS)}}
-    with cluster(args.nodes, options=LEASES, labels=racks.labels, **size) as (plane, account):
+    with cluster(args.nodes, options=OPTIONS, labels=racks.labels, **size) as (plane, account):
         gpus = fill(plane, args)
         print(f"{gpus} of {args.nodes * GPUS} GPUs are free", flush=True)
         played = play(plane, account, args, gpus, asks)
