@@ -11,7 +11,8 @@ are left. A pod of a gang outside of the rack that its AppWrapper's status names
 needs one rack and names none, is an error: the exit code is 1. Beside that are counted the racks
 without any pod, from the time when as many gangs run as shall, until the last one is submitted.
 
-A trial: ``--nodes 40 --racks 4 --gangs 60``. A run takes ten minutes and most of two cores.
+A trial: ``--nodes 40 --racks 4 --gangs 30 --full 0.4 --runs 10``. With fewer free nodes a gang of
+four whole nodes may fit in no rack, and the run does not end.
 """
 
 from __future__ import annotations
