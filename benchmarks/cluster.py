@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,10 @@ from tests.e2e.process import install, printed
 
 APPWRAPPERS = "/apis/workload.codeflare.dev/v1beta1/namespaces/default/appwrappers"
 PODS = "/api/v1/namespaces/default/pods"
+
+LEASE_S, PATIENT = 480, "--node-monitor-grace-period=600s"
+"""For hundreds of nodes: their leases are renewed every two minutes, which leaves the cores to
+what is measured, and the controller manager bears that."""
 
 
 def pod(name: str, cpu: str = "10m") -> dict[str, object]:
@@ -42,15 +46,31 @@ def appwrapper(name: str, *pods: dict[str, object]) -> dict[str, object]:
     }
 
 
+def no_labels(_: int) -> dict[str, str]:
+    """Of a node: none of its own."""
+    return {}
+
+
 @contextmanager
-def cluster(nodes: int, **size: Any) -> Iterator[tuple[ControlPlane, Path]]:
-    """A fresh control plane with ready nodes, CRD and RBAC; and the account's kubeconfig."""
-    with ControlPlane(start_delay_ms=0, kinds=printed("crd")) as plane:
+def cluster(
+    nodes: int,
+    *,
+    options: Mapping[str, Any] | None = None,
+    labels: Callable[[int], Mapping[str, str]] = no_labels,
+    **size: Any,
+) -> Iterator[tuple[ControlPlane, Path]]:
+    """A fresh control plane with ready nodes, CRD and RBAC; and the account's kubeconfig.
+
+    ``options`` are the control plane's, ``labels`` those of a node by its number, and ``size`` is
+    what every node has.
+    """
+    with ControlPlane(start_delay_ms=0, kinds=printed("crd"), **(options or {})) as plane:
         account = install(plane)
         plane.create_namespace("default")
         for number in range(nodes):
-            plane.add_node(f"node-{number}", pods=500, wait=False, **size)
-        plane.wait_for_nodes(f"node-{number}" for number in range(nodes))
+            name = f"node-{number}"
+            plane.add_node(name, pods=500, wait=False, labels=labels(number), **size)
+        plane.wait_for_nodes((f"node-{number}" for number in range(nodes)), 60 + nodes / 4)
         yield plane, account
 
 

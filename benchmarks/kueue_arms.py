@@ -16,7 +16,20 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from benchmarks.kueue_load import COHORT, NOMINAL, Json, Shape, Sight, Workload
+from benchmarks.kueue_load import (
+    BLOCK,
+    COHORT,
+    NODE,
+    NOMINAL,
+    RACK,
+    RACK_NODES,
+    Class,
+    Json,
+    Shape,
+    Sight,
+    Workload,
+)
+from mcad.api.topology import PREFERRED, REQUIRED
 from mcad.kube.client import Client
 from mcad.kube.port import MERGE_PATCH, Request
 from mcad.kube.resource import Resource
@@ -29,6 +42,8 @@ KUEUE = "sigs.k8s.io/kueue"
 KUEUE_VERSION = "v0.19.2"
 MINIMAL = "test/performance/scheduler/minimalkueue"
 TREE = "teams"
+TAS_NODES = "tas-node-group"
+"""The label that Kueue's flavor selects nodes with."""
 JOB = Resource("kubeflow.org", "v1", "pytorchjobs", "PyTorchJob")
 """The item: a kind whose pods the dispatcher knows how to count, and whose operator is not there.
 
@@ -87,7 +102,7 @@ class Mcad:
         account = install(plane)
         plane.apply(printed("rbac", "-n", NAMESPACE, "--service-account", ACCOUNT, *self._flags))
         plane.apply(quotas(shape))
-        plane.add_node("node", cpu=str(2 * shape.nominal), memory="1Ti", pods=20_000)
+        add_nodes(plane, shape, cpu=str(2 * shape.nominal), memory="1Ti", pods=20_000)
         limit = {"BENCH_QPS": str(self._qps)} if self._qps else {}
         module = "benchmarks.limited" if self._qps else "mcad"
         with Dispatcher(plane, account, *self._flags, env=limit, module=module) as running:
@@ -96,8 +111,12 @@ class Mcad:
 
     def written(self, work: Workload) -> tuple[Resource, Json]:
         """An AppWrapper."""
-        container = {"name": "pytorch", "image": "none", "resources": _requests(work)}
-        worker = {"replicas": 1, "template": {"spec": {"containers": [container]}}}
+        container = {"name": "pytorch", "image": "none", "resources": work.of.requests}
+        pods: Json = {"spec": {"containers": [container]}}
+        if work.of.topology:  # parts of a pod set have no racks of their own: one is preferred
+            asks = REQUIRED if work.of.topology == "required" else PREFERRED
+            pods["metadata"] = {"annotations": {asks: RACK}}
+        worker = {"replicas": work.of.pods, "template": pods}
         template = {
             "apiVersion": JOB.api_version,
             "kind": JOB.kind,
@@ -146,7 +165,7 @@ class Kueue:
     @contextmanager
     def running(self, plane: ControlPlane, shape: Shape) -> Iterator[int]:
         """Set up its queues, and run it; its process."""
-        plane.add_node("node", cpu="1", memory="1Gi")  # both arms have a node with a lease
+        add_nodes(plane, shape, cpu="1", memory="1Gi")  # both arms have a node with a lease
         token = plane.service_account("kueue-system", "kueue")
         subject = {"kind": "ServiceAccount", "namespace": "kueue-system", "name": "kueue"}
         rbac = "rbac.authorization.k8s.io"
@@ -157,6 +176,7 @@ class Kueue:
         plane.apply(queues(shape))
         kubeconfig = plane.kubeconfig_for_token(token, "kueue")
         command = [str(minimal_kueue()), f"--kubeconfig={kubeconfig}", f"--qps={self._qps:g}"]
+        command += ["--enableTAS"] if shape.racks else []
         plane.spawn("minimalkueue", command)
         plane.wait_for(lambda: _all_active(plane), 60, "all ClusterQueues are active")
         yield plane.process("minimalkueue").pid
@@ -164,13 +184,12 @@ class Kueue:
 
     def written(self, work: Workload) -> tuple[Resource, Json]:
         """A Workload with one pod set."""
-        container = {"name": "c", "resources": _requests(work)}
+        container = {"name": "c", "resources": work.of.requests}
         template = {"spec": {"restartPolicy": "Never", "containers": [container]}}
-        spec = {
-            "queueName": work.queue,
-            "priority": work.of.priority,
-            "podSets": [{"name": "main", "count": 1, "template": template}],
-        }
+        pods: Json = {"name": "main", "count": work.of.pods, "template": template}
+        if work.of.topology:
+            pods["topologyRequest"] = topology_request(work.of)
+        spec = {"queueName": work.queue, "priority": work.of.priority, "podSets": [pods]}
         return WORKLOADS, _object(WORKLOADS, work, {}, spec)
 
     def seen(self, kind: str, obj: Json) -> Sight:
@@ -223,8 +242,23 @@ def _object(resource: Resource, work: Workload, labels: Json, spec: Json) -> Jso
     return kind | {"metadata": metadata, "spec": spec}
 
 
-def _requests(work: Workload) -> Json:
-    return {"requests": {"cpu": str(work.of.cpu)}}
+def topology_request(of: Class) -> Json:
+    """How a Workload of Kueue asks for a rack."""
+    if of.topology == "balanced":
+        return {"podSetSliceRequiredTopology": RACK, "podSetSliceSize": of.slice_size}
+    return {of.topology: RACK}
+
+
+def add_nodes(plane: ControlPlane, shape: Shape, **size: Any) -> None:
+    """The nodes in their racks, or one node of this size."""
+    if not shape.racks:
+        plane.add_node("node", **size)
+        return
+    names = [f"node-{number}" for number in range(shape.racks * RACK_NODES)]
+    for number, name in enumerate(names):
+        labels = {BLOCK: "block-0", RACK: f"rack-{number // RACK_NODES}", TAS_NODES: "tas"}
+        plane.add_node(name, labels=labels, wait=False, **NODE)
+    plane.wait_for_nodes(names, timeout=300)
 
 
 def quotas(shape: Shape) -> list[Json]:
@@ -247,10 +281,16 @@ def _cohort(shape: Shape) -> int:
 def queues(shape: Shape) -> list[Json]:
     """A flavor, and a ClusterQueue and a LocalQueue for each queue."""
     api = {"apiVersion": WORKLOADS.api_version}
-    found: list[Json] = [api | {"kind": "ResourceFlavor", "metadata": {"name": "rf"}}]
+    flavor = api | {"kind": "ResourceFlavor", "metadata": {"name": "rf"}}
+    found: list[Json] = [flavor]
+    if shape.racks:
+        levels = [{"nodeLabel": one} for one in (BLOCK, RACK, "kubernetes.io/hostname")]
+        topology = {"kind": "Topology", "metadata": {"name": "racks"}, "spec": {"levels": levels}}
+        flavor["spec"] = {"nodeLabels": {TAS_NODES: "tas"}, "topologyName": "racks"}
+        found.insert(0, api | topology)
     limits = {"nominalQuota": str(NOMINAL), "borrowingLimit": str(COHORT - NOMINAL)}
     for cohort, name in shape.leaves():
-        flavor = {"name": "rf", "resources": [{"name": "cpu", **limits}]}
+        share = {"name": "rf", "resources": [{"name": "cpu", **limits}]}
         spec = {
             "cohortName": cohort,
             "namespaceSelector": {},
@@ -260,7 +300,7 @@ def queues(shape: Shape) -> list[Json]:
                 "whenCanPreempt": "TryNextFlavor",
             },
             "preemption": {"reclaimWithinCohort": "Any", "withinClusterQueue": "LowerPriority"},
-            "resourceGroups": [{"coveredResources": ["cpu"], "flavors": [flavor]}],
+            "resourceGroups": [{"coveredResources": ["cpu"], "flavors": [share]}],
         }
         metadata = {"name": name}
         found.append(api | {"kind": "ClusterQueue", "metadata": metadata, "spec": spec})

@@ -35,7 +35,11 @@ NOMINAL, COHORT = 20, 120
 
 
 class Class(NamedTuple):
-    """Workloads of one queue that differ in their number only."""
+    """Workloads of one queue that differ in their number only; ``cpu`` is of all of their pods.
+
+    ``topology`` is how they ask for a rack: *required*, *preferred* or *balanced*, in which each
+    part of ``slice_size`` pods has one of its own.
+    """
 
     name: str
     count: int
@@ -43,15 +47,26 @@ class Class(NamedTuple):
     cpu: int
     runs_s: float
     priority: int
+    pods: int = 1
+    topology: str = ""
+    slice_size: int = 0
+
+    @property
+    def requests(self) -> Json:
+        """Of one pod."""
+        milli = self.cpu * 1000 // self.pods
+        return {"requests": {"cpu": f"{milli}m" if milli % 1000 else str(milli // 1000)}}
 
 
 class Shape(NamedTuple):
-    """So many cohorts of so many queues with the same classes each."""
+    """So many cohorts of so many queues with the same classes each; without ``racks`` there is one
+    node, which is large enough, else there are so many of ``RACK_NODES``."""
 
     name: str
     cohorts: int
     queues: int
     classes: tuple[Class, ...]
+    racks: int = 0
 
     @property
     def nominal(self) -> int:
@@ -90,7 +105,31 @@ LARGE_SCALE = Shape(
         Class("large", 4, 0.7, 20, 0.7, 200),
     ),
 )
-SHAPES = {one.name: one for one in (BASELINE, LARGE_SCALE)}
+BLOCK, RACK = (f"cloud.provider.com/topology-{level}" for level in ("block", "rack"))
+RACK_NODES = 64
+NODE = {"cpu": "96", "memory": "256Gi"}
+
+
+def in_racks(of: Class, pods: int, counts: tuple[int, int, int]) -> Iterator[Class]:
+    """The three ways to ask for a rack."""
+    for topology, count in zip(("required", "preferred", "balanced"), counts, strict=True):
+        parts = of._replace(pods=pods, topology=topology, slice_size=pods // 2)
+        yield parts._replace(name=f"{of.name}-{topology}", count=count)
+
+
+_PODS = ((2, (120, 120, 110)), (4, (34, 33, 33)), (8, (17, 17, 16)))
+TAS = Shape(
+    "tas",
+    5,
+    6,
+    tuple(
+        one
+        for of, (pods, counts) in zip(BASELINE.classes, _PODS, strict=True)
+        for one in in_racks(of, pods, counts)
+    ),
+    racks=10,
+)
+SHAPES = {one.name: one for one in (BASELINE, LARGE_SCALE, TAS)}
 
 
 class Workload(NamedTuple):

@@ -18,6 +18,7 @@ import os
 from collections import Counter
 from pathlib import Path
 
+from benchmarks.cluster import LEASE_S, PATIENT
 from benchmarks.dispatch_rate import cpu_s, kind
 from benchmarks.kueue_arms import Kueue, Mcad
 from benchmarks.kueue_load import SHAPES, Record, Shape, play
@@ -33,8 +34,12 @@ ENVIRONMENT = {"GOGC": "100"}
 
 def run(arm: Kueue | Mcad, shape: Shape) -> None:
     """One run, on a control plane of its own; print what it has shown."""
-    flags = {"kube-apiserver": INFLIGHT}
-    with ControlPlane(kinds=arm.kinds, extra_args=flags, environment=ENVIRONMENT) as plane:
+    lease_s, flags = 40, {"kube-apiserver": INFLIGHT}
+    if shape.racks:
+        lease_s, flags = LEASE_S, flags | {"kube-controller-manager": [PATIENT]}
+    with ControlPlane(
+        kinds=arm.kinds, extra_args=flags, environment=ENVIRONMENT, lease_seconds=lease_s
+    ) as plane:
         for _, queue in shape.leaves():
             plane.request("POST", "/api/v1/namespaces", {"metadata": {"name": queue}})
         with arm.running(plane, shape) as pid:

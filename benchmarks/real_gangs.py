@@ -15,7 +15,9 @@ import argparse
 import math
 import time
 from collections import defaultdict
+from collections.abc import Callable
 from datetime import datetime
+from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
 
@@ -67,18 +69,17 @@ def outcome(appwrappers: list[Sight], pods: list[Sight]) -> Outcome:
     for one in appwrappers:
         record = one.object.get("status", {}).get("dispatch", {})
         if record.get("confirmTime"):
-            began.setdefault((one.uid, str(record["attempt"])), _seconds(record["confirmTime"]))
+            began.setdefault((one.uid, str(record["attempt"])), seconds_of(record["confirmTime"]))
     bound: dict[tuple[str, str], dict[str, float]] = defaultdict(dict)
     ended: dict[str, float] = {}
     gpus: dict[str, int] = {}
     for one in pods:
         labels = one.object["metadata"].get("labels", {})
         attempt = labels.get(APPWRAPPER_UID, ""), labels.get(ATTEMPT, "")
-        bound[attempt][one.uid] = _bound_at(one.object)
+        bound[attempt][one.uid] = bound_at(one.object)
         gpus[one.uid] = _gpus(one.object)
-        for container in one.object["status"].get("containerStatuses", []):
-            if "terminated" in container.get("state", {}):
-                ended[one.uid] = _seconds(container["state"]["terminated"]["finishedAt"])
+        if (at := ended_at(one.object)) != math.inf:
+            ended[one.uid] = at
     last = {attempt: max(times.values()) for attempt, times in bound.items()}
     waits = [last.get(attempt, math.inf) - at for attempt, at in began.items()]
     stranded = sum(wait == math.inf for wait in waits)
@@ -96,11 +97,19 @@ def outcome(appwrappers: list[Sight], pods: list[Sight]) -> Outcome:
     return Outcome(len(began), stranded, sum(LATE_S < wait < math.inf for wait in waits), used)
 
 
-def _bound_at(pod: Json) -> float:
+def bound_at(pod: Json) -> float:
     """When it was bound, never if that is not so."""
     for each in pod["status"].get("conditions", []):
         if (each["type"], each["status"]) == ("PodScheduled", "True"):
-            return _seconds(each["lastTransitionTime"])
+            return seconds_of(each["lastTransitionTime"])
+    return math.inf
+
+
+def ended_at(pod: Json) -> float:
+    """When its container ended, never if that is not so."""
+    for each in pod["status"].get("containerStatuses", []):
+        if "terminated" in each.get("state", {}):
+            return seconds_of(each["state"]["terminated"]["finishedAt"])
     return math.inf
 
 
@@ -109,24 +118,73 @@ def _gpus(pod: Json) -> int:
     return sum(int(one.get(GPU, 0)) for one in requests)
 
 
-def _seconds(at: str) -> float:
+def seconds_of(at: str) -> float:
+    """Since the epoch."""
     return datetime.fromisoformat(at).timestamp()
 
 
+Change = Callable[[Json], None]
+"""Made to a manifest before it is submitted."""
+
+
+def as_it_is(_: Json) -> None:
+    """No change."""
+
+
+class Played(NamedTuple):
+    """What was seen of a stream: statuses and pods, when it began, and for how many seconds gangs
+    were submitted, and until all had ended."""
+
+    appwrappers: list[Sight]
+    pods: list[Sight]
+    begun: float
+    submitted_s: float
+    lasted_s: float
+
+
+def play(
+    plane: ControlPlane,
+    account: Path,
+    args: argparse.Namespace,
+    gpus: int,
+    change: Change = as_it_is,
+) -> Played:
+    """Run a dispatcher, and gangs that keep a part of so many GPUs in use, until all have ended."""
+    watched = [Bystander(plane, path) for path in (appwrappers_path(), PODS)]
+    env = {"PYTHONPATH": args.tree} if args.tree else None
+    settings = [f"placementTimeout={PLACEMENT_S}", *args.set]
+    flags = [flag for one in settings for flag in ("--set", one)]
+    with Dispatcher(plane, account, *flags, env=env):
+        at, begun = time.time(), time.monotonic()
+        submit(plane, args, gpus, watched, change)
+        submitted = time.monotonic() - begun
+        plane.wait_for(lambda: _have_ended(plane, watched), 1800, "the end of all")
+        lasted = time.monotonic() - begun
+    appwrappers, pods = (one.sights() for one in watched)
+    return Played(appwrappers, pods, at, submitted, lasted)
+
+
 def submit(
-    plane: ControlPlane, args: argparse.Namespace, rng: Random, watched: list[Bystander]
+    plane: ControlPlane,
+    args: argparse.Namespace,
+    gpus: int,
+    watched: list[Bystander],
+    change: Change,
 ) -> None:
     """So many gangs, at the rate that keeps this part of the GPUs in use; what is watched stays
     so."""
+    rng = Random(args.seed)
     gangs = [drawn(args.mix, rng) for _ in range(args.gangs)]
     mean = sum(gang.gpus for gang in gangs) / len(gangs)
-    rate = args.load * args.nodes * GPUS / (mean * RUNS_S)
+    rate = args.load * gpus / (mean * args.runs)
     due, burst = time.monotonic(), MIXES[args.mix].burst
     for number, gang in enumerate(gangs):
         due += rng.expovariate(rate / burst) if number % burst == 0 else 0
         time.sleep(max(0.0, due - time.monotonic()))
-        seconds = rng.randint(RUNS_S // 2, RUNS_S * 3 // 2)
-        create(plane, manifest(f"gang-{number:04}", gang, seconds))
+        seconds = rng.randint(args.runs // 2, args.runs * 3 // 2)
+        made = manifest(f"gang-{number:04}", gang, seconds)
+        change(made)
+        create(plane, made)
         for one in watched if number % 20 == 0 else ():
             one.resume()
 
@@ -137,37 +195,39 @@ def _have_ended(plane: ControlPlane, watched: list[Bystander]) -> bool:
     return set(states(plane).values()) <= {"Completed"}
 
 
-def main() -> None:
-    """Submit, wait until all have ended, and count."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--mix", choices=MIXES, default="mixed")
-    parser.add_argument("--load", type=float, default=0.9)
-    parser.add_argument("--gangs", type=int, default=1000)
-    parser.add_argument("--nodes", type=int, default=100)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--tree", default="")
-    parser.add_argument("--set", action="append", default=[])
-    args = parser.parse_args()
-    rng, size = Random(args.seed), {"cpu": str(CPUS), "memory": "64Gi"}
-    with cluster(args.nodes, extended={GPU: str(GPUS)}, **size) as (plane, account):
-        watched = [Bystander(plane, path) for path in (appwrappers_path(), PODS)]
-        env = {"PYTHONPATH": args.tree} if args.tree else None
-        settings = [f"placementTimeout={PLACEMENT_S}", *args.set]
-        flags = [flag for one in settings for flag in ("--set", one)]
-        with Dispatcher(plane, account, *flags, env=env):
-            begun = time.monotonic()
-            submit(plane, args, rng, watched)
-            submitted = time.monotonic() - begun
-            plane.wait_for(lambda: _have_ended(plane, watched), 1800, "the end of all")
-            lasted = time.monotonic() - begun
-        seen, pods = (one.sights() for one in watched)
-        found = outcome(seen, pods)
-    use = found.gpu_seconds / (args.nodes * GPUS * submitted)
-    print(
-        f"{args.mix} {args.load}: dispatches {found.dispatches}, submitted in {submitted:.0f} s, "
-        f"over in {lasted:.0f} s; taken back {interval(found.taken_back, found.dispatches)}, "
+def told(args: argparse.Namespace, played: Played, gpus: int) -> str:
+    """A line for people."""
+    found = outcome(played.appwrappers, played.pods)
+    use = found.gpu_seconds / (gpus * played.submitted_s)
+    return (
+        f"{args.mix} {args.load}: dispatches {found.dispatches}, submitted in "
+        f"{played.submitted_s:.0f} s, over in {played.lasted_s:.0f} s; "
+        f"taken back {interval(found.taken_back, found.dispatches)}, "
         f"late {interval(found.late, found.dispatches)}, GPUs in use {use:.0%}"
     )
+
+
+def parser(about: str | None, nodes: int) -> argparse.ArgumentParser:
+    """The flags of every stream of gangs."""
+    made = argparse.ArgumentParser(description=about)
+    made.add_argument("--mix", choices=MIXES, default="mixed")
+    made.add_argument("--load", type=float, default=0.9)
+    made.add_argument("--gangs", type=int, default=1000)
+    made.add_argument("--nodes", type=int, default=nodes)
+    made.add_argument("--runs", type=int, default=RUNS_S, help="seconds, at the mean")
+    made.add_argument("--seed", type=int, default=1)
+    made.add_argument("--tree", default="")
+    made.add_argument("--set", action="append", default=[])
+    return made
+
+
+def main() -> None:
+    """Submit, wait until all have ended, and count."""
+    args = parser(__doc__, 100).parse_args()
+    size, gpus = {"cpu": str(CPUS), "memory": "64Gi"}, args.nodes * GPUS
+    with cluster(args.nodes, extended={GPU: str(GPUS)}, **size) as (plane, account):
+        played = play(plane, account, args, gpus)
+    print(told(args, played, gpus))
 
 
 if __name__ == "__main__":

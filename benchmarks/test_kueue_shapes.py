@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 
 from benchmarks import kueue_load
-from benchmarks.kueue_arms import JOB, Kueue, Mcad, queues, quotas, with_flag
+from benchmarks.kueue_arms import JOB, Kueue, Mcad, queues, quotas, topology_request, with_flag
 from benchmarks.kueue_load import (
     BASELINE,
     LARGE_SCALE,
+    RACK,
+    TAS,
     Class,
     Course,
     Load,
@@ -20,6 +22,7 @@ from benchmarks.kueue_load import (
     at,
     record,
 )
+from mcad.api.topology import PREFERRED, REQUIRED
 
 Json = dict[str, Any]
 LARGE = Class("large", 1, 0.0, 20, 1.0, 200)
@@ -34,6 +37,31 @@ def test_the_shapes_have_as_many_workloads_as_kueues() -> None:
     assert (workloads(LARGE_SCALE), LARGE_SCALE.nominal) == (50_000, 20_000)
     assert workloads(BASELINE.scaled(0.1)) == 1_500
     assert len(set(BASELINE.leaves())) == 30
+
+
+def test_tas_is_baseline_in_racks() -> None:
+    assert (workloads(TAS), TAS.nominal, TAS.racks) == (15_000, 600, 10)
+    requests = {one.cpu: (one.pods, one.requests["requests"]["cpu"]) for one in TAS.classes}
+    assert requests == {1: (2, "500m"), 5: (4, "1250m"), 20: (8, "2500m")}
+    assert BASELINE.classes[2].requests == {"requests": {"cpu": "20"}}
+    assert [topology_request(one) for one in TAS.classes[6:]] == [
+        {"required": RACK},
+        {"preferred": RACK},
+        {"podSetSliceRequiredTopology": RACK, "podSetSliceSize": 4},
+    ]
+    assert [one["kind"] for one in queues(TAS)][:2] == ["Topology", "ResourceFlavor"]
+
+
+def test_a_gang_of_tas_asks_for_its_rack_in_both_arms() -> None:
+    for number, annotation in ((0, REQUIRED), (1, PREFERRED), (2, PREFERRED)):
+        work = Workload(TAS.classes[number], "q", "small-0")
+        _, written = Mcad().written(work)
+        item = written["spec"]["resources"]["GenericItems"][0]["generictemplate"]
+        worker = item["spec"]["pytorchReplicaSpecs"]["Worker"]
+        assert worker["replicas"] == 2
+        assert worker["template"]["metadata"]["annotations"] == {annotation: RACK}
+        podset = Kueue().written(work)[1]["spec"]["podSets"][0]
+        assert (podset["count"], podset["topologyRequest"]) == (2, topology_request(work.of))
 
 
 def test_a_cohort_may_use_what_its_queues_have() -> None:

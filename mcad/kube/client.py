@@ -6,6 +6,7 @@ Retry-After). Everything else of a write is for the caller to judge: ``OutcomeUn
 unknown, not failed.
 """
 
+import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from random import Random
 from typing import Literal, TypeVar
@@ -204,35 +205,51 @@ class Client:
         *,
         limit: int = PAGE_LIMIT,
         retry_first_page: bool = True,
+        ahead: bool = False,
     ) -> AsyncGenerator[Page, None]:
         """The pages of one consistent list (no resourceVersion: at least as new as now).
 
         When the server forgets the continue token (410), the list starts again: a page with
         ``first`` makes all before it void. After ``LIST_RESTARTS_MAX`` of that it is asked for
         in one piece. Each page has a timeout of its own. A caller with a backoff of its own
-        retries the first page itself; later ones are worth saving and always retried here.
+        retries the first page itself; later ones are worth saving and always retried here. With
+        ``ahead`` the next page is asked for while the caller reads one: it is for long lists that
+        are read to their end.
         """
         token, restarts = "", 0
-        while True:
+        coming: asyncio.Future[Listed] | None = None
+
+        async def ask() -> Listed:
             params = selection.params()
             if restarts <= LIST_RESTARTS_MAX:
                 params["limit"] = str(limit)
             if token:
                 params["continue"] = token
             again = idempotent if token or retry_first_page else never
+            request = _list(resource, selection, params)
+            return await self._exchange(_listed, request, again, PAGE_S)
+
+        while True:
             try:
-                listed = await self._exchange(
-                    _listed, _list(resource, selection, params), again, PAGE_S
-                )
+                listed = await (coming or ask())
             except ApiError as error:
                 if not (error.gone and token):
                     raise
-                token, restarts = "", restarts + 1
+                token, restarts, coming = "", restarts + 1, None
                 continue
             first, token = not token, listed.metadata.token or ""
             version = listed.metadata.version or ""
             left = listed.metadata.remaining
-            yield Page(resource, listed.items or [], version, first, not token, left)
+            page = Page(resource, listed.items or [], version, first, not token, left)
+            del listed  # its texts are the caller's
+            coming = asyncio.ensure_future(ask()) if ahead and token else None
+            try:
+                yield page
+            except BaseException:  # the caller reads no further
+                if coming is not None:
+                    coming.add_done_callback(_forgotten)
+                    coming.cancel()
+                raise
             if not token:
                 return
 
@@ -455,6 +472,12 @@ class Client:
     def _error(self, answer: Response) -> ApiError:
         retry_after = parse_retry_after(answer.headers.get("Retry-After"), self.clock.now_us())
         return api_error(answer.status, answer.body, retry_after)
+
+
+def _forgotten(page: asyncio.Future[Listed]) -> None:
+    """Its failure is of no interest."""
+    if not page.cancelled():
+        page.exception()
 
 
 def _list(resource: Resource, selection: Selection, params: Mapping[str, str]) -> Request:

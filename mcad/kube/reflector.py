@@ -202,9 +202,10 @@ class Reflector(Generic[T]):
     async def _list_pages(self) -> None:
         seen: set[_Key] = set()
         version = ""
-        async with aclosing(
-            self._client.list_pages(self.resource, self._selection, retry_first_page=False)
-        ) as pages:
+        listed = self._client.list_pages(
+            self.resource, self._selection, retry_first_page=False, ahead=True
+        )
+        async with aclosing(listed) as pages:
             async for page in pages:
                 if page.first:
                     seen = set()

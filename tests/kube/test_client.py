@@ -222,6 +222,34 @@ class TestLists:
         assert len((await anext(pages)).items) == 10
         await pages.aclose()
 
+    async def test_the_next_page_is_asked_for_while_one_is_read(self, many, client):
+        names, pages = await self.names(client, limit=10, ahead=True)
+        assert names == [f"p{number:02}" for number in range(25)]
+        assert pages == [(True, 10), (False, 10), (False, 5)]
+        asked = []
+        for ahead in (False, True):
+            many.requests.clear()
+            listed = client.list_pages(PODS, Selection("default"), limit=10, ahead=ahead)
+            await anext(listed)
+            await asyncio.sleep(0.05)
+            asked.append(len(many.requests))
+            await listed.aclose()
+        assert asked == [1, 2]
+
+    async def test_a_token_that_expires_ahead_starts_the_list_again(self, many, client):
+        many.tokens_to_expire = 1
+        names, pages = await self.names(client, limit=10, ahead=True)
+        assert names == [f"p{number:02}" for number in range(25)]
+        assert pages == [(True, 10), (True, 10), (False, 10), (False, 5)]
+
+    async def test_a_page_that_is_not_wanted_any_more_is_not_waited_for(self, many, client):
+        listed = client.list_pages(PODS, Selection("default"), limit=10, ahead=True)
+        await anext(listed)
+        (coming,) = [one for one in asyncio.all_tasks() if "list_pages" in str(one.get_coro())]
+        await listed.aclose()
+        await asyncio.wait([coming], timeout=5.0)
+        assert coming.cancelled()
+
     async def test_the_first_page_is_left_to_callers_with_a_backoff(self, many, client, clock):
         many.fail("LIST", "/", refuse(503))
         with pytest.raises(ApiError):
