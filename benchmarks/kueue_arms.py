@@ -88,6 +88,7 @@ class Mcad:
     def __init__(self, *, qps: float = 0.0, at_once: bool = True) -> None:
         """Without ``at_once`` evictions are limited as they are by default."""
         self._qps = qps
+        self._account = Path()
         settings = (*DEFAULTS, *(AT_ONCE if at_once else ()))
         self._flags = [flag for one in settings for flag in ("--set", one)]
 
@@ -96,17 +97,20 @@ class Mcad:
         """What is installed before the garbage collector starts."""
         return printed("crd") + "\n---\n" + JOB_CRD
 
-    @contextmanager
-    def running(self, plane: ControlPlane, shape: Shape) -> Iterator[int]:
-        """Set up quotas and a node, and run it; its process."""
-        account = install(plane)
+    def prepare(self, plane: ControlPlane, shape: Shape) -> None:
+        """Set up quotas and nodes."""
+        self._account = install(plane)
         plane.apply(printed("rbac", "-n", NAMESPACE, "--service-account", ACCOUNT, *self._flags))
         plane.apply(quotas(shape))
         add_nodes(plane, shape, cpu=str(2 * shape.nominal), memory="1Ti", pods=20_000)
+        wait_for_collector(plane)
+
+    @contextmanager
+    def running(self, plane: ControlPlane, shape: Shape) -> Iterator[int]:
+        """Run it; its process."""
         limit = {"BENCH_QPS": str(self._qps)} if self._qps else {}
         module = "benchmarks.limited" if self._qps else "mcad"
-        with Dispatcher(plane, account, *self._flags, env=limit, module=module) as running:
-            wait_for_collector(plane)
+        with Dispatcher(plane, self._account, *self._flags, env=limit, module=module) as running:
             yield running.pid
 
     def written(self, work: Workload) -> tuple[Resource, Json]:
@@ -155,6 +159,7 @@ class Kueue:
     def __init__(self, *, qps: float = 50.0) -> None:
         """``qps`` requests a second of its client for each kind; 0: no limit."""
         self._qps = qps or -1.0
+        self._kubeconfig = Path()
 
     @property
     def kinds(self) -> str:
@@ -162,9 +167,8 @@ class Kueue:
         folder = module() / "config/components/crd/bases"
         return "\n---\n".join(one.read_text() for one in sorted(folder.glob("*.yaml")))
 
-    @contextmanager
-    def running(self, plane: ControlPlane, shape: Shape) -> Iterator[int]:
-        """Set up its queues, and run it; its process."""
+    def prepare(self, plane: ControlPlane, shape: Shape) -> None:
+        """Set up its queues."""
         add_nodes(plane, shape, cpu="1", memory="1Gi")  # both arms have a node with a lease
         token = plane.service_account("kueue-system", "kueue")
         subject = {"kind": "ServiceAccount", "namespace": "kueue-system", "name": "kueue"}
@@ -174,8 +178,12 @@ class Kueue:
         binding = {"apiVersion": f"{rbac}/v1", "kind": "ClusterRoleBinding", "metadata": metadata}
         plane.apply(binding | {"roleRef": role, "subjects": [subject]})
         plane.apply(queues(shape))
-        kubeconfig = plane.kubeconfig_for_token(token, "kueue")
-        command = [str(minimal_kueue()), f"--kubeconfig={kubeconfig}", f"--qps={self._qps:g}"]
+        self._kubeconfig = plane.kubeconfig_for_token(token, "kueue")
+
+    @contextmanager
+    def running(self, plane: ControlPlane, shape: Shape) -> Iterator[int]:
+        """Run it; its process."""
+        command = [str(minimal_kueue()), f"--kubeconfig={self._kubeconfig}", f"--qps={self._qps:g}"]
         command += ["--enableTAS"] if shape.racks else []
         plane.spawn("minimalkueue", command)
         plane.wait_for(lambda: _all_active(plane), 60, "all ClusterQueues are active")

@@ -42,6 +42,7 @@ def run(arm: Kueue | Mcad, shape: Shape) -> None:
     ) as plane:
         for _, queue in shape.leaves():
             plane.request("POST", "/api/v1/namespaces", {"metadata": {"name": queue}})
+        arm.prepare(plane, shape)
         with arm.running(plane, shape) as pid:
             pids = {name: plane.process(name).pid for name in PROCESSES}
             pids |= {"arm": pid, "generator": os.getpid()}

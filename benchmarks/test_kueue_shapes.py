@@ -22,6 +22,7 @@ from benchmarks.kueue_load import (
     at,
     record,
 )
+from benchmarks.kueue_queued import QUEUE, resize
 from mcad.api.topology import PREFERRED, REQUIRED
 
 Json = dict[str, Any]
@@ -147,3 +148,11 @@ async def test_the_generator_finishes_what_it_has_created() -> None:
     assert len(set(table.finished)) == 12
     found = kueue_load.record(shape, running.courses)
     assert 0 < found.use < 1
+
+
+@pytest.mark.parametrize("arm", [Kueue(), Mcad()])
+def test_a_queued_workload_has_the_size_that_it_is_given(arm: Kueue | Mcad) -> None:
+    small, large = (arm.written(Workload(LARGE, QUEUE, "a"))[1] for _ in range(2))
+    resize(large, "10001m")
+    assert str(small).count("'cpu': '20'") == 1
+    assert str(large) == str(small).replace("'cpu': '20'", "'cpu': '10001m'")
