@@ -97,3 +97,7 @@ any. Pods with a further port are kept apart only from pods of their own set."""
 
 POOLS_KEPT_MIN = 64
 """Pools before unused ones are looked for."""
+
+WITHOUT_MAX = 256
+"""Nodes that a pool may lack and be counted as another pool without these: each sum looks at all of
+them. A constraint with a longer ``NotIn`` has a pool of its own, of all other nodes."""
