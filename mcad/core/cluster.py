@@ -53,8 +53,10 @@ class Cluster:
     """The dispatcher's memory: the AppWrappers (``entries``), and one owner for each concern.
 
     ``evictions`` are those announced, by the uid of the victim. ``started`` is whether the first
-    pass was made. ``doubts`` is what a standby cannot know (standby_view.py), None for the
-    dispatcher. ``passed`` are the milestones of the present step, for figures.
+    pass was made; until then ``restored`` (an ordered set) are the uids of the AppWrappers of which
+    an attempt, an eviction or a place in a quota tree is on record. ``doubts`` is what a standby
+    cannot know (standby_view.py), None for the dispatcher. ``passed`` are the milestones of the
+    present step, for figures.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -74,6 +76,7 @@ class Cluster:
         self.quota_statuses = QuotaStatuses()
         self.history = History()
         self.started = False
+        self.restored: dict[str, None] = {}
         self.recovered = False
         self.epoch = 0
         self.doubts: Doubts | None = None
@@ -270,3 +273,4 @@ class Cluster:
         self.objects.leftovers.pop(entry.uid, None)
         self.agenda.to_recover.pop(entry.uid, None)
         self.agenda.recovering.pop(entry.uid, None)
+        self.restored.pop(entry.uid, None)

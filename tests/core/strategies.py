@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from mcad.core.state.model import Constraint, Node, PodSet
-from tests.core.builders import node, on, pods, port, taint, tolerates
+from tests.core.builders import needs, node, on, pods, port, taint, tolerates
 
 EVERYWHERE = Constraint()
 PORTS = st.sampled_from(
@@ -26,7 +26,14 @@ PORTS = st.sampled_from(
     ]
 )
 """What pods bind on their node: mostly nothing, else ports that exclude each other now and then."""
-PLACES = (EVERYWHERE, on(zone="a"), on(zone="b"), on(tolerating=[tolerates("team")]))
+PLACES = (
+    EVERYWHERE,
+    on(zone="a"),
+    on(zone="b"),
+    on(tolerating=[tolerates("team")]),
+    on((needs("zone", "NotIn", "a"),)),
+    on((needs("zone", "NotIn", "b"),), tolerating=[tolerates("team")]),
+)
 
 
 @st.composite
@@ -90,7 +97,7 @@ def tight(draw: st.DrawFn) -> tuple[dict[str, Node], tuple[PodSet, ...]]:
             gpu += gpus[kind]
         cpu -= draw(st.sampled_from([0, 0, 0, 1]))
         cluster[f"n{i}"] = node(f"n{i}", str(cpu), "0", gpu, labels={"zone": "ab"[i % 2]})
-    places = st.sampled_from([EVERYWHERE, EVERYWHERE, EVERYWHERE, on(zone="a")])
+    places = st.sampled_from([EVERYWHERE, EVERYWHERE, EVERYWHERE, on(zone="a"), PLACES[4]])
     more = draw(st.lists(st.sampled_from([0, 0, 0, 1, -1]), min_size=3, max_size=3))
     sets = [
         pods(

@@ -80,9 +80,9 @@ def _rows(pods: PodClass, own: Collection[str]) -> Iterator[Row]:
         if row.rank not in told:
             told.add(row.rank)
             yield row
-    for rank, row in pods.pool.rows.items() if own else ():
-        if rank not in told and row.node.name in own:
-            yield row
+    if own:
+        rows = pods.pool.rows.values()
+        yield from [row for row in rows if row.node.name in own and row.rank not in told]
 
 
 def _spoils(other: PodClass, pods: PodClass) -> int:

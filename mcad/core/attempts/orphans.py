@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 
 from mcad.core.cluster import Cluster
 from mcad.core.commands import DeleteStray
 from mcad.core.events import StrayRefused
-from mcad.core.state.bounds import REFUSED_WRITE_RETRY, RETRY_MAX, is_denial
+from mcad.core.state.bounds import REFUSED_WRITE_RETRY, RETRY_MAX, SWEPT_PER_PASS, is_denial
 from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import RETAINING, TEARING_DOWN, Phase
 from mcad.core.state.model import Cascade, Child, Remnant
@@ -20,7 +21,8 @@ NEVER: Instant = 1 << 62
 def sweep(cluster: Cluster) -> None:
     """Delete objects of ours that no recorded attempt accounts for (P7)."""
     later: dict[str, None] = {}
-    for uid in cluster.objects.unswept:
+    unswept = iter(cluster.objects.unswept)
+    for uid in islice(unswept, SWEPT_PER_PASS):
         child = cluster.objects.by_uid[uid]
         entry = cluster.entries.get(child.workload)
         if entry is None or not _is_stray(entry, child):
@@ -31,7 +33,10 @@ def sweep(cluster: Cluster) -> None:
             cluster.emit(DeleteStray(child.workload, child.ref, uid))
         elif again != NEVER:
             later[uid] = None
-    cluster.objects.unswept = later
+    rest = dict.fromkeys(unswept)
+    if any(cluster.objects.swept.get(uid, 0) <= cluster.now for uid in rest):
+        cluster.agenda.carry_over()
+    cluster.objects.unswept = rest | later  # what was not looked at comes first
 
 
 def found_of_deleted(cluster: Cluster, entry: Entry, found: Sequence[Remnant]) -> None:

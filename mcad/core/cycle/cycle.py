@@ -88,12 +88,13 @@ def _walk_and_look(cluster: Cluster) -> None:
 
 def _start(cluster: Cluster) -> None:
     """The barrier is passed: our epoch is the lease's, and above every one found (P11, P12)."""
-    found = [e.dispatch.epoch for e in cluster.entries.values() if e.dispatch is not None]
-    cluster.epoch = max(cluster.epoch, 1 + max(found, default=0))
+    found = list(cluster.known(cluster.restored))  # no other has anything on record yet
+    cluster.restored.clear()
+    epochs = [one.dispatch.epoch for one in found if one.dispatch is not None]
+    cluster.epoch = max(cluster.epoch, 1 + max(epochs, default=0))
     cluster.started = True
-    evictions = [e.eviction.at for e in cluster.entries.values() if e.eviction is not None]
-    cluster.eviction_pace.recall(evictions)
-    quota_reports.expect_trees(cluster)
+    cluster.eviction_pace.recall([one.eviction.at for one in found if one.eviction is not None])
+    quota_reports.expect_trees(cluster, found)
 
 
 def _on_timer(cluster: Cluster, entry: Entry, timer: Timer) -> None:

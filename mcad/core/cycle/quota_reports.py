@@ -6,11 +6,14 @@ While no figure changes this costs nothing.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from mcad.core.cluster import Cluster
 from mcad.core.commands import RecordQuotaEvent, WriteQuota
 from mcad.core.events import QuotaGone, QuotaRefused, QuotaSeen, QuotaWritten
 from mcad.core.quota.status import QuotaWrites, findings, view
 from mcad.core.state.bounds import QUOTA_INTERVAL, RANKED_PER_PASS, Tries
+from mcad.core.state.entry import Entry
 from mcad.core.state.reasons import EventReason
 
 
@@ -42,10 +45,10 @@ def heard(cluster: Cluster, event: QuotaSeen | QuotaGone | QuotaWritten | QuotaR
                 statuses.want(cluster.forest.subtrees[event.uid].tree, writes.not_before)
 
 
-def expect_trees(cluster: Cluster) -> None:
+def expect_trees(cluster: Cluster, restored: Iterable[Entry]) -> None:
     """After a start: the trees in which AppWrappers are recorded as charged may be about to
     return."""
-    for name in sorted({tree for entry in cluster.entries.values() for tree, _ in entry.path}):
+    for name in sorted({tree for entry in restored for tree, _ in entry.path}):
         cluster.forest.expect(name)
 
 

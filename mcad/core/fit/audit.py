@@ -29,7 +29,8 @@ def audit(
     """Raise ``InvariantViolated`` at the first entry that is not what it should be."""
     for row in ledger.rows.values():
         _check_row(row, ledger, pod_index, assumed)
-    for pool in ledger.pools():
+    pools: list[Pool] = [*ledger.pools(), *ledger.pools_without()]
+    for pool in pools:
         _check_pool(pool, ledger)
     for pods in memory.classes():
         _check_class(pods)
@@ -68,8 +69,8 @@ def _check_pool(pool: Pool, ledger: Ledger) -> None:
     admitted = {row.rank: row for row in ledger.rows.values() if pool.admits(row.node)}
     check(admitted == pool.rows, "pool-holds-what-it-admits", f"{sorted(pool.rows)}")
     _same("pool-total-is-clamped-sum", "", resources(pool.total), resources(joint_total([pool])))
-    for other, known in pool.neighbours.items():
-        _same("shared-nodes-are-counted", "", known, len(pool.rows.keys() & other.rows.keys()))
+    for other, known in pool.base.neighbours.items():
+        _same("shared-nodes-are-counted", "", known, len(pool.base.rows.keys() & other.rows.keys()))
 
 
 def _check_class(pods: PodClass) -> None:

@@ -15,7 +15,7 @@ from mcad.core.fit.greedy import Nodes, Outcome, as_many_as_fit, pack
 from mcad.core.nodes.host_ports import in_whole_ports, is_port
 from mcad.core.nodes.ledger import Ledger
 from mcad.core.nodes.pod_signature import slots
-from mcad.core.nodes.pools import Plan, Pool, joint_total, rough_total, sum_of, widest
+from mcad.core.nodes.pools import Plan, Pool, joint_total, largest, rough_total, sum_of, widest
 from mcad.core.nodes.resources import book
 from mcad.core.state.records import replace
 from mcad.core.state.refusal import Refusal, Shortage
@@ -148,6 +148,9 @@ class Judge:
         needed -= 0 if self._on_nodes else dict(self._potential).get(resource, 0)
         if sum_of(pools).get(resource, 0) < needed:  # else what is owed to others made it short
             standing_in = len(prospect.pools) > 1 and pools is prospect.widest[1]
+            if len(pools) == 1 and not standing_in:
+                base = pools[0].base  # one line for all that lack a few of its nodes
+                pools = (base,) if base.total.get(resource, 0) < needed else pools
             prospect.obstacle = InsufficientSum(pools, resource, needed, standing_in)
 
     # -- each part alone -----------------------------------------------------------------------
@@ -303,7 +306,7 @@ def _too_large(prospect: Prospect) -> Refusal | None:
     for part in prospect.parts:
         pods = part.pods
         if pods.pool.rows and pods.too_large():
-            shortages = _shortages(pods.request, pods.pool.largest())
+            shortages = _shortages(pods.request, largest(pods.pool))
             return _refusal(WaitingReason.TOO_LARGE, prospect, shortages, part, part.replicas)
     return None
 

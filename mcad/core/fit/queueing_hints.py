@@ -7,6 +7,7 @@ any node of its pools gains room.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
@@ -15,7 +16,7 @@ from sortedcontainers import SortedList
 from mcad.core.fit.feasible import InsufficientSlots, InsufficientSum, NoNodes, Obstacle, Prospect
 from mcad.core.nodes.ledger import Ledger
 from mcad.core.nodes.pod_signature import UNBOUNDED, PodClass
-from mcad.core.nodes.pools import Pool, sum_of, widest
+from mcad.core.nodes.pools import KeptPool, Pool, sum_of, widest
 from mcad.core.state.work_bounds import CHECKS_MAX, VERDICT_STEPS
 
 _Sum = tuple[tuple[Pool, ...], str]
@@ -32,7 +33,8 @@ class _Registration(NamedTuple):
 
 @dataclass(slots=True)
 class _Watch:
-    """The prospects that are concerned when a node of one pool rises: those that wait for a sum
+    """The prospects that are concerned when a node of one pool rises, or of one that is this pool
+    without a few nodes: those that wait for a sum
     that the pool is part of, the least demand first; those that wait for slots; and the
     ``any_rise``, always."""
 
@@ -50,7 +52,7 @@ class QueueingHints:
         self._joins = 0
         self._serial = 0
         self._checks = 0
-        self._watches: dict[Pool, _Watch] = {}
+        self._watches: dict[KeptPool, _Watch] = {}
         self._registered: dict[Prospect, _Registration] = {}
         self._standing_in: dict[Prospect, tuple[Pool, ...]] = {}
         self._requeued: dict[Prospect, None] = {}
@@ -103,9 +105,9 @@ class QueueingHints:
             self._unregister(prospect)
 
     def _watch(self, pool: Pool) -> _Watch:
-        watch = self._watches.get(pool)
+        watch = self._watches.get(pool.base)
         if watch is None:
-            watch = self._watches[pool] = _Watch()
+            watch = self._watches[pool.base] = _Watch()
         return watch
 
     def _line(self, key: _Sum) -> _Line:
@@ -120,28 +122,28 @@ class QueueingHints:
         obstacle, serial = self._registered.pop(prospect)
         match obstacle:
             case NoNodes(pool):
-                del self._watches[pool].any_rise[prospect]
-                self._tidy(pool)
+                del self._watches[pool.base].any_rise[prospect]
+                self._tidy(pool.base)
             case InsufficientSum(pools, resource, needed):
                 self._standing_in.pop(prospect, None)
                 line = self._line((pools, resource))
                 line.remove((needed, serial, prospect))
-                for pool in () if line else pools:
-                    del self._watches[pool].sums[pools, resource]
-                    self._tidy(pool)
+                for base in () if line else _bases(pools):
+                    del self._watches[base].sums[pools, resource]
+                    self._tidy(base)
             case InsufficientSlots(pods):
-                few = self._watches[pods.pool].few
+                few = self._watches[pods.pool.base].few
                 del few[pods][prospect]
                 pods.alarm = min(few[pods].values(), default=UNBOUNDED)
                 if not few[pods]:
                     del few[pods]
-                    self._tidy(pods.pool)
+                    self._tidy(pods.pool.base)
             case _:
-                for pool in prospect.pools:
-                    del self._watches[pool].any_rise[prospect]
-                    self._tidy(pool)
+                for base in _bases(prospect.pools):
+                    del self._watches[base].any_rise[prospect]
+                    self._tidy(base)
 
-    def _tidy(self, pool: Pool) -> None:
+    def _tidy(self, pool: KeptPool) -> None:
         watch = self._watches[pool]
         if not (watch.sums or watch.few or watch.any_rise):
             del self._watches[pool]
@@ -175,7 +177,7 @@ class QueueingHints:
             self._checks -= VERDICT_STEPS + pods.looked - looked
         return pods.at_most() < replicas
 
-    def _risen(self, pool: Pool, watch: _Watch) -> None:
+    def _risen(self, pool: KeptPool, watch: _Watch) -> None:
         for (pools, resource), line in list(watch.sums.items()):
             there = sum_of(pools).get(resource, 0)
             while line and line[0][0] <= there:
@@ -187,3 +189,8 @@ class QueueingHints:
                     self.requeue(prospect)
         for prospect in list(watch.any_rise):
             self.requeue(prospect)
+
+
+def _bases(pools: Iterable[Pool]) -> dict[KeptPool, None]:
+    """The pools that report what rises in these."""
+    return dict.fromkeys(pool.base for pool in pools)

@@ -17,10 +17,11 @@ from mcad.core.nodes.filters import admits, in_service
 from mcad.core.nodes.host_ports import is_port
 from mcad.core.nodes.ledger import Ledger
 from mcad.core.nodes.pod_signature import PodClass
+from mcad.core.nodes.pool_without import unwanted, without_not_in
 from mcad.core.nodes.pools import Pool
 from mcad.core.nodes.shape import ClassKey, Shape
 from mcad.core.state.model import Constraint
-from mcad.core.state.work_bounds import POOLS_KEPT_MIN
+from mcad.core.state.work_bounds import POOLS_KEPT_MIN, WITHOUT_MAX
 
 
 class Memory:
@@ -124,22 +125,29 @@ class Memory:
         pool = self._pools.get(constraint)
         if pool is not None:
             return len(pool.rows)
-        among = self._ledger.worth_asking(constraint)
+        labels, ledger = self._ledger.demanded(constraint), self._ledger
+        among = ledger.rows.values() if labels is None else ledger.with_labels(labels)
         return sum(admits(row.node, constraint) for row in among)
 
     def _pool(self, constraint: Constraint) -> Pool:
         pool = self._pools.get(constraint)
         if pool is None:
-            among = self._ledger.worth_asking(constraint)
-            # No lambda: a journal's snapshot pickles the pools.
-            pool = self._ledger.pool(partial(admits, constraint=constraint), among)
-            self._pools[constraint] = pool
+            pool = self._pools[constraint] = self._new_pool(constraint)
         return pool
+
+    def _new_pool(self, constraint: Constraint) -> Pool:
+        labels, wider = unwanted(constraint), without_not_in(constraint)
+        if labels and self._ledger.count_labelled(labels) <= WITHOUT_MAX:
+            return self._ledger.pool_without(self._pool(wider).base, constraint)
+        # No lambda: a journal's snapshot pickles the pools.
+        selects = partial(admits, constraint=constraint)
+        return self._ledger.pool(selects, self._ledger.demanded(constraint))
 
     def _drop_unused_pools(self) -> None:
         if len(self._pools) <= self._pools_max:
             return
-        used = dict.fromkeys(pods.pool for pods in self._classes.values())
+        used: dict[Pool, None] = dict.fromkeys(pods.pool for pods in self._classes.values())
+        used |= dict.fromkeys(pool.base for pool in used)
         self._pools = {key: pool for key, pool in self._pools.items() if pool in used}
         self._ledger.keep_pools({self.everywhere: None, **used})
         self._pools_max = max(POOLS_KEPT_MIN, 2 * len(self._pools))

@@ -10,7 +10,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Container, Iterable
 
 from mcad.core.nodes import host_ports
-from mcad.core.nodes.pools import Pool, Profile, Row
+from mcad.core.nodes.pool_without import Label, PoolWithout
+from mcad.core.nodes.pools import KeptPool, Pool, Profile, Row
 from mcad.core.nodes.resources import Books, book, with_pod_slot
 from mcad.core.state.model import Constraint, HostPort, Node, Requirement, Resources
 from mcad.core.state.work_bounds import CATCH_UP_MAX, PORTS_KEPT_MIN, PORTS_MAX
@@ -80,50 +81,71 @@ class Ledger:
         self.relieved: dict[str, None] = {}
         self.pressed: dict[str, None] = {}
         self.evicting: dict[str, None] = {}
-        self._pools: dict[Pool, None] = {}
+        self._pools: dict[KeptPool, None] = {}
+        self._asked: dict[Label | None, dict[KeptPool, None]] = {}
+        self._without: dict[Label, dict[PoolWithout, None]] = {}
         self._profiles: dict[Resources, Profile] = {}
-        self._labelled: dict[tuple[str, str], dict[str, Row]] = {}
+        self._labelled: dict[Label, dict[str, Row]] = {}
         self._values: dict[str, tuple[int, tuple[str, ...]]] = {}
         self._rank = 0
         self._noted: dict[str, Books] = {}
 
     # -- pools ---------------------------------------------------------------------------------
 
-    def pool(self, admits: Callable[[Node], bool], among: Iterable[Row] | None = None) -> Pool:
-        """A new pool, filled with the nodes it admits, all of them ``among`` these."""
-        pool = Pool(admits)
+    def pool(
+        self, admits: Callable[[Node], bool], labels: tuple[Label, ...] | None = None
+    ) -> KeptPool:
+        """A new pool, filled with the nodes it admits: nodes with one of these ``labels``, if they
+        are known. Only such nodes are offered to it later on."""
+        pool = KeptPool(admits, labels)
         self._pools[pool] = None
-        for row in self.rows.values() if among is None else among:
+        for label in (None,) if labels is None else labels:
+            self._asked.setdefault(label, {})[pool] = None
+        for row in self.rows.values() if labels is None else self.with_labels(labels):
             pool.offer(row, self.log.now)
         return pool
 
-    def worth_asking(self, constraint: Constraint) -> Iterable[Row]:
-        """The nodes that the constraint may admit: those of its node name, with the rarest of its
-        labels, or with a label of each term of its affinity, if it names any."""
-        if constraint.node_name:
-            row = self.rows.get(constraint.node_name)
-            return () if row is None else (row,)
-        labelled = [self._labelled.get(label, {}) for label in constraint.selector]
-        fewest = min(labelled, key=len, default=self.rows)
-        terms = [self._of_term(term) for term in constraint.affinity or ()]
-        named = [one for one in terms if one is not None]
-        if not terms or len(named) < len(terms) or sum(map(len, named)) >= len(fewest):
-            return fewest.values()
-        found = {row.rank: row for rows in named for row in rows}
+    def pool_without(self, base: KeptPool, constraint: Constraint) -> PoolWithout:
+        """A new pool: what the constraint, which has ``NotIn``, admits of the other pool."""
+        pool = PoolWithout(base, constraint, self)
+        for label in pool.labels:
+            self._without.setdefault(label, {})[pool] = None
+        return pool
+
+    def with_labels(self, labels: Iterable[Label]) -> list[Row]:
+        """The nodes with one of the labels, in the order of their ranks."""
+        groups = [self._labelled[label] for label in labels if label in self._labelled]
+        if len(groups) == 1:
+            return list(groups[0].values())
+        found = {row.rank: row for group in groups for row in group.values()}
         return [found[rank] for rank in sorted(found)]
 
-    def _of_term(self, term: tuple[Requirement, ...]) -> list[Row] | None:
-        """The nodes with a label that the term demands by ``In``, of the rarest such requirement;
-        None if it has no such requirement."""
+    def demanded(self, constraint: Constraint) -> tuple[Label, ...] | None:
+        """Labels of which every node that the constraint admits has one, as few nodes as possible:
+        its name, the rarest label of the selector, or for each term of the affinity those of one
+        ``In``. None if it demands none."""
+        if constraint.node_name:
+            return (_name_of(constraint.node_name),)
+        choices: list[tuple[Label, ...]] = [(label,) for label in constraint.selector]
+        terms = [self._of_term(term) for term in constraint.affinity or ()]
+        named = [one for one in terms if one is not None]
+        if terms and len(named) == len(terms):
+            choices.append(tuple(dict.fromkeys(label for labels in named for label in labels)))
+        return min(choices, key=self.count_labelled, default=None)
+
+    def _of_term(self, term: tuple[Requirement, ...]) -> tuple[Label, ...] | None:
+        """The labels that the term demands by ``In``, those of the rarest such requirement; None if
+        it has no such requirement."""
         demanded = [
-            [self._labelled.get((one.key, value), {}) for value in one.values]
+            tuple((one.key, value) for value in one.values)
             for one in term
             if one.operator == "In" and not one.field
         ]
-        fewest = min(demanded, key=lambda groups: sum(map(len, groups)), default=None)
-        if fewest is None:
-            return None
-        return [row for group in fewest for row in group.values()]
+        return min(demanded, key=self.count_labelled, default=None)
+
+    def count_labelled(self, labels: Iterable[Label]) -> int:
+        """At most how many nodes have one of the labels."""
+        return sum(len(self._labelled.get(label, ())) for label in labels)
 
     def values_of(self, label: str) -> tuple[str, ...]:
         """The values that nodes have of a label, sorted."""
@@ -138,10 +160,23 @@ class Ledger:
         for pool in [pool for pool in self._pools if pool not in used]:
             pool.disband()
             del self._pools[pool]
+            for label in (None,) if pool.labels is None else pool.labels:
+                del self._asked[label][pool]
+                if not self._asked[label]:
+                    del self._asked[label]
+        for label, pools in list(self._without.items()):
+            kept = {pool: None for pool in pools if pool in used}
+            self._without[label] = kept
+            if not kept:
+                del self._without[label]
 
-    def pools(self) -> list[Pool]:
-        """All pools, in the order of their making."""
+    def pools(self) -> list[KeptPool]:
+        """All pools that keep books, in the order of their making."""
         return list(self._pools)
+
+    def pools_without(self) -> list[PoolWithout]:
+        """All pools that are another without a few nodes."""
+        return list(dict.fromkeys(pool for pools in self._without.values() for pool in pools))
 
     # -- host ports ----------------------------------------------------------------------------
 
@@ -278,17 +313,20 @@ class Ledger:
         self.rows[row.node.name] = row
         if row.node.evicts:
             self.evicting[row.node.name] = None
-        for label in row.node.labels:
+        asking = self._asked.get(None, {}).copy()
+        for label in _labels_of(row.node):
             self._labelled.setdefault(label, {})[row.node.name] = row
+            asking.update(self._asked.get(label, {}))
         self.membership += 1
         self.joins += 1
         change = self.log.touch(row.rank)
-        for pool in self._pools:
+        for pool in asking:
             pool.offer(row, change)
+        self._mark_stale(row.node)
 
     def _leave(self, row: Row) -> None:
         self.evicting.pop(row.node.name, None)
-        for label in row.node.labels:
+        for label in _labels_of(row.node):
             del self._labelled[label][row.node.name]
             if not self._labelled[label]:
                 del self._labelled[label]
@@ -296,7 +334,14 @@ class Ledger:
         change = self.log.touch(row.rank)
         for pool in list(row.pools):
             pool.withdraw(row, change)
+        self._mark_stale(row.node)
         row.free, row.idle = {}, {}  # a sorted tail may still name it
+
+    def _mark_stale(self, node: Node) -> None:
+        """A node came or went: pools that may lack it have to look at those that they lack."""
+        for label in node.labels if self._without else ():
+            for pool in self._without.get(label, ()):
+                pool.is_stale = True
 
     # -- entries -------------------------------------------------------------------------------
 
@@ -359,3 +404,13 @@ class Ledger:
             self.overcommitted[row.node.name] = None
         else:
             self.overcommitted.pop(row.node.name, None)
+
+
+def _labels_of(node: Node) -> tuple[Label, ...]:
+    """Its labels, and its name as one."""
+    return (*node.labels, _name_of(node.name))
+
+
+def _name_of(node: str) -> Label:
+    """The name of a node as a label: no key of a label is empty."""
+    return ("", node)

@@ -112,7 +112,10 @@ class PodClass:
         request, cap, room = self.request, self.cap, self._room
         if len(request) > 1:
             rows = with_at_least(rows, *request[1])
+        without = self.pool.without
         for row in rows:
+            if row.rank in without:
+                continue
             now = slots(row.free, request, cap)
             if not now:
                 continue
@@ -230,6 +233,8 @@ class PodClass:
     def _worth_a_look(self, cut: Cut, length: int) -> list[Row]:
         """Without the nodes that lack the next scarcest resource: cheaper than counting slots."""
         rows = self.pool.tails.after(cut, length)
+        if without := self.pool.without:
+            rows = [row for row in rows if row.rank not in without]
         for name, n in self.request:
             if name != cut.tail.resource:
                 return with_at_least(rows, name, n)

@@ -2,7 +2,8 @@
 
 A pool keeps what saves most verdicts a look at nodes: the sum of what is free (each node clamped at
 0, because an overcommitted node has nothing to lend), how many nodes it shares with other pools,
-its nodes sorted (``tails``), and which of them gained room since the last look (``news``).
+its nodes sorted (``tails``), and which of them gained room since the last look (``news``). A pool
+that is another without a few nodes keeps none of that (pool_without.py).
 """
 
 from __future__ import annotations
@@ -10,9 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from mcad.core.nodes.node_events import News
+from mcad.core.nodes.pool_without import Label, PoolWithout
 from mcad.core.nodes.resources import Books, book
 from mcad.core.nodes.sorted_nodes import Tails
 from mcad.core.state.model import Node
@@ -46,7 +48,7 @@ class Row:
     profile: Profile
     free: Books
     idle: Books
-    pools: dict[Pool, None] = field(default_factory=dict)
+    pools: dict[KeptPool, None] = field(default_factory=dict)
     reserved_for: str = ""
     reserved: Books = field(default_factory=dict)
 
@@ -88,16 +90,20 @@ Plan = list[tuple[int, Row, int]]
 """(part, node, pods): where the pods of each part of a gang go."""
 
 
-class Pool:
-    """The nodes that ``admits`` selects.
+class KeptPool:
+    """The nodes that ``admits`` selects, all of which have one of ``labels`` if these are known.
 
     ``risen`` is the change at which one of them last gained room, ``shifted`` the one at which a
     node joined or left or its allocatable changed. ``profiles`` counts the nodes of each kind, and
     ``neighbours`` the nodes shared with each pool that this one was compared with.
     """
 
-    def __init__(self, admits: Callable[[Node], bool]) -> None:
+    def __init__(
+        self, admits: Callable[[Node], bool], labels: tuple[Label, ...] | None = None
+    ) -> None:
         self.admits = admits
+        self.labels = labels
+        self.without: dict[int, Row] = {}
         self.rows: dict[int, Row] = {}
         self.total: Books = {}
         self.risen = 0
@@ -106,7 +112,12 @@ class Pool:
         self.tails = Tails(self.rows)
         self.news = News()
         self.rung: dict[PodClass, None] = {}
-        self.neighbours: dict[Pool, int] = {}
+        self.neighbours: dict[KeptPool, int] = {}
+
+    @property
+    def base(self) -> KeptPool:
+        """The pool that keeps the books of this one."""
+        return self
 
     # -- membership ----------------------------------------------------------------------------
 
@@ -154,13 +165,15 @@ class Pool:
         """How many nodes both pools hold."""
         if other is self:
             return len(self.rows)
+        if isinstance(other, PoolWithout):
+            return other.shared(self)
         known = self.neighbours.get(other)
         if known is None:
             known = len(self.rows.keys() & other.rows.keys())
             self.neighbours[other] = other.neighbours[self] = known
         return known
 
-    def _share(self, other: Pool, more: int) -> None:
+    def _share(self, other: KeptPool, more: int) -> None:
         self.neighbours[other] += more
         other.neighbours[self] += more
 
@@ -169,14 +182,6 @@ class Pool:
         self._count_profile(old, -1)
         self._count_profile(new, 1)
         self.shifted = change
-
-    def largest(self) -> Books:
-        """The most that any of the nodes offers of each resource."""
-        found: Books = {}
-        for profile in self.profiles:
-            for name, n in profile.amounts.items():
-                found[name] = max(n, found.get(name, 0))
-        return found
 
     def _count_profile(self, profile: Profile, more: int) -> None:
         left = self.profiles.get(profile, 0) + more
@@ -193,8 +198,21 @@ class Pool:
 
     def take_rung(self) -> list[PodClass]:
         """The classes of the pool that may have reached their alarm since the last call."""
-        rung, self.rung = self.rung, {}
-        return list(rung)
+        rung = list(self.rung)
+        self.rung.clear()
+        return rung
+
+
+Pool: TypeAlias = KeptPool | PoolWithout
+
+
+def largest(pool: Pool) -> Books:
+    """The most that any of its nodes offers of each resource."""
+    found: Books = {}
+    for profile in pool.profiles:
+        for name, n in profile.amounts.items():
+            found[name] = max(n, found.get(name, 0))
+    return found
 
 
 # -- several pools -------------------------------------------------------------------------------

@@ -58,6 +58,8 @@ def restore(cluster: Cluster, entry: Entry, saved: Persisted) -> None:
         cluster.reservations.on_record[entry.uid] = saved.reservation
     if saved.dispatch is not None and saved.dispatch.preemptor:
         _note_preemptor(cluster, entry, saved.dispatch)
+    if not cluster.started:
+        cluster.restored[entry.uid] = None
     entry.counted_at = cluster.now  # a start has more urgent things to write
     entry.restored = True
     if saved.observed_generation not in (0, entry.workload.generation):
@@ -168,6 +170,9 @@ def _take_begun(cluster: Cluster, most: int) -> list[Entry]:
         begun.sort(key=lambda e: (e.untested, e.dispatch.since if e.dispatch else 0, e.uid))
         agenda.recovering.update((entry.uid, None) for entry in begun)
         agenda.to_recover.clear()
+        if len(begun) > most:  # to sort so many is the work of a pass
+            agenda.carry_over()
+            return []
     return list(cluster.known(agenda.take(agenda.recovering, most)))
 
 

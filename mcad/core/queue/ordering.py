@@ -20,10 +20,11 @@ from mcad.core.state.units import Instant
 from mcad.core.state.violations import check
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Set
 
     from mcad.core.capacity import Capacity
     from mcad.core.quota.usage import Forest
+    from mcad.core.state.quota_records import Path
 
 WHOLE = 1_000_000
 
@@ -117,14 +118,33 @@ class Turns:
         self, eqclasses: Iterable[EquivalenceClass], now: Instant
     ) -> list[tuple[Turn, EquivalenceClass]]:
         """The classes with the turns of their heads, in no order."""
-        if self.change:
+        if self._fairness is not Fairness.NONE:
             return [(self.of(one, now), one) for one in eqclasses]
         now_ms = now // MS  # the same, spelled out: asked of ten thousand in a pass
+        if self.has_owners:
+            return self._borrowers_last(eqclasses, now_ms)
         return [
             ((False, key[0] - one.slope * now_ms, 0, key[1], key[2]), one)
             for one in eqclasses
             for key in (one.key,)
         ]
+
+    def _borrowers_last(
+        self, eqclasses: Iterable[EquivalenceClass], now_ms: int
+    ) -> list[tuple[Turn, EquivalenceClass]]:
+        known: dict[Path, list[Set[str]]] = {}
+        found: list[tuple[Turn, EquivalenceClass]] = []
+        for one in eqclasses:
+            spent = known.get(one.path)
+            if spent is None:
+                spent = known[one.path] = list(filter(None, self._forest.spent(one.path)))
+            borrows = bool(spent) and any(
+                resource in of_tree for of_tree in spent for resource, _ in one.shape.fixed
+            )
+            key = one.key
+            turn = (borrows, key[0] - one.slope * now_ms, 0, key[1], key[2])
+            found.append((turn, one))
+        return found
 
     def at(self, eqclass: EquivalenceClass, key: Key, now: Instant) -> Turn:
         """The turn of any member of the class."""

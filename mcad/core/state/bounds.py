@@ -10,11 +10,11 @@ DISPATCHES_PER_PASS = 24
 """Dispatches of one cycle, which must not keep the loop from reading its inbox (R5), nor decide for
 longer ahead than intents can be written soon (ADR 51)."""
 
-WORK_PER_PASS = 10_000
+WORK_PER_PASS = 8_000
 """Work of one cycle, in steps of one to two microseconds. What may take long is not begun beyond
 it, and goes first in the next cycle (R5, ADR 50)."""
 
-STEPS_PER_PASS = 10_000
+STEPS_PER_PASS = 8_000
 """Work of all verdicts and dispatches of one cycle, in such steps; the next one continues (R5)."""
 
 DISPATCH_STEPS = 40
@@ -49,6 +49,9 @@ of a node or a start concerns thousands at the same time."""
 
 NOTED_PER_PASS = 1_000
 """Pod sets whose missing pods are noted in one cycle, 4 microseconds each."""
+
+SWEPT_PER_PASS = 1_000
+"""Objects that one cycle compares with the attempts of their AppWrappers, a microsecond each."""
 
 JUDGE_STEPS = 10
 """The work that judging an AppWrapper counts for in a cycle."""

@@ -3,14 +3,14 @@
 A bound is counted work, never time: the same events give the same verdicts on any machine (R1).
 """
 
-CHECKS_MAX = 50_000
+CHECKS_MAX = 20_000
 """Steps, about a microsecond each, for the queueing hints after nodes rose; beyond, all classes
 that are left are requeued, and tried within the work of the cycles to come."""
 
 CATCH_UP_MAX = 64
 """Changed nodes that are looked at one by one; beyond, a look at all nodes is about as cheap."""
 
-NEWS_MAX = 50_000
+NEWS_MAX = 20_000
 """Pairs of a node that rose and a pod signature that knew all room in its pool: a microsecond if
 there is room, else a tenth. Beyond, the other signatures count anew in the cycles to come."""
 
@@ -97,3 +97,7 @@ any. Pods with a further port are kept apart only from pods of their own set."""
 
 POOLS_KEPT_MIN = 64
 """Pools before unused ones are looked for."""
+
+WITHOUT_MAX = 256
+"""Nodes that a pool may lack and be counted as another pool without these: each sum looks at all of
+them. A constraint with a longer ``NotIn`` has a pool of its own, of all other nodes."""

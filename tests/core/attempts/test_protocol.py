@@ -1,8 +1,11 @@
 """The rules of the protocol, one by one, on the bench; named after them."""
 
+from itertools import pairwise
+
 import pytest
 from msgspec.structs import replace
 
+from mcad.core.attempts import orphans
 from mcad.core.attempts.create import Meaning, classify
 from mcad.core.commands import CreateItem, DeleteStray, LookForRemains, WriteStatus
 from mcad.core.events import (
@@ -205,6 +208,19 @@ def test_p7_the_sweep_deletes_what_no_recorded_attempt_accounts_for() -> None:
     bench.feed(ChildSeen(Child("late", ref, "uid-a", 1, 0)))
     bench.decide()
     assert [c.object_uid for c in bench.pending if isinstance(c, DeleteStray)] == ["late"]
+
+
+def test_p7_the_sweep_goes_on_in_the_next_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(orphans, "SWEPT_PER_PASS", 1)
+    bench, ref = renamed()
+    for uid in ("late", "later"):
+        bench.feed(ChildSeen(Child(uid, ref, "uid-a", 1, 0)))
+    found = [0]
+    for _ in range(6):
+        bench.decide()
+        found.append(sum(isinstance(one, DeleteStray) for one in bench.pending))
+    assert found[-1] == 2
+    assert all(after - before <= 1 for before, after in pairwise(found))
 
 
 @pytest.mark.parametrize(("answer", "pause_s"), [(FORBIDDEN, 60), (UNKNOWN, 15)])

@@ -12,7 +12,7 @@ from mcad.core.nodes import pod_signature as classes
 from mcad.core.nodes.filters import admits
 from mcad.core.nodes.ledger import ChangeLog, Ledger
 from mcad.core.nodes.pod_signature import PodClass, slots
-from mcad.core.nodes.pools import Pool, joint_total, rough_total, sum_of, widest
+from mcad.core.nodes.pools import Pool, joint_total, largest, rough_total, sum_of, widest
 from mcad.core.nodes.resources import resources
 from mcad.core.nodes.shape import ClassKey
 from mcad.core.state.model import Constraint, Node, Resources
@@ -280,4 +280,4 @@ def test_profiles_are_counted_by_kind(seen: list[Node]) -> None:
             ledger.add(each)
 
     assert [dict(p.amounts) for p in pool.profiles] == [dict(e.allocatable) for e in seen[-1:]]
-    assert pool.largest() == (dict(seen[-1].allocatable) if seen else {})
+    assert largest(pool) == (dict(seen[-1].allocatable) if seen else {})
