@@ -130,7 +130,8 @@ class Capacity:
             self._forget_unused_ports()
         self._assumed.place_unplaced()
         self._unplaced_pods.new_pass()
-        for prospect in self._judge.new_pass():
+        put_off = self._judge.new_pass()
+        for prospect in (*put_off, *self._domains.take_put_off(put_off)):
             self._memory.queueing_hints.requeue(prospect)
 
     def _forget_unused_ports(self) -> None:
@@ -194,7 +195,9 @@ class Capacity:
 
     def questions(self) -> Questions:
         """The same questions for people: no answer changes anything. Good until the next event."""
-        return Questions(self._settings, self._ledger, self._memory, self._unplaced_pods)
+        return Questions(
+            self._settings, self._ledger, self._memory, self._unplaced_pods, self._domains
+        )
 
     def what_if(
         self,
@@ -563,6 +566,7 @@ class Capacity:
     def check(self) -> None:
         """Recompute everything from pods and allotments; raises ``InvariantViolated``. O(all)."""
         audit(self._ledger, self._memory, self._pod_index, self._assumed, self._unplaced_pods)
+        self._domains.check(self._memory.prospects())
 
     # -- in common -----------------------------------------------------------------------------
 
