@@ -3,12 +3,12 @@
 ``python -m benchmarks.bench_core_topology [nodes]`` prints a table in milliseconds: the first
 verdict of a fresh capacity, first verdicts on further shapes (least / middle / most), and later
 ones after a pod has ended. The nodes are full but for every eighth (roomy), or each has one GPU
-left, so that sums suffice and slots do not until pods end (fragmented). Garbage collection is off, as in
-``mcad run``.
+left, so that sums suffice and slots do not until pods end (fragmented). Garbage collection
+is off, as in ``mcad run``.
 
 Measured on two cores, load average 0.2, CPython 3.11: a first verdict of a shape takes 0.02 to
-2.1 ms, later ones 0.03 to 3 ms. The first of the process takes 5.5 to 9.6 ms, half of it the pool of
-all nodes that every gang needs; fragmented racks that have to be counted all for three sets take
+2.1 ms, later ones 0.03 to 3 ms. The first of the process takes 5.5 to 9.6 ms with the pool of all
+nodes, which every gang needs; fragmented racks that have to be counted all for three sets take
 21 ms, once.
 """
 

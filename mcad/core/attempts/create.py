@@ -80,6 +80,7 @@ def begin(cluster: Cluster, entry: Entry, signal: Signal = Signal.RESERVED) -> N
         quota=entry.path,
         limit_since=counted if counted < cluster.now else 0,
         domains=cluster.capacity.domains(entry.uid),
+        prefers=cluster.capacity.preferred_domain(entry.uid),
     )
     cluster.begin_attempt(entry, record)
     cluster.move(entry, signal)
@@ -125,6 +126,7 @@ def continue_attempt(cluster: Cluster, entry: Entry) -> None:
         rules = rules._replace(
             apart=cluster.capacity.kept_apart(entry.uid, item),
             domains=entry.record.domains_of(item),
+            prefers=entry.record.prefers,
         )
         cluster.emit(CreateItem(entry.uid, entry.attempt, item, rules))
 

@@ -8,11 +8,12 @@ has one; of those the one with the least room, so that large gangs find whole do
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import groupby, islice
+from operator import itemgetter
 from typing import Protocol
 
 from mcad.core.fit.domain_counts import DomainSlots, DomainSums, covers, room
-from mcad.core.fit.feasible import Prospect
+from mcad.core.fit.feasible import Prospect, Variant
 from mcad.core.fit.fit import Judge
 from mcad.core.nodes.ledger import Ledger
 from mcad.core.nodes.pools import Plan
@@ -27,6 +28,9 @@ from mcad.core.state.work_bounds import DOMAINS_MAX, LEVELS_KEPT, VARIANTS_MAX
 
 Choice = tuple[Domain | None, ...]
 """The domain of each group of a gang; None is any node."""
+
+_TOGETHER: Variant = ((-1,), ())
+"""The gang as if its pods had to share a domain, among its variants."""
 
 _Sums = dict[tuple[str, bool], DomainSums]
 
@@ -107,6 +111,17 @@ class Domains:
         for one in found:
             check(one.counts_truly(), "domains-are-counted-truly", repr(one))
 
+    def together(self, prospect: Prospect, shape: Shape) -> Prospect | None:
+        """A gang that fits, in the first domain with room for all of it. The ``shape`` is the same
+        gang with a topology that all sets share; None if no domain has room."""
+        known = prospect.variants.get(_TOGETHER)
+        if known is None:
+            known = prospect.variants[_TOGETHER] = self._prospects.hold(shape)
+        if not known.shape.groups:
+            return None  # it has no pods of its own
+        choices = _choices(self._all_options(known, emptied=False))
+        return self._first(known, choices, emptied=False)
+
     def _first(
         self, prospect: Prospect, choices: Iterator[Choice], *, emptied: bool
     ) -> Prospect | None:
@@ -151,9 +166,30 @@ class Domains:
         free = self._sums_of(level, emptied=False)
         there = self._sums_of(level, emptied=True) if emptied else free
         with_enough = [value for value, sums in there.items() if covers(sums, demand)]
-        for _, value in sorted((room(free[value], demand), value) for value in with_enough):
+        rooms = sorted((room(free[value], demand), value) for value in with_enough)
+        wider = group.topology.levels[group.topology.levels.index(level) + 1 :]
+        for value in self._nested(level, wider, demand, rooms) if wider else (v for _, v in rooms):
             if self._lacking(prospect, group, (level, value), emptied=emptied) is None:
                 yield level, value
+
+    def _nested(
+        self,
+        level: str,
+        wider: tuple[str, ...],
+        demand: Resources,
+        rooms: Iterable[tuple[int, str]],
+    ) -> Iterator[str]:
+        """The values in this order; of those with equal room first what is in a wider domain with
+        less. So a block is filled before a rack of another one is opened."""
+        around = [(one, self._sums_of(one, emptied=False)) for one in wider]
+        for _, equal in groupby(rooms, key=itemgetter(0)):
+            found = []
+            for _, value in equal:
+                row = next(iter(self._ledger.with_label((level, value))))
+                labels = dict(row.node.labels)
+                outer = (sums.get(labels.get(one, ""), {}) for one, sums in around)
+                found.append(([room(sums, demand) for sums in outer], value))
+            yield from (value for _, value in sorted(found))
 
     def _sums_of(self, level: str, *, emptied: bool) -> Mapping[str, Mapping[str, int]]:
         known = self._sums.get((level, emptied))
