@@ -1,7 +1,7 @@
 """What is free in each topology domain, counted without a pool per domain.
 
-A verdict on a gang with topology needs a pool only for the domains that may have room. Which these
-are is told by two counts: of amounts, which all gangs share, and of the slots for one pod class.
+A verdict on a gang with topology needs a pool only for the domains that may have room. Two counts
+name these: of amounts, which all gangs share, and of the slots for one pod class.
 Both count again only the domains with a node that changed.
 """
 

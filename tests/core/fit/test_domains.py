@@ -187,7 +187,10 @@ def test_a_refusal_names_the_nearest_rack_and_a_node_that_joins_it_ends_the_wait
     refused = capacity.refusal(shape)
     assert refused is not None
     assert refused.reason is WaitingReason.NO_DOMAIN
-    assert "None of 2 domains of rack has 4 places; the nearest, r2, has 3." in refused.message
+    assert (
+        "None of 2 domains of rack has 4 places; the nearest, r2, has 3: 1 missing."
+        in refused.message
+    )
     assert not capacity.would_fit_emptied(shape)
 
     capacity.node_seen(node("more", "1", labels={"rack": "r2"}))
