@@ -54,6 +54,16 @@ def test_the_domain_is_on_record_before_anything_is_created_and_outlives_a_resta
     assert set(bench.dispatcher.cluster.capacity.nodes_of("uid-a")) == {"r2n0", "r2n1"}
 
 
+@pytest.mark.parametrize("levels", [(), ("rack",)])
+def test_the_event_of_a_dispatch_names_the_domain(levels: tuple[str, ...]) -> None:
+    settings = replace(PATIENT, topology_levels=levels)
+    bench = Bench(settings, nodes=[*_rack("r1", 2), *_rack("r2", 3)])
+    bench.start(_close("a", 900, 2), workload("b", 900, 900))
+    ends = [one.note.partition("first seen")[2] for one in bench.events]
+    preferred = "; its pods prefer rack=r2." if levels else "."
+    assert [one for one in ends if one] == ["; its pods have to be in rack=r1.", preferred]
+
+
 def _crowded(settings: Settings, high: str) -> Bench:
     """One AppWrapper of one pod on each of four nodes in two racks; that in ``high`` stays."""
     bench = Bench(settings, nodes=[*_rack("r1", 2), *_rack("r2", 2)])
