@@ -9,8 +9,8 @@ is off, as in ``mcad run``.
 Measured on two cores, load average 0.2, CPython 3.11: a first verdict of a shape takes 0.02 to
 2.1 ms, later ones 0.03 to 3 ms. The first of the process takes 5.5 to 9.6 ms with the pool of all
 nodes, which every gang needs; fragmented racks that have to be counted all for three sets take
-21 ms, once. With a domain per node (5,000 domains, load average 13) a first verdict takes 5 to 14 ms
-and a later one 5 to 10: all domains are sorted by their room.
+21 ms, once. With a domain per node (5,000 domains, load average 13) a first verdict takes
+5 to 14 ms and a later one 5 to 10: all domains are sorted by their room.
 """
 
 from __future__ import annotations
