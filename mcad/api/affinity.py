@@ -60,11 +60,21 @@ def keep_off(template: Map, rules: NodeRules, path: str) -> None:
 
 def stay_in(template: Map, domain: Domain) -> None:
     """Keep the pods of the template on the nodes of a topology domain."""
-    label, value = domain
     nodes = node_affinity(template)
     if nodes is not None:
-        wanted: Map = {"key": label, "operator": "In", "values": [value]}
-        require(nodes, "matchExpressions", [wanted])
+        require(nodes, "matchExpressions", [_in_domain(domain)])
+
+
+def lean_to(template: Map, domain: Domain) -> None:
+    """Let the pods of the template prefer the nodes of a domain."""
+    nodes = node_affinity(template)
+    if nodes is not None:
+        prefer(nodes, {"matchExpressions": [_in_domain(domain)]}, _WEIGHT_MAX)
+
+
+def _in_domain(domain: Domain) -> Map:
+    label, value = domain
+    return {"key": label, "operator": "In", "values": [value]}
 
 
 def _not_named(names: Iterable[str]) -> list[Map]:

@@ -262,6 +262,16 @@ class Config(Strict):
             "How failures are handled. Annotations of an AppWrapper override it up to the ceilings."
         ),
     )
+    topology_levels: tuple[str, ...] = Field(
+        default=(),
+        alias="topologyLevels",
+        description=(
+            "Labels of nodes that name their topology domains, the widest first: block, rack, "
+            "kubernetes.io/hostname. A preferred topology without room at its level is tried at "
+            "the next wider one, and AppWrappers without topology prefer the domain with the least "
+            "room that fits. []: none."
+        ),
+    )
     max_priority: dict[str, StrictInt] = Field(
         default_factory=dict,
         alias="maxPriority",
@@ -326,6 +336,16 @@ class Config(Strict):
                     f"{name!r} is not the name of a namespace; {EVERYWHERE!r} means all, [] none"
                 )
         return tuple(sorted(set(value)))
+
+    @field_validator("topology_levels")
+    @classmethod
+    def _levels(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for label in value:
+            if message := key_fault(label):
+                raise ValueError(f"{label!r} is not a label of nodes: {message}")
+        if len({*value}) < len(value):
+            raise ValueError("names a label twice; remove one")
+        return value
 
     @field_validator("max_priority")
     @classmethod
@@ -404,6 +424,7 @@ def to_settings(config: Config) -> Settings:
         preemption_grace=round(config.preemption_grace_period * SECOND),
         max_evictions_per_minute=config.max_evictions_per_minute,
         quota_grace=round(config.quota_grace_period * SECOND) if config.quota_enabled else 0,
+        topology_levels=config.topology_levels,
         max_priority=tuple(sorted(config.max_priority.items())),
         potential_capacity=tuple(sorted((name, value) for name, value in capacity if value)),
     )

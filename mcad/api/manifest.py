@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 
 from mcad.api import labels
-from mcad.api.affinity import keep_off, stay_in
+from mcad.api.affinity import keep_off, lean_to, stay_in
 from mcad.api.kinds import KINDS
 from mcad.api.located_fields import Part, join
 from mcad.api.operators import image_of
@@ -55,6 +55,8 @@ def render(
         _label_pod(holder, _pod_labels(path, sets, ours), legacy)
     for spot in find_templates(obj) if any(rules) else ():
         keep_off(spot.template, rules, set_path(spot.path))
+        if rules.prefers is not None:
+            lean_to(spot.template, rules.prefers)
     for one in rules.domains:
         for template in _templates_at(one.path, obj):
             stay_in(template, one.domain)

@@ -333,6 +333,13 @@ class QuotaLine(Wire):
     leaf: str = Field(description="The leaf of the tree.")
 
 
+class PreferredDomain(Wire):
+    """The topology domain that the pods of an AppWrapper without topology prefer."""
+
+    label: str = Field(description="The label of the nodes.")
+    value: str = Field(description="The value of the label.")
+
+
 class DomainLine(Wire):
     """The topology domain of one pod set: all nodes whose label has the value."""
 
@@ -404,6 +411,11 @@ class DispatchStatus(Wire):
     domains: list[DomainLine] | None = Field(
         default=None,
         description="The topology domains in which the pods have to be, as required node affinity.",
+    )
+    preferred_domain: PreferredDomain | None = Field(
+        default=None,
+        alias="preferredDomain",
+        description="The topology domain that the pods prefer, which has room for all of them.",
     )
 
 

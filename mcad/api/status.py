@@ -14,6 +14,7 @@ from mcad.core.state.model import (
     Condition,
     DispatchPhase,
     DispatchRecord,
+    Domain,
     Next,
     ObjectRef,
     Persisted,
@@ -136,6 +137,7 @@ def _render_dispatch(record: DispatchRecord) -> Map:
         "preemptor": record.preemptor or None,
         "limitSince": format_instant(record.limit_since),
         "domains": [_render_domain(one) for one in record.domains] or None,
+        "preferredDomain": _render_preferred(record.prefers),
     }
 
 
@@ -143,6 +145,15 @@ def _render_domain(one: ChosenDomain) -> Map:
     label, value = one.domain
     place = {"item": one.item, "index": one.index, "path": one.path or None}
     return place | {"label": label, "value": value}
+
+
+def _render_preferred(domain: Domain | None) -> Map | None:
+    return None if domain is None else {"label": domain[0], "value": domain[1]}
+
+
+def _read_preferred(value: Json) -> Domain | None:
+    label, name = (as_text(as_map(value).get(key)) for key in ("label", "value"))
+    return (label, name) if label else None
 
 
 def _read_domains(value: Json) -> tuple[ChosenDomain, ...]:
@@ -326,6 +337,7 @@ def _read_dispatch(value: Map) -> DispatchRecord | None:
         preemptor=as_text(value.get("preemptor")),
         limit_since=parse_instant(value.get("limitSince")),
         domains=_read_domains(value.get("domains")),
+        prefers=_read_preferred(value.get("preferredDomain")),
     )
 
 

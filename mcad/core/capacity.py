@@ -21,9 +21,11 @@ from mcad.core.assumed.unplaced import UnplacedPods
 from mcad.core.assumed.workload_pods import WorkloadPods
 from mcad.core.fit.audit import audit
 from mcad.core.fit.domains import Domains, confined, domains_of
+from mcad.core.fit.feasible import Prospect
 from mcad.core.fit.fit import Judge
 from mcad.core.fit.questions import Questions
 from mcad.core.fit.shape_cache import Memory
+from mcad.core.fit.topology_levels import common_domain, domain_levels, put_together, widened
 from mcad.core.nodes.host_ports import without_ports
 from mcad.core.nodes.ledger import Ledger
 from mcad.core.nodes.pools import Plan
@@ -33,7 +35,7 @@ from mcad.core.nodes.shape import Shape
 from mcad.core.snapshot.in_domains import InDomains
 from mcad.core.snapshot.quota import Shares
 from mcad.core.snapshot.snapshot import Snapshot, View
-from mcad.core.state.model import ChosenDomain, KeptApart, Node, Pod, PodSet, Resources
+from mcad.core.state.model import ChosenDomain, Domain, KeptApart, Node, Pod, PodSet, Resources
 from mcad.core.state.records import replace
 from mcad.core.state.refusal import Refusal
 from mcad.core.state.settings import Fit, Settings
@@ -56,6 +58,7 @@ class Capacity:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
+        self._levels = settings.topology_levels
         self._on_nodes = settings.fit is Fit.NODES
         self._ledger = Ledger(with_ports=self._on_nodes)
         self._memory = Memory(self._ledger, on_nodes=self._on_nodes)
@@ -130,7 +133,8 @@ class Capacity:
             self._forget_unused_ports()
         self._assumed.place_unplaced()
         self._unplaced_pods.new_pass()
-        for prospect in self._judge.new_pass():
+        put_off = self._judge.new_pass()
+        for prospect in (*put_off, *self._domains.take_put_off(put_off)):
             self._memory.queueing_hints.requeue(prospect)
 
     def _forget_unused_ports(self) -> None:
@@ -143,8 +147,12 @@ class Capacity:
     def shape(self, sets: tuple[PodSet, ...]) -> Shape:
         """The shape of these sets; equal sets (but for their paths) have an equal one. Where only
         sums count no topology does."""
-        if not self._on_nodes and any(one.topology for one in sets):
-            sets = tuple(replace(one, topology=None) for one in sets)
+        if (self._levels or not self._on_nodes) and any(one.topology for one in sets):
+            levels = self._levels
+            sets = tuple(
+                replace(one, topology=widened(one.topology, levels) if self._on_nodes else None)
+                for one in sets
+            )
         return Shape.of(sets)
 
     def remember(self, shape: Shape) -> None:
@@ -194,7 +202,9 @@ class Capacity:
 
     def questions(self) -> Questions:
         """The same questions for people: no answer changes anything. Good until the next event."""
-        return Questions(self._settings, self._ledger, self._memory, self._unplaced_pods)
+        return Questions(
+            self._settings, self._ledger, self._memory, self._unplaced_pods, self._domains
+        )
 
     def what_if(
         self,
@@ -241,7 +251,9 @@ class Capacity:
                 self._end(uid)
                 self._memory.queueing_hints.register_for_any_rise(self._memory.prospect(shape))
                 return refused
-            self._assumed.place(gang, prospect.shape, self._judge.plan(prospect))
+            together = self._put_together(prospect) if left == sets else None
+            plan = self._judge.plan(prospect) if together is None else self._judge.plan(together)
+            self._assumed.place(gang, prospect.shape, plan)
         self._ledger.post()
         if self._on_nodes:
             unplaced = [one.position for one in gang.allotments if one.unplaced]
@@ -260,6 +272,13 @@ class Capacity:
                 return found
             self.assume_at(uid, attempt, shape, sets, self._judge.plan(found))
         return None
+
+    def _put_together(self, prospect: Prospect) -> Prospect | None:
+        """A gang without topology in the domain that it should prefer; None if there is none."""
+        sets = prospect.shape.sets
+        if not (self._on_nodes and domain_levels(self._levels)) or any(s.topology for s in sets):
+            return None
+        return self._domains.together(prospect, Shape.of(put_together(sets, self._levels)))
 
     def adopt(
         self,
@@ -548,6 +567,16 @@ class Capacity:
             ChosenDomain(one.item, one.index, one.path, one.domain) for one in sets if one.domain
         )
 
+    def preferred_domain(self, uid: str) -> Domain | None:
+        """The domain that has all of its assumed pods, if it has no topology and the cluster has
+        levels."""
+        allotments = [one for one in self._assumed.allotments(uid) if not one.pod_set.per_node]
+        if not (self._on_nodes and self._levels) or any(one.pod_set.topology for one in allotments):
+            return None
+        names = {name for one in allotments for name in one.at}
+        rows = self._ledger.rows
+        return common_domain([dict(rows[name].node.labels) for name in names], self._levels)
+
     def unplaced(self, uid: str) -> int:
         """Assumed pods that no node has room for, as of the last ``place_unplaced``; 0 for a
         reservation where only sums count."""
@@ -563,6 +592,7 @@ class Capacity:
     def check(self) -> None:
         """Recompute everything from pods and allotments; raises ``InvariantViolated``. O(all)."""
         audit(self._ledger, self._memory, self._pod_index, self._assumed, self._unplaced_pods)
+        self._domains.check(self._memory.prospects())
 
     # -- in common -----------------------------------------------------------------------------
 

@@ -127,6 +127,7 @@ RULES: dict[str, dict[str, Rule | _Pairs]] = {
         "message": _text,
         "quota": _name,
         "preemptor": _name,
+        "prefers": _LABELS,
     },
     "PodCounts": {"totals": _keep, "unscheduled": _name},
     "Unscheduled": {"message": _text},

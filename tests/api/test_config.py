@@ -37,6 +37,7 @@ UNITS: list[tuple[str, str, Any]] = [
     ("minRunTime=7", "min_run_time", 7 * SECOND),
     ("maxEvictionsPerMinute=8", "max_evictions_per_minute", 8),
     ("preemptionGracePeriod=1.5", "preemption_grace", 1_500_000),
+    ("topologyLevels=[block, rack]", "topology_levels", ("block", "rack")),
     ("maxPriority={team-a: 100, '*': -5}", "max_priority", (("*", -5), ("team-a", 100))),
     (
         "potentialCapacity={cpu: 1500m, memory: 1Gi, nvidia.com/gpu: 8, pods: 0}",

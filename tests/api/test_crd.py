@@ -177,6 +177,7 @@ def test_nothing_is_required_that_an_old_object_may_lack() -> None:
         ".status.reservation": ["reason", "since"],
         ".status.reservation.placement[]": ["node", "pods"],
         ".status.dispatch.domains[]": ["item", "index", "label", "value"],
+        ".status.dispatch.preferredDomain": ["label", "value"],
         ".status.eviction": ["count", "reason"],
     }
 

@@ -222,6 +222,7 @@ def test_the_wire_names_of_a_running_appwrapper() -> None:
             "preemptor": None,
             "limitSince": None,
             "domains": None,
+            "preferredDomain": None,
         },
         "quota": None,
         "reservation": None,

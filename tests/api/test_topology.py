@@ -70,3 +70,17 @@ def test_the_chosen_domain_is_required_of_every_pod() -> None:
     affinity = made["spec"]["template"]["spec"]["affinity"]["nodeAffinity"]
     (term,) = affinity["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
     assert term == {"matchExpressions": [{"key": RACK, "operator": "In", "values": ["r7"]}]}
+
+
+def test_the_preferred_domain_is_added_to_what_the_template_prefers() -> None:
+    own = {"weight": 1, "preference": {"matchExpressions": [{"key": "a", "operator": "Exists"}]}}
+    prefers = "preferredDuringSchedulingIgnoredDuringExecution"
+    template = _template({})
+    template["spec"]["affinity"] = {"nodeAffinity": {prefers: [own]}}
+    parsed = accepted(v1beta1(generic(obj("batch/v1", "Job", spec={"template": template}))))
+    rules = NodeRules(prefers=(RACK, "r7"))
+    made = json.loads(render(parsed.manifests[0], parsed.workload, 0, 1, rules))
+    ours = {"key": RACK, "operator": "In", "values": ["r7"]}
+    assert made["spec"]["template"]["spec"]["affinity"]["nodeAffinity"] == {
+        prefers: [own, {"weight": 100, "preference": {"matchExpressions": [ours]}}]
+    }

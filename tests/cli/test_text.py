@@ -252,6 +252,27 @@ def test_how_long_it_is_expected_to_run_is_shown_as_a_hint() -> None:
         assert (hint in Page(0, palette("never")).lines(described)) == told
 
 
+def test_the_topology_domains_of_an_attempt_are_shown_by_item() -> None:
+    domains = [
+        {"item": item, "index": 0, "label": "rack", "value": value}
+        for item, value in enumerate(("r1", "r1", "r2"))
+    ]
+    preferred = {"label": "block", "value": "b"}
+    for dispatch, told in (
+        (
+            {"domains": domains},
+            ["Domain:       rack=r1 (item 0, 1)", "Domain:       rack=r2 (item 2)"],
+        ),
+        ({"preferredDomain": preferred}, ["Prefers:      block=b"]),
+    ):
+        meta = {"name": "a", "namespace": "team", "uid": "u"}
+        described = Description(
+            {"metadata": meta, "status": {"dispatch": {"attempt": 1} | dispatch}}, None
+        )
+        lines = list(Page(0, palette("never")).lines(described))
+        assert [one.strip() for one in lines if "Domain" in one or "Prefers" in one] == told
+
+
 def _record(message: str, at: float, *args: object) -> logging.LogRecord:
     record = logging.LogRecord("mcad.x", logging.INFO, "", 0, message, args, None)
     record.created = 1_800_000_000 + at

@@ -8,7 +8,7 @@ bench checks everything that is kept twice after each pass.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from random import Random
 
 from msgspec.structs import replace
@@ -29,6 +29,7 @@ from mcad.core.state.model import (
     ObjectRef,
     Persisted,
     PodPhase,
+    Topology,
     Workload,
 )
 from mcad.core.state.reservation import EVICTIONS
@@ -451,6 +452,64 @@ class QuietTeams(Teams):
 
     def protection(self) -> int:
         return 0
+
+
+class RackedTeams(Teams):
+    """Some AppWrappers have to be, or should be, in one of two racks; kube-scheduler obeys."""
+
+    RACKS: Mapping[str, str] = {"n0": "r1", "n1": "r1", "n2": "r2"}
+    racked = 0
+
+    def settings(self) -> Settings:
+        levels = self.random.choice(((), ("block", "rack")))
+        return replace(super().settings(), topology_levels=levels)
+
+    def nodes(self) -> list[Node]:
+        return [
+            replace(one, labels=(("block", "b"), ("rack", self.RACKS[one.name])))
+            for one in super().nodes()
+        ]
+
+    def place(self, ref: ObjectRef, thing: Thing) -> None:
+        """A pod goes nowhere else than to its domain."""
+        view = self.bench.status.get(thing.child.workload)
+        record = view.dispatch if view is not None else None
+        found = record.domains_of(thing.child.item) if record is not None else ()
+        excluded = self.bench.excluded.get(thing.child.workload, ())
+        labels = {one.name: one.labels for one in self.nodes()}
+        fit = [
+            name
+            for name in self.RACKS
+            if name not in excluded
+            and self._free(name) >= _cpu(thing)
+            and all(one.domain in labels[name] for one in found)
+        ]
+        self.racked += len(found)
+        if fit:
+            self.bench.bind(ref.name, on=self.random.choice(fit))
+
+    def submit(self) -> None:
+        before = {*self.bench.works}
+        super().submit()
+        draw = self.random
+        asked = draw.choice((None, *[Topology(("rack",), group="g")] * 2, self._prefers()))
+        for uid in self.bench.works.keys() - before:
+            sets = tuple(replace(one, topology=asked) for one in self.bench.works[uid].sets)
+            self.bench.works[uid] = replace(self.bench.works[uid], sets=sets)
+            self.bench.feed(AppWrapperSeen(self.bench.works[uid]))
+
+    def _prefers(self) -> Topology:
+        return Topology((self.random.choice(("rack", "block")),), required=False)
+
+    def check(self) -> None:
+        """The pods of an AppWrapper that has to be in one rack are in one."""
+        super().check()
+        cluster = self.bench.dispatcher.cluster
+        for uid, entry in cluster.entries.items():
+            required = [one for one in entry.workload.sets if one.topology is not None]
+            if required and required[0].topology is not None and required[0].topology.required:
+                nodes = cluster.capacity.nodes_of(uid)
+                assert len({self.RACKS[name] for name in nodes}) <= 1, entry.title
 
 
 def _evicts(owner: Entry) -> bool:

@@ -12,7 +12,7 @@ from mcad.core.state.model import Dialect
 from mcad.core.state.reasons import EventReason
 from mcad.core.state.units import Instant
 from tests import budget
-from tests.core.histories import Lives, PausedTeams, QuietTeams, Teams
+from tests.core.histories import Lives, PausedTeams, QuietTeams, RackedTeams, Teams
 
 RARE = (17, 25, 43, 78, 167, 193, 199, 236, 249)  # together they walk every line at present
 SEEDS = 350
@@ -95,3 +95,13 @@ def test_nothing_starts_in_the_scope_of_a_dispatch_pause(begin: int) -> None:
         assert isinstance(life, PausedTeams)
         found += life.paused
     assert found > 100
+
+
+@pytest.mark.parametrize("begin", range(0, 60 if budget.SOAK else 20, 20))
+def test_pods_that_have_to_be_in_one_rack_are_in_one_whatever_happens(begin: int) -> None:
+    racked = 0
+    for seed in range(begin, begin + 20):
+        life = lived(RackedTeams, seed)
+        assert isinstance(life, RackedTeams)
+        racked += life.racked
+    assert racked > 30

@@ -83,6 +83,17 @@ def is_released(plane: ControlPlane, name: str) -> None:
     plane.kubectl("patch", "aw", name, "--type=merge", "-p", '{"spec":{"suspend":false}}')
 
 
+def nodes_are_in_a_rack(plane: ControlPlane, name: str) -> None:
+    """There is no rack; then two nodes are in one."""
+    plane.wait_for(lambda: status_of(plane, name).get("phase") == "Suspended", 30, f"{name} waits")
+    nodes = sorted(one["metadata"]["name"] for one in items(plane, f"{CORE}/nodes"))[:2]
+    plane.kubectl("label", "node", *nodes, "topology.kubernetes.io/rack=r1", "--overwrite")
+    plane.wait_for(lambda: len(owned_pods(plane, name)) == 2, 60, f"{name} is dispatched")
+    assert {pod["spec"].get("nodeName", nodes[0]) for pod in owned_pods(plane, name)} <= {*nodes}
+    (domain,) = status_of(plane, name)["dispatch"]["domains"]
+    assert domain["value"] == "r1"
+
+
 def leaves_a_bad_node(plane: ControlPlane, name: str) -> None:
     """Autopilot finds the GPUs of a node broken where some of it runs."""
     bad = min(pod["spec"]["nodeName"] for pod in owned_pods(plane, name))
@@ -168,6 +179,9 @@ EXPECTED = {
     ),
     "aw-suspended.yaml": Sample(
         {f"{BATCH}/jobs": ["aw-suspended"]}, pods=2, completes=True, before=is_released
+    ),
+    "aw-rack.yaml": Sample(
+        {f"{BATCH}/jobs": ["aw-rack"]}, pods=2, completes=True, before=nodes_are_in_a_rack
     ),
     "aw-autopilot.yaml": Sample(
         {f"{BATCH}/jobs": ["aw-autopilot"]}, pods=2, after=leaves_a_bad_node

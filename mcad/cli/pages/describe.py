@@ -57,6 +57,21 @@ def _on_record(described: Description) -> Json:
     return {"reservation": described.status.get("reservation")} if described.obj is not None else {}
 
 
+def _domains(record: Json) -> list[tuple[str, str]]:
+    """The topology domains that the pods of each item have to be in, or that all of them prefer."""
+    items: dict[str, dict[str, None]] = {}
+    for one in map(as_map, as_list(record.get("domains"))):
+        named = f"{as_text(one.get('label'))}={as_text(one.get('value'))}"
+        items.setdefault(named, {})[str(as_int(one.get("item")))] = None
+    facts = [("Domain", f"{named} (item {', '.join(found)})") for named, found in items.items()]
+    preferred = as_map(record.get("preferredDomain"))
+    if preferred:
+        facts.append(
+            ("Prefers", f"{as_text(preferred.get('label'))}={as_text(preferred.get('value'))}")
+        )
+    return facts
+
+
 class Page:
     """Writes descriptions; ages are relative to ``now_us``."""
 
@@ -149,6 +164,7 @@ class Page:
             ("Confirmed", self._ago(record.get("confirmTime"))),
             ("Reason", record.get("reason")),
             ("Message", record.get("message")),
+            *_domains(record),
         ]
         yield from indented(pair(title, value) for title, value in facts if value)
 

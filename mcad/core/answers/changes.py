@@ -6,14 +6,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from mcad.core.events import AppWrapperSeen, NodeGone, NodeSeen, QuotaSeen
-from mcad.core.state.model import Node, Workload
+from mcad.core.state.model import HOSTNAME, Node, Workload
 from mcad.core.state.quota_records import QuotaSubtree
 from mcad.core.state.records import Struct, replace
 
 if TYPE_CHECKING:
     from mcad.core.answers.dry_run import DryRun
-
-HOSTNAME = "kubernetes.io/hostname"
 
 
 class Edit(Struct, frozen=True):

@@ -80,6 +80,7 @@ def begin(cluster: Cluster, entry: Entry, signal: Signal = Signal.RESERVED) -> N
         quota=entry.path,
         limit_since=counted if counted < cluster.now else 0,
         domains=cluster.capacity.domains(entry.uid),
+        prefers=cluster.capacity.preferred_domain(entry.uid),
     )
     cluster.begin_attempt(entry, record)
     cluster.move(entry, signal)
@@ -125,6 +126,7 @@ def continue_attempt(cluster: Cluster, entry: Entry) -> None:
         rules = rules._replace(
             apart=cluster.capacity.kept_apart(entry.uid, item),
             domains=entry.record.domains_of(item),
+            prefers=entry.record.prefers,
         )
         cluster.emit(CreateItem(entry.uid, entry.attempt, item, rules))
 
@@ -160,10 +162,19 @@ def confirmed(cluster: Cluster, entry: Entry) -> None:
     entry.refusals, entry.head_for = 0, 0
     cluster.reservations.waits_no_more(entry)
     count, waited = len(entry.inventory), (cluster.now - entry.first_seen) // 1_000
-    note = f"Created {count} item{'' if count == 1 else 's'} {waited} ms after it was first seen."
+    note = f"Created {count} item{'' if count == 1 else 's'} {waited} ms after it was first seen"
+    note += f"{_where(entry.record)}."
     cluster.announce(entry, EventReason.DISPATCHED, note, action="Dispatch")
     pod_timeouts.begin(cluster, entry)
     cluster.agenda.to_judge[entry.uid] = None
+
+
+def _where(record: DispatchRecord) -> str:
+    """The topology domains of its pods, for people."""
+    if record.prefers is not None:
+        return f"; its pods prefer {'='.join(record.prefers)}"
+    found = dict.fromkeys("=".join(one.domain) for one in record.domains)
+    return f"; its pods have to be in {some_of(tuple(found))}" if found else ""
 
 
 def item_created(cluster: Cluster, entry: Entry, event: ItemCreated) -> None:

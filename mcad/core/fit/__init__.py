@@ -1,7 +1,7 @@
 """Whether a gang fits, and why not.
 
 fit             the verdict on a gang: sums, each pod set, all pod sets together
-domains         the verdict on a gang whose pods have to be close together
+domains, domain_counts   the verdict on a gang whose pods have to be close together
 greedy, exact   the two searches for a placement
 feasible, shape_cache   what was found out about a shape, and how long it is kept
 questions       the same verdicts for people; nothing is remembered

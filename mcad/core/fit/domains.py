@@ -7,24 +7,32 @@ has one; of those the one with the least room, so that large gangs find whole do
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from itertools import islice, product
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby, islice
+from operator import itemgetter
 from typing import Protocol
 
-from mcad.core.fit.feasible import Prospect
+from mcad.core.fit.domain_counts import DomainSlots, DomainSums, covers, room
+from mcad.core.fit.feasible import Prospect, Variant
 from mcad.core.fit.fit import Judge
 from mcad.core.nodes.ledger import Ledger
-from mcad.core.nodes.pools import Plan, rough_total
+from mcad.core.nodes.pools import Plan
+from mcad.core.nodes.resources import total
 from mcad.core.nodes.shape import Shape, TopologyGroup
-from mcad.core.state.model import Domain, PodSet
+from mcad.core.state.model import Domain, PodSet, Resources
 from mcad.core.state.records import replace
 from mcad.core.state.refusal import DomainLimit, Refusal
+from mcad.core.state.violations import check
 from mcad.core.state.waiting_reason import WaitingReason
-from mcad.core.state.work_bounds import DOMAINS_MAX, VARIANTS_MAX
+from mcad.core.state.work_bounds import DOMAINS_MAX, LEVELS_KEPT, VARIANTS_MAX
 
-_MILLION = 1_000_000
+Choice = tuple[Domain | None, ...]
+"""The domain of each group of a gang; None is any node."""
 
-Test = Callable[[Prospect], bool]
+_TOGETHER: Variant = ((-1,), ())
+"""The gang as if its pods had to share a domain, among its variants."""
+
+_Sums = dict[tuple[str, bool], DomainSums]
 
 
 class Prospects(Protocol):
@@ -38,77 +46,190 @@ class Prospects(Protocol):
 class Domains:
     """Finds the domains of a gang, with the verdicts of a judge on these prospects."""
 
-    def __init__(self, ledger: Ledger, judge: Judge, prospects: Prospects) -> None:
+    def __init__(
+        self, ledger: Ledger, judge: Judge, prospects: Prospects, sums: _Sums | None = None
+    ) -> None:
         self._ledger = ledger
         self._judge = judge
         self._prospects = prospects
+        self._sums: _Sums = sums or {}
+        self._undecided: dict[Prospect, None] = {}
+
+    def for_questions(self, judge: Judge, prospects: Prospects) -> Domains:
+        """The same for questions, which start from what is counted and add nothing to it."""
+        sums = {key: one.copy() for key, one in self._sums.items()}
+        return Domains(self._ledger, judge, prospects, sums)
+
+    def take_put_off(self, variants: Collection[Prospect]) -> list[Prospect]:
+        """The gangs that are undecided since the last call because one of these variants was put
+        off."""
+        undecided, self._undecided = self._undecided, {}
+        late = set(variants)
+        return [one for one in undecided if not late.isdisjoint(one.variants.values())]
 
     def find(self, prospect: Prospect) -> Prospect | Refusal:
         """The gang in its domains if it fits there, else why not."""
+        found = self._find(prospect)
+        if isinstance(found, Refusal) and found.reason is WaitingReason.UNDECIDED:
+            self._undecided[prospect] = None
+        return found
+
+    def _find(self, prospect: Prospect) -> Prospect | Refusal:
         refused = self._judge.refusal(prospect)
         if refused is not None or not prospect.shape.groups:
             return refused or prospect
-        options: list[list[Domain | None]] = []
+        options = self._all_options(prospect, emptied=False)
         for number, group in enumerate(prospect.shape.groups):
-            options.append(list(self._options(prospect, number, self._fits)))
-            if not options[-1]:
+            if options[number].is_empty:
                 return self._refusal(prospect, number, group)
-        found = self._first(prospect, options, self._fits)
+        choices = _choices(options)
+        found = self._first(prospect, choices, emptied=False)
         if found is not None:
             return found
-        is_decided = _count(options) <= VARIANTS_MAX
+        is_decided = next(choices, None) is None
         return Refusal(WaitingReason.NO_DOMAIN if is_decided else WaitingReason.UNDECIDED)
 
     def fits_emptied(self, prospect: Prospect) -> bool:
         """Whether it would fit in its domains if every AppWrapper left (R6)."""
-        test = self._judge.would_fit_emptied
-        if not test(prospect) or not prospect.shape.groups:
-            return test(prospect)
-        numbers = range(len(prospect.shape.groups))
-        options = [list(self._options(prospect, number, test)) for number in numbers]
-        return self._first(prospect, options, test) is not None
+        fits = self._judge.would_fit_emptied(prospect)
+        if not fits or not prospect.shape.groups:
+            return fits
+        choices = _choices(self._all_options(prospect, emptied=True))
+        return self._first(prospect, choices, emptied=True) is not None
 
     def variants(self, prospect: Prospect) -> list[Prospect]:
         """The gang in all domains in which it would fit if every AppWrapper left, up to a bound,
         in the order of preference; the gang itself if it has no topology."""
-        numbers = range(len(prospect.shape.groups))
-        test = self._judge.would_fit_emptied
-        options = [list(self._options(prospect, number, test)) for number in numbers]
-        choices = islice(product(*options), VARIANTS_MAX)
-        return [self._variant(prospect, None, choice) for choice in choices]
+        choices = _choices(self._all_options(prospect, emptied=True))
+        return [self._variant(prospect, None, one) for one in islice(choices, VARIANTS_MAX)]
 
-    def _fits(self, prospect: Prospect) -> bool:
-        return self._judge.refusal(prospect) is None
+    def check(self, prospects: Iterable[Prospect]) -> None:
+        """Recount everything that is remembered; raises ``InvariantViolated``."""
+        found: list[DomainSums | DomainSlots] = [*self._sums.values()]
+        for prospect in prospects:
+            found += prospect.domain_slots.values()
+        for one in found:
+            check(one.counts_truly(), "domains-are-counted-truly", repr(one))
+
+    def together(self, prospect: Prospect, shape: Shape) -> Prospect | None:
+        """A gang that fits, in the first domain with room for all of it. The ``shape`` is the same
+        gang with a topology that all sets share; None if no domain has room."""
+        known = prospect.variants.get(_TOGETHER)
+        if known is None:
+            known = prospect.variants[_TOGETHER] = self._prospects.hold(shape)
+        if not known.shape.groups:
+            return None  # it has no pods of its own
+        choices = _choices(self._all_options(known, emptied=False))
+        return self._first(known, choices, emptied=False)
 
     def _first(
-        self, prospect: Prospect, options: list[list[Domain | None]], test: Test
+        self, prospect: Prospect, choices: Iterator[Choice], *, emptied: bool
     ) -> Prospect | None:
-        for choice in islice(product(*options), VARIANTS_MAX):
+        for choice in islice(choices, VARIANTS_MAX):
             variant = self._variant(prospect, None, choice)
-            if test(variant):
+            if self._fits(variant, emptied=emptied):
                 return variant
         return None
 
-    def _options(self, prospect: Prospect, number: int, test: Test) -> Iterator[Domain | None]:
+    def _fits(self, prospect: Prospect, *, emptied: bool) -> bool:
+        if emptied:
+            return self._judge.would_fit_emptied(prospect)
+        return self._judge.refusal(prospect) is None
+
+    # -- the domains of one group --------------------------------------------------------------
+
+    def _all_options(self, prospect: Prospect, *, emptied: bool) -> list[_Options]:
+        numbers = range(len(prospect.shape.groups))
+        return [_Options(self._options(prospect, n, emptied=emptied)) for n in numbers]
+
+    def _options(
+        self, prospect: Prospect, number: int, *, emptied: bool
+    ) -> Iterator[Domain | None]:
         """The domains in which a group fits by itself, the narrowest first, then those with the
         least room; any node at last, if that will do."""
         topology = prospect.shape.groups[number].topology
         for level in topology.levels:
-            found: list[tuple[int, str]] = []
-            for domain in self._domains(level):
-                variant = self._variant(prospect, number, (domain,))
-                if test(variant):
-                    found.append((_room(variant), domain[1]))
-            yield from ((level, value) for _, value in sorted(found))
+            candidates = self._candidates(prospect, number, level, emptied=emptied)
+            for domain in islice(candidates, DOMAINS_MAX):
+                if self._fits(self._variant(prospect, number, (domain,)), emptied=emptied):
+                    yield domain
         if not topology.required:
             yield None
 
-    def _domains(self, level: str) -> list[Domain]:
-        return [(level, value) for value in self._ledger.values_of(level)[:DOMAINS_MAX]]
+    def _candidates(
+        self, prospect: Prospect, number: int, level: str, *, emptied: bool
+    ) -> Iterator[Domain]:
+        """The domains with enough in sum and slots enough for each part of a group, those with the
+        least room first."""
+        group = prospect.shape.groups[number]
+        demand = _demand(prospect, group)
+        free = self._sums_of(level, emptied=False)
+        there = self._sums_of(level, emptied=True) if emptied else free
+        with_enough = [value for value, sums in there.items() if covers(sums, demand)]
+        rooms = sorted((room(free[value], demand), value) for value in with_enough)
+        wider = group.topology.levels[group.topology.levels.index(level) + 1 :]
+        for value in self._nested(level, wider, demand, rooms) if wider else (v for _, v in rooms):
+            if self._lacking(prospect, group, (level, value), emptied=emptied) is None:
+                yield level, value
 
-    def _variant(
-        self, prospect: Prospect, number: int | None, choice: tuple[Domain | None, ...]
-    ) -> Prospect:
+    def _nested(
+        self,
+        level: str,
+        wider: tuple[str, ...],
+        demand: Resources,
+        rooms: Iterable[tuple[int, str]],
+    ) -> Iterator[str]:
+        """The values in this order; of those with equal room first what is in a wider domain with
+        less. So a block is filled before a rack of another one is opened."""
+        around = [(one, self._sums_of(one, emptied=False)) for one in wider]
+        for _, equal in groupby(rooms, key=itemgetter(0)):
+            found = []
+            for _, value in equal:
+                row = next(iter(self._ledger.with_label((level, value))))
+                labels = dict(row.node.labels)
+                outer = (sums.get(labels.get(one, ""), {}) for one, sums in around)
+                found.append(([room(sums, demand) for sums in outer], value))
+            yield from (value for _, value in sorted(found))
+
+    def _sums_of(self, level: str, *, emptied: bool) -> Mapping[str, Mapping[str, int]]:
+        known = self._sums.get((level, emptied))
+        if known is None:
+            if len(self._sums) >= LEVELS_KEPT:
+                self._sums.clear()
+            known = DomainSums(self._ledger, level, emptied=emptied)
+            self._sums[level, emptied] = known
+        looked = known.looked
+        sums = known.sums()
+        self._judge.steps += known.looked - looked
+        return sums
+
+    def _lacking(
+        self, prospect: Prospect, group: TopologyGroup, domain: Domain, *, emptied: bool
+    ) -> tuple[int, int] | None:
+        """A part of the group without slots enough in the domain, and how many pods have none; the
+        part that refused a domain last is asked first."""
+        for number in sorted(group.parts, key=lambda n: n != prospect.short_part):
+            part = prospect.parts[number]
+            missing = part.replicas - self._slots(prospect, number, domain, emptied=emptied)
+            if missing > 0:
+                prospect.short_part = number
+                return number, missing
+        return None
+
+    def _slots(self, prospect: Prospect, number: int, domain: Domain, *, emptied: bool) -> int:
+        level, value = domain
+        key = (number, level, emptied)
+        counts = prospect.domain_slots.get(key)
+        if counts is None:
+            pods = prospect.parts[number].pods
+            counts = DomainSlots(self._ledger, pods, level, emptied=emptied)
+            prospect.domain_slots[key] = counts
+        looked = counts.looked
+        found = counts.of(value)
+        self._judge.steps += counts.looked - looked
+        return found
+
+    def _variant(self, prospect: Prospect, number: int | None, choice: Choice) -> Prospect:
         """The gang, or one group of it alone, in these domains."""
         groups = prospect.shape.groups
         if number is None and not any(choice):
@@ -123,42 +244,92 @@ class Domains:
             variant = prospect.variants[key] = self._prospects.hold(shape)
         return variant
 
+    # -- why not -------------------------------------------------------------------------------
+
     def _refusal(self, prospect: Prospect, number: int, group: TopologyGroup) -> Refusal:
         """The group fits in no domain; the nearest of the widest level has the most places."""
         level = group.topology.levels[-1]
-        domains = self._domains(level)
+        values = self._ledger.values_of(level)
         needed = sum(prospect.shape.sets[position].replicas for position in group.positions)
-        nearest, most = "", 0
-        for domain in domains:
-            refused = self._judge.refusal(self._variant(prospect, number, (domain,)))
-            places = needed if refused is None else _places(refused, needed)
+        nearest, most, is_decided = "", 0, True
+        candidates = {
+            one
+            for each in group.topology.levels
+            for one in self._candidates(prospect, number, each, emptied=False)
+        }
+        for value in values:
+            if (level, value) in candidates:
+                continue
+            places = self._places(prospect, group, (level, value), needed)
             if places > most:
+                nearest, most = value, places
+        for domain in sorted(candidates):
+            known = prospect.variants.get(((number,), (domain,)))
+            refused = None if known is None else self._judge.refusal(known)
+            is_decided &= refused is not None and refused.reason is not WaitingReason.UNDECIDED
+            places = 0 if refused is None else _places(refused, needed)
+            if domain[0] == level and places > most:
                 nearest, most = domain[1], places
         first = prospect.shape.sets[group.positions[0]]
-        is_decided = len(self._ledger.values_of(level)) <= DOMAINS_MAX
         return Refusal(
             WaitingReason.NO_DOMAIN if is_decided else WaitingReason.UNDECIDED,
             item=first.item,
             index=first.index,
-            domain=DomainLimit(level, len(domains), needed, nearest, most),
+            domain=DomainLimit(level, len(values), needed, nearest, most),
         )
+
+    def _places(self, prospect: Prospect, group: TopologyGroup, domain: Domain, needed: int) -> int:
+        """At most how many of the pods have places in a domain that has too few."""
+        sums = self._sums_of(domain[0], emptied=False).get(domain[1], {})
+        demand = _demand(prospect, group)
+        enough = min(sums.get(name, 0) * needed // n for name, n in demand)
+        lacking = self._lacking(prospect, group, domain, emptied=False)
+        return max(0, min(enough, needed - lacking[1] if lacking else needed))
+
+
+class _Options:
+    """The options of one group. They are found when they are asked for, and kept."""
+
+    def __init__(self, source: Iterator[Domain | None]) -> None:
+        self._source = source
+        self._known: list[Domain | None] = []
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is none."""
+        return not self._known and not self._find()
+
+    def __iter__(self) -> Iterator[Domain | None]:
+        at = 0
+        while at < len(self._known) or self._find():
+            yield self._known[at]
+            at += 1
+
+    def _find(self) -> bool:
+        for one in self._source:
+            self._known.append(one)
+            return True
+        return False
+
+
+def _choices(options: Sequence[_Options]) -> Iterator[Choice]:
+    """Every choice of one option per group, in the order of preference."""
+    if not options:
+        yield ()
+        return
+    for one in options[0]:
+        for others in _choices(options[1:]):
+            yield (one, *others)
+
+
+def _demand(prospect: Prospect, group: TopologyGroup) -> Resources:
+    """What the group requests in sum."""
+    parts = (prospect.parts[number] for number in group.parts)
+    return total((part.pods.request, part.declared) for part in parts)
 
 
 def _is_all(shape: Shape, group: TopologyGroup) -> bool:
     return len(group.parts) == len(shape.alike)
-
-
-def _count(options: list[list[Domain | None]]) -> int:
-    count = 1
-    for one in options:
-        count *= len(one)
-    return count
-
-
-def _room(prospect: Prospect) -> int:
-    """How often what it demands is free in its domain, in millionths: of the scarcest resource."""
-    there = rough_total(prospect.pools)
-    return min(there.get(name, 0) * _MILLION // n for name, n in prospect.demand)
 
 
 def _places(refusal: Refusal, needed: int) -> int:

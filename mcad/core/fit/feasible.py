@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from mcad.core.fit.domain_counts import DomainSlots
 from mcad.core.nodes.pod_signature import PodClass, slots
 from mcad.core.nodes.pools import Pool, Row, rough_total
 from mcad.core.nodes.reserved_free import Spare
@@ -90,7 +91,9 @@ class Prospect:
     such, and the number of joins that this holds for: nodes that leave leave it true.
     ``emptied`` is the change at which it was tried on emptied nodes, and whether it fitted;
     ``lacking`` the part that alone did not fit there, and at least how many of its pods.
-    ``variants`` are prospects of the gang, or of one of its topology groups, in domains.
+    ``variants`` are prospects of the gang, or of one of its topology groups, in domains, and
+    ``domain_slots`` are counts by part, level and whether AppWrappers are left out; ``short_part``
+    is the part that found too few slots in a domain last.
     """
 
     shape: Shape
@@ -106,6 +109,8 @@ class Prospect:
     emptied: tuple[int, bool] = (-1, False)
     lacking: tuple[int, int] | None = None
     variants: dict[Variant, Prospect] = field(default_factory=dict)
+    short_part: int = 0
+    domain_slots: dict[tuple[int, str, bool], DomainSlots] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         parts = (part for part in self.parts if not part.per_node)

@@ -27,11 +27,16 @@ class Questions:
     share the bound of work of one pass."""
 
     def __init__(
-        self, settings: Settings, ledger: Ledger, memory: Memory, unplaced_pods: UnplacedPods
+        self,
+        settings: Settings,
+        ledger: Ledger,
+        memory: Memory,
+        unplaced_pods: UnplacedPods,
+        domains: Domains,
     ) -> None:
         self._memory = memory
         self._judge = Judge(settings, ledger, unplaced_pods, remembers=False)
-        self._domains = Domains(ledger, self._judge, self)
+        self._domains = domains.for_questions(self._judge, self)
         self._prospects: dict[Shape, Prospect] = {}
         self._refusals: dict[Shape, Refusal | None] = {}
 
@@ -54,7 +59,9 @@ class Questions:
             # The AppWrapper of a row may have been deleted since: then nothing holds its shape.
             with self._memory.held(shape) as known:
                 parts = tuple(part._replace(pods=_Counted(part.pods)) for part in known.parts)
-                prospect = self._prospects[shape] = replace(known, parts=parts, variants={})
+                prospect = self._prospects[shape] = replace(
+                    known, parts=parts, variants={}, domain_slots={}
+                )
         return prospect
 
 

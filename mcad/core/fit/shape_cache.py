@@ -44,6 +44,10 @@ class Memory:
         """What is remembered of the shape; None if it has no holder."""
         return self._prospects.get(shape)
 
+    def prospects(self) -> list[Prospect]:
+        """Those that have a holder."""
+        return list(self._prospects.values())
+
     def remembered(self, shape: Shape) -> Prospect:
         """What is remembered of a shape that has a holder."""
         return self._prospects[shape]

@@ -7,7 +7,7 @@ its slot was assumed changes nothing, and a net fall requeues nothing (core rule
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Collection, Container, Iterable, Sequence
 
 from mcad.core.nodes import host_ports
 from mcad.core.nodes.pool_without import Label, PoolWithout
@@ -87,6 +87,8 @@ class Ledger:
         self._profiles: dict[Resources, Profile] = {}
         self._labelled: dict[Label, dict[str, Row]] = {}
         self._values: dict[str, tuple[int, tuple[str, ...]]] = {}
+        self._at_rank: dict[int, Row] = {}
+        self._left: dict[int, tuple[tuple[str, str], ...]] = {}
         self._rank = 0
         self._noted: dict[str, Books] = {}
 
@@ -154,6 +156,23 @@ class Ledger:
             values = tuple(sorted(value for key, value in self._labelled if key == label))
             self._values[label] = (self.membership, values)
         return values
+
+    def with_label(self, label: tuple[str, str]) -> Collection[Row]:
+        """The nodes with this value of a label, whether they are ready or not."""
+        return self._labelled.get(label, {}).values()
+
+    def values_changed(self, label: str, since: int) -> Sequence[str] | None:
+        """The values of a label that nodes have or had which changed after ``since``; None if there
+        are too many to visit."""
+        ranks = self.log.since(since)
+        if ranks is None:
+            return None
+        found: dict[str, None] = {}
+        for rank in ranks:
+            row = self._at_rank.get(rank)
+            labels = self._left[rank] if row is None else row.node.labels
+            found.update((value, None) for key, value in labels if key == label)
+        return list(found)
 
     def keep_pools(self, used: dict[Pool, None]) -> None:
         """Disband the pools that are not among ``used``."""
@@ -317,6 +336,7 @@ class Ledger:
         for label in _labels_of(row.node):
             self._labelled.setdefault(label, {})[row.node.name] = row
             asking.update(self._asked.get(label, {}))
+        self._at_rank[row.rank] = row
         self.membership += 1
         self.joins += 1
         change = self.log.touch(row.rank)
@@ -330,6 +350,7 @@ class Ledger:
             del self._labelled[label][row.node.name]
             if not self._labelled[label]:
                 del self._labelled[label]
+        self._note_left(row)
         self.membership += 1
         change = self.log.touch(row.rank)
         for pool in list(row.pools):
@@ -342,6 +363,13 @@ class Ledger:
         for label in node.labels if self._without else ():
             for pool in self._without.get(label, ()):
                 pool.is_stale = True
+
+    def _note_left(self, row: Row) -> None:
+        """Keep its labels for as long as the log may name its rank."""
+        del self._at_rank[row.rank]
+        self._left[row.rank] = row.node.labels
+        if len(self._left) > CATCH_UP_MAX:
+            del self._left[next(iter(self._left))]
 
     # -- entries -------------------------------------------------------------------------------
 

@@ -99,6 +99,9 @@ class HostPort(Struct, frozen=True):
     address: str = EVERY_ADDRESS
 
 
+HOSTNAME = "kubernetes.io/hostname"
+"""The label of every node with its own name."""
+
 Domain = tuple[str, str]
 """(node label, value): all nodes that have it are one topology domain."""
 
@@ -155,6 +158,7 @@ class NodeRules(NamedTuple):
     exclude: tuple[str, ...] = ()  # its pods must not go there
     apart: tuple[KeptApart, ...] = ()  # nor the pods of these templates there
     domains: tuple[ChosenDomain, ...] = ()
+    prefers: Domain | None = None  # its pods go there if there is room
 
     def apart_at(self, path: str) -> tuple[str, ...]:
         """The nodes that the pods of the template at this path leave to others of their gang."""
@@ -242,6 +246,7 @@ class DispatchRecord(Struct, frozen=True):
     # attempts is added, time in which its pods had no nodes is not (pod_timeouts.py).
     limit_since: Instant = 0
     domains: tuple[ChosenDomain, ...] = ()  # where its pods have to be; items as in ``inventory``
+    prefers: Domain | None = None  # where they should be, of a gang without topology (ADR 53)
 
     def domains_of(self, item: int) -> tuple[ChosenDomain, ...]:
         """The topology domains of the pod sets of an item."""

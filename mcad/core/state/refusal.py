@@ -71,7 +71,10 @@ class DomainLimit(NamedTuple):
             return f"No node has the label {self.level}."
         count = "The only domain" if self.domains == 1 else f"None of {self.domains} domains"
         has = "lacks" if self.domains == 1 else "has"
-        nearest = f"; the nearest, {self.nearest}, has {self.places}." if self.nearest else "."
+        missing, nearest = self.needed - self.places, "."
+        if self.nearest:
+            lack = f": {missing} missing" if missing > 0 else " in sum"
+            nearest = f"; the nearest, {self.nearest}, has {self.places}{lack}."
         return f"{count} of {self.level} {has} {self.needed} places{nearest}"
 
 

@@ -50,4 +50,5 @@ class Settings(Struct, frozen=True):
     max_evictions_per_minute: int = 10  # of the whole cluster; 0 is no limit
     quota_grace: Duration = 0  # a deleted QuotaSubtree counts so long; 0 where quotas do not count
     potential_capacity: Resources = ()
+    topology_levels: tuple[str, ...] = ()  # node labels, those of the widest domains first
     max_priority: tuple[tuple[str, int], ...] = ()  # (namespace, ceiling); ``*`` is all others

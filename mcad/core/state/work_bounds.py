@@ -39,8 +39,11 @@ VERDICT_STEPS = 20
 """The work that a verdict counts for, besides the nodes it looks at."""
 
 DOMAINS_MAX = 512
-"""Topology domains of one level that a verdict looks at, the first by name. A zone has a hundred
-racks; a level of single nodes has as many domains as there are nodes."""
+"""Topology domains of one level with slots enough that are tried in one verdict, each with a pool
+of its own. A zone has a hundred racks; a level of single nodes has as many domains as nodes."""
+
+LEVELS_KEPT = 16
+"""Levels of which it is remembered what is free in each domain; users may name any label."""
 
 VARIANTS_MAX = 256
 """Combinations of topology domains that are tried for a gang with several groups of pod sets."""

@@ -54,6 +54,16 @@ def test_the_domain_is_on_record_before_anything_is_created_and_outlives_a_resta
     assert set(bench.dispatcher.cluster.capacity.nodes_of("uid-a")) == {"r2n0", "r2n1"}
 
 
+@pytest.mark.parametrize("levels", [(), ("rack",)])
+def test_the_event_of_a_dispatch_names_the_domain(levels: tuple[str, ...]) -> None:
+    settings = replace(PATIENT, topology_levels=levels)
+    bench = Bench(settings, nodes=[*_rack("r1", 2), *_rack("r2", 3)])
+    bench.start(_close("a", 900, 2), workload("b", 900, 900))
+    ends = [one.note.partition("first seen")[2] for one in bench.events]
+    preferred = "; its pods prefer rack=r2." if levels else "."
+    assert [one for one in ends if one] == ["; its pods have to be in rack=r1.", preferred]
+
+
 def _crowded(settings: Settings, high: str) -> Bench:
     """One AppWrapper of one pod on each of four nodes in two racks; that in ``high`` stays."""
     bench = Bench(settings, nodes=[*_rack("r1", 2), *_rack("r2", 2)])
@@ -79,3 +89,34 @@ def test_none_is_evicted_unless_one_whole_rack_comes_free() -> None:
     assert {name[:2] for name in bench.dispatcher.cluster.capacity.nodes_of("uid-w")} <= {"r2"}
     running = {name for name in "abcd" if _phase(bench, name) is Phase.RUNNING}
     assert running == {name for name in "abcd" if places[name] == "r1"}
+
+
+LEVELLED = replace(PATIENT, topology_levels=("block", "rack"))
+
+
+def _creates(bench: Bench) -> CreateItem:
+    """Go on until the first create."""
+    bench.decide()
+    while not isinstance(bench.pending[0], CreateItem):
+        bench.execute(bench.pending.pop(0))
+    assert isinstance(bench.pending[0], CreateItem)
+    return bench.pending[0]
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+def test_a_gang_without_topology_prefers_the_recorded_domain_after_a_restart_too(
+    restarted: bool,
+) -> None:
+    """Meanwhile the other rack has become the one with the least room."""
+    bench = Bench(LEVELLED, nodes=[*_rack("r1", 3), *_rack("r2", 2)])
+    bench.submit(workload("a", 900, 900))
+    _creates(bench)
+    record = bench.status["uid-a"].dispatch
+    assert record is not None
+    assert record.prefers == ("rack", "r2")
+    if restarted:
+        bench.crash()
+        bench.submit(workload("b", 900, priority=9))
+    create = next(one for one in [_creates(bench)] if one.uid == "uid-a")
+    assert create.node_rules.prefers == ("rack", "r2")
+    assert create.node_rules.domains == ()

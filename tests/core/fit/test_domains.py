@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from mcad.core.capacity import Capacity
 from mcad.core.fit import domains
 from mcad.core.state.model import Domain, Node, PodSet, Topology
+from mcad.core.state.settings import Settings
 from mcad.core.state.waiting_reason import WaitingReason
 from tests import budget
 from tests.core.builders import cluster, fits_by_brute_force, hosts_of, node, pods
@@ -89,12 +90,12 @@ def _is_possible(nodes: tuple[Node, ...], sets: tuple[PodSet, ...]) -> bool:
 
 
 @settings(max_examples=WORLDS)
-@given(_worlds())
+@given(_worlds(), st.sampled_from([(), ("block", "rack", "host"), ("block", "rack")]))
 def test_a_gang_with_topology_fits_if_and_only_if_brute_force_finds_domains(
-    world: tuple[tuple[Node, ...], tuple[PodSet, ...]],
+    world: tuple[tuple[Node, ...], tuple[PodSet, ...]], levels: tuple[str, ...]
 ) -> None:
     nodes, sets = world
-    capacity = cluster(*nodes)
+    capacity = cluster(*nodes, settings=Settings(topology_levels=levels))
     shape = capacity.shape(sets)
     capacity.remember(shape)
     expected = _is_possible(nodes, sets)
@@ -108,6 +109,7 @@ def test_a_gang_with_topology_fits_if_and_only_if_brute_force_finds_domains(
     assert (capacity.assume("w", 1, shape, sets) is None) is expected
     if expected:
         _check_places(capacity, nodes, sets)
+        _check_level(capacity, nodes, sets, levels)
     capacity.forget(shape)
     capacity.check()
 
@@ -125,6 +127,39 @@ def _check_places(capacity: Capacity, nodes: tuple[Node, ...], sets: tuple[PodSe
         assert {labels[name].get(level) for name in places} == {value}
     grouped = {chosen.get(n) for n, one in enumerate(sets) if one.topology and one.topology.group}
     assert len(grouped) <= 1
+
+
+def _check_level(
+    capacity: Capacity, nodes: tuple[Node, ...], sets: tuple[PodSet, ...], levels: tuple[str, ...]
+) -> None:
+    """A gang with one preferred topology is in a domain of the narrowest level that has one for it,
+    from its own level on; one without topology prefers such a domain."""
+    asked = {one.topology for one in sets}
+    topology = next(iter(asked)) if len(asked) == 1 else None
+    if asked == {None}:
+        tried = levels[::-1]
+        chosen = [one for one in [capacity.preferred_domain("w")] if one is not None]
+    elif topology is not None and not topology.required and (len(sets) == 1 or topology.group):
+        last = topology.levels[-1]
+        wider = levels[: levels.index(last)] if last in levels else ()
+        tried = (*topology.levels, *wider[::-1])
+        chosen = sorted({one.domain for one in capacity.domains("w")})
+    else:
+        return
+    possible = [level for level in tried if _is_possible_in_one(nodes, sets, level)]
+    event(f"level {tried.index(possible[0]) if possible else None} of {len(tried)}")
+    assert [level for level, _ in chosen] == possible[:1]
+
+
+def _is_possible_in_one(nodes: tuple[Node, ...], sets: tuple[PodSet, ...], level: str) -> bool:
+    values = {dict(one.labels).get(level) for one in nodes} - {None}
+    return any(
+        fits_by_brute_force(
+            hosts_of(tuple(one for one in nodes if dict(one.labels).get(level) == value)),
+            tuple(replace(one, topology=None) for one in sets),
+        )
+        for value in values
+    )
 
 
 def _rack(number: int, *cpus: str) -> list[Node]:
@@ -152,7 +187,10 @@ def test_a_refusal_names_the_nearest_rack_and_a_node_that_joins_it_ends_the_wait
     refused = capacity.refusal(shape)
     assert refused is not None
     assert refused.reason is WaitingReason.NO_DOMAIN
-    assert "None of 2 domains of rack has 4 places; the nearest, r2, has 3." in refused.message
+    assert (
+        "None of 2 domains of rack has 4 places; the nearest, r2, has 3: 1 missing."
+        in refused.message
+    )
     assert not capacity.would_fit_emptied(shape)
 
     capacity.node_seen(node("more", "1", labels={"rack": "r2"}))
