@@ -547,6 +547,12 @@ class Capacity:
             KeptApart(each.path, nodes) for each, nodes in sets if nodes and each.item == item
         )
 
+    def left_to_others(self, uid: str) -> tuple[str, ...]:
+        """The nodes that templates of this gang, as they were written, leave to its other pods."""
+        gangs = (one.gang for one in self._assumed.allotments(uid)[:1])
+        found = {name for gang in gangs for names in (gang.apart or {}).values() for name in names}
+        return tuple(sorted(found))
+
     def in_flight(self, uids: Iterable[str]) -> InFlight:
         """The pods without a node of these AppWrappers, until the next event."""
         return InFlight(self._assumed.by_uid, uids)

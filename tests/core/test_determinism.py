@@ -86,7 +86,7 @@ def test_a_question_changes_nothing_that_is_remembered(profile: type[History], s
 
 # -- everything that can be reached from an object, as text ----------------------------------------
 
-_CACHES = frozenset({"Pool.neighbours", "Assumed.held"})
+_CACHES = frozenset({"KeptPool.neighbours", "Assumed.held"})
 """They hold only what is computed anew otherwise: the nodes that two pools share, and what an
 AppWrapper has on nodes."""
 

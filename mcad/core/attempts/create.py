@@ -163,7 +163,7 @@ def confirmed(cluster: Cluster, entry: Entry) -> None:
     cluster.reservations.waits_no_more(entry)
     count, waited = len(entry.inventory), (cluster.now - entry.first_seen) // 1_000
     note = f"Created {count} item{'' if count == 1 else 's'} {waited} ms after it was first seen"
-    note += f"{_where(entry.record)}."
+    note += f"{_where(entry.record)}{_apart(cluster, entry)}."
     cluster.announce(entry, EventReason.DISPATCHED, note, action="Dispatch")
     pod_timeouts.begin(cluster, entry)
     cluster.agenda.to_judge[entry.uid] = None
@@ -175,6 +175,12 @@ def _where(record: DispatchRecord) -> str:
         return f"; its pods prefer {'='.join(record.prefers)}"
     found = dict.fromkeys("=".join(one.domain) for one in record.domains)
     return f"; its pods have to be in {some_of(tuple(found))}" if found else ""
+
+
+def _apart(cluster: Cluster, entry: Entry) -> str:
+    """The nodes that some of its pods leave to others of them (core R2), for people."""
+    nodes = cluster.capacity.left_to_others(entry.uid)
+    return f"; some of its pods keep off {some_of(nodes)}, for others of them" if nodes else ""
 
 
 def item_created(cluster: Cluster, entry: Entry, event: ItemCreated) -> None:

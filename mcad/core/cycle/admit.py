@@ -94,7 +94,7 @@ class _Pass:
         eqclasses = self._lists.active() if open_to_all else cluster.waiting.queue.eqclasses()
         self._line = self._turns.line(eqclasses, cluster.now)
         heapify(self._line)
-        cluster.agenda.spent += len(self._line) // (1 if self._turns.change else 2)
+        cluster.agenda.spent += len(self._line) // 2
         self._most = max(STEPS_PER_PASS // 4, STEPS_PER_PASS - cluster.agenda.spent)
 
     def _try(self, key: Turn, eqclass: EquivalenceClass) -> bool:

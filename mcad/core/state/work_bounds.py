@@ -3,14 +3,14 @@
 A bound is counted work, never time: the same events give the same verdicts on any machine (R1).
 """
 
-CHECKS_MAX = 20_000
+CHECKS_MAX = 50_000
 """Steps, about a microsecond each, for the queueing hints after nodes rose; beyond, all classes
 that are left are requeued, and tried within the work of the cycles to come."""
 
 CATCH_UP_MAX = 64
 """Changed nodes that are looked at one by one; beyond, a look at all nodes is about as cheap."""
 
-NEWS_MAX = 20_000
+NEWS_MAX = 50_000
 """Pairs of a node that rose and a pod signature that knew all room in its pool: a microsecond if
 there is room, else a tenth. Beyond, the other signatures count anew in the cycles to come."""
 
@@ -76,8 +76,9 @@ WHAT_IF_SEARCH_MAX = 10_000
 """Steps of one exact search in a snapshot, of which a plan makes dozens; a head and its workers at
 the edge of 5,000 nodes take 6,000. Undecided counts as no."""
 
-WHAT_IF_WORK_MAX = 200_000
-"""Steps of all those searches for one plan; beyond, no victim is spared any more."""
+WHAT_IF_WORK_MAX = 50_000
+"""Steps of all those searches for one plan, which is made in one step of the core; beyond, no
+victim is spared any more."""
 
 FILLS_MAX = 256
 """Ways to fill one node with pods of several parts; each costs a microsecond, once for all nodes on

@@ -120,3 +120,10 @@ def test_a_gang_without_topology_prefers_the_recorded_domain_after_a_restart_too
     create = next(one for one in [_creates(bench)] if one.uid == "uid-a")
     assert create.node_rules.prefers == ("rack", "r2")
     assert create.node_rules.domains == ()
+
+
+def test_the_event_of_a_dispatch_names_the_nodes_that_its_pods_leave_to_each_other() -> None:
+    bench = Bench(PATIENT, nodes=[node("whole", 8000), node("part", 7000)])
+    bench.start(workload("a", 1000, 8000))
+    (note,) = [one.note for one in bench.events if "first seen" in one.note]
+    assert note.endswith("first seen; some of its pods keep off whole, for others of them.")
