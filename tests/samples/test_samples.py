@@ -35,6 +35,8 @@ aw-gang.yaml aw-gang ConfigMap Service Job Job
 aw-components.yaml aw-components Job Pod
     T 2 cpu=500m,memory=256Mi
     template 1 cpu=100m,memory=64Mi
+aw-rack.yaml aw-rack Job
+    T 2 cpu=500m,memory=256Mi
 aw-retry.yaml aw-retry Job
     T 1 cpu=500m,memory=64Mi
 aw-service.yaml aw-service Service Deployment
