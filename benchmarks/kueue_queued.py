@@ -3,7 +3,7 @@
     python -m benchmarks.kueue_queued [--count 10000] [--arms kueue mcad] [--qps 0]
 
 One queue of 20 CPUs. A workload that holds 15 of them runs; then COUNT come that do not fit beside
-it, of up to 5,000 sizes, and behind them, one by one, workloads of one CPU that do fit. Reported
+it, of 4,999 sizes, and behind them, one by one, workloads of one CPU that do fit. Reported
 are the seconds of CPU until the arm has nothing to do any more, the time from the creation of each
 workload behind them to its admission, the time from the end of the holder to the next admission,
 and the time from the start of the arm, with all of them queued, to the admission of one that fits.
@@ -102,7 +102,7 @@ class Course:
 
         async def some() -> None:
             for number in numbers:
-                await self.create(LARGE, f"large-{number}", 10_000 + number % 5_000)
+                await self.create(LARGE, f"large-{number}", 10_001 + number % 4_999)
 
         await asyncio.gather(*(some() for _ in range(CREATORS)))
 

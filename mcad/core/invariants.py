@@ -41,7 +41,8 @@ def _check_place(cluster: Cluster, entry: Entry) -> None:
     if eqclass is not None:
         shape = cluster.capacity.shape(entry.workload.sets)
         check(eqclass.shape == shape, "in-line-with-its-shape", entry.title)
-        check(eqclass.path == cluster.path(entry), "in-line-with-its-path", entry.title)
+        if entry.uid not in cluster.agenda.to_rank:  # some in each pass, after a tree has changed
+            check(eqclass.path == cluster.path(entry), "in-line-with-its-path", entry.title)
 
 
 def _check_room(cluster: Cluster, entry: Entry) -> None:
@@ -49,7 +50,8 @@ def _check_room(cluster: Cluster, entry: Entry) -> None:
         holds, has_reservation = cluster.capacity.holds(entry.uid), entry.reservation is not None
         check(holds == has_reservation, "room-while-waiting-is-reserved", entry.title)
     pending = cluster.evictions.get(entry.uid)
-    if pending is not None and not entry.workload.deleting:
+    is_behind = bool(cluster.waiting.dispatch_pauses.pending)  # it is called off after the last one
+    if pending is not None and not entry.workload.deleting and not is_behind:
         by = cluster.reservations.get(pending.by)
         is_known = by is not None and entry.uid in by.waits_for
         check(is_known, "evicted-for-a-reservation", entry.title)

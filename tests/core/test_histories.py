@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 
 import pytest
@@ -12,11 +13,27 @@ from mcad.core.state.model import Dialect
 from mcad.core.state.reasons import EventReason
 from mcad.core.state.units import Instant
 from tests import budget
+from tests.core import bench
 from tests.core.histories import Lives, PausedTeams, QuietTeams, RackedTeams, Teams
 
 RARE = (17, 25, 43, 78, 167, 193, 199, 236, 249)  # together they walk every line at present
 SEEDS = 350
 IN_A_PUSH = 70
+
+ONE_EACH = frozenset(
+    (
+        "PAUSED_PER_PASS",
+        "REPORTS_PER_PASS",
+        "RECOVERED_PER_PASS",
+        "RANKED_PER_PASS",
+        "JUDGED_PER_PASS",
+        "NOTED_PER_PASS",
+        "SWEPT_PER_PASS",
+        "TIMERS_PER_PASS",
+        "ENDS_PER_PASS",
+    )
+)
+"""Bounds of a pass that are numbers of AppWrappers, or the like; the others are steps."""
 
 Walked = set[tuple[Dialect, Phase, Signal]]
 
@@ -105,3 +122,22 @@ def test_pods_that_have_to_be_in_one_rack_are_in_one_whatever_happens(begin: int
         assert isinstance(life, RackedTeams)
         racked += life.racked
     assert racked > 30
+
+
+@pytest.mark.parametrize("profile", [Lives, Teams, PausedTeams, RackedTeams])
+def test_everything_holds_between_the_passes_that_share_a_work(
+    profile: type[Lives], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A few AppWrappers are never enough for a bound of a pass, so the bounds are small here."""
+    small = 0
+    for name, module in list(sys.modules.items()):
+        if not name.startswith("mcad.core."):
+            continue
+        for bound in [one for one in vars(module) if one.endswith("_PER_PASS")]:
+            if bound in ONE_EACH:
+                monkeypatch.setattr(module, bound, 1)
+            small += bound == "RANKED_PER_PASS"
+    assert small == 2
+    monkeypatch.setattr(bench, "WAKES_MAX", 5 * bench.WAKES_MAX)
+    for seed in range(200 if budget.SOAK else 12):
+        profile(seed).run(60)
