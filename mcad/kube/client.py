@@ -25,6 +25,8 @@ from mcad.kube.retry import Policy, Retrier, idempotent, never, not_processed, p
 from mcad.kube.types import Json
 
 PAGE_LIMIT = 500  # objects per list page: client-go's number, bounds the memory of one decode
+PAGE_LIMIT_MAX = 4_000  # of a long list: a page of it has PAGE_BYTES, or twice as many
+PAGE_BYTES = 5_000_000
 LIST_RESTARTS_MAX = 2  # expired continue tokens before the list is asked for in one piece
 TIMEOUT_S = 30.0  # of one call, retries and waits included
 IDLE_S = 70.0  # of silence in a watch: bookmarks come every 60 s, events are kept for 75 s
@@ -213,8 +215,9 @@ class Client:
         ``first`` makes all before it void. After ``LIST_RESTARTS_MAX`` of that it is asked for
         in one piece. Each page has a timeout of its own. A caller with a backoff of its own
         retries the first page itself; later ones are worth saving and always retried here. With
-        ``ahead`` the next page is asked for while the caller reads one: it is for long lists that
-        are read to their end.
+        ``ahead`` the next page is asked for while the caller reads one, and pages grow while they
+        are small, because each costs the server as much as a thousand objects: it is for long lists
+        that are read to their end.
         """
         token, restarts = "", 0
         coming: asyncio.Future[Listed] | None = None
@@ -241,6 +244,8 @@ class Client:
             version = listed.metadata.version or ""
             left = listed.metadata.remaining
             page = Page(resource, listed.items or [], version, first, not token, left)
+            if ahead and limit < PAGE_LIMIT_MAX and sum(map(len, page.texts)) < PAGE_BYTES:
+                limit *= 2
             del listed  # its texts are the caller's
             coming = asyncio.ensure_future(ask()) if ahead and token else None
             try:

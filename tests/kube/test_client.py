@@ -225,7 +225,7 @@ class TestLists:
     async def test_the_next_page_is_asked_for_while_one_is_read(self, many, client):
         names, pages = await self.names(client, limit=10, ahead=True)
         assert names == [f"p{number:02}" for number in range(25)]
-        assert pages == [(True, 10), (False, 10), (False, 5)]
+        assert pages == [(True, 10), (False, 15)]
         asked = []
         for ahead in (False, True):
             many.requests.clear()
@@ -240,7 +240,19 @@ class TestLists:
         many.tokens_to_expire = 1
         names, pages = await self.names(client, limit=10, ahead=True)
         assert names == [f"p{number:02}" for number in range(25)]
-        assert pages == [(True, 10), (True, 10), (False, 10), (False, 5)]
+        assert pages == [(True, 10), (True, 20), (False, 5)]
+
+    @pytest.mark.parametrize(
+        ("pages_of", "most", "limits"),
+        [(10**6, 4_000, ["5", "10", "20"]), (10**6, 10, ["5", "10", "10"]), (1, 4_000, ["5"] * 5)],
+    )
+    async def test_small_pages_of_a_long_list_grow(
+        self, many, client, monkeypatch, *, pages_of, most, limits
+    ):
+        monkeypatch.setattr("mcad.kube.client.PAGE_BYTES", pages_of)
+        monkeypatch.setattr("mcad.kube.client.PAGE_LIMIT_MAX", most)
+        await self.names(client, limit=5, ahead=True)
+        assert [request.params["limit"] for request in many.requests] == limits
 
     async def test_a_page_that_is_not_wanted_any_more_is_not_waited_for(self, many, client):
         listed = client.list_pages(PODS, Selection("default"), limit=10, ahead=True)
