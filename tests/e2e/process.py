@@ -51,6 +51,11 @@ def install(plane: ControlPlane) -> Path:
     return plane.kubeconfig_for_token(token, ACCOUNT)
 
 
+SHORT_LEASE = ("--set", "leaderElection={leaseDuration: 3, renewDeadline: 2.6, retryPeriod: 0.4}")
+"""For tests that kill a leader and wait for the next one. A renewal may take more than two seconds
+where all tests run at the same time."""
+
+
 class Dispatcher:
     """One ``mcad run``; a context manager that ends it with SIGTERM and expects a clean end."""
 

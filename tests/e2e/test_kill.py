@@ -21,7 +21,7 @@ import pytest
 from tests import budget
 from tests.controlplane.controlplane import ControlPlane
 from tests.e2e.fleet import LONG, Bystander, Sight, ours, wait_until_quiet, writes
-from tests.e2e.process import Dispatcher
+from tests.e2e.process import SHORT_LEASE, Dispatcher
 from tests.e2e.support import appwrappers, appwrappers_path, create, get, patch, state
 from tests.manifests import components, config_map, deployment, generic, job, pod
 
@@ -34,7 +34,6 @@ KILLS = 20 if budget.SOAK else 9
 WRITES_MAX = 9  # of one life; thirty AppWrappers need some 150
 LIFE_SECONDS = 5.0  # of a life without that many writes, the wait for the lease included
 # Each life begins when the lease of the one before has run out.
-SHORT_LEASE = ("--set", "leaderElection={leaseDuration: 2, renewDeadline: 1.6, retryPeriod: 0.4}")
 SLOT = "example.com/slot"
 WATCHED = (
     appwrappers_path(),

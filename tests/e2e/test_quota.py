@@ -12,7 +12,7 @@ import pytest
 from mcad.api.config import Config
 from tests.controlplane.controlplane import ControlPlane
 from tests.e2e.fleet import Bystander, ours, wait_until_quiet, writes
-from tests.e2e.process import ACCOUNT, NAMESPACE, Dispatcher, mcad, printed
+from tests.e2e.process import ACCOUNT, NAMESPACE, SHORT_LEASE, Dispatcher, mcad, printed
 from tests.e2e.support import (
     SAMPLES,
     appwrapper,
@@ -34,7 +34,6 @@ Json = dict[str, Any]
 FORESTS = Path(__file__).with_name("forests")
 ON = ("--set", "quotaEnabled=true")
 # Each life begins when the lease of the one before is given back, or has run out.
-SHORT_LEASE = ("--set", "leaderElection={leaseDuration: 2, renewDeadline: 1.6, retryPeriod: 0.4}")
 PATIENCE_S = 60.0
 GROUP = "quota.codeflare.dev"
 BASE = f"/apis/{GROUP}/v1alpha1"

@@ -18,7 +18,7 @@ from tests.chart.conftest import helm
 from tests.chart.helm import NAMESPACE, RELEASE, Helm, of_kind
 from tests.controlplane.controlplane import ControlPlane
 from tests.controlplane.fixtures import controlplane_or_skip
-from tests.e2e.process import Dispatcher
+from tests.e2e.process import SHORT_LEASE, Dispatcher
 from tests.e2e.support import GROUP, appwrapper, create, deployment, post
 from tests.ui.process import Events, UiProcess
 
@@ -34,7 +34,6 @@ Json = dict[str, Any]
 
 TEAM = "team-a"
 ROLES = ("edit", "view", "admin")
-SHORT_LEASE = ("--set", "leaderElection={leaseDuration: 2, renewDeadline: 1.6, retryPeriod: 0.4}")
 ABSENT = ("Deployment", "NetworkPolicy", "PodDisruptionBudget")
 
 
