@@ -31,8 +31,9 @@ left of the start counts there among the later changes.
 another one without a few nodes, all of them are read in 0.8 s, none in more than 20 ms; the longest
 steps were 52 and 74 ms (once, load 1.1). What came after that (a start looks only at AppWrappers
 with something on record, objects are compared with attempts in parts, turns in quota trees are
-computed by leaf, smaller bounds of a pass) was measured only for 1,000 distinct NotIn, with bounds
-of 8,000 steps and other load (7.7 on two cores): 36 and 56. Not measured to the end: 64 pod sets.
+computed by leaf) was measured only for 1,000 distinct NotIn, with bounds of a pass that are a fifth
+smaller than now, and other load (7.7 on two cores): 36 and 56. Not measured to the end: 64 pod
+sets.
 """
 
 from __future__ import annotations

@@ -79,7 +79,7 @@ class Watched:
         return frozenset(self._seen)
 
 
-class Course:
+class Steps:
     """The steps of a run."""
 
     def __init__(self, client: Client, arm: Arm, watched: Watched) -> None:
@@ -134,13 +134,13 @@ def resize(value: Any, cpu: str) -> None:
 
 
 @asynccontextmanager
-async def course_of(plane: ControlPlane, arm: Arm) -> AsyncIterator[Course]:
+async def steps_of(plane: ControlPlane, arm: Arm) -> AsyncIterator[Steps]:
     """The steps, and a watch beside them."""
     async with connected(plane.admin_kubeconfig) as client:
         _, version = await client.list_all(arm.watched)
         watched = Watched()
         following = asyncio.ensure_future(watched.follow(client, arm, version))
-        yield Course(client, arm, watched)
+        yield Steps(client, arm, watched)
         following.cancel()
 
 
@@ -156,31 +156,31 @@ async def settled(pid: int) -> tuple[float, bool]:
             return cpu_s(pid) - first, False
 
 
-async def first_life(course: Course, pid: int, count: int) -> None:
+async def first_life(steps: Steps, pid: int, count: int) -> None:
     """All until the restart."""
-    await course.create(HOLDER, "holder")
+    await steps.create(HOLDER, "holder")
     begun, before = time.monotonic(), cpu_s(pid)
-    await course.fill(count)
+    await steps.fill(count)
     print(
         f"  {count} created in {time.monotonic() - begun:.0f} s, CPU of the arm meanwhile", end=""
     )
     print(f" {cpu_s(pid) - before:.1f} s; the first behind them", end=" ", flush=True)
-    print(f"after {await course.behind(0):.3f} s", flush=True)
+    print(f"after {await steps.behind(0):.3f} s", flush=True)
     spent, is_idle = await settled(pid)
     print(f"  then {spent:.1f} s of CPU until {'idle' if is_idle else 'now, not idle yet'}")
-    waits = [await course.behind(number) for number in range(1, SMALLS + 1)]
+    waits = [await steps.behind(number) for number in range(1, SMALLS + 1)]
     print(f"  behind all of them: p50 {statistics.median(waits):.3f} s, most {max(waits):.3f} s")
-    print(f"  after the holder's end the next one: {await course.release():.3f} s", flush=True)
+    print(f"  after the holder's end the next one: {await steps.release():.3f} s", flush=True)
 
 
 async def play(plane: ControlPlane, arm: Kueue | Mcad, count: int) -> None:
     """One run."""
-    async with course_of(plane, arm) as course:
+    async with steps_of(plane, arm) as steps:
         with arm.running(plane, SHAPE) as pid:
-            await first_life(course, pid, count)
+            await first_life(steps, pid, count)
         begun = time.monotonic()
         with arm.running(plane, SHAPE) as pid:
-            await course.behind(SMALLS + 1)
+            await steps.behind(SMALLS + 1)
             print(
                 f"  a restart: one that fits is admitted after {time.monotonic() - begun:.1f} s, "
                 f"CPU of the arm {cpu_s(pid):.1f} s, peak {peak_mb(pid):.0f} MB",

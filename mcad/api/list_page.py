@@ -79,12 +79,19 @@ class Evictions(Struct, frozen=True):
     latest: list[Evicted] = field(default_factory=list)
 
 
+class Notices(Struct, frozen=True):
+    """What a page of the list says besides: why dispatch is paused for the whole cluster ("": it is
+    not), and the evictions of the last hour."""
+
+    paused: str = ""
+    evictions: Evictions = field(default_factory=Evictions)
+
+
 class PageFacts(Counts, frozen=True, rename="camel", kw_only=True):
     """Which page it is, of how many, and how many AppWrappers match.
 
-    The counts are those of all, whatever the filter; ``paused`` says that dispatch is paused for
-    the whole cluster. ``evictions`` are those of all AppWrappers that may be seen; an older
-    dispatcher tells none.
+    The counts and the notices are those of all, whatever the filter. An older dispatcher tells no
+    evictions.
     """
 
     number: int

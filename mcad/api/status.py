@@ -137,23 +137,24 @@ def _render_dispatch(record: DispatchRecord) -> Map:
         "preemptor": record.preemptor or None,
         "limitSince": format_instant(record.limit_since),
         "domains": [_render_domain(one) for one in record.domains] or None,
-        "preferredDomain": _render_preferred(record.prefers),
+        "preferredDomain": _render_label(record.prefers) if record.prefers else None,
     }
 
 
 def _render_domain(one: ChosenDomain) -> Map:
-    label, value = one.domain
     place = {"item": one.item, "index": one.index, "path": one.path or None}
-    return place | {"label": label, "value": value}
+    return place | _render_label(one.domain)
 
 
-def _render_preferred(domain: Domain | None) -> Map | None:
-    return None if domain is None else {"label": domain[0], "value": domain[1]}
+def _render_label(domain: Domain) -> Map:
+    label, value = domain
+    return {"label": label, "value": value}
 
 
-def _read_preferred(value: Json) -> Domain | None:
-    label, name = (as_text(as_map(value).get(key)) for key in ("label", "value"))
-    return (label, name) if label else None
+def _read_label(value: Json) -> Domain | None:
+    found = as_map(value)
+    label = as_text(found.get("label"))
+    return (label, as_text(found.get("value"))) if label else None
 
 
 def _read_domains(value: Json) -> tuple[ChosenDomain, ...]:
@@ -163,10 +164,10 @@ def _read_domains(value: Json) -> tuple[ChosenDomain, ...]:
             as_int(one.get("item")),
             as_int(one.get("index")),
             as_text(one.get("path")),
-            (as_text(one.get("label")), as_text(one.get("value"))),
+            domain,
         )
         for one in found
-        if as_text(one.get("label"))
+        if (domain := _read_label(one))
     )
 
 
@@ -337,7 +338,7 @@ def _read_dispatch(value: Map) -> DispatchRecord | None:
         preemptor=as_text(value.get("preemptor")),
         limit_since=parse_instant(value.get("limitSince")),
         domains=_read_domains(value.get("domains")),
-        prefers=_read_preferred(value.get("preferredDomain")),
+        prefers=_read_label(value.get("preferredDomain")),
     )
 
 

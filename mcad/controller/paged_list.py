@@ -11,22 +11,18 @@ from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
-from msgspec.structs import asdict, replace
+from msgspec.structs import asdict
 
-from mcad.api.list_page import WAITING, Counts, Evicted, Evictions, PageFacts, PageQuery
-from mcad.api.wire import format_instant, to_json
+from mcad.api.list_page import WAITING, Counts, Notices, PageFacts, PageQuery
+from mcad.api.wire import to_json
+from mcad.controller.reservation_views import evictions_view
 from mcad.controller.start_time_views import starts_of_line
 from mcad.controller.views import row_view
 from mcad.core.cluster import Cluster
-from mcad.core.state.units import SECOND, Instant
 from mcad.core.views import holders
-from mcad.core.views.evictions import evicted_after
 from mcad.core.views.rows import Outline, Picture
 
 Json = dict[str, Any]
-
-HOUR = 3_600 * SECOND
-EVICTIONS_SHOWN = 20
 
 
 class PagedList:
@@ -37,14 +33,13 @@ class PagedList:
         self.picture = picture
         self._within: dict[str, tuple[Sequence[Outline], Counts]] = {}
         self._rows: dict[int, Json] = {}  # by place
-        self._evictions: dict[str, Evictions] = {}  # by namespace, "" for all
+        self._notices: dict[str, Notices] = {}  # by namespace, "" for all
 
     def find(self, query: PageQuery) -> tuple[Sequence[Outline], PageFacts]:
         """The AppWrappers of the page, in order, and the facts about it."""
         outlines, counts = self._in(query.only)
         uids = self._charged(query.leaf) if query.leaf else None
-        chosen, facts = page_of(outlines, counts, query, uids, self._paused)
-        return chosen, replace(facts, evictions=self._evictions_in(query.only))
+        return page_of(outlines, counts, query, uids, self._notices_in(query.only))
 
     def row_steps(self, chosen: Sequence[Outline], *, with_starts: bool) -> Iterator[Json]:
         """The rows of some of them, one by one."""
@@ -71,10 +66,11 @@ class PagedList:
             self._within[namespace] = outlines, counts_of(outlines)
         return self._within[namespace]
 
-    def _evictions_in(self, namespace: str) -> Evictions:
-        if namespace not in self._evictions:
-            self._evictions[namespace] = evictions_of(self._cluster, self.picture.now, namespace)
-        return self._evictions[namespace]
+    def _notices_in(self, namespace: str) -> Notices:
+        if namespace not in self._notices:
+            evictions = evictions_view(self._cluster, self.picture.now, namespace)
+            self._notices[namespace] = Notices(self._paused, evictions)
+        return self._notices[namespace]
 
     def _charged(self, leaf: str) -> Collection[str]:
         tree, _, node = leaf.partition("/")
@@ -103,29 +99,12 @@ def counts_of(outlines: Sequence[Outline]) -> Counts:
     )
 
 
-def evictions_of(cluster: Cluster, now: Instant, namespace: str = "") -> Evictions:
-    """Of the last hour, of a namespace ("": all)."""
-    found = evicted_after(cluster, now - HOUR, namespace)
-    latest = [
-        Evicted(
-            at=format_instant(eviction.at) or "",
-            namespace=work.namespace,
-            name=work.name,
-            reason=eviction.reason.value,
-            by=eviction.title or eviction.by,
-            count=eviction.count,
-        )
-        for work, eviction in found[:EVICTIONS_SHOWN]
-    ]
-    return Evictions(len(found), latest)
-
-
 def page_of(
     outlines: Sequence[Outline],
     counts: Counts,
     query: PageQuery,
     uids: Collection[str] | None,
-    paused: str = "",
+    notices: Notices,
 ) -> tuple[Sequence[Outline], PageFacts]:
     """The AppWrappers of a page, and the facts about it; the last page if there is no such page.
 
@@ -136,7 +115,7 @@ def page_of(
     number = min(query.page, pages)
     first = (number - 1) * query.size
     facts = PageFacts(
-        **asdict(counts), number=number, pages=pages, matching=len(found), paused=paused
+        **asdict(counts), **asdict(notices), number=number, pages=pages, matching=len(found)
     )
     return found[first : first + query.size], facts
 

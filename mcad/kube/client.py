@@ -6,28 +6,23 @@ Retry-After). Everything else of a write is for the caller to judge: ``OutcomeUn
 unknown, not failed.
 """
 
-import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from random import Random
 from typing import Literal, TypeVar
 
-from msgspec import Raw, Struct
+from msgspec import Struct
 
 from mcad.kube.clock import Clock
-from mcad.kube.decode import Listed, decode, take_list
-from mcad.kube.document import HEAD, Document, Picks
+from mcad.kube.decode import Listed, take_list
 from mcad.kube.errors import ApiError, BadAnswer, api_error
 from mcad.kube.fence import Fence
 from mcad.kube.measured import Measured, Observe
+from mcad.kube.pages import PAGE_LIMIT, Page, pages_of
 from mcad.kube.port import APPLY_PATCH, MERGE_PATCH, NOTHING, Api, Request, Response, nothing
 from mcad.kube.resource import Resource
 from mcad.kube.retry import Policy, Retrier, idempotent, never, not_processed, parse_retry_after
 from mcad.kube.types import Json
 
-PAGE_LIMIT = 500  # objects per list page: client-go's number, bounds the memory of one decode
-PAGE_LIMIT_MAX = 4_000  # of a long list: a page of it has PAGE_BYTES, or twice as many
-PAGE_BYTES = 5_000_000
-LIST_RESTARTS_MAX = 2  # expired continue tokens before the list is asked for in one piece
 TIMEOUT_S = 30.0  # of one call, retries and waits included
 IDLE_S = 70.0  # of silence in a watch: bookmarks come every 60 s, events are kept for 75 s
 WATCH_S = (300, 600)  # client-go's spread, so that watches do not end together
@@ -110,32 +105,6 @@ CREATE = CreateOptions()
 DELETE = DeleteOptions()
 
 
-class Page(Struct, frozen=True):
-    """One page of a list. ``first`` is also true when the list had to start again from scratch.
-
-    ``texts`` are the objects as they came; they need not all be read at once.
-    """
-
-    resource: Resource
-    texts: list[Raw]
-    resource_version: str
-    first: bool
-    last: bool
-    remaining: int | None = None  # objects on the pages that follow, where the server counts them
-
-    def documents(self, picks: Picks = HEAD) -> Iterator[Document]:
-        """The objects, one after the other; raises ``BadAnswer``."""
-        return (Document(text, self.resource, picks) for text in self.texts)
-
-    @property
-    def items(self) -> list[Json]:
-        """The objects, all read; raises ``BadAnswer``."""
-        try:
-            return [decode(text) for text in self.texts]
-        except ValueError as error:
-            raise BadAnswer(f"an object that is no JSON: {error}") from error
-
-
 class Client:
     """Verbs against one API server. Every call ends in time and raises only ``KubeError``.
 
@@ -200,7 +169,7 @@ class Client:
             Request("GET", resource.path(namespace, name), headers=headers), timeout
         )
 
-    async def list_pages(
+    def list_pages(
         self,
         resource: Resource,
         selection: Selection = EVERYTHING,
@@ -211,52 +180,22 @@ class Client:
     ) -> AsyncGenerator[Page, None]:
         """The pages of one consistent list (no resourceVersion: at least as new as now).
 
-        When the server forgets the continue token (410), the list starts again: a page with
-        ``first`` makes all before it void. After ``LIST_RESTARTS_MAX`` of that it is asked for
-        in one piece. Each page has a timeout of its own. A caller with a backoff of its own
-        retries the first page itself; later ones are worth saving and always retried here. With
-        ``ahead`` the next page is asked for while the caller reads one, and pages grow while they
-        are small, because each costs the server as much as a thousand objects: it is for long lists
-        that are read to their end.
+        Each page has a timeout of its own. A caller with a backoff of its own retries the first
+        page itself; later ones are worth saving and always retried here. ``ahead`` is for long
+        lists that are read to their end (pages.py).
         """
-        token, restarts = "", 0
-        coming: asyncio.Future[Listed] | None = None
 
-        async def ask() -> Listed:
+        async def ask(token: str, size: int | None) -> Listed:
             params = selection.params()
-            if restarts <= LIST_RESTARTS_MAX:
-                params["limit"] = str(limit)
+            if size is not None:
+                params["limit"] = str(size)
             if token:
                 params["continue"] = token
             again = idempotent if token or retry_first_page else never
             request = _list(resource, selection, params)
             return await self._exchange(_listed, request, again, PAGE_S)
 
-        while True:
-            try:
-                listed = await (coming or ask())
-            except ApiError as error:
-                if not (error.gone and token):
-                    raise
-                token, restarts, coming = "", restarts + 1, None
-                continue
-            first, token = not token, listed.metadata.token or ""
-            version = listed.metadata.version or ""
-            left = listed.metadata.remaining
-            page = Page(resource, listed.items or [], version, first, not token, left)
-            if ahead and limit < PAGE_LIMIT_MAX and sum(map(len, page.texts)) < PAGE_BYTES:
-                limit *= 2
-            del listed  # its texts are the caller's
-            coming = asyncio.ensure_future(ask()) if ahead and token else None
-            try:
-                yield page
-            except BaseException:  # the caller reads no further
-                if coming is not None:
-                    coming.add_done_callback(_forgotten)
-                    coming.cancel()
-                raise
-            if not token:
-                return
+        return pages_of(resource, ask, limit, ahead=ahead)
 
     async def list_all(
         self, resource: Resource, selection: Selection = EVERYTHING
@@ -477,12 +416,6 @@ class Client:
     def _error(self, answer: Response) -> ApiError:
         retry_after = parse_retry_after(answer.headers.get("Retry-After"), self.clock.now_us())
         return api_error(answer.status, answer.body, retry_after)
-
-
-def _forgotten(page: asyncio.Future[Listed]) -> None:
-    """Its failure is of no interest."""
-    if not page.cancelled():
-        page.exception()
 
 
 def _list(resource: Resource, selection: Selection, params: Mapping[str, str]) -> Request:

@@ -12,15 +12,14 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, Protocol
 
-from msgspec.structs import replace
-
-from mcad.api.list_page import Evictions, PageFacts, PageQuery
+from mcad.api.list_page import Notices, PageFacts, PageQuery
 from mcad.client.errors import McadError
 from mcad.client.figures.computed import ComputedFigures
 from mcad.client.figures.figures import Figures
 from mcad.client.figures.polled import PolledFigures
 from mcad.client.figures.row import is_in_line, is_waiting, within
-from mcad.controller.paged_list import counts_of, evictions_of, page_of
+from mcad.controller.paged_list import counts_of, page_of
+from mcad.controller.reservation_views import evictions_view
 from mcad.controller.start_time_views import starts_of_line
 from mcad.controller.views import row_view
 from mcad.core.state.dispatch_pause import DispatchPause
@@ -51,14 +50,17 @@ class LocalRows(ABC):
     """Rows that are known or made here, found by their outlines."""
 
     def __init__(
-        self, figures: Figures, outlines: Sequence[Outline], namespace: str | None, paused: str = ""
+        self,
+        figures: Figures,
+        outlines: Sequence[Outline],
+        namespace: str | None,
+        notices: Notices,
     ) -> None:
         self.outlines = outlines
         self._asked = figures
         self._namespace = namespace
-        self._paused = paused
+        self._notices = notices
         self._counts = counts_of(outlines)
-        self._evictions = Evictions()  # a row does not tell them
         self._charged: dict[str, frozenset[str]] = {}  # by quota node
 
     @abstractmethod
@@ -79,8 +81,7 @@ class LocalRows(ABC):
     def _find(
         self, query: PageQuery, uids: frozenset[str] | None
     ) -> tuple[Sequence[Outline], PageFacts]:
-        chosen, facts = page_of(self.outlines, self._counts, query, uids, self._paused)
-        return chosen, replace(facts, evictions=self._evictions)
+        return page_of(self.outlines, self._counts, query, uids, self._notices)
 
     async def _charged_at(self, leaf: str) -> frozenset[str]:
         """The uids of the AppWrappers that count at a quota node, TREE/NODE."""
@@ -109,7 +110,7 @@ class ListedRows(LocalRows):
             )
             for place, row in enumerate(rows, 1)
         ]
-        super().__init__(figures, outlines, namespace, _pause(rows))
+        super().__init__(figures, outlines, namespace, Notices(_pause(rows)))
 
     def rows(self, chosen: Sequence[Outline]) -> list[Json]:
         """The rows of some of them."""
@@ -123,8 +124,8 @@ class ComputedRows(LocalRows):
         self._figures = figures
         self._picture = figures.picture
         outlines = [one for one in self._picture.outlines() if namespace in (None, one.namespace)]
-        super().__init__(figures, outlines, namespace)
-        self._evictions = evictions_of(figures.cluster, figures.now, namespace or "")
+        evictions = evictions_view(figures.cluster, figures.now, namespace or "")
+        super().__init__(figures, outlines, namespace, Notices(evictions=evictions))
 
     @cached_property
     def _starts(self) -> dict[str, Json]:

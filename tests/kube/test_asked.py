@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 from msgspec import Raw
 
-from mcad.kube.client import Client, CreateOptions, Page, Selection
+from mcad.kube.client import Client, CreateOptions, Selection
 from mcad.kube.errors import ApiError, BadAnswer
+from mcad.kube.pages import Page
 from mcad.kube.port import Request, Response
 from tests.kube.support import NODES, PODS, FakeClock
 

@@ -249,8 +249,8 @@ class TestLists:
     async def test_small_pages_of_a_long_list_grow(
         self, many, client, monkeypatch, *, pages_of, most, limits
     ):
-        monkeypatch.setattr("mcad.kube.client.PAGE_BYTES", pages_of)
-        monkeypatch.setattr("mcad.kube.client.PAGE_LIMIT_MAX", most)
+        monkeypatch.setattr("mcad.kube.pages.PAGE_BYTES", pages_of)
+        monkeypatch.setattr("mcad.kube.pages.PAGE_LIMIT_MAX", most)
         await self.names(client, limit=5, ahead=True)
         assert [request.params["limit"] for request in many.requests] == limits
 

@@ -61,15 +61,15 @@ def _domains(record: Json) -> list[tuple[str, str]]:
     """The topology domains that the pods of each item have to be in, or that all of them prefer."""
     items: dict[str, dict[str, None]] = {}
     for one in map(as_map, as_list(record.get("domains"))):
-        named = f"{as_text(one.get('label'))}={as_text(one.get('value'))}"
-        items.setdefault(named, {})[str(as_int(one.get("item")))] = None
+        items.setdefault(_named(one), {})[str(as_int(one.get("item")))] = None
     facts = [("Domain", f"{named} (item {', '.join(found)})") for named, found in items.items()]
-    preferred = as_map(record.get("preferredDomain"))
-    if preferred:
-        facts.append(
-            ("Prefers", f"{as_text(preferred.get('label'))}={as_text(preferred.get('value'))}")
-        )
+    if preferred := as_map(record.get("preferredDomain")):
+        facts.append(("Prefers", _named(preferred)))
     return facts
+
+
+def _named(domain: Json) -> str:
+    return f"{as_text(domain.get('label'))}={as_text(domain.get('value'))}"
 
 
 class Page:

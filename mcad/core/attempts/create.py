@@ -180,7 +180,7 @@ def _where(record: DispatchRecord) -> str:
 def _apart(cluster: Cluster, entry: Entry) -> str:
     """The nodes that some of its pods leave to others of them (core R2), for people."""
     nodes = cluster.capacity.left_to_others(entry.uid)
-    return f"; some of its pods keep off {some_of(nodes)}, for others of them" if nodes else ""
+    return f"; some of its pods keep off {some_of(nodes)}, which others need" if nodes else ""
 
 
 def item_created(cluster: Cluster, entry: Entry, event: ItemCreated) -> None:

@@ -34,9 +34,8 @@ class _Registration(NamedTuple):
 @dataclass(slots=True)
 class _Watch:
     """The prospects that are concerned when a node of one pool rises, or of one that is this pool
-    without a few nodes: those that wait for a sum
-    that the pool is part of, the least demand first; those that wait for slots; and the
-    ``any_rise``, always."""
+    without a few nodes: those that wait for a sum that the pool is part of, the least demand first;
+    those that wait for slots; and the ``any_rise``, always."""
 
     sums: dict[_Sum, _Line] = field(default_factory=dict)
     few: dict[PodClass, dict[Prospect, int]] = field(default_factory=dict)

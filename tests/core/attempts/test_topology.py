@@ -126,4 +126,4 @@ def test_the_event_of_a_dispatch_names_the_nodes_that_its_pods_leave_to_each_oth
     bench = Bench(PATIENT, nodes=[node("whole", 8000), node("part", 7000)])
     bench.start(workload("a", 1000, 8000))
     (note,) = [one.note for one in bench.events if "first seen" in one.note]
-    assert note.endswith("first seen; some of its pods keep off whole, for others of them.")
+    assert note.endswith("first seen; some of its pods keep off whole, which others need.")
