@@ -6,24 +6,13 @@ import pytest
 
 from mcad.core.commands import CreateItem
 from mcad.core.state.lifecycle import Phase
-from mcad.core.state.model import ChosenDomain, Node, Topology, Workload
+from mcad.core.state.model import ChosenDomain
 from mcad.core.state.records import replace
 from mcad.core.state.settings import Settings
 from tests.core.bench import PATIENT, Bench, node, workload
+from tests.core.racks import close, rack
 
 EAGER = replace(PATIENT, preemption=True, min_run_time=0, protect_after=0)
-
-
-def _rack(name: str, nodes: int) -> list[Node]:
-    label = (("rack", name),)
-    return [replace(node(f"{name}n{number}"), labels=label) for number in range(nodes)]
-
-
-def _close(name: str, cpu: int, pods: int, **changes: object) -> Workload:
-    """All of its pods, one per item, in one rack."""
-    work = workload(name, *[cpu] * pods, **changes)
-    topology = Topology(("rack",), group="all")
-    return replace(work, sets=tuple(replace(one, topology=topology) for one in work.sets))
 
 
 def _phase(bench: Bench, name: str) -> Phase:
@@ -34,8 +23,8 @@ def _phase(bench: Bench, name: str) -> Phase:
 def test_the_domain_is_on_record_before_anything_is_created_and_outlives_a_restart(
     restarted: bool,
 ) -> None:
-    bench = Bench(PATIENT, nodes=[*_rack("r1", 3), *_rack("r2", 2)])
-    bench.submit(_close("a", 900, 2))
+    bench = Bench(PATIENT, nodes=[*rack("r1", 3), *rack("r2", 2)])
+    bench.submit(close("a", 900, 900))
     bench.decide()
     while not isinstance(bench.pending[0], CreateItem):
         bench.execute(bench.pending.pop(0))
@@ -57,8 +46,8 @@ def test_the_domain_is_on_record_before_anything_is_created_and_outlives_a_resta
 @pytest.mark.parametrize("levels", [(), ("rack",)])
 def test_the_event_of_a_dispatch_names_the_domain(levels: tuple[str, ...]) -> None:
     settings = replace(PATIENT, topology_levels=levels)
-    bench = Bench(settings, nodes=[*_rack("r1", 2), *_rack("r2", 3)])
-    bench.start(_close("a", 900, 2), workload("b", 900, 900))
+    bench = Bench(settings, nodes=[*rack("r1", 2), *rack("r2", 3)])
+    bench.start(close("a", 900, 900), workload("b", 900, 900))
     ends = [one.note.partition("first seen")[2] for one in bench.events]
     preferred = "; its pods prefer rack=r2." if levels else "."
     assert [one for one in ends if one] == ["; its pods have to be in rack=r1.", preferred]
@@ -66,7 +55,7 @@ def test_the_event_of_a_dispatch_names_the_domain(levels: tuple[str, ...]) -> No
 
 def _crowded(settings: Settings, high: str) -> Bench:
     """One AppWrapper of one pod on each of four nodes in two racks; that in ``high`` stays."""
-    bench = Bench(settings, nodes=[*_rack("r1", 2), *_rack("r2", 2)])
+    bench = Bench(settings, nodes=[*rack("r1", 2), *rack("r2", 2)])
     for name in "abcd":
         bench.submit(workload(name, 900, priority=9 if name in high else 0))
         bench.advance(1)
@@ -79,7 +68,7 @@ def test_none_is_evicted_unless_one_whole_rack_comes_free() -> None:
     stays = [next(n for n in "abcd" if places[n] == rack) for rack in ("r1", "r2")]
     bench.edit(f"uid-{stays[0]}", priority=9)
     bench.edit(f"uid-{stays[1]}", priority=9)
-    bench.submit(_close("w", 900, 2, priority=5))
+    bench.submit(close("w", 900, 900, priority=5))
     bench.advance(30)
     assert all(_phase(bench, name) is Phase.RUNNING for name in "abcd")
 
@@ -108,7 +97,7 @@ def test_a_gang_without_topology_prefers_the_recorded_domain_after_a_restart_too
     restarted: bool,
 ) -> None:
     """Meanwhile the other rack has become the one with the least room."""
-    bench = Bench(LEVELLED, nodes=[*_rack("r1", 3), *_rack("r2", 2)])
+    bench = Bench(LEVELLED, nodes=[*rack("r1", 3), *rack("r2", 2)])
     bench.submit(workload("a", 900, 900))
     _creates(bench)
     record = bench.status["uid-a"].dispatch

@@ -6,22 +6,18 @@ import pytest
 
 from mcad.core.events import NodeGone
 from mcad.core.state.bounds import LOOKS, STUCK_AFTER, Look
-from mcad.core.state.model import Constraint, Dialect, Node, PodPhase, Topology, Workload
+from mcad.core.state.model import Constraint, Dialect, PodPhase, Workload
 from mcad.core.state.records import replace
 from mcad.core.state.reservation import ReservationReason
 from mcad.core.state.run_policy import FaultTolerance
 from mcad.core.state.settings import Policy
 from mcad.core.state.units import SECOND
-from tests.core.bench import PATIENT, Bench, node, workload
+from tests.core.bench import PATIENT, Bench, workload
+from tests.core.racks import TOGETHER, close, rack
 from tests.core.views.test_start_times import told
 
 BACKFILL = replace(PATIENT, policy=Policy.BACKFILL)
 RETRIED = FaultTolerance(retry_limit=3, retry_pause=10 * SECOND)
-TOGETHER = Topology(("rack",), group="all")
-
-
-def _rack(name: str, nodes: int) -> list[Node]:
-    return [replace(node(f"{name}n{n}"), labels=(("rack", name),)) for n in range(nodes)]
 
 
 def _limited(name: str, milli: int, seconds: int, rack: str = "", pods: int = 1) -> Workload:
@@ -31,11 +27,6 @@ def _limited(name: str, milli: int, seconds: int, rack: str = "", pods: int = 1)
     return replace(work, sets=tuple(replace(one, constraint=where) for one in work.sets))
 
 
-def _close(name: str, *milli: int, **changes: object) -> Workload:
-    work = workload(name, *milli, **changes)
-    return replace(work, sets=tuple(replace(one, topology=TOGETHER) for one in work.sets))
-
-
 def _racks_of(bench: Bench, name: str) -> set[str]:
     return {node[:2] for node in bench.dispatcher.cluster.capacity.nodes_of(f"uid-{name}")}
 
@@ -43,10 +34,10 @@ def _racks_of(bench: Bench, name: str) -> set[str]:
 def _busy() -> Bench:
     """Two racks of two nodes with one AppWrapper each. A node of each rack is free after 600 s; the
     first rack is so after 1200, the other one after 3000. A gang needs a whole rack."""
-    bench = Bench(BACKFILL, nodes=[*_rack("r1", 2), *_rack("r2", 2)])
+    bench = Bench(BACKFILL, nodes=[*rack("r1", 2), *rack("r2", 2)])
     ends = (("a", "r1", 600), ("b", "r1", 1200), ("c", "r2", 600), ("d", "r2", 3000))
     bench.start(*(_limited(name, 600, seconds, rack) for name, rack, seconds in ends))
-    bench.submit(_close("gang", 900, 900, run_limit=1000 * SECOND))
+    bench.submit(close("gang", 900, 900, run_limit=1000 * SECOND))
     bench.advance(10)
     return bench
 
@@ -79,7 +70,7 @@ def test_backfill_delays_no_gang_that_waits_for_its_rack() -> None:
 
 def test_the_start_estimate_is_that_of_the_rack_that_is_free_first() -> None:
     for topology, ends in ((TOGETHER, 1200), (None, 600)):
-        bench = Bench(PATIENT, nodes=[*_rack("r1", 2), *_rack("r2", 2)])
+        bench = Bench(PATIENT, nodes=[*rack("r1", 2), *rack("r2", 2)])
         limits = (("a", "r1", 600), ("b", "r1", 1200), ("c", "r2", 600), ("d", "r2", 3000))
         bench.start(*(_limited(name, 600, seconds, rack) for name, rack, seconds in limits))
         gang = workload("gang", 900, 900)
@@ -97,8 +88,8 @@ def test_a_gang_that_loses_a_node_goes_to_a_rack_with_room_for_all_of_it(
     levels: tuple[str, ...],
 ) -> None:
     settings = replace(PATIENT, topology_levels=levels)
-    bench = Bench(settings, nodes=[*_rack("r1", 2), *_rack("r2", 3)])
-    work = _close("gang", 900, 900, dialect=Dialect.V1BETA2, tolerance=RETRIED)
+    bench = Bench(settings, nodes=[*rack("r1", 2), *rack("r2", 3)])
+    work = close("gang", 900, 900, dialect=Dialect.V1BETA2, tolerance=RETRIED)
     bench.start(work)
     assert _racks_of(bench, "gang") == {"r1"}
     first = bench.entry("gang").record
@@ -117,8 +108,8 @@ def test_a_gang_that_loses_a_node_goes_to_a_rack_with_room_for_all_of_it(
 @pytest.mark.parametrize("levels", [(), ("rack",)])
 def test_a_dispatcher_that_starts_anew_keeps_what_runs_in_its_rack(levels: tuple[str, ...]) -> None:
     settings = replace(PATIENT, topology_levels=levels)
-    bench = Bench(settings, nodes=[*_rack("r1", 2), *_rack("r2", 2)])
-    bench.start(_close("gang", 400, 400), workload("other", 400, 400))
+    bench = Bench(settings, nodes=[*rack("r1", 2), *rack("r2", 2)])
+    bench.start(close("gang", 400, 400), workload("other", 400, 400))
     before = {name: _racks_of(bench, name) for name in ("gang", "other")}
     record = bench.entry("other").record
     assert record.prefers == (("rack", *before["other"]) if levels else None)
