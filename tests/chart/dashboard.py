@@ -323,7 +323,7 @@ def _variables() -> Iterator[Json]:
         "label": "Data source",
         "type": "datasource",
         "query": "prometheus",
-        "current": {},
+        "current": {"text": "default", "value": "default"},
         "hide": 0,
     }
     for name, metric in (("leaf", "mcad_oldest_pending_seconds"), ("tree", "mcad_quota_nominal")):
@@ -392,14 +392,25 @@ def _rendered(panel: Panel) -> Json:
         }
     if not panel.is_stat:
         made["options"] = {
-            "legend": {"displayMode": "list", "placement": "bottom", "showLegend": True},
+            "legend": {
+                "displayMode": "list",
+                "placement": "bottom",
+                "showLegend": True,
+                "calcs": [],
+            },
             "tooltip": {"mode": "multi", "sort": "desc"},
         }
     else:
         made["options"] = {
             "colorMode": "none",
             "graphMode": "none",
+            "justifyMode": "auto",
+            "orientation": "auto",
+            "percentChangeColorMode": "standard",
             "reduceOptions": {"calcs": ["lastNotNull"], "fields": "", "values": False},
+            "showPercentChange": False,
+            "textMode": "auto",
+            "wideLayout": True,
         }
     return made
 

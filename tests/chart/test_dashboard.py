@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -15,11 +16,35 @@ from mcad.controller.metrics.declared import ALL, known_series
 from tests.chart import dashboard
 from tests.chart.helm import Helm, of_kind
 from tests.chart.test_alerts import promtool, run_promtool
+from tests.controlplane import binaries
+from tests.controlplane.fixtures import built_or_skip
 
 __all__ = ["promtool"]
 
 Json = dict[str, Any]
 NAME = re.compile(r"\b((?:mcad|process|python)_\w+)\b")
+
+
+def checked(text: str, folder: Path) -> tuple[int, str]:
+    """What Grafana's own description of its dashboards says about one."""
+    tool = built_or_skip(binaries.ensure_checkdashboard)
+    (folder / "dashboard.json").write_text(text)
+    done = subprocess.run(
+        [tool, folder / "dashboard.json"], capture_output=True, text=True, check=False
+    )
+    return done.returncode, done.stdout
+
+
+def test_it_is_as_grafana_describes_dashboards(tmp_path: Path) -> None:
+    assert checked(dashboard.text(), tmp_path) == (0, "")
+    wrong = json.loads(dashboard.text())
+    wrong["panels"][1]["options"]["colour"] = "red"
+    del wrong["panels"][2]["options"]["textMode"]
+    code, said = checked(json.dumps(wrong), tmp_path)
+    assert code == 1
+    assert "panels[1].options" in said
+    assert "colour" in said
+    assert "panels[2].options.textMode: required field is missing" in said
 
 
 def panels() -> list[Json]:

@@ -25,6 +25,7 @@ OPERATORS = HERE / "operators"
 HELM = HERE / "helm"
 PROMTOOL = HERE / "promtool"
 ACTIONLINT = HERE / "actionlint"
+DASHBOARDS = HERE / "dashboards"
 
 CACHE_ENV = "MCAD_CONTROLPLANE_CACHE"
 GO_NEEDED = (1, 26)
@@ -94,6 +95,13 @@ def ensure_actionlint() -> Path:
     """The checker of workflows of GitHub Actions."""
     folder = cache_root() / f"actionlint-{_key(ACTIONLINT, STRIP)}"
     return _ensure(folder, _build_actionlint) / "bin" / "actionlint"
+
+
+def ensure_checkdashboard() -> Path:
+    """The checker of dashboards of Grafana."""
+    sources = (path.read_bytes() for path in sorted(DASHBOARDS.glob("*/*.go")))
+    folder = cache_root() / f"checkdashboard-{_key(DASHBOARDS, STRIP, *sources)}"
+    return _ensure(folder, _build_checkdashboard) / "bin" / "checkdashboard"
 
 
 def kubernetes_version() -> str:
@@ -197,6 +205,10 @@ def _build_actionlint(out: Path) -> None:
     _go_build(ACTIONLINT, STRIP, out / "bin", about="half a minute on a cold machine")
 
 
+def _build_checkdashboard(out: Path) -> None:
+    _go_build(DASHBOARDS, STRIP, out / "bin", about="a minute on a cold machine")
+
+
 def _go_build(module: Path, ldflags: str, out: Path, *, about: str, tags: str = "") -> None:
     out.mkdir(parents=True)
     started = time.monotonic()
@@ -247,3 +259,4 @@ if __name__ == "__main__":
     _say(f"Helm is {ensure_helm()}")
     _say(f"promtool is {ensure_promtool()}")
     _say(f"actionlint is {ensure_actionlint()}")
+    _say(f"checkdashboard is {ensure_checkdashboard()}")
