@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from mcad.core.assumed.unplaced import UnplacedPods
 from mcad.core.fit.feasible import InsufficientSlots, InsufficientSum, NoNodes, Part, Prospect
 from mcad.core.fit.greedy import Nodes, Outcome, as_many_as_fit, pack
+from mcad.core.fit.own_nodes import on_own_nodes
 from mcad.core.nodes.host_ports import in_whole_ports, is_port
 from mcad.core.nodes.ledger import Ledger
 from mcad.core.nodes.pod_signature import slots
@@ -99,10 +100,14 @@ class Judge:
         hold fewer pods than the gang has."""
         if not self._on_nodes:
             return as_many_as_fit(prospect, Nodes(self._unplaced_pods.barred))
-        if self._plan is not None and self._fitting == (prospect, self._ledger.log.now):
-            return self._plan
-        nodes = Nodes(self._unplaced_pods.barred)
-        return pack(prospect, nodes, 0, self._ledger.allocatable).plan or []
+        nodes, weights = Nodes(self._unplaced_pods.barred), self._ledger.allocatable
+        is_known = self._fitting == (prospect, self._ledger.log.now)
+        plan = self._plan if is_known else None
+        if plan is None:
+            plan = pack(prospect, nodes, 0, weights).plan or []
+        plan, looked = on_own_nodes(prospect, plan, nodes, weights)
+        self.steps += looked
+        return plan
 
     # -- sums ----------------------------------------------------------------------------------
 

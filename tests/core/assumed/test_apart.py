@@ -4,6 +4,7 @@ Rule R2 of the core, by brute force over all orders and nodes."""
 
 from __future__ import annotations
 
+from itertools import product
 from random import Random
 from typing import Any
 
@@ -100,6 +101,18 @@ def can_strand(free: Free, sizes: Free, left: Free, barred: tuple[frozenset[int]
     return strands(free, left)
 
 
+def divides(free: Free, sizes: Free, left: Free) -> bool:
+    """Whether the nodes can be divided among the sets so that each has room on its own."""
+    return any(
+        all(
+            sum(room // size for room, owner in zip(free, owners, strict=True) if owner == one)
+            >= left[one]
+            for one, size in enumerate(sizes)
+        )
+        for owners in product(range(len(sizes)), repeat=len(free))
+    )
+
+
 def drawn(rng: Random) -> tuple[Free, list[PodSet]]:
     """A few nodes, and a gang that may fit."""
     free = tuple(rng.randint(1, 8) for _ in range(rng.randint(2, 4)))
@@ -110,7 +123,7 @@ def drawn(rng: Random) -> tuple[Free, list[PodSet]]:
 
 @pytest.mark.parametrize("begin", range(0, 1200, 400))
 def test_no_gang_strands_itself_where_its_sets_have_nodes_of_their_own(begin: int) -> None:
-    would, did, shared = 0, 0, 0
+    would, did, shared, missed = 0, 0, 0, 0
     for seed in range(begin, begin + 400):
         free, sets = drawn(Random(f"apart {seed}"))
         capacity = cluster(*(node(str(at), gpu=n) for at, n in enumerate(free)))
@@ -126,9 +139,11 @@ def test_no_gang_strands_itself_where_its_sets_have_nodes_of_their_own(begin: in
         would += can_strand(free, sizes, left, (frozenset(),) * len(sets))
         if any(sum(map(bool, counts)) > 1 for counts in places.values()):
             shared += 1
+            missed += can_strand(free, sizes, left, tuple(names)) and divides(free, sizes, left)
             continue
         assert not can_strand(free, sizes, left, tuple(names)), f"{seed=}"
         did += 1
     assert would > 25
     assert did > 25
     assert shared > 5
+    assert missed <= 1  # the nodes for each set are searched for in a few orders only
