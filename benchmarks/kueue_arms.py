@@ -42,6 +42,8 @@ KUEUE = "sigs.k8s.io/kueue"
 KUEUE_VERSION = "v0.19.2"
 MINIMAL = "test/performance/scheduler/minimalkueue"
 TREE = "teams"
+BEST_EFFORT = "BestEffortFIFO"
+"""The strategy of the queues in Kueue's harness."""
 TAS_NODES = "tas-node-group"
 """The label that Kueue's flavor selects nodes with."""
 JOB = Resource("kubeflow.org", "v1", "pytorchjobs", "PyTorchJob")
@@ -85,11 +87,14 @@ class Mcad:
     watched = JOB
     user = USER
 
-    def __init__(self, *, qps: float = 0.0, at_once: bool = True) -> None:
-        """Without ``at_once`` evictions are limited as they are by default."""
+    def __init__(
+        self, *, qps: float = 0.0, at_once: bool = True, settings: tuple[str, ...] = ()
+    ) -> None:
+        """Without ``at_once`` evictions are limited as they are by default. More ``settings`` are
+        ``key=value``."""
         self._qps = qps
         self._account = Path()
-        settings = (*DEFAULTS, *(AT_ONCE if at_once else ()))
+        settings = (*DEFAULTS, *(AT_ONCE if at_once else ()), *settings)
         self._flags = [flag for one in settings for flag in ("--set", one)]
 
     @property
@@ -156,9 +161,11 @@ class Kueue:
     watched = WORKLOADS
     user = "system:serviceaccount:kueue-system:kueue"
 
-    def __init__(self, *, qps: float = 50.0) -> None:
-        """``qps`` requests a second of its client for each kind; 0: no limit."""
+    def __init__(self, *, qps: float = 50.0, strategy: str = BEST_EFFORT) -> None:
+        """``qps`` requests a second of its client for each kind; 0: no limit. ``strategy`` is that
+        of its queues."""
         self._qps = qps or -1.0
+        self._strategy = strategy
         self._kubeconfig = Path()
 
     @property
@@ -177,7 +184,7 @@ class Kueue:
         metadata = {"name": "kueue"}
         binding = {"apiVersion": f"{rbac}/v1", "kind": "ClusterRoleBinding", "metadata": metadata}
         plane.apply(binding | {"roleRef": role, "subjects": [subject]})
-        plane.apply(queues(shape))
+        plane.apply(queues(shape, self._strategy))
         self._kubeconfig = plane.kubeconfig_for_token(token, "kueue")
 
     @contextmanager
@@ -286,7 +293,7 @@ def _cohort(shape: Shape) -> int:
     return NOMINAL * shape.queues
 
 
-def queues(shape: Shape) -> list[Json]:
+def queues(shape: Shape, strategy: str = BEST_EFFORT) -> list[Json]:
     """A flavor, and a ClusterQueue and a LocalQueue for each queue."""
     api = {"apiVersion": WORKLOADS.api_version}
     flavor = api | {"kind": "ResourceFlavor", "metadata": {"name": "rf"}}
@@ -302,7 +309,7 @@ def queues(shape: Shape) -> list[Json]:
         spec = {
             "cohortName": cohort,
             "namespaceSelector": {},
-            "queueingStrategy": "BestEffortFIFO",
+            "queueingStrategy": strategy,
             "flavorFungibility": {
                 "whenCanBorrow": "MayStopSearch",
                 "whenCanPreempt": "TryNextFlavor",

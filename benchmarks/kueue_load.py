@@ -219,6 +219,11 @@ class Load:
         for task in self._tasks:
             task.cancel()
 
+    def expect(self, work: Workload) -> Course:
+        """It is created now."""
+        course = self.courses[work.key] = Course(work, time.monotonic())
+        return course
+
     def _spawn(self, work: Any) -> None:
         task = asyncio.ensure_future(work)
         self._tasks.add(task)
@@ -234,7 +239,7 @@ class Load:
             await asyncio.sleep(of.every_s)
             work = Workload(of, queue, f"{of.name}-{number}")
             resource, body = self._arm.written(work)
-            self.courses[work.key] = Course(work, time.monotonic())
+            self.expect(work)
             await self._client.create(resource, queue, body)
 
     async def _watch(self, version: str) -> None:
