@@ -154,6 +154,7 @@ def play(
     env = {"PYTHONPATH": args.tree} if args.tree else None
     settings = [f"placementTimeout={PLACEMENT_S}", *args.set]
     flags = [flag for one in settings for flag in ("--set", one)]
+    flags += ["--journal", args.journal] if args.journal else []
     with Dispatcher(plane, account, *flags, env=env):
         at, begun = time.time(), time.monotonic()
         submit(plane, args, gpus, watched, change)
@@ -218,6 +219,7 @@ def parser(about: str | None, nodes: int) -> argparse.ArgumentParser:
     made.add_argument("--seed", type=int, default=1)
     made.add_argument("--tree", default="")
     made.add_argument("--set", action="append", default=[])
+    made.add_argument("--journal", default="", help="folder; see benchmarks/binding_waits.py")
     return made
 
 
