@@ -6,8 +6,7 @@ are tested, and gangs that fit are assumed, all of a gang or nothing (protocol C
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-from itertools import repeat
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 
 from mcad.core.assumed import apart
 from mcad.core.assumed.allotments import AssumedGang
@@ -17,6 +16,7 @@ from mcad.core.assumed.in_flight import InFlight
 from mcad.core.assumed.node_report import NodeReport, Report
 from mcad.core.assumed.pod_index import PodIndex
 from mcad.core.assumed.pod_waits import PodWaits
+from mcad.core.assumed.reserved_room import ReservedRoom
 from mcad.core.assumed.unplaced import UnplacedPods
 from mcad.core.assumed.workload_pods import WorkloadPods
 from mcad.core.fit.audit import audit
@@ -26,11 +26,10 @@ from mcad.core.fit.fit import Judge
 from mcad.core.fit.questions import Questions
 from mcad.core.fit.shape_cache import Memory
 from mcad.core.fit.topology_levels import common_domain, domain_levels, put_together, widened
-from mcad.core.nodes.host_ports import without_ports
 from mcad.core.nodes.ledger import Ledger
 from mcad.core.nodes.pools import Plan
 from mcad.core.nodes.reserved_free import Spare
-from mcad.core.nodes.resources import Books, book, total, with_pod_slot
+from mcad.core.nodes.resources import book, total, with_pod_slot
 from mcad.core.nodes.shape import Shape
 from mcad.core.snapshot.in_domains import InDomains
 from mcad.core.snapshot.quota import Shares
@@ -53,7 +52,7 @@ class Capacity:
     """The ledger of the nodes, the pod index, the assumed gangs and the verdicts, kept in step.
 
     ``pods`` answers about the pods of an AppWrapper, ``pod_waits`` about those that it still lacks,
-    and ``report`` has the books of the nodes.
+    ``reserved`` about the room of reservations, and ``report`` has the books of the nodes.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -75,6 +74,7 @@ class Capacity:
         self.pods = WorkloadPods(self._ledger, self._pod_index, self._assumed)
         self.report = Report(self._ledger, self._pod_index, self._assumed, self._unplaced_pods)
         self.pod_waits = PodWaits(self._ledger, self._assumed)
+        self.reserved = ReservedRoom(self._ledger, self._pod_index, self._assumed)
 
     # -- observations --------------------------------------------------------------------------
 
@@ -386,76 +386,8 @@ class Capacity:
         book(left, self._unplaced_pods.demand(), -1)
         for other in self._assumed.reserved.values():
             if other.order > gang.order:
-                book(left, self.assumed(other.uid))
-        return all(left.get(name, 0) >= 0 for name, _ in self.assumed(gang.uid))
-
-    def occupants(self, uid: str) -> tuple[list[Pod], list[str]]:
-        """What uses the reserved nodes that are not free yet: pods that do not terminate, and the
-        uids of AppWrappers with assumed pods."""
-        pods: list[Pod] = []
-        uids: dict[str, None] = {}
-        for name in self.nodes_of(uid):
-            if self._ledger.rows[name].owes_reservation:
-                uses = self._pod_index.on_node.get(name, {}).values()
-                pods += [one.pod for one in uses if one.weighs and not one.pod.terminating]
-                slots = self._assumed.slots_on.get(name, {})
-                uids.update((one.gang.uid, None) for one in slots)
-        uids.pop(uid, None)
-        return pods, list(uids)
-
-    def is_left(self, uid: str, attempts: Mapping[str, int]) -> bool:
-        """Whether a pod is still leaving the reserved nodes: a terminating one, or one of these
-        attempts (uid -> attempt). The watch of pods may lag behind the live list that ends a
-        teardown."""
-        uses = (self._pod_index.on_node.get(name, {}).values() for name in self.nodes_of(uid))
-        pods = (one.pod for of_node in uses for one in of_node if one.weighs)
-        return any(pod.terminating or attempts.get(pod.workload) == pod.attempt for pod in pods)
-
-    def take_pressed(self) -> dict[str, list[str]]:
-        """The reserved nodes of which more is used than at the last call, by the uid of the
-        reservation's owner."""
-        found: dict[str, list[str]] = {}
-        for name in self._ledger.pressed:
-            row = self._ledger.rows.get(name)
-            if row is not None and row.reserved_for:
-                found.setdefault(row.reserved_for, []).append(name)
-        self._ledger.pressed.clear()
-        return found
-
-    def is_crowded(self, uid: str, nodes: Iterable[str], leaves: Callable[[str], bool]) -> bool:
-        """Whether there is too little on one of these nodes for the reservation, without the
-        AppWrappers (uids) for which ``leaves`` is true."""
-        reserved = {name for one in self._assumed.allotments(uid) for name, _ in one.pods.request}
-        return any(
-            left.get(name, 0) < 0
-            for left in map(self._left_on, nodes, repeat(leaves))
-            for name in reserved
-        )
-
-    def _left_on(self, node: str, leaves: Callable[[str], bool]) -> Books:
-        left = dict(self._ledger.rows[node].free)
-        for use in self._pod_index.on_node.get(node, {}).values():
-            if use.weighs and use.pod.workload and leaves(use.pod.workload):
-                book(left, use.request)
-        for one in self._assumed.slots_on.get(node, {}):
-            if not one.gang.reserved and leaves(one.gang.uid):
-                book(left, one.pods.request, one.at[node])
-        return left
-
-    def take_relieved(self) -> Spare:
-        """The nodes of ``spare`` that an AppWrapper has left since the last call."""
-        found = [self._ledger.rows.get(name) for name in self._ledger.relieved]
-        self._ledger.relieved.clear()
-        return Spare(row for row in found if row is not None)
-
-    @property
-    def is_relieved(self) -> bool:
-        """Whether an AppWrapper has left a reserved node since the last ``take_relieved``."""
-        return bool(self._ledger.relieved)
-
-    def spare(self) -> Spare:
-        """The reserved nodes on which something is free, reservations aside."""
-        return Spare(self._ledger.rows.values())
+                book(left, other.request)
+        return all(left.get(name, 0) >= 0 for name, _ in gang.request)
 
     def has_place(self, shape: Shape, spare: Spare) -> bool:
         """Whether any pod of this shape, which is remembered, fits there."""
@@ -493,8 +425,8 @@ class Capacity:
 
     def assumed(self, uid: str) -> Resources:
         """The sum of the requests of its assumed pods."""
-        allotments = self._assumed.allotments(uid)
-        return without_ports(total((one.pods.request, one.size) for one in allotments))
+        gang = self._assumed.by_uid.get(uid)
+        return gang.request if gang is not None else ()
 
     def held(self, uid: str) -> Held:
         """What the AppWrapper has on each node: its pods, and its assumed pods."""
@@ -502,7 +434,7 @@ class Capacity:
 
     def nodes_of(self, uid: str) -> list[str]:
         """The names of the nodes on which its pods are assumed or reserved, sorted."""
-        return sorted({name for one in self._assumed.allotments(uid) for name in one.at})
+        return self._assumed.nodes_of(uid)
 
     def places_of(self, uid: str) -> dict[str, tuple[int, ...]]:
         """How many pods of each set are assumed or reserved on each node, sorted by name."""

@@ -5,6 +5,7 @@ assumed         on which nodes room is kept for them
 apart           which nodes the pods of one set leave to other pods of their gang
 in_flight       whether one more gang could strand those dispatched a moment ago
 any_order       whether pods find room in every order of binding
+reserved_room   questions about the room of reservations
 unplaced        assumed pods without a node, and the nodes that are set aside for them
 pod_index       every pod, by node and by AppWrapper
 workload_pods   questions about the pods of one AppWrapper

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from mcad.core.nodes.host_ports import without_ports
 from mcad.core.nodes.pod_signature import PodClass
-from mcad.core.nodes.resources import with_pod_slot
-from mcad.core.state.model import Pod, PodSet
+from mcad.core.nodes.resources import total, with_pod_slot
+from mcad.core.state.model import Pod, PodSet, Resources
 from mcad.core.state.units import Instant
 
 
@@ -141,6 +142,11 @@ class AssumedGang:
     placed: bool = False
     reserved: bool = False
     apart: dict[int, tuple[str, ...]] | None = None
+
+    @property
+    def request(self) -> Resources:
+        """The sum of the requests of its assumed pods, without host ports."""
+        return without_ports(total((one.pods.request, one.size) for one in self.allotments))
 
     def allotment_for(self, pod: Pod) -> Allotment | None:
         """The allotment of this pod (C3): by its label, as the only set of its item, or by an equal

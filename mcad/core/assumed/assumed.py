@@ -89,6 +89,10 @@ class Assumed:
         gang = self.by_uid.get(uid)
         return gang.allotments if gang is not None else ()
 
+    def nodes_of(self, uid: str) -> list[str]:
+        """The names of the nodes on which its pods are assumed or reserved, sorted."""
+        return sorted({name for one in self.allotments(uid) for name in one.at})
+
     def reserve(self, gang: AssumedGang, shape: Shape, plan: Plan) -> None:
         """Reserve the slots of the plan; they stay as they are until the reservation ends. Where
         only sums count they have no nodes: the sum is that much smaller for all others."""

@@ -20,7 +20,7 @@ from mcad.core.state.entry import Entry
 def walk(cluster: Cluster) -> None:
     """After all others: offer the refused, in their order, the reserved room that came free since
     the last offer, or all that is free if they had no offer yet."""
-    is_new = cluster.capacity.is_relieved or cluster.waiting.queue.new
+    is_new = cluster.capacity.reserved.is_relieved or cluster.waiting.queue.new
     if not (cluster.reservations and is_new and cluster.agenda.is_time_for(Look.BACKFILL)):
         return
     new, cluster.waiting.queue.new = cluster.waiting.queue.new, {}
@@ -46,8 +46,8 @@ class _Offer:
     """The free reserved room that is offered: what came free, or all to ``new`` classes."""
 
     def __init__(self, cluster: Cluster, new: Container[EquivalenceClass]) -> None:
-        self.relieved = cluster.capacity.take_relieved()
-        self.free = cluster.capacity.spare()
+        self.relieved = cluster.capacity.reserved.take_relieved()
+        self.free = cluster.capacity.reserved.spare()
         self._capacity = cluster.capacity
         self._new = new
 

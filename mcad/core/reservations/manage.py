@@ -113,7 +113,7 @@ def keep(cluster: Cluster) -> None:
     """First in a pass: dispatch to reserved room that is free, end expired reservations."""
     if cluster.reservations.on_record or cluster.reservations.preemptors:
         resume(cluster)
-    pressed = cluster.capacity.take_pressed()
+    pressed = cluster.capacity.reserved.take_pressed()
     is_due = bool(cluster.reservations) and cluster.agenda.is_time_for(Look.RESERVATIONS)
     for uid, entry in list(cluster.reservations.items()):
         is_free = cluster.admission.is_free(uid, cluster.reservations.younger(uid))
@@ -145,7 +145,7 @@ def _may_come_free(cluster: Cluster, entry: Entry, *, look: bool) -> bool:
     if not left and cluster.settings.fit is not Fit.NODES:
         return False
     if not left:
-        if cluster.capacity.is_left(entry.uid, entry.waits_for):
+        if cluster.capacity.reserved.is_left(entry.uid, entry.waits_for):
             return True  # the watch of pods has not reported yet that they are gone
         is_short = cluster.forest.is_overcommitted(entry.uid)
         owners = cluster.reservations.values() if is_short else ()
@@ -175,7 +175,7 @@ def _is_crowded(cluster: Cluster, entry: Entry, nodes: Iterable[str], *, look: b
         return one is not None and end_times.at_latest(cluster, one) <= promised
 
     nodes = cluster.capacity.nodes_of(entry.uid) if look else nodes
-    return cluster.capacity.is_crowded(entry.uid, nodes, leaves)
+    return cluster.capacity.reserved.is_crowded(entry.uid, nodes, leaves)
 
 
 def _promised(cluster: Cluster, entry: Entry) -> Instant:
@@ -199,7 +199,7 @@ def _move(cluster: Cluster, entry: Entry) -> None:
 
 def _intruders(cluster: Cluster, entry: Entry) -> list[str]:
     """The titles of those that use its nodes and do not leave (kube-scheduler put them there)."""
-    pods, uids = cluster.capacity.occupants(entry.uid)
+    pods, uids = cluster.capacity.reserved.occupants(entry.uid)
     names: dict[str, None] = {}
     for pod in pods:
         if entry.waits_for.get(pod.workload) != pod.attempt:
@@ -270,7 +270,7 @@ def _plan_again(cluster: Cluster, entry: Entry, why: str) -> None:
 
 def _look(cluster: Cluster, entry: Entry) -> None:
     """Dispatch if there is room elsewhere by now; else report what is still there."""
-    shape, free = cluster.capacity.shape(entry.workload.sets), cluster.capacity.spare()
+    shape, free = cluster.capacity.shape(entry.workload.sets), cluster.capacity.reserved.spare()
     plan = _room(cluster, entry) if cluster.capacity.may_fit(shape, free) else None
     if plan is not None:
         _fulfil(cluster, entry, plan)
@@ -297,7 +297,7 @@ def end(cluster: Cluster, entry: Entry, why: str) -> None:
 def outranking(cluster: Cluster, owner: Entry) -> Iterator[Entry]:
     """The AppWrappers in line, in order, that go before the owner of the reservation, want the same
     nodes, and fit, reservations aside."""
-    shape, free = cluster.capacity.shape(owner.workload.sets), cluster.capacity.spare()
+    shape, free = cluster.capacity.shape(owner.workload.sets), cluster.capacity.reserved.spare()
     for eqclass in cluster.waiting.refused(cluster.waiting.queue.eqclasses()):
         entry = eqclass.first()
         if not (outranks(entry, owner) and cluster.capacity.compete(shape, eqclass.shape)):
