@@ -7,21 +7,14 @@ with such a node gives way to one without, if one is found.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import permutations
+from collections.abc import Mapping, Sequence
 
 from mcad.core.assumed.any_order import RowBudget, Unbound, is_safe
 from mcad.core.fit.feasible import Part, Prospect
 from mcad.core.fit.greedy import Nodes, size
 from mcad.core.nodes.pod_signature import slots
-from mcad.core.nodes.pools import Plan, Row
+from mcad.core.nodes.pools import Plan
 from mcad.core.state.work_bounds import APART_ROWS_MAX
-
-_ORDERED_MAX = 3
-"""Sets of which every order is tried; of more, the one with the largest pods first."""
-
-_Offers = dict[int, list[tuple[int, Row]]]
-"""By part, how many of its pods a node has room for, and the node."""
 
 
 def on_own_nodes(
@@ -35,23 +28,11 @@ def on_own_nodes(
         return plan, 0
     if _all_are_safe(parts):
         return plan, looks
-    offers = {
-        number: [
-            (there, row)
-            for row in nodes.places(part.pods)
-            if (there := slots(nodes.free(row), part.pods.request, part.pods.cap))
-        ]
-        for number, part in enumerate(parts)
-    }
-    orders = list(_orders(parts, weights))
     for fewest_first in (True, False):
-        for offered in offers.values():
-            offered.sort(key=lambda one: (one[0] if fewest_first else -one[0], one[1].rank))
-        for order in orders:
-            found = _one_after_the_other(order, parts, offers)
-            if found is not None:
-                return found, looks
-    return plan, looks * (1 + len(orders))
+        found = _one_after_the_other(parts, nodes, weights, fewest_first=fewest_first)
+        if found is not None:
+            return found, 2 * looks
+    return plan, 3 * looks
 
 
 def _shares_a_node(plan: Plan) -> bool:
@@ -68,31 +49,28 @@ def _all_are_safe(parts: Sequence[Part]) -> bool:
     )
 
 
-def _orders(parts: Sequence[Part], weights: Mapping[str, int]) -> Iterator[tuple[int, ...]]:
-    largest_first = sorted(
-        range(len(parts)), key=lambda number: -size(parts[number].pods.request, weights)
-    )
-    if len(parts) <= _ORDERED_MAX:
-        yield from permutations(largest_first)
-    else:
-        yield tuple(largest_first)
-
-
 def _one_after_the_other(
-    order: Sequence[int], parts: Sequence[Part], offers: _Offers
+    parts: Sequence[Part], nodes: Nodes, weights: Mapping[str, int], *, fewest_first: bool
 ) -> Plan | None:
-    """Each set takes the first nodes that it is offered and that no set before it has."""
+    """The largest pods first, each set on nodes that no set before it has: those with room for the
+    fewest of its pods first, or those with room for the most."""
     plan: Plan = []
     taken: set[int] = set()
-    for number in order:
-        left = parts[number].replicas
-        for there, row in offers[number]:
-            if not left:
-                break
-            if row.rank not in taken:
-                plan.append((number, row, min(left, there)))
-                left -= min(left, there)
+    sign = 1 if fewest_first else -1
+    for number in sorted(
+        range(len(parts)), key=lambda number: -size(parts[number].pods.request, weights)
+    ):
+        left, pods = parts[number].replicas, parts[number].pods
+        offers = [
+            (sign * slots(nodes.free(row), pods.request, pods.cap), row.rank, row)
+            for row in nodes.places(pods)
+            if row.rank not in taken
+        ]
+        for there, rank, row in sorted(offers):
+            if there and left:
+                plan.append((number, row, min(left, abs(there))))
+                left -= min(left, abs(there))
+                taken.add(rank)
         if left:
             return None
-        taken.update(row.rank for of, row, _ in plan if of == number)
     return plan

@@ -146,4 +146,4 @@ def test_no_gang_strands_itself_where_its_sets_have_nodes_of_their_own(begin: in
     assert would > 25
     assert did > 25
     assert shared > 5
-    assert missed <= 1  # the nodes for each set are searched for in a few orders only
+    assert not missed  # of 6,000 one is: the nodes are divided in two ways only
