@@ -46,9 +46,9 @@ def test_a_pod_group_is_an_item_like_any_other_and_asks_for_nothing(
     assert workload.warnings == ()
 
 
-def native_group(least: int, name: str = "gang") -> Map:
+def native_group(least: int, version: str = "v1alpha2") -> Map:
     spec = {"schedulingPolicy": {"gang": {"minCount": least}}}
-    return obj(f"{NATIVE}/v1alpha2", "PodGroup", name, spec)
+    return obj(f"{NATIVE}/{version}", "PodGroup", "gang", spec)
 
 
 def native_member(replicas: int, name: str = "gang") -> Map:
@@ -57,11 +57,12 @@ def native_member(replicas: int, name: str = "gang") -> Map:
     return made
 
 
+@pytest.mark.parametrize("version", ["v1alpha2", "v1beta1"])
 @pytest.mark.parametrize("dialect", [v1beta1, v1beta2])
 def test_a_native_pod_group_and_what_names_it_are_created_as_they_are(
-    dialect: Callable[..., Map],
+    dialect: Callable[..., Map], version: str
 ) -> None:
-    items = [native_group(3), native_member(3)]
+    items = [native_group(3, version), native_member(3)]
     parsed = accepted(dialect(*items))
     assert [json.loads(one) for one in parsed.manifests] == items
     assert [(one.item, one.replicas) for one in parsed.workload.sets] == [(1, 3)]
