@@ -22,21 +22,22 @@ from tests.e2e.support import (
     patch,
     status_of,
 )
-from tests.manifests import deployment, job, pod
+from tests.manifests import deployment, generic, job, pod
 
 pytestmark = pytest.mark.controlplane
 
 Json = dict[str, Any]
 GROUPS = f"/apis/{API}/namespaces/default/podgroups"
 CPUS = "4"
+PATIENCE_S = 20
 
 
 @pytest.fixture(scope="module")
 def plane() -> Iterator[ControlPlane]:
-    """One that has them, with the dispatcher as it is by default."""
+    """One that has them, with a dispatcher that has little patience."""
     with controlplane_or_skip(kinds=printed("crd"), extra_args=NATIVE_GANGS) as plane:
         plane.add_node("node-1", cpu=CPUS)
-        with Dispatcher(plane, install(plane)):
+        with Dispatcher(plane, install(plane), "--set", f"placementTimeout={PATIENCE_S}"):
             yield plane
 
 
@@ -73,20 +74,22 @@ def test_a_group_comes_with_its_pods_and_goes_with_them(plane: ControlPlane) -> 
     delete(plane, "gang")
 
 
-def test_a_gang_that_can_never_be_whole_is_held_and_the_dispatcher_says_so(
+def test_a_gang_that_can_never_be_whole_is_held_and_its_appwrapper_is_taken_back(
     plane: ControlPlane,
 ) -> None:
     """There is room for both pods, and no room is missed: the group waits for a third."""
-    create(plane, appwrapper("short", pod_group("short", 3), short()))
+    create(plane, generic("short", pod_group("short", 3), short()))
     plane.wait_for(lambda: len(items(plane, PODS)) == 2, 60, "they are created")
     plane.ask("POST", PODS, pod("later", "100m"))
     plane.wait_for(lambda: running(plane) == 1, 60, "a pod that came later is bound")
     assert [one["metadata"]["name"] for one in items(plane, PODS) if is_bound(one)] == ["later"]
     told = plane.kubectl("get", "events", "-o", "jsonpath={.items[*].message}")
     assert "PodGroup short has minCount 3, but 2 pods of this AppWrapper have" in told
-    assert conditions_of(plane, "short")["PodsReady"]["status"] == "False"
+    plane.wait_for(lambda: not items(plane, GROUPS), 60, "the group is taken back")
+    why = conditions_of(plane, "short")["Dispatched"]
+    assert (why["status"], why["reason"]) == ("False", "PlacementTimeout")
+    assert f"Without a node for {PATIENCE_S} s: short-" in why["message"]
     delete(plane, "short")
-    plane.wait_for(lambda: not items(plane, GROUPS), 60, "the group goes, too")
 
 
 def short() -> Json:
