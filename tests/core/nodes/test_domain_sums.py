@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,7 +15,7 @@ from mcad.core.nodes.ledger import Ledger
 from mcad.core.state.model import HOSTNAME, HostPort, Topology
 from mcad.core.state.records import replace
 from mcad.core.state.settings import Settings
-from tests.core.builders import node, pods
+from tests.core.builders import node, pod, pods
 
 NODES = 4
 GPU = "nvidia.com/gpu"
@@ -116,3 +118,14 @@ def test_a_question_keeps_no_level_and_counts_it_once() -> None:
     assert not capacity._ledger.domain_sums
     assert capacity.refusal(shape) is None
     assert list(capacity._ledger.domain_sums) == [("rack", False)]
+
+
+def test_sums_of_a_pickled_capacity_stay_in_step() -> None:
+    """A snapshot of a journal goes on where it was taken."""
+    capacity = Capacity(Settings(topology_levels=("rack",)))
+    capacity.node_seen(node("n1", "4", labels={"rack": "a"}))
+    copied: Capacity = pickle.loads(pickle.dumps(capacity))
+    for one in (capacity, copied):
+        one.pod_seen(pod("p", "n1", "3"))
+        one.check()
+        assert one._ledger.domain_sums["rack", False].of("a")["cpu"] == 1000
