@@ -123,6 +123,8 @@ WELL_KNOWN: tuple[Resource, ...] = (
     *_served("trainer.kubeflow.org", "v1alpha1", "trainjobs/TrainJob"),
     *_served("jobset.x-k8s.io", "v1alpha2", "jobsets/JobSet"),
     *_served("leaderworkerset.x-k8s.io", "v1", "leaderworkersets/LeaderWorkerSet"),
+    *_served("scheduling.k8s.io", "v1alpha2", "podgroups/PodGroup"),  # of Kubernetes 1.36
+    *_served("scheduling.k8s.io", "v1beta1", "podgroups/PodGroup"),  # of 1.37
     *_served("scheduling.x-k8s.io", "v1alpha1", "podgroups/PodGroup"),
     *_served("scheduling.sigs.k8s.io", "v1alpha1", "podgroups/PodGroup"),
     *_served("sparkoperator.k8s.io", "v1beta2", "sparkapplications/SparkApplication"),

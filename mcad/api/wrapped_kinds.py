@@ -91,6 +91,7 @@ DEFAULT_WRAPPED = (
     ),
     _group("jobset.x-k8s.io", "jobsets"),
     _group("leaderworkerset.x-k8s.io", "leaderworkersets"),
+    _group("scheduling.k8s.io", "podgroups"),
     _group("scheduling.x-k8s.io", "podgroups"),
     _group("scheduling.sigs.k8s.io", "podgroups"),
 )
@@ -106,6 +107,7 @@ DEFAULT_WITHOUT_PODS = tuple(
         "networking.k8s.io": "ingresses networkpolicies",
         "policy": "poddisruptionbudgets",
         "rbac.authorization.k8s.io": "rolebindings roles",
+        "scheduling.k8s.io": "podgroups workloads",
         "scheduling.sigs.k8s.io": "podgroups",
         "scheduling.x-k8s.io": "podgroups",
     }.items()

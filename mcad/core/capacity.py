@@ -68,6 +68,7 @@ class Capacity:
         self._pod_index = PodIndex(self._ledger, self._assumed)
         self._judge = Judge(settings, self._ledger, self._unplaced_pods, remembers=True)
         self._domains = Domains(self._ledger, self._judge, self._memory)
+        self._domains.keep_counted(domain_levels(self._levels) if self._on_nodes else ())
         self._view = View(
             settings, self._ledger, self._unplaced_pods, self._pod_index, self._assumed
         )

@@ -1,13 +1,16 @@
-"""Gangs of the coscheduler: items without pods, and what is said of one that can never be whole."""
+"""Gangs of the coscheduler and of Kubernetes: items without pods, and what is said of one that can
+never be whole."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 
 import pytest
 
 from tests.api.builders import Map, accepted, deployment, obj, pod, v1beta1, v1beta2
 
+NATIVE = "scheduling.k8s.io"
 TODAYS, OLD = "scheduling.x-k8s.io", "scheduling.sigs.k8s.io"
 LABEL_OF = {TODAYS: "scheduling.x-k8s.io/pod-group", OLD: "pod-group.scheduling.sigs.k8s.io"}
 
@@ -41,6 +44,53 @@ def test_a_pod_group_is_an_item_like_any_other_and_asks_for_nothing(
     assert str(workload.items[0].ref) == "PodGroup team/gang"
     assert [(one.item, one.replicas) for one in workload.sets] == [(1, 3)]
     assert workload.warnings == ()
+
+
+def native_group(least: int, version: str = "v1alpha2") -> Map:
+    spec = {"schedulingPolicy": {"gang": {"minCount": least}}}
+    return obj(f"{NATIVE}/{version}", "PodGroup", "gang", spec)
+
+
+def native_member(replicas: int, name: str = "gang") -> Map:
+    made = deployment("native", replicas)
+    made["spec"]["template"]["spec"]["schedulingGroup"] = {"podGroupName": name}
+    return made
+
+
+@pytest.mark.parametrize("version", ["v1alpha2", "v1beta1"])
+@pytest.mark.parametrize("dialect", [v1beta1, v1beta2])
+def test_a_native_pod_group_and_what_names_it_are_created_as_they_are(
+    dialect: Callable[..., Map], version: str
+) -> None:
+    items = [native_group(3, version), native_member(3)]
+    parsed = accepted(dialect(*items))
+    assert [json.loads(one) for one in parsed.manifests] == items
+    assert [(one.item, one.replicas) for one in parsed.workload.sets] == [(1, 3)]
+    assert parsed.workload.warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("items", "there"),
+    [([native_member(2)], 2), ([native_member(3, "another")], 0), ([member(3)], 0)],
+)
+def test_a_native_gang_that_can_never_be_whole_is_reported(items: list[Map], there: int) -> None:
+    (warning,) = accepted(v1beta2(native_group(3), *items)).workload.warnings
+    assert warning == (
+        f"PodGroup gang has minCount 3, but {there} pods of this AppWrapper have "
+        "schedulingGroup.podGroupName: gang, so none of them may ever be scheduled."
+    )
+
+
+def test_a_native_group_that_is_no_gang_waits_for_nothing() -> None:
+    group = obj(f"{NATIVE}/v1alpha2", "PodGroup", "gang", {"schedulingPolicy": {"basic": {}}})
+    assert accepted(v1beta2(group, deployment())).workload.warnings == ()
+
+
+def test_the_two_kinds_of_group_have_different_members() -> None:
+    both = [pod_group(3), native_group(2), member(3), native_member(2)]
+    assert accepted(v1beta2(*both)).workload.warnings == ()
+    crossed = [pod_group(3), native_group(2), member(2), native_member(3)]
+    assert len(accepted(v1beta2(*crossed)).workload.warnings) == 1
 
 
 @pytest.mark.parametrize(

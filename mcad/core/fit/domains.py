@@ -12,9 +12,10 @@ from itertools import groupby, islice
 from operator import itemgetter
 from typing import Protocol
 
-from mcad.core.fit.domain_counts import DomainSlots, DomainSums, covers, room
+from mcad.core.fit.domain_counts import ONCE, DomainSlots, room
 from mcad.core.fit.feasible import Prospect, Variant
 from mcad.core.fit.fit import Judge
+from mcad.core.nodes.domain_sums import DomainSums
 from mcad.core.nodes.ledger import Ledger
 from mcad.core.nodes.pools import Plan
 from mcad.core.nodes.resources import total
@@ -24,15 +25,13 @@ from mcad.core.state.records import replace
 from mcad.core.state.refusal import DomainLimit, Refusal
 from mcad.core.state.violations import check
 from mcad.core.state.waiting_reason import WaitingReason
-from mcad.core.state.work_bounds import DOMAINS_MAX, LEVELS_KEPT, VARIANTS_MAX
+from mcad.core.state.work_bounds import DOMAINS_MAX, VARIANTS_MAX
 
 Choice = tuple[Domain | None, ...]
 """The domain of each group of a gang; None is any node."""
 
 _TOGETHER: Variant = ((-1,), ())
 """The gang as if its pods had to share a domain, among its variants."""
-
-_Sums = dict[tuple[str, bool], DomainSums]
 
 
 class Prospects(Protocol):
@@ -47,18 +46,24 @@ class Domains:
     """Finds the domains of a gang, with the verdicts of a judge on these prospects."""
 
     def __init__(
-        self, ledger: Ledger, judge: Judge, prospects: Prospects, sums: _Sums | None = None
+        self, ledger: Ledger, judge: Judge, prospects: Prospects, *, remembers: bool = True
     ) -> None:
+        """Without ``remembers``, what is counted is kept for as long as this lives."""
         self._ledger = ledger
         self._judge = judge
         self._prospects = prospects
-        self._sums: _Sums = sums or {}
+        self._remembers = remembers
+        self._counted: dict[tuple[str, bool], DomainSums] = {}
         self._undecided: dict[Prospect, None] = {}
 
     def for_questions(self, judge: Judge, prospects: Prospects) -> Domains:
         """The same for questions, which start from what is counted and add nothing to it."""
-        sums = {key: one.copy() for key, one in self._sums.items()}
-        return Domains(self._ledger, judge, prospects, sums)
+        return Domains(self._ledger, judge, prospects, remembers=False)
+
+    def keep_counted(self, levels: Iterable[str]) -> None:
+        """Count these levels from now on, while nodes are read, not when a gang asks for one."""
+        for level in levels:
+            self._sums_of(level, emptied=False)
 
     def take_put_off(self, variants: Collection[Prospect]) -> list[Prospect]:
         """The gangs that are undecided since the last call because one of these variants was put
@@ -105,11 +110,13 @@ class Domains:
 
     def check(self, prospects: Iterable[Prospect]) -> None:
         """Recount everything that is remembered; raises ``InvariantViolated``."""
-        found: list[DomainSums | DomainSlots] = [*self._sums.values()]
+        for sums in self._ledger.domain_sums.values():
+            fresh = self._ledger.count_domains(sums.level, emptied=sums.emptied)
+            truly = sums.amounts() == fresh.amounts()
+            check(truly, "domains-are-counted-truly", f"{sums.level}: {sums.amounts()}")
         for prospect in prospects:
-            found += prospect.domain_slots.values()
-        for one in found:
-            check(one.counts_truly(), "domains-are-counted-truly", repr(one))
+            for one in prospect.domain_slots.values():
+                check(one.counts_truly(), "domains-are-counted-truly", repr(one))
 
     def together(self, prospect: Prospect, shape: Shape) -> Prospect | None:
         """A gang that fits, in the first domain with room for all of it. The ``shape`` is the same
@@ -163,14 +170,29 @@ class Domains:
         least room first."""
         group = prospect.shape.groups[number]
         demand = _demand(prospect, group)
+        values = self._with_room(prospect, group, level, emptied=emptied)
+        if emptied:
+            idle = self._sums_of(level, emptied=True)
+            values = [value for value in values if room(idle.of(value), demand) >= ONCE]
         free = self._sums_of(level, emptied=False)
-        there = self._sums_of(level, emptied=True) if emptied else free
-        with_enough = [value for value, sums in there.items() if covers(sums, demand)]
-        rooms = sorted((room(free[value], demand), value) for value in with_enough)
+        found = [(room(free.of(value), demand), value) for value in values]
+        rooms = sorted(found if emptied else [one for one in found if one[0] >= ONCE])
         wider = group.topology.levels[group.topology.levels.index(level) + 1 :]
         for value in self._nested(level, wider, demand, rooms) if wider else (v for _, v in rooms):
             if self._lacking(prospect, group, (level, value), emptied=emptied) is None:
                 yield level, value
+
+    def _with_room(
+        self, prospect: Prospect, group: TopologyGroup, level: str, *, emptied: bool
+    ) -> Collection[str]:
+        """The domains of a level that may have room for each part of a group: where all nodes with
+        room are known, these are few of thousands."""
+        values = self._sums_of(level, emptied=False).values()
+        for number in group.parts:
+            known = self._slots_of(prospect, number, level, emptied=emptied).with_room()
+            if known is not None and prospect.parts[number].replicas and len(known) < len(values):
+                values = known
+        return values
 
     def _nested(
         self,
@@ -187,21 +209,21 @@ class Domains:
             for _, value in equal:
                 row = next(iter(self._ledger.with_label((level, value))))
                 labels = dict(row.node.labels)
-                outer = (sums.get(labels.get(one, ""), {}) for one, sums in around)
+                outer = (sums.of(labels.get(one, "")) for one, sums in around)
                 found.append(([room(sums, demand) for sums in outer], value))
             yield from (value for _, value in sorted(found))
 
-    def _sums_of(self, level: str, *, emptied: bool) -> Mapping[str, Mapping[str, int]]:
-        known = self._sums.get((level, emptied))
+    def _sums_of(self, level: str, *, emptied: bool) -> DomainSums:
+        key = (level, emptied)
+        known = self._ledger.domain_sums.get(key) or self._counted.get(key)
         if known is None:
-            if len(self._sums) >= LEVELS_KEPT:
-                self._sums.clear()
-            known = DomainSums(self._ledger, level, emptied=emptied)
-            self._sums[level, emptied] = known
-        looked = known.looked
-        sums = known.sums()
-        self._judge.steps += known.looked - looked
-        return sums
+            known = self._ledger.count_domains(level, emptied=emptied)
+            self._judge.steps += len(self._ledger.rows)
+            if self._remembers:
+                self._ledger.keep_domains(known)
+            else:
+                self._counted[key] = known
+        return known
 
     def _lacking(
         self, prospect: Prospect, group: TopologyGroup, domain: Domain, *, emptied: bool
@@ -218,16 +240,22 @@ class Domains:
 
     def _slots(self, prospect: Prospect, number: int, domain: Domain, *, emptied: bool) -> int:
         level, value = domain
+        counts = self._slots_of(prospect, number, level, emptied=emptied)
+        looked = counts.looked
+        found = counts.of(value)
+        self._judge.steps += counts.looked - looked
+        return found
+
+    def _slots_of(
+        self, prospect: Prospect, number: int, level: str, *, emptied: bool
+    ) -> DomainSlots:
         key = (number, level, emptied)
         counts = prospect.domain_slots.get(key)
         if counts is None:
             pods = prospect.parts[number].pods
             counts = DomainSlots(self._ledger, pods, level, emptied=emptied)
             prospect.domain_slots[key] = counts
-        looked = counts.looked
-        found = counts.of(value)
-        self._judge.steps += counts.looked - looked
-        return found
+        return counts
 
     def _variant(self, prospect: Prospect, number: int | None, choice: Choice) -> Prospect:
         """The gang, or one group of it alone, in these domains."""
@@ -280,7 +308,7 @@ class Domains:
 
     def _places(self, prospect: Prospect, group: TopologyGroup, domain: Domain, needed: int) -> int:
         """At most how many of the pods have places in a domain that has too few."""
-        sums = self._sums_of(domain[0], emptied=False).get(domain[1], {})
+        sums = self._sums_of(domain[0], emptied=False).of(domain[1])
         demand = _demand(prospect, group)
         enough = min(sums.get(name, 0) * needed // n for name, n in demand)
         lacking = self._lacking(prospect, group, domain, emptied=False)

@@ -10,11 +10,17 @@ from collections import OrderedDict
 from collections.abc import Callable, Collection, Container, Iterable, Sequence
 
 from mcad.core.nodes import host_ports
+from mcad.core.nodes.domain_sums import DomainSums, follow_idle
 from mcad.core.nodes.pool_without import Label, PoolWithout
 from mcad.core.nodes.pools import KeptPool, Pool, Profile, Row
 from mcad.core.nodes.resources import Books, book, with_pod_slot
 from mcad.core.state.model import Constraint, HostPort, Node, Requirement, Resources
-from mcad.core.state.work_bounds import CATCH_UP_MAX, PORTS_KEPT_MIN, PORTS_MAX
+from mcad.core.state.work_bounds import (
+    CATCH_UP_MAX,
+    LEVELS_KEPT,
+    PORTS_KEPT_MIN,
+    PORTS_MAX,
+)
 
 
 class ChangeLog:
@@ -63,7 +69,8 @@ class Ledger:
     reserved nodes that an AppWrapper has left since the set was last emptied, ``pressed`` those of
     which more is used, and ``evicting`` nodes that some of their pods have to leave. ``ports`` are
     the host ports that are used or requested, with what every node has of each; ``with_ports`` is
-    False where only sums count.
+    False where only sums count. ``domain_sums`` are kept for topology levels, by label and whether
+    AppWrappers are left out.
     """
 
     def __init__(self, *, with_ports: bool = True) -> None:
@@ -81,6 +88,7 @@ class Ledger:
         self.relieved: dict[str, None] = {}
         self.pressed: dict[str, None] = {}
         self.evicting: dict[str, None] = {}
+        self.domain_sums: dict[tuple[str, bool], DomainSums] = {}
         self._pools: dict[KeptPool, None] = {}
         self._asked: dict[Label | None, dict[KeptPool, None]] = {}
         self._without: dict[Label, dict[PoolWithout, None]] = {}
@@ -197,6 +205,26 @@ class Ledger:
         """All pools that are another without a few nodes."""
         return list(dict.fromkeys(pool for pools in self._without.values() for pool in pools))
 
+    # -- topology ------------------------------------------------------------------------------
+
+    def count_domains(self, level: str, *, emptied: bool) -> DomainSums:
+        """What is free in each domain of a level now: a look at every node."""
+        return DomainSums(level, self.rows.values(), emptied=emptied)
+
+    def keep_domains(self, counted: DomainSums) -> None:
+        """Keep these sums, which were counted just now, in step from now on. There are at most
+        ``LEVELS_KEPT`` of them; beyond, the others have to be counted again."""
+        if len(self.domain_sums) >= LEVELS_KEPT:
+            self._forget_domains()
+        self.domain_sums[counted.level, counted.emptied] = counted
+        for row in self.rows.values():
+            counted.follow(row)
+
+    def _forget_domains(self) -> None:
+        self.domain_sums.clear()
+        for row in self.rows.values():
+            row.sums, row.idle_sums = [], []
+
     # -- host ports ----------------------------------------------------------------------------
 
     def load(self, request: Resources, wanted: tuple[HostPort, ...]) -> Resources:
@@ -226,6 +254,7 @@ class Ledger:
         if name in self.ports or len(self.ports) >= PORTS_MAX:
             return
         self.ports[name] = n
+        self._forget_domains()  # every node has something more, which is rare
         for profile in self._profiles.values():
             profile.amounts[name] = n
         for row in self.rows.values():
@@ -240,6 +269,7 @@ class Ledger:
 
     def keep_ports(self, used: Container[str]) -> None:
         """Forget the ports that are not among ``used``; between two events, when all is posted."""
+        self._forget_domains()
         for name in [name for name in self.ports if name not in used]:
             del self.ports[name]
             for profile in self._profiles.values():
@@ -342,6 +372,8 @@ class Ledger:
         change = self.log.touch(row.rank)
         for pool in asking:
             pool.offer(row, change)
+        for sums in self.domain_sums.values():
+            sums.join(row)
         self._mark_stale(row.node)
 
     def _leave(self, row: Row) -> None:
@@ -355,6 +387,8 @@ class Ledger:
         change = self.log.touch(row.rank)
         for pool in list(row.pools):
             pool.withdraw(row, change)
+        for sums in self.domain_sums.values():
+            sums.leave(row)
         self._mark_stale(row.node)
         row.free, row.idle = {}, {}  # a sorted tail may still name it
 
@@ -390,6 +424,8 @@ class Ledger:
     def note_idle(self, name: str, amounts: Resources, times: int) -> None:
         """The same for what would be used without AppWrappers; at once."""
         row = self.rows[name]
+        if row.idle_sums:
+            follow_idle(row, amounts, times)
         book(row.idle, amounts, -times)
         if times < 0:
             self.idle_rises = self.log.touch(row.rank)
@@ -423,6 +459,8 @@ class Ledger:
             if delta := (after if after > 0 else 0) - lent:
                 for pool in row.pools:
                     pool.total[name] += delta
+                for sums in row.sums:
+                    sums[name] = sums.get(name, 0) + delta
         if not changed:
             return
         change = self.log.touch(row.rank)

@@ -8,7 +8,7 @@ that is another without a few nodes keeps none of that (pool_without.py).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import TYPE_CHECKING, TypeAlias
@@ -40,7 +40,7 @@ class Row:
     negative; ``idle`` is allocatable less the use of pods that belong to no AppWrapper.
     ``reserved`` is the part of the assumed amounts that belongs to a reservation, whose owner has
     the uid ``reserved_for``: it is not free for others, but it takes nothing from pods that are
-    there.
+    there. ``sums`` and ``idle_sums`` are the books of its topology domains.
     """
 
     rank: int
@@ -51,6 +51,8 @@ class Row:
     pools: dict[KeptPool, None] = field(default_factory=dict)
     reserved_for: str = ""
     reserved: Books = field(default_factory=dict)
+    sums: list[Books] = field(default_factory=list)
+    idle_sums: list[Books] = field(default_factory=list)
 
     @property
     def overcommitted(self) -> bool:
@@ -65,9 +67,9 @@ class Row:
         free = self.free
         return all(free.get(name, 0) + n > 0 for name, n in self.reserved.items())
 
-    def to_lend(self) -> Iterator[tuple[str, int]]:
+    def to_lend(self) -> list[tuple[str, int]]:
         """What is free, 0 where more is used than there is."""
-        return ((name, max(0, n)) for name, n in self.free.items())
+        return [(name, n if n > 0 else 0) for name, n in self.free.items()]
 
     def unreserved(self, resource: str) -> int:
         """What would be free without the reservation on this node."""

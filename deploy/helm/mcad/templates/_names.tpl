@@ -120,8 +120,8 @@ helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded
 '/ResourceQuota', '/Secret', '/ServiceAccount', '/Service', 'autoscaling/HorizontalPodAutoscaler',
 'discovery.k8s.io/EndpointSlice', 'networking.k8s.io/Ingress', 'networking.k8s.io/NetworkPolicy',
 'policy/PodDisruptionBudget', 'rbac.authorization.k8s.io/RoleBinding',
-'rbac.authorization.k8s.io/Role', 'scheduling.sigs.k8s.io/PodGroup',
-'scheduling.x-k8s.io/PodGroup'
+'rbac.authorization.k8s.io/Role', 'scheduling.k8s.io/PodGroup', 'scheduling.k8s.io/Workload',
+'scheduling.sigs.k8s.io/PodGroup', 'scheduling.x-k8s.io/PodGroup'
 {{- end -}}
 
 {{/* Where the runbook of an alert is; a list of the root and the name of the page. */}}
