@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
 import subprocess
 import sys
@@ -9,10 +10,11 @@ import threading
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
+from mcad.cli.commands import requeue
 from tests.cli.embedded import Embedded, wait_for
 from tests.e2e.support import appwrapper, deployment, pod
 from tests.fakeapi import GROUP
@@ -243,3 +245,29 @@ def test_an_end_before_the_time_says_how_to_go_on(silent: Embedded) -> None:
     assert "default/a is on hold: `" in told
     assert "release default/a` lets it queue\n" in told
     assert suspended(silent)
+
+
+def test_an_interruption_before_the_answer_says_how_to_go_on_too(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The API server may have put it on hold although the answer has not come yet."""
+    asked, answered = asyncio.Event(), asyncio.Event()
+
+    async def patch_spec(*_: object, **__: object) -> None:
+        asked.set()
+        await answered.wait()
+
+    async def story() -> None:
+        obj = {"metadata": {"namespace": "default", "name": "a"}}
+        holding = asyncio.ensure_future(requeue._hold(cast(Any, None), obj))
+        await asked.wait()
+        holding.cancel()
+        await asyncio.sleep(0)
+        assert not holding.done()
+        answered.set()
+        with pytest.raises(asyncio.CancelledError):
+            await holding
+
+    monkeypatch.setattr(requeue, "patch_spec", patch_spec)
+    asyncio.run(story())
+    assert "default/a is on hold: `mcad release default/a`" in capsys.readouterr().err

@@ -73,8 +73,10 @@ def requeue(
         if why := why or _in_vain(obj):
             return same(why)
         await _check_dispatcher(client, config)
-        await patch_spec(client, obj, {"suspend": True}, dry_run=dry_run)
-        if not dry_run:
+        if dry_run:
+            await patch_spec(client, obj, {"suspend": True}, dry_run=True)
+        else:
+            await _hold(client, obj)
             async with _held(obj):
                 await _until_ended(client, config, obj, timeout_s)
                 await patch_spec(client, obj, {"suspend": False}, dry_run=False)
@@ -106,14 +108,29 @@ async def _until_ended(client: Client, config: Config, obj: Json, timeout_s: flo
     await wait_for(client, config, [obj], printed_wait(goal, lambda _: None, timeout_s))
 
 
+async def _hold(client: Client, obj: Json) -> None:
+    """Put it on hold. An interruption waits for the answer, because the request may be carried out
+    all the same."""
+    request = asyncio.ensure_future(patch_spec(client, obj, {"suspend": True}, dry_run=False))
+    try:
+        await asyncio.shield(request)
+    except asyncio.CancelledError:
+        await request
+        warn(_advice(obj))
+        raise
+
+
 @asynccontextmanager
 async def _held(obj: Json) -> AsyncIterator[None]:
     """Whatever ends the block early says how the AppWrapper is let go again."""
-    advice = f"{title(obj)} is on hold: `mcad release {title(obj)}` lets it queue"
     try:
         yield
     except (asyncio.CancelledError, KubeError):
-        warn(advice)
+        warn(_advice(obj))
         raise
     except TimedOutError as error:
-        raise TimedOutError(f"{error.message.partition(';')[0]}; {advice}") from None
+        raise TimedOutError(f"{error.message.partition(';')[0]}; {_advice(obj)}") from None
+
+
+def _advice(obj: Json) -> str:
+    return f"{title(obj)} is on hold: `mcad release {title(obj)}` lets it queue"
