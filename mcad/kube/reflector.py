@@ -6,7 +6,8 @@ whatever the server or the network does, it neither crashes, nor loops hot, nor 
 in silence: when in doubt it lists again.
 """
 
-from collections.abc import Awaitable, Callable
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from typing import Generic, NoReturn, Protocol, TypeVar
 
@@ -17,7 +18,7 @@ from mcad.kube.errors import ApiError, BadAnswer, KubeError, RequestTimeout, sta
 from mcad.kube.resource import Resource
 from mcad.kube.retry import WATCH_PACE, Backoff, Pace
 from mcad.kube.types import Json
-from mcad.kube.versions import is_older
+from mcad.kube.versions import is_older, reaches
 
 EARLY_S = 1.0  # before the time for which it was asked, a watch that ends has still lasted for it
 SETTLED_S = 5.0  # a watch that lived this long is followed by the next one without a pause
@@ -26,6 +27,9 @@ LOOKED_AT_ONCE = 200  # of those that a list did not tell: each may be gone, whi
 FRUITLESS_MAX = 3  # watches in a row without an event before their version is given up
 SILENT_WEIGHT = 2  # a watch that was silent for its whole idle time counts for so many of these
 ABSENT_S = 30.0  # of nothing but 404 before objects that we know count as gone with their kind
+FEW = 500  # objects of a kind that are sooner listed, in a page, than a watch tells its bookmark
+CATCH_UP_S = 6.0  # to catch up with the present by watches; after that the kind is listed
+CATCH_UP_WATCH_S = 3  # of each of them: the server sends a bookmark 2 s before a watch ends
 ABSENT_PACE = Pace(first_s=5.0, max_s=60.0, jitter=0.2)  # a kind that may be installed some day
 
 _Key = tuple[str, str]
@@ -115,6 +119,8 @@ class Reflector(Generic[T]):
         self._known: dict[_Key, tuple[str, str]] = {}  # -> uid, version
         self._version = ""  # to watch from; empty: list first
         self._lists = 0
+        self._is_listing = False
+        self._is_early = False  # the list under way, for what is expected of it
         self._is_served = False  # as far as we know
         self._absent_since: float | None = None
         self._is_mute = False  # the present watch was opened and has had no event so far
@@ -122,11 +128,65 @@ class Reflector(Generic[T]):
         self._count = 0  # of objects, at the check that led to the next list
         self._unlisted = 0  # so many of them a list then did not have: servers may miscount
 
-    async def run(self) -> NoReturn:
-        """List and watch until cancelled. Run again after that, it starts with a fresh list."""
-        self._version = ""
+    async def run(self, *, resume: bool = False) -> NoReturn:
+        """List and watch until cancelled. Run again after that, it starts with a fresh list.
+
+        With ``resume`` it catches up by a watch from where it was, and lists only if it cannot or
+        there is little to list: ``synced`` means as much as after a list that began with this run
+        (ADR 55).
+        """
+        if not (resume and await self._has_caught_up()):
+            self._version = ""
         while True:
             await self._clock.sleep(await self._round())
+
+    def expect_more(self) -> bool:
+        """A list that is under way begins too early for ``synced``: it is read to its end, and
+        followed by what ``resume`` does. False if none is under way."""
+        self._is_early = self._is_listing
+        return self._is_listing
+
+    def forget(self) -> None:
+        """The sink has forgotten all objects: the next list, with ``run``, reports every one."""
+        self._known.clear()
+        self._version = ""
+
+    async def _has_caught_up(self) -> bool:
+        """Watch until nothing is missing that a list made now would tell; False if that cannot be
+        known in time: the watch is late, the version is too old, the server was restored."""
+        if not self._version or len(self._known) < FEW:
+            return False
+        try:
+            async with asyncio.timeout(CATCH_UP_S):
+                present, count = await self._look()
+                is_current = await self._reaches(present, count)
+        except (KubeError, TimeoutError):
+            return False
+        if is_current:
+            self._fruitless = 0
+            self._sink.alive(self._clock.monotonic())
+            self._sink.synced(relist=False)
+        return is_current
+
+    async def _reaches(self, present: str, count: int | None) -> bool:
+        """Watch until this version is reached; whether nothing is missing then. As many objects
+        are known as the server has, unless the watch reports more: then their number says
+        nothing."""
+        if is_older(present, self._version) or not reaches(present, present):
+            return False  # the server was restored; or its versions are no numbers
+        is_news = False
+        while not reaches(self._version, present):
+            lines = self._watch_lines(CATCH_UP_WATCH_S)
+            async with aclosing(lines):
+                async for line in lines:
+                    event = _event(line)
+                    is_news = is_news or event.type != "BOOKMARK"
+                    self._receive(event)
+                    if reaches(self._version, present):
+                        break
+                else:
+                    await self._clock.sleep(self._backoff.delay())
+        return is_news or not self._misses(count)
 
     async def _round(self) -> float:
         """List if need be and watch as long as it lasts; the pause to make then, in seconds."""
@@ -135,6 +195,8 @@ class Reflector(Generic[T]):
         try:
             if not self._version and not await self._list():
                 return self._absent_backoff.delay()
+            if not self._version:
+                return 0.0
             started = self._clock.monotonic()
             seconds = self._client.rng.randint(*self.watch_s)
             await self._watch(seconds)
@@ -175,6 +237,7 @@ class Reflector(Generic[T]):
         if not self._is_served:
             await self.ready()
         self._sink.listing()
+        self._is_listing, self._is_early = True, False
         try:
             await self._list_pages()
         except KubeError as error:
@@ -187,10 +250,15 @@ class Reflector(Generic[T]):
             await self._forget_others(set())
             self._sink.failing(error)
             return False
+        finally:
+            self._is_listing = False
         self._is_served, self._absent_since = True, None
         self._lists += 1
         self._sink.alive(self._clock.monotonic())
-        self._sink.synced(relist=self._lists > 1)
+        if not self._is_early:
+            self._sink.synced(relist=self._lists > 1)
+        elif not await self._has_caught_up():
+            self._version = ""
         return True
 
     def _is_absent(self) -> bool:
@@ -240,28 +308,41 @@ class Reflector(Generic[T]):
         since its start sends no bookmarks.
         """
         self._sink.alive(self._clock.monotonic())
+        version, count = await self._look()
+        if self._misses(count):
+            self._count, self._version = count or 0, ""
+        if is_older(version, self._version):
+            self._version = ""
+
+    async def _look(self) -> tuple[str, int | None]:
+        """The server's version of now, and how many objects there are, None if it does not count
+        them: a consistent list of one object."""
         pages = self._client.list_pages(self.resource, self._selection, limit=1)
         async with aclosing(pages):
             page = await anext(pages)
-        known = len(self._known)
         is_counted = page.last or page.remaining is not None
-        count = len(page.texts) + (page.remaining or 0) if is_counted else known
-        if count - known not in (0, self._unlisted):
-            self._count, self._version = count, ""
-        if is_older(page.resource_version, self._version):
-            self._version = ""
+        return page.resource_version, len(page.texts) + (
+            page.remaining or 0
+        ) if is_counted else None
+
+    def _misses(self, count: int | None) -> bool:
+        """Whether so many objects are not those that are known; a list may have explained it."""
+        return count is not None and count - len(self._known) not in (0, self._unlisted)
 
     async def _watch(self, seconds: int) -> None:
         """Report events until the server ends the stream; raises ``KubeError`` for other ends."""
-        lines = self._client.watch(
-            self.resource, self._version, self._selection, self._open, seconds
-        )
+        lines = self._watch_lines(seconds)
         async with aclosing(lines):
             async for line in lines:
                 self._is_mute = False
                 self._receive(_event(line))
                 self._fruitless = 0
                 self._sink.alive(self._clock.monotonic())
+
+    def _watch_lines(self, seconds: int) -> AsyncGenerator[bytes, None]:
+        return self._client.watch(
+            self.resource, self._version, self._selection, self._open, seconds
+        )
 
     def _open(self) -> None:
         self._is_mute = True

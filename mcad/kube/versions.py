@@ -11,3 +11,13 @@ def is_older(version: str, known: str) -> bool:
     if not (version.isdecimal() and known.isdecimal()):
         return False
     return int(version) < int(known)
+
+
+def reaches(version: str, wanted: str) -> bool:
+    """Whether a resourceVersion is certainly not older than another one of the same kind (ADR 55).
+
+    Versions that are not decimal numbers cannot be compared and reach nothing.
+    """
+    if not (version.isdecimal() and wanted.isdecimal()):
+        return False
+    return int(version) >= int(wanted)
