@@ -28,6 +28,7 @@ from mcad.core.state.model import Constraint, PodSet, Toleration, Workload
 _NAMES_A_CLASS = b'"runtimeClassName":"'
 _NEVER = "Never"
 _SAYS_NEVER = b'"preemptionPolicy":"Never"'
+_MARKS = (_NAMES_A_CLASS, _SAYS_NEVER, b'"priorityClassName":"')
 
 
 class RuntimeClass(Struct, frozen=True):
@@ -149,6 +150,12 @@ class PodDefaults:
         found = tuple(manifests)
         return names_a_class(found) or self._may_never_preempt(found)
 
+    def concerns_more(self, work: Workload) -> bool:
+        """Whether defaults may change its pods without being named in its manifests."""
+        return bool(self._ranges.get(work.namespace)) or any(
+            one.never and one.everywhere for one in self._priorities.values()
+        )
+
     def completed(self, parsed: Parsed) -> Parsed:
         """A parsed AppWrapper with the defaults that its pods will get."""
         work, manifests = parsed.workload, parsed.manifests
@@ -210,6 +217,11 @@ class PodDefaults:
         completed = _completed(spec, self.of_namespace(namespace), dict(named.overhead))
         constraint = named.narrowed(placement(template).constraint)
         return replace(one, request=effective_request(completed), constraint=constraint)
+
+
+def may_have_defaults(manifests: Iterable[bytes]) -> bool:
+    """Whether these manifests (compact JSON) name a class, or say themselves what one would say."""
+    return any(mark in manifest for manifest in manifests for mark in _MARKS)
 
 
 def names_a_class(manifests: Iterable[bytes]) -> bool:

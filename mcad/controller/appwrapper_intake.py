@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
+from mcad.controller.event_translation import Reading
+from mcad.kube.document import Document
 from mcad.kube.errors import BadAnswer
 
 if TYPE_CHECKING:
@@ -16,7 +18,6 @@ if TYPE_CHECKING:
     from mcad.controller.other_controllers import Write
     from mcad.controller.preflight import Gate, Preflight
     from mcad.controller.streams import Part
-    from mcad.kube.document import Document
 
 _log = logging.getLogger(__name__)
 
@@ -54,9 +55,23 @@ class AppWrapperIntake:
         if self._preflight is not None:
             self._preflight.listed(writes)
 
-    def listed(self, document: Document) -> None:
+    def read_ahead(self, document: Document) -> Document | Reading:
+        """Read an AppWrapper that is held back. It stays a text if it is going to be read again:
+        its kind may be installed until then, and finalizers are looked at."""
+        try:
+            obj = document.json()
+        except BadAnswer:
+            return document.kept()
+        reading = self._sightings.read(obj)
+        is_final = reading.workload.problem is None
+        return reading if is_final and not obj["metadata"].get("finalizers") else document.kept()
+
+    def listed(self, one: Document | Reading) -> None:
         """Take an AppWrapper of the first list, in its order."""
-        self._take(document, listed=True)
+        if isinstance(one, Document):
+            self._take(one, listed=True)
+        else:
+            self._sightings.appwrapper_read(one)
 
     def seen(self, document: Document) -> None:
         """Take a new or changed AppWrapper."""

@@ -11,12 +11,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec.structs import replace
 
-from mcad.api.appwrapper import Parsed, parse
+from mcad.api.appwrapper import Parsed
 from mcad.api.defaults import (
     PodDefaults,
     PriorityClass,
-    names_a_class,
-    names_priority,
     read_limit_range,
     read_priority_class,
     read_runtime_class,
@@ -31,8 +29,8 @@ from mcad.kube.resource import Resource
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Sequence
 
-    from mcad.api.catalog import Catalog
-    from mcad.controller.mirror import Mirror
+    from mcad.controller.mirror import Manifests, Mirror
+    from mcad.core.state.model import Workload
 
 Json = dict[str, Any]
 
@@ -79,9 +77,11 @@ class Defaults:
         self._streams: list[Stream[Json]] = []
         self._settled = asyncio.Event()
 
-    def read(self, obj: Json, catalog: Catalog) -> Parsed:
-        """Parse an AppWrapper, with the demand that its pods will have."""
-        return self.pod_defaults.completed(parse(obj, catalog, from_json=True))
+    def completed(self, work: Workload, manifests: Manifests) -> Workload:
+        """An AppWrapper with the demand that its pods will have."""
+        if manifests.may_have_defaults or self.pod_defaults.concerns_more(work):
+            return self.pod_defaults.completed(Parsed(work, manifests.texts())).workload
+        return work
 
     def watch(self) -> None:
         """Start the watches; called once."""
@@ -154,13 +154,13 @@ class Defaults:
         _, known = self._priorities.get(uid, (name, PriorityClass()))
         self._priorities[uid] = name, found
         if self.pod_defaults.put_priority(name, found):
-            self._read_anew_with_priority(name, known, found)
+            self._read_anew_with_classes(known, found)
 
     def _priority_gone(self, uid: str) -> None:
         name, known = self._priorities.pop(uid, ("", PriorityClass()))
         again = any(name == other for other, _ in self._priorities.values())
         if not again and self.pod_defaults.drop_priority(name):
-            self._read_anew_with_priority(name, known)
+            self._read_anew_with_classes(known)
 
     # -- the AppWrappers concerned ------------------------------------------------------------
 
@@ -168,18 +168,15 @@ class Defaults:
         works = (seat.workload for seat in self._mirror.all())
         self._read_anew([work.uid for work in works if work.namespace == namespace])
 
-    def _read_anew_with_classes(self) -> None:
-        seats = self._mirror.all()
-        self._read_anew([seat.workload.uid for seat in seats if names_a_class(seat.manifests)])
-
-    def _read_anew_with_priority(self, name: str, *ones: PriorityClass) -> None:
-        """Read again what names this class, or every AppWrapper if it is or was the default."""
+    def _read_anew_with_classes(self, *ones: PriorityClass) -> None:
+        """Read again what names a class, or every AppWrapper if the changed one is or was the
+        default."""
         concerns_all = any(one.everywhere for one in ones)
         self._read_anew(
             [
                 seat.workload.uid
                 for seat in self._mirror.all()
-                if concerns_all or names_priority(seat.manifests, name)
+                if concerns_all or seat.manifests.may_have_defaults
             ]
         )
 
@@ -197,7 +194,7 @@ class Defaults:
         seat = self._mirror.get(uid)
         if seat is None:
             return
-        work = self.pod_defaults.with_defaults(seat.workload, seat.manifests)
+        work = self.pod_defaults.with_defaults(seat.workload, seat.manifests.texts())
         if work != seat.workload:
             seat.workload = work
             self._host.feed(AppWrapperSeen(replace(work, persisted=None)))

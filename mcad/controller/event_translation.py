@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, Self
 
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import astuple, replace
 
 from mcad.api import projections
 from mcad.api.appwrapper import Parsed
@@ -18,7 +18,7 @@ from mcad.api.config import Config
 from mcad.api.owner import Owner, controller_of
 from mcad.api.pods import read_node, read_pod
 from mcad.controller.early_objects import EarlyObjects
-from mcad.controller.mirror import Mirror, Reflection, spec_mark, status_mark
+from mcad.controller.mirror import Manifests, Mirror, Reflection, spec_mark, status_mark
 from mcad.controller.owner_chains import Missing, Owners
 from mcad.controller.served_kinds import catalog_entry
 from mcad.core.events import (
@@ -60,21 +60,47 @@ def slim_pod(document: Document) -> SlimPod:
     return SlimPod(read_pod(obj), controller, document.json() if wrapped else None)
 
 
+class Reading(Struct, frozen=True):
+    """An AppWrapper that was read before the core may know it (ADR 55), without the defaults of its
+    pods, which may change until then."""
+
+    uid: str
+    version: str
+    spec_mark: bytes
+    status_mark: bytes
+    workload: Workload
+    manifests: Manifests
+
+
 def slim_node(document: Document) -> Json:
     """What is needed of a node."""
     return document.pick(projections.NODE)
 
 
+def _as_it_is(work: Workload, _: Manifests) -> Workload:
+    """Without defaults."""
+    return work
+
+
 class Readers(Struct, frozen=True):
-    """Readers of objects whose meaning depends on the configuration or the served kinds."""
+    """Readers of objects whose meaning depends on the configuration or the served kinds.
+
+    ``completed`` adds the defaults of its pods to an AppWrapper.
+    """
 
     appwrapper: Callable[[Json], Parsed]
     node: Callable[[Json], Node] = read_node
+    completed: Callable[[Workload, Manifests], Workload] = _as_it_is
 
     @classmethod
-    def of(cls, config: Config, appwrapper: Callable[[Json], Parsed]) -> Self:
+    def of(
+        cls,
+        config: Config,
+        appwrapper: Callable[[Json], Parsed],
+        completed: Callable[[Workload, Manifests], Workload] = _as_it_is,
+    ) -> Self:
         """The readers for this configuration. ``appwrapper`` knows the present catalogue."""
-        return cls(appwrapper, partial(read_node, evictions=config.autopilot.evictions))
+        return cls(appwrapper, partial(read_node, evictions=config.autopilot.evictions), completed)
 
 
 class EventTranslator:
@@ -138,11 +164,28 @@ class EventTranslator:
         if seat is not None and self._is_echo(seat, obj, spec, status):
             return
         rewound = seat is not None and is_older(version, seat.version)
-        parsed = self._read.appwrapper(obj)
-        work, manifests = parsed.workload, parsed.manifests
+        self._take(self._reading(obj, spec, status), listed=listed, rewound=rewound)
+
+    def read(self, obj: Json) -> Reading:
+        """Read an AppWrapper that is fed later."""
+        return self._reading(obj, spec_mark(obj), status_mark(obj.get("status")))
+
+    def _reading(self, obj: Json, spec: bytes, status: bytes) -> Reading:
+        metadata, parsed = obj["metadata"], self._read.appwrapper(obj)
+        manifests = Manifests.of(parsed.manifests)
+        uid, version = metadata["uid"], metadata["resourceVersion"]
+        return Reading(uid, version, spec, status, parsed.workload, manifests)
+
+    def appwrapper_read(self, reading: Reading) -> None:
+        """Take an AppWrapper of the first list that was read before."""
+        self._take(reading, listed=True, rewound=False)
+
+    def _take(self, reading: Reading, *, listed: bool, rewound: bool) -> None:
+        uid, version, spec, status, work, manifests = astuple(reading)
+        work = self._read.completed(work, manifests)
         seat = Reflection(work, manifests, spec, version=version, status_mark=status, floor=version)
         self._mirror.put(uid, seat)
-        self._feed(AppWrapperSeen(parsed.workload, listed, rewound))
+        self._feed(AppWrapperSeen(work, listed, rewound))
         for resource, child in self._early.take(uid):
             self.object_seen(resource, child)
 

@@ -149,7 +149,8 @@ class Executor:
         if seat is None:
             return
         work, number = seat.workload, command.item
-        body = render(seat.manifests[number], work, number, command.attempt, command.node_rules)
+        manifest = seat.manifests.text(number)
+        body = render(manifest, work, number, command.attempt, command.node_rules)
         ref = work.items[number].ref
         self._dispatches.submit(lambda: self._create(command, ref, body))
 

@@ -1,19 +1,25 @@
 """What the controller keeps of each AppWrapper beside the core: versions and manifests.
 
-It decides nothing. Manifests stay bytes (a dict costs five times as much memory), and of the status
-only a digest is kept, which is enough to see whether a write would change it.
+It decides nothing. Manifests are compressed text (a dict costs five times as much memory as text),
+and of the status only a digest is kept, which is enough to see whether a write would change it.
 """
 
 import hashlib
-from collections.abc import Iterator
+import zlib
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
+from msgspec import Struct
+
+from mcad.api.defaults import may_have_defaults
 from mcad.api.wire import to_json
 from mcad.core.state.model import Workload
 from mcad.kube.versions import is_older
 
 Json = dict[str, Any]
+
+PACKING = 1  # the level of zlib: the others save little more, and take longer
 
 
 @dataclass(slots=True, kw_only=True)
@@ -49,12 +55,34 @@ class Versioned:
             self.status_mark, self.expected = mark, b""
 
 
+class Manifests(Struct, frozen=True):
+    """The manifests of an AppWrapper, compressed: they are wanted when it is dispatched, and take
+    most of the memory of those that wait. ``may_have_defaults`` is what is asked of all of them."""
+
+    packed: tuple[bytes, ...]
+    may_have_defaults: bool
+
+    @classmethod
+    def of(cls, texts: Sequence[bytes]) -> Self:
+        """Compress them, each by itself: they are wanted one by one."""
+        packed = tuple(zlib.compress(one, PACKING) for one in texts)
+        return cls(packed, may_have_defaults(texts))
+
+    def text(self, item: int) -> bytes:
+        """The manifest of an item as compact JSON."""
+        return zlib.decompress(self.packed[item])
+
+    def texts(self) -> tuple[bytes, ...]:
+        """The manifests of all items."""
+        return tuple(map(zlib.decompress, self.packed))
+
+
 @dataclass(slots=True)
 class Reflection(Versioned):
     """One AppWrapper: its workload, manifests and versions."""
 
     workload: Workload
-    manifests: tuple[bytes, ...]
+    manifests: Manifests
     spec_mark: bytes
 
     def shows(self, spec: bytes, status: bytes) -> bool:

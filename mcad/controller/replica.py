@@ -1,8 +1,9 @@
 """One process of the dispatcher: it stands by until it holds the Lease, then it leads.
 
-A standby has no core and watches nothing: a core cannot follow another dispatcher, because it
-expects the outcome of its own commands. A new leader starts as after a restart, with fresh lists
-(P11) and a higher epoch than all before (P12).
+The core of a standby knows nothing: a core cannot follow another dispatcher, because it expects the
+outcome of its own commands. A standby holds a copy of what its watches tell (ADR 55). A new leader
+starts as after a restart, with fresh lists or a copy that has caught up with them (P11), and with a
+higher epoch than all before (P12).
 
 Nothing is written without the Lease: every request of the controller is fenced by it. A process
 that loses the Lease ends; a restarted one stands by.
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 FRESH_S = 5.0  # for so long the preflight of the start holds
+LOOK_S = 1.0  # how often it is looked whether another process leads
 
 
 class Replica:
@@ -56,6 +58,7 @@ class Replica:
         ``keep_journal`` begins a journal when this process leads.
         """
         self.controller: Controller | None = None  # while, and after, it leads
+        self.standby: Controller | None = None  # the same one from the beginning on
         self.companion: Companion | None = None
         self.metrics = ReplicaMetrics()
         client = client.measured(self.metrics.count_request)
@@ -74,30 +77,50 @@ class Replica:
         The Lease is released if no request can be running any more, but not by a cancelled run.
         """
         begun = self._clock.monotonic()
-        if not await self._acquire(stop):
-            return
-        if self._preflight is not None and self._clock.monotonic() - begun > FRESH_S:
-            await self._preflight.check()
-        self.controller = controller = Controller(
-            self._client,
-            self.config,
-            identity=self.lease.identity,
-            preflight=self._preflight,
-            epoch=self.lease.epoch,
+        controller = self.standby = Controller(
+            self._client, self.config, identity=self.lease.identity, preflight=self._preflight
         )
+        try:
+            if not await self._acquire(controller, stop):
+                return
+            if self._preflight is not None and self._clock.monotonic() - begun > FRESH_S:
+                await self._check_again(self._preflight, is_copied=bool(controller.watches.streams))
+            self.controller = controller
+        finally:
+            if self.controller is None:
+                await controller.close()
+        controller.epoch = self.lease.epoch
         if self._keep_journal is not None:
             controller.journal = self._keep_journal(controller.dispatcher.cluster, self.lease.epoch)
         controller.metrics.show_also(self.metrics.registry)
         await self._lead(controller, stop)
 
-    async def _acquire(self, stop: asyncio.Event) -> bool:
+    async def _acquire(self, controller: Controller, stop: asyncio.Event) -> bool:
         """Wait for the Lease; False if stopped before."""
         acquiring = asyncio.ensure_future(self.lease.acquire())
-        await _until_one_ends(acquiring, asyncio.ensure_future(stop.wait()))
+        copying = asyncio.ensure_future(self._stand_by(controller))
+        await _until_one_ends(acquiring, copying, asyncio.ensure_future(stop.wait()))
+        if not copying.cancelled():
+            copying.result()  # raises what went wrong
         if acquiring.cancelled():
             return False
         acquiring.result()
         return True
+
+    @staticmethod
+    async def _check_again(preflight: Preflight, *, is_copied: bool) -> None:
+        """The checks of the start. The first list does not ask for their result where there is a
+        copy: a later one, of a CRD that was installed anew, must not take it for its own."""
+        await preflight.check()
+        if is_copied:
+            await preflight.installed()
+
+    async def _stand_by(self, controller: Controller) -> None:
+        """Copy what a leader knows while another process leads. A process that finds the Lease free
+        leads before that would be of use."""
+        while not (self.lease.leader and self.config.warm_standby):
+            await self._clock.sleep(LOOK_S)
+        await controller.stand_by()
 
     async def _lead(self, controller: Controller, stop: asyncio.Event) -> None:
         holding = asyncio.ensure_future(self.lease.hold())

@@ -12,9 +12,10 @@ import logging
 from collections import deque
 from contextlib import suppress
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from mcad.api import labels
+from mcad.api.appwrapper import parse
 from mcad.api.config import Config, to_settings
 from mcad.api.owner import Owner
 from mcad.controller.adoption import Adoption
@@ -89,7 +90,7 @@ class Controller:
         self._mirror = Mirror()
         self._kinds = Kinds(Discovery(client), config)
         self._recorder = Recorder(client, Reporter(f"{labels.GROUP}/mcad", identity))
-        self._epoch = epoch
+        self.epoch = epoch
         own = config.impersonate
         creator = own.user if own is not None else (lambda _: "")
         writer = client.fenced(self._time_to_write)
@@ -99,7 +100,11 @@ class Controller:
         self._defaults = Defaults(client, self._mirror, self, config.watch_namespaces)
         self._sightings = EventTranslator(
             self._mirror,
-            Readers.of(config, lambda obj: self._defaults.read(obj, self._kinds.catalog)),
+            Readers.of(
+                config,
+                lambda obj: parse(obj, self._kinds.catalog, from_json=True),
+                self._defaults.completed,
+            ),
             self.feed,
             self._ask_owner,
             self.dispatcher.cluster.judged,
@@ -110,7 +115,7 @@ class Controller:
         self.arrivals = AppWrapperIntake(self._mirror, self._sightings, preflight, gate, adoption)
         self.watches = Watches(client, self._kinds, self._sightings, self, config.watch_namespaces)
         self._lookups = Lookups(client, self._kinds, self._sightings)
-        self._installs = CrdWatch(client, self._kinds, self._lookups, self.watches.watch_wrapped)
+        self._installs = CrdWatch(client, self._kinds, self._lookups, self.watches.kinds_changed)
         self._holds = HoldLog()
         self._log_lines = LogLines(self.dispatcher.cluster)
         self._overcommitments = OvercommitmentLog(self.dispatcher.cluster)
@@ -136,12 +141,29 @@ class Controller:
 
     # -- life --------------------------------------------------------------------------------
 
+    async def stand_by(self) -> NoReturn:
+        """Hold what the watches tell, for a later ``run``, until cancelled (ADR 55). Raises the
+        failure of a task."""
+        await self._find_kinds()
+        self.watches.stand_by()
+        self.spawn(self._installs.run())
+        while True:
+            await self._changed.wait()
+            self._changed.clear()
+            self.raise_failure()
+
+    async def close(self) -> None:
+        """End what ``stand_by`` began, where ``run`` does not follow."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
     async def run(self, stop: asyncio.Event) -> None:
         """Run until ``stop`` is set; raises its failure. A cancelled run waits for nothing."""
         patience = DRAIN_S
         self.is_drained = False
         try:
-            self.feed(Leading(self._epoch))
+            self.feed(Leading(self.epoch))
             self.spawn(self._start())
             if self.journal is not None:
                 self.spawn(self._flush(self.journal))
@@ -155,13 +177,19 @@ class Controller:
                 self.journal.close()
 
     async def _start(self) -> None:
-        await self._find_kinds()
+        was_standby = bool(self.watches.streams)
+        is_changed = await self._find_kinds()
         self._defaults.watch()
-        await self._defaults.known()  # or the first AppWrappers would be judged without
-        self.watches.watch_all()
+        if was_standby:
+            if is_changed:
+                self.watches.kinds_changed()
+            self.watches.lead()
+        else:
+            await self.readable()
+            self.watches.watch_all()
+            self.spawn(self._installs.run())
         for _ in range(EVENT_WRITERS):
             self.spawn(self._recorder.run())
-        self.spawn(self._installs.run())
         self.spawn(self._pulse())
 
     async def _pulse(self) -> None:
@@ -175,18 +203,16 @@ class Controller:
             await self.clock.sleep(FLUSH_S)
             journal.flush()
 
-    async def _find_kinds(self) -> None:
-        """Run the first discovery; without it no AppWrapper can be parsed."""
+    async def _find_kinds(self) -> bool:
+        """Discover kinds, for without them no AppWrapper can be parsed. Whether they changed."""
         pause = 0.5
         while True:
             try:
-                await self._kinds.refresh()
+                return await self._kinds.refresh()
             except KubeError:
                 _log.warning("discovery failed error=%s", self._kinds.trouble)
                 await self.clock.sleep(pause)
                 pause = min(pause * 2, 10.0)
-            else:
-                return
 
     async def _decide_until(self, stop: asyncio.Event) -> None:
         stopping = self.spawn(stop.wait())
@@ -318,6 +344,10 @@ class Controller:
             self.stepped_at = self.clock.monotonic()  # on purpose, so it is no stall
         else:
             self.feed(Decide(may_dispatch=not obstacles and not self.executor.is_behind))
+
+    async def readable(self) -> None:
+        """Return when the defaults of pods are known, or AppWrappers would be judged without."""
+        await self._defaults.known()
 
     # -- reads outside of the watches ------------------------------------------------------------
 

@@ -20,7 +20,12 @@ SILENCE_S = 75.0  # bookmarks come every 60 s; the server keeps events for 75 s 
 
 
 class Held(Protocol[T_contra]):
-    """Objects of the first lists that are held back; see ``FirstList``."""
+    """Objects that are held back from the core; see initial_lists.py.
+
+    ``is_due_listed``: only whole lists can be fed, because they are sorted.
+    """
+
+    is_due_listed: bool
 
     def put(self, document: T_contra, /) -> None:
         """Hold a new or changed object."""
@@ -41,10 +46,10 @@ class Stream(Generic[T]):
 
     It may have several parts (one per namespace). It is synced, for good, once all parts are
     listed; ``error`` is why it cannot be trusted at present, or "". ``changed`` is called when one
-    of the two changes. ``first`` holds the objects of the first lists back, because only whole
-    lists can be sorted, and is fed by a task of ``spawn``; then the stream is synced, and every
-    object goes to ``seen``. ``listing`` gets the namespace of each list that begins. ``now`` is
-    ``Clock.monotonic``.
+    of the two changes. ``first`` holds objects back until it is fed by a task of ``spawn``: then
+    every object goes to ``seen``, and the stream can be synced. While it ``stands_by`` everything
+    is held back, and nothing is synced. ``listing`` gets the namespace of each list that begins.
+    ``now`` is ``Clock.monotonic``.
     """
 
     name: str
@@ -56,11 +61,14 @@ class Stream(Generic[T]):
     spawn: Callable[[Coroutine[Any, Any, None]], object] = ensure_future
     listing: Callable[[str], None] = lambda _: None
     absence: str = "it is not installed"
+    stands_by: bool = False
     is_synced: bool = False
     error: str = ""
     counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_COUNTED, 0))
     _parts: list["Part[T]"] = field(default_factory=list)
     _is_feeding: bool = False
+    _is_fed: bool = False
+    _told: tuple[bool, str, bool] = (False, "", False)
 
     def part(self, namespace: str = "") -> "Part[T]":
         """A sink for one more reflector; all parts are made before the first one runs."""
@@ -87,38 +95,60 @@ class Stream(Generic[T]):
         """The last sign of life of all parts, in monotonic seconds."""
         return min((part.alive_at for part in self._parts), default=float("-inf"))
 
+    @property
+    def is_copied(self) -> bool:
+        """Whether a standby has all of its objects, or cannot have them."""
+        return all(part.is_synced or part.error for part in self._parts)
+
+    def lead(self) -> None:
+        """What was held back while it stood by goes on to the core. It is synced when each part
+        has caught up or was listed anew (P11)."""
+        self.stands_by, self.error, self._told = False, "", (False, "", False)
+        for part in self._parts:
+            part.begin_anew()
+        if self.first is not None and not self.first.is_due_listed:
+            self._feed_soon(self.first)
+
     def take(self, obj: T) -> None:
         """An object is new or changed."""
-        if self.first is not None and not self.is_synced:
+        if self.first is not None and not self._is_fed:
             self.first.put(obj)
         else:
             self.seen(obj)
 
     def lose(self, uid: str) -> None:
         """An object was deleted; the core does not get those that were held back."""
-        if self.first is None or self.is_synced or not self.first.drop(uid):
+        was_held = self.first is not None and not self._is_fed and self.first.drop(uid)
+        if not (was_held or self.stands_by):
             self.lost(uid)
 
     def judge(self) -> None:
         """Check whether the stream has become synced, and whether it can be trusted."""
-        before = (self.is_synced, self.error)
         self.error = next((part.error for part in self._parts if part.error), "")
         if not self.is_synced and all(part.is_synced for part in self._parts):
             self._sync()
-        if before != (self.is_synced, self.error):
+        state = (self.is_synced, self.error, self.stands_by and self.is_copied)
+        if state != self._told:
+            self._told = state
             self.changed(self)
 
     def _sync(self) -> None:
-        if self.first is None:
+        if self.stands_by:
+            return
+        if self.first is None or self._is_fed:
             self.is_synced = True
-        elif not self._is_feeding:
+        else:
+            self._feed_soon(self.first)
+
+    def _feed_soon(self, first: Held[T]) -> None:
+        if not self._is_feeding:
             self._is_feeding = True
-            self.spawn(self._feed(self.first))
+            self.spawn(self._feed(first))
 
     async def _feed(self, first: Held[T]) -> None:
         await first.feed()
-        self.is_synced = True
-        self.changed(self)
+        self._is_fed = True
+        self.judge()
 
 
 class Part(Generic[T]):
@@ -140,6 +170,12 @@ class Part(Generic[T]):
         self._failures = 0  # in a row, without a sign of life in between
         self._failing_since = float("inf")
         self._is_told = False
+
+    def begin_anew(self) -> None:
+        """What was listed or refused before says nothing of now."""
+        self.is_synced = self.is_absent = self._must_list = False
+        self.error = ""
+        self._failures, self._failing_since = 0, float("inf")
 
     def listing(self) -> None:
         """A list begins."""

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import logging
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from msgspec.structs import replace
 
 from mcad.api import labels, projections
 from mcad.controller.event_translation import EventTranslator, SlimPod, slim_node, slim_pod
-from mcad.controller.initial_lists import FirstList
+from mcad.controller.initial_lists import Copy, FirstList
 from mcad.controller.served_kinds import Kinds, catalog_entry
 from mcad.controller.streams import Stream
 from mcad.core.events import Event, KindWatched
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from mcad.controller.quota_subtrees import Quotas
 
 Json = dict[str, Any]
+T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
 FIELDS: dict[Resource, Picks] = {
@@ -86,6 +87,10 @@ class Host(Protocol):
         """Run a task that ends with the controller."""
         ...
 
+    async def readable(self) -> None:
+        """Return when everything is known that the demand of an AppWrapper depends on."""
+        ...
+
     def kind_denied(self) -> None:
         """A watched kind is no longer served in the known version."""
         ...
@@ -113,6 +118,18 @@ class _Watch:
             reflector.resource = self.resource
         self._tasks = [self._host.spawn(one.run()) for one in self.reflectors]
 
+    def catch_up(self) -> None:
+        """Go on from where they are. Lists that are under way are not begun again."""
+        for number, reflector in enumerate(self.reflectors):
+            if not reflector.expect_more():
+                self._tasks[number].cancel()
+                self._tasks[number] = self._host.spawn(reflector.run(resume=True))
+
+    def forget(self) -> None:
+        """The next list tells every object."""
+        for reflector in self.reflectors:
+            reflector.forget()
+
 
 def _itself(document: Document) -> Document:
     """AppWrappers stay texts until it is known whether they are news."""
@@ -137,6 +154,8 @@ class Watches:
         self._host = host
         self._namespaces = namespaces or EVERYWHERE
         self._watches: dict[tuple[str, str], _Watch] = {}
+        self._first: FirstList | None = None
+        self._stands_by = self._is_copy_reported = False
         self.streams: dict[tuple[str, str], Stream[Any]] = {}
         self.is_synced = False
 
@@ -168,51 +187,100 @@ class Watches:
             if pair not in ESSENTIAL and not stream.is_watched
         ]
 
+    def stand_by(self) -> None:
+        """Start all watches, and hold back what they tell until ``lead`` is called (ADR 55)."""
+        self._stands_by = True
+        self.watch_all()
+
+    @property
+    def is_copied(self) -> bool:
+        """Whether a standby holds everything that can be listed."""
+        return bool(self.streams) and all(one.is_copied for one in self.streams.values())
+
+    def lead(self) -> None:
+        """What was held back counts as soon as each kind has caught up with the present (P11)."""
+        self._stands_by = False
+        for pair in self.streams:
+            if pair not in ESSENTIAL:
+                self._host.feed(KindWatched(*pair, False, "not listed yet"))
+        for watch in self._watches.values():
+            watch.stream.lead()
+            watch.catch_up()
+        self.watch_wrapped()
+
+    def kinds_changed(self) -> None:
+        """Other kinds are served than before, or in other versions: a standby reads AppWrappers
+        again, because their demand may depend on it."""
+        if self._stands_by and self._first is not None:
+            self._first.clear()
+            watch = self._watches[ESSENTIAL[0]]
+            watch.forget()
+            watch.start()
+        self.watch_wrapped()
+
     def watch_all(self) -> None:
         """Start all watches; called once, when the kinds are known."""
-        seen = self._sightings
-        arrivals = self._host.arrivals
-        first = FirstList(arrivals.judge, arrivals.listed, self._client.clock)
+        seen, arrivals = self._sightings, self._host.arrivals
+        clock, ready = self._client.clock, self._host.readable
+        self._first = first = FirstList(
+            arrivals.judge, arrivals.listed, clock, arrivals.read_ahead, ready
+        )
         appwrappers: Stream[Document] = Stream(
             "appwrappers",
             arrivals.seen,
             seen.appwrapper_gone,
             self._stream_changed,
-            self._client.clock.monotonic,
+            clock.monotonic,
             first=first,
             spawn=self._host.spawn,
             listing=arrivals.listing,
             absence=ABSENCE,
+            stands_by=self._stands_by,
         )
         self._watch(APPWRAPPERS, appwrappers, slim=_itself, namespaces=self._namespaces)
         # Nodes and pods are watched everywhere: a pod of any namespace uses its node up.
-        now = self._client.clock.monotonic
-        nodes = Stream("nodes", seen.node_seen, seen.node_gone, self._stream_changed, now)
+        nodes = self._stream("nodes", seen.node_seen, seen.node_gone)
         self._watch(NODES, nodes, slim=slim_node)
-        pods: Stream[SlimPod] = Stream(
-            "pods", seen.pod_seen, seen.pod_gone, self._stream_changed, now
-        )
+        pods: Stream[SlimPod] = self._stream("pods", seen.pod_seen, seen.pod_gone)
         self._watch(PODS, pods, slim=slim_pod)
         if self._host.quotas is not None:
             self._watch_quotas(self._host.quotas)
-        pauses, changed = self._host.pauses, self._stream_changed
-        stop: Stream[Json] = Stream(
-            "dispatchpauses", pauses.seen, pauses.gone, changed, now, absence=PAUSE_ABSENCE
-        )
+        pauses = self._host.pauses
+        stop = self._stream("dispatchpauses", pauses.seen, pauses.gone, absence=PAUSE_ABSENCE)
         self._watch(DISPATCH_PAUSES, stop)
         self.watch_wrapped()
 
     def _watch_quotas(self, quotas: Quotas) -> None:
-        stream: Stream[Json] = Stream(
+        stream = self._stream(
             "quotasubtrees",
             quotas.seen,
             quotas.gone,
-            self._stream_changed,
-            self._client.clock.monotonic,
             listing=quotas.listing,
             absence=QUOTA_ABSENCE,
         )
         self._watch(QUOTA_SUBTREES, stream, namespaces=self._namespaces)
+
+    def _stream(
+        self, name: str, seen: Callable[[T], None], lost: Callable[[str], None], **more: Any
+    ) -> Stream[T]:
+        """A stream whose objects need no order; a standby holds them back."""
+        stream: Stream[T] = Stream(
+            name,
+            seen,
+            lost,
+            self._stream_changed,
+            self._client.clock.monotonic,
+            spawn=self._host.spawn,
+            stands_by=self._stands_by,
+            **more,
+        )
+
+        def feed(obj: T) -> None:
+            stream.seen(obj)  # which may change until then: a kind is served in another version
+
+        if self._stands_by:
+            stream.first = Copy(feed, self._client.clock)
+        return stream
 
     def watch_wrapped(self) -> None:
         """Watch every kind that may be wrapped, by label (P7), except pods.
@@ -232,14 +300,14 @@ class Watches:
                 if known.resource != resource or known.stream.error:
                     self._watch_anew(known, resource)
                 continue
-            stream: Stream[Json] = Stream(
+            stream: Stream[Json] = self._stream(
                 f"{resource.plural}.{resource.group}".rstrip("."),
                 partial(self._sightings.object_seen, catalog_entry(resource)),
                 self._sightings.object_gone,
-                self._stream_changed,
-                self._client.clock.monotonic,
             )
-            self._host.feed(KindWatched(resource.group, resource.plural, False, "not listed yet"))
+            if not self._stands_by:
+                watched = KindWatched(resource.group, resource.plural, False, "not listed yet")
+                self._host.feed(watched)
             self._watch(
                 resource,
                 stream,
@@ -289,6 +357,9 @@ class Watches:
         return stream.is_absent and self.streams.get(pair) is stream
 
     def _stream_changed(self, stream: Stream[Any]) -> None:
+        if self._stands_by:
+            self._report_copy()
+            return
         key = next(k for k, known in self.streams.items() if known is stream)
         if key not in ESSENTIAL:
             self._host.feed(KindWatched(*key, stream.is_watched, stream.error))
@@ -297,6 +368,12 @@ class Watches:
         elif self._is_optional(stream):
             self._host.pauses.absent()
         self._pass_barrier()
+
+    def _report_copy(self) -> None:
+        """Log once that a take-over needs no list."""
+        if self.is_copied and not self._is_copy_reported:
+            self._is_copy_reported = True
+            _log.info("a copy is complete kinds=%d", len(self.streams))
 
     def _pass_barrier(self) -> None:
         """P11: every kind is listed; a wrapped kind that cannot be listed blocks only its users."""

@@ -12,7 +12,7 @@ import pytest
 
 from mcad.api.status import render_status
 from mcad.controller.execute import Executor
-from mcad.controller.mirror import Mirror, Reflection, status_mark
+from mcad.controller.mirror import Manifests, Mirror, Reflection, status_mark
 from mcad.controller.request_failures import answer_of
 from mcad.core.commands import (
     Command,
@@ -106,7 +106,10 @@ class Rig:
             {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a-0"}, "spec": {}}
         ).encode()
         self.mirror.put(
-            "uid-a", Reflection(workload("a", 1), (manifest,), b"", version="10", status_mark=b"")
+            "uid-a",
+            Reflection(
+                workload("a", 1), Manifests.of([manifest]), b"", version="10", status_mark=b""
+            ),
         )
         self.shell = Shell()
         recorder = Recorder(client, Reporter("x/y", "z"))
@@ -244,8 +247,11 @@ async def test_what_is_created_is_fixed_when_the_command_is_given() -> None:
     for _ in range(40):  # the lane is full, so the command waits
         rig.executor.submit(CreateItem("uid-a", 3, 0))
     seat = rig.mirror.get("uid-a")
-    other = seat.manifests[0].replace(b"a-0", b"changed")
-    rig.mirror.put("uid-a", Reflection(seat.workload, (other,), b"", version="11", status_mark=b""))
+    other = seat.manifests.text(0).replace(b"a-0", b"changed")
+    rig.mirror.put(
+        "uid-a",
+        Reflection(seat.workload, Manifests.of([other]), b"", version="11", status_mark=b""),
+    )
     await rig.rest()
 
     assert {body["metadata"]["name"] for body in rig.bodies()} == {"a-0"}

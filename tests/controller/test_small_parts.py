@@ -167,6 +167,8 @@ async def test_the_alarm_rings_at_the_earliest_wish_and_at_every_later_one() -> 
 class HeldBack:
     """Of the first lists; ``feed`` waits until it is let go on."""
 
+    is_due_listed = False
+
     def __init__(self) -> None:
         self.objs: list[str] = []
         self.going = asyncio.Event()
@@ -209,6 +211,56 @@ async def test_a_stream_in_parts_is_synced_when_all_parts_are_and_their_objects_
     one.upserted("d")
     one.synced(relist=True)
     assert (held.objs, seen, changes) == (["b", "c"], ["d"], [True])
+
+
+async def test_the_core_of_a_standby_hears_nothing() -> None:
+    """Neither of objects, nor of deletions of those that its copy does not have."""
+    held, seen, lost, states = HeldBack(), [], [], []
+    stream: Stream[str] = Stream(
+        "x",
+        seen.append,
+        lost.append,
+        lambda s: states.append((s.is_synced, s.is_copied)),
+        float,
+        first=held,
+        stands_by=True,
+    )
+    part = stream.part()
+    part.upserted("a")
+    part.synced(relist=False)
+    part.gone("unknown", "", "unknown", None)
+    await asyncio.sleep(0)
+    assert (held.objs, held.was_fed, seen, lost, states) == (["a"], False, [], [], [(False, True)])
+
+    stream.lead()
+    assert not stream.is_copied
+    held.going.set()
+    for _ in range(3):
+        await asyncio.sleep(0)
+    part.gone("a", "", "a", None)
+    assert (stream.is_synced, lost) == (False, ["a"])
+    part.synced(relist=False)
+    assert (stream.is_synced, states[1:]) == (True, [(True, True)])
+
+
+async def test_what_was_refused_to_a_standby_is_said_anew_when_it_leads() -> None:
+    errors: list[str] = []
+    stream: Stream[str] = Stream(
+        "x",
+        lambda _: None,
+        lambda _: None,
+        lambda s: errors.append(s.error),
+        float,
+        first=HeldBack(),
+        stands_by=True,
+    )
+    part = stream.part()
+    part.failing(ApiError(403, "Forbidden", "no right"))
+    assert stream.is_copied, "it cannot have more"
+    stream.lead()
+    assert (stream.error, stream.is_absent) == ("", False)
+    part.failing(ApiError(403, "Forbidden", "no right"))
+    assert errors == ["403 Forbidden: no right"] * 2
 
 
 class Health:

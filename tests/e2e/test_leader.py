@@ -14,16 +14,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
 from mcad.api.config import LeaderElection
 from mcad.api.labels import LEASE_NAME, LEASE_NAMESPACE
+from mcad.kube.reflector import FEW
 from tests.controlplane import audit
 from tests.controlplane.audit import WRITES
 from tests.controlplane.controlplane import ControlPlane
 from tests.e2e.process import ACCOUNT, NAMESPACE, Dispatcher, install
-from tests.e2e.support import appwrapper, create, delete, phases, pod, pods, states
+from tests.e2e.support import appwrapper, configmap, create, delete, phases, pod, pods, states
 
 pytestmark = pytest.mark.controlplane
 
@@ -114,6 +116,18 @@ def seen(plane: ControlPlane, since: int) -> list[Seen]:
             )
         )
     return sorted(found, key=lambda one: one.at)
+
+
+def limits(plane: ControlPlane, since: int, process: Process, plural: str) -> set[str]:
+    """The limits of its lists of a kind: 500 is that of a whole one, 1 asks for the version."""
+    found = set()
+    for event in audit.events(plane.audit_log, since):
+        extra = event["user"].get("extra", {})
+        who = extra.get("authentication.kubernetes.io/credential-id", [""])[0]
+        is_list = event["verb"] == "list" and event["objectRef"]["resource"] == plural
+        if is_list and who == f"JTI={process.who}":
+            found.update(parse_qs(urlsplit(event["requestURI"]).query).get("limit", ()))
+    return found
 
 
 def written(requests: list[Seen], process: Process, *aside: str) -> list[Seen]:
@@ -242,6 +256,31 @@ def test_a_leader_that_is_killed_is_succeeded(
     wait_until_all_is_done(plane)
     check_the_lease_was_passed(plane, mark, leader, standby)
     check_that_nothing_is_doubled(plane, since)
+
+
+def test_a_standby_with_a_copy_sees_what_happened_between_kill_and_take_over(
+    plane: ControlPlane, pair: tuple[Process, Process]
+) -> None:
+    """There are so many AppWrappers that they are followed, not listed. Every node is full; one
+    AppWrapper that runs and one that waits are deleted while no process leads."""
+    leader, standby = pair
+    for number in range(FEW):
+        create(plane, appwrapper(f"other-{number}", configmap("x"), managedBy="example.com/other"))
+    running = submit(plane, "run", NODES)
+    plane.wait_for(lambda: tally(plane)["Running"] == NODES, LONG, "every node is used")
+    waiting = submit(plane, "wait", 2)
+    plane.wait_for(lambda: "copy is complete" in standby.dispatcher.log(), LONG, "a copy")
+    mark = plane.audit_mark()
+    leader.dispatcher.kill()
+    delete(plane, running[0], waiting[0])
+    last = submit(plane, "last", 1)[0]
+    plane.wait_for(lambda: standby.leads, LONG, "the other one leads")
+    plane.wait_for(lambda: states(plane)[waiting[1]] == "Running", LONG, "the room is used")
+    plane.wait_for(lambda: states(plane)[last] == "Pending", LONG, "the last one waits")
+    check_the_lease_was_passed(plane, mark, leader, standby)
+    assert overcommitted(plane) == {}
+    assert limits(plane, mark, standby, "appwrappers") == {"1"}
+    assert "500" in limits(plane, mark, standby, "nodes"), "there are few of them"
 
 
 def test_a_leader_that_was_stopped_and_goes_on_writes_nothing_more_and_ends(

@@ -7,6 +7,7 @@ from functools import cache
 import pytest
 
 from mcad.api.config import LeaderElection
+from mcad.kube import reflector
 from tests import budget
 from tests.faults.injection import SPELLS, Fault, Plan
 from tests.faults.scenarios import (
@@ -19,6 +20,7 @@ from tests.faults.scenarios import (
     Scenario,
 )
 from tests.faults.two_processes import Leases, run
+from tests.faults.weather import STREAMS, SlowStream, Weather
 from tests.faults.world import MORE_WRITES, Outcome
 
 OF_EACH = 3
@@ -34,6 +36,12 @@ CASES = [
     (PREEMPTED, Fault.BEQUEATHED),
 ]
 PLAYED = budget.half(CASES, "leaders")
+
+
+@pytest.fixture(autouse=True)
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One object is many: a copy catches up by a watch, as where a list would cost much."""
+    monkeypatch.setattr(reflector, "FEW", 0)
 
 
 @cache
@@ -86,3 +94,37 @@ def test_slow_renewals_and_other_terms_change_nothing(
         where = f"{fault.value}: write {k}, {expected.requests[k]}"
         assert pair.writers() in ([1, 2], [1]), where
         assert outcome.objects == expected.objects, where
+
+
+# -- a standby with a copy that is behind, and one without a copy --------------------------------
+
+LAGS_S = {0.0: 1, 0.7: 2, 10.0: 2, 30.0: 2}
+"""How late all watches tell what happens -> how often the successor has then listed AppWrappers:
+to copy them, and again if the copy could not catch up. A late watch sends no bookmark of now."""
+
+
+@pytest.mark.parametrize("lag_s", LAGS_S)
+@pytest.mark.parametrize("scenario", [IN_TURN, COMPLETED], ids=lambda one: one.name)
+def test_a_copy_that_is_behind_changes_nothing_in_the_end(scenario: Scenario, lag_s: float) -> None:
+    """Nothing is decided before the copy has caught up, or everything is listed."""
+    slow = tuple(SlowStream(one.plural, lag_s) for one in STREAMS)
+    expected, lists = undisturbed(scenario), set()
+    for k in budget.draw(range(expected.writes), OF_EACH, "behind", scenario.name, lag_s):
+        killed = {k: Fault.KILLED_AFTER}
+        outcome, pair = run(scenario, Plan(killed.get, weather=Weather(slow)))
+        where = f"write {k}, {expected.requests[k]}"
+        assert outcome.lives == 3, where
+        assert outcome.objects == expected.objects, where
+        lists.add(pair.lists[1])
+    assert max(lists) == LAGS_S[lag_s]
+
+
+@pytest.mark.parametrize("fault", [Fault.KILLED_AFTER, Fault.BEQUEATHED], ids=lambda one: one.name)
+def test_a_standby_without_a_copy_ends_where_one_with_a_copy_does(fault: Fault) -> None:
+    expected, leases = undisturbed(IN_TURN), Leases(are_warm=False)
+    for k in budget.draw(range(expected.writes), OF_EACH, fault.name, "cold"):
+        plan = Plan(writes=lambda number, k=k: fault if number == k else None)
+        outcome, pair = run(IN_TURN, plan, leases)
+        where = f"{fault.value}: write {k}, {expected.requests[k]}"
+        assert outcome.objects == expected.objects, where
+        assert pair.lists[1] == 1, where

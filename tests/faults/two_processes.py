@@ -47,11 +47,12 @@ class Stoppable:
 
 @dataclass(frozen=True)
 class Leases:
-    """How the processes hold the Lease: their terms, in turn, and how many seconds the answer to
-    each renewal takes."""
+    """How the processes hold the Lease: their terms, in turn, how many seconds the answer to each
+    renewal takes, and whether a standby holds a copy."""
 
     terms: tuple[LeaderElection, ...] = (LEASE,)
     answer_s: float = 0.0
+    are_warm: bool = True
 
     def of(self, number: int) -> LeaderElection:
         """The terms of a life, which count from 1."""
@@ -60,17 +61,20 @@ class Leases:
 
 class Noting:
     """Notes which process sends a write, Events and all, in the order in which they arrive at the
-    wire; the answers to writes of the Lease are slow."""
+    wire; the answers to writes of the Lease are slow. It counts lists of AppWrappers."""
 
     def __init__(self, wire: Wire, number: int, order: list[int], slow: Sleeping) -> None:
         self._wire = wire
         self._number = number
         self._order = order
         self._slow = slow
+        self.lists = 0
         self.stream = wire.stream
 
     async def request(self, request: Request, timeout: float | None = None) -> Response:
         is_read = request.method == "GET"
+        if is_read and request.path.endswith("/appwrappers") and request.params["limit"] != "1":
+            self.lists += 1
         if not is_read and "/leases" not in request.path:
             self._order.append(self._number)
         answer = await self._wire.request(request, timeout)
@@ -88,6 +92,7 @@ class Pair(World):
         super().__init__(cluster, scenario, plan)
         self._leases = leases
         self._order: list[int] = []
+        self._noting: list[Noting] = []
         self._replicas: list[Replica] = []
         self.leading = lambda: next(
             (one.controller for one in self._replicas if one.lease.is_held), None
@@ -101,8 +106,13 @@ class Pair(World):
     async def _live(self, wire: Wire, number: int) -> None:
         clock = Stoppable(self.clock, wire)
         slow = partial(clock.sleep, self._leases.answer_s)
-        client = Client(Noting(wire, number, self._order, slow), clock, Random(number))
-        terms = {"leader_election": self._leases.of(number)}
+        noting = Noting(wire, number, self._order, slow)
+        self._noting.append(noting)
+        client = Client(noting, clock, Random(number))
+        terms = {
+            "leader_election": self._leases.of(number),
+            "warm_standby": self._leases.are_warm,
+        }
         config = self._scenario.settings(number).model_copy(update=terms)
         replica = Replica(client, config, identity=f"life-{number}")
         self._replicas.append(replica)
@@ -111,6 +121,11 @@ class Pair(World):
         except LeaseLost:
             self.losses += 1
             asyncio.get_running_loop().call_later(RESTART_S, self.begin_life)
+
+    @property
+    def lists(self) -> list[int]:
+        """How often each life has listed AppWrappers."""
+        return [one.lists for one in self._noting]
 
     def writers(self) -> list[int]:
         """The lives that wrote, once for each time that another one had written before it."""
