@@ -18,9 +18,9 @@ from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import Phase
 from mcad.core.state.reasons import EVICTION_CALLED_OFF, ConditionType, EventReason, TeardownReason
 from mcad.core.state.reservation import Eviction, PendingEviction, ReservationReason
-from mcad.core.state.units import SECOND, Instant
+from mcad.core.state.units import SECOND
 
-_STANDING = frozenset({Phase.INTENDING, Phase.CREATING, Phase.CONFIRMING, Phase.RUNNING})
+_STANDING = frozenset({Phase.CREATING, Phase.CONFIRMING, Phase.RUNNING})
 
 _WORDS = {
     ReservationReason.PREEMPTING: (
@@ -35,18 +35,11 @@ _WORDS = {
 
 
 def may_be_evicted(entry: Entry) -> bool:
-    """Whether it may be chosen. While a write of its attempt is under way it is taken back after
-    the answer, unless it has ended by then."""
-    if entry.phase not in _STANDING:
+    """Whether the state of its attempt allows taking it back now."""
+    phase = entry.phase
+    if phase is not Phase.RUNNING and (phase is not Phase.CREATING or entry.creation.asked):
         return False
     return not (entry.workload.never_preempted or entry.workload.deleting or entry.untested)
-
-
-def _may_be_taken_back(entry: Entry) -> bool:
-    """Whether the state of its attempt allows that now: no write of it is under way."""
-    if entry.phase is Phase.CREATING:
-        return may_be_evicted(entry) and not entry.creation.asked
-    return may_be_evicted(entry) and entry.phase is Phase.RUNNING
 
 
 def begin(
@@ -63,7 +56,7 @@ def begin(
         entry.set_condition(kind, cluster.now, reason=cause, message=message)
         announce = EventReason.PREEMPT_CANDIDATE
         cluster.announce(entry, announce, message, action="Preempt", warning=True)
-        if cluster.settings.preemption_grace or not _may_be_taken_back(entry):
+        if cluster.settings.preemption_grace:
             cluster.settle(entry)
         else:
             _take_back(cluster, entry, cluster.evictions[uid])
@@ -92,9 +85,6 @@ def _proceed(cluster: Cluster, preemptor: str, uids: Sequence[str]) -> None:
     if any(cluster.now < one.at for one in pending):
         cluster.agenda.wake_at(min(one.at for one in pending))
         return
-    if not any(_may_be_taken_back(cluster.entries[uid]) for uid in standing):
-        cluster.agenda.wake_at(_next_second(cluster))  # writes of all of them are under way
-        return
     needed = _still_needed(cluster, owner, standing)
     if needed is None:
         for uid in standing:
@@ -106,15 +96,11 @@ def _proceed(cluster: Cluster, preemptor: str, uids: Sequence[str]) -> None:
         if uid not in needed:
             _call_off(cluster, uid)
             cluster.reservations.let_stay(owner, uid)
-        elif _may_be_taken_back(entry):
+        elif may_be_evicted(entry):
             _take_back(cluster, entry, cluster.evictions[uid])
         else:
-            cluster.agenda.wake_at(_next_second(cluster))
-
-
-def _next_second(cluster: Cluster) -> Instant:
-    """One instant for all passes of a second."""
-    return (cluster.now // SECOND + 1) * SECOND
+            next_second = (cluster.now // SECOND + 1) * SECOND  # one for all passes of a second
+            cluster.agenda.wake_at(next_second)
 
 
 def _stands(cluster: Cluster, uid: str) -> bool:

@@ -80,29 +80,6 @@ def test_none_is_evicted_while_one_of_its_items_is_being_created() -> None:
     assert (phase(bench, "a"), phase(bench, "w")) == (Phase.WAITING, Phase.RUNNING)
 
 
-def test_room_is_reserved_although_its_victims_are_being_created() -> None:
-    """Otherwise short ones of low priority, which are never seen to run, keep a large one out."""
-    bench = Bench(EAGER, nodes=[node("n1")])
-    bench.submit(workload("a", 500), workload("b", 500))
-    bench.decide()
-    while not isinstance(bench.pending[0], CreateItem):
-        bench.execute(bench.pending.pop(0))
-    first, second = (bench.pending.pop(0) for _ in range(2))
-    bench.submit(workload("w", 900, priority=5))
-    bench.advance(2)
-    assert told(bench, EventReason.ROOM_RESERVED)[0][0] == "uid-w"
-
-    bench.delete("uid-a")
-    bench.execute(first)
-    bench.submit(workload("c", 500))
-    bench.advance(2)
-    assert (phase(bench, "b"), phase(bench, "c")) == (Phase.CREATING, Phase.WAITING)
-
-    bench.execute(second)
-    bench.advance(2)
-    assert [phase(bench, name) for name in "bwc"] == [Phase.WAITING, Phase.RUNNING, Phase.WAITING]
-
-
 def test_the_latest_of_the_lowest_priority_makes_room_and_queues_again() -> None:
     bench = crowded()
     bench.submit(workload("w", 900, priority=5))
