@@ -94,6 +94,8 @@ def _spoils(other: PodClass, pods: PodClass) -> int:
 def _emptied(row: Row, unbound: Iterable[Unbound]) -> Books:
     """What is free on the node if none of these pods is assumed there."""
     free = dict(row.free)
+    name = row.node.name
     for each in unbound:
-        book(free, each.pods.request, each.at.get(row.node.name, 0))
+        if name in each.at:  # of dozens of parts few are there
+            book(free, each.pods.request, each.at[name])
     return free

@@ -97,8 +97,8 @@ class PoolWithout:
         """How many nodes both pools hold."""
         mine, others = self.base.rows, other.base.rows
         lacking = {**self.without, **other.without}
-        gone = sum(rank in mine and rank in others for rank in lacking)
-        return self.base.shared(other.base) - gone
+        gone = [rank for rank in lacking if rank in mine and rank in others]
+        return self.base.shared(other.base) - len(gone)
 
 
 class _Rows(Mapping[int, "Row"]):
