@@ -221,11 +221,13 @@ class Capacity:
         with self._memory.held(shape) as prospect:
             if not shape.groups:
                 return Snapshot(self._view, prospect, lifted, shares, only)
-            nothing = Shares({}, {}, (), (), ())
-            ways = [
-                Snapshot(self._view, one, lifted, nothing, only)
-                for one in self._domains.variants(prospect)
-            ]
+            ways: list[Snapshot] = []
+            view, nothing = self._view, Shares({}, {}, (), (), ())
+            for one in self._domains.variants(prospect):
+                if view.pairs <= 0:
+                    break
+                ways.append(Snapshot(view, one, lifted, nothing, only))
+                view = view._replace(pairs=view.pairs - ways[-1].steps)
             return InDomains(self._view, prospect, ways, shares)
 
     # -- assumed gangs -------------------------------------------------------------------------

@@ -26,6 +26,7 @@ from mcad.core.state.work_bounds import (
     EXACT_WORK_MAX,
     EXACT_WORK_PER_PASS_MAX,
     GREEDY_WORK_PER_PASS_MAX,
+    PART_STEPS,
     VERDICT_STEPS,
 )
 
@@ -77,7 +78,7 @@ class Judge:
         return refused
 
     def _judge(self, prospect: Prospect) -> Refusal | None:
-        self.steps += VERDICT_STEPS
+        self.steps += VERDICT_STEPS + PART_STEPS * len(prospect.parts)
         prospect.obstacle = None
         if not prospect.parts:
             return None
@@ -116,6 +117,7 @@ class Judge:
         at, pools = prospect.widest
         if at != self._ledger.joins:
             pools = widest(prospect.pools)
+            self.steps += len(prospect.pools) ** 2
             prospect.widest = (self._ledger.joins, pools)
         return None if pools is None else sum_of(pools)
 
@@ -286,10 +288,13 @@ class Judge:
             pods = part.pods
             if part.per_node:
                 continue
-            rows = pods.pool.rows.values()
-            there = sum(slots(row.idle, pods.request, pods.cap) for row in rows)
-            if there < part.replicas:
-                prospect.lacking = (number, part.replicas - there)
+            missing = part.replicas
+            for row in pods.pool.rows.values():
+                missing -= slots(row.idle, pods.request, pods.cap)
+                if missing <= 0:
+                    break
+            else:
+                prospect.lacking = (number, missing)
                 return False
         if len(prospect.parts) == 1 and not prospect.shape.per_node:
             return True

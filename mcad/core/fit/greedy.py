@@ -7,6 +7,7 @@ have to be placed together; sets whose pools share no node are placed independen
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 
 from mcad.core.fit.exact import FreeOf, KnownChoices, Need, exact
 from mcad.core.fit.feasible import Prospect
@@ -15,7 +16,7 @@ from mcad.core.nodes.pools import Plan, Row
 from mcad.core.nodes.resources import Books
 from mcad.core.state.model import Resources
 from mcad.core.state.records import Struct, replace
-from mcad.core.state.work_bounds import EXACT_WORK_MAX
+from mcad.core.state.work_bounds import CANDIDATES_MAX, EXACT_WORK_MAX, LOOKS_MAX
 
 
 class Nodes:
@@ -172,6 +173,8 @@ def size(request: Resources, weights: Mapping[str, int]) -> int:
 
 def _sharing_nodes(needs: Sequence[Need]) -> list[list[Need]]:
     """Groups whose pools, directly or through others of the group, share nodes."""
+    if len({need.pods.pool for need in needs}) == 1:
+        return [list(needs)]  # as nearly always; of dozens of parts each would be compared with all
     groups: list[list[Need]] = []
     for need in needs:
         pool = need.pods.pool
@@ -187,7 +190,8 @@ def _together(group: list[Need], nodes: Nodes, overlay: Overlay, budget: int) ->
         return first  # for identical pods greed is exact
     if budget <= 0:
         return Outcome(decided=False, looked=first.looked)
-    candidates = {need.part: list(nodes.places(need.pods)) for need in group}
+    most = min(budget, CANDIDATES_MAX) // len(group)
+    candidates = {need.part: list(islice(nodes.places(need.pods), most)) for need in group}
     by_slots = {
         need.part: _fewest_slots_first(need, candidates[need.part], overlay.free) for need in group
     }
@@ -195,6 +199,8 @@ def _together(group: list[Need], nodes: Nodes, overlay: Overlay, budget: int) ->
     work = sum(map(len, candidates.values())) + second.looked
     if second.plan is not None:
         return replace(second, looked=first.looked, work=work)
+    if any(len(rows) >= most for rows in candidates.values()):
+        return Outcome(decided=False, looked=first.looked, work=work)
     rows = {row.rank: row for need in group for row in candidates[need.part]}
     in_order = [rows[rank] for rank in sorted(rows)]
     verdict = exact(group, in_order, overlay.free, min(budget, EXACT_WORK_MAX), nodes.known_choices)
@@ -207,7 +213,10 @@ def _greedy(group: list[Need], places: Mapping[int, Iterable[Row]], overlay: Ove
     plan: Plan = []
     looked = 0
     for need in group:
-        placed, left, more = _fill(need, places[need.part], trial, is_last=need is group[-1])
+        rows = places[need.part]
+        if len(group) > 1:
+            rows = islice(rows, LOOKS_MAX - looked)
+        placed, left, more = _fill(need, rows, trial, is_last=need is group[-1])
         looked += more
         if left:
             return Outcome(None, need.part, left, looked=looked)

@@ -3,7 +3,7 @@ reservation."""
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Mapping
 
 from mcad.core.nodes.pod_signature import PodClass, slots
 from mcad.core.nodes.pools import Row
@@ -17,13 +17,14 @@ class Spare:
     resource, those with most of it first, and nodes with too little are not looked at.
     """
 
-    __slots__ = ("_by_resource", "_rows")
+    __slots__ = ("_by_resource", "_rows", "_total")
 
     def __init__(self, rows: Iterable[Row]) -> None:
         """Select the reserved nodes with free room from the rows."""
         reserved = (row for row in rows if row.reserved and row.has_room)
         self._rows = [(row, {name: row.unreserved(name) for name in row.free}) for row in reserved]
         self._by_resource: dict[str, list[tuple[Row, Books]]] = {}
+        self._total: Books | None = None
 
     def __bool__(self) -> bool:
         return bool(self._rows)
@@ -32,12 +33,13 @@ class Spare:
         """The same nodes as they are now."""
         return Spare(row for row, _ in self._rows)
 
-    def total(self) -> Books:
+    def total(self) -> Mapping[str, int]:
         """The sum of what is free on all of them."""
-        sums: Books = {}
-        for _, free in self._rows:
-            book(sums, ((name, max(0, n)) for name, n in free.items()))
-        return sums
+        if self._total is None:
+            self._total = {}
+            for _, free in self._rows:
+                book(self._total, ((name, max(0, n)) for name, n in free.items()))
+        return self._total
 
     def is_of(self, reserved_for: Container[str]) -> bool:
         """Whether one of the nodes is reserved for one of these (uids)."""

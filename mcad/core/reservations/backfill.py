@@ -13,7 +13,13 @@ from mcad.core.nodes.pools import Plan
 from mcad.core.nodes.reserved_free import Spare
 from mcad.core.queue.equivalence import EquivalenceClass
 from mcad.core.reservations import manage, release_set
-from mcad.core.state.bounds import BACKFILL_MEMBERS, BACKFILL_TESTS, BACKFILL_TRIES, Look
+from mcad.core.state.bounds import (
+    BACKFILL_MEMBERS,
+    BACKFILL_TESTS,
+    BACKFILL_TRIES,
+    TEST_STEPS,
+    Look,
+)
 from mcad.core.state.entry import Entry
 
 
@@ -30,15 +36,17 @@ def walk(cluster: Cluster) -> None:
     tries, tests = BACKFILL_TRIES, BACKFILL_TESTS
     line = cluster.waiting.refused(filter(offer.concerns, cluster.waiting.queue.eqclasses()))
     for eqclass in line:
-        if tries <= 0 or tests <= 0 or not cluster.reservations:
+        if tries <= 0 or tests <= 0 or not cluster.reservations or cluster.agenda.is_spent:
             break
-        tests -= 1
+        parts = max(1, len(eqclass.shape.alike))
+        tests -= parts
+        cluster.agenda.spent += TEST_STEPS * parts
         if offer.may_fit(eqclass):
             tries -= _try(cluster, eqclass, offer, tries)
     else:
         return
     _offer_later(cluster, (eqclass, *line))
-    if tests <= 0:
+    if tests <= 0 or cluster.agenda.is_spent:
         cluster.agenda.look_again(Look.BACKFILL)
 
 
@@ -78,13 +86,15 @@ def _offer_later(cluster: Cluster, eqclasses: Iterable[EquivalenceClass]) -> Non
 def _try(cluster: Cluster, eqclass: EquivalenceClass, offer: _Offer, most: int) -> int:
     """Start as many of the class as possible; returns how many were tried, at most ``most``."""
     for tries in range(most):
-        if not eqclass.members or not offer.may_fit(eqclass):
+        if not eqclass.members or (tries and cluster.agenda.is_spent):
+            return tries
+        if not offer.may_fit(eqclass):
             return tries
         found = _next(cluster, eqclass, offer.places(eqclass))
         if found is None:
             return tries
         entry, lifted = found
-        plan = release_set.what_if(cluster, entry, lifted).plan()
+        plan = release_set.place(cluster, release_set.what_if(cluster, entry, lifted))
         if plan is None:
             return tries + 1
         _go(cluster, entry, plan)

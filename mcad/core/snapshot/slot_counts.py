@@ -11,7 +11,7 @@ from mcad.core.nodes.pod_signature import PodClass, slots
 from mcad.core.nodes.pools import Row
 from mcad.core.nodes.resources import Books, book
 from mcad.core.state.model import Resources
-from mcad.core.state.work_bounds import FILLS_MAX
+from mcad.core.state.work_bounds import FILLED_PARTS_MAX, FILLS_MAX
 
 
 class Later(Nodes):
@@ -50,42 +50,59 @@ class Later(Nodes):
 
     def places(self, pods: PodClass) -> Iterator[Row]:
         """Every node that would have room for the class."""
-        rows, room = pods.pool.rows, self.room.get(pods)
+        rows, room = pods.pool.base.rows, self.room.get(pods)
         if room is None:
-            usable = [row for row in rows.values() if not self.barred(row)]
+            usable = [row for row in pods.pool.rows.values() if not self.barred(row)]
             room = {row.rank: slots(self.free(row), pods.request, pods.cap) for row in usable}
-        order = sorted((-fit, rank) for rank, fit in room.items() if fit)
-        return (rows[rank] for _, rank in order)
+        order = sorted([(-fit, rank) for rank, fit in room.items() if fit])
+        return iter([rows[rank] for _, rank in order])
+
+    def listed(self, pods: PodClass) -> int:
+        """How many nodes a search for the class puts in order."""
+        return len(self.room.get(pods, ()))
 
 
 class _Counted:
     """One part: for how many pods there is room on each node that has any, now and at first."""
 
-    __slots__ = ("admitted", "cap", "first", "least", "missing", "name", "request", "room")
+    __slots__ = ("cap", "first", "least", "missing", "name", "pool", "request", "room")
 
-    def __init__(self, part: Part, rows: Collection[Row], nodes: Nodes) -> None:
+    def __init__(self, part: Part, free_on: Mapping[int, Books]) -> None:
         self.request, self.cap = part.pods.request, part.pods.cap
         self.name, self.least = self.request[0]
-        self.admitted = part.pods.pool.rows
+        self.pool = part.pods.pool
+        name, least, admitted, without = (self.name, self.least, *self.admitted())
         self.room = {
-            row.rank: fit
-            for row in rows
-            if row.rank in self.admitted and (fit := slots(nodes.free(row), self.request, self.cap))
+            rank: fit
+            for rank, free in free_on.items()
+            if free.get(name, 0) >= least  # first: most nodes have no room
+            and rank in admitted
+            and rank not in without
+            and (fit := slots(free, self.request, self.cap))
         }
         self.first = self.room.copy()
         self.missing = part.replicas - sum(self.room.values())
 
-    def count(self, rank: int, free: Books) -> None:
-        """The node has so much free now."""
-        before = self.room.get(rank, 0)
-        # Most nodes have no room and get none by one departure: what is scarcest tells.
-        if (before or free[self.name] >= self.least) and rank in self.admitted:
+    def admitted(self) -> tuple[Mapping[int, Row], Mapping[int, Row]]:
+        """Nodes by rank: the pool has those of the first that are not in the second."""
+        return self.pool.base.rows, self.pool.without
+
+    def count(self, changed: Mapping[int, Books]) -> None:
+        """These nodes have so much free now."""
+        room, name, least = self.room, self.name, self.least
+        admitted, without = self.admitted()
+        for rank, free in changed.items():
+            before = 0
+            if rank in room:
+                before = room[rank]
+            elif free[name] < least or rank not in admitted or rank in without:
+                continue  # most nodes have no room and get none by one departure
             now = slots(free, self.request, self.cap)
             self.missing += before - now
             if now:
-                self.room[rank] = now
+                room[rank] = now
             elif before:
-                del self.room[rank]
+                del room[rank]
 
 
 class _Fill:
@@ -159,11 +176,11 @@ class Slots:
     ) -> None:
         self.exact = len(parts) <= 1
         self.changed: dict[int, Books] = {}
-        self._parts = [_Counted(part, rows, nodes) for part in parts]
+        self._unfilled = {row.rank: nodes.free(row) for row in rows}  # that it has not looked at
+        self._parts = [_Counted(part, self._unfilled) for part in parts]
         self._names = sorted({name for part in self._parts for name, _ in part.request})
         self._admitting: dict[int, int] = {}
-        self._fill = None if self.exact else _Fill(parts, weights)
-        self._unfilled = {row.rank: nodes.free(row) for row in rows}  # that it has not looked at
+        self._fill = _Fill(parts, weights) if 1 < len(parts) <= FILLED_PARTS_MAX else None
         least: Books = {}
         for part, counted in zip(parts, self._parts, strict=True):
             nodes.room[part.pods] = counted.room
@@ -185,7 +202,7 @@ class Slots:
         the amounts."""
         admitting = self._admitting.get(rank)
         if admitting is None:
-            admits = [rank in part.admitted for part in self._parts]
+            admits = [rank in part.pool.rows for part in self._parts]
             admitting = self._admitting[rank] = sum(yes << i for i, yes in enumerate(admits))
         return (admitting, *[free.get(name, 0) for name in self._names])
 
@@ -203,8 +220,7 @@ class Slots:
 
     def _look(self) -> None:
         for part in self._parts:
-            for rank, free in self.changed.items():
-                part.count(rank, free)
+            part.count(self.changed)
         if self._fill is not None:
             self._unfilled.update(self.changed)
         self.changed.clear()

@@ -1,9 +1,10 @@
 """A snapshot of nodes and shares: where one gang would go if some AppWrappers were removed.
 
 Removing and restoring change copies, never the books, and no event may come in between. Creating a
-snapshot costs a look at every node of the gang's pools; removing or restoring an AppWrapper costs a
-look at its nodes. The gang may use what it could use at once: no node that is set aside for
-unplaced pods (C6), and none that is reserved for another AppWrapper.
+snapshot costs a look at every node of the gang's pools for each of its parts, and where that is too
+much for one step of the core it has only some of these nodes (node_choice.py). Removing or
+restoring an AppWrapper costs a look at its nodes. The gang may use what it could use at once: no
+node that is set aside for unplaced pods (C6), and none that is reserved for another AppWrapper.
 """
 
 from __future__ import annotations
@@ -15,31 +16,39 @@ from typing import NamedTuple
 from mcad.core.assumed.assumed import Assumed, Held
 from mcad.core.assumed.pod_index import PodIndex
 from mcad.core.assumed.unplaced import UnplacedPods
-from mcad.core.fit.feasible import Part, Prospect
+from mcad.core.fit.feasible import Prospect
 from mcad.core.fit.greedy import as_many_as_fit, pack
 from mcad.core.nodes.ledger import Ledger
-from mcad.core.nodes.pod_signature import slots
 from mcad.core.nodes.pools import Plan, Row
 from mcad.core.nodes.resources import Books, total
+from mcad.core.snapshot.node_choice import few, suffice, with_room
 from mcad.core.snapshot.quota import Seat, Shares
 from mcad.core.snapshot.slot_counts import Later, Slots, Sum
 from mcad.core.snapshot.tentative import TentativePlan
 from mcad.core.state.model import Resources
 from mcad.core.state.settings import Fit, Settings
-from mcad.core.state.work_bounds import WHAT_IF_SEARCH_MAX, WHAT_IF_WORK_MAX
+from mcad.core.state.work_bounds import (
+    LISTED_PER_STEP,
+    SNAPSHOT_PAIRS_MAX,
+    WHAT_IF_LOOKS_MAX,
+    WHAT_IF_SEARCH_MAX,
+    WHAT_IF_WORK_MAX,
+)
 
 _Spot = tuple[int, Books]
 """(rank, what would be free there): a node that the gang could go to."""
 
 
 class View(NamedTuple):
-    """The books of the nodes that a snapshot reads."""
+    """The books of the nodes that a snapshot reads, and at how many pairs of a node and a part of
+    the gang it may look."""
 
     settings: Settings
     ledger: Ledger
     unplaced_pods: UnplacedPods
     pod_index: PodIndex
     assumed: Assumed
+    pairs: int = SNAPSHOT_PAIRS_MAX
 
 
 class Planned(NamedTuple):
@@ -73,7 +82,7 @@ class Snapshot:
         self._has_seats = bool(shares.seats)
         self._view = view
         self._prospect = prospect
-        self._searched = 0
+        self._searched = self._looked = 0
         self._planned: dict[str, Planned] = {}
         self._found: TentativePlan | None = None
         self._in_vain = False  # whether a search has found none for those that are removed now
@@ -89,21 +98,26 @@ class Snapshot:
         if only:
             reserved |= {row.rank for row in rows if row.node.name not in only}
         names = {name for part in prospect.parts for name, _ in part.pods.request}
-        self._nodes = Later(view.unplaced_pods.barred.keys() | reserved, names)
-        usable = [row for row in rows if not self._nodes.barred(row)]
+        barred = view.unplaced_pods.barred.keys() | reserved
+        self._nodes = Later(barred, names)
+        usable = [row for row in rows if row.rank not in barred]
+        self.steps = 0
+        if self._on_nodes and len(usable) * len(prospect.parts) > view.pairs:
+            usable, self.steps = few(prospect.parts, usable, view.pairs, view.ledger.allocatable)
         for row in usable:
             if row.reserved_for:
                 self._nodes.to_change(row)
-        self.steps = len(usable) * len(prospect.parts)
+        self.steps += len(usable) * len(prospect.parts)
         self.hopeless = shares.hopeless
         self._test: Slots | Sum
         if self._on_nodes:
             self._test = Slots(prospect.parts, usable, self._nodes, view.ledger.allocatable)
-            concerned, enough = _once_emptied(prospect.parts, usable)
+            concerned = with_room(prospect.parts, usable)
             weighs = bool(view.unplaced_pods.by_class and view.unplaced_pods.weighing_on(pools))
-            self.hopeless |= not enough or weighs
+            self.hopeless |= weighs or not suffice(prospect.parts, concerned)
         else:
             self._test, concerned = self._sum_of(usable, lifted), usable
+        self._looks = len(prospect.parts) if self._on_nodes else 1
         self._least = self._test.least
         self._rows = {row.node.name: row for row in concerned}
 
@@ -139,6 +153,8 @@ class Snapshot:
         shift, changed, suffices = self._shift, self._test.changed, self._test.suffices
         gone: list[str] = []
         for uid in uids:
+            if self._looked >= WHAT_IF_LOOKS_MAX:
+                break
             if self._has_seats:
                 if self.remove(uid):
                     gone.append(uid)
@@ -182,7 +198,7 @@ class Snapshot:
         """
         test, held = self._test, self._held(uid)
         alike: object = held, self._unplaced(uid)
-        if alike in self._needed:
+        if alike in self._needed or self._looked >= WHAT_IF_LOOKS_MAX:
             return False
         self._shift(uid, -1)
         if self._is_there():
@@ -224,8 +240,9 @@ class Snapshot:
         held = self._held(uid)
         found = self._give_back(held) if times > 0 else self._take_again(held)
         self.steps += 2
+        self._looked += len(held) * self._looks
         self._in_vain = False
-        unplaced = self._unplaced(uid)
+        unplaced = () if self._on_nodes else self._unplaced(uid)
         if unplaced:
             self._test.give(unplaced, times)
         return found or bool(unplaced)
@@ -362,22 +379,7 @@ class Snapshot:
         if budget <= 0:
             return None
         outcome = pack(self._prospect, self._nodes, budget, self._view.ledger.allocatable)
-        work = outcome.looked + outcome.work
+        listed = sum(self._nodes.listed(part.pods) for part in self._prospect.parts)
+        work = outcome.looked + outcome.work + listed // LISTED_PER_STEP
         self._searched, self.steps = self._searched + work, self.steps + work
         return outcome.plan
-
-
-def _once_emptied(parts: Sequence[Part], rows: Collection[Row]) -> tuple[list[Row], bool]:
-    """The nodes on which any part has room without AppWrappers, and whether each part by itself has
-    enough room then."""
-    found: dict[int, Row] = {}
-    enough = True
-    for part in parts:
-        request, cap, admitted = part.pods.request, part.pods.cap, part.pods.pool.rows
-        missing = part.replicas
-        for row in rows:
-            if row.rank in admitted and (fit := slots(row.idle, request, cap)):
-                missing -= fit
-                found[row.rank] = row
-        enough = enough and missing <= 0
-    return list(found.values()), enough

@@ -43,6 +43,12 @@ RANKED_PER_PASS = 250
 """AppWrappers in line that one cycle ranks anew after a quota tree came or went, 12 microseconds
 each, or 100 with dozens of pod sets. Nothing is dispatched until all are ranked."""
 
+RECOVER_STEPS = 30
+"""The work that taking up one of them counts for in a cycle."""
+
+RANK_STEPS = 10
+"""The work that ranking one of these counts for in a cycle, and each of its pod sets."""
+
 JUDGED_PER_PASS = 250
 """AppWrappers whose objects, pods or status are judged in one cycle, 40 microseconds each: a change
 of a node or a start concerns thousands at the same time."""
@@ -53,7 +59,7 @@ NOTED_PER_PASS = 1_000
 SWEPT_PER_PASS = 1_000
 """Objects that one cycle compares with the attempts of their AppWrappers, a microsecond each."""
 
-JUDGE_STEPS = 10
+JUDGE_STEPS = 15
 """The work that judging an AppWrapper counts for in a cycle."""
 
 TIMERS_PER_PASS = 500
@@ -65,6 +71,9 @@ change must not rewrite 100,000 objects. The others are rewritten when they are 
 
 QUOTA_INTERVAL: Duration = SECOND
 """Minimum time between two status writes of a QuotaSubtree, and between two counts of its tree."""
+
+FIGURES_STEPS = 8
+"""The work that the figures of one quota node count for."""
 
 RESTATE_INTERVAL: Duration = 60 * SECOND
 """Minimum time between two reports of a refusal for one AppWrapper."""
@@ -142,8 +151,11 @@ BACKFILL_TRIES = 20
 """AppWrappers tried for backfill at a time: each costs a look at every node."""
 
 BACKFILL_TESTS = 2_000
-"""Equivalence classes that are tested for whether they may fit there, 6 microseconds each; the next
-cycle continues."""
+"""Pod sets of equivalence classes that are tested for whether they may fit there, 6 microseconds
+each; the next cycle continues."""
+
+TEST_STEPS = 6
+"""The work that such a test counts for."""
 
 BACKFILL_MEMBERS = 20
 """Members of an equivalence class that are tested for an end in time."""

@@ -35,8 +35,11 @@ TAIL_SHORT = 64
 SCAN_STEP = 16
 """Nodes that a scan looks at before it tests whether it has found enough; doubled each time."""
 
-VERDICT_STEPS = 20
-"""The work that a verdict counts for, besides the nodes it looks at."""
+VERDICT_STEPS = 15
+"""The work that a verdict counts for, besides its parts and the nodes it looks at."""
+
+PART_STEPS = 5
+"""The work that each part of a gang counts for in a verdict."""
 
 DOMAINS_MAX = 512
 """Topology domains of one level with slots enough that are tried in one verdict, each with a pool
@@ -56,6 +59,15 @@ EXACT_WORK_MAX = 40_000
 """Steps of one exact search, about a microsecond each. A head and its workers at the edge of 5,000
 nodes take 6,000, three sets of dozens easily too many: then the verdict is "undecided" (R1)."""
 
+LOOKS_MAX = 20_000
+"""Nodes that one greedy placement of several parts looks at, half a microsecond each: all of 5,000
+for each of four parts. Beyond, the verdict is "undecided" (R1)."""
+
+CANDIDATES_MAX = 16_000
+"""Nodes that are sorted for the second greedy placement of a gang, a microsecond each: all of 5,000
+for each of three parts. Of more it has the likeliest for each part, and is "undecided" without a
+plan."""
+
 GREEDY_WORK_PER_PASS_MAX = 1_000_000
 """Nodes that all greedy placements of one cycle look at, half a microsecond each. Larger than the
 bound of the exact searches, so that gangs that nearly fit do not hide those that simply fit."""
@@ -72,17 +84,32 @@ IN_FLIGHT_ROWS_MAX = 10_000
 """Nodes that are looked at in one cycle to find out whether gangs in flight can strand each other,
 a microsecond each. Beyond, gangs that fit start without that test."""
 
+SNAPSHOT_PAIRS_MAX = 20_000
+"""Pairs of a node and a part of the gang that a snapshot looks at, half a microsecond each: four
+parts on 5,000 nodes. Beyond, it has only so many nodes as keep to this."""
+
 WHAT_IF_SEARCH_MAX = 10_000
 """Steps of one exact search in a snapshot, of which a plan makes dozens; a head and its workers at
 the edge of 5,000 nodes take 6,000. Undecided counts as no."""
 
-WHAT_IF_WORK_MAX = 50_000
+WHAT_IF_WORK_MAX = 15_000
 """Steps of all those searches for one plan, which is made in one step of the core; beyond, no
 victim is spared any more."""
+
+WHAT_IF_LOOKS_MAX = 30_000
+"""Looks at a node for one part of the gang after something was removed there or restored, in one
+plan, half a microsecond each: 10,000 removed AppWrappers for three parts. Beyond, none is removed
+and none is spared any more."""
+
+LISTED_PER_STEP = 8
+"""Nodes that a search in a snapshot puts in order for one part, for one step."""
 
 FILLS_MAX = 256
 """Ways to fill one node with pods of several parts; each costs a microsecond, once for all nodes on
 which as much is free. Beyond, a coarser bound is used."""
+
+FILLED_PARTS_MAX = 8
+"""Parts of a gang for which ways to fill nodes are tried: of more there are too many ways."""
 
 EARMARKED_NODES_MAX = 256
 """Nodes set aside for unplaced pods; beyond, only the sums protect them. Every verdict looks at
