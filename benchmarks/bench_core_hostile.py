@@ -150,6 +150,7 @@ SHAPES = [
     Shape("100 plain shapes, no pods counted", plain, 100, counted=False),
     Shape("10,000 mixed shapes, preemption, Backfill", mixed, 10_000, BACKFILL),
     Shape("1,000 of 64 pod sets", many_sets, 1_000, queued=1_000),
+    Shape("1,000 of 64 pod sets, preemption, Backfill", many_sets, 1_000, BACKFILL, queued=1_000),
     Shape("200 gangs of 5,000 pods", gangs, 200, queued=200),
     Shape("1,000 leaves with reclaim", leaves, 10_000, trees=True),
     Shape("10,000 node selectors", selectors, 10_000),
@@ -167,14 +168,28 @@ def node(number: int, cpu: int = 64_000) -> Node:
     return Node(name, amounts, labels=tuple(sorted(labels)))
 
 
+class Size(NamedTuple):
+    """How many nodes there are, and how many AppWrappers run and wait."""
+
+    nodes: int
+    running: int
+    queued: int
+
+
+def percent(shape: Shape, scale: int) -> Size:
+    """So many percent of 5,000 nodes, 10,000 that run and what is in line of the shape."""
+    return Size(50 * scale, 100 * scale, min(shape.queued, 1_000 * scale))
+
+
 class Story(Fed):
     """A dispatcher with a long line. ``steps`` are the times of all steps since the last line."""
 
-    def __init__(self, shape: Shape, scale: int) -> None:
+    passes_max = PASSES_MAX
+
+    def __init__(self, shape: Shape, size: Size) -> None:
         super().__init__(shape.settings)
         self._shape = shape
-        self._nodes, self._running = 50 * scale, 100 * scale
-        self._queued = min(shape.queued, 1_000 * scale)
+        self._nodes, self._running, self._queued = size
         self._wake_ups: list[int] = []
         self._steps: list[tuple[float, str]] = []
 
@@ -222,12 +237,12 @@ class Story(Fed):
 
     def go_on(self) -> None:
         """Pass after pass, as long as there is something to be done at once."""
-        for _ in range(PASSES_MAX):
+        for _ in range(self.passes_max):
             self.now += SECOND // 50
             self.feed(Decide())
             if min(self._wake_ups, default=self.now + SECOND) > self.now + SECOND // 50:
                 return
-        print(f"    after {PASSES_MAX} passes there is still something to be done")
+        print(f"    after {self.passes_max} passes there is still something to be done")
 
     def go_on_for(self, span: int) -> None:
         """Wake the core when it wants to be woken."""
@@ -249,18 +264,22 @@ class Story(Fed):
             flush=True,
         )
 
+    def furnish(self) -> None:
+        """The nodes, the trees and what runs."""
+        for number in range(self._nodes):
+            self.feed(NodeSeen(node(number)))
+        for one in forest(64_000 * self._nodes) if self._shape.trees else ():
+            self.feed(QuotaSeen(one))
+        for number in range(self._running):
+            self.runs(number)
+
     def tell(self) -> None:
         """The whole story."""
         print(self._shape.name, flush=True)
         gc.collect()
         gc.disable()
         with self.line("nodes and what runs"):
-            for number in range(self._nodes):
-                self.feed(NodeSeen(node(number)))
-            for one in forest(64_000 * self._nodes) if self._shape.trees else ():
-                self.feed(QuotaSeen(one))
-            for number in range(self._running):
-                self.runs(number)
+            self.furnish()
         began = time.process_time()
         with self.line("the line at the start"):
             for number in range(self._queued):
@@ -320,7 +339,7 @@ def main() -> None:
     for shape in SHAPES:
         if options.only in shape.name:
             print(speed())
-            Story(shape, options.scale).tell()
+            Story(shape, percent(shape, options.scale)).tell()
 
 
 if __name__ == "__main__":

@@ -21,7 +21,11 @@ from mcad.core.quota.absent import reports_absence
 from mcad.core.quota.explain import Words
 from mcad.core.reservations import backfill, manage, starvation
 from mcad.core.running import monitor, reset
-from mcad.core.state.bounds import JUDGED_PER_PASS, REPORTS_PER_PASS, RESTATE_INTERVAL
+from mcad.core.state.bounds import (
+    JUDGED_PER_PASS,
+    REPORTS_PER_PASS,
+    RESTATE_INTERVAL,
+)
 from mcad.core.state.entry import Entry
 from mcad.core.state.eviction_pace import reports_due_evictions
 from mcad.core.state.lifecycle import Phase
@@ -45,11 +49,15 @@ def decide(cluster: Cluster, *, may_dispatch: bool) -> None:
         _start(cluster)
     quota_reports.refresh(cluster)
     quota_reports.rank_anew(cluster)
-    recovery.recover(cluster)
+    if not cluster.agenda.to_rank:
+        recovery.recover(cluster)
     pod_timeouts.watch(cluster)
     for entry, timer in cluster.agenda.timers.expired(cluster.now):
         _on_timer(cluster, entry, timer)
     if cluster.agenda.is_behind:
+        return
+    if cluster.agenda.is_spent:
+        cluster.agenda.carry_over()  # taking up the last of many was the work of this pass
         return
     if not cluster.recovered:
         cluster.recovered = True
@@ -63,6 +71,7 @@ def decide(cluster: Cluster, *, may_dispatch: bool) -> None:
         manage.keep(cluster)
         reset.resume(cluster)
         eviction.continue_attempt(cluster)
+        quota_reports.report_late(cluster)
         _walk_and_look(cluster)
         _report(cluster)
         quota_reports.report(cluster)

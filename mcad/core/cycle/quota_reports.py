@@ -12,7 +12,7 @@ from mcad.core.cluster import Cluster
 from mcad.core.commands import RecordQuotaEvent, WriteQuota
 from mcad.core.events import QuotaGone, QuotaRefused, QuotaSeen, QuotaWritten
 from mcad.core.quota.status import QuotaWrites, findings, view
-from mcad.core.state.bounds import QUOTA_INTERVAL, RANKED_PER_PASS, Tries
+from mcad.core.state.bounds import FIGURES_STEPS, QUOTA_INTERVAL, RANK_STEPS, RANKED_PER_PASS, Tries
 from mcad.core.state.entry import Entry
 from mcad.core.state.reasons import EventReason
 
@@ -54,8 +54,13 @@ def expect_trees(cluster: Cluster, restored: Iterable[Entry]) -> None:
 
 def rank_anew(cluster: Cluster) -> None:
     """Give the AppWrappers in line their places in the trees of now: some in each pass."""
-    for entry in cluster.known(cluster.agenda.take(cluster.agenda.to_rank, RANKED_PER_PASS)):
-        cluster.waiting.rank_anew(entry)
+    agenda = cluster.agenda
+    for _ in range(RANKED_PER_PASS):
+        if not agenda.to_rank or agenda.is_spent:
+            break
+        for entry in cluster.known(agenda.take(agenda.to_rank, 1)):
+            agenda.spent += RANK_STEPS * (1 + len(entry.workload.sets))
+            cluster.waiting.rank_anew(entry)
 
 
 def refresh(cluster: Cluster) -> None:
@@ -78,13 +83,24 @@ def refresh(cluster: Cluster) -> None:
             cluster.settle(entry)
 
 
+def report_late(cluster: Cluster) -> None:
+    """Before other work of the pass: write the statuses of a tree that the passes of a whole second
+    had no time for."""
+    statuses = cluster.quota_statuses
+    turn = statuses.next() if statuses.put_off else None
+    if turn is not None and turn[0] + QUOTA_INTERVAL <= cluster.now:
+        _report_tree(cluster, turn[1])
+
+
 def report(cluster: Cluster) -> None:
-    """Write the statuses of one tree, if one is due; the next tree follows in another pass."""
+    """Write the statuses of one tree, if one is due and the pass has not done its work; the next
+    tree follows in another pass."""
     statuses = cluster.quota_statuses
     for name in cluster.forest.take_moved():
         statuses.want(name)
     turn = statuses.next()
-    if turn is not None and turn[0] <= cluster.now:
+    statuses.put_off = cluster.agenda.is_spent
+    if turn is not None and turn[0] <= cluster.now and not statuses.put_off:
         _report_tree(cluster, turn[1])
         turn = statuses.next()
     if turn is not None:
@@ -93,7 +109,9 @@ def report(cluster: Cluster) -> None:
 
 def _report_tree(cluster: Cluster, name: str) -> None:
     statuses, now = cluster.quota_statuses, cluster.now
-    statuses.has_its_say(name, now, exists=bool(cluster.forest.subtrees_of(name)))
+    subtrees = cluster.forest.subtrees_of(name)
+    statuses.has_its_say(name, now, exists=bool(subtrees))
+    cluster.agenda.spent += FIGURES_STEPS * sum(len(one.children) for one in subtrees)
     for finding in findings(cluster.forest, name, cluster.admission.demand):
         uid = finding.subtree.uid
         writes = statuses.writes[uid]

@@ -8,7 +8,7 @@ from mcad.core.observed import objects
 from mcad.core.preemption import eviction
 from mcad.core.reservations import manage
 from mcad.core.running import reset
-from mcad.core.state.bounds import COMMIT_GRACE, RECOVERED_PER_PASS
+from mcad.core.state.bounds import COMMIT_GRACE, RECOVER_STEPS, RECOVERED_PER_PASS
 from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import Phase
 from mcad.core.state.model import DispatchPhase, DispatchRecord, Next, Persisted
@@ -139,6 +139,7 @@ def recover(cluster: Cluster) -> None:
     """Continue what an earlier leader began (P1, P11): those that hold their room by right come
     first, the oldest first. The next pass continues while any are ``recovering``."""
     begun = _take_begun(cluster, RECOVERED_PER_PASS)
+    cluster.agenda.spent += RECOVER_STEPS * len(begun)
     late = {entry.uid for entry in begun if entry.untested and _may_be_late(entry)}
     for entry in begun:
         if entry.uid not in late:

@@ -27,7 +27,7 @@ from mcad.core.state.bounds import EVICTION_STEPS, RUN_TIME_DOUBLES_MAX, TEARDOW
 from mcad.core.state.entry import Entry
 from mcad.core.state.eviction_pace import NextEvictions
 from mcad.core.state.lifecycle import TEARING_DOWN
-from mcad.core.state.reservation import EVICTIONS, ReservationReason
+from mcad.core.state.reservation import EVICTIONS, Eviction, ReservationReason
 from mcad.core.state.survey import Survey
 from mcad.core.state.units import Duration, Instant
 
@@ -46,10 +46,11 @@ def walk(cluster: Cluster) -> None:
             begun.due = None
     if begun.due is None:
         return
-    if begun.present is None and not agenda.is_spent:
+    if begun.present is None and not agenda.is_half_spent:
         begun.present = survey(cluster)
-    if begun.present is None or agenda.is_spent:
-        agenda.carry_over()  # where many wait or run, the rest is for the next pass
+    if begun.present is None or agenda.is_half_spent:
+        cluster.walk.gives_way = True  # where many wait or run, the rest is for the next pass
+        agenda.carry_over()
         return
     cluster.walk.search = Search()
     _look(cluster, begun.due, begun.present)
@@ -188,13 +189,15 @@ def survey(cluster: Cluster) -> Survey:
     found: list[tuple[int, int, str, Entry]] = []
     releasing_soon: list[str] = []
     opponents: dict[str, dict[str, Instant]] = {}
+    now, shortest = cluster.now, cluster.settings.min_run_time
     for uid in cluster.capacity.assumed_uids():
         entry = cluster.entries.get(uid)
         if entry is None or uid in cluster.evictions:
             continue  # its room is promised to another preemptor already
         if eviction.may_be_evicted(entry):
             since = entry.record.since
-            if since + _run_time(cluster, entry) <= cluster.now:
+            run_time = shortest if entry.eviction is None else _run_time(entry.eviction, shortest)
+            if since + run_time <= now:
                 found.append((entry.workload.priority, -since, uid, entry))
                 if entry.opponents:
                     opponents[uid] = entry.opponents
@@ -205,11 +208,10 @@ def survey(cluster: Cluster) -> Survey:
     return Survey({uid: one.workload for _, _, uid, one in found}, releasing_soon, opponents)
 
 
-def _run_time(cluster: Cluster, entry: Entry) -> Duration:
-    """Its minimum run time, doubled by each eviction, so that a borrower gets work done in the
+def _run_time(before: Eviction, shortest: Duration) -> Duration:
+    """The minimum run time, doubled by each eviction, so that a borrower gets work done in the
     end."""
-    count = entry.eviction.count if entry.eviction is not None else 0
-    return cluster.settings.min_run_time << min(count, RUN_TIME_DOUBLES_MAX)
+    return shortest << min(before.count, RUN_TIME_DOUBLES_MAX)
 
 
 def _leaves_soon(cluster: Cluster, entry: Entry) -> bool:

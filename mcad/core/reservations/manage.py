@@ -19,7 +19,6 @@ from mcad.core.eligibility.precedence import outranked, outranks
 from mcad.core.nodes.pools import Plan
 from mcad.core.reservations import release_set
 from mcad.core.reservations.release_set import ReleaseSet
-from mcad.core.snapshot.removal import fewest
 from mcad.core.state.bounds import (
     OUTRANKING_TRIED,
     RESERVATION_TRIES_MAX,
@@ -110,27 +109,43 @@ def still_there(cluster: Cluster, entry: Entry) -> list[str]:
 
 
 def keep(cluster: Cluster) -> None:
-    """First in a pass: dispatch to reserved room that is free, end expired reservations."""
+    """First in a pass: dispatch to reserved room that is free, end expired reservations. Each may
+    cost a look at all nodes; when the work of the pass is done the rest is left for the next one.
+    """
     if cluster.reservations.on_record or cluster.reservations.preemptors:
         resume(cluster)
-    pressed = cluster.capacity.reserved.take_pressed()
-    is_due = bool(cluster.reservations) and cluster.agenda.is_time_for(Look.RESERVATIONS)
-    for uid, entry in list(cluster.reservations.items()):
-        is_free = cluster.admission.is_free(uid, cluster.reservations.younger(uid))
-        if cluster.capacity.unplaced(uid):
-            _plan_again(cluster, entry, "A node is gone.")
-        elif is_free and (plan := _room(cluster, entry)) is not None:
-            _fulfil(cluster, entry, plan)
-        elif entry.reserved.until <= cluster.now:
-            left = _waits_for(cluster, entry) or _intruders(cluster, entry)
-            end(cluster, entry, f"It expired while waiting for {some_of(left) or 'its quota'}.")
-        elif not (is_free or _may_come_free(cluster, entry, look=is_due)):
-            others = some_of(_intruders(cluster, entry)) or "others"
-            _plan_again(cluster, entry, f"Its room was taken by {others}.")
-        elif _is_crowded(cluster, entry, pressed.get(uid, ()), look=is_due):
-            _move(cluster, entry)
-        elif is_due:
-            _look(cluster, entry)
+    reservations, pressed = cluster.reservations, cluster.capacity.reserved.take_pressed()
+    if reservations and cluster.agenda.is_time_for(Look.RESERVATIONS):
+        reservations.to_look.update(dict.fromkeys(reservations))
+    owners = reservations.in_turn()
+    for number, (uid, entry) in enumerate(owners):
+        if number and cluster.agenda.is_spent:
+            left = [one for one, _ in owners[number:] if one in pressed]
+            reservations.to_look.update(dict.fromkeys(left))
+            reservations.leave(uid)
+            cluster.agenda.carry_over()
+            return
+        is_due = uid in reservations.to_look
+        reservations.to_look.pop(uid, None)
+        _keep_one(cluster, entry, pressed.get(uid, ()), is_due=is_due)
+
+
+def _keep_one(cluster: Cluster, entry: Entry, pressed: Iterable[str], *, is_due: bool) -> None:
+    is_free = cluster.admission.is_free(entry.uid, cluster.reservations.younger(entry.uid))
+    if cluster.capacity.unplaced(entry.uid):
+        _plan_again(cluster, entry, "A node is gone.")
+    elif is_free and (plan := _room(cluster, entry)) is not None:
+        _fulfil(cluster, entry, plan)
+    elif entry.reserved.until <= cluster.now:
+        left = _waits_for(cluster, entry) or _intruders(cluster, entry)
+        end(cluster, entry, f"It expired while waiting for {some_of(left) or 'its quota'}.")
+    elif not (is_free or _may_come_free(cluster, entry, look=is_due)):
+        others = some_of(_intruders(cluster, entry)) or "others"
+        _plan_again(cluster, entry, f"Its room was taken by {others}.")
+    elif _is_crowded(cluster, entry, pressed, look=is_due):
+        _move(cluster, entry)
+    elif is_due:
+        _look(cluster, entry)
 
 
 def _may_come_free(cluster: Cluster, entry: Entry, *, look: bool) -> bool:
@@ -159,7 +174,7 @@ def _may_come_free(cluster: Cluster, entry: Entry, *, look: bool) -> bool:
     others = (uid for owner in cluster.reservations.values() for uid in still_there(cluster, owner))
     for uid in dict.fromkeys((*vanished, *others)):
         removal.remove(uid)
-    return removal.plan() is not None
+    return release_set.place(cluster, removal) is not None
 
 
 def _is_crowded(cluster: Cluster, entry: Entry, nodes: Iterable[str], *, look: bool) -> bool:
@@ -190,7 +205,8 @@ def _move(cluster: Cluster, entry: Entry) -> None:
     reservation, promised = entry.reserved, _promised(cluster, entry)
     ends = ((end_times.at_latest(cluster, one), one.uid) for one in release_set.present(cluster))
     leaving = [uid for end, uid in sorted(ends) if end <= promised]
-    found = fewest(release_set.what_if(cluster, entry, (entry.uid,)), leaving)
+    snapshot = release_set.what_if(cluster, entry, (entry.uid,))
+    found = release_set.least(cluster, snapshot, leaving)
     if found is not None:
         cluster.unreserve(entry)
         releasing = ReleaseSet(found.plan, found.leaving, reservation.start)
@@ -216,7 +232,7 @@ def _owner(cluster: Cluster, uid: str) -> str:
 def _room(cluster: Cluster, entry: Entry) -> Plan | None:
     """Where the AppWrapper goes without its reservation. Its nodes may be free while it does not
     fit: an AppWrapper that had a pod there a moment ago may be about to replace it (C2)."""
-    return release_set.for_owner(cluster, entry).plan()
+    return release_set.place(cluster, release_set.for_owner(cluster, entry))
 
 
 def _fulfil(cluster: Cluster, entry: Entry, plan: Plan) -> None:
@@ -230,7 +246,10 @@ def _fulfil(cluster: Cluster, entry: Entry, plan: Plan) -> None:
             return  # they may not be evicted again
     else:
         for other in islice(outranking(cluster, entry), OUTRANKING_TRIED):
-            if release_set.what_if(cluster, other, (entry.uid,)).plan() is not None:
+            if cluster.agenda.is_spent:
+                break  # it does not wait until all had an offer
+            snapshot = release_set.what_if(cluster, other, (entry.uid,))
+            if release_set.place(cluster, snapshot) is not None:
                 give_way(cluster, entry, other)
                 return
     cluster.unreserve(entry)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from mcad.core.cluster import Cluster
 from mcad.core.eligibility import end_times
 from mcad.core.nodes.pools import Plan
-from mcad.core.snapshot.removal import fewest
+from mcad.core.snapshot.removal import Room, fewest
 from mcad.core.snapshot.snapshot import Snapshot
 from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import TEARING_DOWN
@@ -61,6 +61,22 @@ def for_owner(cluster: Cluster, owner: Entry) -> Snapshot:
     return _counted(cluster, cluster.admission.what_if(shape, path, lifted, free))
 
 
+def least(cluster: Cluster, snapshot: Snapshot, candidates: Iterable[str]) -> Room | None:
+    """The candidates (uids) that have to leave, as ``fewest``; work of the pass."""
+    begun = snapshot.steps
+    found = fewest(snapshot, candidates)
+    cluster.agenda.spent += snapshot.steps - begun
+    return found
+
+
+def place(cluster: Cluster, snapshot: Snapshot) -> Plan | None:
+    """Where the gang of the snapshot goes, None if it does not fit; work of the pass."""
+    begun = snapshot.steps
+    plan = snapshot.plan()
+    cluster.agenda.spent += snapshot.steps - begun
+    return plan
+
+
 def ends(cluster: Cluster, entries: Iterable[Entry]) -> list[tuple[Ends, str]]:
     """When these end, and their uids; in order those come first that end first.
 
@@ -82,10 +98,7 @@ def earliest(
     reservations of ``lifted`` (uids) do not count. ``line`` are the ``ends`` of all that hold room,
     in order, if they are known; what has left since makes no difference."""
     line = sorted(ends(cluster, present(cluster))) if line is None else line
-    snapshot = what_if(cluster, entry, lifted)
-    begun = snapshot.steps
-    found = fewest(snapshot, [uid for _, uid in line])
-    cluster.agenda.spent += snapshot.steps - begun
+    found = least(cluster, what_if(cluster, entry, lifted), [uid for _, uid in line])
     if found is None:
         return None
     leaving = set(found.leaving)
@@ -100,7 +113,7 @@ def without(
 ) -> ReleaseSet | None:
     """Where it goes when these (uids) are gone, or some of them; None if that is nowhere. ``only``
     names the nodes that it may use (none: all)."""
-    found = fewest(what_if(cluster, entry, only=only), leaving)
+    found = least(cluster, what_if(cluster, entry, only=only), leaving)
     return ReleaseSet(found.plan, found.leaving) if found is not None else None
 
 

@@ -47,6 +47,10 @@ def watch(cluster: Cluster) -> None:
     passed = cluster.now - firsts.looked_at
     if firsts.to_consider:
         _consider_rest(cluster)
+    elif (passed >= interval or firsts.reservation_ended) and cluster.agenda.is_half_spent:
+        cluster.walk.gives_way = True
+        cluster.agenda.carry_over()
+        return
     elif passed >= interval or firsts.reservation_ended:
         firsts.looked_at, firsts.reservation_ended = cluster.now, False
         _look(cluster, passed)
@@ -85,7 +89,8 @@ def _consider_rest(cluster: Cluster) -> None:
     for uid in list(firsts.to_consider):
         entry = cluster.entries.get(uid)
         if entry is not None and _may_get_one(cluster, entry):
-            if not _knows_ends(cluster) or cluster.agenda.is_spent:
+            if not _knows_ends(cluster) or cluster.agenda.is_half_spent:
+                cluster.walk.gives_way = True
                 cluster.agenda.carry_over()
                 return
             _consider(cluster, entry, firsts.line)
@@ -98,7 +103,7 @@ def _knows_ends(cluster: Cluster) -> bool:
     firsts = cluster.reservations.firsts
     if firsts.unknown is None:
         firsts.unknown = [one.uid for one in release_set.present(cluster)]
-    while firsts.unknown and not cluster.agenda.is_spent:
+    while firsts.unknown and not cluster.agenda.is_half_spent:
         part, firsts.unknown = firsts.unknown[:ENDS_PER_PASS], firsts.unknown[ENDS_PER_PASS:]
         firsts.line += release_set.ends(cluster, cluster.known(part))
         firsts.line.sort()
@@ -144,6 +149,10 @@ def _kind(cluster: Cluster, eqclass: EquivalenceClass) -> _Kind:
 def _unreserved(cluster: Cluster) -> Iterator[EquivalenceClass]:
     """The classes that want no node of a reservation that counts for them. While a reservation
     stands there are few, so this comes before sorting."""
+    cluster.agenda.spent += cluster.waiting.queue.classes
+    if not cluster.reservations:
+        yield from cluster.waiting.queue.eqclasses()
+        return
     behind: dict[_Kind, bool] = {}
     for eqclass in cluster.waiting.queue.eqclasses():
         kind = _kind(cluster, eqclass)

@@ -42,7 +42,8 @@ class Reservations(Mapping[str, Entry]):
     whose pods are not all bound; ``intended`` holds the reservation of those whose intent is not
     persisted yet. ``on_record`` are reservations to be planned again, as the status of their owners
     shows them, ``preemptors`` as the records of their victims do. ``firsts`` counts how long the
-    first in line have waited (R8).
+    first in line have waited (R8). ``to_look`` (an ordered set) are the uids of the owners whose
+    reservations are due for a look at their nodes.
     """
 
     def __init__(self) -> None:
@@ -52,6 +53,8 @@ class Reservations(Mapping[str, Entry]):
         self.on_record: dict[str, Reservation] = {}
         self.preemptors: dict[str, Reservation] = {}
         self.firsts = Firsts()
+        self.to_look: dict[str, None] = {}
+        self._next = ""
 
     def __getitem__(self, uid: str) -> Entry:
         return self._owners[uid]
@@ -68,6 +71,17 @@ class Reservations(Mapping[str, Entry]):
         for one in owners:
             if one == uid:
                 yield from owners
+
+    def in_turn(self) -> list[tuple[str, Entry]]:
+        """The owners and their uids, from the first that the last pass did not reach."""
+        owners = list(self._owners.items())
+        at = next((n for n, (uid, _) in enumerate(owners) if uid == self._next), 0)
+        self._next = ""
+        return owners[at:] + owners[:at]
+
+    def leave(self, uid: str) -> None:
+        """This pass did not get to the reservations from this one on."""
+        self._next = uid
 
     def add(self, entry: Entry, reservation: Reservation, waits_for: dict[str, int]) -> None:
         """Room is reserved for the AppWrapper; ``waits_for`` (uid -> attempt) leave it first."""
@@ -87,6 +101,7 @@ class Reservations(Mapping[str, Entry]):
         if self._owners.pop(entry.uid, None) is None:
             return False
         entry.reservation, entry.waits_for = None, {}
+        self.to_look.pop(entry.uid, None)
         self.firsts.reservation_ended = True
         return True
 
