@@ -26,6 +26,7 @@ from mcad.core.state.work_bounds import (
     EXACT_WORK_MAX,
     EXACT_WORK_PER_PASS_MAX,
     GREEDY_WORK_PER_PASS_MAX,
+    LOOKS_MAX,
     PART_STEPS,
     VERDICT_STEPS,
 )
@@ -164,7 +165,10 @@ class Judge:
 
     def _some_part_refuses(self, prospect: Prospect) -> Refusal | None:
         first = (prospect.watched,) if prospect.watched else ()
+        begun = self.steps
         for number in (*first, *range(len(prospect.parts))):
+            if self.steps - begun >= LOOKS_MAX:
+                return None  # of dozens of large parts; placing them together decides
             refused = self._part_refuses(prospect, number)
             if refused is not None:
                 prospect.watched = number
@@ -206,7 +210,7 @@ class Judge:
     def _search(self, prospect: Prospect) -> Refusal | None:
         sums = self._sums(prospect)
         if sums is None and not self._plainly_suffices(prospect):
-            sums = joint_total(prospect.pools)
+            sums = self._joint_total(prospect)
             refused = self._sum_refuses(prospect, sums)
             if refused is not None:
                 return refused
@@ -217,11 +221,16 @@ class Judge:
             return None
         if not outcome.decided and not ample:
             self._put_off.append(prospect)
-        sums = joint_total(prospect.pools) if sums is None else sums
+        sums = self._joint_total(prospect) if sums is None else sums
         shortages = _shortages(prospect.demand, self._less_unplaced(prospect, sums))
         kind = WaitingReason.FRAGMENTED if outcome.decided else WaitingReason.UNDECIDED
         part = prospect.parts[outcome.part] if outcome.part >= 0 else None
         return _refusal(kind, prospect, shortages, part, outcome.missing)
+
+    def _joint_total(self, prospect: Prospect) -> Sums:
+        bases = dict.fromkeys(pool.base for pool in prospect.pools)
+        self.steps += 2 * sum(len(base.rows) for base in bases)
+        return joint_total(prospect.pools)
 
     def _ample(self) -> bool:
         """Whether a search that is undecided now would be so in any other pass."""

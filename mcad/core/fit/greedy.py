@@ -40,37 +40,38 @@ class Nodes:
         """Every node that may have room for the class, the likeliest first, and each once: a cap
         per node would not survive a second visit."""
         rows = iter(pods.pool.rows.values()) if self._emptied else pods.places()
-        visited: set[int] = set()
+        visited: dict[int, bool] = {}
         for row in rows:
             if row.rank not in visited and row.rank not in self._barred:
-                visited.add(row.rank)
+                visited[row.rank] = True
                 yield row
 
 
 class Overlay:
-    """The books of the nodes as they would be after what was placed so far."""
+    """The books of the ``nodes`` as they would be after what was placed so far; those that are
+    ``changed`` by rank."""
 
     def __init__(self, nodes: Nodes) -> None:
-        self._nodes = nodes
-        self._changed: dict[int, Books] = {}
+        self.nodes = nodes
+        self.changed: dict[int, Books] = {}
 
     def fork(self) -> Overlay:
         """A copy to try something on."""
-        fork = Overlay(self._nodes)
-        fork._changed = dict(self._changed)
+        fork = Overlay(self.nodes)
+        fork.changed = dict(self.changed)
         return fork
 
     def free(self, row: Row) -> Books:
         """What is left on the node."""
-        changed = self._changed.get(row.rank)
-        return self._nodes.free(row) if changed is None else changed
+        changed = self.changed.get(row.rank)
+        return self.nodes.free(row) if changed is None else changed
 
     def take(self, row: Row, request: Resources, times: int) -> None:
         """Place so many pods on the node."""
         left = dict(self.free(row))
         for name, n in request:
             left[name] = left.get(name, 0) - n * times
-        self._changed[row.rank] = left  # never changed in place: forks share it
+        self.changed[row.rank] = left  # never changed in place: forks share it
 
     def apply(self, plan: Plan, needs: Sequence[Need]) -> None:
         """Place everything that the plan says."""
@@ -137,10 +138,13 @@ def _fill(
     left, and how many rows were looked at. What the last ones take matters to none."""
     plan: Plan = []
     (part, pods, left), looked = need, 0
-    for row in rows:
+    changed, free_at_first = overlay.changed, overlay.nodes.free
+    for row in rows:  # of tens of thousands, so what is free there is spelled out
         looked += 1
-        fit = min(left, slots(overlay.free(row), pods.request, pods.cap))
+        free = changed[row.rank] if row.rank in changed else free_at_first(row)
+        fit = slots(free, pods.request, pods.cap)
         if fit:
+            fit = min(left, fit)
             if not is_last:
                 overlay.take(row, pods.request, fit)
             plan.append((part, row, fit))

@@ -241,7 +241,15 @@ def rough_total(pools: Sequence[Pool]) -> Books:
 
 def joint_total(pools: Sequence[Pool]) -> Books:
     """What is free on all nodes of the pools, node by node: O(nodes)."""
-    rows = {rank: row for pool in pools for rank, row in pool.rows.items()}
+    lacking: dict[KeptPool, set[int]] = {}  # what none of the pools with the same base has
+    for pool in pools:
+        lacking.setdefault(pool.base, set(pool.without)).intersection_update(pool.without)
+    rows = {
+        rank: row
+        for base, without in lacking.items()
+        for rank, row in base.rows.items()
+        if rank not in without
+    }
     sums: Books = {}
     for row in rows.values():
         book(sums, row.to_lend())

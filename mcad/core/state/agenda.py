@@ -157,7 +157,7 @@ class Agenda:
     def is_half_spent(self) -> bool:
         """Whether this pass has done half of its work: what takes about as long as all of it, and
         cannot be divided, is left for one that begins with it."""
-        return self.spent >= WORK_PER_PASS // 2
+        return self.spent > WORK_PER_PASS // 2
 
     def take(self, uids: dict[str, None], most: int) -> list[str]:
         """Take the first of an ordered set out of it; the rest is for the next pass."""

@@ -59,11 +59,12 @@ EXACT_WORK_MAX = 40_000
 """Steps of one exact search, about a microsecond each. A head and its workers at the edge of 5,000
 nodes take 6,000, three sets of dozens easily too many: then the verdict is "undecided" (R1)."""
 
-LOOKS_MAX = 20_000
-"""Nodes that one greedy placement of several parts looks at, half a microsecond each: all of 5,000
-for each of four parts. Beyond, the verdict is "undecided" (R1)."""
+LOOKS_MAX = 15_000
+"""Nodes that one verdict looks at for several parts, first for each part alone and then to place
+them greedily, half a microsecond each: all of 5,000 for each of three parts. Beyond, the verdict is
+"undecided" (R1)."""
 
-CANDIDATES_MAX = 16_000
+CANDIDATES_MAX = 15_000
 """Nodes that are sorted for the second greedy placement of a gang, a microsecond each: all of 5,000
 for each of three parts. Of more it has the likeliest for each part, and is "undecided" without a
 plan."""
