@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 
 from mcad.core.assumed.unplaced import UnplacedPods
 from mcad.core.fit.feasible import InsufficientSlots, InsufficientSum, NoNodes, Part, Prospect
-from mcad.core.fit.greedy import Nodes, Outcome, as_many_as_fit, pack
+from mcad.core.fit.greedy import Nodes, Outcome, as_many_as_fit, looks_max, pack
 from mcad.core.fit.own_nodes import on_own_nodes
 from mcad.core.nodes.host_ports import in_whole_ports, is_port
 from mcad.core.nodes.ledger import Ledger
@@ -26,7 +26,6 @@ from mcad.core.state.work_bounds import (
     EXACT_WORK_MAX,
     EXACT_WORK_PER_PASS_MAX,
     GREEDY_WORK_PER_PASS_MAX,
-    LOOKS_MAX,
     PART_STEPS,
     VERDICT_STEPS,
 )
@@ -79,7 +78,7 @@ class Judge:
         return refused
 
     def _judge(self, prospect: Prospect) -> Refusal | None:
-        self.steps += VERDICT_STEPS + PART_STEPS * len(prospect.parts)
+        self.steps += VERDICT_STEPS + PART_STEPS * max(0, len(prospect.parts) - 1)
         prospect.obstacle = None
         if not prospect.parts:
             return None
@@ -165,9 +164,9 @@ class Judge:
 
     def _some_part_refuses(self, prospect: Prospect) -> Refusal | None:
         first = (prospect.watched,) if prospect.watched else ()
-        begun = self.steps
+        most = self.steps + looks_max(len(prospect.parts))
         for number in (*first, *range(len(prospect.parts))):
-            if self.steps - begun >= LOOKS_MAX:
+            if self.steps >= most:
                 return None  # of dozens of large parts; placing them together decides
             refused = self._part_refuses(prospect, number)
             if refused is not None:

@@ -16,7 +16,14 @@ from mcad.core.nodes.pools import Plan, Row
 from mcad.core.nodes.resources import Books
 from mcad.core.state.model import Resources
 from mcad.core.state.records import Struct, replace
-from mcad.core.state.work_bounds import CANDIDATES_MAX, EXACT_WORK_MAX, LOOKS_MAX
+from mcad.core.state.work_bounds import (
+    CANDIDATES_MAX,
+    CANDIDATES_OF_MANY,
+    EXACT_WORK_MAX,
+    FEW_PARTS,
+    LOOKS_MAX,
+    LOOKS_OF_MANY,
+)
 
 
 class Nodes:
@@ -175,6 +182,16 @@ def size(request: Resources, weights: Mapping[str, int]) -> int:
     return max(n * 1_000_000 // max(1, weights.get(name, 0)) for name, n in request)
 
 
+def looks_max(parts: int) -> int:
+    """The nodes that a verdict on a gang of so many parts looks at in one go."""
+    return LOOKS_MAX if parts <= FEW_PARTS else LOOKS_OF_MANY
+
+
+def _candidates_max(parts: int) -> int:
+    """The nodes that are sorted for a gang of so many parts."""
+    return CANDIDATES_MAX if parts <= FEW_PARTS else CANDIDATES_OF_MANY
+
+
 def _sharing_nodes(needs: Sequence[Need]) -> list[list[Need]]:
     """Groups whose pools, directly or through others of the group, share nodes."""
     if len({need.pods.pool for need in needs}) == 1:
@@ -194,7 +211,7 @@ def _together(group: list[Need], nodes: Nodes, overlay: Overlay, budget: int) ->
         return first  # for identical pods greed is exact
     if budget <= 0:
         return Outcome(decided=False, looked=first.looked)
-    most = min(budget, CANDIDATES_MAX) // len(group)
+    most = min(budget, _candidates_max(len(group))) // len(group)
     candidates = {need.part: list(islice(nodes.places(need.pods), most)) for need in group}
     by_slots = {
         need.part: _fewest_slots_first(need, candidates[need.part], overlay.free) for need in group
@@ -219,7 +236,7 @@ def _greedy(group: list[Need], places: Mapping[int, Iterable[Row]], overlay: Ove
     for need in group:
         rows = places[need.part]
         if len(group) > 1:
-            rows = islice(rows, LOOKS_MAX - looked)
+            rows = islice(rows, looks_max(len(group)) - looked)
         placed, left, more = _fill(need, rows, trial, is_last=need is group[-1])
         looked += more
         if left:

@@ -35,11 +35,11 @@ TAIL_SHORT = 64
 SCAN_STEP = 16
 """Nodes that a scan looks at before it tests whether it has found enough; doubled each time."""
 
-VERDICT_STEPS = 15
-"""The work that a verdict counts for, besides its parts and the nodes it looks at."""
+VERDICT_STEPS = 20
+"""The work that a verdict counts for, besides further parts and the nodes it looks at."""
 
 PART_STEPS = 5
-"""The work that each part of a gang counts for in a verdict."""
+"""The work that each further part of a gang counts for in a verdict."""
 
 DOMAINS_MAX = 512
 """Topology domains of one level with slots enough that are tried in one verdict, each with a pool
@@ -55,19 +55,21 @@ EXACT_STATES_MAX = 4096
 """Combinations of placed counts that the exact search may have to tell apart. A head, a dozen
 helpers and a thousand workers need 26; three sets of 64 equal to one another need 4,225."""
 
-EXACT_WORK_MAX = 40_000
+EXACT_WORK_MAX = 30_000
 """Steps of one exact search, about a microsecond each. A head and its workers at the edge of 5,000
 nodes take 6,000, three sets of dozens easily too many: then the verdict is "undecided" (R1)."""
 
-LOOKS_MAX = 15_000
-"""Nodes that one verdict looks at for several parts, first for each part alone and then to place
-them greedily, half a microsecond each: all of 5,000 for each of three parts. Beyond, the verdict is
-"undecided" (R1)."""
+FEW_PARTS = 4
+"""Of more parts a gang has dozens, as a rule, and then an exact search is hopeless anyway."""
 
-CANDIDATES_MAX = 15_000
-"""Nodes that are sorted for the second greedy placement of a gang, a microsecond each: all of 5,000
-for each of three parts. Of more it has the likeliest for each part, and is "undecided" without a
-plan."""
+LOOKS_MAX, LOOKS_OF_MANY = 15_000, 10_000
+"""Nodes that one verdict looks at for a gang of few parts, or of many: first for each part alone,
+and again to place them greedily, half a microsecond each. Three parts on 5,000 nodes need 15,000.
+Beyond, the verdict is "undecided" (R1)."""
+
+CANDIDATES_MAX, CANDIDATES_OF_MANY = 15_000, 4_000
+"""Nodes that are sorted for the second greedy placement, a microsecond each. Of more it has the
+likeliest for each part, and is "undecided" without a plan."""
 
 GREEDY_WORK_PER_PASS_MAX = 1_000_000
 """Nodes that all greedy placements of one cycle look at, half a microsecond each. Larger than the
