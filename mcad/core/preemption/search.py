@@ -46,9 +46,9 @@ def walk(cluster: Cluster) -> None:
             begun.due = None
     if begun.due is None:
         return
-    if begun.present is None and not agenda.is_half_spent:
+    if begun.present is None and not agenda.is_spent:
         begun.present = survey(cluster)
-    if begun.present is None or agenda.is_half_spent:
+    if begun.present is None or agenda.is_spent:
         cluster.walk.gives_way = True  # where many wait or run, the rest is for the next pass
         agenda.carry_over()
         return

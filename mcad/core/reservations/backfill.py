@@ -18,6 +18,7 @@ from mcad.core.state.bounds import (
     BACKFILL_TESTS,
     BACKFILL_TRIES,
     TEST_STEPS,
+    WORK_PER_PASS,
     Look,
 )
 from mcad.core.state.entry import Entry
@@ -35,18 +36,21 @@ def walk(cluster: Cluster) -> None:
         return
     tries, tests = BACKFILL_TRIES, BACKFILL_TESTS
     line = cluster.waiting.refused(filter(offer.concerns, cluster.waiting.queue.eqclasses()))
+    # What it took to put them in order does not count: else none would ever have its turn.
+    until = cluster.agenda.spent + WORK_PER_PASS
     for eqclass in line:
-        if tries <= 0 or tests <= 0 or not cluster.reservations or cluster.agenda.is_spent:
+        is_over = cluster.agenda.spent >= until
+        if tries <= 0 or tests <= 0 or is_over or not cluster.reservations:
             break
         parts = max(1, len(eqclass.shape.alike))
         tests -= parts
         cluster.agenda.spent += TEST_STEPS * parts
         if offer.may_fit(eqclass):
-            tries -= _try(cluster, eqclass, offer, tries)
+            tries -= _try(cluster, eqclass, offer, tries, until)
     else:
         return
     _offer_later(cluster, (eqclass, *line))
-    if tests <= 0 or cluster.agenda.is_spent:
+    if tests <= 0 or is_over:
         cluster.agenda.look_again(Look.BACKFILL)
 
 
@@ -83,10 +87,11 @@ def _offer_later(cluster: Cluster, eqclasses: Iterable[EquivalenceClass]) -> Non
     cluster.agenda.is_time_for(Look.BACKFILL)
 
 
-def _try(cluster: Cluster, eqclass: EquivalenceClass, offer: _Offer, most: int) -> int:
-    """Start as many of the class as possible; returns how many were tried, at most ``most``."""
+def _try(cluster: Cluster, eqclass: EquivalenceClass, offer: _Offer, most: int, until: int) -> int:
+    """Start as many of the class as possible; returns how many were tried, at most ``most``, and
+    none but the first once the pass has spent ``until``."""
     for tries in range(most):
-        if not eqclass.members or (tries and cluster.agenda.is_spent):
+        if not eqclass.members or (tries and cluster.agenda.spent >= until):
             return tries
         if not offer.may_fit(eqclass):
             return tries

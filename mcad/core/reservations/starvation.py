@@ -47,7 +47,7 @@ def watch(cluster: Cluster) -> None:
     passed = cluster.now - firsts.looked_at
     if firsts.to_consider:
         _consider_rest(cluster)
-    elif (passed >= interval or firsts.reservation_ended) and cluster.agenda.is_half_spent:
+    elif (passed >= interval or firsts.reservation_ended) and cluster.agenda.is_spent:
         cluster.walk.gives_way = True
         cluster.agenda.carry_over()
         return
@@ -89,7 +89,7 @@ def _consider_rest(cluster: Cluster) -> None:
     for uid in list(firsts.to_consider):
         entry = cluster.entries.get(uid)
         if entry is not None and _may_get_one(cluster, entry):
-            if not _knows_ends(cluster) or cluster.agenda.is_half_spent:
+            if not _knows_ends(cluster) or cluster.agenda.is_spent:
                 cluster.walk.gives_way = True
                 cluster.agenda.carry_over()
                 return
@@ -103,7 +103,7 @@ def _knows_ends(cluster: Cluster) -> bool:
     firsts = cluster.reservations.firsts
     if firsts.unknown is None:
         firsts.unknown = [one.uid for one in release_set.present(cluster)]
-    while firsts.unknown and not cluster.agenda.is_half_spent:
+    while firsts.unknown and not cluster.agenda.is_spent:
         part, firsts.unknown = firsts.unknown[:ENDS_PER_PASS], firsts.unknown[ENDS_PER_PASS:]
         firsts.line += release_set.ends(cluster, cluster.known(part))
         firsts.line.sort()

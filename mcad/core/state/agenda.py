@@ -153,12 +153,6 @@ class Agenda:
         """Whether this pass has done its work: what would take long is left for the next one."""
         return self.spent >= WORK_PER_PASS
 
-    @property
-    def is_half_spent(self) -> bool:
-        """Whether this pass has done half of its work: what takes about as long as all of it, and
-        cannot be divided, is left for one that begins with it."""
-        return self.spent > WORK_PER_PASS // 2
-
     def take(self, uids: dict[str, None], most: int) -> list[str]:
         """Take the first of an ordered set out of it; the rest is for the next pass."""
         taken = list(islice(uids, most))
