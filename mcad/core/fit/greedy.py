@@ -47,10 +47,10 @@ class Nodes:
         """Every node that may have room for the class, the likeliest first, and each once: a cap
         per node would not survive a second visit."""
         rows = iter(pods.pool.rows.values()) if self._emptied else pods.places()
-        visited: dict[int, bool] = {}
+        visited: set[int] = set()
         for row in rows:
             if row.rank not in visited and row.rank not in self._barred:
-                visited[row.rank] = True
+                visited.add(row.rank)
                 yield row
 
 
