@@ -22,8 +22,9 @@ import shlex
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, chdir
+from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
@@ -224,12 +225,23 @@ def _is_quoted(text: str) -> bool:
 
 
 def says(printed: str, lines: Sequence[str]) -> bool:
-    """Whether a command printed these lines; ``...`` stands for any."""
+    """Whether a command printed these lines; ``...`` stands for any.
+
+    Lines that say *dispatched* one after the other may come in any order: AppWrappers of one pass
+    are confirmed at the same time.
+    """
     pattern = "".join(
-        "(?:.*\n)*?" if line.strip() == "..." else re.escape(folded(line)) + "\n" for line in lines
+        "(?:.*\n)*?" if line.strip() == "..." else re.escape(line) + "\n"
+        for line in _in_order(map(folded, lines))
     )
-    text = "".join(folded(line) + "\n" for line in printed.rstrip().splitlines())
+    text = "".join(line + "\n" for line in _in_order(map(folded, printed.rstrip().splitlines())))
     return re.fullmatch(pattern, text) is not None
+
+
+def _in_order(lines: Iterable[str]) -> Iterator[str]:
+    for is_dispatched, some in groupby(lines, lambda line: line.endswith(" dispatched")):
+        found = list(some)
+        yield from sorted(found) if is_dispatched else found
 
 
 _SUFFIX = "[bcdfghjklmnpqrstvwxz2456789]"

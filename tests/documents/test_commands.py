@@ -107,6 +107,12 @@ def test_comments_say_what_words_mean_and_what_is_left_out(tmp_path: Path) -> No
         ("a\nb\nc\n", ["a", "..."], True),
         ("a\nb\n", ["a"], False),
         ("a\n", ["a", "b"], False),
+        (
+            "a created\nc dispatched\nb dispatched\n",
+            ["a created", "b dispatched", "c dispatched"],
+            True,
+        ),
+        ("c dispatched\nb created\n", ["b created", "c dispatched"], False),
         ("at 2026-11-25T13:09:48.957991Z\n", ["at 2027-01-01T00:00:00Z"], True),
     ],
 )
