@@ -83,6 +83,12 @@ def events(plane: ControlPlane, name: str) -> list[str]:
     return [one["reason"] for one in found if one["involvedObject"].get("name") == name]
 
 
+def until_told(plane: ControlPlane, name: str, *reasons: str) -> None:
+    """Wait for Events with these reasons: each is written after the status that it is about."""
+    missing = set(reasons)
+    plane.wait_for(lambda: missing <= set(events(plane, name)), PATIENCE_S, f"Events {reasons}")
+
+
 def eviction(plane: ControlPlane, name: str) -> tuple[int, str, str]:
     """How often, why and for whom it was evicted."""
     found = status_of(plane, name).get("eviction", {})

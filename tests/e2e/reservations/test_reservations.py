@@ -21,12 +21,12 @@ from tests.e2e.reservations.slots import (
     check_room,
     cpus_of,
     dispatching,
-    events,
     eviction,
     slots_of,
     submit,
     told,
     until,
+    until_told,
 )
 from tests.e2e.support import appwrappers_path, delete, phases, pods, states, status_of
 from tests.manifests import subtree
@@ -109,8 +109,8 @@ def test_a_higher_priority_gets_room_of_lower_ones(
             urgent="Running",
         )
         assert eviction(plane, "low-2") == (1, "Preempting", "default/urgent")
-        assert {"PreemptCandidate", "TakenBack"} <= set(events(plane, "low-2"))
-        assert {"RoomReserved", "Dispatched"} <= set(events(plane, "urgent"))
+        until_told(plane, "low-2", "PreemptCandidate", "TakenBack")
+        until_told(plane, "urgent", "RoomReserved", "Dispatched")
         assert "reservation" not in status_of(plane, "urgent"), "it has what it reserved"
         assert status_of(plane, "low-2")["dispatch"]["preemptor"]
         assert told(plane, "low-2", "PreemptCandidate")[0] == "False"
@@ -253,7 +253,7 @@ def test_a_gang_starts_in_spite_of_a_stream_of_small_ones(
             return states(plane)["gang"] == "Running"
 
         plane.wait_for(starts, PATIENCE_S, "the gang runs")
-        assert "RoomReserved" in events(plane, "gang")
+        until_told(plane, "gang", "RoomReserved")
         waiting = [name for name, state in states(plane).items() if state == "Pending"]
         assert waiting, "the stream has not dried up"
     seen = [one.object for one in bystander.sights()]
