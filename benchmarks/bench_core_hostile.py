@@ -25,12 +25,12 @@ so its figures are about 1.5 times what they would have been then:
     200 gangs of 5,000 pods                      598,   5      33,   6      23,  10
     1,000 leaves with reclaim                   2134, 131      78,  63      31,  56
     10,000 node selectors                       1232, 144      65,  49      50,  77
-    1,000 distinct NotIn                        1144,  30      36,  56
-    10,000 distinct NotIn                         not ended    52,  74
-    10,000 distinct In                           731, 146      59,  50
+    1,000 distinct NotIn                        1144,  30      36,  56      34,  20
+    10,000 distinct NotIn                         not ended    52,  74      53,  77
+    10,000 distinct In                           731, 146      59,  50      44,  31
 
-Of the steps now, 1 of 2,450 is above 50 at the start with mixed shapes, and 10 of 100,131 when
-AppWrappers with node selectors arrive. Before, at most 500 passes were made after a change, and
+Of the steps now, 1 of 2,450 is above 50 at the start with mixed shapes, 10 of 100,131 when
+AppWrappers with node selectors arrive, and 5 of 56 when running ones end with 10,000 NotIn. Before, at most 500 passes were made after a change, and
 with bounds 150 (``PASSES_MAX``): what is left of the start counts there among the later changes.
 """
 
