@@ -30,8 +30,9 @@ so its figures are about 1.5 times what they would have been then:
     10,000 distinct In                           731, 146      59,  50      44,  31
 
 Of the steps now, 1 of 2,450 is above 50 at the start with mixed shapes, 10 of 100,131 when
-AppWrappers with node selectors arrive, and 5 of 56 when running ones end with 10,000 NotIn. Before, at most 500 passes were made after a change, and
-with bounds 150 (``PASSES_MAX``): what is left of the start counts there among the later changes.
+AppWrappers with node selectors arrive, and 5 of 56 when running ones end with 10,000 NotIn. Before,
+at most 500 passes were made after a change, and with bounds 150 (``PASSES_MAX``): what is left of
+the start counts there among the later changes.
 """
 
 from __future__ import annotations
