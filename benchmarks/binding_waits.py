@@ -5,7 +5,8 @@
 
 Everything is read from the journal of a dispatcher, which is replayed: a gang waits from the pass
 in which it fits, but some order of binding could strand it or another one (ADR 52), until it
-starts. Journals of any dispatcher with ``bindingWait`` will do.
+starts. If its room goes to another one meanwhile, the wait for room counts too: so a wait may be
+longer than ``bindingWait``. Journals of any dispatcher with that setting will do.
 """
 
 from __future__ import annotations
