@@ -5,21 +5,24 @@
 
 Everything is read from the journal of a dispatcher, which is replayed: a gang waits from the pass
 in which it fits, but some order of binding could strand it or another one (ADR 52), until it
-starts. If its room goes to another one meanwhile, the wait for room counts too: so a wait may be
-longer than ``bindingWait``. Journals of any dispatcher with that setting will do.
+starts or fits no more; of several such waits the sum counts. Journals of any dispatcher with
+``bindingWait`` will do.
 """
 
 from __future__ import annotations
 
 import argparse
 import statistics
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
 from mcad.core.cluster import Cluster
+from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import Phase
 from mcad.core.state.units import SECOND, Duration, Instant
+from mcad.core.state.waiting_reason import WaitingReason
 from mcad.journal import reader
 from mcad.journal.reader import Gap
 from mcad.journal.replay import replay
@@ -42,19 +45,28 @@ class Waits(NamedTuple):
 
 def waits(made: Iterable[tuple[Instant, Cluster]]) -> Waits:
     """Of a dispatcher after each of its steps."""
-    since: dict[str, Instant] = {}
+    waited: Counter[str] = Counter()
     attempts: dict[str, int] = {}
     found: list[Duration] = []
+    before: Instant = 0
+    waiting: list[str] = []
     for now, cluster in made:
+        waited.update(dict.fromkeys(waiting, now - before))
+        before, waiting = (
+            now,
+            [one.uid for one in cluster.waiting.queue.entries() if _waits(cluster, one)],
+        )
         for uid, entry in cluster.entries.items():
-            if entry.phase is Phase.WAITING:
-                if entry.binding_since:
-                    since[uid] = entry.binding_since
-            elif entry.attempt > attempts.get(uid, 0):
+            if entry.phase is not Phase.WAITING and entry.attempt > attempts.get(uid, 0):
                 attempts[uid] = entry.attempt
-                if uid in since:
-                    found.append(now - since.pop(uid))
+                if uid in waited:
+                    found.append(waited.pop(uid))
     return Waits(sum(attempts.values()), found)
+
+
+def _waits(cluster: Cluster, entry: Entry) -> bool:
+    refusal = cluster.waiting.queue.refusal_of(entry)
+    return refusal is not None and refusal.reason is WaitingReason.BINDING
 
 
 def main() -> None:
