@@ -15,7 +15,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from mcad.api import labels
-from mcad.api.appwrapper import parse
+from mcad.api.appwrapper import Parsed, parse
 from mcad.api.config import Config, to_settings
 from mcad.api.owner import Owner
 from mcad.controller.adoption import Adoption
@@ -100,11 +100,7 @@ class Controller:
         self._defaults = Defaults(client, self._mirror, self, config.watch_namespaces)
         self._sightings = EventTranslator(
             self._mirror,
-            Readers.of(
-                config,
-                lambda obj: parse(obj, self._kinds.catalog, from_json=True),
-                self._defaults.completed,
-            ),
+            Readers.of(config, self._parse, self._defaults.completed),
             self.feed,
             self._ask_owner,
             self.dispatcher.cluster.judged,
@@ -344,6 +340,9 @@ class Controller:
             self.stepped_at = self.clock.monotonic()  # on purpose, so it is no stall
         else:
             self.feed(Decide(may_dispatch=not obstacles and not self.executor.is_behind))
+
+    def _parse(self, obj: Json) -> Parsed:
+        return parse(obj, self._kinds.catalog, from_json=True)
 
     async def readable(self) -> None:
         """Return when the defaults of pods are known, or AppWrappers would be judged without."""

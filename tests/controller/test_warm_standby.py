@@ -123,6 +123,28 @@ async def succeeded(stage: Stage, a: Process, b: Process) -> None:
         await stage.clock.sleep(0.1)
 
 
+def slow_down(
+    stage: Stage, process: Process, seconds: float, concerns: Callable[[str], bool]
+) -> None:
+    """Requests for the paths that this concerns are sent so much later."""
+    inner = process.wire.request
+
+    async def slow(request: Request, timeout: float | None = None) -> Response:
+        if concerns(request.path):
+            await stage.clock.sleep(seconds)
+        return await inner(request, timeout)
+
+    process.wire.request = slow  # type: ignore[method-assign]
+
+
+def of_tfjob(name: str) -> Json:
+    """An AppWrapper of a TFJob without pods that are declared."""
+    job = {"apiVersion": "kubeflow.org/v1", "kind": "TFJob", "metadata": {"name": "t"}, "spec": {}}
+    body = components(name, job)
+    body["spec"]["components"][0]["podSets"] = []
+    return body
+
+
 @played
 async def test_it_leads_without_listing_anything(stage: Stage) -> None:
     await stage.submit("before")
@@ -189,14 +211,8 @@ async def test_lists_that_are_under_way_are_not_begun_again(stage: Stage) -> Non
     a = Process(stage, "a")
     await stage.clock.sleep(1)
     b = Process(stage, "b")
-    inner = b.wire.request
-
-    async def slow(request: Request, timeout: float | None = None) -> Response:
-        if not b.leads and request.path.endswith(("/pods", "/appwrappers")):
-            await stage.clock.sleep(TERMS.lease_duration)
-        return await inner(request, timeout)
-
-    b.wire.request = slow  # type: ignore[method-assign]
+    paths = ("/pods", "/appwrappers")
+    slow_down(stage, b, TERMS.lease_duration, lambda path: not b.leads and path.endswith(paths))
     await stage.clock.sleep(5)
     await succeeded(stage, a, b)
     await stage.submit("after")
@@ -242,14 +258,7 @@ async def test_defaults_of_pods_are_those_of_the_take_over(stage: Stage) -> None
     ranged = {"limits": [{"type": "Container", "defaultRequest": {"cpu": "200m"}}]}
     meta = {"name": "r", "namespace": "default"}
     await stage.user.create(LIMIT_RANGES, "default", {"metadata": meta, "spec": ranged})
-    inner = b.wire.request
-
-    async def slow(request: Request, timeout: float | None = None) -> Response:
-        if request.path.endswith("/limitranges"):
-            await stage.clock.sleep(5)
-        return await inner(request, timeout)
-
-    b.wire.request = slow  # type: ignore[method-assign]
+    slow_down(stage, b, 5, lambda path: path.endswith("/limitranges"))
     await succeeded(stage, a, b)
     await stage.clock.sleep(4)
     assert b.entries == set()
@@ -261,9 +270,7 @@ async def test_defaults_of_pods_are_those_of_the_take_over(stage: Stage) -> None
 @played
 async def test_a_kind_that_is_installed_meanwhile_is_known(stage: Stage) -> None:
     """What names it was not readable when it was copied."""
-    job = {"apiVersion": "kubeflow.org/v1", "kind": "TFJob", "metadata": {"name": "t"}, "spec": {}}
-    body = components("early", job)
-    body["spec"]["components"][0]["podSets"] = []
+    body = of_tfjob("early")
     await stage.submit("unconcerned")
     a, b = await pair(stage)
     await stage.user.create(APPWRAPPERS, "default", body)
@@ -387,9 +394,7 @@ async def test_pods_that_are_items_are_known_as_both(stage: Stage) -> None:
 
 @played
 async def test_what_was_read_with_a_kind_that_is_gone_is_read_again(stage: Stage) -> None:
-    job = {"apiVersion": "kubeflow.org/v1", "kind": "TFJob", "metadata": {"name": "t"}, "spec": {}}
-    body = components("late", job)
-    body["spec"]["components"][0]["podSets"] = []
+    body = of_tfjob("late")
     body["spec"]["suspend"] = True
     await stage.user.create(CRDS, None, tfjobs())
     await stage.user.create(APPWRAPPERS, "default", body)

@@ -43,7 +43,7 @@ class Seen:
     """One request, in the order of its arrival."""
 
     at: str
-    who: str  # the id of the token
+    token: str  # the id of the token
     verb: str
     resource: str
     name: str
@@ -55,7 +55,7 @@ class Process:
     """A dispatcher and the token that it writes with."""
 
     dispatcher: Dispatcher
-    who: str
+    token: str
 
     @property
     def leads(self) -> bool:
@@ -103,12 +103,12 @@ def seen(plane: ControlPlane, since: int) -> list[Seen]:
     found = []
     for event in audit.events(plane.audit_log, since):
         extra = event["user"].get("extra", {})
-        who = extra.get("authentication.kubernetes.io/credential-id", [""])[0]
+        token = extra.get("authentication.kubernetes.io/credential-id", [""])[0]
         what = event.get("objectRef", {})
         found.append(
             Seen(
                 event["requestReceivedTimestamp"],
-                who.removeprefix("JTI="),
+                token.removeprefix("JTI="),
                 event["verb"],
                 "/".join(filter(None, (what.get("resource"), what.get("subresource")))),
                 what.get("name", ""),
@@ -123,9 +123,9 @@ def limits(plane: ControlPlane, since: int, process: Process, plural: str) -> se
     found = set()
     for event in audit.events(plane.audit_log, since):
         extra = event["user"].get("extra", {})
-        who = extra.get("authentication.kubernetes.io/credential-id", [""])[0]
+        token = extra.get("authentication.kubernetes.io/credential-id", [""])[0]
         is_list = event["verb"] == "list" and event["objectRef"]["resource"] == plural
-        if is_list and who == f"JTI={process.who}":
+        if is_list and token == f"JTI={process.token}":
             found.update(parse_qs(urlsplit(event["requestURI"]).query).get("limit", ()))
     return found
 
@@ -135,7 +135,7 @@ def written(requests: list[Seen], process: Process, *aside: str) -> list[Seen]:
     return [
         one
         for one in requests
-        if one.who == process.who and one.verb in WRITES and one.resource not in aside
+        if one.token == process.token and one.verb in WRITES and one.resource not in aside
     ]
 
 
@@ -211,17 +211,17 @@ def check_the_lease_was_passed(plane: ControlPlane, since: int, old: Process, ne
     grasp = next(
         number
         for number, one in enumerate(requests)
-        if (one.who, one.verb, one.resource, one.code) == (new.who, "patch", "leases", 200)
+        if (one.token, one.verb, one.resource, one.code) == (new.token, "patch", "leases", 200)
     )
     looks = [
         one
         for one in requests[:grasp]
-        if (one.who, one.verb, one.resource) == (new.who, "get", "leases")
+        if (one.token, one.verb, one.resource) == (new.token, "get", "leases")
     ]
     print(f"looks until the grasp: {len(looks)}, first {looks[0].at}, grasp {requests[grasp].at}")
     assert len(looks) <= LOOKS_MAX
     assert written(requests[grasp:], old) == []
-    assert [one for one in requests[:grasp] if one.who == new.who and one.verb in WRITES] == []
+    assert [one for one in requests[:grasp] if one.token == new.token and one.verb in WRITES] == []
 
 
 def test_two_dispatchers_admit_what_one_would(
@@ -315,7 +315,9 @@ def test_a_leader_that_is_told_to_end_hands_over_at_once(
     plane.wait_for(lambda: standby.leads, LONG, "the other one leads")
     wait_until_all_is_done(plane)
     requests = [one for one in seen(plane, since) if one.at > release.at]
-    looks = [one.verb for one in requests if one.who == standby.who and one.resource == "leases"]
+    looks = [
+        one.verb for one in requests if one.token == standby.token and one.resource == "leases"
+    ]
     assert looks.index("patch") <= 2, "it was seen at the next look"
     check_that_nothing_is_doubled(plane, since)
 

@@ -21,11 +21,7 @@ from mcad.core.quota.absent import reports_absence
 from mcad.core.quota.explain import Words
 from mcad.core.reservations import backfill, manage, starvation
 from mcad.core.running import monitor, reset
-from mcad.core.state.bounds import (
-    JUDGED_PER_PASS,
-    REPORTS_PER_PASS,
-    RESTATE_INTERVAL,
-)
+from mcad.core.state.bounds import JUDGED_PER_PASS, REPORTS_PER_PASS, RESTATE_INTERVAL
 from mcad.core.state.entry import Entry
 from mcad.core.state.eviction_pace import reports_due_evictions
 from mcad.core.state.lifecycle import Phase
