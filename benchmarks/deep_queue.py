@@ -20,7 +20,7 @@ from random import Random
 
 from benchmarks.builders import machines
 from benchmarks.gangs import CPUS, GPU, GPUS, Gang, drawn
-from benchmarks.model_gangs import request
+from benchmarks.model_gangs import job
 from benchmarks.replay import HOUR, Job, Replay
 from mcad.core.commands import Command
 from mcad.core.dispatcher import Dispatcher
@@ -63,11 +63,10 @@ def jobs(gangs: list[Gang], gpus: int, depth: int, rng: Random) -> list[Job]:
     every = round(RUNS_H * HOUR / full)
     found = []
     for number, (gang, run) in enumerate(zip(gangs, runs, strict=True)):
-        *more, last = [(part.pods, request(part.cpus, part.gpus)) for part in gang.parts]
         at: Duration = max(0, number - full - depth) * every
-        job = Job(f"gang-{number:05}", at, *last, run=run, more=tuple(more))
         team = f"team-{rng.randrange(TEAMS)}"
-        found.append(job._replace(team=team, priority=rng.randrange(PRIORITIES)))
+        one = job(number, gang, at, run)
+        found.append(one._replace(team=team, priority=rng.randrange(PRIORITIES)))
     return found
 
 

@@ -20,6 +20,7 @@ from random import Random
 
 from benchmarks.builders import machines
 from benchmarks.gangs import CPUS, GPU, GPUS, MIXES, Interval, drawn, interval
+from benchmarks.gangs import Gang as Drawn
 from benchmarks.replay import HOUR, Gang, Job, Member, Replay
 from mcad.core.commands import CreateItem
 from mcad.core.events import Event, PodSeen
@@ -165,9 +166,14 @@ def stream(mix: str, load: float, count: int, nodes: int, rng: Random) -> list[J
     jobs, at, burst = [], 0.0, MIXES[mix].burst
     for number, (gang, run) in enumerate(zip(gangs, runs, strict=True)):
         at += rng.expovariate(1 / (gap * burst)) if number % burst == 0 else 0
-        *more, last = [(part.pods, request(part.cpus, part.gpus)) for part in gang.parts]
-        jobs.append(Job(f"gang-{number:05}", round(at), *last, run=run, more=tuple(more)))
+        jobs.append(job(number, gang, round(at), run))
     return jobs
+
+
+def job(number: int, gang: Drawn, at: Duration, run: Duration) -> Job:
+    """The gang as one submission."""
+    *more, last = [(part.pods, request(part.cpus, part.gpus)) for part in gang.parts]
+    return Job(f"gang-{number:05}", at, *last, run=run, more=tuple(more))
 
 
 def request(cpus: int, gpus: int) -> Resources:

@@ -15,9 +15,9 @@ from mcad.core.queue.equivalence import EquivalenceClass
 from mcad.core.reservations import manage, release_set
 from mcad.core.state.bounds import (
     BACKFILL_MEMBERS,
+    BACKFILL_TEST_STEPS,
     BACKFILL_TESTS,
     BACKFILL_TRIES,
-    TEST_STEPS,
     WORK_PER_PASS,
     Look,
 )
@@ -44,7 +44,7 @@ def walk(cluster: Cluster) -> None:
             break
         parts = max(1, len(eqclass.shape.alike))
         tests -= parts
-        cluster.agenda.spent += TEST_STEPS * parts
+        cluster.agenda.spent += BACKFILL_TEST_STEPS * parts
         if offer.may_fit(eqclass):
             tries -= _try(cluster, eqclass, offer, tries, until)
     else:

@@ -11,7 +11,7 @@ from mcad.core.nodes.pools import Row
 from mcad.core.nodes.resources import total
 
 
-def few(
+def choose(
     parts: Sequence[Part], rows: Iterable[Row], pairs: int, weights: Mapping[str, int]
 ) -> tuple[list[Row], int]:
     """So few of the nodes that their pairs with the parts are at most half of ``pairs`` (of dozens

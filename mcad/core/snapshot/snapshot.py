@@ -21,7 +21,7 @@ from mcad.core.fit.greedy import as_many_as_fit, pack
 from mcad.core.nodes.ledger import Ledger
 from mcad.core.nodes.pools import Plan, Row
 from mcad.core.nodes.resources import Books, total
-from mcad.core.snapshot.node_choice import few, suffice, with_room
+from mcad.core.snapshot.node_choice import choose, suffice, with_room
 from mcad.core.snapshot.quota import Seat, Shares
 from mcad.core.snapshot.slot_counts import Later, Slots, Sum
 from mcad.core.snapshot.tentative import TentativePlan
@@ -103,7 +103,7 @@ class Snapshot:
         usable = [row for row in rows if row.rank not in barred]
         self.steps = 0
         if self._on_nodes and len(usable) * len(prospect.parts) > view.pairs:
-            usable, self.steps = few(prospect.parts, usable, view.pairs, view.ledger.allocatable)
+            usable, self.steps = choose(prospect.parts, usable, view.pairs, view.ledger.allocatable)
         for row in usable:
             if row.reserved_for:
                 self._nodes.to_change(row)

@@ -154,8 +154,8 @@ BACKFILL_TESTS = 2_000
 """Pod sets of equivalence classes that are tested for whether they may fit there, 6 microseconds
 each; the next cycle continues."""
 
-TEST_STEPS = 6
-"""The work that such a test counts for."""
+BACKFILL_TEST_STEPS = 6
+"""The work that such a test counts for in a cycle."""
 
 BACKFILL_MEMBERS = 20
 """Members of an equivalence class that are tested for an end in time."""
