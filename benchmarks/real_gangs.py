@@ -1,6 +1,7 @@
 """Do gangs bind as they were planned, on a real control plane with the real kube-scheduler?
 
     python -m benchmarks.real_gangs [--mix mixed] [--load 0.9] [--gangs 1000] [--tree PATH]
+        [--most-allocated]
 
 A stream of gangs (``benchmarks/gangs.py``) on 100 KWOK nodes of 8 GPUs. A gang runs for 20 s at the
 mean; it is taken back after 5 s without nodes. Counted are the dispatches, those that were taken
@@ -218,16 +219,31 @@ def parser(about: str | None, nodes: int) -> argparse.ArgumentParser:
     made.add_argument("--runs", type=int, default=RUNS_S, help="seconds, at the mean")
     made.add_argument("--seed", type=int, default=1)
     made.add_argument("--tree", default="")
+    made.add_argument("--most-allocated", action="store_true", help="kube-scheduler fills nodes")
+    made.add_argument("--score-all", action="store_true", help="kube-scheduler scores all nodes")
     made.add_argument("--set", action="append", default=[])
     made.add_argument("--journal", default="", help="folder; see benchmarks/binding_waits.py")
     return made
+
+
+def scheduler(args: argparse.Namespace) -> Json:
+    """The fields of a KubeSchedulerConfiguration that the flags ask for."""
+    fields: Json = {"percentageOfNodesToScore": 100} if args.score_all else {}
+    if args.most_allocated:
+        resources = [{"name": name, "weight": 1} for name in ("cpu", "memory")]
+        scoring = {"type": "MostAllocated", "resources": resources}
+        fit = {"name": "NodeResourcesFit", "args": {"scoringStrategy": scoring}}
+        fields["profiles"] = [{"schedulerName": "default-scheduler", "pluginConfig": [fit]}]
+    return fields
 
 
 def main() -> None:
     """Submit, wait until all have ended, and count."""
     args = parser(__doc__, 100).parse_args()
     size, gpus = {"cpu": str(CPUS), "memory": "64Gi"}, args.nodes * GPUS
-    with cluster(args.nodes, extended={GPU: str(GPUS)}, **size) as (plane, account):
+    options = {"scheduler": scheduler(args)}
+    with cluster(args.nodes, options=options, extended={GPU: str(GPUS)}, **size) as made:
+        plane, account = made
         played = play(plane, account, args, gpus)
     print(told(args, played, gpus))
 

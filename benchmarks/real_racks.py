@@ -35,6 +35,7 @@ from benchmarks.real_gangs import (
     ended_at,
     parser,
     play,
+    scheduler,
     seconds_of,
     told,
 )
@@ -173,7 +174,8 @@ def main() -> None:
     racks = Racks(args.nodes, args.racks)
     asks = Asks(args.required, args.preferred, args.seed)
     size = {"cpu": str(CPUS), "memory": "256Gi", "extended": {GPU: str(GPUS)}}
-    with cluster(args.nodes, options=OPTIONS, labels=racks.labels, **size) as (plane, account):
+    options = {**OPTIONS, "scheduler": scheduler(args)}
+    with cluster(args.nodes, options=options, labels=racks.labels, **size) as (plane, account):
         gpus = fill(plane, args)
         print(f"{gpus} of {args.nodes * GPUS} GPUs are free", flush=True)
         played = play(plane, account, args, gpus, asks)

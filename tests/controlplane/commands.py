@@ -19,6 +19,8 @@ HERE = Path(__file__).parent
 FRONT_PROXY = "front-proxy-client"
 SERVICE_RANGE = "10.0.0.0/16"
 POD_RANGE = "10.128.0.0/9"
+QPS = 1000
+"""Requests a second of a component: its default (20-50) would be what a benchmark measures."""
 OPEN_PATHS = "/healthz,/livez,/readyz,/metrics,/metrics/resources"
 
 # The users in RBAC and in the audit log, with their groups. RBAC knows the two components by their
@@ -166,11 +168,26 @@ def controller_manager(layout: Layout) -> list[str]:
     ]
 
 
-def scheduler(layout: Layout) -> list[str]:
-    return [
+def scheduler(layout: Layout, fields: Mapping[str, Any]) -> list[str]:
+    """With these fields of a KubeSchedulerConfiguration."""
+    command = [
         str(layout.bin / "kube-scheduler"),
         *_component(layout, SCHEDULER, layout.ports.scheduler),
     ]
+    if not fields:
+        return command
+    # Beside a file kube-scheduler reads none of the flags that a file can hold.
+    client = {"kubeconfig": str(layout.kubeconfig(SCHEDULER)), "qps": QPS, "burst": 2 * QPS}
+    config = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "clientConnection": client,
+        "leaderElection": {"leaderElect": False},
+        **fields,
+    }
+    path = layout.folder / "scheduler.yaml"
+    path.write_text(yaml.safe_dump(config))
+    return [*command, f"--config={path}"]
 
 
 def kwok(layout: Layout, *, lease_seconds: int) -> list[str]:
@@ -196,9 +213,8 @@ def _component(layout: Layout, user: str, port: int) -> Iterable[str]:
         f"--tls-private-key-file={layout.certificate.with_suffix('.key')}",
         "--authentication-skip-lookup=true",
         f"--authorization-always-allow-paths={OPEN_PATHS}",
-        # The defaults (20-50 a second) would be what a benchmark measures.
-        "--kube-api-qps=1000",
-        "--kube-api-burst=2000",
+        f"--kube-api-qps={QPS}",
+        f"--kube-api-burst={2 * QPS}",
     ]
 
 

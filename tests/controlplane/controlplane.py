@@ -64,6 +64,7 @@ class ControlPlane:
         folder: Path | None = None,
         kinds: str = "",
         environment: Mapping[str, str] | None = None,
+        scheduler: Mapping[str, Any] | None = None,
     ) -> None:
         self._start_delay_ms = start_delay_ms
         self._lease_seconds = lease_seconds
@@ -71,6 +72,7 @@ class ControlPlane:
         self._kept_folder = folder
         self.kinds = kinds
         self._environment = dict(environment or {})
+        self._scheduler = dict(scheduler or {})
         self._group: ProcessGroup | None = None
         self._rest: Rest | None = None
 
@@ -129,7 +131,7 @@ class ControlPlane:
         if self.kinds:
             self.apply(self.kinds)
         self._spawn("kube-controller-manager", commands.controller_manager(layout))
-        self._spawn("kube-scheduler", commands.scheduler(layout))
+        self._spawn("kube-scheduler", commands.scheduler(layout, self._scheduler))
         self._spawn("kwok", commands.kwok(layout, lease_seconds=self._lease_seconds))
         self._until(lambda: listens(layout.ports.scheduler), "kube-scheduler listens")
         self._until(lambda: self._takes_pods("default"), "the controller manager works")
