@@ -476,7 +476,7 @@ class Capacity:
             return ()
         gang = allotments[0].gang
         if gang.apart is None:
-            gang.apart = apart.kept_apart(allotments)
+            gang.apart = apart.kept_apart(allotments, self._ledger.rows)
         sets = ((one.pod_set, gang.apart.get(one.position, ())) for one in allotments)
         return tuple(
             KeptApart(each.path, nodes) for each, nodes in sets if nodes and each.item == item
@@ -490,7 +490,7 @@ class Capacity:
 
     def in_flight(self, uids: Iterable[str]) -> InFlight:
         """The pods without a node of these AppWrappers, until the next event."""
-        return InFlight(self._assumed.by_uid, uids)
+        return InFlight(self._assumed.by_uid, uids, self._ledger.rows)
 
     def may_strand(self, in_flight: InFlight, shape: Shape) -> bool:
         """Whether a gang of this shape, which is remembered and fits, and those in flight could

@@ -41,15 +41,17 @@ class RowBudget:
         self._left -= rows
 
 
-def is_safe(one: Unbound, others: Sequence[Unbound], budget: RowBudget) -> bool:
-    """Whether these pods find room wherever the others go that can come to their nodes."""
+def is_safe(
+    one: Unbound, others: Sequence[Unbound], budget: RowBudget, own: Mapping[str, Row]
+) -> bool:
+    """Whether these pods find room wherever the others go that can come to their nodes. ``own`` has
+    the nodes on which any of all these pods is assumed, by name; others do no harm."""
     budget.spend(len(others))
     spoils = {
         number: each.size * _spoils(each.pods, one.pods) for number, each in enumerate(others)
     }
     most, have = one.size + sum(spoils.values()), 0
     everyone = (one, *others)
-    own = {name for each in everyone for name in each.at}
     come: dict[int, None] = {}
     for row in _rows(one.pods, own):
         budget.spend(1 + len(others) - len(come))
@@ -72,7 +74,7 @@ def is_safe(one: Unbound, others: Sequence[Unbound], budget: RowBudget) -> bool:
     return have >= one.size + sum(spoils[number] for number in come)
 
 
-def _rows(pods: PodClass, own: Collection[str]) -> Iterator[Row]:
+def _rows(pods: PodClass, own: Mapping[str, Row]) -> Iterator[Row]:
     """The nodes of the class that may have room for one of its pods if the pods assumed there were
     gone, each once."""
     told: set[int] = set()
@@ -80,9 +82,8 @@ def _rows(pods: PodClass, own: Collection[str]) -> Iterator[Row]:
         if row.rank not in told:
             told.add(row.rank)
             yield row
-    if own:
-        rows = pods.pool.rows.values()
-        yield from [row for row in rows if row.node.name in own and row.rank not in told]
+    admitted = pods.pool.rows
+    yield from [row for row in own.values() if row.rank in admitted and row.rank not in told]
 
 
 def _spoils(other: PodClass, pods: PodClass) -> int:

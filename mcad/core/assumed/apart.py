@@ -13,12 +13,14 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from mcad.core.assumed.allotments import Allotment
 from mcad.core.assumed.any_order import RowBudget, Unbound, is_safe
+from mcad.core.nodes.pools import Row
 from mcad.core.state.bounds import AVOIDED_MAX
 from mcad.core.state.work_bounds import APART_ROWS_MAX
 
 
-def kept_apart(gang: Sequence[Allotment]) -> dict[int, tuple[str, ...]]:
-    """By position of a set, the sorted names of the nodes that its pods leave to others.
+def kept_apart(gang: Sequence[Allotment], rows: Mapping[str, Row]) -> dict[int, tuple[str, ...]]:
+    """By position of a set, the sorted names of the nodes that its pods leave to others. ``rows``
+    are all nodes by name.
 
     Nothing is kept apart if a set would leave more nodes than a pod template can name, or if that
     takes more work than is allowed: then the gang is as safe as kube-scheduler makes it.
@@ -27,10 +29,11 @@ def kept_apart(gang: Sequence[Allotment]) -> dict[int, tuple[str, ...]]:
     if len({one.pods.key for one in waiting}) < 2:
         return {}
     off: dict[int, set[str]] = {one.position: set() for one in waiting}
-    unsafe: set[int] = set()
     budget = RowBudget(APART_ROWS_MAX)
-    while (found := _first_unsafe(gang, waiting, unsafe, off, budget)) is not None:
-        unsafe.add(found.position)
+    own = {name: rows[name] for one in gang for name in one.at if name in rows}
+    asked = waiting
+    while (found := _first_unsafe(gang, asked, off, budget, own)) is not None:
+        asked = [one for one in asked if one is not found]
         for other in waiting:
             if other.pods is not found.pods:
                 off[other.position] |= found.at.keys() - other.at.keys()
@@ -42,9 +45,9 @@ def kept_apart(gang: Sequence[Allotment]) -> dict[int, tuple[str, ...]]:
 def _first_unsafe(
     gang: Sequence[Allotment],
     waiting: Iterable[Allotment],
-    unsafe: Collection[int],
     off: Mapping[int, Collection[str]],
     budget: RowBudget,
+    own: Mapping[str, Row],
 ) -> Allotment | None:
     """A set that is not safe on the nodes that are left to it, None if there is none. What one set
     leaves to others makes the room of that set smaller, so each is judged again."""
@@ -52,7 +55,7 @@ def _first_unsafe(
         if budget.is_spent:
             return None
         others = [_unbound(each, off) for each in gang if each.pods is not one.pods]
-        if one.position not in unsafe and not is_safe(_unbound(one, off), others, budget):
+        if not is_safe(_unbound(one, off), others, budget, own):
             return one
     return None
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from mcad.core.assumed.allotments import AssumedGang
 from mcad.core.assumed.any_order import RowBudget, Unbound, is_safe
 from mcad.core.nodes.pod_signature import PodClass
+from mcad.core.nodes.pools import Row
 from mcad.core.state.work_bounds import IN_FLIGHT_ROWS_MAX
 
 _Key = tuple[PodClass, tuple[str, ...]]
@@ -23,11 +24,16 @@ class InFlight:
     Good for one pass, with a bound of work for all of its questions.
     """
 
-    def __init__(self, gangs: Mapping[str, AssumedGang], uids: Iterable[str]) -> None:
-        """``gangs`` are all that are assumed, by the uid of the AppWrapper."""
+    def __init__(
+        self, gangs: Mapping[str, AssumedGang], uids: Iterable[str], rows: Mapping[str, Row]
+    ) -> None:
+        """``gangs`` are all that are assumed, by the uid of the AppWrapper, ``rows`` all nodes by
+        name."""
         self._gangs = gangs
+        self._rows = rows
         self._budget = RowBudget(IN_FLIGHT_ROWS_MAX)
         self._unbound: dict[_Key, Unbound] = {}
+        self._own: dict[str, Row] = {}
         for uid in uids:
             self.add(uid)
 
@@ -40,6 +46,7 @@ class InFlight:
                 self._merge(Unbound(one.pods, one.size, one.at, off), off)
 
     def _merge(self, more: Unbound, off: tuple[str, ...]) -> None:
+        self._own.update((name, self._rows[name]) for name in more.at if name in self._rows)
         known = self._unbound.get((more.pods, off))
         if known is not None:
             at = dict(known.at)
@@ -57,12 +64,12 @@ class InFlight:
         self._budget.spend((len(flying) + len(gang)) ** 2)  # each is compared with each
         if self._budget.is_spent:
             return False
-        if any(not is_safe(one, _near(one, flying), self._budget) for one in gang):
+        if any(not is_safe(one, _near(one, flying), self._budget, self._own) for one in gang):
             return True
         for one in flying:
             if near := _near(one, gang):
-                others = [each for each in flying if each is not one]
-                if not is_safe(one, [*near, *_near(one, others)], self._budget):
+                others = [*near, *_near(one, [each for each in flying if each is not one])]
+                if not is_safe(one, others, self._budget, self._own):
                     return True
         return False
 

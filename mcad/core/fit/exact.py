@@ -9,9 +9,9 @@ so that a replay reaches the same verdict (core rule R1).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import product
-from math import prod
+from math import gcd, prod
 from operator import add, lt, sub
 from typing import NamedTuple
 
@@ -110,6 +110,8 @@ class _Search:
 
     def run(self, rows: Sequence[Row]) -> Plan | None:
         self._spend(len(rows))
+        if len(self._others) > 1 and not self._sums_suffice(rows):
+            return None
         bearable = sum(self._main_slots(row, self._free_of(row)) for row in rows)
         bearable -= self._main.replicas
         stages = self._stages(rows)
@@ -123,6 +125,20 @@ class _Search:
             if self._goal in states:
                 return self._plan(states[self._goal][1], rows)
         return None
+
+    def _sums_suffice(self, rows: Iterable[Row]) -> bool:
+        """Whether these nodes together have what all pods need, which three sets or more would
+        find out by trying most of their states. A node counts with what pods can use of it: where
+        all ask for multiples of 4 GPUs, one with 7 has 4."""
+        everywhere = [self._free_of(row) for row in rows]
+        needs = (self._main, *self._others)
+        for name in self._names:
+            asked = [(dict(need.pods.request).get(name, 0), need.replicas) for need in needs]
+            unit = gcd(*(n for n, _ in asked))
+            usable = sum([max(0, free.get(name, 0)) // unit for free in everywhere]) * unit
+            if usable < sum(n * replicas for n, replicas in asked):
+                return False
+        return True
 
     def _spend(self, steps: int) -> None:
         self.work += steps

@@ -45,7 +45,8 @@ def _all_are_safe(parts: Sequence[Part]) -> bool:
     budget = RowBudget(APART_ROWS_MAX)
     unbound = [Unbound(part.pods, part.replicas, {}) for part in parts]
     return all(
-        is_safe(one, [other for other in unbound if other is not one], budget) for one in unbound
+        is_safe(one, [other for other in unbound if other is not one], budget, {})
+        for one in unbound
     )
 
 

@@ -9,11 +9,18 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from mcad.core.nodes.resources import PODS
 from mcad.core.state.model import Resources
-from mcad.core.state.work_bounds import FALLEN_PER_NODE, RISEN_SHARE, SAMPLED, TAIL_SHORT
+from mcad.core.state.work_bounds import (
+    ESTIMATED,
+    FALLEN_PER_NODE,
+    RISEN_SHARE,
+    SAMPLED,
+    TAIL_SHORT,
+)
 
 if TYPE_CHECKING:
     from mcad.core.nodes.pools import Row
@@ -102,17 +109,23 @@ class Tails:
 
     def cut(self, request: Resources) -> Cut:
         """The shortest of the tails that the request cuts off, or the first short one: sorting
-        is dear, so resources that only some nodes have come first, and ``pods`` never if there is
-        anything else."""
+        is dear, so resources that only some nodes have come first, ``pods`` never if there is
+        anything else, and others only if a sample of the nodes says that it makes a shorter tail.
+        """
         if self._fallen > FALLEN_PER_NODE * len(self._rows):
             self._drop()
         best = self._cut(*request[0])
         for name, n in request[1:]:
             if best.left <= TAIL_SHORT:
                 break
-            if name != PODS:
+            if name != PODS and (name in self._tails or self._estimate(name, n) < best.left):
                 best = min(best, self._cut(name, n), key=lambda cut: cut.left)
         return best
+
+    def _estimate(self, name: str, n: int) -> int:
+        """About how many nodes have so much free of a resource."""
+        sample = list(islice(self._rows.values(), 0, None, ESTIMATED))
+        return ESTIMATED * len(with_at_least(sample, name, n))
 
     def _cut(self, name: str, n: int) -> Cut:
         tail = self._tail(name)

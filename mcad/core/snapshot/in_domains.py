@@ -91,6 +91,10 @@ class InDomains(Snapshot):
         for way in self._ways:
             way.assume(uid, planned._replace(seats=()))
 
+    @property
+    def is_spent(self) -> bool:
+        return all(way.is_spent for way in self._ways)
+
     def suffices(self) -> bool:
         return self.shares.fits() and any(way.suffices() for way in self._ways)
 

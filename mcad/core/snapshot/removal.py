@@ -47,7 +47,7 @@ def _leave_until_it_fits(snapshot: Snapshot, candidates: Iterable[str]) -> list[
     gone: list[str] = []
     line, least = iter(candidates), 1
     while not snapshot.fits():
-        more = snapshot.remove_in_turn(line, least)
+        more = [] if snapshot.is_spent else snapshot.remove_in_turn(line, least)
         if not more:
             for uid in gone:
                 snapshot.restore(uid)

@@ -72,6 +72,8 @@ class _Counted:
         self.name, self.least = self.request[0]
         self.pool = part.pods.pool
         name, least, admitted, without = (self.name, self.least, *self.admitted())
+        if len(admitted) < len(free_on):  # a constraint may name a few nodes only
+            free_on = {rank: free_on[rank] for rank in admitted if rank in free_on}
         self.room = {
             rank: fit
             for rank, free in free_on.items()

@@ -341,6 +341,12 @@ class Snapshot:
         """Whether the whole gang would fit. Undecided counts as no."""
         return self.shares.fits() and self._fits_on_nodes()
 
+    @property
+    def is_spent(self) -> bool:
+        """Whether no plan will be found any more, because all searches together took the work that
+        they may take."""
+        return self._found is None and self._searched >= WHAT_IF_WORK_MAX
+
     def plan(self) -> Plan | None:
         """Where the whole gang would go, None if it does not fit. With ``fit: aggregate`` the plan
         may hold fewer pods than the gang has."""

@@ -22,6 +22,9 @@ SAMPLED = 8
 """One of so many nodes that are passed is tested for having fallen: testing all doubles the cost.
 """
 
+ESTIMATED = 32
+"""One of so many nodes is looked at to guess whether another sorted list would be shorter."""
+
 RISEN_SHARE = 8
 """Inserting a node into a sorted list costs as much as sorting about so many nodes."""
 

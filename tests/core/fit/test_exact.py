@@ -6,6 +6,7 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
+from mcad.core.capacity import Capacity
 from mcad.core.fit import exact as exact_search
 from mcad.core.fit.exact import KnownChoices, Need, Verdict, exact
 from mcad.core.nodes.pod_signature import slots
@@ -14,13 +15,16 @@ from mcad.core.nodes.resources import Books
 from mcad.core.state.model import Node, PodSet
 from mcad.core.state.work_bounds import EXACT_WORK_MAX
 from tests.core import strategies
-from tests.core.builders import cluster, fits_by_brute_force, hosts_of, node, pods
+from tests.core.builders import cluster, fits_by_brute_force, hosts_of, node, pod, pods
 
 AMPLE = 1_000_000
 
 
 def search(nodes: list[Node], sets: tuple[PodSet, ...], budget: int = AMPLE) -> Verdict:
-    capacity = cluster(*nodes)
+    return search_in(cluster(*nodes), sets, budget)
+
+
+def search_in(capacity: Capacity, sets: tuple[PodSet, ...], budget: int = AMPLE) -> Verdict:
     shape = capacity._memory.hold(capacity.shape(sets))
     needs = [Need(i, part.pods, part.replicas) for i, part in enumerate(shape.parts)]
     rows = {rank: row for part in shape.parts for rank, row in part.pods.pool.rows.items()}
@@ -104,6 +108,20 @@ def test_too_many_states_are_not_even_begun(monkeypatch: pytest.MonkeyPatch) -> 
     assert search([node("a", "99")], sets) == Verdict(None, decided=False, work=0)
     monkeypatch.setattr(exact_search, "EXACT_STATES_MAX", 16)
     assert search([node("a", "99")], sets).plan is not None
+
+
+@pytest.mark.parametrize("free", ["8", "11"])
+def test_three_sets_that_ask_for_more_than_their_nodes_have_are_not_searched_for(free: str) -> None:
+    """Of 11 CPUs pods of 4 use 8. A node that is in debt takes nothing from the others."""
+    nodes = [node(f"n{i}", free) for i in range(20)]
+    sets = (pods(16, "4"), pods(16, "4", "1Mi", item=1), pods(9, "8", item=2))
+
+    refused = search(nodes, sets)
+    assert refused == Verdict(None, decided=True, work=len(nodes))
+    in_debt = cluster(*nodes, node("small", "1"))
+    in_debt.pod_seen(pod("p", "small", "900"))
+    fits = (pods(16, "4"), pods(16, "4", "1Mi", item=1), pods(3, "8", item=2))
+    assert search_in(in_debt, fits).plan is not None
 
 
 def test_a_head_and_its_workers_are_decided_on_thousands_of_nodes_within_the_budget() -> None:
