@@ -56,7 +56,7 @@ class Admission:
 
     @property
     def steps(self) -> int:
-        """The work of all verdicts so far, as counted by ``Capacity.steps``."""
+        """The work so far, as counted by ``Capacity.steps``."""
         return self._capacity.steps + self._asked * QUOTA_STEPS
 
     def demand(self, shape: Shape) -> Resources:

@@ -27,7 +27,7 @@ from mcad.core.fit.questions import Questions
 from mcad.core.fit.shape_cache import Memory
 from mcad.core.fit.topology_levels import common_domain, domain_levels, put_together, widened
 from mcad.core.nodes.ledger import Ledger
-from mcad.core.nodes.pools import Plan
+from mcad.core.nodes.pools import Plan, meet
 from mcad.core.nodes.reserved_free import Spare
 from mcad.core.nodes.resources import book, total, with_pod_slot
 from mcad.core.nodes.shape import Shape
@@ -184,8 +184,9 @@ class Capacity:
 
     @property
     def steps(self) -> int:
-        """The work of all verdicts so far, in steps of about a microsecond; never timed."""
-        return self._judge.steps
+        """The work of all verdicts so far, and of what was posted on nodes, in steps of about a
+        microsecond; never timed."""
+        return self._judge.steps + self._ledger.steps
 
     def take_requeued(self) -> list[Shape]:
         """The refused shapes that something may have let in since the last call (R4). All others
@@ -195,7 +196,7 @@ class Capacity:
     def compete(self, one: Shape, other: Shape) -> bool:
         """Whether pods of both could go to the same node; both must be remembered."""
         mine, others = self._memory.remembered(one).pools, self._memory.remembered(other).pools
-        return any(a.shared(b) for a in mine for b in others)
+        return any(meet(a, b) for a in mine for b in others)
 
     def pools_of(self, shape: Shape) -> Hashable:
         """Equal for two shapes, which are remembered, with pods that may go to the same nodes."""

@@ -88,8 +88,11 @@ def _rows(pods: PodClass, own: Mapping[str, Row]) -> Iterator[Row]:
 
 def _spoils(other: PodClass, pods: PodClass) -> int:
     """How many slots of a class one pod of the other takes away at most."""
-    wanted = dict(other.request)
-    return max(-(-wanted.get(name, 0) // n) for name, n in pods.request)
+    wanted, most = dict(other.request), 0
+    for name, n in pods.request:  # asked for each pair of dozens of sets
+        if name in wanted:
+            most = max(most, -(-wanted[name] // n))
+    return most
 
 
 def _emptied(row: Row, unbound: Iterable[Unbound]) -> Books:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from mcad.core.assumed.allotments import AssumedGang
 from mcad.core.assumed.any_order import RowBudget, Unbound, is_safe
 from mcad.core.nodes.pod_signature import PodClass
-from mcad.core.nodes.pools import Row
+from mcad.core.nodes.pools import Row, meet
 from mcad.core.state.work_bounds import IN_FLIGHT_ROWS_MAX
 
 _Key = tuple[PodClass, tuple[str, ...]]
@@ -61,7 +61,7 @@ class InFlight:
         flying = [*self._unbound.values()]
         if not any(one.pods is not each.pods for one in gang for each in flying):
             return False
-        self._budget.spend((len(flying) + len(gang)) ** 2)  # each is compared with each
+        self._budget.spend(2 * (len(flying) + len(gang)) ** 2)  # each is compared with each
         if self._budget.is_spent:
             return False
         if any(not is_safe(one, _near(one, flying), self._budget, self._own) for one in gang):
@@ -77,4 +77,4 @@ class InFlight:
 def _near(one: Unbound, others: Iterable[Unbound]) -> list[Unbound]:
     """Those of the others that may come to a node of its class."""
     pool = one.pods.pool
-    return [each for each in others if each.pods.pool is pool or pool.shared(each.pods.pool)]
+    return [each for each in others if each.pods.pool is pool or meet(pool, each.pods.pool)]

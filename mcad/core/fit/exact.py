@@ -267,7 +267,7 @@ class _Search:
 
 
 def _covers(known: _Choice, counts: tuple[int, ...], loss: int) -> bool:
-    return known.loss <= loss and all(a >= b for a, b in zip(known.counts, counts, strict=True))
+    return known.loss <= loss and not any(map(lt, known.counts, counts))
 
 
 def _undominated(states: _States) -> _States:

@@ -12,7 +12,7 @@ from itertools import islice
 from mcad.core.fit.exact import FreeOf, KnownChoices, Need, exact
 from mcad.core.fit.feasible import Prospect
 from mcad.core.nodes.pod_signature import PodClass, slots
-from mcad.core.nodes.pools import Plan, Row
+from mcad.core.nodes.pools import Plan, Row, meet
 from mcad.core.nodes.resources import Books
 from mcad.core.state.model import Resources
 from mcad.core.state.records import Struct, replace
@@ -211,7 +211,7 @@ def _sharing_nodes(needs: Sequence[Need]) -> list[list[Need]]:
     groups: list[list[Need]] = []
     for need in needs:
         pool = need.pods.pool
-        near = [g for g in groups if any(pool.shared(other.pods.pool) for other in g)]
+        near = [g for g in groups if any(meet(pool, other.pods.pool) for other in g)]
         groups = [g for g in groups if g not in near]
         groups.append([*(other for g in near for other in g), need])
     return [[need for need in needs if need in group] for group in groups]

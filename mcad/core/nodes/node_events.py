@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 from sortedcontainers import SortedDict
 
 from mcad.core.nodes.sorted_nodes import with_at_least
+from mcad.core.state.model import Resources
 from mcad.core.state.work_bounds import NEWS_MAX
 
 if TYPE_CHECKING:
-    from mcad.core.nodes.pod_signature import PodClass
+    from mcad.core.nodes.pod_signature import PodClass, Rooms
     from mcad.core.nodes.pools import Row
 
 
@@ -77,8 +78,13 @@ class News:
                 if left < 0:
                     lost += followers
                     continue
+                rooms: dict[Resources, Rooms] = {}  # thousands of followers may ask for the same
                 for follower in followers:
-                    follower.rose(rows)
+                    found = rooms.get(follower.request)
+                    if found is None:
+                        found = rooms[follower.request] = follower.rooms(rows)
+                    if found:
+                        follower.rose(found)
         for follower in lost:
             self.unfollow(follower)
             follower.lose_track()

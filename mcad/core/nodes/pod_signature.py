@@ -42,6 +42,10 @@ def _scarcest_first(amount: tuple[str, int]) -> tuple[int, str]:
     return (_PLENTIFUL.index(name) if name in _PLENTIFUL else -1, name)
 
 
+Rooms = list[tuple[int, int]]
+"""Nodes by rank, and for how many pods of a request each has room."""
+
+
 class PodClass:
     """Pods of one key in one capacity.
 
@@ -107,24 +111,27 @@ class PodClass:
 
     # -- news ----------------------------------------------------------------------------------
 
-    def rose(self, rows: list[Row]) -> None:
-        """These nodes gained room, and have enough of the first resource of the request."""
-        request, cap, room = self.request, self.cap, self._room
+    def rooms(self, rows: list[Row]) -> Rooms:
+        """The room on those of the rows that have any; they have enough of the first resource of
+        the request. The same for all classes with this request."""
+        request = self.request
         if len(request) > 1:
             rows = with_at_least(rows, *request[1])
-        without = self.pool.without
-        for row in rows:
-            if row.rank in without:
-                continue
-            now = slots(row.free, request, cap)
-            if not now:
+        return [(row.rank, now) for row in rows if (now := slots(row.free, request))]
+
+    def rose(self, rooms: Rooms) -> None:
+        """Nodes gained room, and have so much now."""
+        without, cap, room = self.pool.without, self.cap, self._room
+        for rank, fit in rooms:
+            if rank in without:
                 continue
             self.looked += 1
+            now = min(fit, cap)
             if room is None:
                 self._total += now
             else:
-                self._total += now - room.get(row.rank, 0)
-                room[row.rank] = now
+                self._total += now - room.get(rank, 0)
+                room[rank] = now
         if room is not None and len(room) > ROOM_MAX:
             self._room = None
         if self._total >= self.alarm:

@@ -220,6 +220,13 @@ def largest(pool: Pool) -> Books:
 # -- several pools -------------------------------------------------------------------------------
 
 
+def meet(one: Pool, other: Pool) -> bool:
+    """Whether both hold any node. This is asked of each pair of dozens of pools, so what both hold
+    is counted only where they lack so many nodes that it may be none."""
+    lacking = len(one.without) + len(other.without)
+    return one.base.shared(other.base) > lacking or one.shared(other) > 0
+
+
 def sum_of(pools: Sequence[Pool]) -> Mapping[str, int]:
     """What is free on all nodes of pools that share none."""
     if len(pools) == 1:
@@ -267,5 +274,5 @@ def widest(pools: tuple[Pool, ...]) -> tuple[Pool, ...] | None:
         if len(pool.rows) not in [both for _, both in shared]:
             found = [other for other, both in shared if both < len(other.rows)]
             found.append(pool)
-    apart = len(found) == 1 or not any(a.shared(b) for a, b in combinations(found, 2))
+    apart = len(found) == 1 or not any(meet(a, b) for a, b in combinations(found, 2))
     return tuple(found) if apart else None

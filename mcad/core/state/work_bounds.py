@@ -3,7 +3,7 @@
 A bound is counted work, never time: the same events give the same verdicts on any machine (R1).
 """
 
-CHECKS_MAX = 50_000
+CHECKS_MAX = 25_000
 """Steps, about a microsecond each, for the queueing hints after nodes rose; beyond, all classes
 that are left are requeued, and tried within the work of the cycles to come."""
 
@@ -58,14 +58,14 @@ EXACT_STATES_MAX = 4096
 """Combinations of placed counts that the exact search may have to tell apart. A head, a dozen
 helpers and a thousand workers need 26; three sets of 64 equal to one another need 4,225."""
 
-EXACT_WORK_MAX = 30_000
+EXACT_WORK_MAX = 20_000
 """Steps of one exact search, about a microsecond each. A head and its workers at the edge of 5,000
 nodes take 6,000, three sets of dozens easily too many: then the verdict is "undecided" (R1)."""
 
 FEW_PARTS = 4
 """Of more parts a gang has dozens, as a rule, and then an exact search is hopeless anyway."""
 
-LOOKS_MAX, LOOKS_OF_MANY = 15_000, 10_000
+LOOKS_MAX, LOOKS_OF_MANY = 15_000, 8_000
 """Nodes that one verdict looks at for a gang of few parts, or of many: first for each part alone,
 and again to place them greedily, half a microsecond each. Three parts on 5,000 nodes need 15,000.
 Beyond, the verdict is "undecided" (R1)."""
@@ -134,6 +134,9 @@ any. Pods with a further port are kept apart only from pods of their own set."""
 
 POOLS_KEPT_MIN = 64
 """Pools before unused ones are looked for."""
+
+POOLS_PER_STEP = 2
+"""Pools in which what is used on a node is counted, for one step."""
 
 WITHOUT_MAX = 256
 """Nodes that a pool may lack and be counted as another pool without these: each sum looks at all of
