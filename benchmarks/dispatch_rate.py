@@ -245,9 +245,22 @@ def running(plane: ControlPlane, count: int) -> bool:
     return sum(one["status"].get("phase") == "Running" for one in pods) == count
 
 
+def _stat(pid: int) -> list[str]:
+    """What the kernel says of a process, from its state on."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+
+
+def is_alive(pid: int) -> bool:
+    """Whether it has not ended; one that is not waited for yet has."""
+    try:
+        return _stat(pid)[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
 def cpu_s(pid: int) -> float:
     """The CPU time of a process so far."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    fields = _stat(pid)
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 

@@ -11,12 +11,13 @@ import asyncio
 import statistics
 import time
 from collections import defaultdict
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple, Protocol
 
+from benchmarks.dispatch_rate import is_alive
 from mcad.kube.client import Client
 from mcad.kube.clock import RealClock
 from mcad.kube.connection import load
@@ -29,7 +30,7 @@ from tests.controlplane.controlplane import ControlPlane
 Json = dict[str, Any]
 
 CONNECTIONS = 64
-PATIENCE_S = 1800.0
+PATIENCE_S, LOOK_S = 1800.0, 1.0
 NOMINAL, COHORT = 20, 120
 """CPUs of a queue, and of a cohort of six: Kueue's borrowingLimit of 100 is all the rest of it."""
 
@@ -207,15 +208,19 @@ class Load:
         self._done = asyncio.Event()
         self.courses: dict[tuple[str, str], Course] = {}
 
-    async def run(self) -> None:
-        """Return when all are finished."""
+    async def run(self, alive: Callable[[], bool] = lambda: True) -> None:
+        """Return when all are finished; give up when the arm's process is not ``alive``."""
         _, version = await self._client.list_all(self._arm.watched)
         self._spawn(self._watch(version))
+        waiting = [asyncio.ensure_future(self._done.wait())]
         for _, queue in self._shape.leaves():
             for of in self._shape.classes:
                 self._spawn(self._generate(of, queue))
         async with asyncio.timeout(PATIENCE_S):
-            await self._done.wait()
+            while not self._done.is_set():
+                if not alive():
+                    raise SystemExit(f"the arm's process ended with {self._left} workloads left")
+                await asyncio.wait(waiting, timeout=LOOK_S)
         for task in self._tasks:
             task.cancel()
 
@@ -340,9 +345,9 @@ async def connected(kubeconfig: Path) -> AsyncIterator[Client]:
         yield Client(api, clock, Random(1))
 
 
-async def play(plane: ControlPlane, shape: Shape, arm: Arm) -> Record:
-    """One run as the admin."""
+async def play(plane: ControlPlane, shape: Shape, arm: Arm, pid: int) -> Record:
+    """One run as the admin, of an arm that has this process."""
     async with connected(plane.admin_kubeconfig) as client:
         running = Load(shape, arm, client)
-        await running.run()
+        await running.run(lambda: is_alive(pid))
     return record(shape, running.courses)

@@ -47,7 +47,7 @@ def run(arm: Kueue | Mcad, shape: Shape) -> None:
             pids = {name: plane.process(name).pid for name in PROCESSES}
             pids |= {"arm": pid, "generator": os.getpid()}
             before, mark = {name: cpu_s(one) for name, one in pids.items()}, plane.audit_mark()
-            found = asyncio.run(play(plane, shape, arm))
+            found = asyncio.run(play(plane, shape, arm, pid))
             spent = {name: cpu_s(one) - before[name] for name, one in pids.items()}
             peaks = {name: peak_mb(one) for name, one in pids.items() if name != "generator"}
             tell(found, spent, peaks)

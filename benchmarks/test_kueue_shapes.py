@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import subprocess
 from typing import Any
 
 import pytest
 
 from benchmarks import kueue_load
+from benchmarks.dispatch_rate import is_alive
 from benchmarks.kueue_arms import JOB, Kueue, Mcad, queues, quotas, topology_request, with_flag
 from benchmarks.kueue_load import (
     BASELINE,
@@ -148,6 +151,21 @@ async def test_the_generator_finishes_what_it_has_created() -> None:
     assert len(set(table.finished)) == 12
     found = kueue_load.record(shape, running.courses)
     assert 0 < found.use < 1
+
+
+async def test_a_run_whose_arm_has_ended_is_given_up() -> None:
+    table: Any = Table()
+    running = Load(Shape("tiny", 1, 1, (Class("small", 1, 60.0, 1, 0.01, 50),)), Mcad(), table)
+    with pytest.raises(SystemExit, match="the arm's process ended with 1 workloads left"):
+        await running.run(lambda: False)
+
+
+def test_a_process_that_ended_is_not_alive_though_none_has_waited_for_it() -> None:
+    assert is_alive(os.getpid())
+    with subprocess.Popen(["true"]) as ended:
+        os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)
+        assert not is_alive(ended.pid)
+    assert not is_alive(ended.pid)
 
 
 @pytest.mark.parametrize("arm", [Kueue(), Mcad()])
