@@ -99,6 +99,14 @@ class StaticCatalog(Struct, frozen=True):
         return (group, resource) not in self.podless
 
 
+_OF_KUBERNETES = "coordination discovery events networking rbac.authorization resource scheduling"
+BUILT_IN = frozenset({"", "apps", "autoscaling", "batch", "policy"}) | {
+    f"{name}.k8s.io" for name in _OF_KUBERNETES.split()
+}
+"""The API groups of Kubernetes itself that have namespaced kinds. These need no CRD, but some of
+their versions have to be enabled (``kube-apiserver --runtime-config``)."""
+
+
 def _served(group: str, version: str, *kinds: str, namespaced: bool = True) -> list[Resource]:
     """Kinds written as ``plural/Kind``."""
     pairs = (pair.split("/") for pair in kinds)

@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mcad.api import canonical, labels
-from mcad.api.catalog import WELL_KNOWN, Catalog, Resource
+from mcad.api.catalog import BUILT_IN, WELL_KNOWN, Catalog, Resource
 from mcad.api.kinds import tells_end
 from mcad.api.located_fields import Fault, describe, join, shorten
 from mcad.api.models import PodSetInfo
@@ -173,8 +173,10 @@ def _find_kind(template: Map, where: str, catalog: Catalog, read: ReadItem) -> R
         return None
     served = catalog.find(group, version[2], kind)
     if served is None:
-        message = f"{version[0]} {kind} is not installed in the cluster; install its CRD, or "
-        message += f"correct apiVersion and kind. {_alike(f'{version[0]} {kind}', catalog)}"
+        name, remedy = f"{version[0]} {kind}", "install its CRD, or correct apiVersion and kind."
+        if group in BUILT_IN:
+            remedy = "correct apiVersion and kind, or enable this API in Kubernetes."
+        message = f"{name} is not installed in the cluster; {remedy} {_alike(name, catalog)}"
         read.refuse(f"{where}.kind", shorten(message.rstrip(), 400), WaitingReason.NOT_INSTALLED)
     elif not served.namespaced:
         read.refuse(

@@ -433,11 +433,24 @@ def test_a_namespace_that_is_not_served() -> None:
     )
 
 
-@pytest.mark.parametrize("version", ["acme.io/v1 Rocket", "apps/v1beta1 Deployment"])
-def test_a_kind_or_a_version_that_is_not_installed(version: str) -> None:
+@pytest.mark.parametrize(
+    ("version", "remedy"),
+    [
+        ("acme.io/v1 Rocket", "install its CRD, or correct apiVersion and kind"),
+        ("sparkoperator.k8s.io/v9 SparkApplication", "install its CRD"),
+        (
+            "apps/v1beta1 Deployment",
+            "correct apiVersion and kind, or enable this API in Kubernetes",
+        ),
+        ("scheduling.k8s.io/v1alpha9 PodGroup", "correct apiVersion and kind, or enable this API"),
+        ("v2 Pod", "correct apiVersion and kind, or enable this API"),
+    ],
+)
+def test_a_kind_or_a_version_that_is_not_installed(version: str, remedy: str) -> None:
     problem = read(v1beta1(obj(*version.split()))).workload.problem
     assert (problem.kind, problem.field) == (WaitingReason.NOT_INSTALLED, f"{T}.kind")
     assert f"{version} is not installed" in problem.message
+    assert f"in the cluster; {remedy}" in problem.message
 
 
 def test_too_large_a_payload() -> None:
