@@ -78,13 +78,21 @@ class Standby:
                 return await self._figures(request)
 
     def _readyz(self) -> web.Response:
-        """Ready to take over if another process leads and the Lease can be used."""
+        """Ready to take over if another process leads, the Lease can be used, and the copy is
+        complete: a rolling update ends the leader when this one is ready."""
         lease = self._lease
         if lease.trouble:
             return web.Response(status=503, text=f"not leading: {lease.trouble}\n")
         if not lease.leader or lease.leader == lease.identity:
             return web.Response(status=503, text="not synced: no leader yet\n")
+        if self._replica.config.warm_standby and not self._is_copied:
+            return web.Response(status=503, text="standby: its copy is not complete yet\n")
         return web.Response(text=f"standby; {lease.leader} leads\n")
+
+    @property
+    def _is_copied(self) -> bool:
+        standby = self._replica.standby
+        return standby is not None and standby.watches.is_copied
 
     async def _figures(self, request: web.Request) -> web.Response:
         try:

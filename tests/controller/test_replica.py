@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from random import Random
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -237,11 +238,11 @@ async def fail() -> Table:
     raise FiguresUnavailable("you may not list nodes")
 
 
-def standby() -> Replica:
+def standby(*, warm: bool = False) -> Replica:
     """A process that knows the leader, and does nothing."""
     replica = Replica(
         Client(None, VirtualClock(), Random(1)),  # type: ignore[arg-type]  # not used
-        Config(),
+        Config(warmStandby=warm),
         identity="b",
     )
     replica.lease.leader, replica.lease.transitions = "a", 4
@@ -336,6 +337,17 @@ async def test_a_standby_that_could_not_take_over_is_not_ready(
     replica = standby()
     replica.lease.leader, replica.lease.trouble = leader, trouble
     assert await asked(replica, "/readyz") == (503, "standby", text)
+
+
+async def test_a_standby_is_ready_when_it_holds_its_copy() -> None:
+    replica = standby(warm=True)
+    not_yet = 503, "standby", "standby: its copy is not complete yet\n"
+    assert await asked(replica, "/readyz") == not_yet
+    watches = SimpleNamespace(is_copied=False)
+    replica.standby = SimpleNamespace(watches=watches)  # type: ignore[assignment]
+    assert await asked(replica, "/readyz") == not_yet
+    watches.is_copied = True
+    assert await asked(replica, "/readyz") == (200, "standby", "standby; a leads\n")
 
 
 @played
