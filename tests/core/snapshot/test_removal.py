@@ -94,6 +94,20 @@ def test_none_stays_removed_if_it_does_not_help() -> None:
     assert fewest(cluster.ask(pods(3, "4")), "ab") is None
 
 
+def test_none_is_removed_when_no_search_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where sums suffice for two sets only a search tells whether they fit, and each costs work."""
+    cluster = Cluster(node("n1", "4"), node("n2", "4"))
+    cluster.run("a", pods(1, "3"))
+    cluster.run("b", pods(1, "3"))
+    gang = pods(1, "3"), pods(1, "1", item=1)
+    assert leaving(fewest(cluster.ask(*gang), iter("ab"))) == ["a"]
+
+    monkeypatch.setattr("mcad.core.snapshot.snapshot.WHAT_IF_WORK_MAX", 0)
+    candidates = iter("ab")
+    assert fewest(cluster.ask(*gang), candidates) is None
+    assert list(candidates) == ["a", "b"], "none was asked for"
+
+
 def test_as_soon_as_possible_is_not_with_the_fewest() -> None:
     cluster = Cluster(node("n1", "4"))
     cluster.run("a", pods(1, "1"))
