@@ -65,13 +65,27 @@ class Later(Nodes):
 class _Counted:
     """One part: for how many pods there is room on each node that has any, now and at first."""
 
-    __slots__ = ("cap", "first", "least", "missing", "name", "pool", "request", "room")
+    __slots__ = (
+        "admitted",
+        "cap",
+        "first",
+        "least",
+        "missing",
+        "name",
+        "pool",
+        "request",
+        "room",
+        "without",
+    )
 
     def __init__(self, part: Part, free_on: Mapping[int, Books]) -> None:
         self.request, self.cap = part.pods.request, part.pods.cap
         self.name, self.least = self.request[0]
         self.pool = part.pods.pool
-        name, least, admitted, without = (self.name, self.least, *self.admitted())
+        # By rank: the pool has the nodes of the first that are not in the second. They are asked
+        # for dozens of parts whenever something is removed, so they are looked up once.
+        self.admitted, self.without = self.pool.base.rows, self.pool.without
+        name, least, admitted, without = self.name, self.least, self.admitted, self.without
         if len(admitted) < len(free_on):  # a constraint may name a few nodes only
             free_on = {rank: free_on[rank] for rank in admitted if rank in free_on}
         self.room = {
@@ -85,14 +99,10 @@ class _Counted:
         self.first = self.room.copy()
         self.missing = part.replicas - sum(self.room.values())
 
-    def admitted(self) -> tuple[Mapping[int, Row], Mapping[int, Row]]:
-        """Nodes by rank: the pool has those of the first that are not in the second."""
-        return self.pool.base.rows, self.pool.without
-
     def count(self, changed: Mapping[int, Books]) -> None:
         """These nodes have so much free now."""
         room, name, least = self.room, self.name, self.least
-        admitted, without = self.admitted()
+        admitted, without = self.admitted, self.without
         for rank, free in changed.items():
             before = 0
             if rank in room:
