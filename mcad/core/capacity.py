@@ -400,7 +400,11 @@ class Capacity:
     def may_fit(self, shape: Shape, spare: Spare) -> bool:
         """Whether there are enough slots for each part of the gang by itself, there and on free
         nodes, and enough in sum; the shape is remembered. A cheap test before ``what_if``."""
-        return self._memory.remembered(shape).may_fit(spare)
+        prospect = self._memory.remembered(shape)
+        looked = prospect.looked
+        may_fit = prospect.may_fit(spare)
+        self._judge.steps += prospect.looked - looked
+        return may_fit
 
     # -- questions -----------------------------------------------------------------------------
 

@@ -148,6 +148,12 @@ class Counted(hostile.Story):
 @example(Case((Kind(42, 500, 100, NOT_IN),), NODES_MAX, 42, 19, False, False, False))
 @example(Case((Kind(3, 60, 30_000, ANYWHERE),), NODES_MAX, 300, 60, True, True, True))
 @example(
+    Case(
+        (Kind(1, 1, 100, ANYWHERE), Kind(8, 1, 100, IN), Kind(30, 500, 100, NOT_IN)),
+        *(NODES_MAX, 80, 39, False, True, False),
+    )
+)
+@example(
     Case((Kind(64, 60, 8_000, SELECTOR), Kind(64, 4, 100, NOT_IN)), 300, 200, 40, True, True, True)
 )
 def test_no_step_makes_more_calls_than_the_bound(case: Case) -> None:

@@ -17,6 +17,7 @@ from mcad.core.nodes.resources import total
 from mcad.core.nodes.shape import Shape
 from mcad.core.state.model import Domain, Resources
 from mcad.core.state.refusal import Refusal
+from mcad.core.state.work_bounds import FEW_PARTS, LOOKS_MAX, LOOKS_OF_MANY
 
 
 class Part(NamedTuple):
@@ -123,11 +124,22 @@ class Prospect:
             return self.fixed
         return total((part.pods.request, part.replicas) for part in self.parts)
 
+    @property
+    def looked(self) -> int:
+        """The nodes that the classes of its parts looked at so far."""
+        return sum([part.pods.looked for part in self.parts])
+
     def may_fit(self, spare: Spare) -> bool:
         """Whether there are slots enough for each part by itself there and on nodes that are free
-        for all, and enough in sum."""
-        if not all(one.per_node or _has_slots(one, spare) for one in self.parts):
-            return False
+        for all, and enough in sum. Of dozens of parts only the first are looked at."""
+        left = looks_max(len(self.parts))
+        for part in self.parts:
+            looked = part.pods.looked
+            if not (part.per_node or _has_slots(part, spare)):
+                return False
+            left -= part.pods.looked - looked
+            if left <= 0:
+                break
         if len(self.parts) == 1:
             return True
         sums, more = rough_total(self.pools), spare.total()
@@ -148,6 +160,11 @@ class Prospect:
             if self.shape.per_node and pool.shifted > latest:
                 latest = pool.shifted
         return latest
+
+
+def looks_max(parts: int) -> int:
+    """The nodes that a verdict on a gang of so many parts looks at in one go."""
+    return LOOKS_MAX if parts <= FEW_PARTS else LOOKS_OF_MANY
 
 
 def _has_slots(part: Part, spare: Spare) -> bool:

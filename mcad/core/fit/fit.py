@@ -10,8 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from mcad.core.assumed.unplaced import UnplacedPods
-from mcad.core.fit.feasible import InsufficientSlots, InsufficientSum, NoNodes, Part, Prospect
-from mcad.core.fit.greedy import Nodes, Outcome, as_many_as_fit, looks_max, pack
+from mcad.core.fit.feasible import (
+    InsufficientSlots,
+    InsufficientSum,
+    NoNodes,
+    Part,
+    Prospect,
+    looks_max,
+)
+from mcad.core.fit.greedy import Nodes, Outcome, as_many_as_fit, pack
 from mcad.core.fit.own_nodes import on_own_nodes
 from mcad.core.nodes.host_ports import in_whole_ports, is_port
 from mcad.core.nodes.ledger import Ledger

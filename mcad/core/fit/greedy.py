@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
 from mcad.core.fit.exact import FreeOf, KnownChoices, Need, exact
-from mcad.core.fit.feasible import Prospect
+from mcad.core.fit.feasible import Prospect, looks_max
 from mcad.core.nodes.pod_signature import PodClass, slots
 from mcad.core.nodes.pools import Plan, Row, meet
 from mcad.core.nodes.resources import Books
@@ -21,8 +21,6 @@ from mcad.core.state.work_bounds import (
     CANDIDATES_OF_MANY,
     EXACT_WORK_MAX,
     FEW_PARTS,
-    LOOKS_MAX,
-    LOOKS_OF_MANY,
 )
 
 
@@ -182,11 +180,6 @@ def _one_per_node(part: int, pods: PodClass, nodes: Nodes, overlay: Overlay) -> 
 def size(request: Resources, weights: Mapping[str, int]) -> int:
     """The largest share that one pod takes of any resource of the cluster, in millionths."""
     return max(n * 1_000_000 // max(1, weights.get(name, 0)) for name, n in request)
-
-
-def looks_max(parts: int) -> int:
-    """The nodes that a verdict on a gang of so many parts looks at in one go."""
-    return LOOKS_MAX if parts <= FEW_PARTS else LOOKS_OF_MANY
 
 
 def _candidates_max(parts: int) -> int:

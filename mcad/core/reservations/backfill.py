@@ -45,8 +45,10 @@ def walk(cluster: Cluster) -> None:
         parts = max(1, len(eqclass.shape.alike))
         tests -= parts
         cluster.agenda.spent += BACKFILL_TEST_STEPS * parts
+        begun = cluster.admission.steps
         if offer.may_fit(eqclass):
             tries -= _try(cluster, eqclass, offer, tries, until)
+        cluster.agenda.spent += cluster.admission.steps - begun
     else:
         return
     _offer_later(cluster, (eqclass, *line))

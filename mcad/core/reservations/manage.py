@@ -315,14 +315,19 @@ def end(cluster: Cluster, entry: Entry, why: str) -> None:
 
 def outranking(cluster: Cluster, owner: Entry) -> Iterator[Entry]:
     """The AppWrappers in line, in order, that go before the owner of the reservation, want the same
-    nodes, and fit, reservations aside."""
+    nodes, and fit, reservations aside; as many as there is work left for in this pass."""
     shape, free = cluster.capacity.shape(owner.workload.sets), cluster.capacity.reserved.spare()
     for eqclass in cluster.waiting.refused(cluster.waiting.queue.eqclasses()):
         entry = eqclass.first()
         if not (outranks(entry, owner) and cluster.capacity.compete(shape, eqclass.shape)):
             continue
-        if cluster.capacity.may_fit(eqclass.shape, free):
+        begun = cluster.admission.steps
+        may_fit = cluster.capacity.may_fit(eqclass.shape, free)
+        cluster.agenda.spent += cluster.admission.steps - begun
+        if may_fit:
             yield entry
+        if cluster.agenda.is_spent:
+            return
 
 
 def owners_on(cluster: Cluster, plan: Plan) -> list[Entry]:
