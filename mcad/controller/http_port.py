@@ -90,7 +90,8 @@ class _Port:
     async def readyz(self, _: web.Request) -> web.Response:
         """``ok`` if AppWrappers are dispatched, else 503 with the reason.
 
-        A standby is ready as well. One more line for each kind whose AppWrappers have to wait.
+        A standby is ready when its copy is complete (`warmStandby`). One more line for each kind
+        whose AppWrappers have to wait.
         """
         watches, cluster = self._controller.watches, self._controller.dispatcher.cluster
         obstacles = watches.obstacles()
