@@ -226,7 +226,7 @@ def parser(about: str | None, nodes: int) -> argparse.ArgumentParser:
     return made
 
 
-def scheduler(args: argparse.Namespace) -> Json:
+def scheduler_config(args: argparse.Namespace) -> Json:
     """The fields of a KubeSchedulerConfiguration that the flags ask for."""
     fields: Json = {"percentageOfNodesToScore": 100} if args.score_all else {}
     if args.most_allocated:
@@ -241,7 +241,7 @@ def main() -> None:
     """Submit, wait until all have ended, and count."""
     args = parser(__doc__, 100).parse_args()
     size, gpus = {"cpu": str(CPUS), "memory": "64Gi"}, args.nodes * GPUS
-    options = {"scheduler": scheduler(args)}
+    options = {"scheduler": scheduler_config(args)}
     with cluster(args.nodes, options=options, extended={GPU: str(GPUS)}, **size) as made:
         plane, account = made
         played = play(plane, account, args, gpus)

@@ -35,7 +35,7 @@ from benchmarks.real_gangs import (
     ended_at,
     parser,
     play,
-    scheduler,
+    scheduler_config,
     seconds_of,
     told,
 )
@@ -174,7 +174,7 @@ def main() -> None:
     racks = Racks(args.nodes, args.racks)
     asks = Asks(args.required, args.preferred, args.seed)
     size = {"cpu": str(CPUS), "memory": "256Gi", "extended": {GPU: str(GPUS)}}
-    options = {**OPTIONS, "scheduler": scheduler(args)}
+    options = {**OPTIONS, "scheduler": scheduler_config(args)}
     with cluster(args.nodes, options=options, labels=racks.labels, **size) as (plane, account):
         gpus = fill(plane, args)
         print(f"{gpus} of {args.nodes * GPUS} GPUs are free", flush=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.real_gangs import PODS, parser, scheduler
+from benchmarks.real_gangs import PODS, parser, scheduler_config
 from tests.controlplane.controlplane import ControlPlane
 from tests.controlplane.fixtures import controlplane_or_skip
 from tests.manifests import pod
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.controlplane
 
 
 def test_kube_scheduler_fills_one_node_before_the_next() -> None:
-    fields = scheduler(parser(None, 3).parse_args(["--most-allocated", "--score-all"]))
+    fields = scheduler_config(parser(None, 3).parse_args(["--most-allocated", "--score-all"]))
     assert fields["percentageOfNodesToScore"] == 100
     with controlplane_or_skip(scheduler=fields, start_delay_ms=0) as plane:
         for number in range(3):

@@ -31,9 +31,7 @@ class Nodes:
     def __init__(self, barred: Collection[int] = (), *, emptied: bool = False) -> None:
         self._barred = barred
         self._emptied = emptied
-        # Of one gang, where several searches for it follow one another:
-        self.known_choices: KnownChoices | None = None
-        self.known_groups: list[list[Need]] | None = None
+        self.known_choices: KnownChoices | None = None  # where searches for one gang follow
 
     def free(self, row: Row) -> Books:
         """What is free on the node before anything is placed."""
@@ -52,6 +50,10 @@ class Nodes:
             if row.rank not in visited and row.rank not in self._barred:
                 visited.add(row.rank)
                 yield row
+
+    def groups(self, needs: Sequence[Need]) -> list[list[Need]]:
+        """The needs of a gang by groups that share no node with one another."""
+        return _sharing_nodes(needs)
 
 
 class Overlay:
@@ -116,7 +118,7 @@ def pack(prospect: Prospect, nodes: Nodes, budget: int, weights: Mapping[str, in
         plan += everywhere.plan
     needs.sort(key=lambda need: -size(need.pods.request, weights))
     looked = work = 0
-    groups = _groups(needs, nodes)
+    groups = nodes.groups(needs)
     for number, group in enumerate(groups, 1):
         outcome = _together(group, nodes, overlay, budget - work)
         looked, work = looked + outcome.looked, work + outcome.work
@@ -185,16 +187,6 @@ def size(request: Resources, weights: Mapping[str, int]) -> int:
 def _candidates_max(parts: int) -> int:
     """The nodes that are sorted for a gang of so many parts."""
     return CANDIDATES_MAX if parts <= FEW_PARTS else CANDIDATES_OF_MANY
-
-
-def _groups(needs: Sequence[Need], nodes: Nodes) -> list[list[Need]]:
-    """The same as ``_sharing_nodes``, made once for searches that follow one another: dozens of
-    parts are compared each with each."""
-    if nodes.known_choices is None:
-        return _sharing_nodes(needs)
-    if nodes.known_groups is None:
-        nodes.known_groups = _sharing_nodes(needs)
-    return nodes.known_groups
 
 
 def _sharing_nodes(needs: Sequence[Need]) -> list[list[Need]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
+from mcad.core.fit.exact import Need
 from mcad.core.fit.feasible import Part
 from mcad.core.fit.greedy import Nodes, size
 from mcad.core.nodes.pod_signature import PodClass, slots
@@ -28,6 +29,7 @@ class Later(Nodes):
         self.names = names
         self._changed: dict[int, Books] = {}
         self.room: dict[PodClass, dict[int, int]] = {}
+        self._groups: list[list[Need]] | None = None
 
     def free(self, row: Row) -> Books:
         """What would be free there, at least of what the gang demands."""
@@ -56,6 +58,12 @@ class Later(Nodes):
             room = {row.rank: slots(self.free(row), pods.request, pods.cap) for row in usable}
         order = sorted([(-fit, rank) for rank, fit in room.items() if fit])
         return iter([rows[rank] for _, rank in order])
+
+    def groups(self, needs: Sequence[Need]) -> list[list[Need]]:
+        """Made once: all searches are for one gang, of which each part is compared with each."""
+        if self._groups is None:
+            self._groups = super().groups(needs)
+        return self._groups
 
     def listed(self, pods: PodClass) -> int:
         """How many nodes a search for the class puts in order."""
