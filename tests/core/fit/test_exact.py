@@ -112,16 +112,16 @@ def test_too_many_states_are_not_even_begun(monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.mark.parametrize("free", ["8", "11"])
 def test_three_sets_that_ask_for_more_than_their_nodes_have_are_not_searched_for(free: str) -> None:
-    """Of 11 CPUs pods of 4 use 8. A node that is in debt takes nothing from the others."""
+    """Of 11 CPUs pods of 4 use 8. An overcommitted node takes nothing from the others."""
     nodes = [node(f"n{i}", free) for i in range(20)]
     sets = (pods(16, "4"), pods(16, "4", "1Mi", item=1), pods(9, "8", item=2))
 
     refused = search(nodes, sets)
     assert refused == Verdict(None, decided=True, work=len(nodes))
-    in_debt = cluster(*nodes, node("small", "1"))
-    in_debt.pod_seen(pod("p", "small", "900"))
+    overcommitted = cluster(*nodes, node("small", "1"))
+    overcommitted.pod_seen(pod("p", "small", "900"))
     fits = (pods(16, "4"), pods(16, "4", "1Mi", item=1), pods(3, "8", item=2))
-    assert search_in(in_debt, fits).plan is not None
+    assert search_in(overcommitted, fits).plan is not None
 
 
 def test_a_head_and_its_workers_are_decided_on_thousands_of_nodes_within_the_budget() -> None:
