@@ -1,11 +1,12 @@
-"""The two arms of ``kueue_shapes``: Kueue's own minimalkueue, and the dispatcher.
+"""The arms of ``kueue_shapes``: Kueue's own minimalkueue, the same with jobs, and the dispatcher.
 
 minimalkueue is built from the Go module of Kueue. Its requests a second are a constant (50, burst
-100); here they are a flag, and that is all that is changed.
+100), and it has no controller of jobs; here both are flags, and that is all that is changed.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
@@ -53,6 +54,15 @@ Of kinds that it does not know, it counts the pods that were declared and have n
 """
 APPWRAPPERS = Resource("workload.codeflare.dev", "v1beta1", "appwrappers", "AppWrapper")
 WORKLOADS = Resource("kueue.x-k8s.io", "v1beta2", "workloads", "Workload")
+QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
+PRIORITY_LABEL = "kueue.x-k8s.io/priority-class"
+POD_SET = {
+    "required": "kueue.x-k8s.io/podset-required-topology",
+    "preferred": "kueue.x-k8s.io/podset-preferred-topology",
+    "podSetSliceRequiredTopology": "kueue.x-k8s.io/podset-slice-required-topology",
+    "podSetSliceSize": "kueue.x-k8s.io/podset-slice-size",
+}
+"""How a job asks for what a Workload of Kueue has as fields."""
 JOB_CRD = """
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -120,19 +130,10 @@ class Mcad:
 
     def written(self, work: Workload) -> tuple[Resource, Json]:
         """An AppWrapper."""
-        container = {"name": "pytorch", "image": "none", "resources": work.of.requests}
-        pods: Json = {"spec": {"containers": [container]}}
+        asks = {}
         if work.of.topology:  # parts of a pod set have no racks of their own: one is preferred
-            asks = REQUIRED if work.of.topology == "required" else PREFERRED
-            pods["metadata"] = {"annotations": {asks: RACK}}
-        worker = {"replicas": work.of.pods, "template": pods}
-        template = {
-            "apiVersion": JOB.api_version,
-            "kind": JOB.kind,
-            "metadata": {"name": work.name},
-            "spec": {"pytorchReplicaSpecs": {"Worker": worker}},
-        }
-        item = {"generictemplate": template, "completionstatus": "Succeeded"}
+            asks = {REQUIRED if work.of.topology == "required" else PREFERRED: RACK}
+        item = {"generictemplate": job(work, asks), "completionstatus": "Succeeded"}
         spec = {"priority": work.of.priority, "resources": {"GenericItems": [item]}}
         return APPWRAPPERS, _object(APPWRAPPERS, work, {TREE: work.queue}, spec)
 
@@ -143,13 +144,8 @@ class Mcad:
         return Sight((metadata["namespace"], metadata["name"]), not gone, obj)
 
     async def finish(self, client: Client, sight: Sight) -> None:
-        """The condition that the item waits for; not on a successor of the same name."""
-        namespace, name = sight.key
-        patch = {
-            "metadata": {"uid": sight.obj["metadata"]["uid"]},
-            "status": {"conditions": [{"type": "Succeeded", "status": "True"}]},
-        }
-        await client.patch_status(JOB, namespace, name, patch)
+        """The condition that the item waits for."""
+        await succeed(client, sight)
 
     async def give_way(self, client: Client, sight: Sight) -> None:
         """The dispatcher deletes it."""
@@ -160,6 +156,7 @@ class Kueue:
 
     watched = WORKLOADS
     user = "system:serviceaccount:kueue-system:kueue"
+    flags: tuple[str, ...] = ()
 
     def __init__(self, *, qps: float = 50.0, strategy: str = BEST_EFFORT) -> None:
         """``qps`` requests a second of its client for each kind; 0: no limit. ``strategy`` is that
@@ -191,7 +188,7 @@ class Kueue:
     def running(self, plane: ControlPlane, shape: Shape) -> Iterator[int]:
         """Run it; its process."""
         command = [str(minimal_kueue()), f"--kubeconfig={self._kubeconfig}", f"--qps={self._qps:g}"]
-        command += ["--enableTAS"] if shape.racks else []
+        command += [*(["--enableTAS"] if shape.racks else []), *self.flags]
         plane.spawn("minimalkueue", command)
         plane.wait_for(lambda: _all_active(plane), 60, "all ClusterQueues are active")
         yield plane.process("minimalkueue").pid
@@ -248,6 +245,51 @@ class Kueue:
         await _sent(client, Request("PATCH", path, {}, patch, MERGE_PATCH))
 
 
+class KueueJobs(Kueue):
+    """minimalkueue with Kueue's own controller of PyTorchJobs, which is how it is used: the job is
+    created suspended, Kueue makes a Workload of it, and an admitted job is resumed.
+
+    Its operator is not there, as in the arm of the dispatcher, and the item is the same.
+    """
+
+    watched = JOB
+    flags = ("--jobs",)
+
+    @property
+    def kinds(self) -> str:
+        """What is installed before the garbage collector starts."""
+        return super().kinds + "\n---\n" + JOB_CRD
+
+    def prepare(self, plane: ControlPlane, shape: Shape) -> None:
+        """Set up its queues, and a class of priority for each class of workloads."""
+        super().prepare(plane, shape)
+        kind = {"apiVersion": WORKLOADS.api_version, "kind": "WorkloadPriorityClass"}
+        values = sorted({one.priority for one in shape.classes})
+        plane.apply([kind | {"metadata": {"name": f"p{one}"}, "value": one} for one in values])
+        wait_for_collector(plane)
+
+    def written(self, work: Workload) -> tuple[Resource, Json]:
+        """A suspended job."""
+        asked = topology_request(work.of) if work.of.topology else {}
+        spec = job(work, {POD_SET[key]: str(value) for key, value in asked.items()})["spec"]
+        spec["runPolicy"] = {"suspend": True}
+        labels = {QUEUE_LABEL: work.queue, PRIORITY_LABEL: f"p{work.of.priority}"}
+        return JOB, _object(JOB, work, labels, spec)
+
+    def seen(self, kind: str, obj: Json) -> Sight:
+        """Whether it may run."""
+        metadata = obj["metadata"]
+        runs = kind != "DELETED" and not obj["spec"].get("runPolicy", {}).get("suspend")
+        return Sight((metadata["namespace"], metadata["name"]), runs, obj)
+
+    async def finish(self, client: Client, sight: Sight) -> None:
+        """The condition that its operator writes."""
+        await succeed(client, sight)
+
+    async def give_way(self, client: Client, sight: Sight) -> None:
+        """Kueue suspends it; a job without pods has nothing to stop."""
+
+
 # -- objects ---------------------------------------------------------------------------------------
 
 
@@ -255,6 +297,31 @@ def _object(resource: Resource, work: Workload, labels: Json, spec: Json) -> Jso
     metadata = {"name": work.name, "namespace": work.queue, "labels": labels}
     kind = {"apiVersion": resource.api_version, "kind": resource.kind}
     return kind | {"metadata": metadata, "spec": spec}
+
+
+def job(work: Workload, annotations: Json) -> Json:
+    """The job of a workload, with these annotations of its pods."""
+    container = {"name": "pytorch", "image": "none", "resources": work.of.requests}
+    pods: Json = {"spec": {"containers": [container]}}
+    if annotations:
+        pods["metadata"] = {"annotations": annotations}
+    worker = {"replicas": work.of.pods, "template": pods}
+    return {
+        "apiVersion": JOB.api_version,
+        "kind": JOB.kind,
+        "metadata": {"name": work.name},
+        "spec": {"pytorchReplicaSpecs": {"Worker": worker}},
+    }
+
+
+async def succeed(client: Client, sight: Sight) -> None:
+    """What the operator of a job writes when it is done; not on a successor of the same name."""
+    namespace, name = sight.key
+    patch = {
+        "metadata": {"uid": sight.obj["metadata"]["uid"]},
+        "status": {"conditions": [{"type": "Succeeded", "status": "True"}]},
+    }
+    await client.patch_status(JOB, namespace, name, patch)
 
 
 def topology_request(of: Class) -> Json:
@@ -366,8 +433,9 @@ def module() -> Path:
 
 
 def minimal_kueue() -> Path:
-    """The program, built once, with the requests a second as a flag."""
-    folder = binaries.cache_root() / f"minimalkueue-{KUEUE_VERSION}"
+    """The program, built once, with the flags ``--qps`` and ``--jobs``."""
+    edits = hashlib.sha256(repr(EDITS).encode()).hexdigest()[:8]
+    folder = binaries.cache_root() / f"minimalkueue-{KUEUE_VERSION}-{edits}"
     made = folder / "minimalkueue"
     if made.exists():
         return made
@@ -377,22 +445,64 @@ def minimal_kueue() -> Path:
     main = source / MINIMAL / "main.go"
     for path in (source, *source.rglob("*")):
         path.chmod(path.stat().st_mode | 0o200)
-    main.write_text(with_flag(main.read_text()))
+    main.write_text(with_flags(main.read_text()))
     environment = os.environ | {"GOFLAGS": "-mod=readonly"}
     command = ["go", "build", "-p", "1", "-o", str(made), f"./{MINIMAL}"]
     subprocess.run(command, cwd=source, env=environment, check=True)
     return made
 
 
-def with_flag(main: str) -> str:
-    """minimalkueue's main.go with the flag ``--qps``."""
-    flag = '\tqps = flag.Float64("qps", 50, "requests a second; negative: no limit")\n\n'
-    edits = {
-        "\tenableTAS = flag.Bool": flag + "\tenableTAS = flag.Bool",
-        "kubeConfig.QPS = 50\n": "kubeConfig.QPS = float32(*qps)\n",
-        "kubeConfig.Burst = 100\n": "kubeConfig.Burst = int(2 * *qps)\n",
-    }
-    for old, new in edits.items():
+EDITS = {
+    "\tenableTAS = flag.Bool": """\
+\tqps = flag.Float64("qps", 50, "requests a second; negative: no limit")
+
+\twithJobs = flag.Bool("jobs", false, "a controller of PyTorchJobs")
+
+\tenableTAS = flag.Bool""",
+    "kubeConfig.QPS = 50\n": "kubeConfig.QPS = float32(*qps)\n",
+    "kubeConfig.Burst = 100\n": "kubeConfig.Burst = int(2 * *qps)\n",
+    '\tconfigapi "sigs.k8s.io/kueue/apis/config/v1beta2"\n': """\
+\tkftraining "github.com/kubeflow/training-operator/pkg/apis/kubeflow.org/v1"
+\tconfigapi "sigs.k8s.io/kueue/apis/config/v1beta2"
+\t"sigs.k8s.io/kueue/pkg/controller/jobframework"
+\t"sigs.k8s.io/kueue/pkg/controller/jobs/kubeflow/jobs/pytorchjob"
+""",
+    "\tutilruntime.Must(kueue.AddToScheme(scheme))\n": """\
+\tutilruntime.Must(kueue.AddToScheme(scheme))
+\tutilruntime.Must(kftraining.AddToScheme(scheme))
+""",
+    "\toptions := ctrl.Options{\n": """\
+\tgroupKindConcurrency["PyTorchJob.kubeflow.org"] = 5
+
+\toptions := ctrl.Options{
+""",
+    "\tsched := scheduler.New(\n": """\
+\tif *withJobs {
+\t\tif err := pytorchjob.SetupIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
+\t\t\tlog.Error(err, "PyTorchJob indexer setup")
+\t\t\treturn 1
+\t\t}
+\t\tjobs, err := pytorchjob.NewReconciler(
+\t\t\tctx, mgr.GetClient(), mgr.GetFieldIndexer(), mgr.GetEventRecorder("pytorchjob"),
+\t\t\tjobframework.WithCache(cCache), jobframework.WithQueues(queues))
+\t\tif err == nil {
+\t\t\terr = jobs.SetupWithManager(mgr)
+\t\t}
+\t\tif err != nil {
+\t\t\tlog.Error(err, "PyTorchJob controller setup")
+\t\t\treturn 1
+\t\t}
+\t}
+
+\tsched := scheduler.New(
+""",
+}
+"""What is changed in minimalkueue's main.go. Kueue's default for batch Jobs is 5 workers too."""
+
+
+def with_flags(main: str) -> str:
+    """minimalkueue's main.go with the two flags."""
+    for old, new in EDITS.items():
         if main.count(old) != 1:
             raise RuntimeError(f"minimalkueue has changed: {old!r}")
         main = main.replace(old, new)

@@ -1,13 +1,16 @@
 """The shapes of Kueue's performance harness, with Kueue and with the dispatcher, side by side.
 
     python -m benchmarks.kueue_shapes [--shape baseline] [--scale 1] [--rounds 2] [--qps 50]
-        [--arms kueue mcad]
+        [--arms kueue kueue-jobs mcad]
 
 Each run has a control plane of its own with the same flags; runs alternate. The generator of load
 is the same for both arms (kueue_load.py). Reported are the time from the first creation to the last
 end, the use of the nominal CPUs, the time to the *first* admission of each class by the generator's
 clock, the writes by verb from the audit log, and CPU time and memory of each process. ``--qps 0``
 is no limit of the arm's client; Kueue's harness has 50.
+
+Kueue's harness has no jobs: a workload is a Workload alone (*kueue*). In *kueue-jobs* it is the
+same PyTorchJob that the dispatcher wraps, with Kueue's own controller for it.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ from pathlib import Path
 
 from benchmarks.cluster import LEASE_S, PATIENT
 from benchmarks.dispatch_rate import cpu_s, kind
-from benchmarks.kueue_arms import Kueue, Mcad
+from benchmarks.kueue_arms import Kueue, KueueJobs, Mcad
 from benchmarks.kueue_load import SHAPES, Record, Shape, play
 from tests.controlplane.commands import ADMIN
 from tests.controlplane.controlplane import ControlPlane
@@ -28,6 +31,7 @@ from tests.controlplane.controlplane import ControlPlane
 PROCESSES = ("kube-apiserver", "etcd", "kube-controller-manager")
 INFLIGHT = ["--max-requests-inflight=5000", "--max-mutating-requests-inflight=2500"]
 """As in Kueue's harness."""
+ARMS = ("kueue", "kueue-jobs", "mcad")
 ENVIRONMENT = {"GOGC": "100"}
 """Go's default: with that of the tests, 15,000 workloads take 13 GB of the API server."""
 
@@ -89,12 +93,13 @@ def main() -> None:
     parser.add_argument("--scale", type=float, default=1.0, help="of the number of workloads")
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--qps", type=float, default=50.0, help="of the arm's client, per kind")
-    parser.add_argument("--arms", nargs="+", choices=("kueue", "mcad"), default=["kueue", "mcad"])
+    parser.add_argument("--arms", nargs="+", choices=ARMS, default=ARMS)
     parser.add_argument("--default-evictions", action="store_true", help="minRunTime 300 s")
     options = parser.parse_args()
     shape = SHAPES[options.shape].scaled(options.scale)
     arms = {
         "kueue": Kueue(qps=options.qps),
+        "kueue-jobs": KueueJobs(qps=options.qps),
         "mcad": Mcad(qps=options.qps, at_once=not options.default_evictions),
     }
     for number in range(options.rounds):

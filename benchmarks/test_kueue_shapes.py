@@ -11,7 +11,17 @@ import pytest
 
 from benchmarks import kueue_load
 from benchmarks.dispatch_rate import is_alive
-from benchmarks.kueue_arms import JOB, Kueue, Mcad, queues, quotas, topology_request, with_flag
+from benchmarks.kueue_arms import (
+    EDITS,
+    JOB,
+    Kueue,
+    KueueJobs,
+    Mcad,
+    queues,
+    quotas,
+    topology_request,
+    with_flags,
+)
 from benchmarks.kueue_load import (
     BASELINE,
     LARGE_SCALE,
@@ -78,13 +88,30 @@ def test_a_cohort_may_use_what_its_queues_have() -> None:
     assert kinds.count("ClusterQueue") == kinds.count("LocalQueue") == 30
 
 
-def test_the_flag_replaces_the_two_constants() -> None:
-    main = "\tenableTAS = flag.Bool(x)\n\tkubeConfig.QPS = 50\n\tkubeConfig.Burst = 100\n"
-    changed = with_flag(main)
+def test_the_flags_replace_the_two_constants_and_add_a_controller_of_jobs() -> None:
+    changed = with_flags("\n".join(EDITS))
     assert "float32(*qps)" in changed
     assert "= 50\n" not in changed
+    assert "jobs.SetupWithManager(mgr)" in changed
     with pytest.raises(RuntimeError, match="has changed"):
-        with_flag("")
+        with_flags("")
+
+
+def test_a_job_of_kueue_is_the_item_of_the_dispatcher_but_suspended() -> None:
+    for of in (*BASELINE.classes, *TAS.classes):
+        work = Workload(of, "q", "small-0")
+        resource, created = KueueJobs().written(work)
+        assert resource is JOB
+        assert created["metadata"]["labels"]["kueue.x-k8s.io/priority-class"] == f"p{of.priority}"
+        item = Mcad().written(work)[1]["spec"]["resources"]["GenericItems"][0]["generictemplate"]
+        assert not KueueJobs().seen("ADDED", created).admitted
+        assert created["spec"].pop("runPolicy") == {"suspend": True}
+        assert KueueJobs().seen("MODIFIED", created).admitted
+        ours, theirs = (
+            one["spec"]["pytorchReplicaSpecs"]["Worker"]["template"] for one in (item, created)
+        )
+        assert bool(ours.pop("metadata", {})) == bool(theirs.pop("metadata", {}))
+        assert item["spec"] == created["spec"]
 
 
 def test_an_eviction_shows_as_a_workload_that_is_admitted_no_longer() -> None:

@@ -138,6 +138,10 @@ POOLS_KEPT_MIN = 64
 POOLS_PER_STEP = 2
 """Pools in which what is used on a node is counted, for one step."""
 
+MEETINGS_PER_POOL = 32
+"""Pairs of a node and a pool that holds it, per pool, that are looked at to find which pools share
+nodes with one: 30 nanoseconds each. Beyond, all of them count as such."""
+
 WITHOUT_MAX = 256
 """Nodes that a pool may lack and be counted as another pool without these: each sum looks at all of
 them. A constraint with a longer ``NotIn`` has a pool of its own, of all other nodes."""
