@@ -30,7 +30,7 @@ from tests.controlplane.controlplane import ControlPlane
 Json = dict[str, Any]
 
 CONNECTIONS = 64
-PATIENCE_S, LOOK_S = 1800.0, 1.0
+PATIENCE_S, LOOK_S = 5400.0, 1.0
 NOMINAL, COHORT = 20, 120
 """CPUs of a queue, and of a cohort of six: Kueue's borrowingLimit of 100 is all the rest of it."""
 
