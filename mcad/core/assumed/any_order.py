@@ -47,31 +47,36 @@ def is_safe(
     """Whether these pods find room wherever the others go that can come to their nodes. ``own`` has
     the nodes on which any of all these pods is assumed, by name; others do no harm."""
     budget.spend(len(others))
-    spoils = {
-        number: each.size * _spoils(each.pods, one.pods) for number, each in enumerate(others)
-    }
-    most, have = one.size + sum(spoils.values()), 0
-    everyone = (one, *others)
-    come: dict[int, None] = {}
+    spoils = [each.size * _spoils(each.pods, one.pods) for each in others]
+    need, most, have = one.size, one.size + sum(spoils), 0
+    apart = list(range(len(others)))  # those that have not been found to come to these nodes
+    everyone, off = (one, *others), one.off
+    request, cap = one.pods.request, one.pods.cap
     for row in _rows(one.pods, own):
-        budget.spend(1 + len(others) - len(come))
+        budget.spend(1 + len(apart))
         if have >= most or budget.is_spent:
             return True
-        name = row.node.name
-        if name in one.off:
+        name, free = row.node.name, row.free
+        if name in off:
             continue
-        budget.spend(len(everyone) if name in own else 0)
-        free = _emptied(row, everyone) if name in own else row.free
-        here = slots(free, one.pods.request, one.pods.cap)
+        if name in own:
+            budget.spend(len(everyone))
+            free = _emptied(row, everyone)
+        here = slots(free, request, cap)
         if not here:
             continue  # whatever comes there takes nothing from it
         have += here
-        for number in [each for each in spoils if each not in come]:
-            other = others[number]
-            may_come = name not in other.off and row.rank in other.pods.pool.rows
-            if may_come and slots(free, other.pods.request):
-                come[number] = None
-    return have >= one.size + sum(spoils[number] for number in come)
+        for number in [each for each in apart if _may_come(others[each], row, free)]:
+            apart.remove(number)
+            need += spoils[number]
+    return have >= need
+
+
+def _may_come(other: Unbound, row: Row, free: Books) -> bool:
+    """Whether such a pod may come to a node on which this much is free."""
+    if row.node.name in other.off or row.rank not in other.pods.pool.rows:
+        return False
+    return slots(free, other.pods.request) > 0
 
 
 def _rows(pods: PodClass, own: Mapping[str, Row]) -> Iterator[Row]:

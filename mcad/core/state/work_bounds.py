@@ -86,9 +86,9 @@ APART_ROWS_MAX = 20_000
 """Nodes that are looked at to find out whether the pods of one gang can strand each other, each
 for every set that may come there, half a microsecond each. Beyond, they are not kept apart."""
 
-IN_FLIGHT_ROWS_MAX = 10_000
+IN_FLIGHT_ROWS_MAX = 6_000
 """Nodes that are looked at in one cycle to find out whether gangs in flight can strand each other,
-a microsecond each. Beyond, gangs that fit start without that test."""
+three microseconds each. Beyond, gangs that fit start without that test."""
 
 SNAPSHOT_PAIRS_MAX = 20_000
 """Pairs of a node and a part of the gang that a snapshot looks at, half a microsecond each: four

@@ -114,9 +114,9 @@ def divides(free: Free, sizes: Free, left: Free) -> bool:
 
 
 def drawn(rng: Random) -> tuple[Free, list[PodSet]]:
-    """A few nodes, and a gang that may fit."""
+    """A few nodes, and a gang that may fit; now and then with equal pods in two items."""
     free = tuple(rng.randint(1, 8) for _ in range(rng.randint(2, 4)))
-    sizes = rng.sample(range(1, 9), rng.randint(2, 3))
+    sizes = rng.choices(range(1, 9), k=rng.randint(2, 3))
     sets = [gpus(rng.randint(1, 3), size, item=item) for item, size in enumerate(sizes)]
     return free, sets
 

@@ -93,32 +93,39 @@ def test_a_test_that_takes_too_much_work_lets_the_gang_start(
 # -- every order, every node ---------------------------------------------------------------------
 
 
-def drawn(rng: Random) -> tuple[Free, PodSet, PodSet]:
-    """A few nodes, a gang in flight and one that may fit beside it."""
+def drawn(rng: Random) -> tuple[Free, list[PodSet]]:
+    """A few nodes, one or two gangs in flight and one that may fit beside them."""
     free = tuple(rng.randint(1, 8) for _ in range(rng.randint(2, 4)))
-    first, second = (gpus(rng.randint(1, 3), rng.randint(1, 8)) for _ in range(2))
-    return free, first, second
+    return free, [gpus(rng.randint(1, 3), rng.randint(1, 8)) for _ in range(rng.randint(2, 3))]
 
 
 @pytest.mark.parametrize("begin", range(0, 1200, 400))
 def test_no_order_strands_a_gang_that_was_not_made_to_wait(begin: int) -> None:
     waits, needless, goes = 0, 0, 0
     for seed in range(begin, begin + 400):
-        free, first, second = drawn(Random(f"in flight {seed}"))
+        free, sets = drawn(Random(f"in flight {seed}"))
         capacity = cluster(*(node(str(at), gpu=n) for at, n in enumerate(free)))
-        if capacity.assume("first", 1, capacity.shape((first,)), (first,)) is not None:
-            continue
-        if capacity.refusal(capacity.shape((second,))) is not None:
-            continue
-        sizes = tuple(dict(one.request)["nvidia.com/gpu"] for one in (first, second))
-        left = (first.replicas, second.replicas)
-        strands = can_strand(free, sizes, left, (frozenset(), frozenset()))
-        if may_strand(capacity, "first", gang=(second,)):
-            waits += 1
-            needless += not strands
-        else:
-            goes += 1
-            assert not strands, f"{seed=} {free=} {sizes=} {left=}"
+        flying: list[PodSet] = []
+        for one in sets:
+            if capacity.refusal(capacity.shape((one,))) is not None:
+                continue
+            names = [str(number) for number in range(len(flying))]
+            sizes, left = amounts((*flying, one))
+            strands = can_strand(free, sizes, left, (frozenset(),) * len(sizes))
+            if flying and may_strand(capacity, *names, gang=(one,)):
+                waits += 1
+                needless += not strands
+                continue
+            goes += bool(flying)
+            assert not (flying and strands), f"{seed=} {free=} {sizes=} {left=}"
+            assert capacity.assume(str(len(flying)), 1, capacity.shape((one,)), (one,)) is None
+            flying.append(one)
     assert waits > 20
     assert goes > 20
     assert needless < waits / 2, "the bound is close enough to be of use"
+
+
+def amounts(sets: tuple[PodSet, ...]) -> tuple[Free, Free]:
+    """The GPUs of a pod, and the pods, of each set."""
+    gpus_each = tuple(dict(one.request)["nvidia.com/gpu"] for one in sets)
+    return gpus_each, tuple(one.replicas for one in sets)
