@@ -30,6 +30,7 @@ from tests.controlplane.controlplane import ControlPlane
 Json = dict[str, Any]
 
 CONNECTIONS = 64
+ANSWER_S = 900.0  # a burst of 50,000 creates keeps an API server busy for long
 PATIENCE_S, LOOK_S = 5400.0, 1.0
 NOMINAL, COHORT = 20, 120
 """CPUs of a queue, and of a cohort of six: Kueue's borrowingLimit of 100 is all the rest of it."""
@@ -199,17 +200,24 @@ class Course:
 class Load:
     """Creates the workloads of a shape, finishes them, and takes down when what was seen."""
 
-    def __init__(self, shape: Shape, arm: Arm, client: Client) -> None:
+    def __init__(
+        self, shape: Shape, arm: Arm, client: Client, creator: Client | None = None
+    ) -> None:
+        """A ``creator`` creates the workloads, with connections of its own: the end of one must not
+        wait for thousands that are still to be created."""
         self._shape = shape
         self._arm = arm
         self._client = client
+        self._creator = creator or client
         self._tasks: set[asyncio.Task[None]] = set()
         self._left = sum(one.count for one in shape.classes) * shape.cohorts * shape.queues
         self._done = asyncio.Event()
+        self._failure: BaseException | None = None
         self.courses: dict[tuple[str, str], Course] = {}
 
     async def run(self, alive: Callable[[], bool] = lambda: True) -> None:
-        """Return when all are finished; give up when the arm's process is not ``alive``."""
+        """Return when all are finished; give up when the arm's process is not ``alive``. Raises
+        what a request raised."""
         _, version = await self._client.list_all(self._arm.watched)
         self._spawn(self._watch(version))
         waiting = [asyncio.ensure_future(self._done.wait())]
@@ -223,6 +231,8 @@ class Load:
                 await asyncio.wait(waiting, timeout=LOOK_S)
         for task in self._tasks:
             task.cancel()
+        if self._failure is not None:
+            raise self._failure
 
     def expect(self, work: Workload) -> Course:
         """It is created now."""
@@ -237,7 +247,8 @@ class Load:
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
-            raise error
+            self._failure = self._failure or error
+            self._done.set()
 
     async def _generate(self, of: Class, queue: str) -> None:
         for number in range(of.count):
@@ -245,7 +256,7 @@ class Load:
             work = Workload(of, queue, f"{of.name}-{number}")
             resource, body = self._arm.written(work)
             self.expect(work)
-            await self._client.create(resource, queue, body)
+            await self._creator.create(resource, queue, body)
 
     async def _watch(self, version: str) -> None:
         while True:
@@ -342,12 +353,13 @@ async def connected(kubeconfig: Path) -> AsyncIterator[Client]:
     clock = RealClock()
     connection = await load(clock, str(kubeconfig))
     async with RestApi(connection, clock, connections=CONNECTIONS) as api:
-        yield Client(api, clock, Random(1))
+        yield Client(api, clock, Random(1), timeout_s=ANSWER_S)
 
 
 async def play(plane: ControlPlane, shape: Shape, arm: Arm, pid: int) -> Record:
     """One run as the admin, of an arm that has this process."""
-    async with connected(plane.admin_kubeconfig) as client:
-        running = Load(shape, arm, client)
+    kubeconfig = plane.admin_kubeconfig
+    async with connected(kubeconfig) as client, connected(kubeconfig) as creator:
+        running = Load(shape, arm, client, creator)
         await running.run(lambda: is_alive(pid))
     return record(shape, running.courses)

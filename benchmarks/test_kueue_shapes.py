@@ -37,6 +37,7 @@ from benchmarks.kueue_load import (
 )
 from benchmarks.kueue_queued import QUEUE, resize
 from mcad.api.topology import PREFERRED, REQUIRED
+from mcad.kube.errors import ConnectionLost
 
 Json = dict[str, Any]
 LARGE = Class("large", 1, 0.0, 20, 1.0, 200)
@@ -182,9 +183,23 @@ async def test_the_generator_finishes_what_it_has_created() -> None:
 
 async def test_a_run_whose_arm_has_ended_is_given_up() -> None:
     table: Any = Table()
-    running = Load(Shape("tiny", 1, 1, (Class("small", 1, 60.0, 1, 0.01, 50),)), Mcad(), table)
+    running = Load(
+        Shape("tiny", 1, 1, (Class("small", 1, 60.0, 1, 0.01, 50),)), Mcad(), table, table
+    )
     with pytest.raises(SystemExit, match="the arm's process ended with 1 workloads left"):
         await running.run(lambda: False)
+
+
+async def test_a_run_ends_with_the_first_request_that_failed() -> None:
+    table: Any = Table()
+    table.create = refuse
+    shape = Shape("tiny", 1, 1, (Class("small", 3, 0.0, 1, 0.01, 50),))
+    with pytest.raises(ConnectionLost, match="gone"):
+        await Load(shape, Mcad(), table).run()
+
+
+async def refuse(*_: object) -> Json:
+    raise ConnectionLost("gone")
 
 
 def test_a_process_that_ended_is_not_alive_though_none_has_waited_for_it() -> None:

@@ -184,9 +184,9 @@ class Capacity:
 
     @property
     def steps(self) -> int:
-        """The work of all verdicts so far, and of what was posted on nodes, in steps of about a
-        microsecond; never timed."""
-        return self._judge.steps + self._ledger.steps
+        """The work of all verdicts and queueing hints so far, and of what was posted on nodes, in
+        steps of about a microsecond; never timed."""
+        return self._judge.steps + self._ledger.steps + self._memory.queueing_hints.steps
 
     def take_requeued(self) -> list[Shape]:
         """The refused shapes that something may have let in since the last call (R4). All others

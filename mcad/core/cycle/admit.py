@@ -48,7 +48,7 @@ class _Pass:
         self._blocking, self._deferred = HeadOfLineBlocking(cluster), DeferredBorrowing(cluster)
         self._binding = BindingWait(cluster)
         self._resumed_at = cluster.walk.resume_at
-        self._begun = cluster.admission.steps
+        self._begun = 0
         self._most = STEPS_PER_PASS
         self._begun_behind: int | None = None
         self._dispatches = self._holds = self._begun_attempts = 0
@@ -88,13 +88,14 @@ class _Pass:
         tested again within ``backoffTime`` all the same (``_look_again``), for the day on which
         this is wrong."""
         cluster, open_to_all = self._cluster, self._blocking.open_to_all
-        until = cluster.now - cluster.settings.backoff // 2
+        until, begun = cluster.now - cluster.settings.backoff // 2, cluster.admission.steps
         self._leftover = self._lists.requeue_all(until, everyone=not open_to_all)
         # Only where a refused one may block others do those that rest have to be passed.
         eqclasses = self._lists.active() if open_to_all else cluster.waiting.queue.eqclasses()
         self._line = self._turns.line(eqclasses, cluster.now)
         heapify(self._line)
-        cluster.agenda.spent += len(self._line) // 2
+        self._begun = cluster.admission.steps
+        cluster.agenda.spent += self._begun - begun + len(self._line) // 2
         self._most = max(STEPS_PER_PASS // 4, STEPS_PER_PASS - cluster.agenda.spent)
 
     def _try(self, key: Turn, eqclass: EquivalenceClass) -> bool:

@@ -123,6 +123,18 @@ def test_putting_on_hold_is_work_too(monkeypatch: pytest.MonkeyPatch) -> None:
     assert bench.now in bench.wishes
 
 
+def test_to_find_out_what_may_fit_is_work_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(admit, "STEPS_PER_PASS", 12 * VERDICT_STEPS)
+    bench = Bench(nodes=[node(f"n{i}", 100) for i in range(4)])
+    bench.submit(*(workload(f"w{i:02}", *[51 + i] * 6) for i in range(20))).settle()
+    assert refusals(bench) == 20
+    bench.feed(NodeSeen(node("n0", 300)))
+    judged = counted(bench, monkeypatch)
+    bench.decide()
+    assert 0 < len(judged) <= 3
+    assert bench.now in bench.wishes
+
+
 # -- the hold of the head of the line ------------------------------------------------------------
 
 
