@@ -11,6 +11,7 @@ from mcad.core.quota.tree import Flaw
 from mcad.core.state.lifecycle import Signal
 from tests.chart import dashboard
 from tests.documents import PAGES as GENERATED
+from tests.documents import performance
 from tests.documents.lifecycle import MEANING
 from tests.documents.pages import whole
 from tests.documents.recording import PICTURE, picture, words
@@ -36,6 +37,14 @@ def test_every_http_application_is_on_the_page() -> None:
 
 def test_the_dashboard_is_the_generated_one() -> None:
     assert dashboard.DASHBOARD.read_text() == dashboard.text(), "python -m tests.chart.dashboard"
+
+
+def test_the_picture_of_performance_is_that_of_its_page() -> None:
+    page = performance.PAGE.read_text()
+    drawn = performance.picture(page)
+    assert performance.PICTURE.read_text() == drawn, "python -m tests.documents.performance"
+    assert drawn.count("<circle") == 2 * len(performance.waits(page)) == 18
+    assert drawn.count("round ") == len(performance.rates(page)) == 3
 
 
 def test_what_can_be_wrong_with_a_quota_tree_is_explained() -> None:
