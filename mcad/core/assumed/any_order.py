@@ -49,11 +49,11 @@ def is_safe(
     budget.spend(len(others))
     spoils = [each.size * _spoils(each.pods, one.pods) for each in others]
     need, most, have = one.size, one.size + sum(spoils), 0
-    apart = list(range(len(others)))  # those that have not been found to come to these nodes
+    absent = list(range(len(others)))  # those that have not been found to come to these nodes
     everyone, off = (one, *others), one.off
     request, cap = one.pods.request, one.pods.cap
     for row in _rows(one.pods, own):
-        budget.spend(1 + len(apart))
+        budget.spend(1 + len(absent))
         if have >= most or budget.is_spent:
             return True
         name, free = row.node.name, row.free
@@ -66,8 +66,8 @@ def is_safe(
         if not here:
             continue  # whatever comes there takes nothing from it
         have += here
-        for number in [each for each in apart if _may_come(others[each], row, free)]:
-            apart.remove(number)
+        for number in [each for each in absent if _may_come(others[each], row, free)]:
+            absent.remove(number)
             need += spoils[number]
     return have >= need
 

@@ -145,8 +145,10 @@ class UnplacedPods:
     def _ease(self, pool: Pool | None) -> None:
         """Let the shapes that counted this pool be tried again; None stands for all pools."""
         change = self._ledger.log.tick()
-        pools = self._ledger.pools()
-        for other in pools if pool is None or not self._on_nodes else meeting(pool, pools):
+        concerned: Collection[KeptPool] = self._ledger.pools()
+        if pool is not None and self._on_nodes:
+            concerned = meeting(pool, concerned)
+        for other in concerned:
             other.risen = change
 
     def _give_back(self, row: Row) -> None:
