@@ -98,7 +98,7 @@ async def bare_dispatch(clients: Clients, name: str, number: int) -> None:
         "name": name,
         "ownerReferences": [
             {
-                "apiVersion": "workload.codeflare.dev/v1beta1",
+                "apiVersion": "workload.codeflare.dev/v1beta2",
                 "kind": "AppWrapper",
                 "name": name,
                 "uid": made["metadata"]["uid"],

@@ -11,11 +11,12 @@ import asyncio
 import statistics
 import time
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from random import Random
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from benchmarks.dispatch_rate import is_alive
 from mcad.kube.client import Client
@@ -28,6 +29,7 @@ from mcad.kube.rest import RestApi
 from tests.controlplane.controlplane import ControlPlane
 
 Json = dict[str, Any]
+T = TypeVar("T")
 
 CONNECTIONS = 64
 ANSWER_S = 900.0  # a burst of 50,000 creates keeps an API server busy for long
@@ -256,7 +258,8 @@ class Load:
             work = Workload(of, queue, f"{of.name}-{number}")
             resource, body = self._arm.written(work)
             self.expect(work)
-            await self._creator.create(resource, queue, body)
+            with suppress_existing():
+                await persistently(partial(self._creator.create, resource, queue, body))
 
     async def _watch(self, version: str) -> None:
         while True:
@@ -291,7 +294,7 @@ class Load:
 
     async def _finish(self, course: Course, sight: Sight) -> None:
         try:
-            await self._arm.finish(self._client, sight)
+            await persistently(partial(self._arm.finish, self._client, sight))
         except ApiError as error:
             if error.not_found or error.conflict:
                 return  # it was evicted meanwhile, which the watch is about to show
@@ -307,6 +310,28 @@ class Load:
     async def _give_way(self, sight: Sight) -> None:
         with suppress(ApiError):  # a newer version comes through the watch
             await self._arm.give_way(self._client, sight)
+
+
+async def persistently(request: Callable[[], Awaitable[T]]) -> T:
+    """Repeat the request until the server has an answer to it: busy as it is, it gives up on some.
+    Raises what it refuses."""
+    while True:
+        try:
+            return await request()
+        except KubeError as error:
+            if isinstance(error, ApiError) and not error.transient:
+                raise
+        await asyncio.sleep(LOOK_S)
+
+
+@contextmanager
+def suppress_existing() -> Iterator[None]:
+    """A create that was given up may have been carried out."""
+    try:
+        yield
+    except ApiError as error:
+        if error.reason != "AlreadyExists":
+            raise
 
 
 class Times(NamedTuple):

@@ -52,7 +52,7 @@ def test_a_config_map() -> None:
             "labels": OURS | LEGACY,
             "ownerReferences": [
                 {
-                    "apiVersion": "workload.codeflare.dev/v1beta1",
+                    "apiVersion": "workload.codeflare.dev/v1beta2",
                     "kind": "AppWrapper",
                     "name": "aw",
                     "uid": "0b1e",
