@@ -419,7 +419,7 @@ class Capacity:
             for key, declared, _, per_node in shape.alike
         )
 
-    def assumed_uids(self) -> Iterable[str]:
+    def assumed_uids(self) -> Collection[str]:
         """The uids of all assumed gangs, also of those that hold nothing."""
         return self._assumed.by_uid.keys()
 

@@ -33,6 +33,7 @@ class InFlight:
         self._rows = rows
         self._budget = RowBudget(IN_FLIGHT_ROWS_MAX)
         self._unbound: dict[_Key, Unbound] = {}
+        self._at: dict[_Key, dict[str, int]] = {}
         self._own: dict[str, Row] = {}
         for uid in uids:
             self.add(uid)
@@ -48,12 +49,11 @@ class InFlight:
     def _merge(self, more: Unbound, off: tuple[str, ...]) -> None:
         self._own.update((name, self._rows[name]) for name in more.at if name in self._rows)
         known = self._unbound.get((more.pods, off))
-        if known is not None:
-            at = dict(known.at)
-            for name, count in more.at.items():
-                at[name] = at.get(name, 0) + count
-            more = Unbound(more.pods, known.size + more.size, at, off)
-        self._unbound[more.pods, off] = more
+        at = self._at.setdefault((more.pods, off), {})
+        for name, count in more.at.items():
+            at[name] = at.get(name, 0) + count
+        size = more.size + (known.size if known is not None else 0)
+        self._unbound[more.pods, off] = Unbound(more.pods, size, at, off)
 
     def may_strand(self, gang: Sequence[Unbound]) -> bool:
         """Whether the pods of this gang and those in flight could keep each other from nodes. The

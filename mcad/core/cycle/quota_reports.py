@@ -84,11 +84,11 @@ def refresh(cluster: Cluster) -> None:
 
 
 def report_late(cluster: Cluster) -> None:
-    """Before other work of the pass: write the statuses of a tree that the passes of a whole second
-    had no time for."""
+    """Before other work of the pass: write the statuses of a tree that takes most of a pass, or
+    that the passes of a whole second had no time for."""
     statuses = cluster.quota_statuses
-    turn = statuses.next() if statuses.put_off else None
-    if turn is not None and turn[0] + QUOTA_INTERVAL <= cluster.now:
+    turn, until = statuses.next(), statuses.put_off_until
+    if turn is not None and until is not None and until <= cluster.now:
         _report_tree(cluster, turn[1])
 
 
@@ -99,19 +99,28 @@ def report(cluster: Cluster) -> None:
     for name in cluster.forest.take_moved():
         statuses.want(name)
     turn = statuses.next()
-    statuses.put_off = cluster.agenda.is_spent
-    if turn is not None and turn[0] <= cluster.now and not statuses.put_off:
-        _report_tree(cluster, turn[1])
-        turn = statuses.next()
+    statuses.put_off_until = None
+    if turn is not None and turn[0] <= cluster.now:
+        if cluster.agenda.is_spent:
+            statuses.put_off_until = turn[0] + QUOTA_INTERVAL
+        elif not cluster.agenda.has_work_for(_report_steps(cluster, turn[1])):
+            statuses.put_off_until = cluster.now
+        else:
+            _report_tree(cluster, turn[1])
+            turn = statuses.next()
     if turn is not None:
         cluster.agenda.wake_at(max(turn[0], cluster.now))
+
+
+def _report_steps(cluster: Cluster, name: str) -> int:
+    return FIGURES_STEPS * sum(len(one.children) for one in cluster.forest.subtrees_of(name))
 
 
 def _report_tree(cluster: Cluster, name: str) -> None:
     statuses, now = cluster.quota_statuses, cluster.now
     subtrees = cluster.forest.subtrees_of(name)
     statuses.has_its_say(name, now, exists=bool(subtrees))
-    cluster.agenda.spent += FIGURES_STEPS * sum(len(one.children) for one in subtrees)
+    cluster.agenda.spent += _report_steps(cluster, name)
     for finding in findings(cluster.forest, name, cluster.admission.demand):
         uid = finding.subtree.uid
         writes = statuses.writes[uid]

@@ -46,7 +46,7 @@ def walk(cluster: Cluster) -> None:
             begun.due = None
     if begun.due is None:
         return
-    if begun.present is None and not agenda.is_spent:
+    if begun.present is None and agenda.has_work_for(_survey_steps(cluster)):
         begun.present = survey(cluster)
     if begun.present is None or agenda.is_spent:
         cluster.walk.gives_way = True  # where many wait or run, the rest is for the next pass
@@ -183,6 +183,10 @@ def _has_a_right(cluster: Cluster, entry: Entry, lowest: int | None = None) -> b
     return settings.reclaim and cluster.forest.may_reclaim(cluster.path(entry), demand)
 
 
+def _survey_steps(cluster: Cluster) -> int:
+    return 2 * len(cluster.capacity.assumed_uids())
+
+
 def survey(cluster: Cluster) -> Survey:
     """All AppWrappers that hold room, in the order of eviction: the lowest priority first, then the
     latest dispatch."""
@@ -204,7 +208,7 @@ def survey(cluster: Cluster) -> Survey:
         elif _leaves_soon(cluster, entry):
             releasing_soon.append(uid)
     found.sort()
-    cluster.agenda.spent += 2 * len(found)
+    cluster.agenda.spent += _survey_steps(cluster)
     return Survey({uid: one.workload for _, _, uid, one in found}, releasing_soon, opponents)
 
 

@@ -101,7 +101,9 @@ class QuotaStatuses:
         self.writes: dict[str, QuotaWrites] = {}
         self._due: dict[str, Instant] = {}
         self._not_before: dict[str, Instant] = {}
-        self.put_off = False  # whether a pass had no time for the tree whose turn it is
+        self.put_off_until: Instant | None = (
+            None  # a pass had no time for the tree whose turn it is
+        )
 
     def want(self, tree: str, at: Instant = 0) -> None:
         """The tree may have something to report, from this instant on."""

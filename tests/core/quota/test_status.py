@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mcad.core.cluster import Cluster
 from mcad.core.commands import WriteQuota
 from mcad.core.cycle import quota_reports
 from mcad.core.events import Decide, NodeSeen, QuotaWritten
@@ -15,7 +16,7 @@ from mcad.core.nodes.shape import Shape
 from mcad.core.quota.status import Finding, findings
 from mcad.core.quota.usage import Forest
 from mcad.core.state.answer import Answer
-from mcad.core.state.bounds import QUOTA_INTERVAL
+from mcad.core.state.bounds import QUOTA_INTERVAL, WORK_PER_PASS
 from mcad.core.state.model import Resources, Workload
 from mcad.core.state.quota_records import Designation, NodeStatus, QuotaSubtree, QuotaView
 from mcad.core.state.records import replace
@@ -392,6 +393,32 @@ def test_a_tree_is_counted_once_a_second_and_one_of_them_in_a_pass(
     counted.clear()
     made.advance(60)
     assert counted == []
+
+
+@pytest.mark.parametrize(("steps", "passes"), [(8, 1), (4_000, 2)])
+def test_a_tree_that_takes_most_of_a_pass_is_counted_first_in_the_next_one(
+    monkeypatch: pytest.MonkeyPatch, steps: int, passes: int
+) -> None:
+    counted: list[int] = []
+    number = 0
+
+    def count(forest: Forest, name: str, demand: Callable[[Shape], Resources]) -> list[Finding]:
+        counted.append(number)
+        return list(findings(forest, name, demand))
+
+    def work(cluster: Cluster) -> None:
+        cluster.agenda.spent += WORK_PER_PASS * 6 // 10
+
+    monkeypatch.setattr(quota_reports, "findings", count)
+    monkeypatch.setattr(quota_reports, "FIGURES_STEPS", steps)
+    made = bench(100_000, red=500)
+    made.advance(5)
+    counted.clear()
+    monkeypatch.setattr("mcad.core.cycle.cycle.orphans.sweep", work)
+    made.submit(of("red", "a", 10))
+    for number in range(1, 4):  # noqa: B007  # ``count`` notes it
+        made.decide()
+    assert counted == [passes]
 
 
 def test_of_a_gang_with_pods_on_every_node_each_part_is_counted_once() -> None:

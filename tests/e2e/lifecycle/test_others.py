@@ -93,6 +93,23 @@ def _finalizers(plane: ControlPlane, name: str) -> list[str]:
     return kept
 
 
+# -- the garbage collector -----------------------------------------------------------------------
+
+
+def test_the_garbage_collector_need_not_read_what_it_is_told(plane: ControlPlane) -> None:
+    """It does if an owner reference has another version than that in which it knows the owner
+    (ADR 56)."""
+    mark = plane.audit_mark()
+    create(plane, appwrapper("later", pod("later")), generic("older", pod("older")))
+    plane.wait_for(lambda: len(pods(plane)) == 2, 60, "both have their pod")
+    fleet.wait_until_quiet(plane)
+    read = [one for one in plane.audit(mark) if one.user.endswith(COLLECTOR) and one.name]
+    assert [(one.verb, one.resource, one.name) for one in read] == []
+
+
+COLLECTOR = "generic-garbage-collector"
+
+
 # -- what others write about its objects (P7, C3) ------------------------------------------------
 
 
