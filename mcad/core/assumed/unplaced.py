@@ -144,7 +144,7 @@ class UnplacedPods:
 
     def _ease(self, pool: Pool | None) -> None:
         """Let the shapes that counted this pool be tried again; None stands for all pools."""
-        change = self._ledger.log.tick()
+        change = self._ledger.log.gain()
         concerned: Collection[KeptPool] = self._ledger.pools()
         if pool is not None and self._on_nodes:
             concerned = meeting(pool, concerned)
@@ -152,7 +152,7 @@ class UnplacedPods:
             other.risen = change
 
     def _give_back(self, row: Row) -> None:
-        change = self._ledger.log.tick()
+        change = self._ledger.log.gain()
         for pool in row.pools:
             pool.risen = change
 

@@ -154,7 +154,7 @@ class QueueingHints:
     def _check(self) -> None:
         """Requeue all that may fit after what happened since the last check."""
         since, self._seen = self._seen, self._ledger.log.now
-        if since == self._seen:
+        if self._ledger.log.gained <= since:
             return
         self._checks = CHECKS_MAX
         if self._joins != self._ledger.joins:
