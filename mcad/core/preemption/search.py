@@ -48,7 +48,7 @@ def walk(cluster: Cluster) -> None:
         return
     if begun.present is None and agenda.has_work_for(_survey_steps(cluster)):
         begun.present = survey(cluster)
-    if begun.present is None or agenda.is_spent:
+    if begun.present is None or not agenda.has_work_for(EVICTION_STEPS):
         cluster.walk.gives_way = True  # where many wait or run, the rest is for the next pass
         agenda.carry_over()
         return
