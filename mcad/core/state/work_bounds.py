@@ -3,7 +3,7 @@
 A bound is counted work, never time: the same events give the same verdicts on any machine (R1).
 """
 
-CHECKS_MAX = 25_000
+CHECKS_MAX = 20_000
 """Steps, about a microsecond each, for the queueing hints after nodes rose; beyond, all classes
 that are left are requeued, and tried within the work of the cycles to come."""
 
