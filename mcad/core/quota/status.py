@@ -101,9 +101,8 @@ class QuotaStatuses:
         self.writes: dict[str, QuotaWrites] = {}
         self._due: dict[str, Instant] = {}
         self._not_before: dict[str, Instant] = {}
-        self.put_off_until: Instant | None = (
-            None  # a pass had no time for the tree whose turn it is
-        )
+        # Until when the tree whose turn it is waits, if a pass had no time for it.
+        self.put_off_until: Instant | None = None
 
     def want(self, tree: str, at: Instant = 0) -> None:
         """The tree may have something to report, from this instant on."""
