@@ -105,8 +105,8 @@ def _copy_labels(obj: Map) -> None:
 
 def _owner_reference(workload: Workload) -> Map:
     """In the version that discovery prefers, whatever that of the AppWrapper is: the garbage
-    collector knows AppWrappers in that one, and reads the object and its owner from the API server
-    if they do not agree (ADR 56)."""
+    collector watches AppWrappers in that version, and where a reference has another one it reads
+    the object and its owner from the API server (ADR 56)."""
     return {
         "apiVersion": f"{labels.GROUP}/{Dialect.V1BETA2}",
         "kind": labels.KIND,

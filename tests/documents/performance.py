@@ -1,7 +1,7 @@
 """docs/pictures/performance.svg: what docs/inside/performance.md says in two of its tables.
 
-``python -m tests.documents.performance`` draws it anew. It reads the tables of the page, so that
-neither can say what the other does not.
+``python -m tests.documents.performance`` draws it anew. It reads the tables of the page, so
+that both say the same.
 """
 
 from __future__ import annotations
@@ -59,9 +59,8 @@ def table(page: str, heading: str) -> list[list[str]]:
     _, found, rest = page.partition(f"\n{heading}")
     if not found:
         raise ValueError(f"the page has no heading {heading!r}")
-    lines = iter(rest.splitlines())
     rows = []
-    for line in lines:
+    for line in rest.splitlines():
         if line.startswith("|"):
             rows.append([cell.strip() for cell in line.strip("|").split("|")])
         elif rows:

@@ -21,7 +21,7 @@ class Unbound(NamedTuple):
 
     pods: PodClass
     size: int
-    at: Mapping[str, int]
+    at: dict[str, int]
     off: Collection[str] = ()
 
 

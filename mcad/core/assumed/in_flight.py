@@ -33,7 +33,6 @@ class InFlight:
         self._rows = rows
         self._budget = RowBudget(IN_FLIGHT_ROWS_MAX)
         self._unbound: dict[_Key, Unbound] = {}
-        self._at: dict[_Key, dict[str, int]] = {}
         self._own: dict[str, Row] = {}
         for uid in uids:
             self.add(uid)
@@ -48,12 +47,11 @@ class InFlight:
 
     def _merge(self, more: Unbound, off: tuple[str, ...]) -> None:
         self._own.update((name, self._rows[name]) for name in more.at if name in self._rows)
-        known = self._unbound.get((more.pods, off))
-        at = self._at.setdefault((more.pods, off), {})
+        key = (more.pods, off)
+        known = self._unbound.get(key) or Unbound(more.pods, 0, {}, off)
         for name, count in more.at.items():
-            at[name] = at.get(name, 0) + count
-        size = more.size + (known.size if known is not None else 0)
-        self._unbound[more.pods, off] = Unbound(more.pods, size, at, off)
+            known.at[name] = known.at.get(name, 0) + count
+        self._unbound[key] = known._replace(size=known.size + more.size)
 
     def may_strand(self, gang: Sequence[Unbound]) -> bool:
         """Whether the pods of this gang and those in flight could keep each other from nodes. The

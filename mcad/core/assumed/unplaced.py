@@ -13,14 +13,10 @@ from typing import NamedTuple
 
 from mcad.core.nodes.ledger import Ledger
 from mcad.core.nodes.pod_signature import PodClass, slots
-from mcad.core.nodes.pools import KeptPool, Pool, Row
+from mcad.core.nodes.pools import KeptPool, Pool, Row, pools_sharing
 from mcad.core.nodes.resources import total
 from mcad.core.state.model import Resources
-from mcad.core.state.work_bounds import (
-    EARMARKED_CLASSES_MAX,
-    EARMARKED_NODES_MAX,
-    MEETINGS_PER_POOL,
-)
+from mcad.core.state.work_bounds import EARMARKED_CLASSES_MAX, EARMARKED_NODES_MAX
 
 _MILLION = 1_000_000
 
@@ -147,7 +143,7 @@ class UnplacedPods:
         change = self._ledger.log.gain()
         concerned: Collection[KeptPool] = self._ledger.pools()
         if pool is not None and self._on_nodes:
-            concerned = meeting(pool, concerned)
+            concerned = pools_sharing(pool, concerned)
         for other in concerned:
             other.risen = change
 
@@ -155,19 +151,6 @@ class UnplacedPods:
         change = self._ledger.log.gain()
         for pool in row.pools:
             pool.risen = change
-
-
-def meeting(pool: Pool, pools: Collection[KeptPool]) -> Collection[KeptPool]:
-    """Those of all ``pools`` that hold a node of this one; all of them where that takes too long to
-    find out. To compare 15,000 pools with it takes 70 ms, and each remembers the answer."""
-    found: dict[KeptPool, None] = {}
-    left = len(pools) * MEETINGS_PER_POOL
-    for row in pool.rows.values():
-        left -= len(row.pools)
-        if left < 0 or len(found) == len(pools):
-            return pools
-        found.update(row.pools)
-    return found
 
 
 def _shortfall(row: Row, pods: PodClass) -> tuple[int, int]:

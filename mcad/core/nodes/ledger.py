@@ -26,8 +26,8 @@ from mcad.core.state.work_bounds import (
 
 class ChangeLog:
     """Which nodes changed, the latest last; a pod class reads from the end what it has not seen
-    yet. ``gained`` is the last change at which any pool rose or shifted: with 10,000 pools, most
-    questions end there."""
+    yet. ``gained`` is the last change at which any pool rose or shifted. Without one since, no pool
+    need be looked at."""
 
     __slots__ = ("_floor", "_last", "gained", "now")
 

@@ -8,7 +8,7 @@ that is another without a few nodes keeps none of that (pool_without.py).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import TYPE_CHECKING, TypeAlias
@@ -18,6 +18,7 @@ from mcad.core.nodes.pool_without import Label, PoolWithout
 from mcad.core.nodes.resources import Books, book
 from mcad.core.nodes.sorted_nodes import Tails
 from mcad.core.state.model import Node
+from mcad.core.state.work_bounds import MEMBERSHIPS_PER_POOL
 
 if TYPE_CHECKING:
     from mcad.core.nodes.pod_signature import PodClass
@@ -225,6 +226,19 @@ def meet(one: Pool, other: Pool) -> bool:
     is counted only where they lack so many nodes that it may be none."""
     lacking = len(one.without) + len(other.without)
     return one.base.shared(other.base) > lacking or one.shared(other) > 0
+
+
+def pools_sharing(pool: Pool, pools: Collection[KeptPool]) -> Collection[KeptPool]:
+    """Those of all ``pools`` that hold a node of this one; all of them where that takes too long to
+    find out. To compare this one with each of 15,000 would take 70 ms, and keep each answer."""
+    found: dict[KeptPool, None] = {}
+    left = len(pools) * MEMBERSHIPS_PER_POOL
+    for row in pool.rows.values():
+        left -= len(row.pools)
+        if left < 0 or len(found) == len(pools):
+            return pools
+        found.update(row.pools)
+    return found
 
 
 def sum_of(pools: Sequence[Pool]) -> Mapping[str, int]:

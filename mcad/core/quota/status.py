@@ -101,7 +101,7 @@ class QuotaStatuses:
         self.writes: dict[str, QuotaWrites] = {}
         self._due: dict[str, Instant] = {}
         self._not_before: dict[str, Instant] = {}
-        # Until when the tree whose turn it is waits, if a pass had no time for it.
+        # Until when the next tree waits, if a pass had no time for it.
         self.put_off_until: Instant | None = None
 
     def want(self, tree: str, at: Instant = 0) -> None:

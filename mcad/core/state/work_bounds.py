@@ -138,7 +138,7 @@ POOLS_KEPT_MIN = 64
 POOLS_PER_STEP = 2
 """Pools in which what is used on a node is counted, for one step."""
 
-MEETINGS_PER_POOL = 32
+MEMBERSHIPS_PER_POOL = 32
 """Pairs of a node and a pool that holds it, per pool, that are looked at to find which pools share
 nodes with one: 30 nanoseconds each. Beyond, all of them count as such."""
 

@@ -6,15 +6,14 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from mcad.core.assumed import unplaced
-from mcad.core.assumed.unplaced import meeting
 from mcad.core.fit import shape_cache
 from mcad.core.fit.shape_cache import Memory
+from mcad.core.nodes import pools
 from mcad.core.nodes.filters import admits
 from mcad.core.nodes.ledger import Ledger
 from mcad.core.nodes.pod_signature import PodClass, slots
 from mcad.core.nodes.pool_without import PoolWithout, unwanted, without_not_in
-from mcad.core.nodes.pools import KeptPool, Pool, largest, meet
+from mcad.core.nodes.pools import KeptPool, Pool, largest, meet, pools_sharing
 from mcad.core.nodes.resources import resources
 from mcad.core.nodes.shape import ClassKey
 from mcad.core.state.model import Constraint, Node, Requirement
@@ -159,10 +158,12 @@ def test_pools_without_nodes_answer_as_pools_of_all_others(data: st.DataObject) 
                 both = len(one.rows.keys() & other.rows.keys())
                 assert pods.pool.shared(more.pool) == both
             kept = ledger.pools()
-            assert set(meeting(pods.pool, kept)) == {each for each in kept if meet(pods.pool, each)}
+            assert set(pools_sharing(pods.pool, kept)) == {
+                each for each in kept if meet(pods.pool, each)
+            }
 
 
-def test_pools_that_take_too_long_to_compare_all_count_as_meeting(
+def test_pools_that_take_too_long_to_compare_all_count_as_pools_sharing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     ledger = Ledger()
@@ -171,9 +172,9 @@ def test_pools_that_take_too_long_to_compare_all_count_as_meeting(
     first, second = (
         ledger.pool(lambda one, to=to: admits(one, to)) for to in (on(zone="a"), on(zone="b"))
     )
-    assert set(meeting(first, ledger.pools())) == {first}
-    monkeypatch.setattr(unplaced, "MEETINGS_PER_POOL", 0.5)  # one pair of a node and a pool
-    assert set(meeting(first, ledger.pools())) == {first, second}
+    assert set(pools_sharing(first, ledger.pools())) == {first}
+    monkeypatch.setattr(pools, "MEMBERSHIPS_PER_POOL", 0.5)  # one pair of a node and a pool
+    assert set(pools_sharing(first, ledger.pools())) == {first, second}
 
 
 @given(constraints(), st.data())

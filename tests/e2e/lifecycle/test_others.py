@@ -96,9 +96,9 @@ def _finalizers(plane: ControlPlane, name: str) -> list[str]:
 # -- the garbage collector -----------------------------------------------------------------------
 
 
-def test_the_garbage_collector_need_not_read_what_it_is_told(plane: ControlPlane) -> None:
-    """It does if an owner reference has another version than that in which it knows the owner
-    (ADR 56)."""
+def test_the_garbage_collector_reads_no_item_and_no_owner(plane: ControlPlane) -> None:
+    """It reads both if an owner reference has another version than that in which it watches the
+    owner (ADR 56)."""
     mark = plane.audit_mark()
     create(plane, appwrapper("later", pod("later")), generic("older", pod("older")))
     plane.wait_for(lambda: len(pods(plane)) == 2, 60, "both have their pod")
