@@ -45,6 +45,8 @@ PER_NODE = 80
 ASK_S = 0.05
 PATIENCE_S = 300.0
 IDLE_S = 20.0
+IDLE_CPU = 0.1
+"""Of a core: at most so much is used by an API server that has nothing to do."""
 COPIED = "a copy is complete"
 GOALS = "goals: ready within 8 s and 6 s of CPU, 300 MB; take-over within the lease + 3 s"
 
@@ -163,6 +165,19 @@ def prepare(plane: ControlPlane, account: Path, args: argparse.Namespace) -> Non
     for name in OTHERS:
         plane.end(name)
     asyncio.run(store(plane.layout.ports.etcd, args.appwrappers - args.running, args.nodes))
+    wait_until_idle(plane)
+
+
+def wait_until_idle(plane: ControlPlane) -> None:
+    """Until the API server has read what was stored, which would slow the first start."""
+    server = plane.process("kube-apiserver").pid
+
+    def is_idle() -> bool:
+        before = cpu_s(server)
+        time.sleep(IDLE_S / 4)
+        return cpu_s(server) - before < IDLE_CPU * IDLE_S / 4
+
+    plane.wait_for(is_idle, PATIENCE_S, "an idle API server")
 
 
 def large(name: str) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import asyncio
 import gc
 import subprocess
 import sys
+from asyncio import sslproto
 from collections.abc import Iterator
 from ctypes import CDLL
 from types import SimpleNamespace
@@ -98,6 +99,11 @@ def test_a_large_block_is_the_systems_again_after_the_first_one_too(asked: bool)
         check=True,
     )
     assert done.stdout.strip() == str(asked)
+
+
+def test_the_buffer_of_a_tls_record_is_no_large_block() -> None:
+    """asyncio takes one of its size for each record of an answer, and shrinks it to what came."""
+    assert sslproto.SSLProtocol.max_size < gc_tuning.LARGE_BYTES // 2
 
 
 def test_a_c_library_without_that_option_is_left_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
