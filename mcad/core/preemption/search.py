@@ -23,7 +23,13 @@ from mcad.core.queue.queue import Search
 from mcad.core.reservations import manage, release_set
 from mcad.core.reservations.release_set import ReleaseSet
 from mcad.core.snapshot.removal import Room, spare_victims
-from mcad.core.state.bounds import EVICTION_STEPS, RUN_TIME_DOUBLES_MAX, TEARDOWN_MARGIN, Look
+from mcad.core.state.bounds import (
+    DUE_STEPS,
+    EVICTION_STEPS,
+    RUN_TIME_DOUBLES_MAX,
+    TEARDOWN_MARGIN,
+    Look,
+)
 from mcad.core.state.entry import Entry
 from mcad.core.state.eviction_pace import NextEvictions
 from mcad.core.state.lifecycle import TEARING_DOWN
@@ -41,6 +47,10 @@ def walk(cluster: Cluster) -> None:
         return
     begun, agenda = cluster.walk.search, cluster.agenda
     if begun.due is None and agenda.is_time_for(Look.EVICTIONS):
+        if not agenda.has_work_for(_due_steps(cluster)):
+            cluster.walk.gives_way = True
+            agenda.look_again(Look.EVICTIONS)
+            return
         begun.due = _due(cluster)
         if not (begun.due or cluster.reservations or cluster.eviction_pace.next):
             begun.due = None
@@ -86,8 +96,12 @@ def _due(cluster: Cluster) -> list[EquivalenceClass]:
     every = cluster.waiting.queue.eqclasses()
     rightful = every if cluster.settings.preemption else _within_their_shares(cluster)
     due = (eqclass for eqclass in rightful if eqclass.planned_at <= last)
-    cluster.agenda.spent += 2 * cluster.waiting.queue.classes
+    cluster.agenda.spent += _due_steps(cluster)
     return sorted(cluster.waiting.refused(due), key=lambda eqclass: eqclass.planned_at)
+
+
+def _due_steps(cluster: Cluster) -> int:
+    return DUE_STEPS * cluster.waiting.queue.classes
 
 
 def _within_their_shares(cluster: Cluster) -> Iterator[EquivalenceClass]:

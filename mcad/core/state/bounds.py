@@ -189,6 +189,9 @@ RESERVATION_TRIES_MAX = 8
 """A reservation without a start time lasts twice as long as the one before, up to 2^8 times
 ``protectAfter``: a day and a half by default."""
 
+DUE_STEPS = 2
+"""The work that an equivalence class counts for when those are listed that may evict."""
+
 EVICTION_STEPS = 10_000
 """Work of the plans of one look, about a microsecond each; another plan is begun while any is left.
 """

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from mcad.core.cluster import Cluster
 from mcad.core.commands import CreateItem, WriteStatus
 from mcad.core.events import Decide, NodeSeen, PodGone, PodSeen
 from mcad.core.preemption import search
 from mcad.core.state.answer import Answer
+from mcad.core.state.bounds import WORK_PER_PASS
 from mcad.core.state.lifecycle import Phase
 from mcad.core.state.model import Dialect, Next, PodPhase, Workload
 from mcad.core.state.reasons import ConditionType, EventReason
@@ -78,6 +80,27 @@ def test_none_is_evicted_while_one_of_its_items_is_being_created() -> None:
     bench.execute(create)
     bench.advance(5)
     assert (phase(bench, "a"), phase(bench, "w")) == (Phase.WAITING, Phase.RUNNING)
+
+
+@pytest.mark.parametrize(("steps", "is_listed"), [(2, True), (9_000, False)])
+def test_those_that_may_evict_are_listed_in_the_next_pass_if_most_of_this_one_is_over(
+    monkeypatch: pytest.MonkeyPatch, steps: int, is_listed: bool
+) -> None:
+    bench = crowded()
+    bench.now += 5 * SECOND  # so that a search is due
+    cluster, spent = bench.dispatcher.cluster, iter([WORK_PER_PASS * 6 // 10])
+
+    def work(cluster: Cluster) -> None:
+        cluster.agenda.spent += next(spent, 0)
+
+    monkeypatch.setattr("mcad.core.cycle.cycle.orphans.sweep", work)
+    monkeypatch.setattr(search, "DUE_STEPS", steps)
+    bench.submit(workload("w", 900, priority=5))
+    bench.decide()
+    assert (cluster.walk.search.due is not None) == is_listed
+    for _ in range(2):
+        bench.decide()
+    assert phase(bench, "b") is Phase.UNDEPLOYING
 
 
 def test_the_latest_of_the_lowest_priority_makes_room_and_queues_again() -> None:
