@@ -67,10 +67,15 @@ class Copy(_HeldBack[tuple[Any, bytes]], Generic[T]):
 
 def _packed(obj: Any) -> tuple[str, tuple[Any, bytes]]:
     """The uid, and the object with every dict of it as text."""
-    if isinstance(obj, SlimPod):
-        text = b"" if obj.obj is None else to_json(obj.obj)
-        return obj.pod.uid, (replace(obj, obj=None) if text else obj, text)
-    return obj["metadata"]["uid"], (None, to_json(obj))
+    is_pod = isinstance(obj, SlimPod)
+    uid, whole = (obj.pod.uid, obj.obj) if is_pod else (obj["metadata"]["uid"], obj)
+    if whole is None:
+        return uid, (obj, b"")
+    try:
+        text = to_json(whole)
+    except RecursionError:  # it was decoded with less on the stack
+        return uid, (obj, b"")
+    return uid, (replace(obj, obj=None) if is_pod else None, text)
 
 
 def _unpacked(obj: Any, text: bytes) -> Any:

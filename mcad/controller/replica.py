@@ -22,7 +22,7 @@ from mcad.controller.runtime import Controller
 from mcad.kube.lease import Lease, Terms
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
+    from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 
     from mcad.api.config import Config
     from mcad.controller.preflight import Preflight
@@ -84,7 +84,11 @@ class Replica:
             if not await self._acquire(controller, stop):
                 return
             if self._preflight is not None and self._clock.monotonic() - begun > FRESH_S:
-                await self._check_again(self._preflight, is_copied=bool(controller.watches.streams))
+                is_copied = bool(controller.watches.streams)
+                checks = self._check_again(self._preflight, is_copied=is_copied)
+                if not await self._held(checks, stop):
+                    await self.lease.release()
+                    return
             self.controller = controller
         finally:
             if self.controller is None:
@@ -105,6 +109,18 @@ class Replica:
         if acquiring.cancelled():
             return False
         acquiring.result()
+        return True
+
+    async def _held(self, work: Coroutine[Any, Any, None], stop: asyncio.Event) -> bool:
+        """Do this with the Lease renewed meanwhile; False if stopped before its end. Raises
+        ``LeaseLost`` or the failure of the work."""
+        holding, working = asyncio.ensure_future(self.lease.hold()), asyncio.ensure_future(work)
+        await _until_one_ends(holding, working, asyncio.ensure_future(stop.wait()))
+        if not holding.cancelled():
+            holding.result()
+        if working.cancelled():
+            return False
+        working.result()
         return True
 
     @staticmethod

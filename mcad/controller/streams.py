@@ -98,14 +98,18 @@ class Stream(Generic[T]):
     @property
     def is_copied(self) -> bool:
         """Whether a standby has all of its objects, or cannot have them."""
-        return all(part.is_synced or part.error for part in self._parts)
+        return all(part.is_synced or part.is_refused for part in self._parts)
+
+    def begin_anew(self) -> None:
+        """The objects that are held back were forgotten, or have to catch up with the present."""
+        for part in self._parts:
+            part.begin_anew()
 
     def lead(self) -> None:
         """What was held back while it stood by goes on to the core. It is synced when each part
         has caught up or was listed anew (P11)."""
         self.stands_by, self.error, self._told = False, "", (False, "", False)
-        for part in self._parts:
-            part.begin_anew()
+        self.begin_anew()
         if self.first is not None and not self.first.is_due_listed:
             self._feed_soon(self.first)
 
@@ -166,14 +170,14 @@ class Part(Generic[T]):
         self.is_absent = False
         self.error = ""
         self.alive_at = float("-inf")
-        self._must_list = False  # before anything else can be a sign that it works again
+        self.is_refused = False  # until a list is complete: nothing else shows that it works again
         self._failures = 0  # in a row, without a sign of life in between
         self._failing_since = float("inf")
         self._is_told = False
 
     def begin_anew(self) -> None:
         """What was listed or refused before says nothing of now."""
-        self.is_synced = self.is_absent = self._must_list = False
+        self.is_synced = self.is_absent = self.is_refused = False
         self.error = ""
         self._failures, self._failing_since = 0, float("inf")
 
@@ -194,14 +198,14 @@ class Part(Generic[T]):
     def synced(self, *, relist: bool) -> None:
         """A list is complete; an earlier error ends when the following watch is open."""
         self._stream.counts["relists" if relist else "lists"] += 1
-        self.is_synced, self.is_absent, self._must_list = True, False, False
+        self.is_synced, self.is_absent, self.is_refused = True, False, False
         self._stream.judge()
 
     def alive(self, at: float) -> None:
         """The server sent something."""
         self.alive_at = at
         self._failures, self._failing_since = 0, float("inf")
-        if self.is_synced and not self._must_list:
+        if self.is_synced and not self.is_refused:
             self._works()
 
     def failing(self, error: KubeError) -> None:
@@ -222,7 +226,7 @@ class Part(Generic[T]):
     def _refused(self, error: KubeError) -> None:
         self.is_absent = isinstance(error, ApiError) and error.not_found
         self.error = self._stream.absence if self.is_absent else str(error)
-        self._must_list = True
+        self.is_refused = True
         self._log_once(self.error)
         self._stream.judge()
 

@@ -214,6 +214,7 @@ class Watches:
         if self._stands_by and self._first is not None:
             self._first.clear()
             watch = self._watches[ESSENTIAL[0]]
+            watch.stream.begin_anew()
             watch.forget()
             watch.start()
         self.watch_wrapped()

@@ -19,11 +19,12 @@ from mcad.core.state.entry import Entry
 from mcad.core.state.waiting_reason import WaitingReason
 from mcad.kube import reflector
 from mcad.kube.client import Client
+from mcad.kube.errors import ApiError
 from mcad.kube.kinds import APPWRAPPERS, CRDS, NODES, PODS
 from mcad.kube.port import Request, Response, nothing
 from mcad.kube.resource import Resource
 from tests.controller.clock import LoopClock
-from tests.controller.test_replica import Line, Stage, played
+from tests.controller.test_replica import Line, Stage, asked, played
 from tests.controller.test_runtime import Later
 from tests.manifests import components, pod
 
@@ -378,6 +379,84 @@ async def test_the_log_says_once_that_a_copy_is_complete(stage: Stage) -> None:
         logger.setLevel(level)
 
 
+def overload(stage: Stage, process: Process, plural: str) -> None:
+    """Lists of a kind fail as on a server that has too much to do."""
+    inner = process.wire.request
+
+    async def request(request: Request, timeout: float | None = None) -> Response:
+        if request.path.endswith(f"/{plural}") and "watch" not in request.params:
+            await stage.clock.sleep(1)
+            raise ApiError(503, "ServiceUnavailable", "overloaded")
+        return await inner(request, timeout)
+
+    process.wire.request = request  # type: ignore[method-assign]
+
+
+@played
+async def test_a_standby_is_not_ready_while_lists_fail(stage: Stage) -> None:
+    a = Process(stage, "a")
+    await stage.clock.sleep(1)
+    b = Process(stage, "b")
+    works = b.wire.request
+    overload(stage, b, "pods")
+    await stage.clock.sleep(10)
+    assert (await asked(b.replica, "/readyz"))[0] == 503
+    b.wire.request = works  # type: ignore[method-assign]
+    await stage.clock.sleep(60)
+    assert (await asked(b.replica, "/readyz"))[0] == 200
+    a.life.cancel()
+    b.life.cancel()
+
+
+@played
+async def test_a_standby_is_not_ready_while_appwrappers_are_listed_anew(stage: Stage) -> None:
+    await stage.submit("before")
+    a, b = await pair(stage)
+    assert (await asked(b.replica, "/readyz"))[0] == 200
+    overload(stage, b, "appwrappers")
+    await stage.user.create(CRDS, None, tfjobs())
+    await stage.clock.sleep(20)
+    assert (await asked(b.replica, "/readyz"))[0] == 503
+    a.life.cancel()
+    b.life.cancel()
+
+
+class Slow(Later):
+    """Its checks take longer than a Lease may stay without renewal."""
+
+    answer = True
+
+    def __init__(self, stage: Stage) -> None:
+        super().__init__()
+        self.clock = stage.clock
+
+    async def check(self) -> None:
+        await self.clock.sleep(TERMS.renew_deadline + 5)
+
+
+@played
+async def test_the_lease_is_renewed_during_the_checks_at_a_take_over(stage: Stage) -> None:
+    a, b = await pair(stage, preflight=Slow(stage))
+    a.life.cancel()
+    await stage.clock.sleep(UNTIL_IT_LEADS_S + TERMS.renew_deadline + 10)
+    assert not b.life.done()
+    assert b.replica.controller is not None
+    b.life.cancel()
+
+
+@played
+async def test_a_stop_during_the_checks_at_a_take_over_gives_the_lease_away(stage: Stage) -> None:
+    a, b = await pair(stage, preflight=Slow(stage))
+    await succeeded(stage, a, b)
+    b.stop.set()
+    await stage.clock.sleep(2)
+    assert b.life.done()
+    c = Process(stage, "c")
+    await stage.clock.sleep(3)
+    assert c.leads
+    c.life.cancel()
+
+
 @played
 async def test_pods_that_are_items_are_known_as_both(stage: Stage) -> None:
     await stage.submit("before")
@@ -407,6 +486,18 @@ async def test_what_was_read_with_a_kind_that_is_gone_is_read_again(stage: Stage
     assert problem is not None
     assert problem.kind is WaitingReason.NOT_INSTALLED
     b.life.cancel()
+
+
+async def test_an_object_that_is_too_deep_to_be_written_is_copied_as_it_is() -> None:
+    """It was read with less on the stack."""
+    seen: list[Json] = []
+    deep: Json = {}
+    for _ in range(10_000):
+        deep = {"a": deep}
+    copy = Copy(seen.append, LoopClock())
+    copy.put({"metadata": {"uid": "u"}, "spec": deep})
+    await copy.feed()
+    assert seen[0]["spec"] is deep
 
 
 async def test_objects_are_copied_as_text_and_fed_in_turns() -> None:

@@ -154,6 +154,7 @@ class _Pass:
         if refusal is None:
             eqclass.refusal = None
         else:
+            self._binding.refused(eqclass)
             self._put_aside(eqclass, refusal)
             ask_back(cluster, eqclass)
 

@@ -147,6 +147,7 @@ def _settle_changed(cluster: Cluster) -> None:
 
 def _report(cluster: Cluster) -> None:
     words = Words(cluster.forest)
+    _report_what_waited_for_bindings(cluster)
     most = REPORTS_PER_PASS // 5 if cluster.agenda.is_spent else REPORTS_PER_PASS
     for uid in list(islice(cluster.agenda.to_report, most)):
         entry = cluster.entries.get(uid)
@@ -160,6 +161,26 @@ def _report(cluster: Cluster) -> None:
         cluster.agenda.wake_at(cluster.now)
 
 
+def _report_what_waited_for_bindings(cluster: Cluster) -> None:
+    """That was over in a moment. What waits for something else by now is reported."""
+    agenda, is_any = cluster.agenda, False
+    for uid in list(islice(agenda.for_bindings, REPORTS_PER_PASS)):
+        del agenda.for_bindings[uid]
+        entry = cluster.entries.get(uid)
+        if entry is None or entry.phase is not Phase.WAITING:
+            continue
+        is_any = is_any or not _waits_for_bindings(cluster, entry)
+        kept = agenda.for_bindings if _waits_for_bindings(cluster, entry) else agenda.to_report
+        kept[uid] = None
+    if is_any and agenda.for_bindings:
+        agenda.carry_over()
+
+
+def _waits_for_bindings(cluster: Cluster, entry: Entry) -> bool:
+    refusal = cluster.waiting.queue.refusal_of(entry)
+    return refusal is not None and refusal.reason is WaitingReason.BINDING
+
+
 def _is_untested(cluster: Cluster, entry: Entry) -> bool:
     """In line, but the pass ended before its shape had a verdict."""
     return entry in cluster.waiting.queue and cluster.waiting.queue.refusal_of(entry) is None
@@ -170,7 +191,9 @@ def _report_one(cluster: Cluster, entry: Entry, words: Words) -> None:
     entry.path = cluster.path(entry)
     if entry.hold is not None:
         _report_hold(cluster, entry, entry.hold)
-    elif refusal is not None and refusal.reason is not WaitingReason.BINDING:  # over in a moment
+    elif _waits_for_bindings(cluster, entry):
+        cluster.agenda.for_bindings[entry.uid] = None
+    elif refusal is not None:
         _report_refusal(cluster, entry, refusal, words)
     if entry.path != before:
         cluster.settle(entry)  # if there was nothing else to report

@@ -52,6 +52,11 @@ class BindingWait:
             self._ahead.append(eqclass.shape)
         return True
 
+    @staticmethod
+    def refused(eqclass: EquivalenceClass) -> None:
+        """Its head does not fit any more: when it does, another wait begins."""
+        eqclass.first().binding_since = 0
+
     def starts(self, entry: Entry) -> None:
         """It starts now, and its pods are in flight."""
         entry.binding_since = 0

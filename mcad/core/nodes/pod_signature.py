@@ -141,6 +141,10 @@ class PodClass:
         """Nodes gained room, and which is not reported."""
         self._complete = False
         self._start_anew()
+        self._ring_if_awaited()
+
+    def _ring_if_awaited(self) -> None:
+        """No rise is reported any more, so the next one of the pool counts as one for it."""
         if self.alarm < UNBOUNDED:
             self.pool.rung[self] = None
 
@@ -236,6 +240,7 @@ class PodClass:
         if self._complete:
             self._complete = False
             self.pool.news.unfollow(self)
+            self._ring_if_awaited()
 
     def _worth_a_look(self, cut: Cut, length: int) -> list[Row]:
         """Without the nodes that lack the next scarcest resource: cheaper than counting slots."""

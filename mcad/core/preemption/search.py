@@ -117,9 +117,10 @@ def _within_their_shares(cluster: Cluster) -> Iterator[EquivalenceClass]:
 def _look(cluster: Cluster, due: list[EquivalenceClass], survey_before: Survey) -> None:
     left = EVICTION_STEPS
     present: Survey | None = survey_before
-    for entry in chain(_next_preemptor(cluster), _due_owners(cluster), _firsts(cluster, due)):
-        if left <= 0:
-            cluster.agenda.is_time_for(Look.EVICTIONS)  # the rest at the next look
+    preemptors = chain(_next_preemptor(cluster), _due_owners(cluster), _firsts(cluster, due))
+    while left > 0:  # asked first: whatever is taken from these counts as planned for
+        entry = next(preemptors, None)
+        if entry is None:
             return
         if _may_win(cluster, entry):
             if present is None:
@@ -138,6 +139,7 @@ def _look(cluster: Cluster, due: list[EquivalenceClass], survey_before: Survey) 
                 cluster.walk.search = Search(rest)
                 cluster.agenda.carry_over()
                 return
+    cluster.agenda.is_time_for(Look.EVICTIONS)  # the rest at the next look
 
 
 def _next_preemptor(cluster: Cluster) -> Iterator[Entry]:

@@ -20,8 +20,10 @@ from mcad.core.nodes.pools import Plan
 from mcad.core.reservations import release_set
 from mcad.core.reservations.release_set import ReleaseSet
 from mcad.core.state.bounds import (
+    EVICTION_STEPS,
     OUTRANKING_TRIED,
     RESERVATION_TRIES_MAX,
+    RESERVED_RETRY,
     RESTATE_INTERVAL,
     STUCK_AFTER,
     TEARDOWN_MARGIN,
@@ -132,11 +134,12 @@ def keep(cluster: Cluster) -> None:
 
 def _keep_one(cluster: Cluster, entry: Entry, pressed: Iterable[str], *, is_due: bool) -> None:
     is_free = cluster.admission.is_free(entry.uid, cluster.reservations.younger(entry.uid))
+    is_over = entry.reserved.until <= cluster.now
     if cluster.capacity.unplaced(entry.uid):
         _plan_again(cluster, entry, "A node is gone.")
-    elif is_free and (plan := _room(cluster, entry)) is not None:
+    elif is_free and (plan := _try(cluster, entry, at_once=is_over)) is not None:
         _fulfil(cluster, entry, plan)
-    elif entry.reserved.until <= cluster.now:
+    elif is_over:
         left = _waits_for(cluster, entry) or _intruders(cluster, entry)
         end(cluster, entry, f"It expired while waiting for {some_of(left) or 'its quota'}.")
     elif not (is_free or _may_come_free(cluster, entry, look=is_due)):
@@ -227,6 +230,19 @@ def _intruders(cluster: Cluster, entry: Entry) -> list[str]:
 def _owner(cluster: Cluster, uid: str) -> str:
     owner = cluster.entries.get(uid)
     return owner.title if owner is not None else ""
+
+
+def _try(cluster: Cluster, entry: Entry, *, at_once: bool) -> Plan | None:
+    """Where the AppWrapper goes whose reserved room is free. If a try leaves too little work of the
+    pass for anything else, the next one comes after a pause, or ``at_once`` when it expires."""
+    next_try = cluster.reservations.next_try
+    if cluster.now < next_try.get(entry.uid, 0) and not at_once:
+        return None
+    plan = _room(cluster, entry)
+    if not cluster.agenda.has_work_for(EVICTION_STEPS):
+        next_try[entry.uid] = cluster.now + RESERVED_RETRY
+        cluster.agenda.wake_at(next_try[entry.uid])
+    return plan
 
 
 def _room(cluster: Cluster, entry: Entry) -> Plan | None:

@@ -192,6 +192,10 @@ RESERVATION_TRIES_MAX = 8
 DUE_STEPS = 2
 """The work that an equivalence class counts for when those are listed that may evict."""
 
+RESERVED_RETRY: Duration = SECOND
+"""Pause before an owner of reserved room that is free, and could not start, is planned for again,
+if its plan takes most of a pass."""
+
 EVICTION_STEPS = 10_000
 """Work of the plans of one look, about a microsecond each; another plan is begun while any is left.
 """

@@ -43,7 +43,8 @@ class Reservations(Mapping[str, Entry]):
     persisted yet. ``on_record`` are reservations to be planned again, as the status of their owners
     shows them, ``preemptors`` as the records of their victims do. ``firsts`` counts how long the
     first in line have waited (R8). ``to_look`` (an ordered set) are the uids of the owners whose
-    reservations are due for a look at their nodes.
+    reservations are due for a look at their nodes. ``next_try`` is when an owner whose room is
+    free, and that could not start, is planned for again; without an entry in each pass.
     """
 
     def __init__(self) -> None:
@@ -54,6 +55,7 @@ class Reservations(Mapping[str, Entry]):
         self.preemptors: dict[str, Reservation] = {}
         self.firsts = Firsts()
         self.to_look: dict[str, None] = {}
+        self.next_try: dict[str, Instant] = {}
         self._next = ""
 
     def __getitem__(self, uid: str) -> Entry:
@@ -102,6 +104,7 @@ class Reservations(Mapping[str, Entry]):
             return False
         entry.reservation, entry.waits_for = None, {}
         self.to_look.pop(entry.uid, None)
+        self.next_try.pop(entry.uid, None)
         self.firsts.reservation_ended = True
         return True
 

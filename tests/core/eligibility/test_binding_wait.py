@@ -3,10 +3,15 @@ other's nodes: for a moment, in order, and without a word in its status."""
 
 from __future__ import annotations
 
+import pytest
+
+from mcad.core.events import PodGone, PodSeen
+from mcad.core.state.reasons import ConditionType
 from mcad.core.state.records import replace
 from mcad.core.state.settings import Fit
 from mcad.core.state.units import SECOND
 from tests.core.bench import PATIENT, Bench, node, workload
+from tests.core.builders import pod
 
 WAITING = replace(PATIENT, binding_wait=5 * SECOND)
 
@@ -117,3 +122,28 @@ def test_dispatches_that_are_older_than_the_limit_are_forgotten() -> None:
 
 def test_without_a_limit_no_dispatch_is_kept() -> None:
     assert dispatched_in_turn(0) == []
+
+
+@pytest.mark.parametrize("node_of_small", ["part", "whole"])
+def test_what_is_refused_after_a_wait_is_reported(node_of_small: str) -> None:
+    """All of its class: only the first of them has a node, if any."""
+    bench = scarce().start(*(workload(f"large-{number}", 1000) for number in range(4)))
+    bench.bind("small-0", node_of_small).settle()
+    bench.advance(60)
+    waiting = [row.name for row in bench.queue()]
+    assert len(waiting) == (4 if node_of_small == "part" else 5)
+    assert all(bench.condition(name, ConditionType.BACKOFF) is not None for name in waiting)
+
+
+def test_another_wait_begins_after_a_refusal() -> None:
+    bench = scarce()
+    bench.feed(PodSeen(pod("stray", "whole", "500m")))
+    bench.bind("small-0", "part").settle()
+    bench.advance(60)
+    assert bench.order == ["small"], "it was refused"
+    bench.submit(workload("next", 100, priority=1))
+    bench.settle()
+    bench.feed(PodGone("stray"))
+    bench.settle()
+    bench.advance(4)
+    assert bench.order == ["small", "next"]

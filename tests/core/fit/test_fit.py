@@ -7,6 +7,7 @@ from mcad.core.fit import fit, greedy
 from mcad.core.state.model import Node, PodSet
 from mcad.core.state.refusal import Shortage
 from mcad.core.state.waiting_reason import WaitingReason
+from mcad.core.state.work_bounds import ROOM_MAX
 from tests.core.builders import (
     GPU,
     cluster,
@@ -349,3 +350,20 @@ def test_a_question_has_the_answer_of_the_cycle() -> None:
     unplaced.node_gone("n2")
     unplaced.place_unplaced()
     assert unplaced.questions().refusal(waiting(unplaced, pods(1, "1"))) is not None
+
+
+@pytest.mark.parametrize("count", [ROOM_MAX - 14, ROOM_MAX + 36])
+def test_a_smaller_gang_of_equal_pods_keeps_no_larger_one_from_what_rises(count: int) -> None:
+    """It looks at as many nodes as it needs, where the larger one had looked at all."""
+    names = [f"n{number:03}" for number in range(count)]
+    capacity = cluster(*map(node, names))
+    for name in names:
+        capacity.pod_seen(pod(f"on-{name}", name, "1"))
+    shape = waiting(capacity, pods(count * 6 // 5, "2"))
+    assert capacity.refusal(shape) is not None
+    hold(capacity, "small", pods(count // 10, "2"))
+    assert capacity.take_requeued() == [], "nothing rose"
+    for name in names[: count // 2]:
+        capacity.pod_gone(f"on-{name}")
+    assert capacity.take_requeued() == [shape]
+    assert capacity.refusal(shape) is None

@@ -443,6 +443,20 @@ def test_a_look_is_bounded_and_the_next_goes_on(monkeypatch: pytest.MonkeyPatch)
     assert phase(bench, "v") is Phase.RUNNING
 
 
+def test_a_plan_that_takes_a_whole_look_keeps_none_behind_it_waiting_for_ever(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The first needs both nodes and never gets them; the second could evict one."""
+    monkeypatch.setattr(search, "EVICTION_STEPS", 1)
+    bench = half_protected(EAGER)
+    bench.submit(
+        workload("first", 900, 900, priority=6),
+        workload("second", 900, priority=5),
+    )
+    bench.advance(60)
+    assert phase(bench, "second") is Phase.RUNNING
+
+
 def test_at_rest_nothing_wakes_because_of_plans_that_fail() -> None:
     bench = half_protected(replace(EAGER, backoff=20 * SECOND))
     bench.submit(workload("w", 900, 900, priority=5))

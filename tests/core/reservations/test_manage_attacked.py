@@ -19,6 +19,30 @@ from tests.core.quotas import teams
 from tests.core.reservations.test_manage import PROTECTING, names_of_plans, reservations, starving
 
 
+def test_passes_end_while_the_owner_of_free_room_cannot_start(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its name is taken, and to plan for it takes a whole pass: ``advance`` counts the passes."""
+    monkeypatch.setattr("mcad.core.state.agenda.WORK_PER_PASS", 4)
+    bench = Bench(EAGER, nodes=[node(f"n{number}") for number in range(6)])
+    bench.stubborn.add("b5-0")
+    for number in range(6):
+        bench.submit(workload(f"b{number}", 600))
+        bench.advance(1)
+    wanting = workload("w", 900, priority=5)
+    bench.submit(wanting)
+    bench.advance(3)
+    assert "uid-w" in bench.dispatcher.cluster.reservations
+    bench.start(workload("x", 10, items=wanting.items, priority=9))
+    bench.remove(next(ref for ref in bench.things if ref.name == "b5-0"))
+    bench.settle()
+    bench.advance(5)
+    assert bench.state("w") == "Pending"
+    bench.delete("uid-x")
+    bench.advance(2)
+    assert bench.state("w") == "Running"
+
+
 def reclaiming() -> Bench:
     """Red has both nodes; blue wants its share back."""
     bench = Bench(replace(EAGER, preemption=False), nodes=[node("n1"), node("n2")])
