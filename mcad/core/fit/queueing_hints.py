@@ -171,14 +171,16 @@ class QueueingHints:
 
     def _still_few(self, pods: PodClass, replicas: int) -> bool:
         """Whether there are surely too few slots, and the class will report when there may be
-        more."""
-        if self._checks > 0:
-            looked = pods.looked
-            pods.missing(replicas)
-            took = VERDICT_STEPS + pods.looked - looked
-            self._checks -= took
-            self.steps += took
-        return pods.at_most() < replicas
+        more; it is not asked when the work of the check is done."""
+        if self._checks <= 0:
+            return False
+        looked = pods.looked
+        pods.missing(replicas)
+        is_few = pods.at_most() < replicas
+        took = VERDICT_STEPS + pods.looked - looked
+        self._checks -= took
+        self.steps += took
+        return is_few
 
     def _risen(self, pool: KeptPool, watch: _Watch) -> None:
         for (pools, resource), line in list(watch.sums.items()):

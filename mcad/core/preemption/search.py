@@ -97,7 +97,7 @@ def _due(cluster: Cluster) -> list[EquivalenceClass]:
     rightful = every if cluster.settings.preemption else _within_their_shares(cluster)
     due = (eqclass for eqclass in rightful if eqclass.planned_at <= last)
     cluster.agenda.spent += _due_steps(cluster)
-    return sorted(cluster.waiting.refused(due), key=lambda eqclass: eqclass.planned_at)
+    return sorted(cluster.waiting.all_refused(due), key=lambda eqclass: eqclass.planned_at)
 
 
 def _due_steps(cluster: Cluster) -> int:
