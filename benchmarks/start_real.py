@@ -45,6 +45,7 @@ PER_NODE = 80
 ASK_S = 0.05
 PATIENCE_S = 300.0
 IDLE_S = 20.0
+LOOK_S = 5.0
 IDLE_CPU = 0.1
 """Of a core: at most so much is used by an API server that has nothing to do."""
 COPIED = "a copy is complete"
@@ -174,8 +175,8 @@ def wait_until_idle(plane: ControlPlane) -> None:
 
     def is_idle() -> bool:
         before = cpu_s(server)
-        time.sleep(IDLE_S / 4)
-        return cpu_s(server) - before < IDLE_CPU * IDLE_S / 4
+        time.sleep(LOOK_S)
+        return cpu_s(server) - before < IDLE_CPU * LOOK_S
 
     plane.wait_for(is_idle, PATIENCE_S, "an idle API server")
 

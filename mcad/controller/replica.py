@@ -22,7 +22,7 @@ from mcad.controller.runtime import Controller
 from mcad.kube.lease import Lease, Terms
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+    from collections.abc import AsyncIterator, Awaitable, Callable
 
     from mcad.api.config import Config
     from mcad.controller.preflight import Preflight
@@ -85,10 +85,14 @@ class Replica:
                 return
             if self._preflight is not None and self._clock.monotonic() - begun > FRESH_S:
                 is_copied = bool(controller.watches.streams)
-                checks = self._check_again(self._preflight, is_copied=is_copied)
-                if not await self._held(checks, stop):
+                checking = asyncio.ensure_future(
+                    self._check_again(self._preflight, is_copied=is_copied)
+                )
+                await self._while_held(checking, asyncio.ensure_future(stop.wait()))
+                if checking.cancelled():
                     await self.lease.release()
                     return
+                checking.result()
             self.controller = controller
         finally:
             if self.controller is None:
@@ -111,17 +115,13 @@ class Replica:
         acquiring.result()
         return True
 
-    async def _held(self, work: Coroutine[Any, Any, None], stop: asyncio.Event) -> bool:
-        """Do this with the Lease renewed meanwhile; False if stopped before its end. Raises
-        ``LeaseLost`` or the failure of the work."""
-        holding, working = asyncio.ensure_future(self.lease.hold()), asyncio.ensure_future(work)
-        await _until_one_ends(holding, working, asyncio.ensure_future(stop.wait()))
+    async def _while_held(self, *tasks: asyncio.Future[Any]) -> None:
+        """Renew the Lease until one of these ends, then cancel the others. Raises ``LeaseLost``,
+        whatever they made of their end."""
+        holding = asyncio.ensure_future(self.lease.hold())
+        await _until_one_ends(holding, *tasks)
         if not holding.cancelled():
             holding.result()
-        if working.cancelled():
-            return False
-        working.result()
-        return True
 
     @staticmethod
     async def _check_again(preflight: Preflight, *, is_copied: bool) -> None:
@@ -139,12 +139,9 @@ class Replica:
         await controller.stand_by()
 
     async def _lead(self, controller: Controller, stop: asyncio.Event) -> None:
-        holding = asyncio.ensure_future(self.lease.hold())
         working = asyncio.ensure_future(controller.run(stop))
         async with self._accompanied():
-            await _until_one_ends(holding, working)
-        if not holding.cancelled():
-            holding.result()  # raises LeaseLost, whatever the controller made of its end
+            await self._while_held(working)
         if controller.is_drained:
             await self.lease.release()
         working.result()

@@ -169,9 +169,11 @@ def _report_what_waited_for_bindings(cluster: Cluster) -> None:
         entry = cluster.entries.get(uid)
         if entry is None or entry.phase is not Phase.WAITING:
             continue
-        is_any = is_any or not _waits_for_bindings(cluster, entry)
-        kept = agenda.for_bindings if _waits_for_bindings(cluster, entry) else agenda.to_report
-        kept[uid] = None
+        if _waits_for_bindings(cluster, entry):
+            agenda.for_bindings[uid] = None  # behind the others
+        else:
+            agenda.to_report[uid] = None
+            is_any = True
     if is_any and agenda.for_bindings:
         agenda.carry_over()
 

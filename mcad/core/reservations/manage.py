@@ -233,8 +233,8 @@ def _owner(cluster: Cluster, uid: str) -> str:
 
 
 def _try(cluster: Cluster, entry: Entry, *, at_once: bool) -> Plan | None:
-    """Where the AppWrapper goes whose reserved room is free. If a try leaves too little work of the
-    pass for anything else, the next one comes after a pause, or ``at_once`` when it expires."""
+    """Where the AppWrapper goes now that its reserved room is free. If a try leaves too little work
+    of the pass for a search, the next one comes after a pause, or ``at_once`` as it expires."""
     next_try = cluster.reservations.next_try
     if cluster.now < next_try.get(entry.uid, 0) and not at_once:
         return None
