@@ -117,17 +117,19 @@ def selectors(number: int, rng: Random) -> Sets:
     return (pods(0, rng.randint(1, 60), 4000 + rng.randrange(60) * 250, Constraint(labels)),)
 
 
-def hosts(operator: str, count: int) -> Callable[[int, Random], Sets]:
-    """Pods that ask for some hosts by name, or for all others."""
+def hosts(operator: str, count: int, most: int = 60) -> Callable[[int, Random], Sets]:
+    """At most so many pods that ask for some hosts by name, or for all others."""
 
     def sets(number: int, rng: Random) -> Sets:
         names = tuple(f"n{host:04}" for host in sorted(rng.sample(range(5_000), count)))
         term = (Requirement(HOST, operator, names),)
-        return (pods(0, rng.randint(1, 60), 9_000, Constraint(affinity=(term,))),)
+        return (pods(0, rng.randint(1, most), 9_000, Constraint(affinity=(term,))),)
 
     return sets
 
 
+STRICT = Settings(policy=Policy.STRICT_FIFO)
+STRICT_EVICTING = Settings(policy=Policy.STRICT_FIFO, preemption=True, min_run_time=0)
 BACKFILL = Settings(preemption=True, policy=Policy.BACKFILL, min_run_time=0)
 SHAPES = [
     Shape("100 plain shapes, no pods counted", plain, 100, counted=False),
@@ -140,6 +142,14 @@ SHAPES = [
     Shape("1,000 distinct NotIn", hosts("NotIn", 8), 1_000, queued=1_000),
     Shape("10,000 distinct NotIn", hosts("NotIn", 8), 10_000, queued=10_000),
     Shape("10,000 distinct In", hosts("In", 8), 10_000, queued=10_000),
+    Shape("10,000 In of 3, StrictFIFO", hosts("In", 3, 18), 10_000, STRICT, queued=10_000),
+    Shape(
+        "10,000 In of 3, StrictFIFO, preemption",
+        hosts("In", 3, 18),
+        10_000,
+        STRICT_EVICTING,
+        queued=10_000,
+    ),
 ]
 
 

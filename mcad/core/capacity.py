@@ -6,7 +6,7 @@ are tested, and gangs that fit are assumed, all of a gang or nothing (protocol C
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from mcad.core.assumed import apart
 from mcad.core.assumed.allotments import AssumedGang
@@ -27,7 +27,7 @@ from mcad.core.fit.questions import Questions
 from mcad.core.fit.shape_cache import Memory
 from mcad.core.fit.topology_levels import common_domain, domain_levels, put_together, widened
 from mcad.core.nodes.ledger import Ledger
-from mcad.core.nodes.pools import Plan, meet
+from mcad.core.nodes.pools import Plan, Pool, meet
 from mcad.core.nodes.reserved_free import Spare
 from mcad.core.nodes.resources import book, total, with_pod_slot
 from mcad.core.nodes.shape import Shape
@@ -198,8 +198,8 @@ class Capacity:
         mine, others = self._memory.remembered(one).pools, self._memory.remembered(other).pools
         return any(meet(a, b) for a in mine for b in others)
 
-    def pools_of(self, shape: Shape) -> Hashable:
-        """Equal for two shapes, which are remembered, with pods that may go to the same nodes."""
+    def pools_of(self, shape: Shape) -> tuple[Pool, ...]:
+        """The nodes that pods of the shape, which is remembered, may go to."""
         return self._memory.remembered(shape).pools
 
     def questions(self) -> Questions:

@@ -27,7 +27,8 @@ from tests.budget import SOAK
 CALLS_MAX = 400_000
 EXAMPLES = 400 if SOAK else 8
 NODES_MAX = 500
-ANYWHERE, SELECTOR, IN, NOT_IN = "anywhere", "selector", "In", "NotIn"
+BEST_EFFORT, STRICT, BACKFILL = Policy.BEST_EFFORT_FIFO, Policy.STRICT_FIFO, Policy.BACKFILL
+ANYWHERE, SELECTOR, IN, NOT_IN, PINNED = "anywhere", "selector", "In", "NotIn", "one node"
 
 
 class Kind(NamedTuple):
@@ -48,7 +49,7 @@ class Case(NamedTuple):
     running: int
     queued: int
     preemption: bool
-    backfill: bool
+    policy: Policy
     trees: bool
 
     def sets(self, number: int, rng: Random) -> hostile.Sets:
@@ -66,8 +67,7 @@ class Case(NamedTuple):
 
     def shape(self) -> hostile.Shape:
         """The same as a shape of the benchmark."""
-        policy = Policy.BACKFILL if self.backfill else Policy.BEST_EFFORT_FIFO
-        chosen = Settings(preemption=self.preemption, policy=policy, min_run_time=0)
+        chosen = Settings(preemption=self.preemption, policy=self.policy, min_run_time=0)
         return hostile.Shape("drawn", self.sets, self.queued, chosen, trees=self.trees)
 
 
@@ -76,8 +76,9 @@ def _constraint(where: str, nodes: int, rng: Random) -> Constraint:
         return hostile.ANYWHERE
     if where == SELECTOR:
         return Constraint(((f"k{rng.randrange(hostile.LABELS)}", f"v{rng.randrange(2)}"),))
-    names = tuple(f"n{n:04}" for n in sorted(rng.sample(range(nodes), min(8, nodes))))
-    return Constraint(affinity=((Requirement(hostile.HOST, where, names),),))
+    count, operator = (1, IN) if where == PINNED else (8, where)
+    names = tuple(f"n{n:04}" for n in sorted(rng.sample(range(nodes), min(count, nodes))))
+    return Constraint(affinity=((Requirement(hostile.HOST, operator, names),),))
 
 
 KINDS = st.builds(
@@ -85,7 +86,7 @@ KINDS = st.builds(
     sets=st.sampled_from((1, 2, 3, 8, 64)) | st.integers(1, 64),
     pods=st.sampled_from((1, 4, 60, 500)),
     cpu=st.sampled_from((100, 8_000, 30_000, 64_000)),
-    where=st.sampled_from((ANYWHERE, SELECTOR, IN, NOT_IN)),
+    where=st.sampled_from((ANYWHERE, SELECTOR, IN, NOT_IN, PINNED)),
 )
 CASES = st.builds(
     Case,
@@ -94,7 +95,7 @@ CASES = st.builds(
     running=st.integers(0, 300),
     queued=st.integers(1, 60),
     preemption=st.booleans(),
-    backfill=st.booleans(),
+    policy=st.sampled_from(Policy),
     trees=st.booleans(),
 )
 
@@ -143,19 +144,28 @@ class Counted(hostile.Story):
 
 @settings(max_examples=EXAMPLES)
 @given(case=CASES)
-@example(Case((Kind(64, 4, 8_000, ANYWHERE),), NODES_MAX, 300, 60, True, True, False))
-@example(Case((Kind(2, 4, 100, NOT_IN),), NODES_MAX, 200, 43, False, False, False))
-@example(Case((Kind(42, 500, 100, NOT_IN),), NODES_MAX, 42, 19, False, False, False))
-@example(Case((Kind(3, 60, 30_000, ANYWHERE),), NODES_MAX, 300, 60, True, True, True))
+@example(Case((Kind(64, 4, 8_000, ANYWHERE),), NODES_MAX, 300, 60, True, BACKFILL, False))
+@example(Case((Kind(2, 4, 100, NOT_IN),), NODES_MAX, 200, 43, False, BEST_EFFORT, False))
+@example(Case((Kind(42, 500, 100, NOT_IN),), NODES_MAX, 42, 19, False, BEST_EFFORT, False))
+@example(Case((Kind(3, 60, 30_000, ANYWHERE),), NODES_MAX, 300, 60, True, BACKFILL, True))
 @example(
     Case(
         (Kind(1, 1, 100, ANYWHERE), Kind(8, 1, 100, IN), Kind(30, 500, 100, NOT_IN)),
-        *(NODES_MAX, 80, 39, False, True, False),
+        *(NODES_MAX, 80, 39, False, BACKFILL, False),
     )
 )
 @example(
-    Case((Kind(64, 60, 8_000, SELECTOR), Kind(64, 4, 100, NOT_IN)), 300, 200, 40, True, True, True)
+    Case(
+        (Kind(64, 60, 8_000, SELECTOR), Kind(64, 4, 100, NOT_IN)),
+        300,
+        200,
+        40,
+        True,
+        BACKFILL,
+        True,
+    )
 )
+@example(Case((Kind(1, 1, 30_000, PINNED),), NODES_MAX, 1_000, 600, False, STRICT, False))
 def test_no_step_makes_more_calls_than_the_bound(case: Case) -> None:
     story = Counted(case.shape(), hostile.Size(case.nodes, case.running, case.queued))
     story.tell()

@@ -40,7 +40,8 @@ def dispatch(cluster: Cluster) -> None:
 
 class _Pass:
     """One pass of the walk. ``_line`` is a heap of equivalence classes by the turns of their heads,
-    of which no two are equal; ``_leftover``: a class ahead was left for the next walk."""
+    of which no two are equal, and ``_behind`` are those that come after its first one, the last
+    one first; ``_leftover``: a class ahead was left for the next walk."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
@@ -54,18 +55,21 @@ class _Pass:
         self._dispatches = self._holds = self._begun_attempts = 0
         self._leftover = False
         self._line: list[tuple[Turn, EquivalenceClass]] = []
+        self._behind: list[tuple[Turn, EquivalenceClass]] = []
 
     def run(self) -> None:
         """Try the heads in turn until all have a verdict or the pass is over."""
         self._line_up()
-        while self._line:
+        changes = self._turns.change
+        while self._has_next():
             key, eqclass = self._line[0]
-            if self._turns.change and key < (now_due := self._turn(eqclass)):
+            if changes and key < (now_due := self._turn(eqclass)):
                 heapreplace(self._line, (now_due, eqclass))  # its group has more in use by now
                 self._lists.reconsider(eqclass)
             elif self._blocking.blocks(eqclass):
-                self._refuse(eqclass, _BLOCKED)
-                self._lists.requeue(eqclass)
+                if eqclass.refusal is not _BLOCKED or eqclass.is_inadmissible:
+                    self._refuse(eqclass, _BLOCKED)
+                    self._lists.requeue(eqclass)
                 heappop(self._line)
                 continue
             elif eqclass.refusal == _LENDING and self._deferred.waits(eqclass):
@@ -92,11 +96,22 @@ class _Pass:
         self._leftover = self._lists.requeue_all(until, everyone=not open_to_all)
         # Only where a refused one may block others do those that rest have to be passed.
         eqclasses = self._lists.active() if open_to_all else cluster.waiting.queue.eqclasses()
-        self._line = self._turns.line(eqclasses, cluster.now)
-        heapify(self._line)
+        line = self._turns.line(eqclasses, cluster.now)
+        if open_to_all:  # mostly the pass ends before it has seen a tenth of them
+            heapify(line)
+            self._line = line
+        else:
+            self._behind = sorted(line, reverse=True)
         self._begun = cluster.admission.steps
-        cluster.agenda.spent += self._begun - begun + len(self._line) // 2
+        cluster.agenda.spent += self._begun - begun + len(line) // 2
         self._most = max(STEPS_PER_PASS // 4, STEPS_PER_PASS - cluster.agenda.spent)
+
+    def _has_next(self) -> bool:
+        """Whether there is a next class; it is the first of ``_line``."""
+        line, behind = self._line, self._behind
+        if behind and (not line or behind[-1] < line[0]):
+            heappush(line, behind.pop())
+        return bool(line)
 
     def _try(self, key: Turn, eqclass: EquivalenceClass) -> bool:
         """Judge the class if it needs a verdict, and start its head if it fits; returns False if

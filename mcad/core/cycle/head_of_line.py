@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from mcad.core.cluster import Cluster
-from mcad.core.nodes.shape import Shape
+from mcad.core.nodes.claimed import ClaimedNodes
+from mcad.core.nodes.pools import Pool
 from mcad.core.queue.equivalence import EquivalenceClass
 from mcad.core.queue.queue import Scope
 from mcad.core.state.entry import Entry
 from mcad.core.state.refusal import Refusal
 from mcad.core.state.settings import Policy
 from mcad.core.state.units import Instant
+
+_Place = tuple[int, Instant, str]
 
 
 class HeadOfLineBlocking:
@@ -26,14 +29,11 @@ class HeadOfLineBlocking:
         self._cluster = cluster
         self._strict = settings.policy is Policy.STRICT_FIFO
         self._holding = settings.head_of_line_holding
-        self._blocking: list[Shape] = []
+        self._blocked = ClaimedNodes()
         self._waited_for: dict[tuple[str, str], set[str]] = {}  # nodes of quota trees: leaves
         self._closed = False
         self._heads: dict[Scope, Entry] = {}
-        owners = cluster.reservations.values() if self._strict else ()
-        self._reserved = [
-            (cluster.capacity.shape(one.workload.sets), _place(one)) for one in owners
-        ]
+        self._reserved = _Reserved(cluster) if self._strict and cluster.reservations else None
 
     @property
     def open_to_all(self) -> bool:
@@ -49,17 +49,13 @@ class HeadOfLineBlocking:
             demand = cluster.admission.demand(eqclass.shape)
             if cluster.forest.vies(eqclass.path, demand, self._waited_for):
                 return True
-        compete = cluster.capacity.compete
-        if any(compete(ahead, eqclass.shape) for ahead in self._blocking):
+        if self._blocked.has_one_of(cluster.capacity.pools_of(eqclass.shape)):
             return True
-        return any(  # they wait for their victims
-            owner < _place(eqclass.first()) and compete(shape, eqclass.shape)
-            for shape, owner in self._reserved
-        )
+        return self._reserved is not None and self._reserved.blocks(eqclass)
 
     def _block(self, scope: Scope, eqclass: EquivalenceClass) -> None:
         if scope is None:
-            self._blocking.append(eqclass.shape)
+            self._blocked.claim(self._cluster.capacity.pools_of(eqclass.shape))
         else:
             self._waited_for.setdefault(scope, set()).add(dict(eqclass.path)[scope[0]])
 
@@ -109,6 +105,32 @@ class HeadOfLineBlocking:
             entry.head_for += cluster.now - entry.head_since
 
 
-def _place(entry: Entry) -> tuple[int, Instant, str]:
+class _Reserved:
+    """AppWrappers with a reservation, which wait for their victims: as much ahead as in the
+    line."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._capacity = cluster.capacity
+        owners = sorted(cluster.reservations.values(), key=_place)
+        self._owners = [(_place(one), self._capacity.shape(one.workload.sets)) for one in owners]
+        self._nodes = ClaimedNodes()
+        for pools in dict.fromkeys(self._capacity.pools_of(shape) for _, shape in self._owners):
+            self._nodes.claim(pools)
+        self._first: dict[tuple[Pool, ...], _Place] = {}
+
+    def blocks(self, eqclass: EquivalenceClass) -> bool:
+        """Whether one of them is ahead of the head of the class and wants the same nodes."""
+        pools = self._capacity.pools_of(eqclass.shape)
+        if not self._nodes.has_one_of(pools):
+            return False
+        first = self._first.get(pools)
+        if first is None:
+            compete, shape = self._capacity.compete, eqclass.shape
+            first = next(place for place, other in self._owners if compete(other, shape))
+            self._first[pools] = first
+        return first < _place(eqclass.first())
+
+
+def _place(entry: Entry) -> _Place:
     """The turn of the AppWrapper, with or without a reservation."""
     return (-entry.workload.priority, entry.first_seen, entry.uid)

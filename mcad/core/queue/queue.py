@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from mcad.core.queue.equivalence import MS, EquivalenceClass, Key, Turn
@@ -188,10 +189,8 @@ class Queue:
         return sum(map(len, self._by_path.values()))
 
     def eqclasses(self) -> Iterator[EquivalenceClass]:
-        """All classes, those with equal shapes together."""
-        for slopes in self._eqclasses.values():
-            for alike in slopes.values():
-                yield from alike.values()
+        """All classes, those of one quota path together."""
+        return chain.from_iterable(self._by_path.values())
 
     def by_path(self) -> Iterator[tuple[Path, Iterable[EquivalenceClass]]]:
         """All classes by quota path."""
@@ -217,6 +216,7 @@ class Queue:
         members = sum(len(eqclass.members) for eqclass in self.eqclasses())
         check(members == len(self._places), "each-is-in-line-once", str(members))
         eqclasses = sum(map(len, self._by_path.values()))
-        check(eqclasses == len(list(self.eqclasses())), "paths-hold-all-classes", str(eqclasses))
+        of_shapes = sum(len(one) for slopes in self._eqclasses.values() for one in slopes.values())
+        check(eqclasses == of_shapes, "paths-hold-all-classes", str(eqclasses))
         check(self._waiting.equals(asked), "demand-in-line-is-the-sum", "")
         self._inadmissible.check(self.eqclasses())
