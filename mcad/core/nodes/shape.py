@@ -60,8 +60,9 @@ class Shape:
     """The demand of a gang, equal to another one if the ``sets`` are; those have no paths.
 
     ``unmodelled`` names the predicates that no fit test looks at, ``fixed`` is the demand that does
-    not depend on the number of nodes, with the ``pods`` slots and without host ports, and
-    ``per_node`` tells whether there is another. ``groups`` have no topology domain yet.
+    not depend on the number of nodes, with the ``pods`` slots and without host ports, ``demanded``
+    are its resources, and ``per_node`` tells whether there is another. ``groups`` have no topology
+    domain yet.
     """
 
     sets: tuple[PodSet, ...]
@@ -70,6 +71,7 @@ class Shape:
     fixed: Resources = ()
     per_node: bool = False
     groups: tuple[TopologyGroup, ...] = ()
+    demanded: frozenset[str] = frozenset()
     _hash: int | None = field(default=None, repr=False)
 
     @classmethod
@@ -93,13 +95,15 @@ class Shape:
 @lru_cache(_SHAPES)
 def _of(bare: tuple[PodSet, ...]) -> Shape:
     alike = _alike(bare)
+    fixed = total((with_pod_slot(a.key.request), a.declared) for a in alike if not a.per_node)
     return Shape(
         bare,
         alike,
         tuple(dict.fromkeys(name for s in bare for name in s.unmodelled)),
-        total((with_pod_slot(a.key.request), a.declared) for a in alike if not a.per_node),
+        fixed,
         any(a.per_node for a in alike),
         _groups(bare, alike) if any(s.topology for s in bare) else (),
+        frozenset(name for name, _ in fixed),
     )
 
 

@@ -108,9 +108,11 @@ def _within_their_shares(cluster: Cluster) -> Iterator[EquivalenceClass]:
     """The classes with a leaf in one of the trees that has share left of all that they demand."""
     for path, eqclasses in cluster.waiting.queue.by_path():
         spent = cluster.forest.spent(path)
+        if not all(spent):
+            yield from eqclasses if spent else ()
+            continue
         for eqclass in eqclasses:
-            demanded = [resource for resource, _ in eqclass.shape.fixed]
-            if any(of_tree.isdisjoint(demanded) for of_tree in spent):
+            if any(of_tree.isdisjoint(eqclass.shape.demanded) for of_tree in spent):
                 yield eqclass
 
 

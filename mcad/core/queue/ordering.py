@@ -138,9 +138,9 @@ class Turns:
             spent = known.get(one.path)
             if spent is None:
                 spent = known[one.path] = list(filter(None, self._forest.spent(one.path)))
-            borrows = bool(spent) and any(
-                resource in of_tree for of_tree in spent for resource, _ in one.shape.fixed
-            )
+            borrows = False
+            for of_tree in spent:
+                borrows = borrows or not one.shape.demanded.isdisjoint(of_tree)
             key = one.key
             turn = (borrows, key[0] - one.slope * now_ms, 0, key[1], key[2])
             found.append((turn, one))
