@@ -55,15 +55,19 @@ class InFlight:
 
     def may_strand(self, gang: Sequence[Unbound]) -> bool:
         """Whether the pods of this gang and those in flight could keep each other from nodes. The
-        sets of the gang do not count against each other (apart.py)."""
+        sets of the gang count against each other only beside those in flight: alone they are kept
+        apart (apart.py)."""
         flying = [*self._unbound.values()]
-        if not any(one.pods is not each.pods for one in gang for each in flying):
+        if not any(one.pods is not each.pods or each.off for one in gang for each in flying):
             return False
         self._budget.spend(2 * (len(flying) + len(gang)) ** 2)  # each is compared with each
         if self._budget.is_spent:
             return False
-        if any(not is_safe(one, _near(one, flying), self._budget, self._own) for one in gang):
-            return True
+        for one in gang:
+            if near := _near(one, flying):
+                others = [*near, *_near(one, [each for each in gang if each is not one])]
+                if not is_safe(one, others, self._budget, self._own):
+                    return True
         for one in flying:
             if near := _near(one, gang):
                 others = [*near, *_near(one, [each for each in flying if each is not one])]

@@ -81,6 +81,21 @@ def test_nodes_that_pods_in_flight_are_kept_off_are_safe_from_them() -> None:
     assert not may_strand(capacity, "gang", gang=more)
 
 
+def test_an_equal_pod_in_flight_that_is_kept_off_nodes_needs_those_that_are_left() -> None:
+    capacity = cluster(node("one", gpu=8), node("two", gpu=9), node("part", gpu=1))
+    hold(capacity, "gang", gpus(1, 1), gpus(2, 8, item=1))
+    assert [one.nodes for one in capacity.kept_apart("gang", 0)] == [("one", "two")]
+    for name in ("one", "two"):
+        capacity.pod_seen(pod(f"large-{name}", name, gpu=8, of="gang", item=1, index=0))
+    assert may_strand(capacity, "gang", gang=(gpus(1, 1),)), "one GPU is free on two and on part"
+
+
+def test_a_pod_in_flight_and_a_set_of_the_gang_may_fill_a_node_together() -> None:
+    capacity = cluster(*(node(str(at), gpu=n) for at, n in enumerate((8, 6, 3, 7))))
+    hold(capacity, "small", gpus(1, 3))
+    assert may_strand(capacity, "small", gang=(gpus(1, 2), gpus(1, 7, item=1)))
+
+
 def test_a_test_that_takes_too_much_work_lets_the_gang_start(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -123,6 +138,51 @@ def test_no_order_strands_a_gang_that_was_not_made_to_wait(begin: int) -> None:
     assert waits > 20
     assert goes > 20
     assert needless < waits / 2, "the bound is close enough to be of use"
+
+
+def gangs(rng: Random) -> tuple[Free, list[tuple[PodSet, ...]]]:
+    """A few nodes and two or three gangs, of one set or of two."""
+    free = tuple(rng.randint(1, 8) for _ in range(rng.randint(2, 4)))
+    counts = [rng.choice((1, 1, 2)) for _ in range(rng.randint(2, 3))]
+    return free, [
+        tuple(gpus(rng.randint(1, 2), rng.randint(1, 8), item=item) for item in range(count))
+        for count in counts
+    ]
+
+
+def left_out(capacity: Capacity, uid: str, gang: tuple[PodSet, ...]) -> tuple[frozenset[int], ...]:
+    """The nodes that the templates of each set leave to the other; as of the first question."""
+    kept = [capacity.kept_apart(uid, item) for item in range(len(gang))]
+    return tuple(frozenset(int(name) for one in each for name in one.nodes) for each in kept)
+
+
+@pytest.mark.parametrize("begin", range(0, 3000, 1000))
+def test_no_order_strands_a_gang_of_several_sets_beside_others(begin: int) -> None:
+    waits, goes = 0, 0
+    for seed in range(begin, begin + 1000):
+        rng = Random(f"sets in flight {seed}")
+        free, drawn_gangs = gangs(rng)
+        capacity = cluster(*(node(str(at), gpu=n) for at, n in enumerate(free)))
+        flying: dict[str, tuple[PodSet, ...]] = {}
+        for uid, gang in zip("abc", drawn_gangs, strict=False):
+            if capacity.refusal(capacity.shape(gang)) is not None:
+                continue
+            if flying and may_strand(capacity, *flying, gang=gang):
+                waits += 1
+                continue
+            assert capacity.assume(uid, 1, capacity.shape(gang), gang) is None
+            flying[uid] = gang
+            if rng.random() < 0.5:
+                left_out(capacity, uid, gang)  # its templates are written before the next starts
+        off = {uid: left_out(capacity, uid, gang) for uid, gang in flying.items()}
+        alone = any(can_strand(free, *amounts(flying[uid]), off[uid]) for uid in flying)
+        if len(flying) > 1 and not alone:
+            goes += 1
+            together = tuple(one for gang in flying.values() for one in gang)
+            barred = tuple(one for each in off.values() for one in each)
+            assert not can_strand(free, *amounts(together), barred), f"{seed=} {free=} {flying=}"
+    assert waits > 100
+    assert goes > 100
 
 
 def amounts(sets: tuple[PodSet, ...]) -> tuple[Free, Free]:
