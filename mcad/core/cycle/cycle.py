@@ -146,35 +146,34 @@ def _settle_changed(cluster: Cluster) -> None:
 
 
 def _report(cluster: Cluster) -> None:
-    words = Words(cluster.forest)
-    _report_what_waited_for_bindings(cluster)
-    most = REPORTS_PER_PASS // 5 if cluster.agenda.is_spent else REPORTS_PER_PASS
-    for uid in list(islice(cluster.agenda.to_report, most)):
-        entry = cluster.entries.get(uid)
-        if entry is not None and _is_untested(cluster, entry):
-            continue
-        del cluster.agenda.to_report[uid]
-        if entry is not None and entry.phase is Phase.WAITING:
-            _report_one(cluster, entry, words)
-    first = cluster.entries.get(next(iter(cluster.agenda.to_report), ""))
-    if first is not None and not _is_untested(cluster, first):
-        cluster.agenda.wake_at(cluster.now)
-
-
-def _report_what_waited_for_bindings(cluster: Cluster) -> None:
-    """That was over in a moment. What waits for something else by now is reported."""
-    agenda, is_any = cluster.agenda, False
-    for uid in list(islice(agenda.for_bindings, REPORTS_PER_PASS)):
-        del agenda.for_bindings[uid]
+    words, agenda = Words(cluster.forest), cluster.agenda
+    _take_up_reports(cluster)
+    most = REPORTS_PER_PASS // 5 if agenda.is_spent else REPORTS_PER_PASS
+    for uid in agenda.take(agenda.to_report, most):
         entry = cluster.entries.get(uid)
         if entry is None or entry.phase is not Phase.WAITING:
             continue
-        if _waits_for_bindings(cluster, entry):
-            agenda.for_bindings[uid] = None  # behind the others
+        if _is_untested(cluster, entry):
+            agenda.to_report_later[uid] = None  # there may be thousands: others do not wait for it
+        else:
+            _report_one(cluster, entry, words)
+
+
+def _take_up_reports(cluster: Cluster) -> None:
+    """What had no verdict, or waited for bindings, which is over in a moment, is reported once it
+    has a verdict that lasts."""
+    agenda, is_any = cluster.agenda, False
+    for uid in list(islice(agenda.to_report_later, REPORTS_PER_PASS)):
+        del agenda.to_report_later[uid]
+        entry = cluster.entries.get(uid)
+        if entry is None or entry.phase is not Phase.WAITING:
+            continue
+        if _is_untested(cluster, entry) or _waits_for_bindings(cluster, entry):
+            agenda.to_report_later[uid] = None  # behind the others
         else:
             agenda.to_report[uid] = None
             is_any = True
-    if is_any and agenda.for_bindings:
+    if is_any and agenda.to_report_later:
         agenda.carry_over()
 
 
@@ -194,7 +193,7 @@ def _report_one(cluster: Cluster, entry: Entry, words: Words) -> None:
     if entry.hold is not None:
         _report_hold(cluster, entry, entry.hold)
     elif _waits_for_bindings(cluster, entry):
-        cluster.agenda.for_bindings[entry.uid] = None
+        cluster.agenda.to_report_later[entry.uid] = None
     elif refusal is not None:
         _report_refusal(cluster, entry, refusal, words)
     if entry.path != before:

@@ -125,10 +125,10 @@ class Agenda:
 
     ``to_recover`` (attempts of an earlier leader; ``recovering`` are those among them that are in
     their order already), ``to_rank`` (its place in quota trees), ``to_report`` (why it waits),
-    ``for_bindings`` (the same, once it waits for something else than bindings), ``to_judge`` (its
-    objects and pods), ``to_resume`` (after a reset) and ``to_settle`` (its status) are ordered sets
-    (dicts of None) of uids of AppWrappers. ``spent`` is the work of this pass so far, in steps of
-    about a microsecond.
+    ``to_report_later`` (the same, once it has a verdict that lasts), ``to_judge`` (its objects and
+    pods), ``to_resume`` (after a reset) and ``to_settle`` (its status) are ordered sets (dicts of
+    None) of uids of AppWrappers. ``spent`` is the work of this pass so far, in steps of about a
+    microsecond.
     """
 
     def __init__(self, entries: Mapping[str, Entry]) -> None:
@@ -140,7 +140,7 @@ class Agenda:
         self.recovering: dict[str, None] = {}
         self.to_rank: dict[str, None] = {}
         self.to_report: dict[str, None] = {}
-        self.for_bindings: dict[str, None] = {}
+        self.to_report_later: dict[str, None] = {}
         self.to_judge: dict[str, None] = {}
         self.to_resume: dict[str, None] = {}
         self.to_settle: dict[str, None] = {}
