@@ -46,6 +46,7 @@ class _Pass:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._turns, self._lists = cluster.waiting.turns, cluster.waiting.inadmissible
+        self._changes = self._turns.change
         self._blocking, self._deferred = HeadOfLineBlocking(cluster), DeferredBorrowing(cluster)
         self._binding = BindingWait(cluster)
         self._resumed_at = cluster.walk.resume_at
@@ -60,16 +61,14 @@ class _Pass:
     def run(self) -> None:
         """Try the heads in turn until all have a verdict or the pass is over."""
         self._line_up()
-        changes = self._turns.change
         while self._has_next():
             key, eqclass = self._line[0]
-            if changes and key < (now_due := self._turn(eqclass)):
+            if self._changes and key < (now_due := self._turn(eqclass)):
                 heapreplace(self._line, (now_due, eqclass))  # its group has more in use by now
                 self._lists.reconsider(eqclass)
             elif self._blocking.blocks(eqclass):
-                if eqclass.refusal is not _BLOCKED or eqclass.is_inadmissible:
-                    self._refuse(eqclass, _BLOCKED)
-                    self._lists.requeue(eqclass)
+                self._refuse(eqclass, _BLOCKED)
+                self._lists.requeue(eqclass)
                 heappop(self._line)
                 continue
             elif eqclass.refusal == _LENDING and self._deferred.waits(eqclass):
@@ -109,9 +108,18 @@ class _Pass:
     def _has_next(self) -> bool:
         """Whether there is a next class; it is the first of ``_line``."""
         line, behind = self._line, self._behind
-        if behind and (not line or behind[-1] < line[0]):
-            heappush(line, behind.pop())
+        while behind and (not line or behind[-1] < line[0]):
+            following = behind.pop()
+            if self._changes or not self._stays_blocked(following[1]):
+                heappush(line, following)
+                break
         return bool(line)
+
+    def _stays_blocked(self, eqclass: EquivalenceClass) -> bool:
+        """Whether it was blocked and still is, which is all that has to be found out of most."""
+        if eqclass.refusal is not _BLOCKED or eqclass.is_inadmissible:
+            return False
+        return self._blocking.blocks(eqclass)
 
     def _try(self, key: Turn, eqclass: EquivalenceClass) -> bool:
         """Judge the class if it needs a verdict, and start its head if it fits; returns False if

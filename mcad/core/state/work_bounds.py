@@ -142,6 +142,10 @@ MEMBERSHIPS_PER_POOL = 32
 """Pairs of a node and a pool that holds it, per pool, that are looked at to find which pools share
 nodes with one: 30 nanoseconds each. Beyond, all of them count as such."""
 
+CLAIMED_MEMBERSHIPS_MAX = 100_000
+"""Pairs of a claimed node and a pool that holds it, 20 nanoseconds each, that are noted in a pass.
+Beyond, the nodes of a pool are looked at when it is asked for."""
+
 WITHOUT_MAX = 256
 """Nodes that a pool may lack and be counted as another pool without these: each sum looks at all of
 them. A constraint with a longer ``NotIn`` has a pool of its own, of all other nodes."""

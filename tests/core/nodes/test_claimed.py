@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 
@@ -25,8 +26,11 @@ def constraints(draw: st.DrawFn) -> Constraint:
     return on(term, **draw(st.sampled_from([{}, {}, {"zone": "a"}, {"zone": "b"}])))
 
 
-@given(st.data())
-def test_claimed_nodes_are_those_of_any_pool_that_was_claimed(data: st.DataObject) -> None:
+@pytest.mark.parametrize("most", [0, 5, 100_000])
+@given(data=st.data())
+def test_claimed_nodes_are_those_of_any_pool_that_was_claimed(
+    most: int, data: st.DataObject
+) -> None:
     ledger = Ledger()
     memory = Memory(ledger, on_nodes=True)
     for number, name in enumerate(NAMES):
@@ -35,7 +39,9 @@ def test_claimed_nodes_are_those_of_any_pool_that_was_claimed(data: st.DataObjec
     pools = [memory.hold_class(ClassKey(wants("1"), one, 0)).pool for one in wanted]
     groups = st.lists(st.sampled_from(pools), max_size=2).map(tuple)
 
-    claimed, before = ClaimedNodes(), list[Pool]()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("mcad.core.nodes.claimed.CLAIMED_MEMBERSHIPS_MAX", most)
+        claimed, before = ClaimedNodes(), list[Pool]()
     for number in range(5):
         for asked in (*((pool,) for pool in pools), data.draw(groups)):
             found = any(meet(one, other) for one in asked for other in before)
