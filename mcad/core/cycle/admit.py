@@ -154,9 +154,13 @@ class _Pass:
         return spent > 0 and spent >= share  # the next in the walk gets a verdict
 
     def _leaves(self, key: Turn, eqclass: EquivalenceClass) -> bool:
-        """Whether this head keeps its verdict of this walk, although room rose since."""
-        had_one = eqclass.refusal is not None and not eqclass.refusal.reason.lets_others_first
-        if not (had_one and self._is_passed(key) and self._spent() >= self._most // 2):
+        """Whether this head keeps its verdict of this walk, although room rose since, or pods were
+        bound that it waited for."""
+        refusal = eqclass.refusal
+        if not (refusal and self._is_passed(key) and self._spent() >= self._most // 2):
+            return False
+        is_binding = refusal is _BINDING and self._binding.still_waits(eqclass)
+        if refusal.reason.lets_others_first and not is_binding:
             return False
         self._leftover = True
         return True

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from mcad.core.assumed.in_flight import InFlight
 from mcad.core.cluster import Cluster
+from mcad.core.nodes.claimed import ClaimedNodes
 from mcad.core.nodes.shape import Shape
 from mcad.core.queue.equivalence import EquivalenceClass
 from mcad.core.state.bounds import BINDING_WAITS_MAX
@@ -34,7 +35,7 @@ class BindingWait:
         self._cluster = cluster
         self._limit = _limit(cluster)
         self._in_flight: InFlight | None = None
-        self._ahead: list[Shape] = []
+        self._ahead, self._waiting = ClaimedNodes(), 0  # the nodes of those that wait, how many
 
     def waits(self, eqclass: EquivalenceClass) -> bool:
         """Whether the head of the class, which fits, has to wait; asks for a pass at the end."""
@@ -44,12 +45,19 @@ class BindingWait:
         if not (self._is_behind(eqclass.shape) or self._may_strand(eqclass.shape)):
             return False
         entry.binding_since = entry.binding_since or cluster.now
-        until = entry.binding_since + self._limit
-        if cluster.now >= until:
+        return self.still_waits(eqclass)
+
+    def still_waits(self, eqclass: EquivalenceClass) -> bool:
+        """Whether the head of the class, which had to wait when it was judged, may go on waiting:
+        for some time, and as long as anything is in flight."""
+        cluster, since = self._cluster, eqclass.first().binding_since
+        until = since + self._limit
+        if not since or cluster.now >= until or not cluster.walk.in_flight:
             return False
         cluster.agenda.wake_at(until)
-        if len(self._ahead) < BINDING_WAITS_MAX:
-            self._ahead.append(eqclass.shape)
+        self._waiting += 1
+        if self._waiting < BINDING_WAITS_MAX:
+            self._ahead.claim(cluster.capacity.pools_of(eqclass.shape))
         return True
 
     @staticmethod
@@ -64,9 +72,9 @@ class BindingWait:
             self._in_flight.add(entry.uid)
 
     def _is_behind(self, shape: Shape) -> bool:
-        if len(self._ahead) >= BINDING_WAITS_MAX:
+        if self._waiting >= BINDING_WAITS_MAX:
             return True
-        return any(self._cluster.capacity.compete(one, shape) for one in self._ahead)
+        return self._ahead.has_one_of(self._cluster.capacity.pools_of(shape))
 
     def _may_strand(self, shape: Shape) -> bool:
         cluster = self._cluster

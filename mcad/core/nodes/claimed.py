@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from mcad.core.state.work_bounds import CLAIMED_MEMBERSHIPS_MAX
 
 if TYPE_CHECKING:
-    from mcad.core.nodes.pools import Pool
+    from mcad.core.nodes.pools import KeptPool, Pool, Row
 
 
 class ClaimedNodes:
@@ -21,6 +21,7 @@ class ClaimedNodes:
 
     def __init__(self) -> None:
         self._ranks: dict[int, None] = {}
+        self._unclaimed: dict[KeptPool, dict[int, Row]] = {}
         self._hit: set[Pool] = set()  # pools with one of the nodes
         self._missed: dict[Pool, int] = {}  # pools without one of the first so many
         self._left = CLAIMED_MEMBERSHIPS_MAX
@@ -28,12 +29,15 @@ class ClaimedNodes:
     def claim(self, pools: tuple[Pool, ...]) -> None:
         """Add the nodes of these pools."""
         for pool in pools:
-            self._ranks.update(dict.fromkeys(pool.rows))
-            for row in pool.rows.values() if self._left >= 0 else ():
+            unclaimed = self._unclaimed.get(pool.base)
+            if unclaimed is None:
+                unclaimed = self._unclaimed[pool.base] = pool.base.rows.copy()
+            for rank in [each for each in unclaimed if each not in pool.without]:
+                row = unclaimed.pop(rank)
+                self._ranks[rank] = None
                 self._left -= len(row.pools)
-                if self._left < 0:
-                    break
-                self._hit.update(row.pools)
+                if self._left >= 0:
+                    self._hit.update(row.pools)
 
     def has_one_of(self, pools: tuple[Pool, ...]) -> bool:
         """Whether one of the nodes is in one of these pools."""

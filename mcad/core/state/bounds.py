@@ -173,9 +173,9 @@ FIRSTS_MAX = 8
 FIRSTS_LOOKED_AT = 2_000
 """Equivalence classes whose head is tested for being first in line for its nodes."""
 
-BINDING_WAITS_MAX = 64
-"""Equivalence classes that wait for bindings in a cycle and are looked at one by one; beyond, all
-those behind wait."""
+BINDING_WAITS_MAX = 500
+"""Equivalence classes that wait for bindings in a cycle and keep their nodes from those behind;
+beyond, all those behind wait."""
 
 OWNERS_MAX = 64
 """Heads that may defer borrowers at a time: all are looked at in every cycle in which one would

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import pytest
 
+from mcad.core.cycle import admit
 from mcad.core.events import PodGone, PodSeen
+from mcad.core.state.model import Constraint, Workload
 from mcad.core.state.reasons import ConditionType
 from mcad.core.state.records import replace
 from mcad.core.state.settings import Fit
@@ -82,6 +84,45 @@ def test_no_later_one_takes_the_room_of_one_that_waits() -> None:
     assert bench.order == ["small"], "it fits and could be bound, but it came later"
     bench.bind("small-0", "part").settle()
     assert bench.order[:2] == ["small", "large"]
+
+
+def chosen(name: str, milli: int, pool: str) -> Workload:
+    """One pod on the nodes of a pool."""
+    made = workload(name, milli)
+    where = Constraint((("pool", pool),))
+    return replace(made, sets=tuple(replace(one, constraint=where) for one in made.sets))
+
+
+def pools() -> Bench:
+    """The same in a pool, and a node in a pool of its own."""
+    labels = ("part", 900, "a"), ("whole", 1000, "a"), ("own", 500, "b")
+    nodes = [node(name, milli, labels=(("pool", pool),)) for name, milli, pool in labels]
+    return Bench(WAITING, nodes=nodes).start(chosen("small", 100, "a"))
+
+
+def test_however_many_wait_those_with_other_nodes_start() -> None:
+    bench = pools().submit(*(chosen(f"large-{n}", 901 + n, "a") for n in range(80)))
+    bench.start(chosen("own", 500, "b"))
+    assert bench.order == ["small", "own"]
+
+
+def test_the_walk_gets_to_the_last_although_those_that_wait_are_judged_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(admit, "STEPS_PER_PASS", 40)
+    bench = pools().submit(*(chosen(f"large-{n}", 901 + n, "a") for n in range(40)))
+    bench.submit(chosen("late", 50, "a"), chosen("own", 500, "b"))
+    for _ in range(100):
+        bench.decide()
+        while bench.pending:
+            bench.execute(bench.pending.pop(0))
+    assert bench.order == ["small", "own"], "a later one takes nothing from those that wait"
+    bench.bind("small-0", "part")
+    for _ in range(10):
+        bench.decide()
+        while bench.pending:
+            bench.execute(bench.pending.pop(0))
+    assert bench.order[:3] == ["small", "own", "large-0"]
 
 
 def test_a_higher_priority_is_not_held_by_a_lower_one_that_waits() -> None:
