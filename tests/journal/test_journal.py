@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import pickle
+import subprocess
+import sys
 from itertools import pairwise
 from pathlib import Path
 
@@ -22,7 +24,7 @@ from mcad.journal.reader import Gap, Session, sessions
 from mcad.journal.replay import Made, replay
 from mcad.journal.writer import Journal, Limits
 from tests import budget
-from tests.core.bench import node
+from tests.core.bench import Bench, node, workload
 from tests.journal.recording import LARGE, SMALL, live, run
 
 
@@ -47,6 +49,36 @@ def test_every_decision_is_made_again(tmp_path: Path, seed: int) -> None:
     assert len(found) > 200
     assert sum(bool(one.commands) for one in found) > 50
     assert not [one for one in found if one.differs]
+
+
+GO_ON = """
+import sys
+from mcad.core.dispatcher import Dispatcher
+from mcad.core.events import Decide
+from mcad.journal import snapshot
+
+cluster = snapshot.restore(sys.stdin.buffer.read())
+shape = cluster.entries["uid-w"].workload.sets
+assert cluster.capacity.pools_of(cluster.capacity.shape(shape)), "its shape is known"
+dispatcher = Dispatcher(cluster.settings)
+dispatcher.cluster = cluster
+dispatcher.step(Decide(), cluster.agenda.now + 1)
+"""
+
+
+def test_another_process_goes_on_from_a_snapshot() -> None:
+    """The hash of a text differs from process to process, so no hash may be kept."""
+    bench = Bench(nodes=[node(milli=1000)]).start(workload("w", 2000))
+    state = snapshot.take(bench.dispatcher.cluster)
+    environment = {"PYTHONPATH": os.pathsep.join(sys.path), "PYTHONHASHSEED": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", GO_ON],
+        input=state,
+        env=environment,
+        capture_output=True,
+        check=False,
+    )
+    assert not done.returncode, done.stderr.decode()
 
 
 @pytest.mark.parametrize("seed", budget.draw(range(4), 1, "files"))

@@ -156,6 +156,7 @@ def _report(cluster: Cluster) -> None:
         if _is_untested(cluster, entry):
             agenda.to_report_later[uid] = None  # there may be thousands: others do not wait for it
         else:
+            agenda.to_report_later.pop(uid, None)
             _report_one(cluster, entry, words)
 
 

@@ -6,6 +6,7 @@ made of it (pools, the last verdict) is a ``Prospect``, and every capacity has i
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
@@ -78,6 +79,10 @@ class Shape:
     def of(cls, sets: tuple[PodSet, ...]) -> Shape:
         """The shape of these sets; mostly the very same one for equal sets."""
         return _of(tuple(replace(s, path="") if s.path else s for s in sets))
+
+    def __reduce__(self) -> tuple[Callable[[tuple[PodSet, ...]], Shape], tuple[tuple[PodSet, ...]]]:
+        """Made anew from its sets: the hash of a text is another one in each process."""
+        return _of, (self.sets,)
 
     def __hash__(self) -> int:
         if self._hash is None:  # it is looked up in every pass, and the sets are long

@@ -109,7 +109,7 @@ def _within_their_shares(cluster: Cluster) -> Iterator[EquivalenceClass]:
     for path, eqclasses in cluster.waiting.queue.by_path():
         spent = cluster.forest.spent(path)
         if not all(spent):
-            yield from eqclasses if spent else ()
+            yield from eqclasses
             continue
         for eqclass in eqclasses:
             if any(of_tree.isdisjoint(eqclass.shape.demanded) for of_tree in spent):
