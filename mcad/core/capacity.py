@@ -182,6 +182,10 @@ class Capacity:
         with self._memory.held(shape) as prospect:
             return self._domains.fits_emptied(prospect)
 
+    def knows_emptied(self, shape: Shape) -> bool:
+        """Whether that is known of the shape, which is remembered."""
+        return self._judge.knows_emptied(self._memory.remembered(shape))
+
     @property
     def steps(self) -> int:
         """The work of all verdicts and queueing hints so far, and of what was posted on nodes, in

@@ -128,9 +128,12 @@ class _Pass:
             if self._is_over(key):
                 return False
             self._judge(eqclass)
+        refusal = eqclass.refusal
+        if refusal and self._blocking.asks(eqclass, refusal) and self._is_over(key):
+            return False
         heappop(self._line)
-        if eqclass.refusal is not None:
-            self._blocking.refused(eqclass, eqclass.refusal)
+        if refusal is not None:
+            self._blocking.refused(eqclass, refusal)
         elif self._deferred.waits(eqclass):
             self._refuse(eqclass, _LENDING)
         elif self._binding.waits(eqclass):

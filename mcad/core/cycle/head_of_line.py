@@ -61,11 +61,9 @@ class HeadOfLineBlocking:
 
     def refused(self, eqclass: EquivalenceClass, refusal: Refusal) -> None:
         """The head of a class was refused: it may block those behind, unless it can never fit."""
-        if self.open_to_all or not refusal.reason.blocks:
+        if not self._may_block(refusal):
             return
-        scope = (refusal.quota.tree, refusal.quota.node) if refusal.quota is not None else None
-        if scope in self._heads and not self._strict:
-            return  # only the head holds, and to ask which other might be it is dear
+        scope = _scope(refusal)
         if not self._cluster.capacity.would_fit_emptied(eqclass.shape):
             return
         if self._strict:
@@ -73,6 +71,16 @@ class HeadOfLineBlocking:
         if scope not in self._heads:
             self._heads[scope] = eqclass.first()
             self._hold(scope, eqclass)
+
+    def asks(self, eqclass: EquivalenceClass, refusal: Refusal) -> bool:
+        """Whether it is work to find out what the refusal of a head keeps from those behind."""
+        return self._may_block(refusal) and not self._cluster.capacity.knows_emptied(eqclass.shape)
+
+    def _may_block(self, refusal: Refusal) -> bool:
+        if self.open_to_all or not refusal.reason.blocks:
+            return False
+        # Only the head holds, and to ask which other might be it is dear.
+        return self._strict or _scope(refusal) not in self._heads
 
     def _hold(self, scope: Scope, eqclass: EquivalenceClass) -> None:
         cluster, head = self._cluster, self._heads[scope]
@@ -103,6 +111,11 @@ class HeadOfLineBlocking:
         entry = cluster.entries.get(cluster.walk.heads.pop(scope, ""))
         if entry is not None:
             entry.head_for += cluster.now - entry.head_since
+
+
+def _scope(refusal: Refusal) -> Scope:
+    """The node of a quota tree that it waits for, None if it is one of the cluster."""
+    return (refusal.quota.tree, refusal.quota.node) if refusal.quota is not None else None
 
 
 class _Reserved:

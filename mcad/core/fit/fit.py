@@ -265,22 +265,26 @@ class Judge:
 
         Undecided counts as no: a gang that cannot be shown to fit must not hold up others.
         """
-        at, fitted = prospect.emptied
-        ledger = self._ledger
-        changed = ledger.idle_falls if fitted else ledger.idle_rises
-        if prospect.shape.per_node:  # a node more is a pod more, a node less is a pod less
-            changed = max(ledger.idle_falls, ledger.idle_rises)
-        if at >= changed:
+        fitted, now = prospect.emptied[1], self._ledger.log.now
+        if self.knows_emptied(prospect):
             return fitted
         if not fitted and self._still_lacks(prospect):
-            prospect.emptied = (ledger.log.now, False)
+            prospect.emptied = (now, False)
             return False
         ample = self._ample()
         self.steps += sum(len(pool.rows) for pool in prospect.pools)
         fits = self._fits_emptied(prospect)
         if fits or ample:
-            prospect.emptied = (ledger.log.now, fits)
+            prospect.emptied = (now, fits)
         return fits
+
+    def knows_emptied(self, prospect: Prospect) -> bool:
+        """Whether the last answer to that question still holds, so that it is no work."""
+        at, fitted = prospect.emptied
+        ledger = self._ledger
+        if prospect.shape.per_node:  # a node more is a pod more, a node less is a pod less
+            return at >= max(ledger.idle_falls, ledger.idle_rises)
+        return at >= (ledger.idle_falls if fitted else ledger.idle_rises)
 
     def _still_lacks(self, prospect: Prospect) -> bool:
         """Whether all slots on the nodes that changed since are surely too few for those pods that

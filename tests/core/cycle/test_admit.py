@@ -5,13 +5,15 @@ import pytest
 from mcad.core.commands import WriteStatus
 from mcad.core.cycle import admit
 from mcad.core.events import NodeSeen
+from mcad.core.fit.fit import Judge
 from mcad.core.nodes.shape import Shape
 from mcad.core.state.lifecycle import Phase
+from mcad.core.state.records import replace
 from mcad.core.state.refusal import Refusal
-from mcad.core.state.settings import Settings
+from mcad.core.state.settings import Policy, Settings
 from mcad.core.state.units import SECOND
 from mcad.core.state.work_bounds import VERDICT_STEPS
-from tests.core.bench import Bench, node, workload
+from tests.core.bench import PATIENT, Bench, node, workload
 
 HOLDING = 30
 
@@ -133,6 +135,27 @@ def test_to_find_out_what_may_fit_is_work_too(monkeypatch: pytest.MonkeyPatch) -
     bench.decide()
     assert 0 < len(judged) <= 3
     assert bench.now in bench.wishes
+
+
+def test_to_find_out_what_a_refused_head_blocks_is_work_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    strict = replace(PATIENT, policy=Policy.STRICT_FIFO)
+    bench = Bench(strict, nodes=[node(f"n{i}", 100) for i in range(4)])
+    sizes = ([60 + i] * 2 + [61 + i] * 3 for i in range(19))  # five nodes are needed
+    bench.start(*(workload(f"w{i:02}", *each) for i, each in enumerate(sizes)))
+    monkeypatch.setattr(admit, "STEPS_PER_PASS", 8)
+    looked = []
+    look = Judge._fits_emptied
+    monkeypatch.setattr(Judge, "_fits_emptied", lambda *of: looked.append(of) or look(*of))
+    cluster = bench.dispatcher.cluster
+    for eqclass in cluster.waiting.queue.eqclasses():  # as if they had been undecided
+        cluster.capacity._memory.remembered(eqclass.shape).emptied = (-1, False)
+    bench.decide()
+    assert 0 < len(looked) <= 3
+    assert bench.now in bench.wishes
+    bench.settle()
+    assert len(looked) == 19, "all are asked in the end"
 
 
 # -- the hold of the head of the line ------------------------------------------------------------
