@@ -4,12 +4,9 @@ look at the smaller of two sets of nodes, however many shapes there are (core R5
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from mcad.core.nodes.pool_without import PoolWithout
+from mcad.core.nodes.pools import KeptPool, Pool, Row
 from mcad.core.state.work_bounds import CLAIMED_MEMBERSHIPS_MAX
-
-if TYPE_CHECKING:
-    from mcad.core.nodes.pools import KeptPool, Pool, Row
 
 
 class ClaimedNodes:
@@ -20,8 +17,9 @@ class ClaimedNodes:
     """
 
     def __init__(self) -> None:
-        self._ranks: dict[int, None] = {}
-        self._unclaimed: dict[KeptPool, dict[int, Row]] = {}
+        self._rows: dict[int, Row] = {}
+        self._claimed: set[Pool] = set()
+        self._unclaimed: dict[KeptPool, dict[int, Row]] = {}  # of bases of pools without some
         self._hit: set[Pool] = set()  # pools with one of the nodes
         self._missed: dict[Pool, int] = {}  # pools without one of the first so many
         self._left = CLAIMED_MEMBERSHIPS_MAX
@@ -29,32 +27,42 @@ class ClaimedNodes:
     def claim(self, pools: tuple[Pool, ...]) -> None:
         """Add the nodes of these pools."""
         for pool in pools:
-            unclaimed = self._unclaimed.get(pool.base)
-            if unclaimed is None:
-                unclaimed = self._unclaimed[pool.base] = pool.base.rows.copy()
-            for rank in [each for each in unclaimed if each not in pool.without]:
-                row = unclaimed.pop(rank)
-                self._ranks[rank] = None
+            if pool in self._claimed:
+                continue
+            self._claimed.add(pool)
+            rows = pool.rows if isinstance(pool, KeptPool) else self._take(pool)
+            self._rows.update(rows)
+            for row in rows.values() if self._left >= 0 else ():
                 self._left -= len(row.pools)
-                if self._left >= 0:
-                    self._hit.update(row.pools)
+                if self._left < 0:
+                    break
+                self._hit.update(row.pools)
+
+    def _take(self, pool: PoolWithout) -> dict[int, Row]:
+        """Its nodes that no other pool with the same base has claimed: of thousands of such pools
+        all but the first have few."""
+        unclaimed = self._unclaimed.get(pool.base)
+        if unclaimed is None:
+            unclaimed = self._unclaimed[pool.base] = pool.base.rows.copy()
+        ranks = [rank for rank in unclaimed if rank not in pool.without]
+        return {rank: unclaimed.pop(rank) for rank in ranks}
 
     def has_one_of(self, pools: tuple[Pool, ...]) -> bool:
         """Whether one of the nodes is in one of these pools."""
-        if not self._ranks:
+        if not self._rows:
             return False
         return not self._hit.isdisjoint(pools) or any(map(self._has_one_of, pools))
 
     def _has_one_of(self, pool: Pool) -> bool:
-        ranks, rows = self._ranks, pool.base.rows
+        claimed, rows = self._rows, pool.base.rows
         if pool.base is pool and self._left >= 0:
             return False  # each node has named all of its pools
-        if self._missed.get(pool) == len(ranks):
+        if self._missed.get(pool) == len(claimed):
             return False
-        fewer, more = (ranks, rows) if len(ranks) < len(rows) else (rows, ranks)
+        fewer, more = (claimed, rows) if len(claimed) < len(rows) else (rows, claimed)
         for rank in fewer:
             if rank in more and rank not in pool.without:
                 self._hit.add(pool)
                 return True
-        self._missed[pool] = len(ranks)
+        self._missed[pool] = len(claimed)
         return False
