@@ -166,6 +166,7 @@ class Counted(hostile.Story):
     )
 )
 @example(Case((Kind(64, 60, 30_000, ANYWHERE),), NODES_MAX, 0, 19, False, STRICT, False))
+@example(Case((Kind(64, 4, 64_000, PINNED),), NODES_MAX, 0, 13, False, BEST_EFFORT, False))
 @example(Case((Kind(1, 1, 30_000, PINNED),), NODES_MAX, 1_000, 600, False, STRICT, False))
 def test_no_step_makes_more_calls_than_the_bound(case: Case) -> None:
     story = Counted(case.shape(), hostile.Size(case.nodes, case.running, case.queued))

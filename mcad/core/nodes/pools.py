@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
 from typing import TYPE_CHECKING, TypeAlias
 
 from mcad.core.nodes.node_events import News
@@ -283,10 +282,13 @@ def widest(pools: tuple[Pool, ...]) -> tuple[Pool, ...] | None:
     if len(pools) == 1:
         return pools
     found: list[Pool] = []
+    sharing: list[tuple[Pool, Pool]] = []
     for pool in pools:
         shared = [(other, pool.shared(other)) for other in found]
         if len(pool.rows) not in [both for _, both in shared]:
             found = [other for other, both in shared if both < len(other.rows)]
             found.append(pool)
-    apart = len(found) == 1 or not any(meet(a, b) for a, b in combinations(found, 2))
+            sharing += [(pool, other) for other, both in shared if both]
+    kept = set(found)
+    apart = not any(one in kept and other in kept for one, other in sharing)
     return tuple(found) if apart else None
