@@ -24,8 +24,9 @@ SETTINGS = (
     QUOTA,
     "minRunTime=0",
     "protectAfter=0",
-    # Each life begins when the lease of the one before has run out.
-    "leaderElection={leaseDuration: 2, renewDeadline: 1.6, retryPeriod: 0.4}",
+    # Each life begins when the lease of the one before has run out. With 2 s a dispatcher lost its
+    # lease once, on a slow machine on which all tests ran at the same time.
+    "leaderElection={leaseDuration: 4, renewDeadline: 3.6, retryPeriod: 0.4}",
 )
 PREEMPTION = "preemption=true"
 
