@@ -183,7 +183,7 @@ class Capacity:
             return self._domains.fits_emptied(prospect)
 
     def knows_emptied(self, shape: Shape) -> bool:
-        """Whether that is known of the shape, which is remembered."""
+        """Whether ``would_fit_emptied`` is known of the shape, which is remembered."""
         return self._judge.knows_emptied(self._memory.remembered(shape))
 
     @property

@@ -35,7 +35,8 @@ class BindingWait:
         self._cluster = cluster
         self._limit = _limit(cluster)
         self._in_flight: InFlight | None = None
-        self._ahead, self._waiting = ClaimedNodes(), 0  # the nodes of those that wait, how many
+        self._ahead = ClaimedNodes()  # the nodes of the classes that wait
+        self._waiting = 0  # how many classes wait
 
     def waits(self, eqclass: EquivalenceClass) -> bool:
         """Whether the head of the class, which fits, has to wait; asks for a pass at the end."""
@@ -48,8 +49,8 @@ class BindingWait:
         return self.still_waits(eqclass)
 
     def still_waits(self, eqclass: EquivalenceClass) -> bool:
-        """Whether the head of the class, which had to wait when it was judged, may go on waiting:
-        for some time, and as long as anything is in flight."""
+        """Whether the head of the class, which had to wait when it was judged, goes on waiting. If
+        so, its nodes are kept from those behind, and the pass that ends its wait is asked for."""
         cluster, since = self._cluster, eqclass.first().binding_since
         until = since + self._limit
         if not since or cluster.now >= until or not cluster.walk.in_flight:

@@ -1,5 +1,7 @@
-"""The nodes that pods of some shapes could go to, all in one: whether others want one of them is a
-look at the smaller of two sets of nodes, however many shapes there are (core R5).
+"""The nodes of many pools as one set.
+
+Whether another pool has one of these nodes is asked of ten thousand equivalence classes in a pass,
+so it must not depend on how many pools there are (core R5).
 """
 
 from __future__ import annotations
@@ -10,16 +12,16 @@ from mcad.core.state.work_bounds import CLAIMED_MEMBERSHIPS_MAX
 
 
 class ClaimedNodes:
-    """All nodes of some pools. Good as long as no node comes or goes.
+    """All nodes of the claimed pools. Good as long as no node comes or goes.
 
-    Each node knows its pools, which answers most questions at once. Where nodes are in thousands of
-    pools that would take longer than to look at the nodes of a pool when it is asked for.
+    A claimed node names the pools that hold it, so a later question is one lookup. Where nodes are
+    in thousands of pools naming them has a bound, and beyond it a question looks at the nodes.
     """
 
     def __init__(self) -> None:
         self._rows: dict[int, Row] = {}
         self._claimed: set[Pool] = set()
-        self._unclaimed: dict[KeptPool, dict[int, Row]] = {}  # of bases of pools without some
+        self._unclaimed: dict[KeptPool, dict[int, Row]] = {}  # of each base, for pools without
         self._hit: set[Pool] = set()  # pools with one of the nodes
         self._missed: dict[Pool, int] = {}  # pools without one of the first so many
         self._left = CLAIMED_MEMBERSHIPS_MAX

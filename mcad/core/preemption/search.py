@@ -108,7 +108,7 @@ def _within_their_shares(cluster: Cluster) -> Iterator[EquivalenceClass]:
     """The classes with a leaf in one of the trees that has share left of all that they demand."""
     for path, eqclasses in cluster.waiting.queue.by_path():
         spent = cluster.forest.spent(path)
-        if not all(spent):
+        if not all(spent):  # a leaf that has used up nothing has share left of whatever is asked
             yield from eqclasses
             continue
         for eqclass in eqclasses:
