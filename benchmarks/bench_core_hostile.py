@@ -103,6 +103,10 @@ def many_sets(number: int, rng: Random) -> Sets:
     return tuple(pods(n, rng.randint(1, 4), 50 * rng.randint(2, 160)) for n in range(64))
 
 
+def sizes(number: int, rng: Random) -> Sets:
+    return (pods(0, rng.randint(1, 8), 9_000 + number),)
+
+
 def gangs(number: int, rng: Random) -> Sets:
     return (pods(0, 5_000, 500 + number),)
 
@@ -133,6 +137,7 @@ STRICT_EVICTING = Settings(policy=Policy.STRICT_FIFO, preemption=True, min_run_t
 BACKFILL = Settings(preemption=True, policy=Policy.BACKFILL, min_run_time=0)
 SHAPES = [
     Shape("100 plain shapes, no pods counted", plain, 100, counted=False),
+    Shape("100,000 sizes", sizes, 100_000),
     Shape("10,000 mixed shapes, preemption, Backfill", mixed, 10_000, BACKFILL),
     Shape("1,000 of 64 pod sets", many_sets, 1_000, queued=1_000),
     Shape("1,000 of 64 pod sets, preemption, Backfill", many_sets, 1_000, BACKFILL, queued=1_000),

@@ -156,9 +156,10 @@ class Capacity:
             )
         return Shape.of(sets)
 
-    def remember(self, shape: Shape) -> None:
-        """An AppWrapper waits with this shape: remember what verdicts on it found out."""
-        self._memory.hold(shape)
+    def remember(self, shape: Shape) -> tuple[Pool, ...]:
+        """An AppWrapper waits with this shape: remember what verdicts on it found out, as long as
+        one does. Returns the nodes that its pods may go to."""
+        return self._memory.hold(shape).pools
 
     def forget(self, shape: Shape) -> None:
         """No AppWrapper waits with this shape any more, if as many have left as came."""

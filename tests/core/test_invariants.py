@@ -77,7 +77,7 @@ FAULTS: dict[str, Callable[[Cluster], object]] = {
     ),
     "waits-in-its-phase": lambda w: setattr(w.entries["uid-waits"], "phase", Phase.COMPLETED),
     "represents-its-list": _claims_to_represent,
-    "active-or-inadmissible": lambda w: w.waiting.inadmissible._active.update({_class_of(w): None}),
+    "active-or-inadmissible": lambda w: w.waiting.inadmissible.active.add(_class_of(w)),
     "listed-in-its-list": lambda w: _class_of(w).of_list.line.clear(),
     "listed-by-its-head": _shift,
     "demand-in-line-is-the-sum": lambda w: w.forest.waiting.join(

@@ -9,8 +9,6 @@ any behind it starts, with up to half of the work of the pass; the rest waits fo
 
 from __future__ import annotations
 
-from heapq import heapify, heappop, heappush, heapreplace
-
 from mcad.core.attempts import create
 from mcad.core.cluster import Cluster
 from mcad.core.cycle.head_of_line import HeadOfLineBlocking
@@ -18,6 +16,7 @@ from mcad.core.eligibility import pre_enqueue
 from mcad.core.eligibility.binding_wait import BindingWait
 from mcad.core.eligibility.borrow_wait import DeferredBorrowing, ask_back
 from mcad.core.queue.equivalence import EquivalenceClass, Turn
+from mcad.core.queue.line import ActiveLine, Head, Line, WholeLine
 from mcad.core.state.bounds import (
     DISPATCH_STEPS,
     DISPATCH_STEPS_PER_POD,
@@ -39,9 +38,7 @@ def dispatch(cluster: Cluster) -> None:
 
 
 class _Pass:
-    """One pass of the walk. ``_line`` is a heap of equivalence classes by the turns of their heads,
-    of which no two are equal, and ``_behind`` are those that come after its first one, the last
-    one first; ``_leftover``: a class ahead was left for the next walk."""
+    """One pass of the walk. ``_leftover``: a class ahead was left for the next walk."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
@@ -50,43 +47,41 @@ class _Pass:
         self._blocking, self._deferred = HeadOfLineBlocking(cluster), DeferredBorrowing(cluster)
         self._binding = BindingWait(cluster)
         self._resumed_at = cluster.walk.resume_at
-        self._begun = 0
+        self._begun = self._counted = 0
         self._most = STEPS_PER_PASS
         self._begun_behind: int | None = None
         self._dispatches = self._holds = self._begun_attempts = 0
         self._leftover = False
-        self._line: list[tuple[Turn, EquivalenceClass]] = []
-        self._behind: list[tuple[Turn, EquivalenceClass]] = []
 
     def run(self) -> None:
         """Try the heads in turn until all have a verdict or the pass is over."""
-        self._line_up()
-        while self._has_next():
-            key, eqclass = self._line[0]
+        line = self._line_up()
+        while (first := line.find_first()) is not None:
+            key, eqclass = first
             if self._changes and key < (now_due := self._turn(eqclass)):
-                heapreplace(self._line, (now_due, eqclass))  # its group has more in use by now
+                line.renew(now_due)  # its group has more in use by now
                 self._lists.reconsider(eqclass)
             elif self._blocking.blocks(eqclass):
                 self._refuse(eqclass, _BLOCKED)
                 self._lists.requeue(eqclass)
-                heappop(self._line)
+                line.pop()
                 continue
             elif eqclass.refusal == _LENDING and self._deferred.waits(eqclass):
-                heappop(self._line)  # as before: thousands may, and a verdict costs ten times more
+                line.pop()  # as before: thousands may, and a verdict costs ten times more
                 continue
-            elif not self._try(key, eqclass):
+            elif not self._try(key, eqclass, line):
                 break
             # Classes that waited for the verdict on a representative are tried in this pass: all
             # of them are behind it.
             for requeued in self._lists.take_requeued():
                 if self._blocking.open_to_all:
-                    heappush(self._line, (self._turn(requeued), requeued))
-        self._end()
+                    line.push(requeued)
+        self._end(first, line.seen)
 
     def _turn(self, eqclass: EquivalenceClass) -> Turn:
         return self._turns.of(eqclass, self._cluster.now)
 
-    def _line_up(self) -> None:
+    def _line_up(self) -> Line:
         """A refusal stands until something happens that may let the shape in (core R4). It is
         tested again within ``backoffTime`` all the same (``_look_again``), for the day on which
         this is wrong."""
@@ -94,34 +89,25 @@ class _Pass:
         until, begun = cluster.now - cluster.settings.backoff // 2, cluster.admission.steps
         self._leftover = self._lists.requeue_all(until, everyone=not open_to_all)
         # Only where a refused one may block others do those that rest have to be passed.
-        eqclasses = self._lists.active() if open_to_all else cluster.waiting.queue.eqclasses()
-        line = self._turns.line(eqclasses, cluster.now)
-        if open_to_all:  # mostly the pass ends before it has seen a tenth of them
-            heapify(line)
-            self._line = line
+        line: Line
+        if open_to_all:
+            line = ActiveLine(self._turns, cluster.now, self._lists.active)
         else:
-            self._behind = sorted(line, reverse=True)
+            eqclasses = cluster.waiting.queue.eqclasses()
+            line = WholeLine(self._turns, cluster.now, eqclasses, self._stays_blocked)
         self._begun = cluster.admission.steps
-        cluster.agenda.spent += self._begun - begun + len(line) // 2
+        cluster.agenda.spent += self._begun - begun + line.seen // 2
+        self._counted = line.seen
         self._most = max(STEPS_PER_PASS // 4, STEPS_PER_PASS - cluster.agenda.spent)
-
-    def _has_next(self) -> bool:
-        """Whether there is a next class; it is the first of ``_line``."""
-        line, behind = self._line, self._behind
-        while behind and (not line or behind[-1] < line[0]):
-            following = behind.pop()
-            if self._changes or not self._stays_blocked(following[1]):
-                heappush(line, following)
-                break
-        return bool(line)
+        return line
 
     def _stays_blocked(self, eqclass: EquivalenceClass) -> bool:
         """Whether it was blocked and still is, which is all that has to be found out of most."""
-        if eqclass.refusal is not _BLOCKED or eqclass.is_inadmissible:
+        if self._changes or eqclass.refusal is not _BLOCKED or eqclass.is_inadmissible:
             return False
         return self._blocking.blocks(eqclass)
 
-    def _try(self, key: Turn, eqclass: EquivalenceClass) -> bool:
+    def _try(self, key: Turn, eqclass: EquivalenceClass, line: Line) -> bool:
         """Judge the class if it needs a verdict, and start its head if it fits; returns False if
         the pass ends before it."""
         if not (eqclass.is_inadmissible or self._leaves(key, eqclass)):
@@ -131,7 +117,7 @@ class _Pass:
         refusal = eqclass.refusal
         if refusal and self._blocking.asks(eqclass, refusal) and self._is_over(key):
             return False
-        heappop(self._line)
+        line.pop()
         if refusal is not None:
             self._blocking.refused(eqclass, refusal)
         elif self._deferred.waits(eqclass):
@@ -141,7 +127,7 @@ class _Pass:
         else:
             self._start(eqclass)
             if eqclass.members:
-                heappush(self._line, (self._turn(eqclass), eqclass))
+                line.push(eqclass)
         return True
 
     def _is_over(self, key: Turn) -> bool:
@@ -226,13 +212,15 @@ class _Pass:
             if entry.reported is not None:
                 self._cluster.agenda.to_report[entry.uid] = None
 
-    def _end(self) -> None:
-        cluster, line = self._cluster, self._line
-        cluster.agenda.spent += self._spent()
-        cluster.walk.resume_at = line[0][0] if line else None
-        if not line:
+    def _end(self, first: Head | None, seen: int) -> None:
+        """``first`` is where the next pass continues, if there is anything left."""
+        cluster = self._cluster
+        self._lists.active.end_pass()
+        cluster.agenda.spent += self._spent() + (seen - self._counted) // 2
+        cluster.walk.resume_at = first[0] if first is not None else None
+        if first is None:
             self._blocking.closes()
-        if line or self._leftover:
+        if first is not None or self._leftover:
             cluster.agenda.wake_at(cluster.now)
         elif len(cluster.waiting.queue):
             self._look_again()

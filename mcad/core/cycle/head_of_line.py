@@ -22,6 +22,8 @@ class HeadOfLineBlocking:
     tree has a head of its own, which blocks only AppWrappers that want the same share. A hold
     starts on becoming head, once per attempt. While another AppWrapper is ahead its clock stands
     still (``Entry.head_for``), so none blocks the others for longer than one holding time in all.
+    If the line is ``open_to_all`` none can be blocked, so refused classes need not be looked at in
+    order.
     """
 
     def __init__(self, cluster: Cluster) -> None:
@@ -31,17 +33,15 @@ class HeadOfLineBlocking:
         self._holding = settings.head_of_line_holding
         self._blocked = ClaimedNodes()
         self._waited_for: dict[tuple[str, str], set[str]] = {}  # nodes of quota trees: leaves
+        self.open_to_all = not cluster.waiting.turns.heads_block
         self._closed = False
         self._heads: dict[Scope, Entry] = {}
         self._reserved = _Reserved(cluster) if self._strict and cluster.reservations else None
 
-    @property
-    def open_to_all(self) -> bool:
-        """No AppWrapper can be blocked, so refused classes need not be looked at in order."""
-        return not self._strict and not self._holding
-
     def blocks(self, eqclass: EquivalenceClass) -> bool:
         """Whether a head further ahead keeps this class from starting."""
+        if self.open_to_all:
+            return False
         cluster = self._cluster
         if self._closed:
             return True
@@ -49,13 +49,13 @@ class HeadOfLineBlocking:
             demand = cluster.admission.demand(eqclass.shape)
             if cluster.forest.vies(eqclass.path, demand, self._waited_for):
                 return True
-        if self._blocked.has_one_of(cluster.capacity.pools_of(eqclass.shape)):
+        if self._blocked.has_one_of(eqclass.pools):
             return True
         return self._reserved is not None and self._reserved.blocks(eqclass)
 
     def _block(self, scope: Scope, eqclass: EquivalenceClass) -> None:
         if scope is None:
-            self._blocked.claim(self._cluster.capacity.pools_of(eqclass.shape))
+            self._blocked.claim(eqclass.pools)
         else:
             self._waited_for.setdefault(scope, set()).add(dict(eqclass.path)[scope[0]])
 
@@ -133,7 +133,7 @@ class _Reserved:
 
     def blocks(self, eqclass: EquivalenceClass) -> bool:
         """Whether one of them is ahead of the head of the class and wants the same nodes."""
-        pools = self._capacity.pools_of(eqclass.shape)
+        pools = eqclass.pools
         if not self._nodes.has_one_of(pools):
             return False
         first = self._first.get(pools)

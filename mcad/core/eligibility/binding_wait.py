@@ -43,7 +43,7 @@ class BindingWait:
         cluster, entry = self._cluster, eqclass.first()
         if not cluster.walk.in_flight:
             return False
-        if not (self._is_behind(eqclass.shape) or self._may_strand(eqclass.shape)):
+        if not (self._is_behind(eqclass) or self._may_strand(eqclass.shape)):
             return False
         entry.binding_since = entry.binding_since or cluster.now
         return self.still_waits(eqclass)
@@ -58,7 +58,7 @@ class BindingWait:
         cluster.agenda.wake_at(until)
         self._waiting += 1
         if self._waiting < BINDING_WAITS_MAX:
-            self._ahead.claim(cluster.capacity.pools_of(eqclass.shape))
+            self._ahead.claim(eqclass.pools)
         return True
 
     @staticmethod
@@ -72,10 +72,8 @@ class BindingWait:
         if self._in_flight is not None:
             self._in_flight.add(entry.uid)
 
-    def _is_behind(self, shape: Shape) -> bool:
-        if self._waiting >= BINDING_WAITS_MAX:
-            return True
-        return self._ahead.has_one_of(self._cluster.capacity.pools_of(shape))
+    def _is_behind(self, eqclass: EquivalenceClass) -> bool:
+        return self._waiting >= BINDING_WAITS_MAX or self._ahead.has_one_of(eqclass.pools)
 
     def _may_strand(self, shape: Shape) -> bool:
         cluster = self._cluster

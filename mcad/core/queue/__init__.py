@@ -4,6 +4,8 @@ waiting         every waiting AppWrapper, in line or out of it; owns how it wait
 queue           all AppWrappers in line, and where the walk along it stands
 dispatch_pauses   which DispatchPause keeps an AppWrapper out of the line
 equivalence     classes of AppWrappers that share a verdict
+active          the classes that need a verdict, in an order that is kept
+line            the heads that a pass tries, in turn
 inadmissible    classes that were refused, and what makes them worth another try
 ordering        whose turn it is
 priority_ceiling   how high a priority may be

@@ -18,6 +18,7 @@ from mcad.core.state.units import Instant
 from mcad.core.state.waiting_state import ClassSignal, ClassState, of_class
 
 if TYPE_CHECKING:
+    from mcad.core.nodes.pools import Pool
     from mcad.core.nodes.shape import Shape
     from mcad.core.state.entry import Entry
 
@@ -32,6 +33,10 @@ NO_KEY: Key = (0, 0, "")
 Turn = tuple[bool, int, int, int, str]
 """How heads of classes compare at an instant: whether it would borrow what others may reclaim, then
 priority with age, share in use, first seen, uid."""
+
+Series = tuple[int, Path, str, frozenset[str]]
+"""What classes have in common whose heads never change their order: slope, quota path, group, and
+the resources that decide whether they would borrow."""
 
 NO_HEAD: tuple[str, Instant] = ("", 0)
 
@@ -66,7 +71,8 @@ class EquivalenceClass:
     (``listed_by``), or that it represents. ``of_shape`` is the list of the classes with its shape
     and slope that wait for nodes. ``planned_at`` is when victims for its head were last searched, 0
     if the head has changed since. ``asks_back`` is the uid of the head that keeps borrowers
-    waiting, and since when (borrow_wait.py).
+    waiting, and since when (borrow_wait.py). An active class has a ``ticket`` in its ``series``
+    (active.py). Its pods may go to the nodes of these ``pools``.
     """
 
     shape: Shape
@@ -84,6 +90,9 @@ class EquivalenceClass:
     listed_by: Key | None = None
     planned_at: Instant = 0
     asks_back: tuple[str, Instant] = NO_HEAD
+    series: Series = (0, (), "", frozenset())
+    ticket: int = 0
+    pools: tuple[Pool, ...] = ()
 
     def follow(self, signal: ClassSignal, of_list: InadmissibleList | None = None) -> None:
         """Change state by the table, waiting in ``of_list`` or representing it."""

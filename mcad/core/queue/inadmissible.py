@@ -8,12 +8,13 @@ same whether one leaf of a quota tree waits for it or a thousand do.
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import islice, takewhile
 from typing import TYPE_CHECKING
 
 from sortedcontainers import SortedDict
 
+from mcad.core.queue.active import ActiveClasses
 from mcad.core.queue.equivalence import EquivalenceClass, InadmissibleList, Node
 from mcad.core.quota.usage import Forest
 from mcad.core.state.bounds import RETRIED_PER_PASS
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from mcad.core.capacity import Capacity
     from mcad.core.nodes.shape import Shape
     from mcad.core.queue.ordering import Turns
+    from mcad.core.state.quota_records import Path
 
 
 class InadmissibleLists:
@@ -35,33 +37,39 @@ class InadmissibleLists:
         self._capacity = capacity
         self._forest = forest
         self._turns = turns
-        self._active: dict[EquivalenceClass, None] = {}
+        self.active = ActiveClasses(is_ordered=not turns.heads_block)
         self._requeued: list[EquivalenceClass] = []  # since the last question
         self._tested: dict[InadmissibleList, None] = {}  # with a verdict, by their last test
+        self._contested: dict[InadmissibleList, None] = {}  # others are behind a representative
         self._of_shapes: dict[Shape, dict[int, InadmissibleList]] = {}  # by slope
         self._at_nodes: dict[Node, dict[str, SortedDict[tuple[int, int], InadmissibleList]]] = {}
 
     # -- the line ------------------------------------------------------------------------------
 
-    def of_shape(self, shape: Shape, slope: int) -> InadmissibleList:
-        """The list of the refused classes of one shape and slope that wait for nodes."""
-        return self._of_shapes.setdefault(shape, {}).setdefault(slope, InadmissibleList())
+    def new_class(self, shape: Shape, slope: int, path: Path, group: str) -> EquivalenceClass:
+        """A class that is not in line yet. Those of one shape and slope that wait for nodes have a
+        list in common."""
+        of_shape = self._of_shapes.setdefault(shape, {}).setdefault(slope, InadmissibleList())
+        series = self._turns.series(slope, path, group, shape)
+        return EquivalenceClass(shape, slope, path, group, of_shape, series=series)
 
     def forget(self, shape: Shape, slope: int) -> None:
         """No AppWrapper of that shape and slope is in line any more."""
         lists = self._of_shapes[shape]
-        self._tested.pop(lists.pop(slope), None)
+        forgotten = lists.pop(slope)
+        self._tested.pop(forgotten, None)
+        self._contested.pop(forgotten, None)
         if not lists:
             del self._of_shapes[shape]
 
     def enter(self, eqclass: EquivalenceClass) -> None:
         """A new class is in line; it needs a verdict."""
-        self._active[eqclass] = None
+        self.active.add(eqclass)
 
     def leave(self, eqclass: EquivalenceClass) -> None:
         """The class is empty."""
         self._remove(eqclass)
-        self._active.pop(eqclass, None)
+        self.active.remove(eqclass)
 
     def move(self, eqclass: EquivalenceClass) -> None:
         """An inadmissible class has another head. If its list has a representative, the class may
@@ -75,10 +83,6 @@ class InadmissibleLists:
 
     # -- the walk ------------------------------------------------------------------------------
 
-    def active(self) -> Iterator[EquivalenceClass]:
-        """The classes that need a verdict."""
-        return iter(self._active)
-
     def take_requeued(self) -> list[EquivalenceClass]:
         """The classes that have been requeued since the last call."""
         called, self._requeued = self._requeued, []
@@ -87,7 +91,7 @@ class InadmissibleLists:
     def refuse(self, eqclass: EquivalenceClass, refusal: Refusal, now: Instant) -> None:
         """The class was refused; it is inadmissible until what it waits for may be there."""
         listed_in = self._list_for(eqclass, refusal)
-        self._active.pop(eqclass, None)
+        self.active.remove(eqclass)
         if listed_in.representative is eqclass:
             listed_in.representative = None
         else:
@@ -98,6 +102,7 @@ class InadmissibleLists:
             self._tested[listed_in] = None
         eqclass.follow(ClassSignal.REFUSE, listed_in)
         _insert(eqclass, listed_in)
+        self._note(listed_in)
 
     def hand_over(self, eqclass: EquivalenceClass) -> None:
         """The class ends representing its list, if it did. The next one takes over, unless the list
@@ -106,6 +111,7 @@ class InadmissibleLists:
         if listed_in is not None and eqclass.state is ClassState.REPRESENTATIVE:
             eqclass.follow(ClassSignal.HAND_OVER)
             listed_in.representative = None
+            self._note(listed_in)
             if listed_in.refusal is None:
                 self._appoint(listed_in)
             else:
@@ -116,7 +122,7 @@ class InadmissibleLists:
         if eqclass.is_inadmissible:
             self._remove(eqclass)
             self._requeued.append(eqclass)
-        self._active[eqclass] = None
+        self.active.add(eqclass)
 
     def judge_anew(self, eqclass: EquivalenceClass) -> None:
         """The verdict on the class and on those that share it does not stand, whatever happens."""
@@ -130,8 +136,9 @@ class InadmissibleLists:
         """Requeue the classes that may fit after what happened, and those tested at ``until`` or
         before: the first of each list, or ``everyone``. Returns whether old verdicts are left."""
         self._turns.renew()
-        for eqclass in list(self._active) if self._turns.change else ():
-            self.reconsider(eqclass)
+        for listed_in in list(self._contested) if self._turns.change else ():
+            if listed_in.representative is not None:
+                self.reconsider(listed_in.representative)
         for shape in self._capacity.take_requeued():  # a reservation may know it alone
             self._retry([*self._of_shapes.get(shape, {}).values()], everyone=everyone)
         self._retry(self._let_in(), everyone=everyone)
@@ -160,7 +167,8 @@ class InadmissibleLists:
         known, listed = list(eqclasses), self._all_inadmissible()
         for eqclass in known:
             self._check_class(eqclass)
-        everyone = len(listed) + len(self._active)
+        self.active.check(known)
+        everyone = len(listed) + len(self.active)
         check(everyone == len(known), "each-class-is-active-or-listed", str(everyone))
         for listed_in in dict.fromkeys(one.of_list for one in listed if one.of_list is not None):
             self._check_list(listed_in)
@@ -168,7 +176,7 @@ class InadmissibleLists:
     def _check_class(self, eqclass: EquivalenceClass) -> None:
         story, of_list = f"{eqclass.path} {eqclass.group}", eqclass.of_list
         is_inadmissible = eqclass.is_inadmissible
-        check((eqclass in self._active) != is_inadmissible, "active-or-inadmissible", story)
+        check((eqclass in self.active) != is_inadmissible, "active-or-inadmissible", story)
         if of_list is not None and is_inadmissible:
             place = (eqclass.listed_by, eqclass)
             check(place in of_list.line, "listed-in-its-list", story)
@@ -183,6 +191,8 @@ class InadmissibleLists:
     def _check_list(self, listed_in: InadmissibleList) -> None:
         keys, known = [key for key, _ in listed_in.line], listed_in.representative
         check(keys == sorted(keys), "lists-are-in-order", str(listed_in.at))
+        is_contested = listed_in.representative is not None and bool(keys)
+        check((listed_in in self._contested) == is_contested, "contested-lists", str(listed_in.at))
         is_known = known is None or known.of_list is listed_in
         check(is_known, "lists-know-their-representative", str(listed_in.at))
 
@@ -243,6 +253,13 @@ class InadmissibleLists:
         listed_in.representative = eqclass  # first, so that a list that gets empty is kept
         self.requeue(eqclass)
         eqclass.follow(ClassSignal.APPOINT, listed_in)
+        self._note(listed_in)
+
+    def _note(self, listed_in: InadmissibleList) -> None:
+        if listed_in.representative is not None and listed_in.line:
+            self._contested[listed_in] = None
+        else:
+            self._contested.pop(listed_in, None)
 
     def _remove(self, eqclass: EquivalenceClass) -> None:
         listed_in = eqclass.of_list
@@ -250,6 +267,7 @@ class InadmissibleLists:
             del listed_in.line[_index(eqclass, listed_in)]
             eqclass.listed_by = None
             eqclass.follow(ClassSignal.REQUEUE)
+            self._note(listed_in)
             self._tidy(listed_in)
 
     def _tidy(self, listed_in: InadmissibleList) -> None:

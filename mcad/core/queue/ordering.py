@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mcad.core.nodes.resources import Books, book
-from mcad.core.queue.equivalence import MS, EquivalenceClass, Key, Turn
+from mcad.core.queue.equivalence import MS, EquivalenceClass, Key, Series, Turn
 from mcad.core.state.model import Resources
 from mcad.core.state.settings import Fairness, Policy, Settings
 from mcad.core.state.units import Instant
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Set
 
     from mcad.core.capacity import Capacity
+    from mcad.core.nodes.shape import Shape
     from mcad.core.quota.usage import Forest
     from mcad.core.state.quota_records import Path
 
@@ -30,12 +31,14 @@ WHOLE = 1_000_000
 
 
 class Turns:
-    """What each group holds, and the order that follows from it."""
+    """What each group holds, and the order that follows from it. ``heads_block``: whether a head
+    that was refused may keep those behind it from starting (R6)."""
 
     def __init__(self, settings: Settings, capacity: Capacity, forest: Forest) -> None:
         self._fairness = settings.fairness
         strict = settings.policy is Policy.STRICT_FIFO
         self._reclaims = settings.reclaim and not strict
+        self.heads_block = strict or settings.head_of_line_holding > 0
         self._capacity = capacity
         self._forest = forest
         self._held: dict[str, tuple[str, Resources]] = {}  # by uid: the namespace, how much
@@ -55,6 +58,11 @@ class Turns:
     def group(self, namespace: str) -> str:
         """The group of AppWrappers of this namespace; "" where namespaces do not matter."""
         return namespace if self._fairness is Fairness.NAMESPACE else ""
+
+    def series(self, slope: int, path: Path, group: str, shape: Shape) -> Series:
+        """The series of the classes like this. Only where borrowers come last does it matter which
+        resources they demand."""
+        return (slope, path, group, shape.demanded if self._reclaims else frozenset())
 
     # -- what is in use ------------------------------------------------------------------------
 

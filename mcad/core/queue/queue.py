@@ -115,18 +115,19 @@ class Queue:
     ) -> EquivalenceClass:
         """Put an AppWrapper in line; in a refused class this is one insertion."""
         alike = self._eqclasses.setdefault(shape, {}).setdefault(rank.slope, {})
-        eqclass = alike.get((path, group))
+        eqclass, key = alike.get((path, group)), rank.key(entry)
         if eqclass is None:
-            of_shape = self._inadmissible.of_shape(shape, rank.slope)
-            eqclass = EquivalenceClass(shape, rank.slope, path, group, of_shape)
+            eqclass = self._inadmissible.new_class(shape, rank.slope, path, group)
+            eqclass.join(key, entry)
             alike[path, group] = eqclass
             self._by_path.setdefault(path, {})[eqclass] = None
             self._inadmissible.enter(eqclass)
-            self._capacity.remember(shape)
-        key = rank.key(entry)
-        eqclass.join(key, entry)
+            eqclass.pools = self._capacity.remember(shape)
+        else:
+            eqclass.join(key, entry)
         if eqclass.key == key:
             eqclass.planned_at = 0
+            self._inadmissible.active.move(eqclass)
         self.new[eqclass] = None
         self._places[entry.uid] = (eqclass, key)
         self._waiting.join(path, shape)
@@ -140,7 +141,10 @@ class Queue:
         if place is None:
             return
         eqclass, key = place
+        before = eqclass.key
         eqclass.part(key)
+        if eqclass.key != before:
+            self._inadmissible.active.move(eqclass)
         self._waiting.join(eqclass.path, eqclass.shape, -1)
         # With another head it may be behind the next in its list.
         self._inadmissible.hand_over(eqclass)

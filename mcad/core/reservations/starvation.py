@@ -143,7 +143,7 @@ def _firsts(cluster: Cluster) -> Iterator[Entry]:
 
 
 def _kind(cluster: Cluster, eqclass: EquivalenceClass) -> _Kind:
-    return cluster.capacity.pools_of(eqclass.shape), eqclass.first().workload.priority
+    return eqclass.pools, eqclass.first().workload.priority
 
 
 def _unreserved(cluster: Cluster) -> Iterator[EquivalenceClass]:

@@ -1,0 +1,92 @@
+"""The heads that a pass tries, in turn: those that need a verdict, or all."""
+
+from __future__ import annotations
+
+from heapq import heapify, heappop, heappush, heapreplace
+from typing import TYPE_CHECKING
+
+from mcad.core.queue.equivalence import EquivalenceClass, Turn
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from mcad.core.queue.active import ActiveClasses
+    from mcad.core.queue.ordering import Turns
+    from mcad.core.state.units import Instant
+
+Head = tuple[Turn, EquivalenceClass]
+
+
+class Line:
+    """A heap of classes by the turns of their heads, of which no two are equal. ``seen`` counts the
+    classes that were put in it."""
+
+    def __init__(self, turns: Turns, now: Instant, eqclasses: Iterable[EquivalenceClass]) -> None:
+        self._turns = turns
+        self._now = now
+        self._heap: list[Head] = turns.line(eqclasses, now)
+        self.seen = len(self._heap)
+
+    def find_first(self) -> Head | None:
+        """The next one, None if there is none."""
+        return self._heap[0] if self._heap else None
+
+    def pop(self) -> None:
+        """The first one has been tried."""
+        heappop(self._heap)
+
+    def renew(self, turn: Turn) -> None:
+        """The first one has a later turn by now."""
+        heapreplace(self._heap, (turn, self._heap[0][1]))
+
+    def push(self, eqclass: EquivalenceClass) -> None:
+        """One more, or one with another head."""
+        self.seen += 1
+        heappush(self._heap, (self._turns.of(eqclass, self._now), eqclass))
+
+
+class ActiveLine(Line):
+    """Those that need a verdict: the first of each series, and the next one when that was tried."""
+
+    def __init__(self, turns: Turns, now: Instant, active: ActiveClasses) -> None:
+        super().__init__(turns, now, active.firsts())
+        heapify(self._heap)
+        self._active = active
+        self._inside = {eqclass for _, eqclass in self._heap}
+
+    def pop(self) -> None:
+        _, eqclass = heappop(self._heap)
+        self._inside.discard(eqclass)
+        following = self._active.passed(eqclass)
+        if following is not None:
+            self.push(following)
+
+    def push(self, eqclass: EquivalenceClass) -> None:
+        if eqclass not in self._inside:
+            self._inside.add(eqclass)
+            super().push(eqclass)
+
+
+class WholeLine(Line):
+    """All classes, sorted, because most of them are only passed; those that the pass ``skips`` are
+    not even put in the heap."""
+
+    def __init__(
+        self,
+        turns: Turns,
+        now: Instant,
+        eqclasses: Iterable[EquivalenceClass],
+        skips: Callable[[EquivalenceClass], bool],
+    ) -> None:
+        super().__init__(turns, now, eqclasses)
+        self._behind, self._heap = sorted(self._heap, reverse=True), []
+        self._skips = skips
+
+    def find_first(self) -> Head | None:
+        heap, behind = self._heap, self._behind
+        while behind and (not heap or behind[-1] < heap[0]):
+            following = behind.pop()
+            if not self._skips(following[1]):
+                heappush(heap, following)
+                break
+        return super().find_first()

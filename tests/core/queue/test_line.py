@@ -1,0 +1,171 @@
+"""The line of a pass against a plain reference, which sorts all that are left again and again."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from hypothesis import given
+from hypothesis import settings as profile
+from hypothesis import strategies as st
+
+from mcad.core.nodes.shape import Shape
+from mcad.core.queue.active import ActiveClasses
+from mcad.core.queue.equivalence import EquivalenceClass, InadmissibleList, Turn
+from mcad.core.queue.line import ActiveLine, WholeLine
+from mcad.core.queue.ordering import Turns
+from mcad.core.state.settings import Settings
+
+NONE = cast("Any", None)
+FIFO = Turns(Settings(reclaim=False), NONE, NONE)
+SLOPES, NOW = (0, 3, 250), 7_000_000
+
+
+def class_of(number: int, slope: int, at: int) -> EquivalenceClass:
+    """A class with a head of that place; each number has a key of its own."""
+    series = FIFO.series(slope, (), "", Shape.of(()))
+    made = EquivalenceClass(Shape.of(()), slope, (), "", InadmissibleList(), series=series)
+    made.key = (at, number, f"uid-{number}")
+    return made
+
+
+def turn(eqclass: EquivalenceClass) -> Turn:
+    return FIFO.of(eqclass, NOW)
+
+
+def entries(active: ActiveClasses) -> int:
+    return sum(len(heap.entries) for heap in active._series.values())
+
+
+@st.composite
+def lines(draw: st.DrawFn) -> tuple[list[EquivalenceClass], list[EquivalenceClass]]:
+    """Classes that need a verdict, and some that may need one later."""
+    places = st.tuples(st.sampled_from(SLOPES), st.integers(-4000, 4000))
+    drawn = draw(st.lists(places, max_size=30))
+    made = [class_of(number, slope, at) for number, (slope, at) in enumerate(drawn)]
+    cut = draw(st.integers(0, len(made)))
+    return made[:cut], made[cut:]
+
+
+class Reference:
+    """All classes that a pass still has to try."""
+
+    def __init__(self, classes: list[EquivalenceClass]) -> None:
+        self.left = list(classes)
+
+    def next(self) -> EquivalenceClass | None:
+        return min(self.left, key=turn, default=None)
+
+
+OUTCOMES = ("refused", "stays", "goes on", "requeues")
+
+
+@profile(max_examples=150)
+@given(drawn=lines(), data=st.data())
+def test_a_pass_tries_all_in_order_whatever_becomes_of_them(
+    drawn: tuple[list[EquivalenceClass], list[EquivalenceClass]], data: st.DataObject
+) -> None:
+    """Several passes, each of which may end before its line does."""
+    waiting, resting = drawn
+    active = ActiveClasses(is_ordered=True)
+    for eqclass in waiting:
+        active.add(eqclass)
+    for _ in range(3):
+        line, reference = ActiveLine(FIFO, NOW, active), Reference(list(active))
+        for _ in range(data.draw(st.integers(0, 20))):
+            first, expected = line.find_first(), reference.next()
+            assert (first[1] if first is not None else None) is expected
+            if expected is None:
+                break
+            line.pop()
+            reference.left.remove(expected)
+            outcome = data.draw(st.sampled_from(OUTCOMES))
+            if outcome == "refused":
+                active.remove(expected)
+                resting.append(expected)
+            elif outcome == "goes on":  # with another head, which is behind the last one
+                at, number, uid = expected.key
+                expected.key = (at + data.draw(st.integers(1, 50)), number, uid)
+                active.move(expected)
+                line.push(expected)
+                reference.left.append(expected)
+            elif outcome == "requeues":
+                behind = [one for one in resting if turn(one) > turn(expected)]
+                for one in behind[:2]:
+                    resting.remove(one)
+                    active.add(one)
+                    line.push(one)
+                    reference.left.append(one)
+        active.end_pass()
+        active.check([*active, *resting])
+
+
+def test_what_was_passed_and_needs_a_verdict_is_in_the_line_of_the_next_pass() -> None:
+    active, one = ActiveClasses(is_ordered=True), class_of(1, 0, 0)
+    active.add(one)
+    line = ActiveLine(FIFO, NOW, active)
+    line.pop()
+    active.add(one)  # requeued once more
+    assert line.find_first() is None
+    active.end_pass()
+    assert ActiveLine(FIFO, NOW, active).find_first() == (turn(one), one)
+
+
+def test_of_one_series_only_the_first_is_put_in_the_line() -> None:
+    """Ten thousand shapes are as many classes."""
+    active = ActiveClasses(is_ordered=True)
+    for number in range(10_000):
+        active.add(class_of(number, SLOPES[number % 2], number))
+    line = ActiveLine(FIFO, NOW, active)
+    assert line.seen == 2
+    line.pop()
+    assert line.seen == 3
+
+
+def test_those_that_leave_before_their_turn_are_not_kept() -> None:
+    active = ActiveClasses(is_ordered=True)
+    classes = [class_of(number, 0, number) for number in range(100)]
+    for eqclass in classes:
+        active.add(eqclass)
+    for eqclass in classes[1:]:
+        active.remove(eqclass)
+    assert len(active) == 1
+    assert entries(active) <= 2
+    active.remove(classes[0])
+    assert active.firsts() == []
+    assert not active._series
+
+
+def test_an_appwrapper_that_comes_back_in_another_class_stands_beside_what_it_left() -> None:
+    """Its key is the same, and classes have no order."""
+    active = ActiveClasses(is_ordered=True)
+    others = [class_of(number, 0, number) for number in range(4)]
+    for eqclass in others:
+        active.add(eqclass)
+    again = class_of(2, 0, 2)
+    active.remove(others[2])
+    active.add(again)
+    assert entries(active) == 5
+    line = ActiveLine(FIFO, NOW, active)
+    order = []
+    while (first := line.find_first()) is not None:
+        order.append(first[1])
+        line.pop()
+    assert order == [others[0], others[1], again, others[3]]
+
+
+@profile(max_examples=50)
+@given(drawn=lines())
+def test_the_whole_line_is_in_order_without_what_is_skipped(
+    drawn: tuple[list[EquivalenceClass], list[EquivalenceClass]],
+) -> None:
+    classes, more = drawn
+    line = WholeLine(FIFO, NOW, classes, lambda eqclass: eqclass.key[1] % 3 == 0)
+    expected = [one for one in classes if one.key[1] % 3]
+    for one in more[:2]:  # pushed while it is passed
+        line.push(one)
+        expected.append(one)
+    expected.sort(key=turn)
+    for eqclass in expected:
+        assert line.find_first() == (turn(eqclass), eqclass)
+        line.pop()
+    assert line.find_first() is None
