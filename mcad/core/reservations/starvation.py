@@ -126,7 +126,7 @@ def _firsts(cluster: Cluster) -> Iterator[Entry]:
     for eqclass in islice(cluster.waiting.refused(_unreserved(cluster)), FIRSTS_LOOKED_AT):
         if len(taken) >= FIRSTS_MAX or cluster.admission.steps >= most:
             return
-        kind = _kind(cluster, eqclass)
+        kind = _kind(eqclass)
         if kind in behind:
             continue
         if any(cluster.capacity.compete(one, eqclass.shape) for one in taken):
@@ -142,7 +142,7 @@ def _firsts(cluster: Cluster) -> Iterator[Entry]:
             yield eqclass.first()
 
 
-def _kind(cluster: Cluster, eqclass: EquivalenceClass) -> _Kind:
+def _kind(eqclass: EquivalenceClass) -> _Kind:
     return eqclass.pools, eqclass.first().workload.priority
 
 
@@ -155,7 +155,7 @@ def _unreserved(cluster: Cluster) -> Iterator[EquivalenceClass]:
         return
     behind: dict[_Kind, bool] = {}
     for eqclass in cluster.waiting.queue.eqclasses():
-        kind = _kind(cluster, eqclass)
+        kind = _kind(eqclass)
         is_behind = behind.get(kind)
         if is_behind is None:
             is_behind = behind[kind] = _is_behind_a_reservation(cluster, eqclass)
