@@ -96,15 +96,22 @@ def test_a_pass_tries_all_in_order_whatever_becomes_of_them(
                     line.push(one)
                     reference.left.append(one)
         active.end_pass()
+        for eqclass in data.draw(st.permutations(list(active)))[:2]:  # another head comes or goes
+            at, number, uid = eqclass.key
+            eqclass.key = (at + data.draw(st.integers(-50, 50)), number, uid)
+            active.move(eqclass)
         active.check([*active, *resting])
 
 
 def test_what_was_passed_and_needs_a_verdict_is_in_the_line_of_the_next_pass() -> None:
-    active, one = ActiveClasses(is_ordered=True), class_of(1, 0, 0)
-    active.add(one)
+    active, one, two = ActiveClasses(is_ordered=True), class_of(1, 0, 0), class_of(2, 0, 0)
+    for eqclass in (one, two):
+        active.add(eqclass)
     line = ActiveLine(FIFO, NOW, active)
     line.pop()
     active.add(one)  # requeued once more
+    assert line.find_first() == (turn(two), two)
+    line.pop()
     assert line.find_first() is None
     active.end_pass()
     assert ActiveLine(FIFO, NOW, active).find_first() == (turn(one), one)
