@@ -51,7 +51,7 @@ class _Pass:
         self._most = STEPS_PER_PASS
         self._begun_behind: int | None = None
         self._dispatches = self._holds = self._begun_attempts = 0
-        self._leftover = False
+        self._leftover = self._half_spent = False
 
     def run(self) -> None:
         """Try the heads in turn until all have a verdict or the pass is over."""
@@ -146,7 +146,7 @@ class _Pass:
         """Whether this head keeps its verdict of this walk, although room rose since, or pods were
         bound that it waited for."""
         refusal = eqclass.refusal
-        if not (refusal and self._is_passed(key) and self._spent() >= self._most // 2):
+        if not (refusal and self._is_passed(key) and self._is_half_spent()):
             return False
         is_binding = refusal is _BINDING and self._binding.still_waits(eqclass)
         if refusal.reason.lets_others_first and not is_binding:
@@ -156,6 +156,11 @@ class _Pass:
 
     def _is_passed(self, key: Turn) -> bool:
         return self._resumed_at is not None and key < self._resumed_at
+
+    def _is_half_spent(self) -> bool:
+        """Once it is, it stays so: it is asked of thousands."""
+        self._half_spent = self._half_spent or self._spent() >= self._most // 2
+        return self._half_spent
 
     def _spent(self) -> int:
         verdicts = self._cluster.admission.steps - self._begun

@@ -41,8 +41,11 @@ class Line:
 
     def push(self, eqclass: EquivalenceClass) -> None:
         """One more, or one with another head."""
+        self._put(eqclass, self._turns.of(eqclass, self._now))
+
+    def _put(self, eqclass: EquivalenceClass, turn: Turn) -> None:
         self.seen += 1
-        heappush(self._heap, (self._turns.of(eqclass, self._now), eqclass))
+        heappush(self._heap, (turn, eqclass))
 
 
 class ActiveLine(Line):
@@ -55,11 +58,12 @@ class ActiveLine(Line):
         self._inside = {eqclass for _, eqclass in self._heap}
 
     def pop(self) -> None:
-        _, eqclass = heappop(self._heap)
+        turn, eqclass = heappop(self._heap)
         self._inside.discard(eqclass)
         following = self._active.passed(eqclass)
-        if following is not None:
-            self.push(following)
+        if following is not None and following not in self._inside:
+            self._inside.add(following)
+            self._put(following, self._turns.after(turn, following, self._now))
 
     def push(self, eqclass: EquivalenceClass) -> None:
         if eqclass not in self._inside:

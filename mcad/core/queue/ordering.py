@@ -160,6 +160,13 @@ class Turns:
         spent, aged, share = self.of_class(eqclass, now)
         return (spent, static - aged, share, seen, uid)
 
+    @staticmethod
+    def after(turn: Turn, following: EquivalenceClass, now: Instant) -> Turn:
+        """The turn of the class that follows in a series: all of one series borrow alike, and have
+        one share. Asked of thousands in a pass."""
+        static, seen, uid = following.key
+        return (turn[0], static - following.slope * (now // MS), turn[2], seen, uid)
+
     def of_class(self, eqclass: EquivalenceClass, now: Instant) -> tuple[bool, int, int]:
         """What all turns of a class have in common: whether it would borrow what others may
         reclaim, how far its members have aged, its share."""
