@@ -17,17 +17,11 @@ from mcad.core.state.violations import check
 
 @dataclass(slots=True)
 class _Heap:
-    """Classes by the key of their head. An entry counts if its class has the ``ticket`` of it: all
+    """Classes by the key of their head. An entry counts if its class has the ticket of it: all
     others are dropped when they come first, or together when half of them are ``stale``."""
 
     entries: list[tuple[Key, int, EquivalenceClass]] = field(default_factory=list)
-    tickets: int = 0
     stale: int = 0
-
-    def push(self, eqclass: EquivalenceClass) -> None:
-        self.tickets += 1
-        eqclass.ticket = self.tickets
-        heappush(self.entries, (eqclass.key, self.tickets, eqclass))
 
     def drop(self, eqclass: EquivalenceClass) -> None:
         eqclass.ticket = 0
@@ -51,14 +45,18 @@ class _Heap:
 class ActiveClasses:
     """Each class once: in the heap of its series, or among those that the pass has ``passed``.
 
-    Where classes that need no verdict have to be looked at as well (``is_ordered`` is false) no
-    order is kept.
+    Those that were refused in this walk and may fit again (``again``) have heaps of their own: when
+    a pass has no more work left for them it need not look at any of them. Where classes that need
+    no verdict have to be looked at as well (``is_ordered`` is false) no order is kept.
     """
 
     def __init__(self, *, is_ordered: bool) -> None:
+        self.walk = 1
         self._is_ordered = is_ordered
+        self._tickets = 0
         self._classes: dict[EquivalenceClass, None] = {}
         self._series: dict[Series, _Heap] = {}
+        self._again: dict[Series, _Heap] = {}
         self._passed: dict[EquivalenceClass, None] = {}
 
     def __len__(self) -> int:
@@ -74,7 +72,8 @@ class ActiveClasses:
         """It needs a verdict; one that the pass has passed is not tried again in it."""
         self._classes[eqclass] = None
         if self._is_ordered and not eqclass.ticket and eqclass not in self._passed:
-            self._heap_of(eqclass).push(eqclass)
+            eqclass.again = self._is_again(eqclass)
+            self._push(eqclass)
 
     def remove(self, eqclass: EquivalenceClass) -> None:
         """It needs none, or has no members any more."""
@@ -93,35 +92,68 @@ class ActiveClasses:
     # -- a pass --------------------------------------------------------------------------------
 
     def firsts(self) -> list[EquivalenceClass]:
-        """The first class of each series."""
-        firsts = [heap.first() for heap in self._series.values()]
-        if None in firsts:
-            self._series = {one: heap for one, heap in self._series.items() if heap.entries}
-        return [one for one in firsts if one is not None]
+        """The first class of each series, and the first of those that may fit again."""
+        found = []
+        for heaps in (self._series, self._again):
+            for series, heap in list(heaps.items()):
+                first = heap.first()
+                if first is None:
+                    del heaps[series]
+                else:
+                    found.append(first)
+        return found
 
     def passed(self, eqclass: EquivalenceClass) -> EquivalenceClass | None:
-        """The pass has come to this class; returns the one that is first in its series now."""
+        """The pass has come to this class; returns the one that is first in its heap now."""
         if eqclass in self._classes:
             self._passed[eqclass] = None
             self._unqueue(eqclass)
-        heap = self._series.get(eqclass.series)
+        heap = self._heaps(eqclass).get(eqclass.series)
         return heap.first() if heap is not None else None
 
-    def end_pass(self) -> None:
+    def end_pass(self, *, ends_walk: bool) -> None:
         """Those that were passed and still need a verdict are tried again in the next pass."""
         passed, self._passed = self._passed, {}
         for eqclass in passed:
             self.add(eqclass)
+        if ends_walk:
+            self._end_walk()
 
-    def _heap_of(self, eqclass: EquivalenceClass) -> _Heap:
-        heap = self._series.get(eqclass.series)
+    def _end_walk(self) -> None:
+        self.walk += 1
+        again, self._again = self._again, {}
+        for series, heap in again.items():
+            fewer, more = heap.entries, self._series.setdefault(series, _Heap())
+            if len(fewer) > len(more.entries):
+                fewer, self._series[series] = more.entries, heap
+            for entry in heap.entries:
+                entry[2].again = False
+            for entry in fewer:
+                heappush(self._series[series].entries, entry)
+            self._series[series].stale = heap.stale + more.stale
+
+    # -- heaps ---------------------------------------------------------------------------------
+
+    def _is_again(self, eqclass: EquivalenceClass) -> bool:
+        refusal = eqclass.refusal
+        is_refused = refusal is not None and not refusal.reason.lets_others_first
+        return is_refused and eqclass.refused_in == self.walk
+
+    def _heaps(self, eqclass: EquivalenceClass) -> dict[Series, _Heap]:
+        return self._again if eqclass.again else self._series
+
+    def _push(self, eqclass: EquivalenceClass) -> None:
+        heaps = self._heaps(eqclass)
+        heap = heaps.get(eqclass.series)
         if heap is None:
-            heap = self._series[eqclass.series] = _Heap()
-        return heap
+            heap = heaps[eqclass.series] = _Heap()
+        self._tickets += 1
+        eqclass.ticket = self._tickets
+        heappush(heap.entries, (eqclass.key, self._tickets, eqclass))
 
     def _unqueue(self, eqclass: EquivalenceClass) -> None:
         if eqclass.ticket:
-            self._series[eqclass.series].drop(eqclass)
+            self._heaps(eqclass)[eqclass.series].drop(eqclass)
 
     def check(self, eqclasses: Iterable[EquivalenceClass]) -> None:
         """Each of them can be found by its head; raises ``InvariantViolated``. O(all)."""
@@ -134,7 +166,8 @@ class ActiveClasses:
                 check(not eqclass.ticket, "only-active-classes-are-queued", story)
                 continue
             entry = (eqclass.key, eqclass.ticket, eqclass)
-            check(entry in self._series[eqclass.series].entries, "queued-by-its-head", story)
-        stale = sum(heap.stale for heap in self._series.values())
-        entries = sum(len(heap.entries) for heap in self._series.values())
-        check(entries - stale == len(self._classes), "stale-entries-are-counted", str(stale))
+            heap = self._heaps(eqclass)[eqclass.series]
+            check(entry in heap.entries, "queued-by-its-head", story)
+        heaps = (*self._series.values(), *self._again.values())
+        counted = sum(len(heap.entries) - heap.stale for heap in heaps)
+        check(counted == len(self._classes), "stale-entries-are-counted", str(counted))

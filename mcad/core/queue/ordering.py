@@ -162,7 +162,7 @@ class Turns:
 
     @staticmethod
     def after(turn: Turn, following: EquivalenceClass, now: Instant) -> Turn:
-        """The turn of the class that follows in a series: all of one series borrow alike, and have
+        """The turn of the class that follows in a series, all of which borrow or do not, and have
         one share. Asked of thousands in a pass."""
         static, seen, uid = following.key
         return (turn[0], static - following.slope * (now // MS), turn[2], seen, uid)
