@@ -114,9 +114,10 @@ class UnplacedPods:
         at = self._earmarked_at
         return at < 0 or any(max(p.pool.risen, p.pool.shifted) > at for p in self.by_class)
 
-    def _nearest(self, pods: PodClass, n: int, ranks: Iterable[int]) -> _Picked:
+    def _nearest(self, pods: PodClass, n: int, ranks: Collection[int]) -> _Picked:
         """The ``n`` nodes that lack least for one pod, among those that could ever hold it."""
         rows = pods.pool.rows
+        self._ledger.steps += len(ranks)
         found = (
             (_shortfall(rows[rank], pods), rank)
             for rank in ranks
@@ -124,7 +125,7 @@ class UnplacedPods:
         )
         return _Picked(n, nsmallest(n, found))
 
-    def _few(self, pods: PodClass, n: int, news: Iterable[int]) -> Iterable[int] | None:
+    def _few(self, pods: PodClass, n: int, news: Iterable[int]) -> Collection[int] | None:
         """Nodes among which the nearest surely are: those picked before, and the news (nodes that
         changed, or were set aside). None if it may be any: one of those picked is taken, or lacks
         more than it did, so an unreported one may be nearer now."""

@@ -93,19 +93,15 @@ class _Pass:
         if open_to_all:
             line = ActiveLine(self._turns, cluster.now, self._lists.active)
         else:
-            eqclasses = cluster.waiting.queue.eqclasses()
-            line = WholeLine(self._turns, cluster.now, eqclasses, self._stays_blocked)
+            # A class that was blocked, and still is, has nothing else to be found out.
+            blocked = None if self._changes else _BLOCKED
+            queue, blocks = cluster.waiting.queue, self._blocking.blocks
+            line = WholeLine(self._turns, cluster.now, queue, blocked, blocks)
         self._begun = cluster.admission.steps
         cluster.agenda.spent += self._begun - begun + line.seen // 2
         self._counted = line.seen
         self._most = max(STEPS_PER_PASS // 4, STEPS_PER_PASS - cluster.agenda.spent)
         return line
-
-    def _stays_blocked(self, eqclass: EquivalenceClass) -> bool:
-        """Whether it was blocked and still is, which is all that has to be found out of most."""
-        if self._changes or eqclass.refusal is not _BLOCKED or eqclass.is_inadmissible:
-            return False
-        return self._blocking.blocks(eqclass)
 
     def _try(self, key: Turn, eqclass: EquivalenceClass, line: Line) -> bool:
         """Judge the class if it needs a verdict, and start its head if it fits; returns False if

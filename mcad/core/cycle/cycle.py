@@ -62,7 +62,9 @@ def decide(cluster: Cluster, *, may_dispatch: bool) -> None:
     monitor.judge(cluster)
     orphans.sweep(cluster)
     _settle_changed(cluster)
+    begun = cluster.admission.steps
     cluster.capacity.place_unplaced()
+    cluster.agenda.spent += cluster.admission.steps - begun
     if paused.apply(cluster) and may_dispatch:
         manage.keep(cluster)
         reset.resume(cluster)

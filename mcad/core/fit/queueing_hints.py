@@ -17,7 +17,7 @@ from mcad.core.fit.feasible import InsufficientSlots, InsufficientSum, NoNodes, 
 from mcad.core.nodes.ledger import Ledger
 from mcad.core.nodes.pod_signature import UNBOUNDED, PodClass
 from mcad.core.nodes.pools import KeptPool, Pool, sum_of, widest
-from mcad.core.state.work_bounds import CHECKS_MAX, VERDICT_STEPS
+from mcad.core.state.work_bounds import CHECKS_MAX, REQUEUE_STEPS, VERDICT_STEPS
 
 _Sum = tuple[tuple[Pool, ...], str]
 _Line: TypeAlias = "SortedList[tuple[int, int, Prospect]]"
@@ -98,6 +98,7 @@ class QueueingHints:
         if prospect in self._registered:
             self._unregister(prospect)
             self._requeued[prospect] = None
+            self.steps += REQUEUE_STEPS
 
     def forget(self, prospect: Prospect) -> None:
         """No AppWrapper waits with the prospect any more."""
@@ -187,7 +188,7 @@ class QueueingHints:
             there = sum_of(pools).get(resource, 0)
             while line and line[0][0] <= there:
                 self.requeue(line[0][2])
-        pool.news.tell()
+        self.steps += pool.news.tell()
         for pods in pool.take_rung():
             for prospect, replicas in list(watch.few.get(pods, {}).items()):
                 if not self._still_few(pods, replicas):

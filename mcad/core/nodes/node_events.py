@@ -60,11 +60,11 @@ class News:
         """The nodes that gained room since the last report."""
         return self._risen.values()
 
-    def tell(self) -> None:
+    def tell(self) -> int:
         """Report to the followers. When there is too much to report, the remaining followers lose
-        track."""
+        track. Returns the work, in steps of about a microsecond."""
         if not self._risen:
-            return
+            return 0
         risen, self._risen = list(self._risen.values()), {}
         left = NEWS_MAX
         lost: list[PodClass] = []
@@ -88,3 +88,4 @@ class News:
         for follower in lost:
             self.unfollow(follower)
             follower.lose_track()
+        return NEWS_MAX - max(left, 0) + len(lost)

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
     from mcad.core.queue.active import ActiveClasses
     from mcad.core.queue.ordering import Turns
+    from mcad.core.queue.queue import Queue
+    from mcad.core.state.refusal import Refusal
     from mcad.core.state.units import Instant
 
 Head = tuple[Turn, EquivalenceClass]
@@ -19,7 +21,7 @@ Head = tuple[Turn, EquivalenceClass]
 
 class Line:
     """A heap of classes by the turns of their heads, of which no two are equal. ``seen`` counts the
-    classes that were put in it."""
+    classes that were put in it, half a step of work each."""
 
     def __init__(self, turns: Turns, now: Instant, eqclasses: Iterable[EquivalenceClass]) -> None:
         self._turns = turns
@@ -85,25 +87,31 @@ class ActiveLine(Line):
 
 
 class WholeLine(Line):
-    """All classes, sorted, because most of them are only passed; those that the pass ``skips`` are
-    not even put in the heap."""
+    """All classes, sorted, because most of them are only passed: those that were ``blocked``, and
+    still are (``blocks``), are not even put in the heap. The queue keeps their order, because it is
+    mostly that of the next pass, and what is in order is soon sorted."""
 
     def __init__(
         self,
         turns: Turns,
         now: Instant,
-        eqclasses: Iterable[EquivalenceClass],
-        skips: Callable[[EquivalenceClass], bool],
+        queue: Queue,
+        blocked: Refusal | None,
+        blocks: Callable[[EquivalenceClass], bool],
     ) -> None:
-        super().__init__(turns, now, eqclasses)
+        super().__init__(turns, now, queue.eqclasses())
+        self.seen *= 2  # to find out whether it is blocked takes as long as to line it up
         self._behind, self._heap = sorted(self._heap, reverse=True), []
-        self._skips = skips
+        queue.put_in_order(eqclass for _, eqclass in reversed(self._behind))
+        self._blocked = blocked
+        self._blocks = blocks
 
     def find_first(self) -> Head | None:
-        heap, behind = self._heap, self._behind
+        heap, behind, blocked, blocks = self._heap, self._behind, self._blocked, self._blocks
         while behind and (not heap or behind[-1] < heap[0]):
             following = behind.pop()
-            if not self._skips(following[1]):
+            refusal = following[1].refusal
+            if refusal is None or refusal is not blocked or not blocks(following[1]):
                 heappush(heap, following)
                 break
         return super().find_first()

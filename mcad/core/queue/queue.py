@@ -196,6 +196,12 @@ class Queue:
         """All classes, those of one quota path together."""
         return chain.from_iterable(self._by_path.values())
 
+    def put_in_order(self, eqclasses: Iterable[EquivalenceClass]) -> None:
+        """From now on they are found in this order, within their paths, as long as none comes."""
+        self._by_path = {path: {} for path in self._by_path}
+        for eqclass in eqclasses:
+            self._by_path[eqclass.path][eqclass] = None
+
     def by_path(self) -> Iterator[tuple[Path, Iterable[EquivalenceClass]]]:
         """All classes by quota path."""
         return ((path, eqclasses.keys()) for path, eqclasses in self._by_path.items())

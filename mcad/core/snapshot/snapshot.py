@@ -29,6 +29,7 @@ from mcad.core.state.model import Resources
 from mcad.core.state.settings import Fit, Settings
 from mcad.core.state.work_bounds import (
     LISTED_PER_STEP,
+    SHIFT_STEPS,
     SNAPSHOT_PAIRS_MAX,
     WHAT_IF_LOOKS_MAX,
     WHAT_IF_SEARCH_MAX,
@@ -239,7 +240,7 @@ class Snapshot:
         does this thousands of times, so what is not always needed is computed on demand."""
         held = self._held(uid)
         found = self._give_back(held) if times > 0 else self._take_again(held)
-        self.steps += 2
+        self.steps += SHIFT_STEPS
         self._looked += len(held) * self._looks
         self._in_vain = False
         unplaced = () if self._on_nodes else self._unplaced(uid)

@@ -59,7 +59,7 @@ NOTED_PER_PASS = 1_000
 SWEPT_PER_PASS = 1_000
 """Objects that one cycle compares with the attempts of their AppWrappers, a microsecond each."""
 
-JUDGE_STEPS = 15
+JUDGE_STEPS = 25
 """The work that judging an AppWrapper counts for in a cycle."""
 
 TIMERS_PER_PASS = 500

@@ -7,6 +7,9 @@ CHECKS_MAX = 20_000
 """Steps, about a microsecond each, for the queueing hints after nodes rose; beyond, all classes
 that are left are requeued, and tried within the work of the cycles to come."""
 
+REQUEUE_STEPS = 5
+"""The work that a requeued shape counts for."""
+
 CATCH_UP_MAX = 64
 """Changed nodes that are looked at one by one; beyond, a look at all nodes is about as cheap."""
 
@@ -101,6 +104,9 @@ the edge of 5,000 nodes take 6,000. Undecided counts as no."""
 WHAT_IF_WORK_MAX = 15_000
 """Steps of all those searches for one plan, which is made in one step of the core; beyond, no
 victim is spared any more."""
+
+SHIFT_STEPS = 3
+"""The work that removing an AppWrapper in a snapshot, or restoring it, counts for."""
 
 WHAT_IF_LOOKS_MAX = 30_000
 """Looks at a node for one part of the gang after something was removed there or restored, in one

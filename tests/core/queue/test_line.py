@@ -13,12 +13,14 @@ from mcad.core.queue.active import ActiveClasses
 from mcad.core.queue.equivalence import EquivalenceClass, InadmissibleList, Turn
 from mcad.core.queue.line import ActiveLine, WholeLine
 from mcad.core.queue.ordering import Turns
+from mcad.core.queue.queue import Queue
 from mcad.core.state.refusal import Refusal
 from mcad.core.state.settings import Settings
 from mcad.core.state.waiting_reason import WaitingReason
 
 NONE = cast("Any", None)
 FIFO = Turns(Settings(reclaim=False), NONE, NONE)
+BLOCKED = Refusal(WaitingReason.BLOCKED)
 SLOPES, NOW = (0, 3, 250), 7_000_000
 
 
@@ -208,8 +210,13 @@ def test_the_whole_line_is_in_order_without_what_is_skipped(
     drawn: tuple[list[EquivalenceClass], list[EquivalenceClass]],
 ) -> None:
     classes, more = drawn
-    line = WholeLine(FIFO, NOW, classes, lambda eqclass: eqclass.key[1] % 3 == 0)
-    expected = [one for one in classes if one.key[1] % 3]
+    queue = Queue(NONE, NONE, NONE)
+    for eqclass in classes:
+        queue._by_path.setdefault(eqclass.path, {})[eqclass] = None
+        eqclass.refusal = BLOCKED if eqclass.key[1] % 2 else None
+    line = WholeLine(FIFO, NOW, queue, BLOCKED, lambda eqclass: eqclass.key[1] % 3 == 0)
+    assert list(queue.eqclasses()) == sorted(classes, key=turn)
+    expected = [one for one in classes if not (one.key[1] % 2 and one.key[1] % 3 == 0)]
     for one in more[:2]:  # pushed while it is passed
         line.push(one)
         expected.append(one)
