@@ -106,14 +106,10 @@ class _Pass:
     def _try(self, key: Turn, eqclass: EquivalenceClass, line: Line) -> bool:
         """Judge the class if it needs a verdict, and start its head if it fits; returns False if
         the pass ends before it."""
-        if not eqclass.is_inadmissible:
-            if not self._leaves(key, eqclass):
-                if self._is_over(key):
-                    return False
-                self._judge(eqclass)
-            elif eqclass.again:  # as all others of these that are passed
-                line.leave_again()
-                return True
+        if not (eqclass.is_inadmissible or self._leaves(key, eqclass)):
+            if self._is_over(key):
+                return False
+            self._judge(eqclass)
         refusal = eqclass.refusal
         if refusal and self._blocking.asks(eqclass, refusal) and self._is_over(key):
             return False
@@ -220,7 +216,7 @@ class _Pass:
     def _end(self, first: Head | None, seen: int) -> None:
         """``first`` is where the next pass continues, if there is anything left."""
         cluster = self._cluster
-        self._lists.active.end_pass(ends_walk=first is None)
+        self._lists.active.end_pass()
         cluster.agenda.spent += self._spent() + (seen - self._counted) // 2
         cluster.walk.resume_at = first[0] if first is not None else None
         if first is None:

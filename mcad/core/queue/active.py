@@ -45,18 +45,15 @@ class _Heap:
 class ActiveClasses:
     """Each class once: in the heap of its series, or among those that the pass has ``passed``.
 
-    Those that were refused in this walk and may fit again (``again``) have heaps of their own: when
-    a pass has no more work left for them it need not look at any of them. Where classes that need
-    no verdict have to be looked at as well (``is_ordered`` is false) no order is kept.
+    Where classes that need no verdict have to be looked at as well (``is_ordered`` is false) no
+    order is kept.
     """
 
     def __init__(self, *, is_ordered: bool) -> None:
-        self.walk = 1
         self._is_ordered = is_ordered
         self._tickets = 0
         self._classes: dict[EquivalenceClass, None] = {}
         self._series: dict[Series, _Heap] = {}
-        self._again: dict[Series, _Heap] = {}
         self._passed: dict[EquivalenceClass, None] = {}
 
     def __len__(self) -> int:
@@ -72,7 +69,6 @@ class ActiveClasses:
         """It needs a verdict; one that the pass has passed is not tried again in it."""
         self._classes[eqclass] = None
         if self._is_ordered and not eqclass.ticket and eqclass not in self._passed:
-            eqclass.again = self._is_again(eqclass)
             self._push(eqclass)
 
     def remove(self, eqclass: EquivalenceClass) -> None:
@@ -92,15 +88,14 @@ class ActiveClasses:
     # -- a pass --------------------------------------------------------------------------------
 
     def firsts(self) -> list[EquivalenceClass]:
-        """The first class of each series, and the first of those that may fit again."""
+        """The first class of each series."""
         found = []
-        for heaps in (self._series, self._again):
-            for series, heap in list(heaps.items()):
-                first = heap.first()
-                if first is None:
-                    del heaps[series]
-                else:
-                    found.append(first)
+        for series, heap in list(self._series.items()):
+            first = heap.first()
+            if first is None:
+                del self._series[series]
+            else:
+                found.append(first)
         return found
 
     def passed(self, eqclass: EquivalenceClass) -> EquivalenceClass | None:
@@ -108,52 +103,28 @@ class ActiveClasses:
         if eqclass in self._classes:
             self._passed[eqclass] = None
             self._unqueue(eqclass)
-        heap = self._heaps(eqclass).get(eqclass.series)
+        heap = self._series.get(eqclass.series)
         return heap.first() if heap is not None else None
 
-    def end_pass(self, *, ends_walk: bool) -> None:
+    def end_pass(self) -> None:
         """Those that were passed and still need a verdict are tried again in the next pass."""
         passed, self._passed = self._passed, {}
         for eqclass in passed:
             self.add(eqclass)
-        if ends_walk:
-            self._end_walk()
-
-    def _end_walk(self) -> None:
-        self.walk += 1
-        again, self._again = self._again, {}
-        for series, heap in again.items():
-            fewer, more = heap.entries, self._series.setdefault(series, _Heap())
-            if len(fewer) > len(more.entries):
-                fewer, self._series[series] = more.entries, heap
-            for entry in heap.entries:
-                entry[2].again = False
-            for entry in fewer:
-                heappush(self._series[series].entries, entry)
-            self._series[series].stale = heap.stale + more.stale
 
     # -- heaps ---------------------------------------------------------------------------------
 
-    def _is_again(self, eqclass: EquivalenceClass) -> bool:
-        refusal = eqclass.refusal
-        is_refused = refusal is not None and not refusal.reason.lets_others_first
-        return is_refused and eqclass.refused_in == self.walk
-
-    def _heaps(self, eqclass: EquivalenceClass) -> dict[Series, _Heap]:
-        return self._again if eqclass.again else self._series
-
     def _push(self, eqclass: EquivalenceClass) -> None:
-        heaps = self._heaps(eqclass)
-        heap = heaps.get(eqclass.series)
+        heap = self._series.get(eqclass.series)
         if heap is None:
-            heap = heaps[eqclass.series] = _Heap()
+            heap = self._series[eqclass.series] = _Heap()
         self._tickets += 1
         eqclass.ticket = self._tickets
         heappush(heap.entries, (eqclass.key, self._tickets, eqclass))
 
     def _unqueue(self, eqclass: EquivalenceClass) -> None:
         if eqclass.ticket:
-            self._heaps(eqclass)[eqclass.series].drop(eqclass)
+            self._series[eqclass.series].drop(eqclass)
 
     def check(self, eqclasses: Iterable[EquivalenceClass]) -> None:
         """Each of them can be found by its head; raises ``InvariantViolated``. O(all)."""
@@ -166,8 +137,7 @@ class ActiveClasses:
                 check(not eqclass.ticket, "only-active-classes-are-queued", story)
                 continue
             entry = (eqclass.key, eqclass.ticket, eqclass)
-            heap = self._heaps(eqclass)[eqclass.series]
+            heap = self._series[eqclass.series]
             check(entry in heap.entries, "queued-by-its-head", story)
-        heaps = (*self._series.values(), *self._again.values())
-        counted = sum(len(heap.entries) - heap.stale for heap in heaps)
+        counted = sum(len(heap.entries) - heap.stale for heap in self._series.values())
         check(counted == len(self._classes), "stale-entries-are-counted", str(counted))

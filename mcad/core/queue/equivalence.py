@@ -72,8 +72,7 @@ class EquivalenceClass:
     and slope that wait for nodes. ``planned_at`` is when victims for its head were last searched, 0
     if the head has changed since. ``asks_back`` is the uid of the head that keeps borrowers
     waiting, and since when (borrow_wait.py). Its pods may go to the nodes of these ``pools``. An
-    active class has a ``ticket`` in its ``series`` (active.py), and stands there ``again`` if it
-    was ``refused_in`` the walk that goes on.
+    active class has a ``ticket`` in its ``series`` (active.py).
     """
 
     shape: Shape
@@ -93,8 +92,6 @@ class EquivalenceClass:
     asks_back: tuple[str, Instant] = NO_HEAD
     series: Series = (0, (), "", frozenset())
     ticket: int = 0
-    again: bool = False
-    refused_in: int = 0
     pools: tuple[Pool, ...] = ()
 
     def follow(self, signal: ClassSignal, of_list: InadmissibleList | None = None) -> None:

@@ -92,7 +92,6 @@ class InadmissibleLists:
         """The class was refused; it is inadmissible until what it waits for may be there."""
         listed_in = self._list_for(eqclass, refusal)
         self.active.remove(eqclass)
-        eqclass.refused_in = self.active.walk
         if listed_in.representative is eqclass:
             listed_in.representative = None
         else:

@@ -41,10 +41,6 @@ class Line:
         """The first one has a later turn by now."""
         heapreplace(self._heap, (turn, self._heap[0][1]))
 
-    def leave_again(self) -> None:
-        """This pass tries no more of those that were refused in this walk and may fit again. Where
-        all have to be passed there are none."""
-
     def push(self, eqclass: EquivalenceClass) -> None:
         """One more, or one with another head."""
         self._put(eqclass, self._turns.of(eqclass, self._now))
@@ -62,23 +58,14 @@ class ActiveLine(Line):
         heapify(self._heap)
         self._active = active
         self._inside = {eqclass for _, eqclass in self._heap}
-        self._leaves_again = False
 
     def pop(self) -> None:
         turn, eqclass = heappop(self._heap)
         self._inside.discard(eqclass)
         following = self._active.passed(eqclass)
-        if eqclass.again and self._leaves_again:
-            return
         if following is not None and following not in self._inside:
             self._inside.add(following)
             self._put(following, self._turns.after(turn, following, self._now))
-
-    def leave_again(self) -> None:
-        self._leaves_again = True
-        self._inside = {eqclass for _, eqclass in self._heap if not eqclass.again}
-        self._heap = [head for head in self._heap if head[1] in self._inside]
-        heapify(self._heap)
 
     def push(self, eqclass: EquivalenceClass) -> None:
         if eqclass not in self._inside:

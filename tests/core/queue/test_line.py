@@ -100,7 +100,7 @@ def test_a_pass_tries_all_in_order_whatever_becomes_of_them(
                     active.add(one)
                     line.push(one)
                     reference.left.append(one)
-        active.end_pass(ends_walk=False)
+        active.end_pass()
         for eqclass in data.draw(st.permutations(list(active)))[:2]:  # another head comes or goes
             at, number, uid = eqclass.key
             eqclass.key = (at + data.draw(st.integers(-50, 50)), number, uid)
@@ -118,50 +118,17 @@ def test_what_was_passed_and_needs_a_verdict_is_in_the_line_of_the_next_pass() -
     assert line.find_first() == (turn(two), two)
     line.pop()
     assert line.find_first() is None
-    active.end_pass(ends_walk=False)
+    active.end_pass()
     assert ActiveLine(FIFO, NOW, active).find_first() == (turn(one), one)
 
 
-def refuse(active: ActiveClasses, eqclass: EquivalenceClass, reason: WaitingReason) -> None:
-    active.remove(eqclass)
-    eqclass.refusal, eqclass.refused_in = Refusal(reason), active.walk
-
-
-def order(line: ActiveLine, *, most: int = 100) -> list[int]:
+def order(line: ActiveLine) -> list[int]:
     """The numbers of the classes that are tried next."""
     found = []
-    while len(found) < most and (first := line.find_first()) is not None:
+    while (first := line.find_first()) is not None:
         found.append(first[1].key[1])
         line.pop()
     return found
-
-
-def test_those_that_were_refused_in_this_walk_are_left_together() -> None:
-    active = ActiveClasses(is_ordered=True)
-    classes = [class_of(number, SLOPES[number % 2], 10 * number) for number in range(8)]
-    for eqclass in classes:
-        active.add(eqclass)
-    for eqclass in classes[:4]:
-        refuse(active, eqclass, WaitingReason.INSUFFICIENT)
-    refuse(active, classes[4], WaitingReason.BLOCKED)
-    active.end_pass(ends_walk=False)
-    for eqclass in classes[:5]:  # all may fit again
-        active.add(eqclass)
-
-    line = ActiveLine(FIFO, NOW, active)
-    whole = sorted(range(8), key=lambda number: turn(classes[number]))
-    assert order(line, most=1) == whole[:1]
-    line.leave_again()
-    line.push(classes[0])  # requeued once more, and passed by itself
-    rest = [number for number in whole[1:] if number not in range(4)]
-    assert [one for one in order(line) if one] == rest, "and that which only let others go first"
-    active.end_pass(ends_walk=False)
-    active.check(classes)
-    assert order(ActiveLine(FIFO, NOW, active)) == whole, "none is forgotten"
-    active.end_pass(ends_walk=True)
-    line = ActiveLine(FIFO, NOW, active)
-    line.leave_again()
-    assert order(line) == whole, "in the next walk they are as all others"
 
 
 def test_of_one_series_only_the_first_is_put_in_the_line() -> None:
@@ -201,7 +168,6 @@ def test_an_appwrapper_that_comes_back_in_another_class_stands_beside_what_it_le
     assert entries(active) == 5
     line = ActiveLine(FIFO, NOW, active)
     assert order(line) == [0, 1, 2, 3]
-    assert again.again is False
 
 
 @profile(max_examples=50)
