@@ -27,6 +27,7 @@ from mcad.core.fit.questions import Questions
 from mcad.core.fit.shape_cache import Memory
 from mcad.core.fit.topology_levels import common_domain, domain_levels, put_together, widened
 from mcad.core.nodes.ledger import Ledger
+from mcad.core.nodes.pod_signature import UNBOUNDED
 from mcad.core.nodes.pools import Plan, Pool, meet
 from mcad.core.nodes.reserved_free import Spare
 from mcad.core.nodes.resources import book, total, with_pod_slot
@@ -193,10 +194,21 @@ class Capacity:
         steps of about a microsecond; never timed."""
         return self._judge.steps + self._ledger.steps + self._memory.queueing_hints.steps
 
-    def take_requeued(self) -> list[Shape]:
-        """The refused shapes that something may have let in since the last call (R4). All others
-        are refused as before, although the figures of their refusal grow old."""
-        return [prospect.shape for prospect in self._memory.queueing_hints.take_requeued()]
+    def take_requeued(self, most: int = UNBOUNDED) -> list[Shape]:
+        """The refused shapes that something may have let in since the last call (R4), as far as
+        they are found in about ``most`` steps. Unless it ``is_behind``, all others are refused as
+        before, although the figures of their refusal grow old."""
+        return [prospect.shape for prospect in self._memory.queueing_hints.take_requeued(most)]
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether something was let in, perhaps, that has not been found yet."""
+        return self._memory.queueing_hints.is_behind
+
+    @property
+    def has_news(self) -> bool:
+        """Whether ``take_requeued`` has something to look at."""
+        return self._memory.queueing_hints.has_news
 
     def compete(self, one: Shape, other: Shape) -> bool:
         """Whether pods of both could go to the same node; both must be remembered."""

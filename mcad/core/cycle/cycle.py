@@ -277,7 +277,7 @@ def start_what_fits(cluster: Cluster) -> bool:
     cluster.capacity.place_unplaced()
     manage.keep(cluster)
     dispatch(cluster)
-    return continues or cluster.walk.resume_at is not None
+    return continues or cluster.walk.resume_at is not None or cluster.capacity.has_news
 
 
 def verdict(cluster: Cluster, questions: Questions, eqclass: EquivalenceClass) -> Refusal | None:

@@ -3,6 +3,10 @@
 A refused shape costs nothing until such a change. It waits until the sum that was short suffices,
 until the pods that found too few slots may find enough, or, where no such obstacle is known, until
 any node of its pools gains room.
+
+A node may concern thousands of shapes, so they are looked for in rounds, of which one call does a
+part. A round is about all that happened before it began; what happens meanwhile is the next one's,
+or a round had no end while nodes rise.
 """
 
 from __future__ import annotations
@@ -25,10 +29,12 @@ _Line: TypeAlias = "SortedList[tuple[int, int, Prospect]]"
 
 
 class _Registration(NamedTuple):
-    """What a prospect waits for; ``serial`` orders those that wait for the same."""
+    """What a prospect waits for, since it was refused ``at`` a change; ``serial`` orders those that
+    wait for the same."""
 
     obstacle: Obstacle | None
     serial: int
+    at: int
 
 
 @dataclass(slots=True)
@@ -42,6 +48,16 @@ class _Watch:
     any_rise: dict[Prospect, None] = field(default_factory=dict)
 
 
+@dataclass(slots=True)
+class _Round:
+    """What is left to do about the changes after ``since``: the ``pools``, the first one next, and
+    of that one the prospects that are to be tested, None if they are not known yet."""
+
+    since: int
+    pools: dict[KeptPool, None]
+    tests: list[tuple[PodClass, Prospect]] | None = None
+
+
 class QueueingHints:
     """The refused prospects of a capacity, and those that may fit by now and were not taken yet.
     ``steps`` is the work so far, about a microsecond each."""
@@ -53,26 +69,37 @@ class QueueingHints:
         self._serial = 0
         self._checks = 0
         self.steps = 0
+        self._round: _Round | None = None
         self._watches: dict[KeptPool, _Watch] = {}
         self._registered: dict[Prospect, _Registration] = {}
         self._standing_in: dict[Prospect, tuple[Pool, ...]] = {}
         self._requeued: dict[Prospect, None] = {}
 
-    def take_requeued(self) -> list[Prospect]:
-        """Those that may fit after what happened since the last call; they are not registered any
-        more."""
-        self._check()
-        woken, self._requeued = self._requeued, {}
-        return list(woken)
+    def take_requeued(self, most: int = UNBOUNDED) -> list[Prospect]:
+        """Those that may fit after what happened, as far as they are found in about ``most`` steps;
+        they are not registered any more."""
+        self._look(self.steps + most)
+        requeued, self._requeued = self._requeued, {}
+        return list(requeued)
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether a round is under way: some may fit that were not requeued yet."""
+        return self._round is not None
+
+    @property
+    def has_news(self) -> bool:
+        """Whether anything rose or shifted that was not looked at, or is looked at now."""
+        return self.is_behind or self._ledger.log.gained > self._seen
 
     # -- going to sleep ------------------------------------------------------------------------
 
     def register(self, prospect: Prospect) -> None:
         """The prospect was refused just now, by its ``obstacle`` or by anything else."""
-        self._check()
         self.forget(prospect)
         self._serial += 1
-        self._registered[prospect] = _Registration(prospect.obstacle, self._serial)
+        refused_at = self._ledger.log.now
+        self._registered[prospect] = _Registration(prospect.obstacle, self._serial, refused_at)
         match prospect.obstacle:
             case NoNodes(pool):
                 self._watch(pool).any_rise[prospect] = None
@@ -121,7 +148,7 @@ class QueueingHints:
         return line
 
     def _unregister(self, prospect: Prospect) -> None:
-        obstacle, serial = self._registered.pop(prospect)
+        obstacle, serial, _ = self._registered.pop(prospect)
         match obstacle:
             case NoNodes(pool):
                 del self._watches[pool.base].any_rise[prospect]
@@ -152,10 +179,25 @@ class QueueingHints:
 
     # -- waking --------------------------------------------------------------------------------
 
-    def _check(self) -> None:
-        """Requeue all that may fit after what happened since the last check."""
-        since, self._seen = self._seen, self._ledger.log.now
-        if self._ledger.log.gained <= since:
+    def _look(self, until: int) -> None:
+        """Go on with the round, or begin one if anything happened since, until so much work is
+        done."""
+        if self._round is None:
+            self._begin()
+        while self._round is not None:
+            pool = next(iter(self._round.pools), None)
+            if pool is None:
+                self._round = None
+            elif self._look_at(self._round, pool, until):
+                del self._round.pools[pool]
+                self._round.tests = None
+            else:
+                return
+
+    def _begin(self) -> None:
+        since, log = self._seen, self._ledger.log
+        self._seen = log.now
+        if log.gained <= since:
             return
         self._checks = CHECKS_MAX
         if self._joins != self._ledger.joins:
@@ -163,16 +205,50 @@ class QueueingHints:
             for prospect, pools in list(self._standing_in.items()):
                 if widest(prospect.pools) != pools:
                     self.requeue(prospect)
-        for pool, watch in list(self._watches.items()):
-            if pool.risen > since:
-                self._risen(pool, watch)
-            elif pool.shifted > since:  # a node less is a pod less of a DaemonSet
-                for prospect in [one for one in watch.any_rise if one.shape.per_node]:
-                    self.requeue(prospect)
+        due = (pool for pool in self._watches if max(pool.risen, pool.shifted) > since)
+        self._round = _Round(since, dict.fromkeys(due))
+
+    def _look_at(self, round_: _Round, pool: KeptPool, until: int) -> bool:
+        """What happened in one pool; returns whether that is all done."""
+        watch = self._watches.get(pool)
+        if watch is None:
+            return True
+        if pool.risen > round_.since and round_.tests is None:
+            if not (self._requeue_by_sums(watch, until) and self._report_news(pool, until)):
+                return False
+            rung = pool.take_rung()
+            round_.tests = [(pods, one) for pods in rung for one in watch.few.get(pods, ())]
+            round_.tests.reverse()
+        is_tested = self._test(watch, round_.tests or [], until)
+        return is_tested and self._requeue_rest(watch, pool, until)
+
+    def _requeue_by_sums(self, watch: _Watch, until: int) -> bool:
+        for (pools, resource), line in list(watch.sums.items()):
+            there = sum_of(pools).get(resource, 0)
+            while line and line[0][0] <= there:
+                self.requeue(line[0][2])
+                if self.steps >= until:
+                    return False
+        return True
+
+    def _report_news(self, pool: KeptPool, until: int) -> bool:
+        self.steps += pool.news.report(until - self.steps)
+        return pool.news.is_reported
+
+    def _test(self, watch: _Watch, tests: list[tuple[PodClass, Prospect]], until: int) -> bool:
+        """Requeue those whose pods may find slots enough."""
+        while tests:
+            pods, prospect = tests.pop()
+            replicas = watch.few.get(pods, {}).get(prospect)
+            if replicas is not None and not self._still_few(pods, replicas):
+                self.requeue(prospect)
+            if self.steps >= until:
+                return False
+        return True
 
     def _still_few(self, pods: PodClass, replicas: int) -> bool:
         """Whether there are surely too few slots, and the class will report when there may be
-        more; it is not asked when the work of the check is done."""
+        more; it is not asked when the work of the round is done."""
         if self._checks <= 0:
             return False
         looked = pods.looked
@@ -183,18 +259,16 @@ class QueueingHints:
         self.steps += took
         return is_few
 
-    def _risen(self, pool: KeptPool, watch: _Watch) -> None:
-        for (pools, resource), line in list(watch.sums.items()):
-            there = sum_of(pools).get(resource, 0)
-            while line and line[0][0] <= there:
-                self.requeue(line[0][2])
-        self.steps += pool.news.tell()
-        for pods in pool.take_rung():
-            for prospect, replicas in list(watch.few.get(pods, {}).items()):
-                if not self._still_few(pods, replicas):
-                    self.requeue(prospect)
+    def _requeue_rest(self, watch: _Watch, pool: KeptPool, until: int) -> bool:
+        """Requeue those without a known obstacle that were refused before the pool changed: a node
+        less is a pod less of a DaemonSet."""
         for prospect in list(watch.any_rise):
-            self.requeue(prospect)
+            changed = max(pool.risen, pool.shifted if prospect.shape.per_node else 0)
+            if self._registered[prospect].at < changed:
+                self.requeue(prospect)
+                if self.steps >= until:
+                    return False
+        return True
 
 
 def _bases(pools: Iterable[Pool]) -> dict[KeptPool, None]:

@@ -49,8 +49,9 @@ Rooms = list[tuple[int, int]]
 class PodClass:
     """Pods of one key in one capacity.
 
-    ``holders`` counts its holders, ``looked`` the nodes it looked at so far. When ``alarm``
-    pods may fit, the class is put among those that have ``rung``.
+    ``holders`` counts its holders, ``looked`` the nodes it looked at so far. ``informed_at`` is the
+    change up to which it knows what rose. When ``alarm`` pods may fit, the class is put among those
+    that have ``rung``.
 
     What it remembers: ``_room``, nodes and how many pods each had room for at the last look, and
     their sum. If it is ``_complete``, no other node has room: the pool tells it of every rise.
@@ -63,6 +64,7 @@ class PodClass:
         self.key = key
         self.holders = 0
         self.looked = 0
+        self.informed_at = 0
         self.alarm = UNBOUNDED
         self.request: Resources = tuple(sorted(taken, key=_scarcest_first))
         self.pool = pool
@@ -88,14 +90,15 @@ class PodClass:
         """Every node that may have room, if all are known. This changes nothing."""
         if not self._complete or self._room is None:
             return None
-        rows, risen = self.pool.rows, (row.rank for row in self.pool.news.untold())
+        rows, risen = self.pool.rows, (row.rank for row in self.pool.news.since(self.informed_at))
         return [rows[rank] for rank in dict.fromkeys((*self._room, *risen)) if rank in rows]
 
     def remembers_truly(self) -> bool:
         """Whether what is remembered holds for the nodes of now, but for changes that the class has
         not read yet. O(nodes); this changes nothing."""
         exact = {rank: n for rank, row in self.pool.rows.items() if (n := self.slots(row))}
-        risen = {row.rank for row in self.pool.news.untold()} if self._complete else set()
+        news = self.pool.news.since(self.informed_at) if self._complete else ()
+        risen = {row.rank for row in news}
         room, changed, cut = self._room, self.log.since(self._seen), self._resumable()
         if room is None:
             most = self._total + sum(exact.get(rank, 0) for rank in risen)
@@ -119,8 +122,10 @@ class PodClass:
             rows = with_at_least(rows, *request[1])
         return [(row.rank, now) for row in rows if (now := slots(row.free, request))]
 
-    def rose(self, rooms: Rooms) -> None:
-        """Nodes gained room, and have so much now."""
+    def inform(self, rooms: Rooms) -> None:
+        """All nodes that gained room since it was informed: these have so much now, the others have
+        none for its pods."""
+        self.informed_at = self.pool.risen
         without, cap, room = self.pool.without, self.cap, self._room
         for rank, fit in rooms:
             if rank in without:
@@ -153,7 +158,7 @@ class PodClass:
     def places(self) -> Iterator[Row]:
         """The nodes that may have room: those that had it at the last look, then those with the
         least of what is scarcest. Some may have none, some come twice."""
-        self.pool.news.tell()
+        self._read_news()
         rows = self.pool.rows
         complete, cut = self._complete, self._resumable()
         for rank in list(self._room or ()):
@@ -185,9 +190,15 @@ class PodClass:
         self._scan(replicas)
         return max(0, replicas - self._total)
 
+    def _read_news(self) -> None:
+        """Read what gained room and was not reported yet, if it follows the news."""
+        news = self.pool.news.since(self.informed_at) if self._complete else []
+        if news:
+            self.inform(self.rooms(with_at_least(news, *self.request[0])))
+
     def _catch_up(self) -> None:
-        """Count again the nodes with room that changed; what gained room is reported separately."""
-        self.pool.news.tell()
+        """Count again the nodes with room that changed, and those that gained room."""
+        self._read_news()
         room, rows, seen = self._room, self.pool.rows, self._seen
         if room is None or seen == self.log.now:
             return
@@ -234,6 +245,7 @@ class PodClass:
     def _follow(self) -> None:
         if not self._complete:
             self._complete = True
+            self.informed_at = self.pool.risen
             self.pool.news.follow(self)
 
     def _unfollow(self) -> None:

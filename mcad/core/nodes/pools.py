@@ -196,7 +196,7 @@ class KeptPool:
         """The row gained room."""
         self.risen = change
         self.tails.rise(row)
-        self.news.rise(row)
+        self.news.rise(row, change)
 
     def take_rung(self) -> list[PodClass]:
         """The classes of the pool that may have reached their alarm since the last call."""

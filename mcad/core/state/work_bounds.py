@@ -17,6 +17,9 @@ NEWS_MAX = 50_000
 """Pairs of a node that rose and a pod signature that knew all room in its pool: a microsecond if
 there is room, else a tenth. Beyond, the other signatures count anew in the cycles to come."""
 
+LOST_STEPS = 3
+"""The work that each of these counts for when it loses track."""
+
 FALLEN_PER_NODE = 8
 """Fallen nodes that searches pass over, per node of a pool, before its sorted lists are made anew:
 sorting a node into three lists costs about as much as passing over it so often."""

@@ -11,13 +11,16 @@ from mcad.core.nodes import node_events, sorted_nodes
 from mcad.core.nodes import pod_signature as classes
 from mcad.core.nodes.filters import admits
 from mcad.core.nodes.ledger import ChangeLog, Ledger
-from mcad.core.nodes.pod_signature import PodClass, slots
+from mcad.core.nodes.pod_signature import UNBOUNDED, PodClass, slots
 from mcad.core.nodes.pools import Pool, joint_total, largest, rough_total, sum_of, widest
 from mcad.core.nodes.resources import resources
 from mcad.core.nodes.shape import ClassKey
 from mcad.core.state.model import Constraint, Node, Resources
+from mcad.core.state.work_bounds import LOST_STEPS
 from tests.core import strategies
 from tests.core.builders import GPU, node, on, wants
+
+NAMES = ["n0", "n1", "n2"]
 
 
 def alike(request: Resources, cap: int = 0) -> ClassKey:
@@ -96,6 +99,80 @@ def test_a_class_finds_what_a_look_at_every_node_finds_through_any_history(
             assert missing <= max(0, asked - exact)
             if data.draw(st.booleans()):
                 assert room.keys() <= {row.rank for row in pods.places()}
+
+
+@pytest.mark.usefixtures("bounds")
+@settings(max_examples=200)
+@given(st.lists(st.tuples(st.integers(1, 4), st.integers(0, 1)), min_size=1, max_size=6), st.data())
+def test_followers_are_informed_in_parts_while_nodes_change(
+    requests: list[tuple[int, int]], data: st.DataObject
+) -> None:
+    ledger = Ledger()
+    pool = pool_of(ledger)
+    followers = [
+        PodClass(alike(wants(str(cpu), gpu=gpu), number), pool, ledger.log)
+        for number, (cpu, gpu) in enumerate(requests)
+    ]
+    for name in NAMES:
+        ledger.add(data.draw(strategies.nodes(name)))
+    for follower in followers:
+        follower.alarm = 1 + data.draw(st.integers(0, 3))
+        follower.missing(UNBOUNDED - 1, closely=True)
+        if follower.missing(follower.alarm) == 0:
+            follower.alarm = UNBOUNDED  # it has enough, and waits for nothing
+    for _ in range(data.draw(st.integers(1, 20))):
+        if data.draw(st.booleans()):
+            _change(ledger, data, data.draw(st.sampled_from(NAMES)))
+        work = pool.news.report(data.draw(st.integers(1, 3)))
+        assert work <= 3 + max(LOST_STEPS, len(ledger.rows)), "one more than asked for at most"
+        if data.draw(st.booleans()):
+            follower = data.draw(st.sampled_from(followers))
+            exact = sum(follower.slots(row) for row in pool.rows.values())
+            assert follower.at_most() >= exact
+        assert all(follower.remembers_truly() for follower in followers)
+    while pool.news.since(-1) or not pool.news.is_reported:
+        pool.news.report(1)
+    for follower in followers:
+        exact = sum(follower.slots(row) for row in pool.rows.values())
+        assert exact < follower.alarm or follower in pool.rung, "it does not know of room"
+
+
+def test_what_rose_during_a_report_is_in_the_next_one() -> None:
+    ledger = Ledger()
+    pool = pool_of(ledger)
+    followers = [PodClass(alike(wants("3"), cap), pool, ledger.log) for cap in (7, 8, 9)]
+    for name in ("a", "b"):
+        ledger.add(node(name, "2"))
+    for follower in followers:
+        assert follower.missing(9, closely=True) == 9
+        follower.alarm = 1
+    totals = []
+    for name in ("a", "b"):
+        ledger.resize(node(name, "4"))
+        ledger.post()
+        pool.news.report(1)
+        totals.append([follower._total for follower in followers])
+    assert totals == [[1, 0, 0], [1, 2, 0]], "one after the other, of all that rose by then"
+    while not pool.news.is_reported:
+        pool.news.report(1)
+    assert [row.node.name for row in pool.news.since(0)] == ["b"], "which is news to the first"
+    assert pool.news.report(50) == 1
+    assert [follower._total for follower in followers] == [2, 2, 2]
+    assert [follower.looked for follower in followers] == [2, 2, 2], "each node was reported once"
+
+
+def test_a_follower_that_was_asked_is_not_informed_again_of_what_it_has_read() -> None:
+    ledger = Ledger()
+    pool = pool_of(ledger)
+    follower = PodClass(alike(wants("3")), pool, ledger.log)
+    assert follower.missing(9, closely=True) == 9
+    ledger.add(node("a", "4"))
+    assert follower.at_most() == 1
+    ledger.add(node("b", "4"))
+    before = follower.looked
+    pool.news.report(50)
+    assert follower.looked == before + 1
+    assert follower.at_most() == 2
 
 
 def _change(ledger: Ledger, data: st.DataObject, name: str) -> None:

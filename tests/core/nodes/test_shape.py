@@ -175,7 +175,7 @@ def test_news_of_a_node_leave_with_it() -> None:
         capacity.node_gone(f"n{i}")
 
     (pods_of_one,) = capacity._memory.classes()
-    assert list(pods_of_one.pool.news.untold()) == []
+    assert pods_of_one.pool.news.since(0) == []
 
 
 def test_when_too_many_nodes_rose_to_name_them_every_shape_concerned_is_requeued(
