@@ -202,12 +202,12 @@ class Capacity:
 
     @property
     def is_behind(self) -> bool:
-        """Whether something was let in, perhaps, that has not been found yet."""
+        """Whether ``take_requeued`` has more to look at of what it has begun."""
         return self._memory.queueing_hints.is_behind
 
     @property
     def has_news(self) -> bool:
-        """Whether ``take_requeued`` has something to look at."""
+        """Whether ``take_requeued`` has anything to look at."""
         return self._memory.queueing_hints.has_news
 
     def compete(self, one: Shape, other: Shape) -> bool:

@@ -42,12 +42,17 @@ def outcome(facts: Facts) -> Outcome:
         before = len(found.starting)
         for command in dispatcher.step(Decide(), facts.now):
             _note(found, command, facts)
-        if len(found.starting) == before and dispatcher.cluster.walk.resume_at is None:
+        if len(found.starting) == before and _is_at_rest(dispatcher.cluster):
             break
     for uid, due in dispatcher.cluster.evictions.items():
         preemptor = dispatcher.cluster.entries[due.by].title
         found.evicted.setdefault(uid, Evicted(due.reason.value, preemptor))
     return found
+
+
+def _is_at_rest(cluster: Cluster) -> bool:
+    """Whether no walk is under way, and nothing that may fit is yet to be found."""
+    return cluster.walk.resume_at is None and not cluster.capacity.has_news
 
 
 def _note(found: Outcome, command: Command, facts: Facts) -> None:

@@ -55,8 +55,6 @@ class _Pass:
 
     def run(self) -> None:
         """Try the heads in turn until all have a verdict or the pass is over."""
-        if not self._requeue():
-            return
         line = self._line_up()
         while (first := line.find_first()) is not None:
             key, eqclass = first
@@ -83,30 +81,13 @@ class _Pass:
     def _turn(self, eqclass: EquivalenceClass) -> Turn:
         return self._turns.of(eqclass, self._cluster.now)
 
-    def _requeue(self) -> bool:
-        """Requeue what may fit by now. Returns whether that is all: else nothing is tried in this
-        pass, because a lower priority could take the room of what is yet to be found.
-
-        A refusal stands until something happens that may let the shape in (core R4). It is tested
-        again within ``backoffTime`` all the same (``_look_again``), for the day on which this is
-        wrong."""
-        cluster, everyone = self._cluster, not self._blocking.open_to_all
-        agenda, begun = cluster.agenda, cluster.admission.steps
-        most = max(STEPS_PER_PASS // 4, STEPS_PER_PASS - agenda.spent)
-        is_all = self._lists.requeue_for_nodes(most, everyone=everyone)
-        if is_all:
-            until = cluster.now - cluster.settings.backoff // 2
-            self._leftover = self._lists.requeue_others(until, everyone=everyone)
-        if cluster.capacity.has_news:
-            agenda.wake_at(cluster.now)
-        agenda.spent += cluster.admission.steps - begun
-        return is_all
-
     def _line_up(self) -> Line:
         """Only where a refused head may block others do those that rest have to be passed."""
-        cluster = self._cluster
+        cluster, open_to_all = self._cluster, self._blocking.open_to_all
+        until, begun = cluster.now - cluster.settings.backoff // 2, cluster.admission.steps
+        self._leftover = self._lists.requeue_others(until, everyone=not open_to_all)
         line: Line
-        if self._blocking.open_to_all:
+        if open_to_all:
             line = ActiveLine(self._turns, cluster.now, self._lists.active)
         else:
             # A class that was blocked, and still is, has nothing else to be found out.
@@ -114,7 +95,7 @@ class _Pass:
             queue, blocks = cluster.waiting.queue, self._blocking.blocks
             line = WholeLine(self._turns, cluster.now, queue, blocked, blocks)
         self._begun = cluster.admission.steps
-        cluster.agenda.spent += line.seen // 2
+        cluster.agenda.spent += self._begun - begun + line.seen // 2
         self._counted = line.seen
         self._most = max(STEPS_PER_PASS // 4, STEPS_PER_PASS - cluster.agenda.spent)
         return line
@@ -232,7 +213,6 @@ class _Pass:
     def _end(self, first: Head | None, seen: int) -> None:
         """``first`` is where the next pass continues, if there is anything left."""
         cluster = self._cluster
-        self._lists.active.end_pass()
         cluster.agenda.spent += self._spent() + (seen - self._counted) // 2
         cluster.walk.resume_at = first[0] if first is not None else None
         if first is None:

@@ -11,7 +11,7 @@ from itertools import islice
 
 from mcad.core.attempts import access, create, leftovers, orphans, pod_timeouts, remains, teardown
 from mcad.core.cluster import AWAITED, Cluster
-from mcad.core.cycle import paused, quota_reports
+from mcad.core.cycle import hints, paused, quota_reports
 from mcad.core.cycle.admit import dispatch
 from mcad.core.fit.questions import Questions
 from mcad.core.observed import recovery
@@ -81,7 +81,9 @@ _LOOKS = (search.walk, starvation.watch, backfill.walk)
 def _walk_and_look(cluster: Cluster) -> None:
     """The walk along the line, and what is looked at now and then. When the work of the pass is
     done the rest is left for the next pass, which begins with it: so neither keeps the other from
-    its turn."""
+    its turn. None begins before all is found that may fit."""
+    if not hints.take_up(cluster):
+        return
     is_look_first = cluster.walk.gives_way
     cluster.walk.gives_way = False
     stages = (*_LOOKS, dispatch) if is_look_first else (dispatch, *_LOOKS)
@@ -271,11 +273,13 @@ def start_what_fits(cluster: Cluster) -> bool:
     Returns whether another pass has to follow: a pass that continued a walk may have left classes
     for the next walk."""
     continues = cluster.walk.resume_at is not None
+    cluster.agenda.spent = 0
     quota_reports.refresh(cluster)
     while cluster.agenda.to_rank:
         quota_reports.rank_anew(cluster)
     cluster.capacity.place_unplaced()
     manage.keep(cluster)
+    hints.take_up_all(cluster)
     dispatch(cluster)
     return continues or cluster.walk.resume_at is not None or cluster.capacity.has_news
 

@@ -49,13 +49,23 @@ class _Watch:
 
 
 @dataclass(slots=True)
-class _Round:
-    """What is left to do about the changes after ``since``: the ``pools``, the first one next, and
-    of that one the prospects that are to be tested, None if they are not known yet."""
+class _Look:
+    """What is left to look at of one pool, the next one last: sums, prospects that wait for slots
+    of pods, and prospects without a known obstacle. The last two are None as long as the news of
+    the pool are not all reported."""
 
-    since: int
-    pools: dict[KeptPool, None]
-    tests: list[tuple[PodClass, Prospect]] | None = None
+    sums: list[_Sum]
+    few: list[tuple[PodClass, Prospect]] | None = None
+    rest: list[Prospect] | None = None
+
+
+@dataclass(slots=True)
+class _Round:
+    """What is left to do about the changes before it began: the ``pools``, of which the last one is
+    looked at."""
+
+    pools: list[KeptPool]
+    look: _Look | None = None
 
 
 class QueueingHints:
@@ -78,7 +88,7 @@ class QueueingHints:
     def take_requeued(self, most: int = UNBOUNDED) -> list[Prospect]:
         """Those that may fit after what happened, as far as they are found in about ``most`` steps;
         they are not registered any more."""
-        self._look(self.steps + most)
+        self._go_on(self.steps + most)
         requeued, self._requeued = self._requeued, {}
         return list(requeued)
 
@@ -179,18 +189,17 @@ class QueueingHints:
 
     # -- waking --------------------------------------------------------------------------------
 
-    def _look(self, until: int) -> None:
+    def _go_on(self, until: int) -> None:
         """Go on with the round, or begin one if anything happened since, until so much work is
         done."""
         if self._round is None:
             self._begin()
         while self._round is not None:
-            pool = next(iter(self._round.pools), None)
-            if pool is None:
+            if not self._round.pools:
                 self._round = None
-            elif self._look_at(self._round, pool, until):
-                del self._round.pools[pool]
-                self._round.tests = None
+            elif self._look_at(self._round.pools[-1], self._round, until):
+                self._round.pools.pop()
+                self._round.look = None
             else:
                 return
 
@@ -203,42 +212,53 @@ class QueueingHints:
         if self._joins != self._ledger.joins:
             self._joins = self._ledger.joins
             for prospect, pools in list(self._standing_in.items()):
+                self.steps += len(prospect.pools) ** 2
                 if widest(prospect.pools) != pools:
                     self.requeue(prospect)
-        due = (pool for pool in self._watches if max(pool.risen, pool.shifted) > since)
-        self._round = _Round(since, dict.fromkeys(due))
+        due = [pool for pool in self._watches if max(pool.risen, pool.shifted) > since]
+        due.reverse()
+        self._round = _Round(due)
 
-    def _look_at(self, round_: _Round, pool: KeptPool, until: int) -> bool:
+    def _look_at(self, pool: KeptPool, round_: _Round, until: int) -> bool:
         """What happened in one pool; returns whether that is all done."""
         watch = self._watches.get(pool)
         if watch is None:
+            pool.news.end_report()  # or it would stand for that of a later round
             return True
-        if pool.risen > round_.since and round_.tests is None:
-            if not (self._requeue_by_sums(watch, until) and self._report_news(pool, until)):
+        look = round_.look
+        if look is None:
+            look = round_.look = _Look([*reversed(watch.sums)])
+        if not self._requeue_by_sums(watch, look.sums, until):
+            return False
+        if look.few is None:
+            self.steps += pool.news.report(until - self.steps)
+            if not pool.news.is_reported:
                 return False
             rung = pool.take_rung()
-            round_.tests = [(pods, one) for pods in rung for one in watch.few.get(pods, ())]
-            round_.tests.reverse()
-        is_tested = self._test(watch, round_.tests or [], until)
-        return is_tested and self._requeue_rest(watch, pool, until)
+            look.few = [(pods, one) for pods in rung for one in watch.few.get(pods, ())]
+            look.few.reverse()
+        if not self._test(watch, look.few, until):
+            return False
+        if look.rest is None:
+            look.rest = [*reversed(watch.any_rise)]
+        return self._requeue_rest(watch, pool, look.rest, until)
 
-    def _requeue_by_sums(self, watch: _Watch, until: int) -> bool:
-        for (pools, resource), line in list(watch.sums.items()):
-            there = sum_of(pools).get(resource, 0)
+    def _requeue_by_sums(self, watch: _Watch, sums: list[_Sum], until: int) -> bool:
+        while sums:
+            pools, resource = sums[-1]
+            line, there = watch.sums.get(sums[-1]), sum_of(pools).get(resource, 0)
             while line and line[0][0] <= there:
                 self.requeue(line[0][2])
                 if self.steps >= until:
                     return False
+            sums.pop()
+            self.steps += 1
         return True
 
-    def _report_news(self, pool: KeptPool, until: int) -> bool:
-        self.steps += pool.news.report(until - self.steps)
-        return pool.news.is_reported
-
-    def _test(self, watch: _Watch, tests: list[tuple[PodClass, Prospect]], until: int) -> bool:
+    def _test(self, watch: _Watch, few: list[tuple[PodClass, Prospect]], until: int) -> bool:
         """Requeue those whose pods may find slots enough."""
-        while tests:
-            pods, prospect = tests.pop()
+        while few:
+            pods, prospect = few.pop()
             replicas = watch.few.get(pods, {}).get(prospect)
             if replicas is not None and not self._still_few(pods, replicas):
                 self.requeue(prospect)
@@ -259,10 +279,15 @@ class QueueingHints:
         self.steps += took
         return is_few
 
-    def _requeue_rest(self, watch: _Watch, pool: KeptPool, until: int) -> bool:
-        """Requeue those without a known obstacle that were refused before the pool changed: a node
-        less is a pod less of a DaemonSet."""
-        for prospect in list(watch.any_rise):
+    def _requeue_rest(
+        self, watch: _Watch, pool: KeptPool, rest: list[Prospect], until: int
+    ) -> bool:
+        """Requeue those that were refused before the pool changed: a node less is a pod less of a
+        DaemonSet."""
+        while rest:
+            prospect = rest.pop()
+            if prospect not in watch.any_rise:
+                continue
             changed = max(pool.risen, pool.shifted if prospect.shape.per_node else 0)
             if self._registered[prospect].at < changed:
                 self.requeue(prospect)

@@ -109,6 +109,11 @@ class News:
             self._report = None
         return report.work - before
 
+    def end_report(self) -> None:
+        """None waits for the report that is under way, if there is one: followers read by
+        themselves what it does not reach."""
+        self._report = None
+
     def _report_by_request(self, report: _Report, until: int) -> bool:
         """The same for one resource; returns whether it has reached all of its followers."""
         known = self._followers.get(report.resources[-1], SortedDict())

@@ -123,8 +123,8 @@ class PodClass:
         return [(row.rank, now) for row in rows if (now := slots(row.free, request))]
 
     def inform(self, rooms: Rooms) -> None:
-        """All nodes that gained room since it was informed: these have so much now, the others have
-        none for its pods."""
+        """Of all nodes that gained room since it was informed, these have room for its pods, and so
+        much now."""
         self.informed_at = self.pool.risen
         without, cap, room = self.pool.without, self.cap, self._room
         for rank, fit in rooms:

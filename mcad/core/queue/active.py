@@ -2,48 +2,22 @@
 
 With a hundred thousand different shapes a pass looks at the first few hundred, so it must not look
 at the others to find these. Heads whose order among each other never changes form a series, which
-is a heap; a pass compares the first of each series.
+is a sorted list; a pass compares the first of each series, and reads on where it takes one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
-from heapq import heapify, heappop, heappush
+from collections.abc import Iterable
+from itertools import islice
+
+from sortedcontainers import SortedList
 
 from mcad.core.queue.equivalence import EquivalenceClass, Key, Series
 from mcad.core.state.violations import check
 
 
-@dataclass(slots=True)
-class _Heap:
-    """Classes by the key of their head. An entry counts if its class has the ticket of it: all
-    others are dropped when they come first, or together when half of them are ``stale``."""
-
-    entries: list[tuple[Key, int, EquivalenceClass]] = field(default_factory=list)
-    stale: int = 0
-
-    def drop(self, eqclass: EquivalenceClass) -> None:
-        eqclass.ticket = 0
-        self.stale += 1
-        if self.stale > len(self.entries) // 2:
-            self.entries = [entry for entry in self.entries if entry[2].ticket == entry[1]]
-            self.stale = 0
-            heapify(self.entries)
-
-    def first(self) -> EquivalenceClass | None:
-        entries = self.entries
-        while entries:
-            _, ticket, eqclass = entries[0]
-            if eqclass.ticket == ticket:
-                return eqclass
-            heappop(entries)
-            self.stale -= 1
-        return None
-
-
 class ActiveClasses:
-    """Each class once: in the heap of its series, or among those that the pass has ``passed``.
+    """Each class once, by the key of its head, of which no two are equal.
 
     Where classes that need no verdict have to be looked at as well (``is_ordered`` is false) no
     order is kept.
@@ -51,93 +25,70 @@ class ActiveClasses:
 
     def __init__(self, *, is_ordered: bool) -> None:
         self._is_ordered = is_ordered
-        self._tickets = 0
-        self._classes: dict[EquivalenceClass, None] = {}
-        self._series: dict[Series, _Heap] = {}
-        self._passed: dict[EquivalenceClass, None] = {}
+        self._keys: dict[EquivalenceClass, Key] = {}
+        self._at: dict[Key, EquivalenceClass] = {}
+        self._series: dict[Series, SortedList[Key]] = {}
 
     def __len__(self) -> int:
-        return len(self._classes)
+        return len(self._keys)
 
     def __contains__(self, eqclass: EquivalenceClass) -> bool:
-        return eqclass in self._classes
-
-    def __iter__(self) -> Iterator[EquivalenceClass]:
-        return iter(self._classes)
+        return eqclass in self._keys
 
     def add(self, eqclass: EquivalenceClass) -> None:
-        """It needs a verdict; one that the pass has passed is not tried again in it."""
-        self._classes[eqclass] = None
-        if self._is_ordered and not eqclass.ticket and eqclass not in self._passed:
-            self._push(eqclass)
+        """It needs a verdict."""
+        if eqclass in self._keys:
+            return
+        key = self._keys[eqclass] = eqclass.key
+        if self._is_ordered:
+            self._at[key] = eqclass
+            series = self._series.get(eqclass.series)
+            if series is None:
+                series = self._series[eqclass.series] = SortedList()
+            series.add(key)
 
     def remove(self, eqclass: EquivalenceClass) -> None:
         """It needs none, or has no members any more."""
-        if eqclass in self._classes:
-            del self._classes[eqclass]
-            self._passed.pop(eqclass, None)
-            self._unqueue(eqclass)
+        key = self._keys.pop(eqclass, None)
+        if key is None or not self._is_ordered:
+            return
+        del self._at[key]
+        series = self._series[eqclass.series]
+        series.remove(key)
+        if not series:
+            del self._series[eqclass.series]
 
     def move(self, eqclass: EquivalenceClass) -> None:
         """It has another head."""
-        if eqclass in self._classes:
-            self._passed.pop(eqclass, None)
-            self._unqueue(eqclass)
+        key = self._keys.get(eqclass)
+        if key is not None and key != eqclass.key:
+            self.remove(eqclass)
             self.add(eqclass)
-
-    # -- a pass --------------------------------------------------------------------------------
 
     def firsts(self) -> list[EquivalenceClass]:
         """The first class of each series."""
-        found = []
-        for series, heap in list(self._series.items()):
-            first = heap.first()
-            if first is None:
-                del self._series[series]
-            else:
-                found.append(first)
-        return found
+        return [self._at[series[0]] for series in self._series.values()]
 
-    def passed(self, eqclass: EquivalenceClass) -> EquivalenceClass | None:
-        """The pass has come to this class; returns the one that is first in its heap now."""
-        if eqclass in self._classes:
-            self._passed[eqclass] = None
-            self._unqueue(eqclass)
-        heap = self._series.get(eqclass.series)
-        return heap.first() if heap is not None else None
+    def behind(self, series: Series, key: Key, most: int) -> list[Key]:
+        """The keys that follow in a series, at most so many."""
+        following = self._series.get(series)
+        if following is None:
+            return []
+        return list(islice(following.irange(key, inclusive=(False, True)), most))
 
-    def end_pass(self) -> None:
-        """Those that were passed and still need a verdict are tried again in the next pass."""
-        passed, self._passed = self._passed, {}
-        for eqclass in passed:
-            self.add(eqclass)
-
-    # -- heaps ---------------------------------------------------------------------------------
-
-    def _push(self, eqclass: EquivalenceClass) -> None:
-        heap = self._series.get(eqclass.series)
-        if heap is None:
-            heap = self._series[eqclass.series] = _Heap()
-        self._tickets += 1
-        eqclass.ticket = self._tickets
-        heappush(heap.entries, (eqclass.key, self._tickets, eqclass))
-
-    def _unqueue(self, eqclass: EquivalenceClass) -> None:
-        if eqclass.ticket:
-            self._series[eqclass.series].drop(eqclass)
+    def at(self, key: Key) -> EquivalenceClass | None:
+        """The class with this key, None if it needs no verdict any more."""
+        return self._at.get(key)
 
     def check(self, eqclasses: Iterable[EquivalenceClass]) -> None:
-        """Each of them can be found by its head; raises ``InvariantViolated``. O(all)."""
+        """Each of them is found by its head; raises ``InvariantViolated``. O(all)."""
         if not self._is_ordered:
             return
-        check(not self._passed, "nothing-is-passed-between-passes", "")
-        for eqclass in eqclasses:
-            story = f"{eqclass.path} {eqclass.group}"
-            if eqclass not in self._classes:
-                check(not eqclass.ticket, "only-active-classes-are-queued", story)
-                continue
-            entry = (eqclass.key, eqclass.ticket, eqclass)
-            heap = self._series[eqclass.series]
-            check(entry in heap.entries, "queued-by-its-head", story)
-        counted = sum(len(heap.entries) - heap.stale for heap in self._series.values())
-        check(counted == len(self._classes), "stale-entries-are-counted", str(counted))
+        active = [eqclass for eqclass in eqclasses if eqclass in self._keys]
+        for eqclass in active:
+            story, key = f"{eqclass.path} {eqclass.group}", eqclass.key
+            check(self._keys[eqclass] == key, "active-by-its-head", story)
+            check(self._at.get(key) is eqclass, "active-classes-are-found", story)
+            check(key in self._series.get(eqclass.series, ()), "active-in-its-series", story)
+        listed = sum(map(len, self._series.values()))
+        check(listed == len(self._at) == len(active), "only-active-classes-are-listed", str(listed))

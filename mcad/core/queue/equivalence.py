@@ -71,8 +71,8 @@ class EquivalenceClass:
     (``listed_by``), or that it represents. ``of_shape`` is the list of the classes with its shape
     and slope that wait for nodes. ``planned_at`` is when victims for its head were last searched, 0
     if the head has changed since. ``asks_back`` is the uid of the head that keeps borrowers
-    waiting, and since when (borrow_wait.py). Its pods may go to the nodes of these ``pools``. An
-    active class has a ``ticket`` in its ``series`` (active.py).
+    waiting, and since when (borrow_wait.py). Its pods may go to the nodes of these ``pools``. The
+    ``series`` is its own for ever (active.py).
     """
 
     shape: Shape
@@ -91,7 +91,6 @@ class EquivalenceClass:
     planned_at: Instant = 0
     asks_back: tuple[str, Instant] = NO_HEAD
     series: Series = (0, (), "", frozenset())
-    ticket: int = 0
     pools: tuple[Pool, ...] = ()
 
     def follow(self, signal: ClassSignal, of_list: InadmissibleList | None = None) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush, heapreplace
 from typing import TYPE_CHECKING
 
-from mcad.core.queue.equivalence import EquivalenceClass, Turn
+from mcad.core.queue.equivalence import EquivalenceClass, Key, Series, Turn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from mcad.core.state.units import Instant
 
 Head = tuple[Turn, EquivalenceClass]
+
+READ_AHEAD = 32
+"""Keys of a series that are read together: to find a place in it takes as long as to read them."""
 
 
 class Line:
@@ -50,22 +54,49 @@ class Line:
         heappush(self._heap, (turn, eqclass))
 
 
+@dataclass(slots=True)
+class _Place:
+    """How far a pass has come in a series: the ``last`` key that it has read, and those that it has
+    read ahead, the next one last."""
+
+    last: Key
+    ahead: list[Key] = field(default_factory=list)
+
+
 class ActiveLine(Line):
-    """Those that need a verdict: the first of each series, and the next one when that was tried."""
+    """Those that need a verdict: the first of each series, and the next one when that was tried. A
+    class is tried once, unless it is pushed."""
 
     def __init__(self, turns: Turns, now: Instant, active: ActiveClasses) -> None:
         super().__init__(turns, now, active.firsts())
         heapify(self._heap)
         self._active = active
         self._inside = {eqclass for _, eqclass in self._heap}
+        self._places: dict[Series, _Place] = {}
 
     def pop(self) -> None:
         turn, eqclass = heappop(self._heap)
         self._inside.discard(eqclass)
-        following = self._active.passed(eqclass)
+        place = self._places.get(eqclass.series)
+        if place is None:
+            place = self._places[eqclass.series] = _Place(eqclass.key)
+        following = self._read(place, eqclass)
         if following is not None and following not in self._inside:
             self._inside.add(following)
             self._put(following, self._turns.after(turn, following, self._now))
+
+    def _read(self, place: _Place, tried: EquivalenceClass) -> EquivalenceClass | None:
+        """The next one in the series of the one that was tried, None if there is none."""
+        while True:
+            if not place.ahead:
+                place.ahead = self._active.behind(tried.series, place.last, READ_AHEAD)
+                place.ahead.reverse()
+                if not place.ahead:
+                    return None
+            place.last = place.ahead.pop()
+            eqclass = self._active.at(place.last)
+            if eqclass is not None and eqclass is not tried:
+                return eqclass
 
     def push(self, eqclass: EquivalenceClass) -> None:
         if eqclass not in self._inside:

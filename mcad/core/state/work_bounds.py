@@ -4,8 +4,8 @@ A bound is counted work, never time: the same events give the same verdicts on a
 """
 
 CHECKS_MAX = 20_000
-"""Steps, about a microsecond each, for the queueing hints after nodes rose; beyond, all classes
-that are left are requeued, and tried within the work of the cycles to come."""
+"""Steps, about a microsecond each, for tests of pod signatures in one round of queueing hints after
+nodes rose; beyond, all classes that are left are requeued, and tried in the cycles to come."""
 
 REQUEUE_STEPS = 5
 """The work that a requeued shape counts for."""

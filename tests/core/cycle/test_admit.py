@@ -127,52 +127,6 @@ def test_putting_on_hold_is_work_too(monkeypatch: pytest.MonkeyPatch) -> None:
     assert bench.now in bench.wishes
 
 
-def test_to_find_out_what_may_fit_is_work_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(admit, "STEPS_PER_PASS", 12 * VERDICT_STEPS)
-    bench = Bench(nodes=[node(f"n{i}", 100) for i in range(4)])
-    bench.submit(*(workload(f"w{i:02}", *[51 + i] * 6) for i in range(20))).settle()
-    assert refusals(bench) == 20
-    bench.feed(NodeSeen(node("n0", 300)))
-    judged = counted(bench, monkeypatch)
-    bench.decide()
-    assert judged == [], "to find out took all of the pass"
-    assert bench.now in bench.wishes
-    bench.decide()
-    assert 0 < len(judged) <= 3
-    assert bench.now in bench.wishes
-
-
-def test_nothing_starts_before_all_are_found_that_may_fit(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Small demands are found first, and would take the room of a higher priority."""
-    bench = Bench(nodes=[node(milli=100)])
-    low = [workload(f"w{i}", 200 + i) for i in range(5)]
-    bench.submit(*low, workload("high", 300, priority=9)).settle()
-    monkeypatch.setattr(admit, "STEPS_PER_PASS", 4)
-    bench.feed(NodeSeen(node(milli=350)))
-    for _ in range(5):
-        bench.decide()
-        assert begun(bench) == []
-        assert bench.now in bench.wishes
-    bench.settle()
-    assert bench.order == ["high"]
-
-
-def test_a_walk_goes_on_however_often_nodes_rise(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What rises while it is found out what may fit is for the time after the next walk."""
-    bench = Bench(nodes=[node("n0", 200), *(node(f"n{i}", 100) for i in range(1, 4))])
-    bench.submit(*(workload(f"w{i}", 150 + i, 150 + i) for i in range(20))).settle()
-    assert refusals(bench) == 20
-    bench.submit(workload("last", 50))
-    monkeypatch.setattr(admit, "STEPS_PER_PASS", 4)
-    passes = 0
-    while not begun(bench) and passes < 50:
-        passes += 1
-        bench.feed(NodeSeen(node("n0", 200 + passes)))  # which concerns 20 pod signatures
-        bench.decide()
-    assert begun(bench) == ["last"]
-    assert passes > 1
-
-
 def test_a_pass_lines_up_no_more_heads_because_more_shapes_wait(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

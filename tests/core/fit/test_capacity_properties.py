@@ -462,6 +462,44 @@ def test_verdicts_after_a_history_are_those_of_a_capacity_that_never_had_one(
         _verdicts_agree(capacity, _rebuilt(capacity, books), shapes)
 
 
+@pytest.mark.usefixtures("bounds")
+@settings(max_examples=150)
+@given(strategies.clusters(), st.data())
+def test_none_rests_that_fits_although_others_come_and_go_while_it_is_found_out(
+    nodes: dict[str, Node], data: st.DataObject
+) -> None:
+    """What may fit is found in parts; those that waited for what is looked at may leave."""
+    capacity, books = Capacity(Settings()), Books()
+    for each in nodes.values():
+        capacity.node_seen(each)
+        books.nodes[each.name] = each
+    known: list[Shape] = []
+    rest: dict[Shape, None] = {}
+    for step in range(data.draw(st.integers(5, 30))):
+        match data.draw(st.sampled_from(["comes", "leaves", "changes", "changes"])):
+            case "comes" if len(known) < 6:
+                known.append(waiting(capacity, *data.draw(strategies.gangs())))
+            case "leaves" if known:
+                shape = known.pop(data.draw(st.integers(0, len(known) - 1)))
+                capacity.forget(shape)
+                if shape not in known:
+                    rest.pop(shape, None)
+            case _:
+                _one_change(data, step, books, capacity)
+        capacity.place_unplaced()
+        if data.draw(st.booleans()):
+            for shape in capacity.take_requeued(data.draw(st.sampled_from([1, 1, 5, 10**9]))):
+                rest.pop(shape, None)
+        for shape in known if not capacity.is_behind and data.draw(st.booleans()) else ():
+            if shape not in rest and capacity.refusal(shape) is not None:
+                rest[shape] = None
+        if not capacity.has_news:
+            event("all is found out")
+            questions = capacity.questions()
+            assert all(questions.refusal(shape) is not None for shape in rest)
+    capacity.check()
+
+
 def _verdicts_agree(capacity: Capacity, fresh: Capacity, shapes: list[Shape]) -> None:
     for shape in shapes:
         found, expected = capacity.refusal(shape), fresh.refusal(fresh.shape(shape.sets))

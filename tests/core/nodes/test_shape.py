@@ -223,6 +223,27 @@ def test_the_smallest_requests_hear_of_nodes_that_rose_and_the_others_are_requeu
     assert capacity.take_requeued() == [shapes[1]]
 
 
+def test_a_report_that_none_waits_for_any_more_does_not_stand_for_a_later_one() -> None:
+    capacity = cluster(*(node(name, "3") for name in "abc"))
+    before = [waiting(capacity, pods(4, size)) for size in ("2100m", "2200m")]
+    assert all(capacity.refusal(shape) is not None for shape in before)
+    for name in "abc":
+        capacity.node_seen(node(name, "3200m"))
+    assert capacity.take_requeued(1) == []
+    assert capacity.is_behind
+    for shape in before:
+        capacity.forget(shape)
+    assert capacity.take_requeued(1) == []
+    shape = waiting(capacity, pods(4, "2900m"))
+    assert capacity.refusal(shape) is not None
+
+    capacity.node_seen(node("d", "4"))
+    found = []
+    while capacity.has_news:
+        found += capacity.take_requeued(1)
+    assert found == [shape]
+
+
 def test_a_shape_of_two_pools_is_requeued_even_if_only_the_narrower_one_does() -> None:
     """Zone a was all there was, so its sum was that of everything; then zone b appears."""
     capacity = cluster(node("a", labels={"zone": "a"}), node("a2", labels={"zone": "a"}))
