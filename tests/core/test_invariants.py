@@ -8,6 +8,8 @@ import pytest
 
 from mcad.core import invariants
 from mcad.core.cluster import Cluster
+from mcad.core.queue.active import ActiveClasses
+from mcad.core.queue.equivalence import EquivalenceClass, Key
 from mcad.core.state.lifecycle import Phase
 from mcad.core.state.timers import Timer
 from mcad.core.state.violations import InvariantViolated
@@ -63,6 +65,33 @@ def _claims_to_represent(found: Cluster) -> None:
     eqclass.state, eqclass.of_list = ClassState.REPRESENTATIVE, eqclass.of_shape
 
 
+def _active(found: Cluster) -> tuple[ActiveClasses, EquivalenceClass]:
+    """The active classes, one of which needs a verdict."""
+    eqclass = _class_of(found)
+    found.waiting.inadmissible.requeue(eqclass)
+    return found.waiting.inadmissible.active, eqclass
+
+
+def _is_active_by(found: Cluster, key: Key) -> None:
+    active, eqclass = _active(found)
+    active._keys[eqclass] = key
+
+
+def _is_active_elsewhere(found: Cluster) -> None:
+    active, eqclass = _active(found)
+    active._series[eqclass.series].clear()
+
+
+def _is_found_no_more(found: Cluster) -> None:
+    active, eqclass = _active(found)
+    del active._at[eqclass.key]
+
+
+def _lists_another(found: Cluster) -> None:
+    active, eqclass = _active(found)
+    active._series[eqclass.series].add((*eqclass.key[:2], "zzz"))
+
+
 FAULTS: dict[str, Callable[[Cluster], object]] = {
     "place-in-line-is-known": lambda w: _places(w).update({"uid-waits": _places(w)["uid-too"]}),
     "each-is-in-line-once": lambda w: _places(w).update({"uid-x": _places(w)["uid-too"]}),
@@ -78,6 +107,13 @@ FAULTS: dict[str, Callable[[Cluster], object]] = {
     "waits-in-its-phase": lambda w: setattr(w.entries["uid-waits"], "phase", Phase.COMPLETED),
     "represents-its-list": _claims_to_represent,
     "active-or-inadmissible": lambda w: w.waiting.inadmissible.active.add(_class_of(w)),
+    "active-by-its-head": lambda w: _is_active_by(w, (0, 0, "zzz")),
+    "active-classes-are-found": _is_found_no_more,
+    "active-in-its-series": _is_active_elsewhere,
+    "only-active-classes-are-listed": _lists_another,
+    "contested-lists": lambda w: w.waiting.inadmissible._contested.update(
+        {_class_of(w).of_list: None}
+    ),
     "listed-in-its-list": lambda w: _class_of(w).of_list.line.clear(),
     "listed-by-its-head": _shift,
     "demand-in-line-is-the-sum": lambda w: w.forest.waiting.join(

