@@ -256,9 +256,15 @@ def read_status(status: Json) -> Persisted | None:
     )
 
 
+_PHASES = ("pending", "running", "Succeeded", "failed")
+_OF_PODS = frozenset({*_PHASES, *_TOTALS, "pendingpodconditions"})
+_NO_PODS = PodCounts()
+
+
 def _read_pods(status: Map) -> PodCounts:
-    words = ("pending", "running", "Succeeded", "failed")
-    pending, running, succeeded, failed = (max(0, as_int(status.get(word))) for word in words)
+    if _OF_PODS.isdisjoint(status):  # of nearly all that wait
+        return _NO_PODS
+    pending, running, succeeded, failed = (max(0, as_int(status.get(word))) for word in _PHASES)
     read = {name: as_int(status.get(word)) for word, name in _TOTALS.items()}
     totals = tuple((name, amount) for name, amount in read.items() if amount > 0)
     return PodCounts(
@@ -311,6 +317,8 @@ def _why_unreadable(value: Json) -> str:
 
 
 def _read_dispatch(value: Map) -> DispatchRecord | None:
+    if not value:
+        return None
     if as_int(value.get("format"), FORMAT) > FORMAT:
         return None
     attempt, inventory = as_int(value.get("attempt")), value.get("inventory")
@@ -344,6 +352,8 @@ def _read_dispatch(value: Map) -> DispatchRecord | None:
 
 def _read_reservation(value: Map) -> Reservation | None:
     """Read a reservation; without ``placement``, only the first ``MAX_NAMES`` nodes are known."""
+    if not value:
+        return None
     places = [as_map(one) for one in as_list(value.get("placement"))[:MAX_PLACES]]
     since = parse_instant(value.get("since"))
     reason = _read_reason(value)
@@ -361,6 +371,8 @@ def _read_reservation(value: Map) -> Reservation | None:
 
 
 def _read_eviction(value: Map) -> Eviction | None:
+    if not value:
+        return None
     count, reason = as_int(value.get("count")), _read_reason(value)
     if reason is None or count < 1:
         return None
@@ -396,6 +408,8 @@ def _read_counts(value: Json) -> tuple[int, ...]:
 
 def _read_leaves(value: Json) -> tuple[tuple[str, str], ...]:
     """The (tree, leaf) pairs, ordered by tree."""
+    if not value:
+        return ()
     lines = [as_map(line) for line in as_list(value)]
     return tuple(sorted((as_text(one.get("tree")), as_text(one.get("leaf"))) for one in lines))
 
