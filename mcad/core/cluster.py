@@ -261,6 +261,8 @@ class Cluster:
 
     def held_resources(self) -> tuple[HeldResource, ...]:
         """The wrapped resources that are held in a namespace, oldest hold first."""
+        if not self.rights.held:  # asked after each step
+            return ()
         return tuple(held.resource for held in self.rights.held.values())
 
     def forget(self, entry: Entry) -> None:

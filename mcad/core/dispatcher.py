@@ -44,6 +44,8 @@ class Dispatcher:
         cluster.agenda.now = now
         cluster.passed.clear()
         match event:
+            case _ if type(event) in _OBSERVED:
+                _OBSERVED[type(event)](cluster, event)
             case events.Leading():
                 cluster.epoch = event.epoch
             case events.Decide():
@@ -61,35 +63,25 @@ class Dispatcher:
                 | events.QuotaRefused()
             ):
                 quota_reports.heard(cluster, event)
-            case _ if type(event) in _ANSWERS:
-                _answered(cluster, event)
             case _:
-                _observed(cluster, event)
+                _answered(cluster, event)
         return cluster.take_commands()
 
 
-def _observed(cluster: Cluster, event: events.Event) -> None:
-    match event:
-        case events.AppWrapperSeen():
-            workloads.appwrapper_seen(cluster, event)
-        case events.AppWrapperGone():
-            workloads.appwrapper_gone(cluster, event.uid)
-        case events.NodeSeen() | events.NodeGone():
-            workloads.node_heard(cluster, event)
-        case events.PodSeen():
-            objects.pod_seen(cluster, event.pod)
-        case events.PodGone():
-            objects.pod_gone(cluster, event.uid)
-        case events.ChildSeen():
-            objects.child_seen(cluster, event.child)
-        case events.ChildGone():
-            objects.child_gone(cluster, event.uid)
-        case events.PauseSeen():
-            cluster.waiting.dispatch_pauses.seen(event.pause)
-        case events.PauseGone():
-            cluster.waiting.dispatch_pauses.gone(event.uid)
-        case events.KindWatched():
-            objects.kind_watched(cluster, event)
+_OBSERVED: dict[type, Callable[[Cluster, Any], None]] = {
+    events.AppWrapperSeen: workloads.appwrapper_seen,
+    events.AppWrapperGone: lambda cluster, event: workloads.appwrapper_gone(cluster, event.uid),
+    events.NodeSeen: workloads.node_heard,
+    events.NodeGone: workloads.node_heard,
+    events.PodSeen: lambda cluster, event: objects.pod_seen(cluster, event.pod),
+    events.PodGone: lambda cluster, event: objects.pod_gone(cluster, event.uid),
+    events.ChildSeen: lambda cluster, event: objects.child_seen(cluster, event.child),
+    events.ChildGone: lambda cluster, event: objects.child_gone(cluster, event.uid),
+    events.PauseSeen: lambda cluster, event: cluster.waiting.dispatch_pauses.seen(event.pause),
+    events.PauseGone: lambda cluster, event: cluster.waiting.dispatch_pauses.gone(event.uid),
+    events.KindWatched: objects.kind_watched,
+}
+"""By type, and asked first: nearly all steps are observations."""
 
 
 def _answered(cluster: Cluster, event: Any) -> None:

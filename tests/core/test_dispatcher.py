@@ -1,13 +1,28 @@
 """The way of an AppWrapper through the dispatcher: order, budgets, refusals, completion."""
 
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from msgspec.structs import replace
 
+from mcad.core import dispatcher as module
 from mcad.core.commands import CreateItem, WriteStatus
 from mcad.core.dispatcher import ClockWentBackError, Dispatcher
-from mcad.core.events import AppWrapperSeen, Decide, KindWatched, NodeSeen
+from mcad.core.events import (
+    AccessReviewed,
+    AppWrapperSeen,
+    Decide,
+    Event,
+    KindWatched,
+    Leading,
+    LookOn,
+    NodeSeen,
+    QuotaGone,
+    QuotaRefused,
+    QuotaSeen,
+    QuotaWritten,
+    StrayRefused,
+)
 from mcad.core.state.answer import Answer
 from mcad.core.state.lifecycle import Phase
 from mcad.core.state.model import Dialect, Item, ObjectRef, Persisted, PodPhase, Problem
@@ -51,6 +66,14 @@ def test_nothing_is_created_before_the_intent_is_persisted() -> None:
     bench.execute(bench.pending.pop(0))
     assert bench.status["uid-a"].dispatch is not None
     assert [type(c) for c in bench.pending] == [CreateItem]
+
+
+def test_every_event_is_an_observation_an_answer_or_has_a_case_of_its_own() -> None:
+    quota = (QuotaSeen, QuotaGone, QuotaWritten, QuotaRefused)
+    own = (Leading, Decide, LookOn, AccessReviewed, StrayRefused, *quota)
+    routed = [*module._OBSERVED, *module._ANSWERS, *own]
+    assert len(routed) == len(set(routed))
+    assert set(routed) == set(get_args(Event))
 
 
 def test_observations_decide_nothing() -> None:

@@ -38,8 +38,7 @@ class Use:
     @property
     def weighs(self) -> bool:
         """Whether it takes anything from its node, if that exists (C1)."""
-        phase = self.pod.phase
-        return phase is not PodPhase.SUCCEEDED and phase is not PodPhase.FAILED
+        return self.pod.phase not in TERMINAL_PHASES
 
 
 class PodIndex:

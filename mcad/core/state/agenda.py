@@ -41,6 +41,7 @@ class Timers:
         self._heaps: list[list[_Line]] = [[] for _ in range(_HEAPS)]
         self._wishes: set[Instant] = set()
         self._woken_at: Instant = 0  # the wake-up under way, 0 if there is none
+        self._may_be_earlier = False  # than that: timers started since it was last looked for
         # The lines at which stale ones are looked for: not the same, so that no two are swept
         # together.
         self._swept_at = [_LINES_MIN + _LINES_MIN * number // _HEAPS for number in range(_HEAPS)]
@@ -53,6 +54,7 @@ class Timers:
     def start(self, entry: Entry, timer: Timer, at: Instant) -> None:
         """Let the timer end at this instant; the latest call for it counts."""
         entry.timers[timer] = at
+        self._may_be_earlier = True
         number = crc32(entry.uid.encode()) % _HEAPS
         if len(self._heaps[number]) >= self._swept_at[number]:
             self._sweep(number)
@@ -61,6 +63,7 @@ class Timers:
     def wish(self, at: Instant) -> None:
         """Wake up at this instant, for none in particular."""
         if at not in self._wishes:
+            self._may_be_earlier = True
             self._wishes.add(at)
             heappush(self._heaps[0], (at, "", ""))
 
@@ -68,7 +71,7 @@ class Timers:
         """The timers that have run out, first to last; not those that an earlier one stopped. What
         is left after ``TIMERS_PER_PASS`` is taken by the next pass."""
         if self._woken_at <= now:
-            self._woken_at = 0
+            self._woken_at, self._may_be_earlier = 0, True
         lines: list[_Line] = []
         while (heap := self._next()) and heap[0][0] <= now and len(lines) < TIMERS_PER_PASS:
             lines.append(heappop(heap))
@@ -87,6 +90,9 @@ class Timers:
     def next_wake_up(self, now: Instant) -> Instant | None:
         """The one wake-up to request, however many timers run (ADR 4); None if that is under way
         already, or if nothing runs."""
+        if not self._may_be_earlier:
+            return None
+        self._may_be_earlier = False
         while (heap := self._next()) and self._is_stale(*heap[0]):
             heappop(heap)
         if not heap:
