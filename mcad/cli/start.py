@@ -3,6 +3,7 @@
 Imports only modules that Python has loaded anyway.
 """
 
+import gc
 import os
 import sys
 from signal import SIGINT, default_int_handler, signal
@@ -14,6 +15,7 @@ _INTERRUPTED = 130
 def main() -> None:
     """Run ``mcad`` or ``kubectl mcad``."""
     signal(SIGINT, _end)
+    gc.disable()  # until the command is imported, too: what is imported stays
     from mcad.cli.main import main as command  # noqa: PLC0415 - the slow import
 
     signal(SIGINT, default_int_handler)  # from here on the command handles it

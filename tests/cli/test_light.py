@@ -137,3 +137,21 @@ def test_a_login_that_takes_a_plugin_is_left_to_the_client_library(tmp_path: Pat
     assert len(said.splitlines()) == 2
     assert "kubernetes" in heavy
     assert {one.headers["Authorization"] for one in api.requests} == {"Bearer secret"}
+
+
+COLLECTS = """\
+import gc, sys
+sys.argv = ["mcad", "version"]
+from mcad.cli.start import main
+try:
+    main()
+except SystemExit:
+    print(gc.isenabled(), gc.get_freeze_count() > 0)
+"""
+
+
+def test_garbage_is_collected_once_the_command_is_imported() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", COLLECTS], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines()[-1] == "True True"
