@@ -19,7 +19,7 @@ from mcad.controller.served_kinds import Kinds, catalog_entry
 from mcad.controller.streams import Stream
 from mcad.core.events import Event, KindWatched
 from mcad.kube.client import EVERYTHING, Client, Selection
-from mcad.kube.document import HEAD, Document, Picks
+from mcad.kube.document import HEAD, WHOLE, Document, Picks
 from mcad.kube.kinds import APPWRAPPERS, DISPATCH_PAUSES, NODES, PODS, QUOTA_SUBTREES
 from mcad.kube.reflector import Reflector
 from mcad.kube.resource import Resource
@@ -345,6 +345,7 @@ class Watches:
             reflector.watch_s = CLOSELY_S if key in ESSENTIAL else WATCHED_S
             reflector.fields = FIELDS.get(resource, HEAD)
             if resource is APPWRAPPERS:
+                reflector.new_fields = WHOLE  # they are read ahead
                 reflector.ready = partial(self._host.arrivals.await_served, part)
             watch.reflectors.append(reflector)
         watch.start()

@@ -36,6 +36,10 @@ HEAD: Picks = msgspec.json.Decoder(_Headed)
 """What identifies an object, and no more: a quarter of the cost of all of it."""
 
 
+WHOLE: Picks = msgspec.json.Decoder()
+"""All of it, for objects that are going to be read whole."""
+
+
 class Identity(Struct, frozen=True):
     """What tells one version of one object from all others; ``namespace`` may be ""."""
 
@@ -55,9 +59,9 @@ class Document:
         distinguished from others."""
         self._text = text
         self._resource = resource
-        self._picks = picks
-        self._picked: Json | None = _pick(text, picks)
-        self.identity = _identify(self._picked)
+        self._picks, picked = _read(text, picks)
+        self._picked: Json | None = picked
+        self.identity = _identify(picked)
 
     def kept(self) -> "Document":
         """A document with a text of its own: neither the answer nor decoded parts are kept."""
@@ -65,15 +69,19 @@ class Document:
         return self
 
     def json(self) -> Json:
-        """All of it; raises ``BadAnswer``."""
-        return self._complete(_decode(self._text))
+        """All of it, the caller's own; raises ``BadAnswer``."""
+        whole = self._picked if self._picks is WHOLE else None
+        if whole is None:
+            return self._complete(_decode(self._text))
+        self._picked = None
+        return self._complete(whole)
 
     def pick(self, picks: Picks) -> Json:
-        """The fields that ``picks`` wants, or all of it if their types differ.
+        """The fields that ``picks`` wants, or all of it if that was read, or their types differ.
 
         Raises ``BadAnswer`` unless they were read at once.
         """
-        if self._picked is None or picks is not self._picks:
+        if self._picked is None or self._picks not in (picks, WHOLE):
             self._picks, self._picked = picks, _pick(self._text, picks)
         return self._complete(self._picked)
 
@@ -86,6 +94,17 @@ class Document:
         if identity.namespace:
             metadata["namespace"] = identity.namespace
         return value
+
+
+def _read(text: Raw, picks: Picks) -> tuple[Picks, Json]:
+    """What was picked; only the head of an object that cannot be read whole, which is known by
+    that."""
+    try:
+        return picks, _pick(text, picks)
+    except BadAnswer:
+        if picks is not WHOLE:
+            raise
+    return HEAD, _pick(text, HEAD)
 
 
 def _pick(text: Raw, picks: Picks) -> Json:

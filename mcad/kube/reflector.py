@@ -85,14 +85,16 @@ async def _at_once() -> None:
 class Reflector(Generic[T]):
     """One kind of one server. ``slim`` turns a document into what the sink is given.
 
-    ``resource`` may be set to another version of the kind between two runs. Three more may be set
-    before the first one: ``fields`` are those that ``slim`` picks, to be read at once. ``ready`` is
+    ``resource`` may be set to another version of the kind between two runs. Four more may be set
+    before the first one: ``fields`` are those that ``slim`` picks, to be read at once, and
+    ``new_fields`` the same of a list while nothing is known, with only new objects. ``ready`` is
     awaited before the first list, and again before the next one after the server denied that it
     serves the kind. ``watch_s`` is the least and the most seconds for which a watch is asked: one
     without events in all of that time is checked (ADR 43).
     """
 
     fields: Picks
+    new_fields: Picks | None
     ready: Callable[[], Awaitable[None]]
     watch_s: tuple[int, int]
 
@@ -108,6 +110,7 @@ class Reflector(Generic[T]):
         self._client = client
         self.resource = resource
         self.fields = HEAD
+        self.new_fields = None
         self.ready = _at_once
         self.watch_s = WATCH_S
         self._sink = sink
@@ -270,6 +273,7 @@ class Reflector(Generic[T]):
     async def _list_pages(self) -> None:
         seen: set[_Key] = set()
         version = ""
+        fields = self.fields if self._known else self.new_fields or self.fields
         listed = self._client.list_pages(
             self.resource, self._selection, retry_first_page=False, ahead=True
         )
@@ -278,7 +282,7 @@ class Reflector(Generic[T]):
                 if page.first:
                     seen = set()
                 version = page.resource_version
-                for number, document in enumerate(page.documents(self.fields), 1):
+                for number, document in enumerate(page.documents(fields), 1):
                     seen.add(self._upsert(document))
                     if number % SLICE == 0:
                         await self._clock.sleep(0)

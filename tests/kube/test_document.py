@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 from mcad.kube import document as module
 from mcad.kube.decode import decode, take_line, take_list
-from mcad.kube.document import Document
+from mcad.kube.document import HEAD, WHOLE, Document
 from mcad.kube.errors import BadAnswer, KubeError
+from mcad.kube.pages import Page
 from mcad.kube.reflector import SLICE, Reflector
 from tests.api.strategies import JSON
 from tests.kube.support import PODS, eventually, pod
@@ -130,6 +131,60 @@ def test_what_was_read_at_once_is_not_read_again(monkeypatch: pytest.MonkeyPatch
     assert read == [fields]
     assert [one.pick(others), one.kept().pick(others)] == [expected, expected]
     assert read == [fields, others, others]
+
+
+def test_what_was_read_whole_is_decoded_once_and_given_away(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    raw = text({"metadata": {"name": "a", "uid": "u", "resourceVersion": "7"}, "spec": [1, {}]})
+    expected, one = Document(raw, PODS).json(), Document(raw, PODS, WHOLE)
+    read: list[object] = []
+    again = module._decode
+    monkeypatch.setattr(module, "_decode", lambda raw: read.append(raw) or again(raw))
+    assert one.pick(HEAD) == expected
+    given = one.json()
+    assert given == expected
+    assert read == []
+    given["spec"] = None  # the document keeps no part of it
+    assert one.json() == expected
+    assert one.kept().json() == expected
+    assert read == [raw, raw]
+
+
+@pytest.mark.parametrize("odd", [b'"\xff"', b"{", b"01"])
+def test_what_cannot_be_read_whole_is_known_by_its_head(odd: bytes) -> None:
+    head = b'{"metadata":{"name":"a","uid":"u","resourceVersion":"7"},"spec":'
+    raw = msgspec.Raw(head + odd + b"}")
+    try:
+        expected: object = Document(raw, PODS).identity
+    except BadAnswer:
+        expected = None
+    try:
+        one = Document(raw, PODS, WHOLE)
+    except BadAnswer:
+        assert expected is None
+        return
+    assert one.identity == expected
+    with pytest.raises(BadAnswer):
+        one.json()
+
+
+async def test_a_list_while_nothing_is_known_is_read_as_new_objects_are(
+    server: Any, client: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.put("pods", pod("a"))
+    fields: list[object] = []
+    usual = Page.documents
+    monkeypatch.setattr(
+        Page, "documents", lambda page, picks: fields.append(picks) or usual(page, picks)
+    )
+    reflector = Reflector(client, PODS, Sink(), Document.json)
+    reflector.new_fields = WHOLE
+    await reflector._list()
+    await reflector._list()
+    reflector.forget()
+    await reflector._list()
+    assert fields == [WHOLE, HEAD, WHOLE]
 
 
 class Sink:
