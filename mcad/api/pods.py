@@ -7,7 +7,6 @@ reads, no models, and no exception whatever the object looks like.
 import json
 from functools import lru_cache
 from sys import intern
-from typing import Any
 
 from mcad.api import labels
 from mcad.api.autopilot import Evictions, evicted
@@ -36,7 +35,7 @@ def read_pod(obj: Map, workload_uid: str = "") -> Pod:
     meta, spec = as_map(obj.get("metadata")), as_map(obj.get("spec"))
     status, tags = as_map(obj.get("status")), as_map(meta.get("labels"))
     item, index = labels.parse_podset(tags[labels.PODSET]) if labels.PODSET in tags else (-1, -1)
-    attempt = labels.parse_number(tags.get(labels.ATTEMPT), 0)
+    attempt = labels.parse_number(tags[labels.ATTEMPT], 0) if labels.ATTEMPT in tags else 0
     request, ports = _needs(spec, status)
     phase = _phase(status)
     return Pod(
@@ -79,9 +78,7 @@ def _exit_codes(status: Map) -> tuple[int, ...]:
 def _needs(spec: Map, status: Map) -> tuple[Resources, tuple[HostPort, ...]]:
     """The request and host ports of a pod. Thousands of pods are equal, so the result is cached by
     the text of all fields that it depends on."""
-    depends: list[Any] = [spec.get(key) for key in _OF_SPEC]
-    depends += [status.get(key) for key in _OF_STATUS]
-    depends.append(resizes(status))
+    depends = [*map(spec.get, _OF_SPEC), *map(status.get, _OF_STATUS), resizes(status)]
     text = to_json(depends)
     return _known_needs(text) if len(text) <= _TEXT_MAX else _known_needs.__wrapped__(text)
 

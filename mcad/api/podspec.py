@@ -221,7 +221,11 @@ def _granted(wanted: Amounts, report: Map, *, infeasible: bool) -> Amounts:
 
 def resizes(status: Map) -> list[Map]:
     """The conditions of a live pod that affect its request: pending resizes."""
-    return [one for one in _maps(status.get("conditions")) if one.get("type") == "PodResizePending"]
+    return [
+        one
+        for one in as_list(status.get("conditions"))
+        if isinstance(one, dict) and one.get("type") == "PodResizePending"
+    ]
 
 
 def _resize_infeasible(status: Map) -> bool:
