@@ -29,6 +29,7 @@ _NAMES_A_CLASS = b'"runtimeClassName":"'
 _NEVER = "Never"
 _SAYS_NEVER = b'"preemptionPolicy":"Never"'
 _MARKS = (_NAMES_A_CLASS, _SAYS_NEVER, b'"priorityClassName":"')
+_OF_A_CLASS = b'ClassName":"'
 
 
 class RuntimeClass(Struct, frozen=True):
@@ -221,7 +222,13 @@ class PodDefaults:
 
 def may_have_defaults(manifests: Iterable[bytes]) -> bool:
     """Whether these manifests (compact JSON) name a class, or say themselves what one would say."""
-    return any(mark in manifest for manifest in manifests for mark in _MARKS)
+    return any(map(_has_mark, manifests))
+
+
+def _has_mark(manifest: bytes) -> bool:
+    if not (_OF_A_CLASS in manifest or _SAYS_NEVER in manifest):
+        return False  # of nearly all, after two searches instead of three
+    return any(mark in manifest for mark in _MARKS)
 
 
 def names_a_class(manifests: Iterable[bytes]) -> bool:
