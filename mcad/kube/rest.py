@@ -10,6 +10,7 @@ import json
 import socket
 from collections.abc import AsyncGenerator, Callable
 from importlib.metadata import PackageNotFoundError, version
+from io import BytesIO
 from ipaddress import ip_address
 from math import inf
 from types import TracebackType
@@ -249,13 +250,12 @@ def _socket(address: aiohttp.AddrInfoType) -> socket.socket:
 
 
 async def _read(answer: aiohttp.ClientResponse) -> bytes:
-    pieces, size = [], 0
+    body = BytesIO()  # it grows in place: megabytes of pieces would all be copied at the end
     async for piece in answer.content.iter_any():
-        pieces.append(piece)
-        size += len(piece)
-        if size > BODY_BYTES_MAX:
+        body.write(piece)
+        if body.tell() > BODY_BYTES_MAX:
             raise BadAnswer(f"an answer of more than {BODY_BYTES_MAX} bytes")
-    return b"".join(pieces)
+    return body.getvalue()
 
 
 def _is_loopback(url: str) -> bool:
