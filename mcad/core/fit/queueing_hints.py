@@ -200,6 +200,8 @@ class QueueingHints:
             elif self._look_at(self._round.pools[-1], self._round, until):
                 self._round.pools.pop()
                 self._round.look = None
+                if self.steps >= until and self._round.pools:
+                    return
             else:
                 return
 
@@ -227,6 +229,9 @@ class QueueingHints:
             return True
         look = round_.look
         if look is None:
+            self.steps += 1
+            if not _may_let_in(pool, watch):
+                return True
             look = round_.look = _Look([*reversed(watch.sums)])
         if not self._requeue_by_sums(watch, look.sums, until):
             return False
@@ -294,6 +299,16 @@ class QueueingHints:
                 if self.steps >= until:
                     return False
         return True
+
+
+def _may_let_in(pool: KeptPool, watch: _Watch) -> bool:
+    """A quick test of what happened in the pool: thousands of pools may share a node."""
+    if pool.rung or watch.any_rise or pool.news.has_risen:
+        return True
+    return any(
+        line[0][0] <= sum_of(pools).get(resource, 0)
+        for (pools, resource), line in watch.sums.items()
+    )
 
 
 def _bases(pools: Iterable[Pool]) -> dict[KeptPool, None]:

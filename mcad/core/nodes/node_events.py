@@ -85,6 +85,11 @@ class News:
         return rows
 
     @property
+    def has_risen(self) -> bool:
+        """Whether any node gained room that may not be reported to all."""
+        return bool(self._risen)
+
+    @property
     def is_reported(self) -> bool:
         """Whether no report is under way."""
         return self._report is None
@@ -116,7 +121,9 @@ class News:
 
     def _report_by_request(self, report: _Report, until: int) -> bool:
         """The same for one resource; returns whether it has reached all of its followers."""
-        known = self._followers.get(report.resources[-1], SortedDict())
+        known = self._followers.get(report.resources[-1])
+        if known is None:
+            return True
         begun, report.at_least = report.at_least, 0
         rows, lost = [row for _, row in self._risen.values()], []
         for n in known.irange(begun):
