@@ -21,7 +21,7 @@ from mcad.core.fit.feasible import InsufficientSlots, InsufficientSum, NoNodes, 
 from mcad.core.nodes.ledger import Ledger
 from mcad.core.nodes.pod_signature import UNBOUNDED, PodClass
 from mcad.core.nodes.pools import KeptPool, Pool, sum_of, widest
-from mcad.core.state.work_bounds import CHECKS_MAX, REQUEUE_STEPS, VERDICT_STEPS
+from mcad.core.state.work_bounds import CHECKS_MAX, REQUEUE_STEPS, TESTED_PER_STEP, VERDICT_STEPS
 
 _Sum = tuple[tuple[Pool, ...], str]
 _Line: TypeAlias = "SortedList[tuple[int, int, Prospect]]"
@@ -229,7 +229,7 @@ class QueueingHints:
             return True
         look = round_.look
         if look is None:
-            self.steps += 1
+            self.steps += not len(round_.pools) % TESTED_PER_STEP
             if not _may_let_in(pool, watch):
                 return True
             look = round_.look = _Look([*reversed(watch.sums)])

@@ -10,6 +10,9 @@ nodes rose; beyond, all classes that are left are requeued, and tried in the cyc
 REQUEUE_STEPS = 5
 """The work that a requeued shape counts for."""
 
+TESTED_PER_STEP = 2
+"""Pools with a quick test of whether anything in them may fit by now, for one step."""
+
 CATCH_UP_MAX = 64
 """Changed nodes that are looked at one by one; beyond, a look at all nodes is about as cheap."""
 
