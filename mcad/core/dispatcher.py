@@ -43,29 +43,32 @@ class Dispatcher:
             raise ClockWentBackError(f"step at {now} after one at {cluster.now}")
         cluster.agenda.now = now
         cluster.passed.clear()
-        match event:
-            case _ if type(event) in _OBSERVED:
-                _OBSERVED[type(event)](cluster, event)
-            case events.Leading():
-                cluster.epoch = event.epoch
-            case events.Decide():
-                cycle.decide(cluster, may_dispatch=event.may_dispatch)
-            case events.LookOn():
-                standby_view.look_on(cluster, is_led=event.is_led)
-            case events.AccessReviewed():  # it concerns all that asked
-                create.access_reviewed(cluster, event)
-            case events.StrayRefused():
-                orphans.refused(cluster, event)
-            case (
-                events.QuotaSeen()
-                | events.QuotaGone()
-                | events.QuotaWritten()
-                | events.QuotaRefused()
-            ):
-                quota_reports.heard(cluster, event)
-            case _:
-                _answered(cluster, event)
+        observe = _OBSERVED.get(type(event))
+        if observe is not None:
+            observe(cluster, event)
+        else:
+            _take(cluster, event)
         return cluster.take_commands()
+
+
+def _take(cluster: Cluster, event: events.Event) -> None:
+    match event:
+        case events.Leading():
+            cluster.epoch = event.epoch
+        case events.Decide():
+            cycle.decide(cluster, may_dispatch=event.may_dispatch)
+        case events.LookOn():
+            standby_view.look_on(cluster, is_led=event.is_led)
+        case events.AccessReviewed():  # it concerns all that asked
+            create.access_reviewed(cluster, event)
+        case events.StrayRefused():
+            orphans.refused(cluster, event)
+        case (
+            events.QuotaSeen() | events.QuotaGone() | events.QuotaWritten() | events.QuotaRefused()
+        ):
+            quota_reports.heard(cluster, event)
+        case _:
+            _answered(cluster, event)
 
 
 _OBSERVED: dict[type, Callable[[Cluster, Any], None]] = {
@@ -81,7 +84,7 @@ _OBSERVED: dict[type, Callable[[Cluster, Any], None]] = {
     events.PauseGone: lambda cluster, event: cluster.waiting.dispatch_pauses.gone(event.uid),
     events.KindWatched: objects.kind_watched,
 }
-"""By type, and asked first: nearly all steps are observations."""
+"""By type, which is faster than to match: nearly all events are observations."""
 
 
 def _answered(cluster: Cluster, event: Any) -> None:

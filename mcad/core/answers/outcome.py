@@ -8,6 +8,7 @@ from typing import NamedTuple
 from mcad.core.answers.dry_run import Facts
 from mcad.core.cluster import Cluster
 from mcad.core.commands import Command, WriteStatus
+from mcad.core.cycle import cycle
 from mcad.core.dispatcher import Dispatcher
 from mcad.core.events import Decide
 from mcad.core.state.lifecycle import Phase
@@ -42,17 +43,12 @@ def outcome(facts: Facts) -> Outcome:
         before = len(found.starting)
         for command in dispatcher.step(Decide(), facts.now):
             _note(found, command, facts)
-        if len(found.starting) == before and _is_at_rest(dispatcher.cluster):
+        if len(found.starting) == before and cycle.is_at_rest(dispatcher.cluster):
             break
     for uid, due in dispatcher.cluster.evictions.items():
         preemptor = dispatcher.cluster.entries[due.by].title
         found.evicted.setdefault(uid, Evicted(due.reason.value, preemptor))
     return found
-
-
-def _is_at_rest(cluster: Cluster) -> bool:
-    """Whether no walk is under way, and nothing that may fit is yet to be found."""
-    return cluster.walk.resume_at is None and not cluster.capacity.has_news
 
 
 def _note(found: Outcome, command: Command, facts: Facts) -> None:

@@ -82,17 +82,25 @@ def _walk_and_look(cluster: Cluster) -> None:
     """The walk along the line, and what is looked at now and then. When the work of the pass is
     done the rest is left for the next pass, which begins with it: so neither keeps the other from
     its turn. None begins before all is found that may fit."""
-    if not hints.take_up(cluster):
-        return
     is_look_first = cluster.walk.gives_way
+    if is_look_first and not hints.take_up(cluster, is_brief=True):
+        return
     cluster.walk.gives_way = False
-    stages = (*_LOOKS, dispatch) if is_look_first else (dispatch, *_LOOKS)
+    stages = (*_LOOKS, _walk) if is_look_first else (_walk, *_LOOKS)
     for number, stage in enumerate(stages):
         if number and cluster.agenda.is_spent:
             cluster.walk.gives_way = not is_look_first
             cluster.agenda.carry_over()
             return
         stage(cluster)
+        if cluster.capacity.is_behind:
+            return
+
+
+def _walk(cluster: Cluster) -> None:
+    """Looks may have released room: it is for the first in line."""
+    if hints.take_up(cluster):
+        dispatch(cluster)
 
 
 def _start(cluster: Cluster) -> None:
@@ -281,7 +289,12 @@ def start_what_fits(cluster: Cluster) -> bool:
     manage.keep(cluster)
     hints.take_up_all(cluster)
     dispatch(cluster)
-    return continues or cluster.walk.resume_at is not None or cluster.capacity.has_news
+    return continues or not is_at_rest(cluster)
+
+
+def is_at_rest(cluster: Cluster) -> bool:
+    """Whether no walk is under way, and nothing that may fit is yet to be found."""
+    return cluster.walk.resume_at is None and not cluster.capacity.has_news
 
 
 def verdict(cluster: Cluster, questions: Questions, eqclass: EquivalenceClass) -> Refusal | None:

@@ -10,12 +10,14 @@ from mcad.core.cluster import Cluster
 from mcad.core.state.bounds import STEPS_PER_PASS
 
 
-def take_up(cluster: Cluster) -> bool:
+def take_up(cluster: Cluster, *, is_brief: bool = False) -> bool:
     """Requeue what nodes may let in after what happened. Returns whether that is all: if the work
     of this pass did not suffice the next one goes on, and until then nothing starts and nothing is
-    evicted, or a lower priority would take the room of what is yet to be found."""
+    evicted, or a lower priority would take the room of what is yet to be found. ``is_brief`` leaves
+    most of the pass to what comes next."""
     agenda, begun = cluster.agenda, cluster.admission.steps
-    most = max(STEPS_PER_PASS // 4, STEPS_PER_PASS - agenda.spent)
+    least = STEPS_PER_PASS // 4
+    most = least if is_brief else max(least, STEPS_PER_PASS - agenda.spent)
     is_all = _requeue(cluster, most)
     agenda.spent += cluster.admission.steps - begun
     if cluster.capacity.has_news:

@@ -5,13 +5,12 @@ until the pods that found too few slots may find enough, or, where no such obsta
 any node of its pools gains room.
 
 A node may concern thousands of shapes, so they are looked for in rounds, of which one call does a
-part. A round is about all that happened before it began; what happens meanwhile is the next one's,
-or a round had no end while nodes rise.
+part. A round is about all that happened before it began, so it ends however often nodes rise.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
@@ -21,7 +20,13 @@ from mcad.core.fit.feasible import InsufficientSlots, InsufficientSum, NoNodes, 
 from mcad.core.nodes.ledger import Ledger
 from mcad.core.nodes.pod_signature import UNBOUNDED, PodClass
 from mcad.core.nodes.pools import KeptPool, Pool, sum_of, widest
-from mcad.core.state.work_bounds import CHECKS_MAX, REQUEUE_STEPS, TESTED_PER_STEP, VERDICT_STEPS
+from mcad.core.state.work_bounds import (
+    CHECKS_MAX,
+    POOLS_TESTED_PER_STEP,
+    REQUEUE_STEPS,
+    SUMS_PER_STEP,
+    VERDICT_STEPS,
+)
 
 _Sum = tuple[tuple[Pool, ...], str]
 _Line: TypeAlias = "SortedList[tuple[int, int, Prospect]]"
@@ -49,28 +54,20 @@ class _Watch:
 
 
 @dataclass(slots=True)
-class _Look:
-    """What is left to look at of one pool, the next one last: sums, prospects that wait for slots
-    of pods, and prospects without a known obstacle. The last two are None as long as the news of
-    the pool are not all reported."""
-
-    sums: list[_Sum]
-    few: list[tuple[PodClass, Prospect]] | None = None
-    rest: list[Prospect] | None = None
-
-
-@dataclass(slots=True)
 class _Round:
     """What is left to do about the changes before it began: the ``pools``, of which the last one is
-    looked at."""
+    looked at, and the ``candidates`` of that one, None as long as its news are not all reported."""
 
     pools: list[KeptPool]
-    look: _Look | None = None
+    candidates: list[Prospect] | None = None
 
 
 class QueueingHints:
     """The refused prospects of a capacity, and those that may fit by now and were not taken yet.
-    ``steps`` is the work so far, about a microsecond each."""
+
+    ``is_behind`` as long as the round that the last call went on with is not over: some may fit
+    that are yet to be found. ``steps`` is the work so far, about a microsecond each.
+    """
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
@@ -79,6 +76,7 @@ class QueueingHints:
         self._serial = 0
         self._checks = 0
         self.steps = 0
+        self.is_behind = False
         self._round: _Round | None = None
         self._watches: dict[KeptPool, _Watch] = {}
         self._registered: dict[Prospect, _Registration] = {}
@@ -88,19 +86,14 @@ class QueueingHints:
     def take_requeued(self, most: int = UNBOUNDED) -> list[Prospect]:
         """Those that may fit after what happened, as far as they are found in about ``most`` steps;
         they are not registered any more."""
-        self._go_on(self.steps + most)
+        self._look(self.steps + most)
         requeued, self._requeued = self._requeued, {}
         return list(requeued)
 
     @property
-    def is_behind(self) -> bool:
-        """Whether a round is under way: some may fit that were not requeued yet."""
-        return self._round is not None
-
-    @property
     def has_news(self) -> bool:
         """Whether anything rose or shifted that was not looked at, or is looked at now."""
-        return self.is_behind or self._ledger.log.gained > self._seen
+        return self._round is not None or self._ledger.log.gained > self._seen
 
     # -- going to sleep ------------------------------------------------------------------------
 
@@ -189,21 +182,15 @@ class QueueingHints:
 
     # -- waking --------------------------------------------------------------------------------
 
-    def _go_on(self, until: int) -> None:
-        """Go on with the round, or begin one if anything happened since, until so much work is
-        done."""
+    def _look(self, until: int) -> None:
+        """Go on with the round until so much work is done. If it ends before, what happened
+        meanwhile is looked at too, as far as that work goes."""
         if self._round is None:
             self._begin()
-        while self._round is not None:
-            if not self._round.pools:
-                self._round = None
-            elif self._look_at(self._round.pools[-1], self._round, until):
-                self._round.pools.pop()
-                self._round.look = None
-                if self.steps >= until and self._round.pools:
-                    return
-            else:
-                return
+        self.is_behind = not self._go_on(until)
+        if not self.is_behind and self.steps < until:
+            self._begin()
+            self._go_on(until)
 
     def _begin(self) -> None:
         since, log = self._seen, self._ledger.log
@@ -221,55 +208,52 @@ class QueueingHints:
         due.reverse()
         self._round = _Round(due)
 
+    def _go_on(self, until: int) -> bool:
+        """Go on with the round; returns whether none is under way any more."""
+        while self._round is not None and self._round.pools:
+            if not self._look_at(self._round.pools[-1], self._round, until):
+                return False
+            self._round.pools.pop()
+            self._round.candidates = None
+            if self.steps >= until and self._round.pools:
+                return False
+        self._round = None
+        return True
+
     def _look_at(self, pool: KeptPool, round_: _Round, until: int) -> bool:
         """What happened in one pool; returns whether that is all done."""
         watch = self._watches.get(pool)
         if watch is None:
             pool.news.end_report()  # or it would stand for that of a later round
             return True
-        look = round_.look
-        if look is None:
-            self.steps += not len(round_.pools) % TESTED_PER_STEP
-            if not _may_let_in(pool, watch):
-                return True
-            look = round_.look = _Look([*reversed(watch.sums)])
-        if not self._requeue_by_sums(watch, look.sums, until):
-            return False
-        if look.few is None:
+        if round_.candidates is None:
             self.steps += pool.news.report(until - self.steps)
             if not pool.news.is_reported:
                 return False
-            rung = pool.take_rung()
-            look.few = [(pods, one) for pods in rung for one in watch.few.get(pods, ())]
-            look.few.reverse()
-        if not self._test(watch, look.few, until):
-            return False
-        if look.rest is None:
-            look.rest = [*reversed(watch.any_rise)]
-        return self._requeue_rest(watch, pool, look.rest, until)
-
-    def _requeue_by_sums(self, watch: _Watch, sums: list[_Sum], until: int) -> bool:
-        while sums:
-            pools, resource = sums[-1]
-            line, there = watch.sums.get(sums[-1]), sum_of(pools).get(resource, 0)
-            while line and line[0][0] <= there:
-                self.requeue(line[0][2])
-                if self.steps >= until:
-                    return False
-            sums.pop()
-            self.steps += 1
-        return True
-
-    def _test(self, watch: _Watch, few: list[tuple[PodClass, Prospect]], until: int) -> bool:
-        """Requeue those whose pods may find slots enough."""
-        while few:
-            pods, prospect = few.pop()
-            replicas = watch.few.get(pods, {}).get(prospect)
-            if replicas is not None and not self._still_few(pods, replicas):
-                self.requeue(prospect)
+            if len(round_.pools) % POOLS_TESTED_PER_STEP == 0:
+                self.steps += 1
+            self.steps += len(watch.sums) // SUMS_PER_STEP
+            round_.candidates = [*_candidates(pool, watch)]
+            round_.candidates.reverse()
+        while round_.candidates:
             if self.steps >= until:
                 return False
+            prospect = round_.candidates.pop()
+            if self._may_fit(prospect, pool):
+                self.requeue(prospect)
         return True
+
+    def _may_fit(self, prospect: Prospect, pool: KeptPool) -> bool:
+        """Whether what it waits for in the pool may be there, if it still waits."""
+        match self._registered.get(prospect):
+            case None:
+                return False
+            case _Registration(InsufficientSum(pools, resource, needed)):
+                return sum_of(pools).get(resource, 0) >= needed
+            case _Registration(InsufficientSlots(pods, replicas)):
+                return not self._still_few(pods, replicas)
+            case _Registration(at=refused_at):  # a node less is a pod less of a DaemonSet
+                return refused_at < max(pool.risen, pool.shifted * prospect.shape.per_node)
 
     def _still_few(self, pods: PodClass, replicas: int) -> bool:
         """Whether there are surely too few slots, and the class will report when there may be
@@ -284,31 +268,18 @@ class QueueingHints:
         self.steps += took
         return is_few
 
-    def _requeue_rest(
-        self, watch: _Watch, pool: KeptPool, rest: list[Prospect], until: int
-    ) -> bool:
-        """Requeue those that were refused before the pool changed: a node less is a pod less of a
-        DaemonSet."""
-        while rest:
-            prospect = rest.pop()
-            if prospect not in watch.any_rise:
-                continue
-            changed = max(pool.risen, pool.shifted if prospect.shape.per_node else 0)
-            if self._registered[prospect].at < changed:
-                self.requeue(prospect)
-                if self.steps >= until:
-                    return False
-        return True
 
-
-def _may_let_in(pool: KeptPool, watch: _Watch) -> bool:
-    """A quick test of what happened in the pool: thousands of pools may share a node."""
-    if pool.rung or watch.any_rise or pool.news.has_risen:
-        return True
-    return any(
-        line[0][0] <= sum_of(pools).get(resource, 0)
-        for (pools, resource), line in watch.sums.items()
-    )
+def _candidates(pool: KeptPool, watch: _Watch) -> Iterator[Prospect]:
+    """The prospects for which what happened in the pool may suffice."""
+    for (pools, resource), line in watch.sums.items():
+        there = sum_of(pools).get(resource, 0)
+        for needed, _, prospect in line:
+            if needed > there:
+                break
+            yield prospect
+    for pods in pool.take_rung():
+        yield from watch.few.get(pods, ())
+    yield from watch.any_rise
 
 
 def _bases(pools: Iterable[Pool]) -> dict[KeptPool, None]:

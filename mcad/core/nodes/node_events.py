@@ -73,6 +73,8 @@ class News:
             del self._followers[name][n]
         if not self._followers[name]:
             del self._followers[name]
+        if not self._followers:
+            self._risen.clear()
 
     def since(self, change: int) -> list[Row]:
         """The nodes that gained room after this change, the last first, as far as they are not
@@ -83,11 +85,6 @@ class News:
                 break
             rows.append(row)
         return rows
-
-    @property
-    def has_risen(self) -> bool:
-        """Whether any node gained room that may not be reported to all."""
-        return bool(self._risen)
 
     @property
     def is_reported(self) -> bool:

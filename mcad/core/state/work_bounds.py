@@ -10,8 +10,11 @@ nodes rose; beyond, all classes that are left are requeued, and tried in the cyc
 REQUEUE_STEPS = 5
 """The work that a requeued shape counts for."""
 
-TESTED_PER_STEP = 2
-"""Pools with a quick test of whether anything in them may fit by now, for one step."""
+POOLS_TESTED_PER_STEP = 2
+"""Pools in which nothing may fit by now, for one step: thousands may share a node that rose."""
+
+SUMS_PER_STEP = 4
+"""Sums of pools that are compared with the least demand that waits for them, for one step."""
 
 CATCH_UP_MAX = 64
 """Changed nodes that are looked at one by one; beyond, a look at all nodes is about as cheap."""

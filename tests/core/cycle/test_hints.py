@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from mcad.core.cycle import admit, hints
+from mcad.core.cycle import admit, cycle, hints
 from mcad.core.events import NodeSeen
-from mcad.core.state.work_bounds import VERDICT_STEPS
+from mcad.core.fit import queueing_hints
+from mcad.core.state.bounds import STEPS_PER_PASS
+from mcad.core.state.lifecycle import Phase
+from mcad.core.state.model import Constraint, Workload
+from mcad.core.state.records import replace
+from mcad.core.state.units import SECOND
+from mcad.core.state.work_bounds import REQUEUE_STEPS, VERDICT_STEPS
 from tests.core.bench import Bench, node, workload
 from tests.core.cycle.test_admit import begun, counted, refusals
 from tests.core.preemption.test_search import EAGER
@@ -79,6 +85,66 @@ def test_a_walk_goes_on_however_often_nodes_rise(monkeypatch: pytest.MonkeyPatch
         bench.decide()
     assert begun(bench) == ["last"]
     assert passes > 1
+
+
+def in_zone(work: Workload, zone: str) -> Workload:
+    sets = tuple(
+        replace(one, constraint=Constraint(selector=(("zone", zone),))) for one in work.sets
+    )
+    return replace(work, sets=sets)
+
+
+def test_what_rises_while_a_round_ends_is_looked_at_as_far_as_the_work_goes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    nodes = {zone: replace(node(zone, 100), labels=(("zone", zone),)) for zone in "ab"}
+    bench = Bench(nodes=[*nodes.values()])
+    bench.submit(*(in_zone(workload(f"w{i}", 200 + i), "a") for i in range(5)))
+    bench.submit(in_zone(workload("high", 300, priority=9), "b")).settle()
+    monkeypatch.setattr(hints, "STEPS_PER_PASS", 2 * REQUEUE_STEPS)
+    bench.feed(NodeSeen(replace(nodes["a"], allocatable=(("cpu", 250), ("pods", 9)))))
+    for _ in range(2):
+        bench.decide()
+        assert bench.dispatcher.cluster.capacity.is_behind
+    bench.feed(NodeSeen(replace(nodes["b"], allocatable=(("cpu", 350), ("pods", 9)))))
+    bench.submit(in_zone(workload("low", 290), "b"))
+    bench.settle()
+    assert "high" in bench.order
+    assert "low" not in bench.order
+
+
+def test_room_that_a_look_releases_goes_to_the_first_in_line(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    bench = Bench(nodes=[node(milli=100)])
+    bench.submit(workload("high", 900, priority=9)).settle()
+    bench.submit(workload("low", 800))
+    cluster = bench.dispatcher.cluster
+    cluster.walk.gives_way = True
+    monkeypatch.setattr(
+        cycle, "_LOOKS", (lambda cluster: cluster.capacity.node_seen(node(milli=1000)),)
+    )
+    bench.decide()
+    assert begun(bench) == ["high"]
+
+
+def test_the_search_for_evictions_comes_however_much_is_found_in_each_pass(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    bench = Bench(EAGER, nodes=[node("n1"), node("n2", 500), node("n3", 500)])
+    bench.submit(workload("a", 950)).settle()
+    bench.bind("a-0", on="n1")
+    bench.advance(1)
+    # Each set has room, and all together have none: any rise of a node may let them in.
+    gangs = (workload(f"w{i}", 300 + i, 310 + i, 320 + i, never_preempts=True) for i in range(8))
+    bench.submit(*gangs).settle()
+    bench.submit(workload("high", 960, priority=9))
+    monkeypatch.setattr(queueing_hints, "REQUEUE_STEPS", STEPS_PER_PASS // 12)
+    for number in range(20):
+        bench.now += SECOND
+        bench.feed(NodeSeen(node("n2", 501 + number)))
+        bench.decide()
+    assert bench.entry("a").phase is not Phase.RUNNING
 
 
 def test_a_dry_run_finds_all_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -175,6 +175,17 @@ def test_a_follower_that_was_asked_is_not_informed_again_of_what_it_has_read() -
     assert follower.at_most() == 2
 
 
+def test_no_node_is_kept_for_followers_that_have_gone() -> None:
+    ledger = Ledger()
+    pool = pool_of(ledger)
+    follower = PodClass(alike(wants("3")), pool, ledger.log)
+    assert follower.missing(9, closely=True) == 9
+    ledger.add(node("a", "4"))
+    assert len(pool.news.since(0)) == 1
+    follower.retire()
+    assert pool.news.since(0) == []
+
+
 def _change(ledger: Ledger, data: st.DataObject, name: str) -> None:
     if name not in ledger.rows:
         ledger.add(data.draw(strategies.nodes(name)))
