@@ -66,8 +66,9 @@ def test_nothing_is_evicted_before_all_are_found_that_may_fit(
     bench.submit(workload("low", 900, 900, priority=5))
     bench.advance(30)
     shorten(monkeypatch, 4)
+    bench.now += 30 * SECOND
     bench.feed(NodeSeen(node("n2")))
-    bench.advance(30)
+    bench.settle()
     assert bench.order[:2] == ["a", "high"]
 
 
