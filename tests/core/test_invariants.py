@@ -74,12 +74,12 @@ def _active(found: Cluster) -> tuple[ActiveClasses, EquivalenceClass]:
 
 def _is_active_by(found: Cluster, key: Key) -> None:
     active, eqclass = _active(found)
-    active._keys[eqclass] = key
+    active._places[eqclass] = (active.part_of(eqclass), key)
 
 
 def _is_active_elsewhere(found: Cluster) -> None:
     active, eqclass = _active(found)
-    active._series[eqclass.series].clear()
+    active._parts[active.part_of(eqclass)].clear()
 
 
 def _is_found_no_more(found: Cluster) -> None:
@@ -89,7 +89,7 @@ def _is_found_no_more(found: Cluster) -> None:
 
 def _lists_another(found: Cluster) -> None:
     active, eqclass = _active(found)
-    active._series[eqclass.series].add((*eqclass.key[:2], "zzz"))
+    active._parts[active.part_of(eqclass)].add((*eqclass.key[:2], "zzz"))
 
 
 FAULTS: dict[str, Callable[[Cluster], object]] = {
@@ -107,7 +107,7 @@ FAULTS: dict[str, Callable[[Cluster], object]] = {
     "waits-in-its-phase": lambda w: setattr(w.entries["uid-waits"], "phase", Phase.COMPLETED),
     "represents-its-list": _claims_to_represent,
     "active-or-inadmissible": lambda w: w.waiting.inadmissible.active.add(_class_of(w)),
-    "active-by-its-head": lambda w: _is_active_by(w, (0, 0, "zzz")),
+    "active-at-its-place": lambda w: _is_active_by(w, (0, 0, "zzz")),
     "active-classes-are-found": _is_found_no_more,
     "active-in-its-series": _is_active_elsewhere,
     "only-active-classes-are-listed": _lists_another,

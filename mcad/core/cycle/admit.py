@@ -47,15 +47,16 @@ class _Pass:
         self._blocking, self._deferred = HeadOfLineBlocking(cluster), DeferredBorrowing(cluster)
         self._binding = BindingWait(cluster)
         self._resumed_at = cluster.walk.resume_at
-        self._begun = self._counted = 0
-        self._most = STEPS_PER_PASS
+        self._line = self._line_up()
+        self._begun = cluster.admission.steps
+        self._most = max(STEPS_PER_PASS // 4, STEPS_PER_PASS - cluster.agenda.spent)
         self._begun_behind: int | None = None
         self._dispatches = self._holds = self._begun_attempts = 0
         self._leftover = self._half_spent = False
 
     def run(self) -> None:
         """Try the heads in turn until all have a verdict or the pass is over."""
-        line = self._line_up()
+        line = self._line
         while (first := line.find_first()) is not None:
             key, eqclass = first
             if self._changes and key < (now_due := self._turn(eqclass)):
@@ -69,14 +70,14 @@ class _Pass:
             elif eqclass.refusal == _LENDING and self._deferred.waits(eqclass):
                 line.pop()  # as before: thousands may, and a verdict costs ten times more
                 continue
-            elif not self._try(key, eqclass, line):
+            elif not self._try(key, eqclass):
                 break
             # Classes that waited for the verdict on a representative are tried in this pass: all
             # of them are behind it.
             for requeued in self._lists.take_requeued():
                 if self._blocking.open_to_all:
                     line.push(requeued)
-        self._end(first, line.seen)
+        self._end(first)
 
     def _turn(self, eqclass: EquivalenceClass) -> Turn:
         return self._turns.of(eqclass, self._cluster.now)
@@ -94,33 +95,37 @@ class _Pass:
             blocked = None if self._changes else _BLOCKED
             queue, blocks = cluster.waiting.queue, self._blocking.blocks
             line = WholeLine(self._turns, cluster.now, queue, blocked, blocks)
-        self._begun = cluster.admission.steps
-        cluster.agenda.spent += self._begun - begun + line.seen // 2
-        self._counted = line.seen
-        self._most = max(STEPS_PER_PASS // 4, STEPS_PER_PASS - cluster.agenda.spent)
+        self._lined_up = line.seen
+        cluster.agenda.spent += cluster.admission.steps - begun + line.seen // 2
         return line
 
-    def _try(self, key: Turn, eqclass: EquivalenceClass, line: Line) -> bool:
+    def _try(self, key: Turn, eqclass: EquivalenceClass) -> bool:
         """Judge the class if it needs a verdict, and start its head if it fits; returns False if
         the pass ends before it."""
-        if not (eqclass.is_inadmissible or self._leaves(key, eqclass)):
+        until = self._leaves_until(key, eqclass)
+        if until is None and not eqclass.is_inadmissible:
             if self._is_over(key):
                 return False
             self._judge(eqclass)
         refusal = eqclass.refusal
         if refusal and self._blocking.asks(eqclass, refusal) and self._is_over(key):
             return False
-        line.pop()
+        if until is None:
+            self._line.pop()
+        else:
+            self._line.leave(until)
         if refusal is not None:
             self._blocking.refused(eqclass, refusal)
         elif self._deferred.waits(eqclass):
             self._refuse(eqclass, _LENDING)
+            self._lists.active.move(eqclass)
         elif self._binding.waits(eqclass):
             eqclass.refusal = _BINDING  # for a moment, which is no reason for a report
+            self._lists.active.move(eqclass)
         else:
             self._start(eqclass)
             if eqclass.members:
-                line.push(eqclass)
+                self._line.push(eqclass)
         return True
 
     def _is_over(self, key: Turn) -> bool:
@@ -135,17 +140,18 @@ class _Pass:
         spent = self._spent() - self._begun_behind
         return spent > 0 and spent >= share  # the next in the walk gets a verdict
 
-    def _leaves(self, key: Turn, eqclass: EquivalenceClass) -> bool:
-        """Whether this head keeps its verdict of this walk, although room rose since, or pods were
-        bound that it waited for."""
-        refusal = eqclass.refusal
-        if not (refusal and self._is_passed(key) and self._is_half_spent()):
-            return False
-        is_binding = refusal is _BINDING and self._binding.still_waits(eqclass)
-        if refusal.reason.lets_others_first and not is_binding:
-            return False
+    def _leaves_until(self, key: Turn, eqclass: EquivalenceClass) -> Turn | None:
+        """The turn before which heads like this one keep their verdict of this walk, although room
+        rose since, or pods were bound that it waited for; None if this one does not."""
+        if eqclass.is_inadmissible or eqclass.refusal is None:
+            return None
+        if not (self._is_passed(key) and self._is_half_spent()):
+            return None
+        is_binding = eqclass.refusal is _BINDING and self._binding.still_waits(eqclass)
+        if not (eqclass.may_keep_verdict or is_binding):
+            return None
         self._leftover = True
-        return True
+        return self._resumed_at
 
     def _is_passed(self, key: Turn) -> bool:
         return self._resumed_at is not None and key < self._resumed_at
@@ -157,7 +163,8 @@ class _Pass:
 
     def _spent(self) -> int:
         verdicts = self._cluster.admission.steps - self._begun
-        return verdicts + self._holds * HOLD_STEPS + self._begun_attempts
+        lined_up = (self._line.seen - self._lined_up) // 2
+        return verdicts + lined_up + self._holds * HOLD_STEPS + self._begun_attempts
 
     def _judge(self, eqclass: EquivalenceClass) -> None:
         """Its shares, then the nodes. On these all of one shape have the same verdict."""
@@ -198,6 +205,7 @@ class _Pass:
         self._refuse(eqclass, refusal)
         if refusal.quota is not None and eqclass.shape.per_node:
             self._lists.hand_over(eqclass)
+            self._lists.active.move(eqclass)
         else:
             self._lists.refuse(eqclass, refusal, self._cluster.now)
 
@@ -210,10 +218,10 @@ class _Pass:
             if entry.reported is not None:
                 self._cluster.agenda.to_report[entry.uid] = None
 
-    def _end(self, first: Head | None, seen: int) -> None:
+    def _end(self, first: Head | None) -> None:
         """``first`` is where the next pass continues, if there is anything left."""
         cluster = self._cluster
-        cluster.agenda.spent += self._spent() + (seen - self._counted) // 2
+        cluster.agenda.spent += self._spent()
         cluster.walk.resume_at = first[0] if first is not None else None
         if first is None:
             self._blocking.closes()

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import chain
-from typing import NamedTuple
+from operator import attrgetter
+from typing import TYPE_CHECKING, NamedTuple
 
 from mcad.core.cluster import Cluster
 from mcad.core.eligibility import end_times, pre_enqueue
@@ -20,11 +21,11 @@ from mcad.core.preemption import eviction
 from mcad.core.preemption.targets import evictions
 from mcad.core.queue.equivalence import EquivalenceClass
 from mcad.core.queue.queue import Search
+from mcad.core.queue.refused_line import RefusedLine
 from mcad.core.reservations import manage, release_set
 from mcad.core.reservations.release_set import ReleaseSet
 from mcad.core.snapshot.removal import Room, spare_victims
 from mcad.core.state.bounds import (
-    DUE_STEPS,
     EVICTION_STEPS,
     RUN_TIME_DOUBLES_MAX,
     TEARDOWN_MARGIN,
@@ -37,6 +38,11 @@ from mcad.core.state.reservation import EVICTIONS, Eviction, ReservationReason
 from mcad.core.state.survey import Survey
 from mcad.core.state.units import Duration, Instant
 
+if TYPE_CHECKING:
+    from collections.abc import Set
+
+    from mcad.core.state.quota_records import Path
+
 
 def walk(cluster: Cluster) -> None:
     """Search once, if a search is due: list the preemptors, then the candidates, then plan. Each
@@ -47,16 +53,14 @@ def walk(cluster: Cluster) -> None:
         return
     begun, agenda = cluster.walk.search, cluster.agenda
     if begun.due is None and agenda.is_time_for(Look.EVICTIONS):
-        if not agenda.has_work_for(_due_steps(cluster)):
-            cluster.walk.gives_way = True
-            agenda.look_again(Look.EVICTIONS)
-            return
-        begun.due = _due(cluster)
-        if not (begun.due or cluster.reservations or cluster.eviction_pace.next):
-            begun.due = None
+        begun.due = RefusedLine(cluster.waiting.queue.eqclasses(), cluster.now)
     if begun.due is None:
         return
-    if begun.present is None and agenda.has_work_for(_survey_steps(cluster)):
+    is_listed = _list(cluster, begun.due)
+    if not (begun.due or cluster.reservations or cluster.eviction_pace.next):
+        begun.due = None
+        return
+    if is_listed and begun.present is None and agenda.has_work_for(_survey_steps(cluster)):
         begun.present = survey(cluster)
     if begun.present is None or not agenda.has_work_for(EVICTION_STEPS):
         cluster.walk.gives_way = True  # where many wait or run, the rest is for the next pass
@@ -88,35 +92,35 @@ def _is_possible(cluster: Cluster) -> bool:
     return settings.preemption or (settings.reclaim and bool(cluster.forest.trees))
 
 
-def _due(cluster: Cluster) -> list[EquivalenceClass]:
-    """The AppWrappers to plan for: the oldest last plan first, then in the order of the line.
-    AppWrappers without a right to evict, nearly all of them at overload, are left out before
-    sorting."""
+def _list(cluster: Cluster, due: RefusedLine) -> bool:
+    """List the AppWrappers to plan for: the oldest last plan first, then in the order of the line.
+    Returns whether all are listed. AppWrappers without a right to evict, nearly all of them at
+    overload, are left out."""
     last = cluster.now - cluster.settings.backoff // 2
-    every = cluster.waiting.queue.eqclasses()
-    rightful = every if cluster.settings.preemption else _within_their_shares(cluster)
-    due = (eqclass for eqclass in rightful if eqclass.planned_at <= last)
-    cluster.agenda.spent += _due_steps(cluster)
-    return sorted(cluster.waiting.all_refused(due), key=lambda eqclass: eqclass.planned_at)
+    is_everyone, share = cluster.settings.preemption, _Share(cluster)
+
+    def wanted(eqclass: EquivalenceClass) -> bool:
+        return eqclass.planned_at <= last and (is_everyone or share.is_left(eqclass))
+
+    return due.read(cluster.waiting.turns, cluster.agenda, wanted, attrgetter("planned_at"))
 
 
-def _due_steps(cluster: Cluster) -> int:
-    return DUE_STEPS * cluster.waiting.queue.classes
+class _Share:
+    """Whether a leaf of a class, in one of the trees, has share left of all that it demands."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._forest = cluster.forest
+        self._spent: dict[Path, list[Set[str]]] = {}
+
+    def is_left(self, eqclass: EquivalenceClass) -> bool:
+        spent = self._spent.get(eqclass.path)
+        if spent is None:
+            spent = self._spent[eqclass.path] = self._forest.spent(eqclass.path)
+        # A leaf that has used up nothing has share left of whatever is asked.
+        return any(not of_tree or of_tree.isdisjoint(eqclass.shape.demanded) for of_tree in spent)
 
 
-def _within_their_shares(cluster: Cluster) -> Iterator[EquivalenceClass]:
-    """The classes with a leaf in one of the trees that has share left of all that they demand."""
-    for path, eqclasses in cluster.waiting.queue.by_path():
-        spent = cluster.forest.spent(path)
-        if not all(spent):  # a leaf that has used up nothing has share left of whatever is asked
-            yield from eqclasses
-            continue
-        for eqclass in eqclasses:
-            if any(of_tree.isdisjoint(eqclass.shape.demanded) for of_tree in spent):
-                yield eqclass
-
-
-def _look(cluster: Cluster, due: list[EquivalenceClass], survey_before: Survey) -> None:
+def _look(cluster: Cluster, due: RefusedLine, survey_before: Survey) -> None:
     left = EVICTION_STEPS
     present: Survey | None = survey_before
     preemptors = chain(_next_preemptor(cluster), _due_owners(cluster), _firsts(cluster, due))
@@ -137,8 +141,7 @@ def _look(cluster: Cluster, due: list[EquivalenceClass], survey_before: Survey) 
             if sought.releasing is not None:
                 present = None  # they are candidates no more
             if sought.releasing is not None and cluster.agenda.is_spent:
-                rest = [eqclass for eqclass in due if eqclass.planned_at < cluster.now]
-                cluster.walk.search = Search(rest)
+                cluster.walk.search = Search(due)  # those that are left
                 cluster.agenda.carry_over()
                 return
     cluster.agenda.is_time_for(Look.EVICTIONS)  # the rest at the next look

@@ -6,6 +6,7 @@ dispatch_pauses   which DispatchPause keeps an AppWrapper out of the line
 equivalence     classes of AppWrappers that share a verdict
 active          the classes that need a verdict, in an order that is kept
 line            the heads that a pass tries, in turn
+refused_line    the refused classes in the order of their heads
 inadmissible    classes that were refused, and what makes them worth another try
 ordering        whose turn it is
 priority_ceiling   how high a priority may be

@@ -2,18 +2,29 @@
 
 With a hundred thousand different shapes a pass looks at the first few hundred, so it must not look
 at the others to find these. Heads whose order among each other never changes form a series, which
-is a sorted list; a pass compares the first of each series, and reads on where it takes one.
+is a sorted list; a pass compares the first of each series, and reads on where it takes one. Those
+that may keep their verdict until the next walk are listed apart, because a pass may leave out
+thousands of them at a time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from bisect import bisect_left
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from sortedcontainers import SortedList
 
 from mcad.core.queue.equivalence import EquivalenceClass, Key, Series
 from mcad.core.state.violations import check
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from mcad.core.queue.equivalence import Turn
+
+Part = tuple[Series, bool]
+"""A series, and of it those that may keep their verdict (True) or the others."""
 
 
 class ActiveClasses:
@@ -25,56 +36,67 @@ class ActiveClasses:
 
     def __init__(self, *, is_ordered: bool) -> None:
         self._is_ordered = is_ordered
-        self._keys: dict[EquivalenceClass, Key] = {}
+        self._places: dict[EquivalenceClass, tuple[Part, Key]] = {}
         self._at: dict[Key, EquivalenceClass] = {}
-        self._series: dict[Series, SortedList[Key]] = {}
+        self._parts: dict[Part, SortedList[Key]] = {}
 
     def __len__(self) -> int:
-        return len(self._keys)
+        return len(self._places)
 
     def __contains__(self, eqclass: EquivalenceClass) -> bool:
-        return eqclass in self._keys
+        return eqclass in self._places
 
     def add(self, eqclass: EquivalenceClass) -> None:
         """It needs a verdict."""
-        if eqclass in self._keys:
+        if eqclass in self._places:
             return
-        key = self._keys[eqclass] = eqclass.key
+        part, key = self._places[eqclass] = _place(eqclass)
         if self._is_ordered:
             self._at[key] = eqclass
-            series = self._series.get(eqclass.series)
-            if series is None:
-                series = self._series[eqclass.series] = SortedList()
-            series.add(key)
+            keys = self._parts.get(part)
+            if keys is None:
+                keys = self._parts[part] = SortedList()
+            keys.add(key)
 
     def remove(self, eqclass: EquivalenceClass) -> None:
         """It needs none, or has no members any more."""
-        key = self._keys.pop(eqclass, None)
-        if key is None or not self._is_ordered:
+        place = self._places.pop(eqclass, None)
+        if place is None or not self._is_ordered:
             return
+        part, key = place
         del self._at[key]
-        series = self._series[eqclass.series]
-        series.remove(key)
-        if not series:
-            del self._series[eqclass.series]
+        keys = self._parts[part]
+        keys.remove(key)
+        if not keys:
+            del self._parts[part]
 
     def move(self, eqclass: EquivalenceClass) -> None:
-        """It has another head."""
-        key = self._keys.get(eqclass)
-        if key is not None and key != eqclass.key:
+        """It has another head, or another verdict."""
+        place = self._places.get(eqclass)
+        if place is not None and place != _place(eqclass):
             self.remove(eqclass)
             self.add(eqclass)
 
     def firsts(self) -> list[EquivalenceClass]:
-        """The first class of each series."""
-        return [self._at[series[0]] for series in self._series.values()]
+        """The first class of each part."""
+        return [self._at[keys[0]] for keys in self._parts.values()]
 
-    def behind(self, series: Series, key: Key, most: int) -> list[Key]:
-        """The keys that follow in a series, at most so many."""
-        following = self._series.get(series)
+    def part_of(self, eqclass: EquivalenceClass) -> Part:
+        """Where it is listed; it must need a verdict."""
+        return self._places[eqclass][0]
+
+    def behind(self, part: Part, key: Key, most: int) -> list[Key]:
+        """The keys that follow in a part, at most so many."""
+        following = self._parts.get(part)
         if following is None:
             return []
         return list(islice(following.irange(key, inclusive=(False, True)), most))
+
+    def last_before(self, part: Part, until: Turn, turn: Callable[[Key], Turn]) -> Key | None:
+        """The last key of a part whose turn is before this one, None if there is none."""
+        keys = self._parts.get(part, ())
+        number = bisect_left(keys, until, key=turn)
+        return keys[number - 1] if number else None
 
     def at(self, key: Key) -> EquivalenceClass | None:
         """The class with this key, None if it needs no verdict any more."""
@@ -84,11 +106,15 @@ class ActiveClasses:
         """Each of them is found by its head; raises ``InvariantViolated``. O(all)."""
         if not self._is_ordered:
             return
-        active = [eqclass for eqclass in eqclasses if eqclass in self._keys]
+        active = [eqclass for eqclass in eqclasses if eqclass in self._places]
         for eqclass in active:
-            story, key = f"{eqclass.path} {eqclass.group}", eqclass.key
-            check(self._keys[eqclass] == key, "active-by-its-head", story)
+            story, (part, key) = f"{eqclass.path} {eqclass.group}", _place(eqclass)
+            check(self._places[eqclass] == (part, key), "active-at-its-place", story)
             check(self._at.get(key) is eqclass, "active-classes-are-found", story)
-            check(key in self._series.get(eqclass.series, ()), "active-in-its-series", story)
-        listed = sum(map(len, self._series.values()))
+            check(key in self._parts.get(part, ()), "active-in-its-series", story)
+        listed = sum(map(len, self._parts.values()))
         check(listed == len(self._at) == len(active), "only-active-classes-are-listed", str(listed))
+
+
+def _place(eqclass: EquivalenceClass) -> tuple[Part, Key]:
+    return (eqclass.series, eqclass.may_keep_verdict), eqclass.key

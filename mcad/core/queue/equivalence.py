@@ -99,6 +99,12 @@ class EquivalenceClass:
         self.of_list = of_list
 
     @property
+    def may_keep_verdict(self) -> bool:
+        """Whether it may keep its verdict until the next walk, although room rose since: it was
+        refused, and not only to let others go first."""
+        return self.refusal is not None and not self.refusal.reason.lets_others_first
+
+    @property
     def is_inadmissible(self) -> bool:
         """Whether its verdict stands, so that it need not be tried."""
         return self.state is ClassState.INADMISSIBLE

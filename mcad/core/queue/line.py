@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush, heapreplace
 from typing import TYPE_CHECKING
 
-from mcad.core.queue.equivalence import EquivalenceClass, Key, Series, Turn
+from mcad.core.queue.equivalence import EquivalenceClass, Key, Turn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from mcad.core.queue.active import ActiveClasses
+    from mcad.core.queue.active import ActiveClasses, Part
     from mcad.core.queue.ordering import Turns
     from mcad.core.queue.queue import Queue
     from mcad.core.state.refusal import Refusal
@@ -45,6 +45,11 @@ class Line:
         """The first one has a later turn by now."""
         heapreplace(self._heap, (turn, self._heap[0][1]))
 
+    def leave(self, until: Turn) -> None:
+        """The first one keeps its verdict. A line may leave out all before this turn that do."""
+        del until  # the others have to be passed one by one
+        self.pop()
+
     def push(self, eqclass: EquivalenceClass) -> None:
         """One more, or one with another head."""
         self._put(eqclass, self._turns.of(eqclass, self._now))
@@ -56,51 +61,67 @@ class Line:
 
 @dataclass(slots=True)
 class _Place:
-    """How far a pass has come in a series: the ``last`` key that it has read, and those that it has
-    read ahead, the next one last."""
+    """How far a pass has come in a part of a series: the ``last`` key that it has read, and those
+    that it has read ahead, the next one last."""
 
     last: Key
     ahead: list[Key] = field(default_factory=list)
 
 
 class ActiveLine(Line):
-    """Those that need a verdict: the first of each series, and the next one when that was tried. A
+    """Those that need a verdict: the first of each part, and the next one when that was tried. A
     class is tried once, unless it is pushed."""
 
     def __init__(self, turns: Turns, now: Instant, active: ActiveClasses) -> None:
         super().__init__(turns, now, active.firsts())
         heapify(self._heap)
         self._active = active
-        self._inside = {eqclass for _, eqclass in self._heap}
-        self._places: dict[Series, _Place] = {}
+        self._inside = {eqclass: active.part_of(eqclass) for _, eqclass in self._heap}
+        self._places: dict[Part, _Place] = {}
+        self._tried: set[EquivalenceClass] = set()
 
     def pop(self) -> None:
         turn, eqclass = heappop(self._heap)
-        self._inside.discard(eqclass)
-        place = self._places.get(eqclass.series)
-        if place is None:
-            place = self._places[eqclass.series] = _Place(eqclass.key)
-        following = self._read(place, eqclass)
+        part = self._inside.pop(eqclass)
+        self._tried.add(eqclass)
+        following = self._read(part, self._place(part, eqclass))
         if following is not None and following not in self._inside:
-            self._inside.add(following)
-            self._put(following, self._turns.after(turn, following, self._now))
+            self._inside[following] = part
+            self._put(following, self._turns.alike(turn, following.key, part[0], self._now))
 
-    def _read(self, place: _Place, tried: EquivalenceClass) -> EquivalenceClass | None:
-        """The next one in the series of the one that was tried, None if there is none."""
+    def leave(self, until: Turn) -> None:
+        turn, eqclass = self._heap[0]
+        part = self._inside[eqclass]
+        if eqclass.may_keep_verdict and part[1]:
+            alike, now = self._turns.alike, self._now
+            last = self._active.last_before(part, until, lambda key: alike(turn, key, part[0], now))
+            place = self._place(part, eqclass)
+            if last is not None and last > place.last:
+                place.last, place.ahead = last, []
+        self.pop()
+
+    def _place(self, part: Part, tried: EquivalenceClass) -> _Place:
+        place = self._places.get(part)
+        if place is None:
+            place = self._places[part] = _Place(tried.key)
+        return place
+
+    def _read(self, part: Part, place: _Place) -> EquivalenceClass | None:
+        """The next one in a part, None if there is none."""
         while True:
             if not place.ahead:
-                place.ahead = self._active.behind(tried.series, place.last, READ_AHEAD)
+                place.ahead = self._active.behind(part, place.last, READ_AHEAD)
                 place.ahead.reverse()
                 if not place.ahead:
                     return None
             place.last = place.ahead.pop()
             eqclass = self._active.at(place.last)
-            if eqclass is not None and eqclass is not tried:
+            if eqclass is not None and eqclass not in self._tried:
                 return eqclass
 
     def push(self, eqclass: EquivalenceClass) -> None:
         if eqclass not in self._inside:
-            self._inside.add(eqclass)
+            self._inside[eqclass] = self._active.part_of(eqclass)
             super().push(eqclass)
 
 

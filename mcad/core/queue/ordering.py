@@ -161,11 +161,11 @@ class Turns:
         return (spent, static - aged, share, seen, uid)
 
     @staticmethod
-    def after(turn: Turn, following: EquivalenceClass, now: Instant) -> Turn:
-        """The turn of the class that follows in a series, all of which borrow or do not, and have
-        one share. Asked of thousands in a pass."""
-        static, seen, uid = following.key
-        return (turn[0], static - following.slope * (now // MS), turn[2], seen, uid)
+    def alike(turn: Turn, key: Key, series: Series, now: Instant) -> Turn:
+        """The turn of the class with this key, where ``turn`` is that of another one in its series:
+        all of these borrow or do not, and have one share. Asked of thousands in a pass."""
+        static, seen, uid = key
+        return (turn[0], static - series[0] * (now // MS), turn[2], seen, uid)
 
     def of_class(self, eqclass: EquivalenceClass, now: Instant) -> tuple[bool, int, int]:
         """What all turns of a class have in common: whether it would borrow what others may

@@ -15,6 +15,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from mcad.core.queue.equivalence import MS, EquivalenceClass, Key, Turn
+from mcad.core.queue.refused_line import RefusedLine
 from mcad.core.quota.demand import Waiting
 from mcad.core.state.quota_records import Path
 from mcad.core.state.records import Struct
@@ -60,7 +61,7 @@ class Search:
     """A search for evictions that takes several passes: the classes that are ``due`` for a plan,
     None if no search is under way; and the candidates, if they are known."""
 
-    due: list[EquivalenceClass] | None = None
+    due: RefusedLine | None = None
     present: Survey | None = None
 
 
@@ -73,7 +74,8 @@ class Walk:
     of the heads whose holding time runs, by what they wait for (R6). ``ask_back`` (an ordered set)
     are the classes that borrowers wait for (borrow_wait.py). ``in_flight`` are the uids of those
     that were dispatched lately, the first one first, and when (binding_wait.py). It ``gives_way``
-    to what is looked at now and then, if a pass had no time for that.
+    to what is looked at now and then, if a pass had no time for that. The first in line (R8) are
+    looked for among the ``refused``, None if that is not under way.
     """
 
     resume_at: Turn | None = None
@@ -83,6 +85,7 @@ class Walk:
     in_flight: dict[str, Instant] = field(default_factory=dict)
     gives_way: bool = False
     search: Search = field(default_factory=Search)
+    refused: RefusedLine | None = None
 
 
 class Queue:
@@ -201,10 +204,6 @@ class Queue:
         self._by_path = {path: {} for path in self._by_path}
         for eqclass in eqclasses:
             self._by_path[eqclass.path][eqclass] = None
-
-    def by_path(self) -> Iterator[tuple[Path, Iterable[EquivalenceClass]]]:
-        """All classes by quota path."""
-        return ((path, eqclasses.keys()) for path, eqclasses in self._by_path.items())
 
     def places(self) -> dict[str, tuple[EquivalenceClass, Key]]:
         """The class and the static key of each AppWrapper in line, by uid; a copy."""

@@ -150,10 +150,6 @@ class Waiting:
         heapify(line)  # mostly only the first few are asked for
         return (heappop(line)[1] for _ in range(len(line)))
 
-    def all_refused(self, eqclasses: Iterable[EquivalenceClass]) -> list[EquivalenceClass]:
-        """The same, where all are asked for."""
-        return [eqclass for _, eqclass in sorted(self._refused_line(eqclasses))]
-
     def _refused_line(
         self, eqclasses: Iterable[EquivalenceClass]
     ) -> list[tuple[Turn, EquivalenceClass]]:

@@ -9,7 +9,7 @@ first.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from itertools import islice
 
 from mcad.core.cluster import Cluster
@@ -17,6 +17,7 @@ from mcad.core.eligibility import pre_enqueue
 from mcad.core.eligibility.precedence import outranked, outranks
 from mcad.core.nodes.shape import Shape
 from mcad.core.queue.equivalence import EquivalenceClass
+from mcad.core.queue.refused_line import RefusedLine
 from mcad.core.reservations import manage, release_set
 from mcad.core.state.bounds import (
     ENDS_PER_PASS,
@@ -42,16 +43,17 @@ def watch(cluster: Cluster) -> None:
     """At intervals: find the AppWrappers that are first, and how long they have been."""
     interval = _interval(cluster)
     if not interval or cluster.settings.fit is not Fit.NODES or not len(cluster.waiting.queue):
+        cluster.walk.refused = None
         return
     firsts = cluster.reservations.firsts
     passed = cluster.now - firsts.looked_at
     if firsts.to_consider:
         _consider_rest(cluster)
-    elif (passed >= interval or firsts.reservation_ended) and cluster.agenda.is_spent:
-        cluster.walk.gives_way = True
-        cluster.agenda.carry_over()
-        return
-    elif passed >= interval or firsts.reservation_ended:
+    elif cluster.walk.refused is not None or passed >= interval or firsts.reservation_ended:
+        if not _knows_line(cluster):
+            cluster.walk.gives_way = True
+            cluster.agenda.carry_over()
+            return
         firsts.looked_at, firsts.reservation_ended = cluster.now, False
         _look(cluster, passed)
     cluster.agenda.wake_at(firsts.looked_at + interval)
@@ -71,14 +73,24 @@ def _interval(cluster: Cluster) -> Duration:
             return max(interval, SECOND) if interval else 0
 
 
+def _knows_line(cluster: Cluster) -> bool:
+    """Whether the order of the refused is known; if not, this pass finds out a part of it."""
+    walk, turns = cluster.walk, cluster.waiting.turns
+    if walk.refused is None:
+        walk.refused = RefusedLine(cluster.waiting.queue.eqclasses(), cluster.now)
+    is_known = walk.refused.read(turns, cluster.agenda, _Unreserved(cluster).wants)
+    return is_known and not cluster.agenda.is_spent
+
+
 def _look(cluster: Cluster, passed: Duration) -> None:
     firsts = cluster.reservations.firsts
     before = firsts.waited
     waited = firsts.waited = {uid: n for uid, n in before.items() if _waits(cluster, uid)}
-    for entry in list(_firsts(cluster)):
+    for entry in list(_firsts(cluster, cluster.walk.refused or ())):
         known = before.get(entry.uid)
         waited[entry.uid] = 0 if known is None else known + passed
         firsts.to_consider[entry.uid] = None
+    cluster.walk.refused = None
     _consider_rest(cluster)
 
 
@@ -115,7 +127,7 @@ def _waits(cluster: Cluster, uid: str) -> bool:
     return entry is not None and (entry in cluster.waiting.queue or uid in cluster.reservations)
 
 
-def _firsts(cluster: Cluster) -> Iterator[Entry]:
+def _firsts(cluster: Cluster, line: Iterable[EquivalenceClass]) -> Iterator[Entry]:
     """The first AppWrapper that was refused and would fit on an empty cluster, the first of those
     that want neither the same nodes nor the same share, and so on. The work is bounded; results are
     remembered, so the next look gets further."""
@@ -123,7 +135,7 @@ def _firsts(cluster: Cluster) -> Iterator[Entry]:
     taken: list[Shape] = []
     scopes: set[tuple[str, str]] = set()
     behind: set[_Kind] = set()  # those with another first for their nodes
-    for eqclass in islice(cluster.waiting.refused(_unreserved(cluster)), FIRSTS_LOOKED_AT):
+    for eqclass in islice(line, FIRSTS_LOOKED_AT):
         if len(taken) >= FIRSTS_MAX or cluster.admission.steps >= most:
             return
         kind = _kind(eqclass)
@@ -146,21 +158,22 @@ def _kind(eqclass: EquivalenceClass) -> _Kind:
     return eqclass.pools, eqclass.first().workload.priority
 
 
-def _unreserved(cluster: Cluster) -> Iterator[EquivalenceClass]:
-    """The classes that want no node of a reservation that counts for them. While a reservation
-    stands there are few, so this comes before sorting."""
-    cluster.agenda.spent += cluster.waiting.queue.classes
-    if not cluster.reservations:
-        yield from cluster.waiting.queue.eqclasses()
-        return
-    behind: dict[_Kind, bool] = {}
-    for eqclass in cluster.waiting.queue.eqclasses():
+class _Unreserved:
+    """Which classes want no node of a reservation that counts for them."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._behind: dict[_Kind, bool] = {}
+
+    def wants(self, eqclass: EquivalenceClass) -> bool:
+        if not self._cluster.reservations:
+            return True
         kind = _kind(eqclass)
-        is_behind = behind.get(kind)
+        is_behind = self._behind.get(kind)
         if is_behind is None:
-            is_behind = behind[kind] = _is_behind_a_reservation(cluster, eqclass)
-        if not is_behind:
-            yield eqclass
+            is_behind = _is_behind_a_reservation(self._cluster, eqclass)
+            self._behind[kind] = is_behind
+        return not is_behind
 
 
 def _is_behind_a_reservation(cluster: Cluster, eqclass: EquivalenceClass) -> bool:

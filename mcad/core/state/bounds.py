@@ -167,6 +167,12 @@ OUTRANKING_TRIED = 20
 """AppWrappers of a higher priority that are offered reserved room that is free; each costs a look
 at every node."""
 
+REFUSED_AT_ONCE = 1_000
+"""Refused classes that are put in order together; a cycle may do several of these parts."""
+
+REFUSED_STEPS = 1
+"""The work that a class counts for when the refused ones are put in order."""
+
 FIRSTS_MAX = 8
 """Reservations at a time that protect a starved head of the line (R8)."""
 
@@ -188,9 +194,6 @@ ENDS_PER_PASS = 4_000
 RESERVATION_TRIES_MAX = 8
 """A reservation without a start time lasts twice as long as the one before, up to 2^8 times
 ``protectAfter``: a day and a half by default."""
-
-DUE_STEPS = 2
-"""The work that an equivalence class counts for when those are listed that may evict."""
 
 RESERVED_RETRY: Duration = SECOND
 """Pause before an owner of reserved room that is free, and could not start, is planned for again,

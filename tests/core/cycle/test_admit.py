@@ -127,11 +127,10 @@ def test_putting_on_hold_is_work_too(monkeypatch: pytest.MonkeyPatch) -> None:
     assert bench.now in bench.wishes
 
 
-def test_a_pass_lines_up_no_more_heads_because_more_shapes_wait(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """With 100,000 different requests each pass took 160 ms to put them in order."""
-    made = []
+@pytest.fixture
+def lines(monkeypatch: pytest.MonkeyPatch) -> list[admit.ActiveLine]:
+    """The lines of all passes."""
+    made: list[admit.ActiveLine] = []
 
     class Kept(admit.ActiveLine):
         def __init__(self, turns: Turns, now: Instant, active: ActiveClasses) -> None:
@@ -139,12 +138,41 @@ def test_a_pass_lines_up_no_more_heads_because_more_shapes_wait(
             made.append(self)
 
     monkeypatch.setattr(admit, "ActiveLine", Kept)
+    return made
+
+
+def test_a_pass_lines_up_no_more_heads_because_more_shapes_wait(
+    monkeypatch: pytest.MonkeyPatch, lines: list[admit.ActiveLine]
+) -> None:
+    """With 100,000 different requests each pass took 160 ms to put them in order."""
     monkeypatch.setattr(admit, "STEPS_PER_PASS", 3 * VERDICT_STEPS)
     bench = Bench(nodes=[node(milli=100)])
     bench.submit(*(workload(f"w{i:03}", 200 + i) for i in range(100)))
     bench.decide()
     bench.decide()
-    assert [line.seen for line in made] == [4, 3]  # those that are judged, and the next one
+    assert [line.seen for line in lines] == [4, 3]  # those that are judged, and the next one
+    bench.settle()
+    assert refusals(bench) == 100
+
+
+def test_a_pass_looks_at_no_more_heads_because_room_rose_for_all_that_are_ahead(
+    monkeypatch: pytest.MonkeyPatch, lines: list[admit.ActiveLine]
+) -> None:
+    """With 100,000 different requests a pass went by 12,000 that kept their verdict, for 50 ms."""
+    monkeypatch.setattr(admit, "STEPS_PER_PASS", 8 * VERDICT_STEPS)
+    bench = Bench(nodes=[node("n1", 100_000), node("n2", 150_000)])
+    sizes = [160_000 + number for number in range(100)]
+    bench.submit(*(workload(f"w{size}", size, size) for size in sizes))
+    while refusals(bench) < 60:
+        bench.decide()
+    bench.feed(NodeSeen(node("n1", 300_000)))  # enough in sum, for one of the two pods
+    before = refusals(bench)
+    bench.decide()
+
+    active = bench.dispatcher.cluster.waiting.inadmissible.active
+    assert len(active) > 50
+    assert lines[-1].seen < 12
+    assert refusals(bench) > before  # the walk goes on where it was
     bench.settle()
     assert refusals(bench) == 100
 

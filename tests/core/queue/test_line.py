@@ -23,6 +23,8 @@ from mcad.core.state.waiting_reason import WaitingReason
 NONE = cast("Any", None)
 FIFO = Turns(Settings(reclaim=False), NONE, NONE)
 BLOCKED = Refusal(WaitingReason.BLOCKED)
+NO_ROOM, BINDING = Refusal(WaitingReason.INSUFFICIENT), Refusal(WaitingReason.BINDING)
+VERDICTS = (None, NO_ROOM, BINDING)
 SLOPES, NOW = (0, 3, 250), 7_000_000
 
 
@@ -44,6 +46,8 @@ def lines(draw: st.DrawFn) -> tuple[list[EquivalenceClass], list[EquivalenceClas
     places = st.tuples(st.sampled_from(SLOPES), st.integers(-4000, 4000))
     drawn = draw(st.lists(places, max_size=30))
     made = [class_of(number, slope, at) for number, (slope, at) in enumerate(drawn)]
+    for eqclass in made:
+        eqclass.refusal = draw(st.sampled_from(VERDICTS))
     cut = draw(st.integers(0, len(made)))
     return made[:cut], made[cut:]
 
@@ -57,8 +61,20 @@ class Reference:
     def next(self) -> EquivalenceClass | None:
         return min(self.left, key=turn, default=None)
 
+    def leave(self, first: EquivalenceClass, until: Turn, lined_up: set[EquivalenceClass]) -> None:
+        """All of its slope that may keep their verdict are tried no more, but for those that are
+        lined up already."""
+        self.left = [
+            one
+            for one in self.left
+            if one in lined_up
+            or not (first.may_keep_verdict and one.may_keep_verdict)
+            or one.slope != first.slope
+            or turn(one) >= until
+        ]
 
-OUTCOMES = ("refused", "stays", "goes on", "requeues")
+
+OUTCOMES = ("refused", "stays", "has another verdict", "is left", "goes on", "requeues")
 
 
 @pytest.fixture(params=[1, 3, 32])
@@ -78,19 +94,28 @@ def test_a_pass_tries_all_in_order_whatever_becomes_of_them(
     for eqclass in waiting:
         active.add(eqclass)
     for _ in range(3):
-        line, reference = ActiveLine(FIFO, NOW, active), Reference(list(active._keys))
+        line, reference = ActiveLine(FIFO, NOW, active), Reference(list(active._places))
+        until = (False, data.draw(st.integers(-4000, 4000)), 0, 0, "")
         for _ in range(data.draw(st.integers(0, 20))):
             first, expected = line.find_first(), reference.next()
             if expected is None:
                 assert first is None
                 break
             assert first == (turn(expected), expected)
-            line.pop()
-            reference.left.remove(expected)
             outcome = data.draw(st.sampled_from(OUTCOMES))
+            reference.left.remove(expected)
+            if outcome == "is left" and turn(expected) < until:
+                lined_up = {eqclass for _, eqclass in line._heap}
+                line.leave(until)
+                reference.leave(expected, until, lined_up)
+                continue
+            line.pop()
             if outcome == "refused":
                 active.remove(expected)
                 resting.append(expected)
+            elif outcome == "has another verdict":
+                expected.refusal = data.draw(st.sampled_from(VERDICTS))
+                active.move(expected)
             elif outcome == "goes on":  # with another head, which is behind the last one
                 at, number, uid = expected.key
                 expected.key = (at + data.draw(st.integers(1, 50)), number, uid)
@@ -100,17 +125,18 @@ def test_a_pass_tries_all_in_order_whatever_becomes_of_them(
             elif outcome == "requeues":
                 behind = [one for one in resting if turn(one) > turn(expected)]
                 for one in behind[:2]:
+                    one.refusal = data.draw(st.sampled_from(VERDICTS))
                     resting.remove(one)
                     active.add(one)
                     line.push(one)
                     reference.left.append(one)
-        for eqclass in data.draw(st.permutations(list(active._keys)))[
+        for eqclass in data.draw(st.permutations(list(active._places)))[
             :2
         ]:  # another head comes or goes
             at, number, uid = eqclass.key
             eqclass.key = (at + data.draw(st.integers(-50, 50)), number, uid)
             active.move(eqclass)
-        active.check([*active._keys, *resting])
+        active.check([*active._places, *resting])
 
 
 def test_what_was_passed_and_needs_a_verdict_is_in_the_line_of_the_next_pass() -> None:
@@ -159,6 +185,19 @@ def test_of_one_series_only_the_first_is_put_in_the_line() -> None:
     assert line.seen == 3
 
 
+def test_all_that_keep_their_verdict_are_left_out_at_once() -> None:
+    """Room rose for thousands that are ahead, and a pass has no time for them."""
+    active, rng = ActiveClasses(is_ordered=True), range(10_000)
+    classes = [class_of(number, 0, number) for number in rng]
+    for eqclass in classes:
+        eqclass.refusal = None if eqclass.key[1] % 4_000 == 10 else NO_ROOM
+        active.add(eqclass)
+    line = ActiveLine(FIFO, NOW, active)
+    line.leave((False, 9_990, 0, 0, ""))
+    assert order(line) == [10, 4_010, 8_010, *range(9_990, 10_000)]
+    assert line.seen < 20
+
+
 def test_those_that_leave_before_their_turn_are_not_tried() -> None:
     active = ActiveClasses(is_ordered=True)
     classes = [class_of(number, 0, number) for number in range(100)]
@@ -172,7 +211,7 @@ def test_those_that_leave_before_their_turn_are_not_tried() -> None:
     for eqclass in (classes[0], classes[1], classes[99]):
         active.remove(eqclass)
     assert active.firsts() == []
-    assert not active._series
+    assert not active._parts
 
 
 @profile(max_examples=50)
