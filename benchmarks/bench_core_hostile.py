@@ -25,12 +25,12 @@ import gc
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from os import getloadavg
 from random import Random
 from typing import NamedTuple
 
 from benchmarks.bench_core_preemption import forest
 from benchmarks.builders import Fed, item, own_child, own_pod, with_attempt
+from benchmarks.measuring import speed
 from mcad.core.commands import Command, WakeAt
 from mcad.core.events import (
     AppWrapperSeen,
@@ -138,6 +138,7 @@ BACKFILL = Settings(preemption=True, policy=Policy.BACKFILL, min_run_time=0)
 SHAPES = [
     Shape("100 plain shapes, no pods counted", plain, 100, counted=False),
     Shape("100,000 sizes", sizes, 100_000),
+    Shape("100,000 sizes, preemption, Backfill", sizes, 100_000, BACKFILL),
     Shape("10,000 mixed shapes, preemption, Backfill", mixed, 10_000, BACKFILL),
     Shape("1,000 of 64 pod sets", many_sets, 1_000, queued=1_000),
     Shape("1,000 of 64 pod sets, preemption, Backfill", many_sets, 1_000, BACKFILL, queued=1_000),
@@ -320,14 +321,6 @@ class Story(Fed):
                 self.feed(PodGone(f"pod-r{number}"))
                 self.feed(ChildGone(f"child-r{number}"))
                 self.go_on()
-
-
-def speed() -> str:
-    """How fast the machine is now."""
-    began = time.process_time()
-    exec("i = 0\nwhile i < 10_000_000:\n    i += 1", {})
-    took = time.process_time() - began
-    return f"10 million additions: {took:.2f} s of CPU; load {getloadavg()[0]:.1f}"
 
 
 def main() -> None:

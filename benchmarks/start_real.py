@@ -29,6 +29,7 @@ from typing import Any, NamedTuple
 from benchmarks.cluster import appwrapper, cluster, create, pod
 from benchmarks.dispatch_rate import cpu_s
 from benchmarks.kueue_shapes import peak_mb
+from benchmarks.measuring import speed
 from benchmarks.stored import NAMESPACES, namespace, store
 from tests.controlplane.controlplane import ControlPlane
 from tests.e2e.fleet import events, ours, wait_until_quiet, writes
@@ -198,6 +199,7 @@ def measure(bench: Bench, rounds: int) -> None:
         print(f"{what}: {figures}", flush=True)
 
     for number in range(rounds):
+        print(speed(), flush=True)
         one, other = bench.dispatcher(f"one-{number}"), bench.dispatcher(f"other-{number}")
         tell("start", bench.started(one))
         one.kill()

@@ -95,8 +95,8 @@ class _Pass:
             blocked = None if self._changes else _BLOCKED
             queue, blocks = cluster.waiting.queue, self._blocking.blocks
             line = WholeLine(self._turns, cluster.now, queue, blocked, blocks)
-        self._lined_up = line.seen
-        cluster.agenda.spent += cluster.admission.steps - begun + line.seen // 2
+        self._lined_up = line.steps
+        cluster.agenda.spent += cluster.admission.steps - begun + line.steps
         return line
 
     def _try(self, key: Turn, eqclass: EquivalenceClass) -> bool:
@@ -163,7 +163,7 @@ class _Pass:
 
     def _spent(self) -> int:
         verdicts = self._cluster.admission.steps - self._begun
-        lined_up = (self._line.seen - self._lined_up) // 2
+        lined_up = self._line.steps - self._lined_up
         return verdicts + lined_up + self._holds * HOLD_STEPS + self._begun_attempts
 
     def _judge(self, eqclass: EquivalenceClass) -> None:

@@ -9,7 +9,6 @@ thousands of them at a time.
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -19,9 +18,7 @@ from mcad.core.queue.equivalence import EquivalenceClass, Key, Series
 from mcad.core.state.violations import check
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from mcad.core.queue.equivalence import Turn
+    from collections.abc import Iterable
 
 Part = tuple[Series, bool]
 """A series, and of it those that may keep their verdict (True) or the others."""
@@ -85,18 +82,12 @@ class ActiveClasses:
         """Where it is listed; it must need a verdict."""
         return self._places[eqclass][0]
 
-    def behind(self, part: Part, key: Key, most: int) -> list[Key]:
-        """The keys that follow in a part, at most so many."""
+    def behind(self, part: Part, key: Key, most: int, *, inclusive: bool = False) -> list[Key]:
+        """The keys that follow in a part, this one too if it is ``inclusive``, at most so many."""
         following = self._parts.get(part)
         if following is None:
             return []
-        return list(islice(following.irange(key, inclusive=(False, True)), most))
-
-    def last_before(self, part: Part, until: Turn, turn: Callable[[Key], Turn]) -> Key | None:
-        """The last key of a part whose turn is before this one, None if there is none."""
-        keys = self._parts.get(part, ())
-        number = bisect_left(keys, until, key=turn)
-        return keys[number - 1] if number else None
+        return list(islice(following.irange(key, inclusive=(inclusive, True)), most))
 
     def at(self, key: Key) -> EquivalenceClass | None:
         """The class with this key, None if it needs no verdict any more."""

@@ -29,6 +29,9 @@ Key = tuple[int, int, str]
 """
 
 NO_KEY: Key = (0, 0, "")
+FIRST_KEY: Key = (-(1 << 127), 0, "")
+LAST_KEY: Key = (1 << 127, 0, "")
+"""Before and behind all others."""
 
 Turn = tuple[bool, int, int, int, str]
 """How heads of classes compare at an instant: whether it would borrow what others may reclaim, then

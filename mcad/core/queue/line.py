@@ -25,13 +25,18 @@ READ_AHEAD = 32
 
 class Line:
     """A heap of classes by the turns of their heads, of which no two are equal. ``seen`` counts the
-    classes that were put in it, half a step of work each."""
+    classes that were put in it."""
 
     def __init__(self, turns: Turns, now: Instant, eqclasses: Iterable[EquivalenceClass]) -> None:
         self._turns = turns
         self._now = now
         self._heap: list[Head] = turns.line(eqclasses, now)
         self.seen = len(self._heap)
+
+    @property
+    def steps(self) -> int:
+        """The work so far: a turn that may change has to be found out, and again when it comes."""
+        return self.seen * 2 if self._turns.change else self.seen // 2
 
     def find_first(self) -> Head | None:
         """The next one, None if there is none."""
@@ -93,11 +98,11 @@ class ActiveLine(Line):
         turn, eqclass = self._heap[0]
         part = self._inside[eqclass]
         if eqclass.may_keep_verdict and part[1]:
-            alike, now = self._turns.alike, self._now
-            last = self._active.last_before(part, until, lambda key: alike(turn, key, part[0], now))
+            first = self._turns.first_key(turn, part[0], until, self._now)
             place = self._place(part, eqclass)
-            if last is not None and last > place.last:
-                place.last, place.ahead = last, []
+            if first > place.last:
+                place.last = first
+                place.ahead = self._active.behind(part, first, 1, inclusive=True)
         self.pop()
 
     def _place(self, part: Part, tried: EquivalenceClass) -> _Place:

@@ -13,7 +13,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mcad.core.nodes.resources import Books, book
-from mcad.core.queue.equivalence import MS, EquivalenceClass, Key, Series, Turn
+from mcad.core.queue.equivalence import (
+    FIRST_KEY,
+    LAST_KEY,
+    MS,
+    EquivalenceClass,
+    Key,
+    Series,
+    Turn,
+)
 from mcad.core.state.model import Resources
 from mcad.core.state.settings import Fairness, Policy, Settings
 from mcad.core.state.units import Instant
@@ -166,6 +174,18 @@ class Turns:
         all of these borrow or do not, and have one share. Asked of thousands in a pass."""
         static, seen, uid = key
         return (turn[0], static - series[0] * (now // MS), turn[2], seen, uid)
+
+    @staticmethod
+    def first_key(turn: Turn, series: Series, until: Turn, now: Instant) -> Key:
+        """Where those begin in a series whose turn is not before ``until``: none of them has a
+        smaller key. ``turn`` is that of one in the series."""
+        borrows, at, share, seen, uid = until
+        if turn[0] != borrows:
+            return FIRST_KEY if turn[0] else LAST_KEY
+        at += series[0] * (now // MS)
+        if turn[2] == share:
+            return (at, seen, uid)
+        return (at, 0, "") if turn[2] > share else (at + 1, 0, "")
 
     def of_class(self, eqclass: EquivalenceClass, now: Instant) -> tuple[bool, int, int]:
         """What all turns of a class have in common: whether it would borrow what others may

@@ -26,6 +26,7 @@ from mcad.core.state.violations import check
 
 if TYPE_CHECKING:
     from mcad.core.capacity import Capacity
+    from mcad.core.nodes.reserved_free import Spare
     from mcad.core.nodes.shape import Shape
     from mcad.core.queue.inadmissible import InadmissibleLists
     from mcad.core.state.entry import Entry
@@ -66,6 +67,16 @@ class Search:
 
 
 @dataclass(slots=True)
+class Offer:
+    """An offer of reserved room that takes several passes (backfill.py): to the classes in
+    ``line``, what was ``relieved``; all that is free to those that are ``new``."""
+
+    line: RefusedLine
+    new: dict[EquivalenceClass, None]
+    relieved: Spare
+
+
+@dataclass(slots=True)
 class Walk:
     """Where the walk along the queue stands, and a ``search`` for evictions.
 
@@ -75,7 +86,7 @@ class Walk:
     are the classes that borrowers wait for (borrow_wait.py). ``in_flight`` are the uids of those
     that were dispatched lately, the first one first, and when (binding_wait.py). It ``gives_way``
     to what is looked at now and then, if a pass had no time for that. The first in line (R8) are
-    looked for among the ``refused``, None if that is not under way.
+    looked for among the ``refused``, None if that is not under way, like an ``offer``.
     """
 
     resume_at: Turn | None = None
@@ -86,6 +97,7 @@ class Walk:
     gives_way: bool = False
     search: Search = field(default_factory=Search)
     refused: RefusedLine | None = None
+    offer: Offer | None = None
 
 
 class Queue:

@@ -51,7 +51,7 @@ class RefusedLine(Iterator[EquivalenceClass]):
         self,
         turns: Turns,
         agenda: Agenda,
-        wanted: Callable[[EquivalenceClass], bool],
+        wanted: Callable[[EquivalenceClass], bool] | None = None,
         before: Callable[[EquivalenceClass], int] | None = None,
     ) -> bool:
         """Read on, as far as the work of the pass allows; returns whether all are read. Only those
@@ -60,7 +60,7 @@ class RefusedLine(Iterator[EquivalenceClass]):
             part = self._unread[-REFUSED_AT_ONCE:]
             del self._unread[-REFUSED_AT_ONCE:]
             agenda.spent += REFUSED_STEPS * len(part)
-            refused = [one for one in part if _is_refused(one) and wanted(one)]
+            refused = [one for one in part if _is_refused(one) and (wanted is None or wanted(one))]
             if refused:
                 line = turns.line(refused, self._now)
                 places = [(before(one) if before else 0, turn, one) for turn, one in line]
@@ -69,6 +69,10 @@ class RefusedLine(Iterator[EquivalenceClass]):
             self._firsts = [(part[-1], number) for number, part in enumerate(self._parts) if part]
             heapify(self._firsts)
         return self.is_read
+
+    def rest(self) -> list[EquivalenceClass]:
+        """Those that are left, in no order."""
+        return [*self._unread, *(eqclass for part in self._parts for _, _, eqclass in part)]
 
     def __next__(self) -> EquivalenceClass:
         while self._firsts:

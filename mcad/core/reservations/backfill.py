@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
-
 from mcad.core.attempts import create
 from mcad.core.cluster import Cluster
 from mcad.core.eligibility import pre_enqueue
@@ -12,13 +10,14 @@ from mcad.core.eligibility.precedence import ends_before, may_pass
 from mcad.core.nodes.pools import Plan
 from mcad.core.nodes.reserved_free import Spare
 from mcad.core.queue.equivalence import EquivalenceClass
+from mcad.core.queue.queue import Offer
+from mcad.core.queue.refused_line import RefusedLine
 from mcad.core.reservations import manage, release_set
 from mcad.core.state.bounds import (
     BACKFILL_MEMBERS,
     BACKFILL_TEST_STEPS,
     BACKFILL_TESTS,
     BACKFILL_TRIES,
-    WORK_PER_PASS,
     Look,
 )
 from mcad.core.state.entry import Entry
@@ -26,52 +25,66 @@ from mcad.core.state.entry import Entry
 
 def walk(cluster: Cluster) -> None:
     """After all others: offer the refused, in their order, the reserved room that came free since
-    the last offer, or all that is free if they had no offer yet."""
-    is_new = cluster.capacity.reserved.is_relieved or cluster.waiting.queue.new
-    if not (cluster.reservations and is_new and cluster.agenda.is_time_for(Look.BACKFILL)):
+    the last offer, or all that is free if they had no offer yet. To list the refused and to test
+    them may take several passes."""
+    begun, agenda = cluster.walk.offer, cluster.agenda
+    if not cluster.reservations:
+        if begun is not None:
+            _offer_later(cluster, begun)
         return
-    new, cluster.waiting.queue.new = cluster.waiting.queue.new, {}
-    offer = _Offer(cluster, new)
-    if not offer.free:
+    if begun is None:
+        is_new = cluster.capacity.reserved.is_relieved or cluster.waiting.queue.new
+        if not (is_new and agenda.is_time_for(Look.BACKFILL)):
+            return
+        begun = cluster.walk.offer = _begin(cluster)
+    if not begun.line.read(cluster.waiting.turns, agenda) or agenda.is_spent:
+        cluster.walk.gives_way = True
+        agenda.carry_over()
         return
+    _make(cluster, begun)
+
+
+def _begin(cluster: Cluster) -> Offer:
+    queue, relieved = cluster.waiting.queue, cluster.capacity.reserved.take_relieved()
+    new, queue.new = queue.new, {}
+    return Offer(RefusedLine(queue.eqclasses() if relieved else new, cluster.now), new, relieved)
+
+
+def _make(cluster: Cluster, begun: Offer) -> None:
+    """Go on with an offer, as far as this pass gets. Where enough were tried, the others wait for
+    the next one."""
+    offer, agenda = _Offer(cluster, begun), cluster.agenda
     tries, tests = BACKFILL_TRIES, BACKFILL_TESTS
-    line = cluster.waiting.refused(filter(offer.concerns, cluster.waiting.queue.eqclasses()))
-    # What it took to put them in order does not count: else none would ever have its turn.
-    until = cluster.agenda.spent + WORK_PER_PASS
-    for eqclass in line:
-        is_over = cluster.agenda.spent >= until
-        if tries <= 0 or tests <= 0 or is_over or not cluster.reservations:
-            break
+    while tries > 0 and cluster.reservations:
+        if tests <= 0 or agenda.is_spent:
+            agenda.carry_over()
+            return
+        eqclass = next(begun.line, None) if offer.free else None
+        if eqclass is None:
+            cluster.walk.offer = None
+            return
         parts = max(1, len(eqclass.shape.alike))
         tests -= parts
-        cluster.agenda.spent += BACKFILL_TEST_STEPS * parts
-        begun = cluster.admission.steps
+        agenda.spent += BACKFILL_TEST_STEPS * parts
+        begun_at = cluster.admission.steps
         if offer.may_fit(eqclass):
-            tries -= _try(cluster, eqclass, offer, tries, until)
-        cluster.agenda.spent += cluster.admission.steps - begun
-    else:
-        return
-    _offer_later(cluster, (eqclass, *line))
-    if tests <= 0 or is_over:
-        cluster.agenda.look_again(Look.BACKFILL)
+            tries -= _try(cluster, eqclass, offer, tries)
+        agenda.spent += cluster.admission.steps - begun_at
+    _offer_later(cluster, begun)
 
 
 class _Offer:
     """The free reserved room that is offered: what came free, or all to ``new`` classes."""
 
-    def __init__(self, cluster: Cluster, new: Container[EquivalenceClass]) -> None:
-        self.relieved = cluster.capacity.reserved.take_relieved()
+    def __init__(self, cluster: Cluster, begun: Offer) -> None:
+        self.relieved = begun.relieved.again()
         self.free = cluster.capacity.reserved.spare()
         self._capacity = cluster.capacity
-        self._new = new
+        self._new = begun.new
 
     def places(self, eqclass: EquivalenceClass) -> Spare:
         """What is offered to the class."""
         return self.free if eqclass in self._new else self.relieved
-
-    def concerns(self, eqclass: EquivalenceClass) -> bool:
-        """Whether anything is offered to the class."""
-        return bool(self.places(eqclass))
 
     def may_fit(self, eqclass: EquivalenceClass) -> bool:
         """Whether one of its pods fits on the offer, and all may fit on what is free."""
@@ -83,17 +96,19 @@ class _Offer:
         self.relieved, self.free = self.relieved.again(), self.free.again()
 
 
-def _offer_later(cluster: Cluster, eqclasses: Iterable[EquivalenceClass]) -> None:
-    """These classes were not reached: the next walk offers them all that is free."""
-    cluster.waiting.queue.new.update((eqclass, None) for eqclass in eqclasses if eqclass.members)
+def _offer_later(cluster: Cluster, begun: Offer) -> None:
+    """The classes that are left were not reached: the next offer to them is of all that is free."""
+    cluster.walk.offer = None
+    left = ((eqclass, None) for eqclass in begun.line.rest() if eqclass.members)
+    cluster.waiting.queue.new.update(left)
     cluster.agenda.is_time_for(Look.BACKFILL)
 
 
-def _try(cluster: Cluster, eqclass: EquivalenceClass, offer: _Offer, most: int, until: int) -> int:
+def _try(cluster: Cluster, eqclass: EquivalenceClass, offer: _Offer, most: int) -> int:
     """Start as many of the class as possible; returns how many were tried, at most ``most``, and
-    none but the first once the pass has spent ``until``."""
+    none but the first once the work of the pass is done."""
     for tries in range(most):
-        if not eqclass.members or (tries and cluster.agenda.spent >= until):
+        if not eqclass.members or (tries and cluster.agenda.is_spent):
             return tries
         if not offer.may_fit(eqclass):
             return tries

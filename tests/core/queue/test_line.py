@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from mcad.core.nodes.shape import Shape
 from mcad.core.queue import line as line_module
 from mcad.core.queue.active import ActiveClasses
-from mcad.core.queue.equivalence import EquivalenceClass, InadmissibleList, Turn
+from mcad.core.queue.equivalence import MS, EquivalenceClass, InadmissibleList, Key, Turn
 from mcad.core.queue.line import ActiveLine, WholeLine
 from mcad.core.queue.ordering import Turns
 from mcad.core.queue.queue import Queue
@@ -235,3 +235,29 @@ def test_the_whole_line_is_in_order_without_what_is_skipped(
         assert line.find_first() == (turn(eqclass), eqclass)
         line.pop()
     assert line.find_first() is None
+
+
+KEYS = st.tuples(st.integers(-2, 2), st.integers(0, 2), st.sampled_from(["a", "b", "c"]))
+
+
+@given(
+    key=KEYS,
+    until=st.tuples(
+        st.booleans(),
+        st.integers(-2, 2),
+        st.integers(0, 2),
+        st.integers(0, 2),
+        st.sampled_from("abc"),
+    ),
+    borrows=st.booleans(),
+    share=st.integers(0, 2),
+    slope=st.sampled_from(SLOPES),
+)
+def test_where_those_begin_in_a_series_that_are_not_before_a_turn(
+    key: Key, until: Turn, borrows: bool, share: int, slope: int
+) -> None:
+    series, another = FIFO.series(slope, (), "", Shape.of(())), (borrows, 0, share, 0, "z")
+    until = (until[0], until[1] - slope * (NOW // MS), *until[2:])
+    of_key = FIFO.alike(another, key, series, NOW)
+    assert of_key == (borrows, key[0] - slope * (NOW // MS), share, *key[1:])
+    assert (key >= FIFO.first_key(another, series, until, NOW)) == (of_key >= until)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from mcad.core.events import NodeSeen
-from mcad.core.state.bounds import BACKFILL_TRIES, LOOKS, STUCK_AFTER, Look
+from mcad.core.queue import refused_line
+from mcad.core.reservations import backfill
+from mcad.core.state.bounds import BACKFILL_TRIES, LOOKS, STUCK_AFTER, WORK_PER_PASS, Look
 from mcad.core.state.model import Workload
 from mcad.core.state.reasons import EventReason
 from mcad.core.state.records import replace
@@ -198,20 +200,70 @@ def test_a_limit_that_is_not_kept_ends_the_reservation() -> None:
     assert note == "Room is not kept for it any more. It expired while waiting for default/two."
 
 
-def test_classes_that_a_walk_does_not_reach_are_offered_room_in_the_next() -> None:
-    """No other ends within an hour."""
+MANY = BACKFILL_TRIES + 10
+
+
+def with_many_behind() -> Bench:
+    """Room is reserved for a gang, and many different ones may use it. No other ends within an
+    hour."""
     bench = Bench(BACKFILL, nodes=[node("n0"), node("n1", 4000)])
     bench.start(limited("short", 1000, 7200), limited("long", 3900, 3000))
     bench.submit(workload("gang", 900, 3900))
     bench.advance(15)
     assert bench.entry("gang").reservation is not None
-    count = BACKFILL_TRIES + 10
-    bench.submit(*(limited(f"j{i}", 110 + i, 3000) for i in range(count)))
+    bench.submit(*(limited(f"j{i}", 110 + i, 3000) for i in range(MANY)))
     bench.advance(60)
     assert len(bench.order) == 2
+    return bench
+
+
+def test_classes_that_a_walk_does_not_reach_are_offered_room_in_the_next() -> None:
+    bench = with_many_behind()
     bench.delete("uid-long")
     bench.advance(60)
-    assert len(bench.order) == 2 + count
+    assert len(bench.order) == 2 + MANY
+    assert bench.dispatcher.cluster.walk.offer is None
+
+
+@pytest.fixture
+def in_small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pass lists one class, or tests one."""
+    monkeypatch.setattr(refused_line, "REFUSED_AT_ONCE", 1)
+    monkeypatch.setattr(refused_line, "REFUSED_STEPS", WORK_PER_PASS)
+    monkeypatch.setattr(backfill, "BACKFILL_TEST_STEPS", WORK_PER_PASS)
+
+
+@pytest.mark.usefixtures("in_small_parts")
+def test_an_offer_takes_several_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With 100,000 different shapes each of them took 270 ms."""
+    bench = with_many_behind()
+    walk, decide, under_way = bench.dispatcher.cluster.walk, bench.decide, []
+
+    def watched() -> None:
+        decide()
+        under_way.append(walk.offer is not None)
+
+    monkeypatch.setattr(bench, "decide", watched)
+    bench.delete("uid-long")
+    bench.advance(60)
+    assert sum(under_way) >= 2 * MANY  # to list them, and to test them
+    assert bench.order[2:] == [f"j{i}" for i in range(MANY)]
+
+
+@pytest.mark.usefixtures("in_small_parts")
+def test_an_offer_ends_with_the_last_reservation() -> None:
+    bench = with_many_behind()
+    bench.delete("uid-long")
+    cluster = bench.dispatcher.cluster
+    while cluster.walk.offer is None:
+        bench.settle()
+        bench.now += 1
+    begun = bench.dispatcher.cluster.walk.offer
+    assert begun is not None
+    bench.delete("uid-gang")
+    bench.advance(60)
+    assert cluster.walk.offer is None
+    assert len(bench.order) == 2 + MANY
 
 
 def test_nothing_is_planned_with_too_few_slots(monkeypatch: pytest.MonkeyPatch) -> None:
