@@ -12,7 +12,7 @@ from mcad.core.queue.ordering import Turns
 from mcad.core.state.lifecycle import Phase
 from mcad.core.state.records import replace
 from mcad.core.state.refusal import Refusal
-from mcad.core.state.settings import Policy, Settings
+from mcad.core.state.settings import Fairness, Policy, Settings
 from mcad.core.state.units import SECOND, Instant
 from mcad.core.state.work_bounds import VERDICT_STEPS
 from tests.core.bench import PATIENT, Bench, node, workload
@@ -153,6 +153,17 @@ def test_a_pass_lines_up_no_more_heads_because_more_shapes_wait(
     assert [line.seen for line in lines] == [4, 3]  # those that are judged, and the next one
     bench.settle()
     assert refusals(bench) == 100
+
+
+@pytest.mark.parametrize(("fairness", "judged"), [(Fairness.NONE, 10), (Fairness.NAMESPACE, 9)])
+def test_where_turns_change_it_is_more_work_to_find_the_next_head(
+    monkeypatch: pytest.MonkeyPatch, fairness: Fairness, judged: int
+) -> None:
+    monkeypatch.setattr(admit, "STEPS_PER_PASS", 10 * VERDICT_STEPS - 2)
+    bench = Bench(replace(PATIENT, fairness=fairness), nodes=[node(milli=100)])
+    bench.submit(*(workload(f"w{i:02}", 200 + i) for i in range(20)))
+    bench.decide()
+    assert refusals(bench) == judged
 
 
 def test_a_pass_looks_at_no_more_heads_because_room_rose_for_all_that_are_ahead(

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from mcad.core.events import NodeSeen
 from mcad.core.state.records import replace
 from mcad.core.state.settings import Policy, Settings
 from mcad.core.state.units import SECOND
+from mcad.core.state.waiting_reason import WaitingReason
 from tests.core.bench import PATIENT, Bench, node, workload
 from tests.core.preemption.test_search import of
 from tests.core.quotas import teams
@@ -58,6 +60,17 @@ def test_what_would_be_reclaimed_in_minutes_is_not_borrowed() -> None:
     bench.advance(400)
     assert bench.order == ["a", "b", "w", "small"]  # red has no more than its share then
     assert bench.entry("small").eviction is None
+
+
+def test_one_that_had_no_room_before_waits_like_any_other() -> None:
+    bench = lent(LENDING)
+    bench.submit(of("red", workload("next", 500))).settle()
+    bench.feed(NodeSeen(node("n3", 600)))
+    bench.advance(60)
+    assert bench.order == ["a", "b"]
+    refusal = bench.dispatcher.cluster.waiting.queue.refusal_of(bench.entry("next"))
+    assert refusal is not None
+    assert refusal.reason is WaitingReason.LENDING
 
 
 def test_an_owner_that_gets_nothing_back_keeps_borrowers_waiting_for_minutes_only() -> None:
