@@ -163,8 +163,7 @@ class _Pass:
 
     def _spent(self) -> int:
         verdicts = self._cluster.admission.steps - self._begun
-        lined_up = self._line.steps - self._lined_up
-        return verdicts + lined_up + self._holds * HOLD_STEPS + self._begun_attempts
+        return verdicts + self._holds * HOLD_STEPS + self._begun_attempts
 
     def _judge(self, eqclass: EquivalenceClass) -> None:
         """Its shares, then the nodes. On these all of one shape have the same verdict."""
@@ -221,7 +220,7 @@ class _Pass:
     def _end(self, first: Head | None) -> None:
         """``first`` is where the next pass continues, if there is anything left."""
         cluster = self._cluster
-        cluster.agenda.spent += self._spent()
+        cluster.agenda.spent += self._spent() + self._line.steps - self._lined_up
         cluster.walk.resume_at = first[0] if first is not None else None
         if first is None:
             self._blocking.closes()

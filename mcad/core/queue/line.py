@@ -125,7 +125,7 @@ class ActiveLine(Line):
                 return eqclass
 
     def push(self, eqclass: EquivalenceClass) -> None:
-        if eqclass not in self._inside:
+        if eqclass not in self._inside and eqclass in self._active:
             self._inside[eqclass] = self._active.part_of(eqclass)
             super().push(eqclass)
 

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from mcad.core.state.agenda import Agenda
     from mcad.core.state.units import Instant
 
-_Place = tuple[int, Turn, EquivalenceClass]
+_Place = tuple[int, Turn, int, EquivalenceClass]
+"""With a number that no other has: an AppWrapper that is edited may be the head of two classes, if
+one of them was read before."""
 
 
 class RefusedLine(Iterator[EquivalenceClass]):
@@ -35,6 +37,7 @@ class RefusedLine(Iterator[EquivalenceClass]):
     def __init__(self, eqclasses: Iterable[EquivalenceClass], now: Instant) -> None:
         self._unread = list(eqclasses)
         self._now = now
+        self._count = 0
         self._parts: list[list[_Place]] = []
         self._firsts: list[tuple[_Place, int]] = []
 
@@ -60,11 +63,11 @@ class RefusedLine(Iterator[EquivalenceClass]):
             part = self._unread[-REFUSED_AT_ONCE:]
             del self._unread[-REFUSED_AT_ONCE:]
             agenda.spent += REFUSED_STEPS * len(part)
-            refused = [one for one in part if _is_refused(one) and (wanted is None or wanted(one))]
-            if refused:
-                line = turns.line(refused, self._now)
-                places = [(before(one) if before else 0, turn, one) for turn, one in line]
-                self._parts.append(sorted(places, reverse=True))
+            refused = [one for one in part if is_refused(one) and (wanted is None or wanted(one))]
+            line = enumerate(turns.line(refused, self._now), self._count)
+            places = [(before(one) if before else 0, turn, n, one) for n, (turn, one) in line]
+            self._count += len(places)
+            self._parts.append(sorted(places, reverse=True))
         if not self._unread and not self._firsts:
             self._firsts = [(part[-1], number) for number, part in enumerate(self._parts) if part]
             heapify(self._firsts)
@@ -72,21 +75,43 @@ class RefusedLine(Iterator[EquivalenceClass]):
 
     def rest(self) -> list[EquivalenceClass]:
         """Those that are left, in no order."""
-        return [*self._unread, *(eqclass for part in self._parts for _, _, eqclass in part)]
+        return [*self._unread, *(place[-1] for part in self._parts for place in part)]
+
+    def find_first(self) -> EquivalenceClass | None:
+        """The next one, None if there is none."""
+        while self._firsts:
+            eqclass = self._firsts[0][0][-1]
+            if is_refused(eqclass):
+                return eqclass
+            self.pop()
+        return None
+
+    def pop(self) -> None:
+        """The first one is done."""
+        _, number = self._firsts[0]
+        part = self._parts[number]
+        part.pop()
+        if part:
+            heapreplace(self._firsts, (part[-1], number))
+        else:
+            heappop(self._firsts)
 
     def __next__(self) -> EquivalenceClass:
-        while self._firsts:
-            (_, _, eqclass), number = self._firsts[0]
-            part = self._parts[number]
-            part.pop()
-            if part:
-                heapreplace(self._firsts, (part[-1], number))
-            else:
-                heappop(self._firsts)
-            if eqclass.members and _is_refused(eqclass):
-                return eqclass
-        raise StopIteration
+        eqclass = self.find_first()
+        if eqclass is None:
+            raise StopIteration
+        self.pop()
+        return eqclass
+
+    def is_behind(self, turns: Turns, eqclasses: Iterable[EquivalenceClass]) -> bool:
+        """Whether one of the classes, none of which is in it, comes before the next one."""
+        if not self._firsts:
+            return False
+        others = turns.line(filter(is_refused, eqclasses), self._now)
+        return any(turn < self._firsts[0][0][1] for turn, _ in others)
 
 
-def _is_refused(eqclass: EquivalenceClass) -> bool:
-    return eqclass.refusal is not None and eqclass.refusal.reason.blocks
+def is_refused(eqclass: EquivalenceClass) -> bool:
+    """Whether it is in line, and what comes free may let its head start."""
+    refusal = eqclass.refusal
+    return refusal is not None and refusal.reason.blocks and bool(eqclass.members)

@@ -41,12 +41,18 @@ def walk(cluster: Cluster) -> None:
         cluster.walk.gives_way = True
         agenda.carry_over()
         return
+    if begun.line.is_behind(cluster.waiting.turns, cluster.waiting.queue.new):
+        _offer_later(cluster, begun)
+        agenda.look_again(Look.BACKFILL)  # with those that came meanwhile, in their order
+        return
     _make(cluster, begun)
 
 
 def _begin(cluster: Cluster) -> Offer:
+    """Those that have no verdict yet, or only let others go first, are offered it later."""
     queue, relieved = cluster.waiting.queue, cluster.capacity.reserved.take_relieved()
-    new, queue.new = queue.new, {}
+    new = queue.new
+    queue.new = {eqclass: None for eqclass in new if not eqclass.may_keep_verdict}
     return Offer(RefusedLine(queue.eqclasses() if relieved else new, cluster.now), new, relieved)
 
 
@@ -59,17 +65,20 @@ def _make(cluster: Cluster, begun: Offer) -> None:
         if tests <= 0 or agenda.is_spent:
             agenda.carry_over()
             return
-        eqclass = next(begun.line, None) if offer.free else None
+        eqclass = begun.line.find_first() if offer.free else None
         if eqclass is None:
             cluster.walk.offer = None
             return
         parts = max(1, len(eqclass.shape.alike))
         tests -= parts
         agenda.spent += BACKFILL_TEST_STEPS * parts
-        begun_at = cluster.admission.steps
+        begun_at, is_done = cluster.admission.steps, True
         if offer.may_fit(eqclass):
-            tries -= _try(cluster, eqclass, offer, tries)
+            tried, is_done = _try(cluster, eqclass, offer, tries)
+            tries -= tried
         agenda.spent += cluster.admission.steps - begun_at
+        if is_done:
+            begun.line.pop()
     _offer_later(cluster, begun)
 
 
@@ -104,24 +113,26 @@ def _offer_later(cluster: Cluster, begun: Offer) -> None:
     cluster.agenda.is_time_for(Look.BACKFILL)
 
 
-def _try(cluster: Cluster, eqclass: EquivalenceClass, offer: _Offer, most: int) -> int:
-    """Start as many of the class as possible; returns how many were tried, at most ``most``, and
-    none but the first once the work of the pass is done."""
+def _try(cluster: Cluster, eqclass: EquivalenceClass, offer: _Offer, most: int) -> tuple[int, bool]:
+    """Start as many of the class as possible. Returns how many were tried, at most ``most`` and,
+    once the work of the pass is done, no more than the first; and whether no other may start."""
     for tries in range(most):
-        if not eqclass.members or (tries and cluster.agenda.is_spent):
-            return tries
+        if not eqclass.members:
+            return tries, True
+        if tries and cluster.agenda.is_spent:
+            return tries, False
         if not offer.may_fit(eqclass):
-            return tries
+            return tries, True
         found = _next(cluster, eqclass, offer.places(eqclass))
         if found is None:
-            return tries
+            return tries, True
         entry, lifted = found
         plan = release_set.place(cluster, release_set.what_if(cluster, entry, lifted))
         if plan is None:
-            return tries + 1
+            return tries + 1, True
         _go(cluster, entry, plan)
         offer.taken()
-    return most
+    return most, not eqclass.members
 
 
 def _next(

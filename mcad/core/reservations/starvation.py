@@ -54,7 +54,9 @@ def watch(cluster: Cluster) -> None:
             cluster.walk.gives_way = True
             cluster.agenda.carry_over()
             return
-        firsts.looked_at, firsts.reservation_ended = cluster.now, False
+        if firsts.reservation_ended:  # since the line was begun
+            cluster.agenda.carry_over()
+        firsts.looked_at = cluster.now
         _look(cluster, passed)
     cluster.agenda.wake_at(firsts.looked_at + interval)
 
@@ -78,6 +80,7 @@ def _knows_line(cluster: Cluster) -> bool:
     walk, turns = cluster.walk, cluster.waiting.turns
     if walk.refused is None:
         walk.refused = RefusedLine(cluster.waiting.queue.eqclasses(), cluster.now)
+        cluster.reservations.firsts.reservation_ended = False
     is_known = walk.refused.read(turns, cluster.agenda, _Unreserved(cluster).wants)
     return is_known and not cluster.agenda.is_spent
 
@@ -86,7 +89,8 @@ def _look(cluster: Cluster, passed: Duration) -> None:
     firsts = cluster.reservations.firsts
     before = firsts.waited
     waited = firsts.waited = {uid: n for uid, n in before.items() if _waits(cluster, uid)}
-    for entry in list(_firsts(cluster, cluster.walk.refused or ())):
+    unreserved = filter(_Unreserved(cluster).wants, cluster.walk.refused or ())
+    for entry in list(_firsts(cluster, unreserved)):
         known = before.get(entry.uid)
         waited[entry.uid] = 0 if known is None else known + passed
         firsts.to_consider[entry.uid] = None

@@ -5,14 +5,16 @@ import pytest
 from mcad.core.commands import WriteStatus
 from mcad.core.cycle import admit
 from mcad.core.events import NodeSeen
+from mcad.core.fit import fit
 from mcad.core.fit.fit import Judge
 from mcad.core.nodes.shape import Shape
 from mcad.core.queue.active import ActiveClasses
 from mcad.core.queue.ordering import Turns
 from mcad.core.state.lifecycle import Phase
+from mcad.core.state.model import Topology
 from mcad.core.state.records import replace
 from mcad.core.state.refusal import Refusal
-from mcad.core.state.settings import Fairness, Policy, Settings
+from mcad.core.state.settings import Policy, Settings
 from mcad.core.state.units import SECOND, Instant
 from mcad.core.state.work_bounds import VERDICT_STEPS
 from tests.core.bench import PATIENT, Bench, node, workload
@@ -155,15 +157,23 @@ def test_a_pass_lines_up_no_more_heads_because_more_shapes_wait(
     assert refusals(bench) == 100
 
 
-@pytest.mark.parametrize(("fairness", "judged"), [(Fairness.NONE, 10), (Fairness.NAMESPACE, 9)])
-def test_where_turns_change_it_is_more_work_to_find_the_next_head(
-    monkeypatch: pytest.MonkeyPatch, fairness: Fairness, judged: int
+@pytest.mark.parametrize("most", range(4, 10))
+def test_one_that_is_refused_after_it_was_found_to_fit_is_not_tried_again(
+    monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:
-    monkeypatch.setattr(admit, "STEPS_PER_PASS", 10 * VERDICT_STEPS - 2)
-    bench = Bench(replace(PATIENT, fairness=fairness), nodes=[node(milli=100)])
-    bench.submit(*(workload(f"w{i:02}", 200 + i) for i in range(20)))
-    bench.decide()
-    assert refusals(bench) == judged
+    """The searches for domains of a pass may have no work left between the two questions."""
+    monkeypatch.setattr(fit, "GREEDY_WORK_PER_PASS_MAX", most)
+    rack = Topology(("rack",), required=True, group="g")
+    nodes = [replace(node(f"n{i}"), labels=(("rack", f"r{i // 2}"),)) for i in range(4)]
+    bench = Bench(replace(PATIENT, topology_levels=("rack",)), nodes=nodes)
+    for name in "ab":
+        work = workload(name, 600, 700)
+        sets = tuple(replace(one, topology=rack) for one in work.sets)
+        bench.submit(replace(work, sets=sets))
+    bench.settle()
+    monkeypatch.undo()
+    bench.advance(120)
+    assert bench.order == ["a", "b"]
 
 
 def test_a_pass_looks_at_no_more_heads_because_room_rose_for_all_that_are_ahead(

@@ -17,7 +17,7 @@ from mcad.core.queue.line import ActiveLine, WholeLine
 from mcad.core.queue.ordering import Turns
 from mcad.core.queue.queue import Queue
 from mcad.core.state.refusal import Refusal
-from mcad.core.state.settings import Settings
+from mcad.core.state.settings import Fairness, Settings
 from mcad.core.state.waiting_reason import WaitingReason
 
 NONE = cast("Any", None)
@@ -196,6 +196,15 @@ def test_all_that_keep_their_verdict_are_left_out_at_once() -> None:
     line.leave((False, 9_990, 0, 0, ""))
     assert order(line) == [10, 4_010, 8_010, *range(9_990, 10_000)]
     assert line.seen < 20
+
+
+def test_turns_that_change_take_longer_to_find() -> None:
+    active = ActiveClasses(is_ordered=True)
+    for number in range(6):
+        active.add(class_of(number, number, number))
+    fair = Turns(Settings(reclaim=False, fairness=Fairness.LEAF), NONE, NONE)
+    assert ActiveLine(FIFO, NOW, active).steps == 3
+    assert ActiveLine(fair, NOW, active).steps == 12
 
 
 def test_those_that_leave_before_their_turn_are_not_tried() -> None:

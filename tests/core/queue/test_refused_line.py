@@ -108,3 +108,36 @@ def test_a_pass_that_has_no_work_left_reads_none() -> None:
     agenda.spent = WORK_PER_PASS
     assert not line.read(FIFO, agenda, is_even)
     assert line
+
+
+def test_an_appwrapper_that_is_edited_may_be_the_head_of_two() -> None:
+    """Of the class that it leaves, which was read, and of the next one."""
+    one, other = class_of(0, 0, 0), class_of(0, 0, 0)
+    for eqclass in (one, other):
+        eqclass.refusal, eqclass.members = VERDICTS[1], MEMBERS
+    line = RefusedLine([one, other], NOW)
+    read(line, Agenda({}))
+    assert set(line) == {one, other}
+
+
+def test_a_class_that_has_gone_before_it_is_read_is_not_asked() -> None:
+    gone = class_of(0, 0, 0)
+    gone.refusal = VERDICTS[1]
+    line, asked = RefusedLine([gone], NOW), []
+    assert line.read(FIFO, Agenda({}), lambda one: asked.append(one) or True)
+    assert not asked
+    assert not line
+
+
+def test_whether_another_comes_before_the_next_one() -> None:
+    classes = [class_of(number, 0, number) for number in (0, 2, 4, 6)]
+    for eqclass in classes:
+        eqclass.refusal, eqclass.members = VERDICTS[1], MEMBERS
+    early, listed, late = classes[0], classes[1:3], classes[3]
+    line = RefusedLine(listed, NOW)
+    assert not line.is_behind(FIFO, [early])  # nothing is read
+    read(line, Agenda({}))
+    assert line.is_behind(FIFO, [late, early])
+    assert not line.is_behind(FIFO, [late])
+    early.refusal = None
+    assert not line.is_behind(FIFO, [early])

@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import pytest
 
+from mcad.core.cycle import admit
 from mcad.core.events import NodeSeen
 from mcad.core.queue import refused_line
 from mcad.core.reservations import backfill
-from mcad.core.state.bounds import BACKFILL_TRIES, LOOKS, STUCK_AFTER, WORK_PER_PASS, Look
+from mcad.core.state.bounds import (
+    BACKFILL_TRIES,
+    FIRSTS_LOOK,
+    LOOKS,
+    STUCK_AFTER,
+    WORK_PER_PASS,
+    Look,
+)
 from mcad.core.state.model import Workload
 from mcad.core.state.reasons import EventReason
 from mcad.core.state.records import replace
 from mcad.core.state.reservation import ReservationReason
 from mcad.core.state.settings import Policy
 from mcad.core.state.units import SECOND
+from mcad.core.state.work_bounds import VERDICT_STEPS
 from tests.core.bench import PATIENT, Bench, node, workload
 from tests.core.reservations.test_manage import names_of_plans
 
@@ -200,6 +209,12 @@ def test_a_limit_that_is_not_kept_ends_the_reservation() -> None:
     assert note == "Room is not kept for it any more. It expired while waiting for default/two."
 
 
+def carry_out(bench: Bench) -> None:
+    """What is pending, without another pass."""
+    while bench.pending:
+        bench.execute(bench.pending.pop(0))
+
+
 MANY = BACKFILL_TRIES + 10
 
 
@@ -248,6 +263,78 @@ def test_an_offer_takes_several_passes(monkeypatch: pytest.MonkeyPatch) -> None:
     bench.advance(60)
     assert sum(under_way) >= 2 * MANY  # to list them, and to test them
     assert bench.order[2:] == [f"j{i}" for i in range(MANY)]
+
+
+def test_one_that_comes_meanwhile_is_offered_the_rest_in_its_turn(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(backfill, "BACKFILL_TEST_STEPS", WORK_PER_PASS)
+    bench = Bench(BACKFILL, nodes=[node("n0"), node("n1", 4000)])
+    bench.start(limited("short", 1000, 7200), limited("long", 3900, 3000))
+    bench.submit(workload("gang", 900, 3900))
+    bench.advance(15)
+    bench.submit(*(limited(f"j{i}", 900 + i, 3000) for i in range(8)))
+    bench.advance(60)
+    bench.delete("uid-long")
+    bench.now += LOOKS[Look.BACKFILL]
+    while len(bench.order) < 3:
+        bench.decide()
+        carry_out(bench)
+    bench.submit(limited("urgent", 950, 3000, priority=9))
+    bench.advance(60)
+    assert bench.order[:4] == ["short", "long", "j0", "urgent"]
+
+
+@pytest.mark.parametrize("in_parts", [True, False])
+def test_all_members_of_a_class_are_offered_room(
+    monkeypatch: pytest.MonkeyPatch, in_parts: bool
+) -> None:
+    """Whether the work of the pass is done after one of them, or enough were tried."""
+    if in_parts:
+        monkeypatch.setattr(backfill, "BACKFILL_TEST_STEPS", WORK_PER_PASS)
+    bench = Bench(BACKFILL, nodes=[node("n0"), node("n1", 4000)])
+    bench.start(limited("short", 1000, 7200), limited("long", 3900, 3000))
+    bench.submit(workload("gang", 900, 3900))
+    bench.advance(15)
+    count = 5 if in_parts else MANY
+    bench.submit(*(limited(f"j{i}", 110, 3000) for i in range(count)), limited("other", 120, 3000))
+    bench.advance(60)
+    assert len(bench.order) == 2
+    bench.delete("uid-long")
+    bench.advance(120)
+    assert len(bench.order) == 2 + count + 1
+
+
+def test_those_that_have_no_verdict_yet_are_offered_room_later(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    bench = Bench(BACKFILL, nodes=[node("n0"), node("n1", 4000)])
+    bench.start(limited("short", 1000, 7200), limited("long", 2000, 3000))
+    bench.submit(workload("gang", 900, 3900))
+    bench.advance(45)
+    monkeypatch.setattr(admit, "STEPS_PER_PASS", 3 * VERDICT_STEPS)
+    bench.submit(*(limited(f"j{i:02}", 110 + i, 3000) for i in range(15)))
+    bench.advance(200)
+    assert len(bench.order) == 2 + 15
+
+
+@pytest.mark.parametrize("in_parts", [True, False])
+def test_when_a_reservation_ends_the_next_one_gets_a_date_at_once(
+    monkeypatch: pytest.MonkeyPatch, in_parts: bool
+) -> None:
+    bench = busy()
+    bench.submit(limited("next", 950, 20_000), limited("third", 960, 20_000))
+    bench.settle()
+    cluster = bench.dispatcher.cluster
+    bench.now = cluster.reservations.firsts.looked_at + FIRSTS_LOOK
+    if in_parts:
+        monkeypatch.setattr(refused_line, "REFUSED_STEPS", WORK_PER_PASS)
+        while cluster.walk.refused is None or not cluster.walk.refused.is_read:
+            bench.decide()
+            carry_out(bench)
+    bench.delete("uid-gang")
+    bench.advance(2)
+    assert bench.entry("next").reservation is not None
 
 
 @pytest.mark.usefixtures("in_small_parts")
