@@ -51,7 +51,7 @@ class _Pass:
         self._begun = cluster.admission.steps
         self._most = max(STEPS_PER_PASS // 4, STEPS_PER_PASS - cluster.agenda.spent)
         self._begun_behind: int | None = None
-        self._dispatches = self._holds = self._begun_attempts = 0
+        self._dispatches = self._holds = self._begun_attempts = self._left = 0
         self._leftover = self._half_spent = False
 
     def run(self) -> None:
@@ -114,6 +114,7 @@ class _Pass:
             self._line.pop()
         else:
             self._line.leave(until)
+            self._left += 1
         if refusal is not None:
             self._blocking.refused(eqclass, refusal)
         elif self._deferred.waits(eqclass):
@@ -138,7 +139,8 @@ class _Pass:
             self._begun_behind = self._spent()
         share = self._most if self._resumed_at is None else self._most // 2
         spent = self._spent() - self._begun_behind
-        return spent > 0 and spent >= share  # the next in the walk gets a verdict
+        # The next in the walk gets a verdict, however many were left.
+        return spent > 0 and spent >= share - self._left // 2
 
     def _leaves_until(self, key: Turn, eqclass: EquivalenceClass) -> Turn | None:
         """The turn before which heads like this one keep their verdict of this walk, although room
