@@ -177,8 +177,8 @@ class Turns:
 
     @staticmethod
     def first_key(turn: Turn, series: Series, until: Turn, now: Instant) -> Key:
-        """Where those begin in a series whose turn is not before ``until``: none of them has a
-        smaller key. ``turn`` is that of one in the series."""
+        """The first key in a series that does not come before the turn ``until``. ``turn`` is that
+        of any one in the series."""
         borrows, at, share, seen, uid = until
         if turn[0] != borrows:
             return FIRST_KEY if turn[0] else LAST_KEY
