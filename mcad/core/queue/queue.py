@@ -85,8 +85,9 @@ class Walk:
     of the heads whose holding time runs, by what they wait for (R6). ``ask_back`` (an ordered set)
     are the classes that borrowers wait for (borrow_wait.py). ``in_flight`` are the uids of those
     that were dispatched lately, the first one first, and when (binding_wait.py). It ``gives_way``
-    to what is looked at now and then, if a pass had no time for that. The first in line (R8) are
-    looked for among the ``refused``, None if that is not under way, like an ``offer``.
+    to what is looked at now and then, if a pass had no time for that. For ``protection``
+    (R8) the first in line are looked for among these; None if that is not under way, as with an
+    ``offer``.
     """
 
     resume_at: Turn | None = None
@@ -96,7 +97,7 @@ class Walk:
     in_flight: dict[str, Instant] = field(default_factory=dict)
     gives_way: bool = False
     search: Search = field(default_factory=Search)
-    refused: RefusedLine | None = None
+    protection: RefusedLine | None = None
     offer: Offer | None = None
 
 
@@ -201,11 +202,6 @@ class Queue:
     def uids(self) -> Iterable[str]:
         """The uids of all in line, in no order that matters."""
         return self._places.keys()
-
-    @property
-    def classes(self) -> int:
-        """How many classes there are."""
-        return sum(map(len, self._by_path.values()))
 
     def eqclasses(self) -> Iterator[EquivalenceClass]:
         """All classes, those of one quota path together."""

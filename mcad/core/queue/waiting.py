@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 from mcad.core.queue import priority_ceiling
 from mcad.core.queue.dispatch_pauses import DispatchPauses
-from mcad.core.queue.equivalence import EquivalenceClass, Turn
+from mcad.core.queue.equivalence import EquivalenceClass
 from mcad.core.queue.inadmissible import InadmissibleLists
 from mcad.core.queue.ordering import Turns
 from mcad.core.queue.queue import Queue
+from mcad.core.queue.refused_line import is_refused
 from mcad.core.state.agenda import Agenda
 from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import Phase
@@ -146,18 +147,11 @@ class Waiting:
     def refused(self, eqclasses: Iterable[EquivalenceClass]) -> Iterator[EquivalenceClass]:
         """The refused classes among these, in the order of their heads; without those that can
         never fit and those that only let others go first."""
-        line = self._refused_line(eqclasses)
+        refused = list(filter(is_refused, eqclasses))
+        self._agenda.spent += len(refused)
+        line = self.turns.line(refused, self._agenda.now)
         heapify(line)  # mostly only the first few are asked for
         return (heappop(line)[1] for _ in range(len(line)))
-
-    def _refused_line(
-        self, eqclasses: Iterable[EquivalenceClass]
-    ) -> list[tuple[Turn, EquivalenceClass]]:
-        refused = [
-            one for one in eqclasses if one.refusal is not None and one.refusal.reason.blocks
-        ]
-        self._agenda.spent += len(refused)
-        return self.turns.line(refused, self._agenda.now)
 
     def _follow(self, entry: Entry, signal: WaitingSignal) -> None:
         entry.waiting = waiting(entry.title, entry.waiting, signal)

@@ -59,13 +59,13 @@ def _begin(cluster: Cluster) -> Offer:
 def _make(cluster: Cluster, begun: Offer) -> None:
     """Go on with an offer, as far as this pass gets. Where enough were tried, the others wait for
     the next one."""
-    offer, agenda = _Offer(cluster, begun), cluster.agenda
+    room, agenda = _Room(cluster, begun), cluster.agenda
     tries, tests = BACKFILL_TRIES, BACKFILL_TESTS
     while tries > 0 and cluster.reservations:
         if tests <= 0 or agenda.is_spent:
             agenda.carry_over()
             return
-        eqclass = begun.line.find_first() if offer.free else None
+        eqclass = begun.line.find_first() if room.free else None
         if eqclass is None:
             cluster.walk.offer = None
             return
@@ -73,8 +73,8 @@ def _make(cluster: Cluster, begun: Offer) -> None:
         tests -= parts
         agenda.spent += BACKFILL_TEST_STEPS * parts
         begun_at, is_done = cluster.admission.steps, True
-        if offer.may_fit(eqclass):
-            tried, is_done = _try(cluster, eqclass, offer, tries)
+        if room.may_fit(eqclass):
+            tried, is_done = _try(cluster, eqclass, room, tries)
             tries -= tried
         agenda.spent += cluster.admission.steps - begun_at
         if is_done:
@@ -82,7 +82,7 @@ def _make(cluster: Cluster, begun: Offer) -> None:
     _offer_later(cluster, begun)
 
 
-class _Offer:
+class _Room:
     """The free reserved room that is offered: what came free, or all to ``new`` classes."""
 
     def __init__(self, cluster: Cluster, begun: Offer) -> None:
@@ -113,7 +113,7 @@ def _offer_later(cluster: Cluster, begun: Offer) -> None:
     cluster.agenda.is_time_for(Look.BACKFILL)
 
 
-def _try(cluster: Cluster, eqclass: EquivalenceClass, offer: _Offer, most: int) -> tuple[int, bool]:
+def _try(cluster: Cluster, eqclass: EquivalenceClass, room: _Room, most: int) -> tuple[int, bool]:
     """Start as many of the class as possible. Returns how many were tried, at most ``most`` and,
     once the work of the pass is done, no more than the first; and whether no other may start."""
     for tries in range(most):
@@ -121,9 +121,9 @@ def _try(cluster: Cluster, eqclass: EquivalenceClass, offer: _Offer, most: int) 
             return tries, True
         if tries and cluster.agenda.is_spent:
             return tries, False
-        if not offer.may_fit(eqclass):
+        if not room.may_fit(eqclass):
             return tries, True
-        found = _next(cluster, eqclass, offer.places(eqclass))
+        found = _next(cluster, eqclass, room.places(eqclass))
         if found is None:
             return tries, True
         entry, lifted = found
@@ -131,7 +131,7 @@ def _try(cluster: Cluster, eqclass: EquivalenceClass, offer: _Offer, most: int) 
         if plan is None:
             return tries + 1, True
         _go(cluster, entry, plan)
-        offer.taken()
+        room.taken()
     return most, not eqclass.members
 
 

@@ -43,13 +43,13 @@ def watch(cluster: Cluster) -> None:
     """At intervals: find the AppWrappers that are first, and how long they have been."""
     interval = _interval(cluster)
     if not interval or cluster.settings.fit is not Fit.NODES or not len(cluster.waiting.queue):
-        cluster.walk.refused = None
+        cluster.walk.protection = None
         return
     firsts = cluster.reservations.firsts
     passed = cluster.now - firsts.looked_at
     if firsts.to_consider:
         _consider_rest(cluster)
-    elif cluster.walk.refused is not None or passed >= interval or firsts.reservation_ended:
+    elif cluster.walk.protection is not None or passed >= interval or firsts.reservation_ended:
         if not _knows_line(cluster):
             cluster.walk.gives_way = True
             cluster.agenda.carry_over()
@@ -78,10 +78,10 @@ def _interval(cluster: Cluster) -> Duration:
 def _knows_line(cluster: Cluster) -> bool:
     """Whether the order of the refused is known; if not, this pass finds out a part of it."""
     walk, turns = cluster.walk, cluster.waiting.turns
-    if walk.refused is None:
-        walk.refused = RefusedLine(cluster.waiting.queue.eqclasses(), cluster.now)
+    if walk.protection is None:
+        walk.protection = RefusedLine(cluster.waiting.queue.eqclasses(), cluster.now)
         cluster.reservations.firsts.reservation_ended = False
-    is_known = walk.refused.read(turns, cluster.agenda, _Unreserved(cluster).wants)
+    is_known = walk.protection.read(turns, cluster.agenda, _Unreserved(cluster).wants)
     return is_known and not cluster.agenda.is_spent
 
 
@@ -89,12 +89,12 @@ def _look(cluster: Cluster, passed: Duration) -> None:
     firsts = cluster.reservations.firsts
     before = firsts.waited
     waited = firsts.waited = {uid: n for uid, n in before.items() if _waits(cluster, uid)}
-    unreserved = filter(_Unreserved(cluster).wants, cluster.walk.refused or ())
+    unreserved = filter(_Unreserved(cluster).wants, cluster.walk.protection or ())
     for entry in list(_firsts(cluster, unreserved)):
         known = before.get(entry.uid)
         waited[entry.uid] = 0 if known is None else known + passed
         firsts.to_consider[entry.uid] = None
-    cluster.walk.refused = None
+    cluster.walk.protection = None
     _consider_rest(cluster)
 
 

@@ -329,7 +329,7 @@ def test_when_a_reservation_ends_the_next_one_gets_a_date_at_once(
     bench.now = cluster.reservations.firsts.looked_at + FIRSTS_LOOK
     if in_parts:
         monkeypatch.setattr(refused_line, "REFUSED_STEPS", WORK_PER_PASS)
-        while cluster.walk.refused is None or not cluster.walk.refused.is_read:
+        while cluster.walk.protection is None or not cluster.walk.protection.is_read:
             bench.decide()
             carry_out(bench)
     bench.delete("uid-gang")

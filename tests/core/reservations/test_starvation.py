@@ -109,7 +109,7 @@ def test_with_many_shapes_the_first_in_line_is_found_in_several_passes(
 
     def watched() -> None:
         decide()
-        looks.append(walk.refused is not None)
+        looks.append(walk.protection is not None)
 
     monkeypatch.setattr(bench, "decide", watched)
     assert AFTER <= stream.run(7200, until="gang") <= AFTER + LOOK + RUNS + 15
