@@ -1,6 +1,7 @@
 """RestApi over real sockets: what goes out, and what every kind of broken answer becomes."""
 
 import asyncio
+import gzip
 import json
 import socket
 from contextlib import aclosing
@@ -10,7 +11,7 @@ import pytest
 from mcad.kube import rest as rest_module
 from mcad.kube.connection import Connection
 from mcad.kube.errors import ApiError, BadAnswer, ConnectionLost, KubeError, RequestTimeout
-from mcad.kube.port import MERGE_PATCH, Request
+from mcad.kube.port import MERGE_PATCH, Request, Response
 from mcad.kube.rest import RestApi
 from tests.fakeapi import answer, content, hang, refuse, reset, stream
 from tests.kube.support import FakeClock, connection, eventually
@@ -18,6 +19,13 @@ from tests.serving import free_port, read_request, serve_raw
 
 GET = Request("GET", "/x")
 OK = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"
+
+ZIPPED = gzip.compress(b"{}" * 100)
+
+
+def encoded(body: bytes, encoding: str = "gzip") -> Response:
+    """An answer that says that it is in this encoding."""
+    return Response(200, body, {"Content-Encoding": encoding})
 
 
 async def lines_of(api: RestApi, idle_timeout: float = 1.0) -> list[bytes]:
@@ -38,7 +46,6 @@ class TestRequest:
         assert first.headers["Content-Type"] == "application/json"
         assert first.headers["Accept"] == "application/json"
         assert first.headers["User-Agent"].startswith("mcad/")
-        assert first.headers["Accept-Encoding"] == "identity"  # loopback
         assert "Authorization" not in first.headers
         assert second.body == b'{"raw":1}'
         assert (second.headers["Content-Type"], second.headers["X"]) == (MERGE_PATCH, "y")
@@ -72,11 +79,40 @@ class TestRequest:
             await api.request(Request("GET", "/roles/a%3Ab", {"q": "a/b c"}))
         assert raw[0].startswith(b"GET /roles/a%3Ab?q=a%2Fb+c HTTP/1.1\r\n")
 
-    async def test_gzip_is_an_option_and_understood(self, server, clock):
-        server.fail_always("GET", "/x", answer({}))
-        async with RestApi(connection(server.url), clock, gzip=True) as api:
-            assert (await api.request(GET)).body == b"{}"
-        assert server.requests[0].headers["Accept-Encoding"] == "gzip"
+    async def test_answers_may_be_gzip_and_streams_may_not(self, server, api):
+        """A proxy that compresses a stream keeps its events back."""
+        server.fail("GET", "/x", encoded(gzip.compress(b"{}")), stream(b"{}\n"))
+        assert (await api.request(GET)).body == b"{}"
+        assert await lines_of(api) == [b"{}"]
+        asked = [one.headers["Accept-Encoding"] for one in server.requests]
+        assert asked == ["gzip", "identity"]
+
+    async def test_an_encoding_that_was_not_asked_for_is_a_bad_answer(self, server, api):
+        server.fail("GET", "/x", encoded(b"{}", "br"), encoded(gzip.compress(b"{}\n")))
+        with pytest.raises(BadAnswer, match="encoding br"):
+            await api.request(GET)
+        with pytest.raises(BadAnswer, match="stream in the encoding gzip"):
+            await lines_of(api)
+
+    @pytest.mark.parametrize(
+        ("body", "why"),
+        [
+            (b"xxxx", "not gzip"),
+            (b"", "incomplete"),
+            (ZIPPED[:-1], "incomplete"),
+            (ZIPPED[:-8] + b"01234567", "not gzip"),
+            (ZIPPED + b"x", "more behind its end"),
+            (gzip.compress(b"x" * 1001), "more than 1000 bytes"),
+        ],
+    )
+    async def test_gzip_that_is_torn_or_too_large_is_a_bad_answer(
+        self, server, api, monkeypatch, body, why
+    ):
+        monkeypatch.setattr(rest_module, "BODY_BYTES_MAX", 1000)
+        server.fail("GET", "/x", encoded(body), encoded(gzip.compress(b"x" * 1000)))
+        with pytest.raises(BadAnswer, match=why):
+            await api.request(GET)
+        assert len((await api.request(GET)).body) == 1000
 
     async def test_an_answer_has_a_size_limit(self, server, api, monkeypatch):
         monkeypatch.setattr(rest_module, "BODY_BYTES_MAX", 1000)
