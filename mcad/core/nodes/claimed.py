@@ -51,9 +51,9 @@ class ClaimedNodes:
 
     def has_one_of(self, pools: tuple[Pool, ...]) -> bool:
         """Whether one of the nodes is in one of these pools."""
-        if not self._rows:
-            return False
-        return not self._hit.isdisjoint(pools) or any(map(self._has_one_of, pools))
+        if not self._hit.isdisjoint(pools):
+            return True
+        return bool(self._rows) and any(map(self._has_one_of, pools))
 
     def _has_one_of(self, pool: Pool) -> bool:
         claimed, rows = self._rows, pool.base.rows

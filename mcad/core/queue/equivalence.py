@@ -37,6 +37,8 @@ Turn = tuple[bool, int, int, int, str]
 """How heads of classes compare at an instant: whether it would borrow what others may reclaim, then
 priority with age, share in use, first seen, uid."""
 
+NO_TURN: Turn = (False, 0, 0, 0, "")
+
 Series = tuple[int, Path, str, frozenset[str]]
 """What classes have in common whose heads never change their order: slope, quota path, group, and
 the resources that decide whether they would borrow."""
@@ -68,11 +70,12 @@ class InadmissibleList:
 class EquivalenceClass:
     """Waiting AppWrappers of one shape, slope, quota path and group (ordering.py).
 
-    ``key`` is that of its head, the first of its ``members``, if it has any. ``refusal`` is their
-    common verdict, reached at ``tested_at``; it stands while the class is
-    inadmissible. ``of_list`` is the list in which the class waits then, at the key of its head
-    (``listed_by``), or that it represents. ``of_shape`` is the list of the classes with its shape
-    and slope that wait for nodes. ``planned_at`` is when victims for its head were last searched, 0
+    ``key`` is that of its head, the first of its ``members``, if it has any, and ``turn`` is the
+    turn of the head where none ages, borrows or has a share. ``refusal`` is their common verdict,
+    reached at ``tested_at``; it stands while the class is inadmissible. ``of_list`` is the list in
+    which the class waits then, at the key of its head (``listed_by``), or that it represents.
+    ``of_shape`` is the list of the classes with its shape and slope that wait for nodes.
+    ``planned_at`` is when victims for its head were last searched, 0
     if the head has changed since. ``asks_back`` is the uid of the head that keeps borrowers
     waiting, and since when (borrow_wait.py). Its pods may go to the nodes of these ``pools``. The
     ``series`` is its own for ever (active.py).
@@ -84,6 +87,7 @@ class EquivalenceClass:
     group: str
     of_shape: InadmissibleList
     key: Key = NO_KEY
+    turn: Turn = NO_TURN
     _head: Entry = field(init=False, repr=False)
     members: SortedDict[Key, Entry] = field(default_factory=SortedDict)
     refusal: Refusal | None = None
@@ -125,7 +129,13 @@ class EquivalenceClass:
     def _find_head(self) -> None:
         """The head is looked at in every pass, of ten thousand classes, so it is kept."""
         if self.members:
-            self.key, self._head = self.members.peekitem(0)
+            key, self._head = self.members.peekitem(0)
+            self.rank(key)
+
+    def rank(self, key: Key) -> None:
+        """Its head has this key."""
+        static, seen, uid = key
+        self.key, self.turn = key, (False, static, 0, seen, uid)
 
     def first(self) -> Entry:
         """Its head; the class must not be empty."""

@@ -145,8 +145,11 @@ class WholeLine(Line):
     ) -> None:
         super().__init__(turns, now, queue.eqclasses())
         self.seen *= 2  # to find out whether it is blocked takes as long as to line it up
-        self._behind, self._heap = sorted(self._heap, reverse=True), []
-        queue.put_in_order(eqclass for _, eqclass in reversed(self._behind))
+        found, self._heap = self._heap, []
+        self._behind = sorted(found)
+        if self._behind != found:
+            queue.put_in_order(eqclass for _, eqclass in self._behind)
+        self._behind.reverse()
         self._blocked = blocked
         self._blocks = blocks
 

@@ -140,9 +140,11 @@ class Turns:
         if self.has_owners:
             return self._borrowers_last(eqclasses, now_ms)
         return [
-            ((False, key[0] - one.slope * now_ms, 0, key[1], key[2]), one)
+            (
+                (False, one.key[0] - one.slope * now_ms, *one.turn[2:]) if one.slope else one.turn,
+                one,
+            )
             for one in eqclasses
-            for key in (one.key,)
         ]
 
     def _borrowers_last(

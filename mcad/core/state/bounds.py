@@ -10,11 +10,11 @@ DISPATCHES_PER_PASS = 24
 """Dispatches of one cycle, which must not keep the loop from reading its inbox (R5), nor decide for
 longer ahead than intents can be written soon (ADR 51)."""
 
-WORK_PER_PASS = 10_000
-"""Work of one cycle, in steps of one to two microseconds. What may take long is not begun beyond
+WORK_PER_PASS = 8_000
+"""Work of one cycle, in steps of one to five microseconds. What may take long is not begun beyond
 it, and goes first in the next cycle (R5, ADR 50)."""
 
-STEPS_PER_PASS = 10_000
+STEPS_PER_PASS = 8_000
 """Work of all verdicts and dispatches of one cycle, in such steps; the next one continues (R5)."""
 
 DISPATCH_STEPS = 40
@@ -199,7 +199,7 @@ RESERVED_RETRY: Duration = SECOND
 """Pause before an owner of reserved room that is free, and could not start, is planned for again,
 if its plan takes most of a pass."""
 
-EVICTION_STEPS = 10_000
+EVICTION_STEPS = 8_000
 """Work of the plans of one look, about a microsecond each; another plan is begun while any is left.
 """
 

@@ -32,7 +32,7 @@ def class_of(number: int, slope: int, at: int) -> EquivalenceClass:
     """A class with a head of that place; each number has a key of its own."""
     series = FIFO.series(slope, (), "", Shape.of(()))
     made = EquivalenceClass(Shape.of(()), slope, (), "", InadmissibleList(), series=series)
-    made.key = (at, number, f"uid-{number}")
+    made.rank((at, number, f"uid-{number}"))
     return made
 
 
@@ -118,7 +118,7 @@ def test_a_pass_tries_all_in_order_whatever_becomes_of_them(
                 active.move(expected)
             elif outcome == "goes on":  # with another head, which is behind the last one
                 at, number, uid = expected.key
-                expected.key = (at + data.draw(st.integers(1, 50)), number, uid)
+                expected.rank((at + data.draw(st.integers(1, 50)), number, uid))
                 active.move(expected)
                 line.push(expected)
                 reference.left.append(expected)
@@ -134,7 +134,7 @@ def test_a_pass_tries_all_in_order_whatever_becomes_of_them(
             :2
         ]:  # another head comes or goes
             at, number, uid = eqclass.key
-            eqclass.key = (at + data.draw(st.integers(-50, 50)), number, uid)
+            eqclass.rank((at + data.draw(st.integers(-50, 50)), number, uid))
             active.move(eqclass)
         active.check([*active._places, *resting])
 
@@ -159,7 +159,7 @@ def test_one_that_goes_on_is_in_the_line_once() -> None:
     for at in (1, 2, 3):
         line.pop()
         assert line.find_first() is None
-        one.key = (at, *one.key[1:])
+        one.rank((at, *one.key[1:]))
         active.move(one)
         line.push(one)
     assert order(line) == [1]
