@@ -12,7 +12,14 @@ from mcad.core.cluster import Cluster
 from mcad.core.commands import RecordQuotaEvent, WriteQuota
 from mcad.core.events import QuotaGone, QuotaRefused, QuotaSeen, QuotaWritten
 from mcad.core.quota.status import QuotaWrites, findings, view
-from mcad.core.state.bounds import FIGURES_STEPS, QUOTA_INTERVAL, RANK_STEPS, RANKED_PER_PASS, Tries
+from mcad.core.state.bounds import (
+    FIGURES_STEPS,
+    LISTED_PER_STEP,
+    QUOTA_INTERVAL,
+    RANK_STEPS,
+    RANKED_PER_PASS,
+    Tries,
+)
 from mcad.core.state.entry import Entry
 from mcad.core.state.reasons import EventReason
 
@@ -76,6 +83,7 @@ def refresh(cluster: Cluster) -> None:
     if not is_other:
         return
     cluster.agenda.to_rank = dict.fromkeys(cluster.waiting.queue.uids())
+    cluster.agenda.spent += len(cluster.agenda.to_rank) // LISTED_PER_STEP
     gone = before.keys() - cluster.forest.trees.keys()
     for entry in cluster.entries.values() if gone else ():
         if not gone.isdisjoint(tree for tree, _ in entry.path):

@@ -140,10 +140,11 @@ def _look(cluster: Cluster, due: RefusedLine, survey_before: Survey) -> None:
                 return
             if sought.releasing is not None:
                 present = None  # they are candidates no more
-            if sought.releasing is not None and cluster.agenda.is_spent:
-                cluster.walk.search = Search(due)  # those that are left
-                cluster.agenda.carry_over()
-                return
+                survey_steps = _survey_steps(cluster)
+                if not cluster.agenda.has_work_for(EVICTION_STEPS, after=survey_steps):
+                    cluster.walk.search = Search(due)  # those that are left
+                    cluster.agenda.carry_over()
+                    return
     cluster.agenda.is_time_for(Look.EVICTIONS)  # the rest at the next look
 
 

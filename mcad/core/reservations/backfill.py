@@ -14,6 +14,7 @@ from mcad.core.queue.queue import Offer
 from mcad.core.queue.refused_line import RefusedLine
 from mcad.core.reservations import manage, release_set
 from mcad.core.state.bounds import (
+    BACKFILL_MEMBER_STEPS,
     BACKFILL_MEMBERS,
     BACKFILL_TEST_STEPS,
     BACKFILL_TESTS,
@@ -141,6 +142,7 @@ def _next(
     """The first member that may start on these nodes, and the reservations (uids) it passes."""
     for entry in eqclass.front(BACKFILL_MEMBERS):
         reserved = cluster.reservations.items()
+        cluster.agenda.spent += BACKFILL_MEMBER_STEPS * len(reserved)
         lifted = [uid for uid, owner in reserved if may_pass(cluster, entry, owner)]
         if places.is_of(lifted):
             return entry, lifted

@@ -161,10 +161,10 @@ class Agenda:
         """Whether this pass has done its work: what would take long is left for the next one."""
         return self.spent >= WORK_PER_PASS
 
-    def has_work_for(self, steps: int) -> bool:
-        """Whether so much more can be done in this pass. What takes longer than a whole pass may
-        begin while half of it is left."""
-        return self.spent + min(steps, WORK_PER_PASS // 2) <= WORK_PER_PASS
+    def has_work_for(self, steps: int, after: int = 0) -> bool:
+        """Whether so much more can be done in this pass, ``after`` so much else. What takes longer
+        than a whole pass may begin while half of it is left."""
+        return self.spent + after + min(steps, WORK_PER_PASS // 2) <= WORK_PER_PASS
 
     def take(self, uids: dict[str, None], most: int) -> list[str]:
         """Take the first of an ordered set out of it; the rest is for the next pass."""

@@ -46,6 +46,9 @@ each, or 100 with dozens of pod sets. Nothing is dispatched until all are ranked
 RECOVER_STEPS = 30
 """The work that taking up one of them counts for in a cycle."""
 
+LISTED_PER_STEP = 20
+"""AppWrappers that are listed in a step of work, to be ranked."""
+
 RANK_STEPS = 10
 """The work that ranking one of these counts for in a cycle, and each of its pod sets."""
 
@@ -159,6 +162,9 @@ BACKFILL_TEST_STEPS = 6
 
 BACKFILL_MEMBERS = 20
 """Members of an equivalence class that are tested for an end in time."""
+
+BACKFILL_MEMBER_STEPS = 1
+"""The work that this counts for, for each of the members and each reservation."""
 
 AVOIDED_MAX = 128
 """Names of reserved nodes in the affinity of a pod template: each takes 60 bytes of it."""

@@ -218,7 +218,7 @@ def carry_out(bench: Bench) -> None:
 MANY = BACKFILL_TRIES + 10
 
 
-def with_many_behind() -> Bench:
+def with_many_behind(limit: int = 3000) -> Bench:
     """Room is reserved for a gang, and many different ones may use it. No other ends within an
     hour."""
     bench = Bench(BACKFILL, nodes=[node("n0"), node("n1", 4000)])
@@ -226,7 +226,7 @@ def with_many_behind() -> Bench:
     bench.submit(workload("gang", 900, 3900))
     bench.advance(15)
     assert bench.entry("gang").reservation is not None
-    bench.submit(*(limited(f"j{i}", 110 + i, 3000) for i in range(MANY)))
+    bench.submit(*(limited(f"j{i}", 110 + i, limit) for i in range(MANY)))
     bench.advance(60)
     assert len(bench.order) == 2
     return bench
@@ -263,6 +263,25 @@ def test_an_offer_takes_several_passes(monkeypatch: pytest.MonkeyPatch) -> None:
     bench.advance(60)
     assert sum(under_way) >= 2 * MANY  # to list them, and to test them
     assert bench.order[2:] == [f"j{i}" for i in range(MANY)]
+
+
+def test_members_that_do_not_end_in_time_are_work_of_a_pass(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """With 10,000 shapes on 1,000 leaves they took ten times as long as was counted."""
+    monkeypatch.setattr(backfill, "BACKFILL_MEMBER_STEPS", WORK_PER_PASS)
+    bench = with_many_behind(limit=20_000)
+    walk, decide, under_way = bench.dispatcher.cluster.walk, bench.decide, []
+
+    def watched() -> None:
+        decide()
+        under_way.append(walk.offer is not None)
+
+    monkeypatch.setattr(bench, "decide", watched)
+    bench.delete("uid-long")
+    bench.advance(10)
+    assert sum(under_way) >= MANY - 1
+    assert len(bench.order) == 2
 
 
 def test_one_that_comes_meanwhile_is_offered_the_rest_in_its_turn(
