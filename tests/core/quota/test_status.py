@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from mcad.core.cluster import Cluster
 from mcad.core.commands import WriteQuota
 from mcad.core.cycle import quota_reports
-from mcad.core.events import Decide, NodeSeen, QuotaWritten
+from mcad.core.events import Decide, NodeSeen, QuotaSeen, QuotaWritten
 from mcad.core.nodes.shape import Shape
 from mcad.core.quota.status import Finding, findings
 from mcad.core.quota.usage import Forest
@@ -421,6 +421,20 @@ def test_a_tree_that_takes_most_of_a_pass_is_counted_first_in_the_next_one(
         made.decide()
         found.append(len(counted))
     assert found == after_each_pass
+
+
+def test_to_list_what_is_ranked_anew_is_work_of_its_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It takes 22 ms to list 100,000."""
+    made = bench(1000, red=500)
+    made.submit(*(of("red", f"w{i}", 2000) for i in range(4))).advance(5)
+    monkeypatch.setattr("mcad.core.state.agenda.WORK_PER_PASS", 4)
+    monkeypatch.setattr(quota_reports, "LISTED_PER_STEP", 1)
+    made.feed(QuotaSeen(subtree("other", child("other", cpu=1), tree=SILVER)))
+    made.decide()
+    assert len(made.dispatcher.cluster.agenda.to_rank) == 4
+    for _ in range(4):
+        made.decide()
+    assert not made.dispatcher.cluster.agenda.to_rank
 
 
 def test_of_a_gang_with_pods_on_every_node_each_part_is_counted_once() -> None:
