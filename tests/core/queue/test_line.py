@@ -185,7 +185,8 @@ def test_of_one_series_only_the_first_is_put_in_the_line() -> None:
     assert line.seen == 3
 
 
-def test_all_that_keep_their_verdict_are_left_out_at_once() -> None:
+@pytest.mark.parametrize("has_read_ahead", [False, True])
+def test_all_that_keep_their_verdict_are_left_out_at_once(has_read_ahead: bool) -> None:
     """Room rose for thousands that are ahead, and a pass has no time for them."""
     active, rng = ActiveClasses(is_ordered=True), range(10_000)
     classes = [class_of(number, 0, number) for number in rng]
@@ -193,6 +194,8 @@ def test_all_that_keep_their_verdict_are_left_out_at_once() -> None:
         eqclass.refusal = None if eqclass.key[1] % 4_000 == 10 else NO_ROOM
         active.add(eqclass)
     line = ActiveLine(FIFO, NOW, active)
+    if has_read_ahead:
+        line.pop()
     line.leave((False, 9_990, 0, 0, ""))
     assert order(line) == [10, 4_010, 8_010, *range(9_990, 10_000)]
     assert line.seen < 20
