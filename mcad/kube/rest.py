@@ -40,6 +40,8 @@ GZIP, IDENTITY = "gzip", "identity"
 """How an answer may be encoded. kube-apiserver compresses lists, which takes it less time than to
 encrypt all of their bytes, on loopback too. No stream: a proxy would keep events back."""
 
+_GZIP_BITS = 16 + zlib.MAX_WBITS  # of zlib: with the header of gzip
+
 _ENCODER = json.JSONEncoder(separators=(",", ":"))  # json.dumps would build one per call
 _NO_TIMEOUT = aiohttp.ClientTimeout(total=None)  # asyncio.timeout covers all of a request
 
@@ -271,15 +273,15 @@ def _encoding(answer: aiohttp.ClientResponse) -> str:
 
 def _inflate(text: bytes) -> bytes:
     """All of it at once: a page of a list takes some ten milliseconds."""
-    inflater = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)  # with the header of gzip
-    try:
-        whole = inflater.decompress(text, BODY_BYTES_MAX + 1)
-    except zlib.error as error:
-        raise BadAnswer(f"an answer that is not gzip, as it says ({error})") from error
-    if len(whole) > BODY_BYTES_MAX:
+    size = int.from_bytes(text[-4:], "little")  # RFC 1952, section 2.3.1: ISIZE
+    if size > BODY_BYTES_MAX:
         raise _too_large()
-    if not inflater.eof or inflater.unused_data:
-        raise BadAnswer("an answer in gzip that is incomplete, or has more behind its end")
+    try:
+        whole = zlib.decompress(text, _GZIP_BITS, bufsize=size + 1)
+    except zlib.error as error:
+        raise BadAnswer(f"an answer that is not gzip, or not all of it ({error})") from error
+    if len(whole) != size:
+        raise BadAnswer(f"an answer in gzip of {len(whole)} bytes that says {size}")
     return whole
 
 

@@ -97,11 +97,13 @@ class TestRequest:
     @pytest.mark.parametrize(
         ("body", "why"),
         [
-            (b"xxxx", "not gzip"),
-            (b"", "incomplete"),
-            (ZIPPED[:-1], "incomplete"),
-            (ZIPPED[:-8] + b"01234567", "not gzip"),
-            (ZIPPED + b"x", "more behind its end"),
+            (b"", "not all of it"),
+            (b"xxxx" + bytes(4), "not gzip"),
+            (ZIPPED[:-1], "more than 1000 bytes"),
+            (ZIPPED[:-9] + bytes(8), "not all of it"),
+            (ZIPPED[:-8] + b"0123" + ZIPPED[-4:], "not gzip"),
+            (ZIPPED + bytes(4), "says 0"),
+            (ZIPPED[:-4] + bytes(4), "not gzip"),
             (gzip.compress(b"x" * 1001), "more than 1000 bytes"),
         ],
     )
