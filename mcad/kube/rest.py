@@ -258,21 +258,27 @@ async def _read(answer: aiohttp.ClientResponse) -> bytes:
         body.write(piece)
         if body.tell() > BODY_BYTES_MAX:
             raise _too_large()
-    match _encoding(answer):
-        case "identity":
-            return body.getvalue()
-        case "gzip":
-            return _inflate(body.getvalue())
-        case other:
-            raise BadAnswer(f"an answer in the encoding {other}, which was not asked for")
+    text = body.getvalue()
+    if not text:
+        return text  # of 204, say, whatever it says of its encoding
+    try:
+        return _decoded(text, _encoding(answer))
+    except BadAnswer:
+        if answer.ok:
+            raise
+        return text  # that of a refusal explains the status, which counts
 
 
 def _encoding(answer: aiohttp.ClientResponse) -> str:
-    return answer.headers.get("Content-Encoding", IDENTITY).lower()
+    return answer.headers.get("Content-Encoding", "").lower() or IDENTITY
 
 
-def _inflate(text: bytes) -> bytes:
+def _decoded(text: bytes, encoding: str) -> bytes:
     """All of it at once: a page of a list takes some ten milliseconds."""
+    if encoding == IDENTITY:
+        return text
+    if encoding != GZIP:
+        raise BadAnswer(f"an answer in the encoding {encoding}, which was not asked for")
     size = int.from_bytes(text[-4:], "little")  # RFC 1952, section 2.3.1: ISIZE
     if size > BODY_BYTES_MAX:
         raise _too_large()
@@ -280,7 +286,7 @@ def _inflate(text: bytes) -> bytes:
         whole = zlib.decompress(text, _GZIP_BITS, bufsize=size + 1)
     except zlib.error as error:
         raise BadAnswer(f"an answer that is not gzip, or not all of it ({error})") from error
-    if len(whole) != size:
+    if len(whole) != size:  # nor may there be several parts, which no server makes
         raise BadAnswer(f"an answer in gzip of {len(whole)} bytes that says {size}")
     return whole
 

@@ -20,7 +20,7 @@ from tests.serving import free_port, read_request, serve_raw
 GET = Request("GET", "/x")
 OK = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"
 
-ZIPPED = gzip.compress(b"{}" * 100)
+ZIPPED = gzip.compress(b"{}" * 100, mtime=0)
 
 
 def encoded(body: bytes, encoding: str = "gzip") -> Response:
@@ -97,14 +97,13 @@ class TestRequest:
     @pytest.mark.parametrize(
         ("body", "why"),
         [
-            (b"", "not all of it"),
             (b"xxxx" + bytes(4), "not gzip"),
             (ZIPPED[:-1], "more than 1000 bytes"),
             (ZIPPED[:-9] + bytes(8), "not all of it"),
             (ZIPPED[:-8] + b"0123" + ZIPPED[-4:], "not gzip"),
             (ZIPPED + bytes(4), "says 0"),
             (ZIPPED[:-4] + bytes(4), "not gzip"),
-            (gzip.compress(b"x" * 1001), "more than 1000 bytes"),
+            (gzip.compress(b"x" * 1001, mtime=0), "more than 1000 bytes"),
         ],
     )
     async def test_gzip_that_is_torn_or_too_large_is_a_bad_answer(
@@ -115,6 +114,40 @@ class TestRequest:
         with pytest.raises(BadAnswer, match=why):
             await api.request(GET)
         assert len((await api.request(GET)).body) == 1000
+
+    @pytest.mark.parametrize("encoding", ["gzip", "br", "utf-8"])
+    @pytest.mark.parametrize("body", [b"", b"xxxx"])
+    async def test_the_status_of_a_refusal_counts_whatever_its_body(
+        self, server, api, encoding, body
+    ):
+        refusal = Response(429, body, {"Content-Encoding": encoding, "Retry-After": "7"})
+        server.fail("GET", "/x", refusal, refusal)
+        answer = await api.request(GET)
+        assert (answer.status, answer.headers["Retry-After"]) == (429, "7")
+        with pytest.raises(ApiError) as caught:
+            await lines_of(api)
+        assert (caught.value.status, caught.value.retry_after) == (429, 7.0)
+
+    async def test_a_credential_is_renewed_whatever_the_body_of_the_refusal(
+        self, server, api, monkeypatch
+    ):
+        renewed = []
+
+        async def renew(self: Connection) -> None:
+            renewed.append(self)
+
+        monkeypatch.setattr(Connection, "renew", renew)
+        server.fail("GET", "/x", Response(401, b"", {"Content-Encoding": "gzip"}))
+        assert (await api.request(GET)).status == 401
+        assert len(renewed) == 1
+
+    @pytest.mark.parametrize("encoding", ["gzip", "GZIP", "identity", ""])
+    async def test_no_body_and_no_encoding_are_fine(self, server, api, encoding):
+        body = gzip.compress(b"{}") if encoding.lower() == "gzip" else b"{}"
+        empty = Response(204, b"", {"Content-Encoding": encoding})
+        server.fail("GET", "/x", encoded(body, encoding), empty)
+        assert (await api.request(GET)).body == b"{}"
+        assert (await api.request(GET)).body == b""
 
     async def test_an_answer_has_a_size_limit(self, server, api, monkeypatch):
         monkeypatch.setattr(rest_module, "BODY_BYTES_MAX", 1000)

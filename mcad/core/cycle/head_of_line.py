@@ -42,9 +42,9 @@ class HeadOfLineBlocking:
         """Whether a head further ahead keeps this class from starting."""
         if self.open_to_all:
             return False
+        if self._closed or not self._blocked.hit.isdisjoint(eqclass.pools):
+            return True  # most of ten thousand
         cluster = self._cluster
-        if self._closed:
-            return True
         if self._waited_for:
             demand = cluster.admission.demand(eqclass.shape)
             if cluster.forest.vies(eqclass.path, demand, self._waited_for):

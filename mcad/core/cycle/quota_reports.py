@@ -68,6 +68,8 @@ def rank_anew(cluster: Cluster) -> None:
         for entry in cluster.known(agenda.take(agenda.to_rank, 1)):
             agenda.spent += RANK_STEPS * (1 + len(entry.workload.sets))
             cluster.waiting.rank_anew(entry)
+    if agenda.to_rank:
+        agenda.carry_over()
 
 
 def refresh(cluster: Cluster) -> None:

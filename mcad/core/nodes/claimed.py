@@ -16,13 +16,14 @@ class ClaimedNodes:
 
     A claimed node names the pools that hold it, so a later question is one lookup. Where nodes are
     in thousands of pools naming them has a bound, and beyond it a question looks at the nodes.
+    ``hit`` has the pools that are known to have one of the nodes.
     """
 
     def __init__(self) -> None:
         self._rows: dict[int, Row] = {}
         self._claimed: set[Pool] = set()
         self._unclaimed: dict[KeptPool, dict[int, Row]] = {}  # of each base, for pools without
-        self._hit: set[Pool] = set()  # pools with one of the nodes
+        self.hit: set[Pool] = set()
         self._missed: dict[Pool, int] = {}  # pools without one of the first so many
         self._left = CLAIMED_MEMBERSHIPS_MAX
 
@@ -38,7 +39,7 @@ class ClaimedNodes:
                 self._left -= len(row.pools)
                 if self._left < 0:
                     break
-                self._hit.update(row.pools)
+                self.hit.update(row.pools)
 
     def _take(self, pool: PoolWithout) -> dict[int, Row]:
         """Its nodes that no other pool with the same base has claimed: of thousands of such pools
@@ -51,7 +52,7 @@ class ClaimedNodes:
 
     def has_one_of(self, pools: tuple[Pool, ...]) -> bool:
         """Whether one of the nodes is in one of these pools."""
-        if not self._hit.isdisjoint(pools):
+        if not self.hit.isdisjoint(pools):
             return True
         return bool(self._rows) and any(map(self._has_one_of, pools))
 
@@ -64,7 +65,7 @@ class ClaimedNodes:
         fewer, more = (claimed, rows) if len(claimed) < len(rows) else (rows, claimed)
         for rank in fewer:
             if rank in more and rank not in pool.without:
-                self._hit.add(pool)
+                self.hit.add(pool)
                 return True
         self._missed[pool] = len(claimed)
         return False

@@ -123,7 +123,7 @@ class _Share:
 def _look(cluster: Cluster, due: RefusedLine, survey_before: Survey) -> None:
     left = EVICTION_STEPS
     present: Survey | None = survey_before
-    preemptors = chain(_next_preemptor(cluster), _due_owners(cluster), _firsts(cluster, due))
+    preemptors = chain(_next_preemptor(cluster), _owners(cluster), _firsts(cluster, due))
     while left > 0:  # asked first: whatever is taken from these counts as planned for
         entry = next(preemptors, None)
         if entry is None:
@@ -142,10 +142,16 @@ def _look(cluster: Cluster, due: RefusedLine, survey_before: Survey) -> None:
                 present = None  # they are candidates no more
                 survey_steps = _survey_steps(cluster)
                 if not cluster.agenda.has_work_for(EVICTION_STEPS, after=survey_steps):
-                    cluster.walk.search = Search(due)  # those that are left
-                    cluster.agenda.carry_over()
+                    _leave(cluster, due)
                     return
     cluster.agenda.is_time_for(Look.EVICTIONS)  # the rest at the next look
+
+
+def _leave(cluster: Cluster, due: RefusedLine) -> None:
+    """Those that are left get their plan in the next pass, which lists the candidates anew."""
+    if due or _due_owners(cluster):
+        cluster.walk.search = Search(due)
+        cluster.agenda.carry_over()
 
 
 def _next_preemptor(cluster: Cluster) -> Iterator[Entry]:
@@ -173,15 +179,25 @@ def _firsts(cluster: Cluster, due: Iterable[EquivalenceClass]) -> Iterator[Entry
             yield eqclass.first()
 
 
-def _due_owners(cluster: Cluster) -> Iterator[Entry]:
+def _due_owners(cluster: Cluster) -> list[Entry]:
     """Owners of reservations that wait for others to end by themselves. They keep the right to
     evict, which may be sooner."""
     last = cluster.now - cluster.settings.backoff // 2
-    for entry in list(cluster.reservations.values()):
-        waits = entry.reservation is not None and entry.reservation.reason not in EVICTIONS
-        if waits and entry.planned_at <= last:
-            entry.planned_at = cluster.now
-            yield entry
+    return [
+        owner
+        for owner in cluster.reservations.values()
+        if owner.planned_at <= last
+        and owner.reservation is not None
+        and owner.reservation.reason not in EVICTIONS
+    ]
+
+
+def _owners(cluster: Cluster) -> Iterator[Entry]:
+    """These owners; each counts as planned for when its turn comes."""
+    for owner in _due_owners(cluster):
+        if owner.uid in cluster.reservations:
+            owner.planned_at = cluster.now
+            yield owner
 
 
 def _may_win(cluster: Cluster, entry: Entry) -> bool:

@@ -52,7 +52,7 @@ LISTED_PER_STEP = 20
 RANK_STEPS = 10
 """The work that ranking one of these counts for in a cycle, and each of its pod sets."""
 
-JUDGED_PER_PASS = 250
+JUDGED_PER_PASS = 200
 """AppWrappers whose objects, pods or status are judged in one cycle, 40 microseconds each: a change
 of a node or a start concerns thousands at the same time."""
 
