@@ -49,7 +49,7 @@ class _Pass:
         self._resumed_at = cluster.walk.resume_at
         self._line = self._line_up()
         self._begun = cluster.admission.steps
-        self._most = max(STEPS_PER_PASS // 4, STEPS_PER_PASS - cluster.agenda.spent)
+        self._most = max(STEPS_PER_PASS // 3, STEPS_PER_PASS - cluster.agenda.spent)
         self._begun_behind: int | None = None
         self._dispatches = self._holds = self._begun_attempts = self._left = 0
         self._leftover = self._half_spent = False

@@ -10,11 +10,11 @@ DISPATCHES_PER_PASS = 24
 """Dispatches of one cycle, which must not keep the loop from reading its inbox (R5), nor decide for
 longer ahead than intents can be written soon (ADR 51)."""
 
-WORK_PER_PASS = 8_000
+WORK_PER_PASS = 6_000
 """Work of one cycle, in steps of one to five microseconds. What may take long is not begun beyond
 it, and goes first in the next cycle (R5, ADR 50)."""
 
-STEPS_PER_PASS = 8_000
+STEPS_PER_PASS = 6_000
 """Work of all verdicts and dispatches of one cycle, in such steps; the next one continues (R5)."""
 
 DISPATCH_STEPS = 40
@@ -52,7 +52,7 @@ LISTED_PER_STEP = 20
 RANK_STEPS = 10
 """The work that ranking one of these counts for in a cycle, and each of its pod sets."""
 
-JUDGED_PER_PASS = 200
+JUDGED_PER_PASS = 160
 """AppWrappers whose objects, pods or status are judged in one cycle, 40 microseconds each: a change
 of a node or a start concerns thousands at the same time."""
 
@@ -205,7 +205,7 @@ RESERVED_RETRY: Duration = SECOND
 """Pause before an owner of reserved room that is free, and could not start, is planned for again,
 if its plan takes most of a pass."""
 
-EVICTION_STEPS = 8_000
+EVICTION_STEPS = 6_000
 """Work of the plans of one look, about a microsecond each; another plan is begun while any is left.
 """
 
