@@ -283,7 +283,8 @@ def _decoded(text: bytes, encoding: str) -> bytes:
     if size > BODY_BYTES_MAX:
         raise _too_large()
     try:
-        whole = zlib.decompress(text, _GZIP_BITS, bufsize=size + 1)
+        # With the exact size it is not copied: one byte more costs as much as to inflate it.
+        whole = zlib.decompress(text, _GZIP_BITS, bufsize=max(size, 1))
     except zlib.error as error:
         raise BadAnswer(f"an answer that is not gzip, or not all of it ({error})") from error
     if len(whole) != size:  # nor may there be several parts, which no server makes
