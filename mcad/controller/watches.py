@@ -43,6 +43,10 @@ FIELDS: dict[Resource, Picks] = {
 }
 """What is read at once of every object of a kind; of all others only what identifies them."""
 
+PODS_AT_ONCE = 100
+"""Pods of a page between two turns of the event loop: 4 ms. Each turn costs as much as a few of
+them, and there are the most of these."""
+
 DATA = frozenset({("", "configmaps"), ("", "secrets")})
 """Objects that hold nothing but data, which does not concern the dispatcher: their
 metadata shows that they exist."""
@@ -344,6 +348,8 @@ class Watches:
             reflector = Reflector(self._client, resource, part, slim, where)
             reflector.watch_s = CLOSELY_S if key in ESSENTIAL else WATCHED_S
             reflector.fields = FIELDS.get(resource, HEAD)
+            if resource is PODS:
+                reflector.at_once = PODS_AT_ONCE
             if resource is APPWRAPPERS:
                 reflector.new_fields = WHOLE  # they are read ahead
                 reflector.ready = partial(self._host.arrivals.await_served, part)

@@ -22,7 +22,7 @@ from mcad.kube.versions import is_older, reaches
 
 EARLY_S = 1.0  # before the time for which it was asked, a watch that ends has still lasted for it
 SETTLED_S = 5.0  # a watch that lived this long is followed by the next one without a pause
-SLICE = 25  # objects of a page between two turns of the loop: some 10 ms at most
+AT_ONCE = 25  # objects of a page between two turns of the loop: some 10 ms at most
 LOOKED_AT_ONCE = 200  # of those that a list did not tell: each may be gone, which costs as much
 FRUITLESS_MAX = 3  # watches in a row without an event before their version is given up
 SILENT_WEIGHT = 2  # a watch that was silent for its whole idle time counts for so many of these
@@ -85,18 +85,20 @@ async def _at_once() -> None:
 class Reflector(Generic[T]):
     """One kind of one server. ``slim`` turns a document into what the sink is given.
 
-    ``resource`` may be set to another version of the kind between two runs. Four more may be set
+    ``resource`` may be set to another version of the kind between two runs. Five more may be set
     before the first one: ``fields`` are those that ``slim`` picks, to be read at once, and
     ``new_fields`` the same of a list while nothing is known, with only new objects. ``ready`` is
     awaited before the first list, and again before the next one after the server denied that it
     serves the kind. ``watch_s`` is the least and the most seconds for which a watch is asked: one
-    without events in all of that time is checked (ADR 43).
+    without events in all of that time is checked (ADR 43). ``at_once`` is how many objects of a
+    page are read between two turns of the event loop.
     """
 
     fields: Picks
     new_fields: Picks | None
     ready: Callable[[], Awaitable[None]]
     watch_s: tuple[int, int]
+    at_once: int
 
     def __init__(
         self,
@@ -113,6 +115,7 @@ class Reflector(Generic[T]):
         self.new_fields = None
         self.ready = _at_once
         self.watch_s = WATCH_S
+        self.at_once = AT_ONCE
         self._sink = sink
         self._slim = slim
         self._selection = selection
@@ -284,7 +287,7 @@ class Reflector(Generic[T]):
                 version = page.resource_version
                 for number, document in enumerate(page.documents(fields), 1):
                     seen.add(self._upsert(document))
-                    if number % SLICE == 0:
+                    if number % self.at_once == 0:
                         await self._clock.sleep(0)
         if not version:
             raise BadAnswer(f"a list of {self.resource.plural} without a resourceVersion")

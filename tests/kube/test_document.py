@@ -17,7 +17,7 @@ from mcad.kube.decode import decode, take_line, take_list
 from mcad.kube.document import HEAD, WHOLE, Document
 from mcad.kube.errors import BadAnswer, KubeError
 from mcad.kube.pages import Page
-from mcad.kube.reflector import SLICE, Reflector
+from mcad.kube.reflector import AT_ONCE, Reflector
 from tests.api.strategies import JSON
 from tests.kube.support import PODS, eventually, pod
 
@@ -225,13 +225,18 @@ async def test_an_object_that_cannot_be_read_is_reported_when_it_can(
     assert len(sink.errors) == 1
 
 
-async def test_others_have_their_turns_while_a_page_is_read(server: Any, client: Any) -> None:
-    for number in range(4 * SLICE):
+@pytest.mark.parametrize("at_once", [AT_ONCE, 10])
+async def test_others_have_their_turns_while_a_page_is_read(
+    server: Any, client: Any, at_once: int
+) -> None:
+    for number in range(4 * at_once):
         server.put("pods", pod(f"p{number}"))
     sink, between = Sink(), set()
-    task = asyncio.ensure_future(Reflector(client, PODS, sink, Document.json).run())
+    reflector = Reflector(client, PODS, sink, Document.json)
+    reflector.at_once = at_once
+    task = asyncio.ensure_future(reflector.run())
     while not sink.syncs:
         await asyncio.sleep(0)
         between.add(len(sink.got))
     task.cancel()
-    assert between >= {SLICE, 2 * SLICE, 3 * SLICE}
+    assert between >= {at_once, 2 * at_once, 3 * at_once}
