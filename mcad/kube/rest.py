@@ -37,7 +37,7 @@ READ_BUFFER_BYTES = 256 * 1024  # bursts of watch events come in few wake-ups
 KEEPALIVE_IDLE_S, KEEPALIVE_INTERVAL_S, KEEPALIVE_PROBES = 30, 15, 9  # client-go's
 
 GZIP, IDENTITY = "gzip", "identity"
-"""How an answer may be encoded. kube-apiserver compresses lists, which takes it less time than to
+"""How an answer may be encoded. kube-apiserver compresses lists, and that costs it no more than to
 encrypt all of their bytes, on loopback too. No stream: a proxy would keep events back."""
 
 _GZIP_BITS = 16 + zlib.MAX_WBITS  # of zlib: with the header of gzip
