@@ -123,7 +123,7 @@ class _Share:
 def _look(cluster: Cluster, due: RefusedLine, survey_before: Survey) -> None:
     left = EVICTION_STEPS
     present: Survey | None = survey_before
-    preemptors = chain(_next_preemptor(cluster), _owners(cluster), _firsts(cluster, due))
+    preemptors = chain(_next_preemptor(cluster), _take_owners(cluster), _firsts(cluster, due))
     while left > 0:  # asked first: whatever is taken from these counts as planned for
         entry = next(preemptors, None)
         if entry is None:
@@ -192,8 +192,8 @@ def _due_owners(cluster: Cluster) -> list[Entry]:
     ]
 
 
-def _owners(cluster: Cluster) -> Iterator[Entry]:
-    """These owners; each counts as planned for when its turn comes."""
+def _take_owners(cluster: Cluster) -> Iterator[Entry]:
+    """The owners that are due; each counts as planned for when its turn comes."""
     for owner in _due_owners(cluster):
         if owner.uid in cluster.reservations:
             owner.planned_at = cluster.now

@@ -75,10 +75,10 @@ class EquivalenceClass:
     reached at ``tested_at``; it stands while the class is inadmissible. ``of_list`` is the list in
     which the class waits then, at the key of its head (``listed_by``), or that it represents.
     ``of_shape`` is the list of the classes with its shape and slope that wait for nodes.
-    ``planned_at`` is when victims for its head were last searched, 0
-    if the head has changed since. ``asks_back`` is the uid of the head that keeps borrowers
-    waiting, and since when (borrow_wait.py). Its pods may go to the nodes of these ``pools``. The
-    ``series`` is its own for ever (active.py).
+    ``planned_at`` is when victims for its head were last searched, 0 if the head has changed since.
+    ``asks_back`` is the uid of the head that keeps borrowers waiting, and since when
+    (borrow_wait.py). Its pods may go to the nodes of these ``pools``. The ``series`` is its own for
+    ever (active.py).
     """
 
     shape: Shape

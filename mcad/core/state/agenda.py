@@ -133,8 +133,8 @@ class Agenda:
     their order already), ``to_rank`` (its place in quota trees), ``to_report`` (why it waits),
     ``to_report_later`` (the same, once it has a verdict that lasts), ``to_judge`` (its objects and
     pods), ``to_resume`` (after a reset) and ``to_settle`` (its status) are ordered sets (dicts of
-    None) of uids of AppWrappers. ``spent`` is the work of this pass so far, in steps of about a
-    microsecond.
+    None) of uids of AppWrappers. ``spent`` is the work of this pass so far, in steps of one to
+    five microseconds.
     """
 
     def __init__(self, entries: Mapping[str, Entry]) -> None:

@@ -240,6 +240,18 @@ def test_classes_that_a_walk_does_not_reach_are_offered_room_in_the_next() -> No
     assert bench.dispatcher.cluster.walk.offer is None
 
 
+def offers_under_way(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Whether an offer is under way after each pass from now on."""
+    walk, decide, found = bench.dispatcher.cluster.walk, bench.decide, []
+
+    def watched() -> None:
+        decide()
+        found.append(walk.offer is not None)
+
+    monkeypatch.setattr(bench, "decide", watched)
+    return found
+
+
 @pytest.fixture
 def in_small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """A pass lists one class, or tests one."""
@@ -252,13 +264,7 @@ def in_small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_offer_takes_several_passes(monkeypatch: pytest.MonkeyPatch) -> None:
     """With 100,000 different shapes each of them took 270 ms."""
     bench = with_many_behind()
-    walk, decide, under_way = bench.dispatcher.cluster.walk, bench.decide, []
-
-    def watched() -> None:
-        decide()
-        under_way.append(walk.offer is not None)
-
-    monkeypatch.setattr(bench, "decide", watched)
+    under_way = offers_under_way(bench, monkeypatch)
     bench.delete("uid-long")
     bench.advance(60)
     assert sum(under_way) >= 2 * MANY  # to list them, and to test them
@@ -271,13 +277,7 @@ def test_members_that_do_not_end_in_time_are_work_of_a_pass(
     """With 10,000 shapes on 1,000 leaves they took ten times as long as was counted."""
     monkeypatch.setattr(backfill, "BACKFILL_MEMBER_STEPS", WORK_PER_PASS)
     bench = with_many_behind(limit=20_000)
-    walk, decide, under_way = bench.dispatcher.cluster.walk, bench.decide, []
-
-    def watched() -> None:
-        decide()
-        under_way.append(walk.offer is not None)
-
-    monkeypatch.setattr(bench, "decide", watched)
+    under_way = offers_under_way(bench, monkeypatch)
     bench.delete("uid-long")
     bench.advance(10)
     assert sum(under_way) >= MANY - 1
