@@ -10,7 +10,14 @@ from sys import intern
 
 from mcad.api import labels
 from mcad.api.autopilot import Evictions, evicted
-from mcad.api.podspec import amounts, effective_request, host_ports, resizes, to_resources
+from mcad.api.podspec import (
+    amounts,
+    conditions_of,
+    effective_request,
+    host_ports,
+    resizes,
+    to_resources,
+)
 from mcad.api.wire import Map, as_int, as_list, as_map, as_text, parse_instant, to_json
 from mcad.core.state.model import HostPort, Node, Pod, PodPhase, Resources, Taint, Unscheduled
 from mcad.core.state.units import SECOND
@@ -61,7 +68,7 @@ def read_pod(obj: Map, workload_uid: str = "") -> Pod:
 def _unscheduled(status: Map) -> Unscheduled | None:
     """Why kube-scheduler could not place a pod. The text has the reasons of all nodes, so it is
     cut."""
-    for one in map(as_map, as_list(status.get("conditions"))):
+    for one in map(as_map, conditions_of(status)):
         if one.get("type") == POD_SCHEDULED and one.get("reason") == UNSCHEDULABLE:
             since = parse_instant(one.get("lastTransitionTime"))
             return Unscheduled(as_text(one.get("message"))[:_WORDS_MAX], since)

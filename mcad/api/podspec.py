@@ -7,11 +7,11 @@ a user must know of are found by podcheck.py.
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 
-from msgspec import Struct
+from msgspec import Raw, Struct
 from msgspec.structs import astuple
 
 from mcad.api.located_fields import describe
-from mcad.api.wire import Json, Map, as_int, as_list, as_map, as_text
+from mcad.api.wire import Json, Map, as_int, as_list, as_map, as_text, from_text
 from mcad.core.state.model import (
     EVERY_ADDRESS,
     Constraint,
@@ -37,6 +37,8 @@ HOSTNAME = "kubernetes.io/hostname"
 ANYWHERE = Constraint()
 CLAIMS = "resourceClaims"
 """The name of devices of dynamic resource allocation in ``unmodelled``."""
+
+_RESIZE = "PodResizePending"
 
 ONE_POD: Amounts = {"pods": MILLIS}
 
@@ -219,12 +221,19 @@ def _granted(wanted: Amounts, report: Map, *, infeasible: bool) -> Amounts:
     return given
 
 
+def conditions_of(status: Map) -> list[Json]:
+    """The conditions of a live pod, which may still be text (projections.py)."""
+    value = status.get("conditions")
+    return as_list(from_text(value) if isinstance(value, Raw) else value)
+
+
 def resizes(status: Map) -> list[Map]:
     """The conditions of a live pod that affect its request: pending resizes."""
+    value = status.get("conditions")
+    if isinstance(value, Raw) and _RESIZE.encode() not in bytes(value):
+        return []  # of nearly all
     return [
-        one
-        for one in as_list(status.get("conditions"))
-        if isinstance(one, dict) and one.get("type") == "PodResizePending"
+        one for one in conditions_of(status) if isinstance(one, dict) and one.get("type") == _RESIZE
     ]
 
 

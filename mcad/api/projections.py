@@ -7,6 +7,7 @@ its reader has to accept malformed values.
 from typing import Any, TypedDict
 
 import msgspec
+from msgspec import Raw
 
 
 class MetadataPick(TypedDict, total=False):
@@ -93,21 +94,11 @@ class ContainerStatusPick(ContainerPick, total=False):
     state: StatePick
 
 
-class ConditionPick(TypedDict, total=False):
-    """A condition of a pod or a node."""
-
-    type: Any
-    status: Any
-    reason: Any
-    message: Any
-    lastTransitionTime: Any
-
-
 class PodStatusPick(TypedDict, total=False):
-    """The status of a pod."""
+    """The status of a pod. Its conditions stay text, because those of few pods are read."""
 
     phase: Any
-    conditions: list[ConditionPick]
+    conditions: Raw
     containerStatuses: list[ContainerStatusPick]
     initContainerStatuses: list[ContainerPick]
     resources: Any
@@ -122,11 +113,18 @@ class PodPick(TypedDict, total=False):
     status: PodStatusPick
 
 
+class NodeConditionPick(TypedDict, total=False):
+    """A condition of a node."""
+
+    type: Any
+    status: Any
+
+
 class NodeStatusPick(TypedDict, total=False):
     """The status of a node."""
 
     allocatable: Any
-    conditions: list[ConditionPick]
+    conditions: list[NodeConditionPick]
 
 
 class NodePick(TypedDict, total=False):

@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 import msgspec
+from msgspec import Raw
 
 from mcad.core.state.units import Instant
 
@@ -60,6 +61,18 @@ def to_json(value: Json) -> bytes:
         return _ENCODER.encode(value)
     except (msgspec.MsgspecError, ValueError, OverflowError):  # half a surrogate pair, say
         return json.dumps(value, separators=(",", ":"), sort_keys=True).encode()
+
+
+def from_text(text: bytes | Raw) -> Json:
+    """The value of a JSON text that is a part of a larger one, None if it cannot be read."""
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.MsgspecError, RecursionError):
+        pass  # half a surrogate pair, say
+    try:
+        return json.loads(bytes(text))
+    except (ValueError, RecursionError):
+        return None
 
 
 def parse_instant(value: Json) -> Instant:

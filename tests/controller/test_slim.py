@@ -77,6 +77,11 @@ STUCK = {
 }
 PENDING = POD | {"status": {"phase": "Pending", "conditions": [STUCK]}}
 FAILED = POD | {"status": POD["status"] | {"phase": "Failed"}}
+REFUSED = [{"type": "PodResizePending", "status": "True", "reason": "Infeasible"}]
+CANNOT_GROW = POD | {"status": POD["status"] | {"conditions": REFUSED}}
+HALF_A_PAIR = POD | {
+    "status": {"phase": "Pending", "conditions": [STUCK | {"message": "half a pair: \ud800"}]}
+}
 NODE = {
     "metadata": {key: META[key] for key in ("name", "uid", "resourceVersion", "labels")},
     "spec": {"unschedulable": True, "taints": [{"key": "k", "value": "v", "effect": "NoSchedule"}]},
@@ -147,8 +152,20 @@ def document(obj: Json, resource: Any) -> Document:
     return Document(msgspec.Raw(json.dumps(obj).encode()), resource)
 
 
+@pytest.mark.parametrize("obj", [POD, PENDING, FAILED, CANNOT_GROW, HALF_A_PAIR])
+def test_conditions_that_were_not_read_at_once_count(obj: Json) -> None:
+    assert slim_pod(document(obj, PODS)).pod == read_pod(obj)
+
+
+def test_what_those_conditions_change() -> None:
+    """Else the test above could not fail."""
+    assert read_pod(CANNOT_GROW).request != read_pod(POD).request
+    assert read_pod(HALF_A_PAIR).unscheduled != read_pod(PENDING).unscheduled
+    assert read_pod(PENDING).unscheduled is not None
+
+
 @settings(max_examples=400)
-@given(mutated([POD, PENDING, FAILED, NODE]))
+@given(mutated([POD, PENDING, FAILED, CANNOT_GROW, NODE]))
 def test_it_is_read_as_if_all_of_it_were_there(obj: Json) -> None:
     try:
         pod, node = document(obj, PODS), document(obj, NODES)
