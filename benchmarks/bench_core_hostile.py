@@ -14,11 +14,10 @@ machine does meanwhile rarely hits the same step again. A line also says how man
 than 50 ms in one of the runs only. Steps are bounded by counted work, which
 ``tests/core/test_bounded_steps.py`` holds without a clock.
 
-The longest step of each shape, in milliseconds, at the start and at all later changes, before
-passes had bounds (ADR 50), with them, since dry runs are bounded too, and since hypothesis has
-found what was left, is a table in ``docs/inside/performance.md``. At most 150 passes are made after
-a change (``PASSES_MAX``): what is left of the start counts among the later changes. The books are
-checked at the end of shapes with at most 1,000 different ones.
+The longest step of each shape, at the start and at all later changes, is a table in
+``docs/inside/performance.md``. At most 150 passes are made after a change (``PASSES_MAX``): what is
+left of the start counts among the later changes. The books are checked at the end of shapes with at
+most 1,000 different ones.
 """
 
 from __future__ import annotations

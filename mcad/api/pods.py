@@ -68,8 +68,8 @@ def read_pod(obj: Map, workload_uid: str = "") -> Pod:
 def _unscheduled(status: Map) -> Unscheduled | None:
     """Why kube-scheduler could not place a pod. The text has the reasons of all nodes, so it is
     cut."""
-    for one in map(as_map, conditions_of(status)):
-        if one.get("type") == POD_SCHEDULED and one.get("reason") == UNSCHEDULABLE:
+    for one in conditions_of(status, POD_SCHEDULED):
+        if one.get("reason") == UNSCHEDULABLE:
             since = parse_instant(one.get("lastTransitionTime"))
             return Unscheduled(as_text(one.get("message"))[:_WORDS_MAX], since)
     return None

@@ -11,7 +11,7 @@ from msgspec import Raw, Struct
 from msgspec.structs import astuple
 
 from mcad.api.located_fields import describe
-from mcad.api.wire import Json, Map, as_int, as_list, as_map, as_text, from_text
+from mcad.api.wire import Json, Map, as_int, as_list, as_map, as_text, read_json
 from mcad.core.state.model import (
     EVERY_ADDRESS,
     Constraint,
@@ -37,8 +37,6 @@ HOSTNAME = "kubernetes.io/hostname"
 ANYWHERE = Constraint()
 CLAIMS = "resourceClaims"
 """The name of devices of dynamic resource allocation in ``unmodelled``."""
-
-_RESIZE = "PodResizePending"
 
 ONE_POD: Amounts = {"pods": MILLIS}
 
@@ -221,20 +219,19 @@ def _granted(wanted: Amounts, report: Map, *, infeasible: bool) -> Amounts:
     return given
 
 
-def conditions_of(status: Map) -> list[Json]:
-    """The conditions of a live pod, which may still be text (projections.py)."""
+def conditions_of(status: Map, kind: str) -> list[Map]:
+    """The conditions of this type that a live pod has. They may still be text (projections.py),
+    which is decoded only if it names the type."""
     value = status.get("conditions")
-    return as_list(from_text(value) if isinstance(value, Raw) else value)
+    if isinstance(value, Raw):
+        text = bytes(value)
+        value = read_json(text) if kind.encode() in text else None
+    return [one for one in as_list(value) if isinstance(one, dict) and one.get("type") == kind]
 
 
 def resizes(status: Map) -> list[Map]:
     """The conditions of a live pod that affect its request: pending resizes."""
-    value = status.get("conditions")
-    if isinstance(value, Raw) and _RESIZE.encode() not in bytes(value):
-        return []  # of nearly all
-    return [
-        one for one in conditions_of(status) if isinstance(one, dict) and one.get("type") == _RESIZE
-    ]
+    return conditions_of(status, "PodResizePending")
 
 
 def _resize_infeasible(status: Map) -> bool:

@@ -95,7 +95,7 @@ class ContainerStatusPick(ContainerPick, total=False):
 
 
 class PodStatusPick(TypedDict, total=False):
-    """The status of a pod. Its conditions stay text, because those of few pods are read."""
+    """The status of a pod. Its conditions stay text, because few pods have one that is read."""
 
     phase: Any
     conditions: Raw

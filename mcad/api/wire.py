@@ -9,7 +9,6 @@ from functools import lru_cache
 from typing import Any
 
 import msgspec
-from msgspec import Raw
 
 from mcad.core.state.units import Instant
 
@@ -63,14 +62,10 @@ def to_json(value: Json) -> bytes:
         return json.dumps(value, separators=(",", ":"), sort_keys=True).encode()
 
 
-def from_text(text: bytes | Raw) -> Json:
-    """The value of a JSON text that is a part of a larger one, None if it cannot be read."""
+def read_json(text: bytes) -> Json:
+    """The value of a JSON text, None if it cannot be read."""
     try:
-        return msgspec.json.decode(text)
-    except (msgspec.MsgspecError, RecursionError):
-        pass  # half a surrogate pair, say
-    try:
-        return json.loads(bytes(text))
+        return json.loads(text)
     except (ValueError, RecursionError):
         return None
 
