@@ -60,6 +60,13 @@ def slim_pod(document: Document) -> SlimPod:
     return SlimPod(read_pod(obj), controller, document.json() if wrapped else None)
 
 
+class SlimNode(Struct, frozen=True):
+    """A node as the core knows it, which has no uids."""
+
+    uid: str
+    node: Node
+
+
 class Reading(Struct, frozen=True):
     """An AppWrapper that was read before the core may know it (ADR 55), without the defaults of its
     pods, which may change until then."""
@@ -200,10 +207,14 @@ class EventTranslator:
 
     # -- nodes -------------------------------------------------------------------------------
 
-    def node_seen(self, obj: Json) -> None:
+    def read_node(self, obj: Json) -> SlimNode:
+        """Read a node that is fed later."""
+        return SlimNode(obj["metadata"]["uid"], self._read.node(obj))
+
+    def node_seen(self, sighting: SlimNode) -> None:
         """Take a node as it is."""
-        self._nodes[obj["metadata"]["uid"]] = obj["metadata"]["name"]
-        self._feed(NodeSeen(self._read.node(obj)))
+        self._nodes[sighting.uid] = sighting.node.name
+        self._feed(NodeSeen(sighting.node))
 
     def node_gone(self, uid: str) -> None:
         """A node was deleted; a successor of the same name may already exist."""

@@ -3,8 +3,9 @@
 The AppWrappers of the first lists are held until all are there, and are fed in their order. A
 standby holds back everything that its watches tell (ADR 55).
 
-Objects are held as text, because a dict of one costs five times as much. They are read one at a
-time, with turns for all other tasks in between. Nothing is decided before all are fed (P11).
+Objects are held as text, because a dict of one costs five times as much, or as they are fed to the
+core. They are read one at a time, with turns for all other tasks in between. Nothing is decided
+before all are fed (P11).
 """
 
 from collections.abc import Awaitable, Callable, Iterable
@@ -16,7 +17,13 @@ from msgspec.structs import replace
 
 from mcad.api import projections
 from mcad.api.wire import to_json
-from mcad.controller.event_translation import CreationOrder, Reading, SlimPod, creation_order
+from mcad.controller.event_translation import (
+    CreationOrder,
+    Reading,
+    SlimNode,
+    SlimPod,
+    creation_order,
+)
 from mcad.controller.other_controllers import Write, last_write
 from mcad.kube.clock import Clock
 from mcad.kube.decode import decode
@@ -67,6 +74,8 @@ class Copy(_HeldBack[tuple[Any, bytes]], Generic[T]):
 
 def _packed(obj: Any) -> tuple[str, tuple[Any, bytes]]:
     """The uid, and the object with every dict of it as text."""
+    if isinstance(obj, SlimNode):
+        return obj.uid, (obj, b"")
     is_pod = isinstance(obj, SlimPod)
     uid, whole = (obj.pod.uid, obj.obj) if is_pod else (obj["metadata"]["uid"], obj)
     if whole is None:

@@ -13,7 +13,13 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from msgspec.structs import replace
 
 from mcad.api import labels, projections
-from mcad.controller.event_translation import EventTranslator, SlimPod, slim_node, slim_pod
+from mcad.controller.event_translation import (
+    EventTranslator,
+    SlimNode,
+    SlimPod,
+    slim_node,
+    slim_pod,
+)
 from mcad.controller.initial_lists import Copy, FirstList
 from mcad.controller.served_kinds import Kinds, catalog_entry
 from mcad.controller.streams import Stream
@@ -244,8 +250,8 @@ class Watches:
         )
         self._watch(APPWRAPPERS, appwrappers, slim=_itself, namespaces=self._namespaces)
         # Nodes and pods are watched everywhere: a pod of any namespace uses its node up.
-        nodes = self._stream("nodes", seen.node_seen, seen.node_gone)
-        self._watch(NODES, nodes, slim=slim_node)
+        nodes: Stream[SlimNode] = self._stream("nodes", seen.node_seen, seen.node_gone)
+        self._watch(NODES, nodes, slim=lambda document: seen.read_node(slim_node(document)))
         pods: Stream[SlimPod] = self._stream("pods", seen.pod_seen, seen.pod_gone)
         self._watch(PODS, pods, slim=slim_pod)
         if self._host.quotas is not None:

@@ -79,8 +79,8 @@ def item(uid: str) -> Json:
 
 def test_a_node_that_was_made_anew_is_not_gone(told: Told) -> None:
     """Its successor may be told of before its own end is."""
-    told.sightings.node_seen(node("old"))
-    told.sightings.node_seen(node("new"))
+    told.sightings.node_seen(told.sightings.read_node(node("old")))
+    told.sightings.node_seen(told.sightings.read_node(node("new")))
     told.sightings.node_gone("old")
     assert told.of(NodeGone) == []
     told.sightings.node_gone("new")

@@ -11,11 +11,13 @@ from typing import Any
 import pytest
 
 from mcad.api.config import Config
+from mcad.controller.event_translation import SlimNode
 from mcad.controller.initial_lists import COPIES_FED_AT_ONCE, Copy
 from mcad.controller.preflight import Unfit
 from mcad.controller.replica import Replica
 from mcad.core.events import Decide, Event
 from mcad.core.state.entry import Entry
+from mcad.core.state.model import Node
 from mcad.core.state.waiting_reason import WaitingReason
 from mcad.kube import reflector
 from mcad.kube.client import Client
@@ -498,6 +500,19 @@ async def test_an_object_that_is_too_deep_to_be_written_is_copied_as_it_is() -> 
     copy.put({"metadata": {"uid": "u"}, "spec": deep})
     await copy.feed()
     assert seen[0]["spec"] is deep
+
+
+async def test_a_node_is_copied_as_the_core_knows_it() -> None:
+    """It is read once, not written as text to be read again."""
+    seen: list[SlimNode] = []
+    copy = Copy(seen.append, LoopClock())
+    before, after = (SlimNode("u", Node("n", (), ready=ready)) for ready in (True, False))
+    copy.put(before)
+    copy.put(after)
+    copy.put(SlimNode("v", Node("m", ())))
+    assert copy.drop("v")
+    await copy.feed()
+    assert [id(one) for one in seen] == [id(after)]
 
 
 async def test_objects_are_copied_as_text_and_fed_in_turns() -> None:

@@ -314,7 +314,7 @@ class _Feeder:
         async for appwrapper in _paced(appwrappers):
             self._sightings.appwrapper_seen(appwrapper, listed=True)
         async for node in _paced(inventory.nodes):
-            self._sightings.node_seen(node)
+            self._sightings.node_seen(self._sightings.read_node(node))
         for kind, objects in inventory.children.items():
             self._see_children(kind, objects)
         async for pod in _paced(inventory.pods):
