@@ -25,6 +25,8 @@ KINDS = [
     (GROUP, "v1beta2", "appwrappers", "AppWrapper"),
 ]
 PODS_PER_NODE = 10
+SETTINGS = 165
+"""Environment variables of an AppWrapper's container: its manifest has 8.6 kB, all of it 10.7."""
 BOOKMARK_S = 60.0  # of silence, as a real server has it
 STAMP = "2026-01-01T00:00:00Z"
 MICRO = "2026-01-01T00:00:00.000000Z"
@@ -167,11 +169,11 @@ def _node() -> Json:
     }
 
 
-def _appwrapper(shapes: int) -> Json:
+def _appwrapper(shapes: int, settings: int) -> Json:
     cpu = "@SHAPE@" if shapes > 1 else "1"
     template = {
         "metadata": {"labels": {"app": "job-@N@"}},
-        "spec": {"containers": [_container(cpu, 165)], "restartPolicy": "Never"},
+        "spec": {"containers": [_container(cpu, settings)], "restartPolicy": "Never"},
     }
     job = {
         "apiVersion": "batch/v1",
@@ -256,6 +258,7 @@ class FakeCluster:
         appwrappers: int,
         nodes: int,
         shapes: int = 100,
+        settings: int = SETTINGS,
         roomy: int = 0,
         queued: bool = True,
         echo: bool = True,
@@ -265,7 +268,7 @@ class FakeCluster:
         self.wrote: Callable[[str], None] = lambda _: None
         self._echo = echo
         self._version = 1_000_000
-        aw = _appwrapper(shapes)
+        aw = _appwrapper(shapes, settings)
         if queued:
             aw["status"] = _waiting("Insufficient resources to dispatch AppWrapper.")
         full = _pod()

@@ -51,9 +51,10 @@ def namespace(number: int) -> str:
     return f"team-{number % NAMESPACES:03}"
 
 
-async def store(etcd_port: int, appwrappers: int, nodes: int) -> None:
-    """Store so many AppWrappers that wait, and nodes with ten pods each, which fill them."""
-    made = FakeCluster(appwrappers=appwrappers, nodes=nodes)
+async def store(etcd_port: int, appwrappers: int, nodes: int, settings: int) -> None:
+    """Store so many AppWrappers that wait, with so many environment variables, and nodes with ten
+    pods each, which fill them."""
+    made = FakeCluster(appwrappers=appwrappers, nodes=nodes, settings=settings)
     counts = {"nodes": nodes, "pods": nodes * PODS_PER_NODE, "appwrappers": appwrappers}
     connector = aiohttp.TCPConnector(limit=CONNECTIONS)
     base = f"http://127.0.0.1:{etcd_port}"

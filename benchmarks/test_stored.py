@@ -7,6 +7,7 @@ import json
 import pytest
 
 from benchmarks.fakecluster import FakeCluster
+from benchmarks.start_real import SETTINGS_OF_6_KB
 from benchmarks.stored import KINDS, texts
 
 
@@ -31,3 +32,15 @@ def test_an_object_is_stored_under_its_name(plural: str, folder: str) -> None:
         assert one["apiVersion"]
         assert one["kind"].lower() + "s" == plural
     assert set(KINDS) == {"nodes", "pods", "appwrappers"}
+
+
+def test_the_appwrappers_of_a_start_have_6_kb_as_they_are_created() -> None:
+    template = FakeCluster(appwrappers=3, nodes=3, settings=SETTINGS_OF_6_KB).templates[
+        "appwrappers"
+    ]
+    (_, text), *_ = texts("appwrappers", template, 1)
+    stored = json.loads(text)
+    names = {key: stored["metadata"][key] for key in ("name", "namespace")}
+    created = {key: stored[key] for key in ("apiVersion", "kind", "spec")} | {"metadata": names}
+    assert 5_950 < len(json.dumps(created, separators=(",", ":"))) < 6_050
+    assert 7_800 < len(text) < 8_000
