@@ -19,6 +19,9 @@ ACCOUNT = "mcad"
 USER = f"system:serviceaccount:{NAMESPACE}:{ACCOUNT}"
 TREE = Path(__file__).parents[2]
 """What is tested, also where another tree is installed."""
+STOP_S = 5
+"""Seconds from SIGTERM to the end, as promised."""
+LINES = 20  # of its log, where it failed
 MCAD = (sys.executable, "-m", "mcad")
 
 
@@ -138,7 +141,13 @@ class Dispatcher:
         """SIGTERM; the exit code, within the 5 s that are promised."""
         process = self._alive()
         process.send_signal(signal.SIGTERM)
-        code = process.wait(timeout=5)
+        try:
+            code = process.wait(timeout=STOP_S)
+        except subprocess.TimeoutExpired as error:
+            last = "\n".join(self.log().splitlines()[-LINES:])
+            raise AssertionError(
+                f"it runs {STOP_S} s after SIGTERM; its last words:\n{last}"
+            ) from error
         self._process = None
         return code
 
