@@ -38,7 +38,7 @@ from mcad.client.config import load_config
 from mcad.client.errors import McadError, explain
 from mcad.client.figures.of_standby import StandbyFigures
 from mcad.client.scope import Settings, Target
-from mcad.controller.gc_tuning import freeze_while_listing, return_large_blocks
+from mcad.controller.gc_tuning import freeze_while_listing
 from mcad.controller.http_port import application, metrics_application
 from mcad.controller.http_server import Server
 from mcad.controller.leader_figures import LeaderFigures
@@ -128,7 +128,6 @@ def run(  # noqa: PLR0913 - click passes options by name
     environment, which overrides the file.
     """
     start_logging(log_level, log_format)
-    return_large_blocks()
     try:
         config, listening = load_config(settings), visible.listening()
         launch = Launch(http, target, config, force_coexist, keep, listening, scraped.listening())
