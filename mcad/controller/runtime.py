@@ -59,7 +59,7 @@ QUIET_S = 0.003  # the inbox counts as drained after this long without a change
 COALESCE_S = 0.020  # and is decided on after this long at the latest (core rule R5)
 SILENT_RETRY_S = 1.0  # how often a silent stream is looked at again (P14)
 PULSE_S = 20.0  # without any event, so that a quiet cluster does not look like a stalled loop
-DRAIN_S = 3.0  # SIGTERM ends the process within 5 s
+DRAIN_S = 2.0  # SIGTERM ends the process within 5 s
 EVENT_WRITERS = 8  # with fewer, the Events of a burst are written when it is over, and alone
 FLUSH_S = 1.0  # so much of the journal a kill may cost
 

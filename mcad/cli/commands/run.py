@@ -8,6 +8,7 @@ exit code 1.
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import secrets
 import signal
@@ -62,7 +63,7 @@ from mcad.version import __version__
 _log = logging.getLogger(__name__)
 
 REACH_S = 10.0  # patience with an API server that is starting
-END_S = 4.0  # from the signal until running requests are cancelled
+END_S = 3.5  # from the signal until running requests are cancelled
 
 
 class Launch(Struct, frozen=True):
@@ -132,6 +133,7 @@ def run(  # noqa: PLR0913 - click passes options by name
         config, listening = load_config(settings), visible.listening()
         launch = Launch(http, target, config, force_coexist, keep, listening, scraped.listening())
         asyncio.run(_run_until_signal(launch))
+        gc.freeze()  # to look at it all before the end would take up to a second more
     except McadError as error:
         _log.error("cannot run error=%s", error.message)
         raise click.exceptions.Exit(FAILED) from error
