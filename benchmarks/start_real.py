@@ -25,6 +25,7 @@ import os
 import statistics
 import time
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -136,16 +137,12 @@ class Bench:
         dispatcher.wait_until_it_listens()
         if not leads(dispatcher):
             raise RuntimeError("its log says that it is synced, and /readyz does not")
-        self.plane.wait_for(lambda: writes(self.plane.audit(mark)), 60, "the first write")
-        seen = self.plane.audit(mark)
-        leases = [one for one in ours(seen) if one.resource == "leases" and one.is_write]
-        taken = next(one for one in leases if one.code < 300)
-        first = min(one.time for one in writes(seen))
+        taken, first = self.plane.wait_for(lambda: self._began(mark), 60, "the first write")
         wait_until_quiet(self.plane)
         seen = ours(self.plane.audit(mark))
         print(f"  writes since: {len(writes(seen))}, Events {len(events(seen))}")
         return Figures(
-            taken.time.timestamp() - at,
+            taken.timestamp() - at,
             ready_s,
             first.timestamp() - at,
             own,
@@ -153,6 +150,15 @@ class Bench:
             peak_mb(dispatcher.pid),
             os.getloadavg()[0],
         )
+
+    def _began(self, mark: int) -> tuple[datetime, datetime] | None:
+        """When the Lease was taken, and the first write after that, once there is one. A leader
+        that was killed may have written at the same moment."""
+        seen = self.plane.audit(mark)
+        leases = [one for one in ours(seen) if one.resource == "leases" and one.is_write]
+        taken = next((one.time for one in leases if one.code < 300), None)
+        later = [one.time for one in writes(seen) if taken is not None and one.time >= taken]
+        return (taken, min(later)) if taken is not None and later else None
 
 
 def leads(dispatcher: Dispatcher) -> bool:
