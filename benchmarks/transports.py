@@ -1,6 +1,6 @@
 """What a write of an AppWrapper's status costs, by the connections on which it travels.
 
-    python -m benchmarks.transports [--count 300] [--rounds 3]
+    python -m benchmarks.transports [--count 1500] [--rounds 3]
 
 COUNT AppWrappers get a new status from each arm in each round, as merge patches of the dispatcher's
 kind, over TLS and HTTP/1.1 on loopback. Arms begin a round by turns, and each one opens its
@@ -17,10 +17,9 @@ connections before it is measured:
   this one has too, is not due to pipelining.
 
 *Opened* counts the TLS handshakes while an arm was measured. A collection of the API server's
-garbage takes as much of its CPU as some 200 writes, and comes about once in 500 of them. So with
-few AppWrappers the server's column and the rate say mostly whether one came: of 150 writes on kept
-connections each took 2.3 to 3.6 ms without one, and 5.5 and 7.1 with one. ``--count 1500`` has
-several in each measurement.
+garbage takes as much of its CPU as some 200 writes, and comes about once in 500 of them. With few
+AppWrappers the server's column and the rate would mostly say whether one came: of 150 writes on
+kept connections each took 2.3 to 3.6 ms without one, and 5.5 and 7.1 with one.
 
 Pipelining is not used, whatever it costs. After a request with a method that is not idempotent, as
 PATCH and POST are, a client should wait for the answer before it sends the next request on that
@@ -281,7 +280,7 @@ def submit(plane: ControlPlane, count: int) -> dict[str, str]:
 def main() -> None:
     """Times in milliseconds for each write; client and server are CPU time."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--count", type=int, default=300, help="of AppWrappers")
+    parser.add_argument("--count", type=int, default=1500, help="of AppWrappers")
     parser.add_argument("--rounds", type=int, default=3)
     args = parser.parse_args()
     print_encodings()
