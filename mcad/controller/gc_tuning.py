@@ -23,7 +23,6 @@ AFTERWARDS = 50
 """Further freezes after everything is listed: the first verdicts are made in these seconds and
 stay, too. With 10,000 shapes this saves 40 ms."""
 
-
 COPYING = 300
 """Freezes while a standby makes its copy: a minute. It may never be complete, and what becomes
 cyclic garbage meanwhile would stay."""
