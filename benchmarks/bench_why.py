@@ -28,7 +28,7 @@ import gc
 from random import Random
 
 from benchmarks.builders import cores, item, machines, own_child, own_pod, with_attempt
-from benchmarks.measuring import cpu_ms, spread
+from benchmarks.measuring import cpu_ms, quantile, spread
 from mcad.core.answers.dry_run import DryRun, Facts
 from mcad.core.answers.why import Why, why
 from mcad.core.events import AppWrapperSeen, ChildSeen, Event, NodeSeen, PodSeen, QuotaSeen
@@ -120,7 +120,7 @@ def main() -> None:
         for one in told[-1].remedies:
             kinds[one.kind] = kinds.get(one.kind, 0) + 1
     least, middle, most = spread(times)
-    p99 = sorted(times)[max(0, -(-99 * len(times) // 100) - 1)]
+    p99 = quantile(times, 0.99)
     trials = (run.trials - before) / given.asked
     print(f"least {least:.1f}, middle {middle:.1f}, p99 {p99:.1f}, most {most:.1f} ms")
     print(f"{trials:.1f} trials each; answers: {kinds}")

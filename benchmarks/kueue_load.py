@@ -19,6 +19,7 @@ from random import Random
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from benchmarks.dispatch_rate import is_alive
+from benchmarks.measuring import quantile
 from mcad.kube.client import Client
 from mcad.kube.clock import RealClock
 from mcad.kube.connection import load
@@ -361,15 +362,10 @@ def record(shape: Shape, courses: dict[tuple[str, str], Course]) -> Record:
         waits[one.work.of.name].append(one.first - one.created)
         evictions[one.work.of.name] += one.evictions
     times = {
-        name: Times(at(w, 0.5), at(w, 0.99), statistics.fmean(w), evictions[name])
+        name: Times(quantile(w, 0.5), quantile(w, 0.99), statistics.fmean(w), evictions[name])
         for name, w in waits.items()
     }
     return Record(wall_s, sum(one.cpu_s for one in found) / (shape.nominal * wall_s), times)
-
-
-def at(values: list[float], share: float) -> float:
-    """The value that so many do not exceed."""
-    return sorted(values)[min(len(values) - 1, int(share * len(values)))]
 
 
 @asynccontextmanager

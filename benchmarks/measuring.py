@@ -20,6 +20,11 @@ def spread(times: list[float]) -> tuple[float, float, float]:
     return min(times), median(times), max(times)
 
 
+def quantile(values: list[float], share: float) -> float:
+    """The value that so many do not exceed."""
+    return sorted(values)[min(len(values) - 1, int(share * len(values)))]
+
+
 def rss_mb(field: str = "VmRSS") -> float:
     """What this process holds in memory now, or has held at most (``VmHWM``)."""
     with open("/proc/self/status") as lines:

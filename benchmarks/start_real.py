@@ -157,8 +157,10 @@ class Bench:
         seen = self.plane.audit(mark)
         leases = [one for one in ours(seen) if one.resource == "leases" and one.is_write]
         taken = next((one.time for one in leases if one.code < 300), None)
-        later = [one.time for one in writes(seen) if taken is not None and one.time >= taken]
-        return (taken, min(later)) if taken is not None and later else None
+        if taken is None:
+            return None
+        later = [one.time for one in writes(seen) if one.time >= taken]
+        return (taken, min(later)) if later else None
 
 
 def leads(dispatcher: Dispatcher) -> bool:
@@ -174,7 +176,7 @@ def prepare(plane: ControlPlane, account: Path, args: argparse.Namespace) -> Non
         plane.request("POST", "/api/v1/namespaces", body)
     with Dispatcher(plane, account):
         for number in range(args.running):
-            create(plane, large(f"running-{number:04}"))
+            create(plane, large(f"running-{number:04}", args.settings))
         plane.wait_for(
             lambda: set(states(plane).values()) <= {"Running"}, 600, "some AppWrappers run"
         )
@@ -198,10 +200,10 @@ def wait_until_idle(plane: ControlPlane) -> None:
     plane.wait_for(is_idle, PATIENCE_S, "an idle API server")
 
 
-def large(name: str) -> dict[str, Any]:
-    """An AppWrapper of one pod with an environment that makes it as large as those stored."""
+def large(name: str, settings: int) -> dict[str, Any]:
+    """An AppWrapper of one pod with so many environment variables, like those that are stored."""
     one: dict[str, Any] = pod(name)
-    env = [{"name": f"SETTING_{n}", "value": f"value number {n}"} for n in range(SETTINGS_OF_6_KB)]
+    env = [{"name": f"SETTING_{n}", "value": f"value number {n}"} for n in range(settings)]
     one["spec"]["containers"][0]["env"] = env
     return appwrapper(name, one)
 

@@ -32,10 +32,10 @@ from benchmarks.kueue_load import (
     Load,
     Shape,
     Workload,
-    at,
     record,
 )
 from benchmarks.kueue_queued import QUEUE, resize
+from benchmarks.measuring import quantile
 from mcad.api.topology import PREFERRED, REQUIRED
 from mcad.kube.errors import ApiError, ConnectionLost
 
@@ -141,7 +141,7 @@ def test_use_counts_every_time_that_a_workload_was_admitted() -> None:
     assert found.wall_s == 10.0
     assert found.use == pytest.approx(1.5 * 20 / (20 * 10))
     assert (found.times["large"].p50, found.times["large"].evictions) == (2.0, 1)
-    assert at([3.0, 1.0, 2.0], 0.5) == 2.0
+    assert quantile([3.0, 1.0, 2.0], 0.5) == 2.0
 
 
 class Table:

@@ -61,7 +61,7 @@ def slim_pod(document: Document) -> SlimPod:
 
 
 class SlimNode(Struct, frozen=True):
-    """A node as the core knows it, which has no uids."""
+    """A node as the core keeps it, and its uid, which the core does not need."""
 
     uid: str
     node: Node

@@ -74,17 +74,20 @@ class Copy(_HeldBack[tuple[Any, bytes]], Generic[T]):
 
 def _packed(obj: Any) -> tuple[str, tuple[Any, bytes]]:
     """The uid, and the object with every dict of it as text."""
-    if isinstance(obj, SlimNode):
-        return obj.uid, (obj, b"")
-    is_pod = isinstance(obj, SlimPod)
-    uid, whole = (obj.pod.uid, obj.obj) if is_pod else (obj["metadata"]["uid"], obj)
-    if whole is None:
-        return uid, (obj, b"")
+    rest: SlimPod | None = None
+    match obj:
+        case SlimNode(uid=uid):
+            return uid, (obj, b"")
+        case SlimPod(pod=pod, obj=None):
+            return pod.uid, (obj, b"")
+        case SlimPod(pod=pod, obj=whole):
+            uid, rest = pod.uid, replace(obj, obj=None)
+        case _:
+            uid, whole = obj["metadata"]["uid"], obj
     try:
-        text = to_json(whole)
+        return uid, (rest, to_json(whole))
     except RecursionError:  # it was decoded with less on the stack
         return uid, (obj, b"")
-    return uid, (replace(obj, obj=None) if is_pod else None, text)
 
 
 def _unpacked(obj: Any, text: bytes) -> Any:

@@ -22,6 +22,7 @@ from mcad.cli.main import main
 from mcad.controller.runtime import EVENT_WRITERS
 from mcad.kube.kinds import CRDS
 from tests.cli.cluster import appwrapper, deployment, kubeconfig, tutorial
+from tests.cli.embedded import wait_for
 from tests.fakeapi import GROUP, FakeApi, hang, refuse
 from tests.serving import free_port, served
 
@@ -104,10 +105,7 @@ def test_it_ends_in_time_when_the_last_writes_are_not_answered(tmp_path: Path) -
     api.fail_always("POST", "/events$", hang)
     with served(api) as url, running(tmp_path, url) as mcad:
         mcad.wait_for("msg=synced")
-        deadline = time.monotonic() + PATIENCE_S
-        while len(api.seen("POST", "/events$")) < EVENT_WRITERS:
-            assert time.monotonic() < deadline
-            time.sleep(0.02)
+        wait_for(lambda: len(api.seen("POST", "/events$")) >= EVENT_WRITERS, "Events are written")
         api.fail_always("PATCH", "/leases/", hang)
         code, seconds = mcad.end()
         assert (code, seconds < 4) == (0, True), (seconds, mcad.log)
@@ -200,10 +198,7 @@ def test_a_crd_that_comes_later_is_compared_before_anything_is_served(
         if right:
             address = mcad.wait_for(r"msg=listening http=(127\.0\.0\.1:\d+)")
             queue = f"http://{address}/api/v1/queue"
-            deadline = time.monotonic() + PATIENCE_S
-            while "0002-aw" not in get(queue)[1] and time.monotonic() < deadline:
-                time.sleep(0.05)
-            assert "0002-aw" in get(queue)[1]
+            wait_for(lambda: "0002-aw" in get(queue)[1], "the AppWrapper is in line")
             assert mcad.end()[0] == 0
             return
         assert mcad.process.wait(PATIENCE_S) == 1

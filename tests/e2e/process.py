@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 
 from tests.controlplane.controlplane import ControlPlane
+from tests.controlplane.processes import tail
 
 NAMESPACE = "mcad-system"
 ACCOUNT = "mcad"
@@ -21,7 +22,6 @@ TREE = Path(__file__).parents[2]
 """What is tested, also where another tree is installed."""
 STOP_S = 5
 """Seconds from SIGTERM to the end, as promised."""
-LINES = 20  # of its log, where it failed
 MCAD = (sys.executable, "-m", "mcad")
 
 
@@ -138,16 +138,14 @@ class Dispatcher:
         self._process = None
 
     def stop(self) -> int:
-        """SIGTERM; the exit code, within the 5 s that are promised."""
+        """SIGTERM; the exit code, within ``STOP_S``."""
         process = self._alive()
         process.send_signal(signal.SIGTERM)
         try:
             code = process.wait(timeout=STOP_S)
         except subprocess.TimeoutExpired as error:
-            last = "\n".join(self.log().splitlines()[-LINES:])
-            raise AssertionError(
-                f"it runs {STOP_S} s after SIGTERM; its last words:\n{last}"
-            ) from error
+            end = tail(self._plane.log(self._name))
+            raise AssertionError(f"it still runs {STOP_S} s after SIGTERM:\n{end}") from error
         self._process = None
         return code
 
