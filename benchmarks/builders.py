@@ -16,6 +16,7 @@ from mcad.core.state.model import (
     Pod,
     PodPhase,
     Resources,
+    Wanted,
     Workload,
 )
 from mcad.core.state.records import replace
@@ -48,7 +49,7 @@ def with_attempt(work: Workload, since: Instant, confirmed: Instant) -> Workload
 def own_child(work: Workload) -> Child:
     """The first item as a live object, in the first attempt."""
     ref = work.items[0].ref
-    wants = tuple(one.replicas for one in work.sets if one.item == 0)
+    wants = tuple(Wanted(one.replicas) for one in work.sets if one.item == 0)
     return Child(f"child-{ref.name}", ref, work.uid, 1, 0, wants=wants)
 
 

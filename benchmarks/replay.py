@@ -27,6 +27,7 @@ from mcad.core.commands import (
     DeleteItem,
     InspectItem,
     LookForRemains,
+    ReadWarnings,
     RecordEvent,
     WakeAt,
     WriteQuota,
@@ -52,12 +53,14 @@ from mcad.core.events import (
     QuotaWritten,
     Remaining,
     StatusWritten,
+    WarningsRead,
 )
 from mcad.core.state.answer import Answer
 from mcad.core.state.model import (
     Child,
     DispatchPhase,
     DispatchRecord,
+    ItemState,
     Node,
     ObjectRef,
     Pod,
@@ -65,6 +68,7 @@ from mcad.core.state.model import (
     PodSet,
     Remnant,
     Resources,
+    Wanted,
     Workload,
 )
 from mcad.core.state.quota_records import QuotaSubtree
@@ -446,6 +450,8 @@ class Replay:
                 return ItemInspected(
                     command.uid, command.attempt, command.item, self._holder(command.ref)
                 )
+            case ReadWarnings():
+                return WarningsRead(command.uid, command.attempt, command.item, "")
             case DeleteItem():
                 self._stop(command.uid)
                 return ItemDeleted(command.uid, command.attempt, command.item)
@@ -498,7 +504,7 @@ class Replay:
         life.dispatches += 1
         job = life.job
         ref = item("Job", job.name, job.team).ref
-        wants = tuple(pods for pods, _ in job.sets)
+        wants = tuple(Wanted(pods) for pods, _ in job.sets)
         child = Child(f"{job.name}.{attempt}", ref, uid, attempt, 0, wants=wants)
         rules = command.node_rules
         members = [
@@ -567,7 +573,7 @@ class Replay:
         member.node, member.since = number, self.now
         self.meter.using[gang.job.team] += _counted(request)
         name = self.nodes[number].name
-        member.pod = replace(member.pod, node=name, phase=PodPhase.RUNNING)
+        member.pod = replace(member.pod, node=name, phase=PodPhase.RUNNING, ready=True)
         self._feed(PodSeen(member.pod))
         return True
 
@@ -582,7 +588,10 @@ class Replay:
         if self.gangs.get(uid) is not gang or gang.child.terminating:
             return
         done = replace(
-            gang.child, wants=tuple(0 for _ in gang.job.sets), met=frozenset({"complete"})
+            gang.child,
+            wants=tuple(Wanted(0) for _ in gang.job.sets),
+            met=frozenset({"complete"}),
+            state=ItemState.SUCCEEDED,
         )
         gang.child = done
         self._feed(ChildSeen(done))

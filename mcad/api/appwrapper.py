@@ -23,7 +23,7 @@ from mcad.api.models import MAX_ITEMS, AppWrapperSpec, Component, GenericItem, W
 from mcad.api.podsets import DeclaredPods, DeclaredSet
 from mcad.api.scheduling import NOTHING as NO_RULES
 from mcad.api.scheduling import Scheduling, attempt_limit, read_scheduling
-from mcad.api.status import read_status
+from mcad.api.status import is_about, read_status
 from mcad.api.tolerance import read_tolerance
 from mcad.api.validation import explain
 from mcad.api.wire import Json, Map, as_int, as_list, as_map, as_text, parse_instant
@@ -133,13 +133,14 @@ def _to_workload(
     model = spec.model or AppWrapperSpec()
     scheduling = spec.scheduling
     resets = tolerance.retry_limit if spec.dialect is Dialect.V1BETA2 else 0
+    status, created = obj.get("status"), parse_instant(meta.get("creationTimestamp"))
     return Workload(
         uid=owner.uid,
         namespace=owner.namespace,
         name=owner.name,
         generation=as_int(meta.get("generation")),
         dialect=spec.dialect,
-        created=parse_instant(meta.get("creationTimestamp")),
+        created=created,
         payload=_payload_hash(spec.manifests),
         items=spec.items,
         sets=spec.sets,
@@ -160,7 +161,7 @@ def _to_workload(
         problem=spec.problems[0] if spec.problems else None,
         quota=spec.quota,
         warnings=tuple(spec.warnings),
-        persisted=read_status(obj.get("status")),
+        persisted=read_status(status) if is_about(status, owner.uid, created) else None,
     )
 
 

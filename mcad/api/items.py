@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from mcad.api import canonical, labels
 from mcad.api.catalog import BUILT_IN, WELL_KNOWN, Catalog, Resource
-from mcad.api.kinds import tells_end
+from mcad.api.live import suspended_by, tells_end
 from mcad.api.located_fields import Fault, describe, join, shorten
 from mcad.api.models import PodSetInfo
 from mcad.api.podcheck import check_quantities
@@ -122,6 +122,11 @@ def read_item(entry: Entry, index: int, owner: Owner, catalog: Catalog) -> ReadI
         message += "ignoreResourceClaims."
         read.refuse(where, message, WaitingReason.UNSUPPORTED_DRA)
     read.warnings += [f"{entry.base}: {warning}" for warning in demand.warnings]
+    switch = suspended_by(merged, served.group, served.kind)
+    if switch is not None:
+        message = f"{switch.field} {switch.says}: its controller makes no pods until a client "
+        message += "resumes it; remove the field."
+        read.warnings.append(f"{where}.{message}")
     if name:
         ref = ObjectRef(
             served.group, served.version, served.resource, served.kind, owner.namespace, name
@@ -131,6 +136,7 @@ def read_item(entry: Entry, index: int, owner: Owner, catalog: Catalog) -> ReadI
             completion=entry.completion,
             guessed=demand.guessed,
             tells_end=tells_end(served.group, served.kind),
+            suspended=switch.field if switch is not None else "",
         )
         read.sets = demand.sets
         read.deadline = _deadline(merged, served)

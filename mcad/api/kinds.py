@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from mcad.api import operators
 from mcad.api.located_fields import Part
-from mcad.api.wire import Json, Map, as_list, as_map
+from mcad.api.wire import Map
 
 KUBEFLOW_ORDER = ("Master", "Launcher", "Chief", "PS", "Worker", "Evaluator")
 
@@ -52,30 +52,6 @@ def group_workers(spec: Part) -> int:
     return replicas(spec) * (max(size - 1, 0) if "leaderTemplate" in inner.value else size)
 
 
-def job_left(job: Part, status: Map) -> int:
-    """Pods that a running Job still wants: at most those that are left to complete."""
-    parallelism = job.count("parallelism", 1)
-    completions = job.count("completions", parallelism)
-    return max(0, min(parallelism, completions - Part(status, "", []).count("succeeded", 0)))
-
-
-def jobset_left(replicated: Part, status: Map) -> int:
-    """Pods of the jobs that have not succeeded yet."""
-    name = replicated.value.get("name")
-    for report in as_list(status.get("replicatedJobsStatus")):
-        if as_map(report).get("name") == name:
-            left = replicas(replicated) - Part(as_map(report), "", []).count("succeeded", 0)
-            return max(0, left) * job_pods(replicated.deep("template.spec"))
-    return jobset_pods(replicated)
-
-
-def replica_left(replica: Part, status: Map) -> int:
-    """Pods of a training job's role that have not succeeded yet."""
-    reports = as_map(status.get("replicaStatuses"))
-    report = Part(as_map(reports.get(replica.name)), "", [])
-    return max(0, replicas(replica) - report.count("succeeded", 0))
-
-
 def own_template(part: Part, _: Part) -> Map | None:
     """The element itself: a Pod."""
     return part.value
@@ -85,17 +61,15 @@ class Family(Struct, frozen=True):
     """Pod sets of one place in a kind.
 
     ``element`` is the map, list or map of maps that they come from (see Part.elements), and
-    ``template`` the path of the pod template in each element. ``pods`` counts them. ``left`` counts
-    them on a live object if that differs. ``build`` makes the template from (element, ``owner``)
-    where the operator adds to it or where there is none in the manifest; ``labels`` is then where
-    the labels of its pods go. ``implied`` pods come from the operator alone, which
-    would make them as ``build`` does.
+    ``template`` the path of the pod template in each element. ``pods`` counts them. ``build`` makes
+    the template from (element, ``owner``) where the operator adds to it or where there is none in
+    the manifest; ``labels`` is then where the labels of its pods go. ``implied`` pods come from the
+    operator alone, which would make them as ``build`` does.
     """
 
     element: str
     template: str = "template"
     pods: Callable[[Part], int] = replicas
-    left: Callable[[Part, Map], int] | None = None
     build: Callable[[Part, Part], Map | None] | None = None
     owner: str = "spec"
     labels: str = ""
@@ -104,21 +78,16 @@ class Family(Struct, frozen=True):
 
 
 class Kind(Struct, frozen=True):
-    """One row. ``final`` are the condition types of an object that wants no more pods, ``states``
-    the status fields with a state beside its conditions; ``guessed`` marks rows that do not find
-    all pods."""
+    """One row; ``guessed`` marks rows that do not find all pods."""
 
     families: tuple[Family, ...] = ()
-    final: frozenset[str] = frozenset()
-    states: tuple[str, ...] = ()
     guessed: bool = False
 
 
 def _training(
     roles: str, build: Callable[[Part, Part], Map | None] | None = None, owner: str = "spec"
 ) -> Kind:
-    family = Family(f"spec.{roles}{{}}", left=replica_left, build=build, owner=owner)
-    return Kind((family,), final=frozenset({"succeeded", "failed"}))
+    return Kind((Family(f"spec.{roles}{{}}", build=build, owner=owner),))
 
 
 def _ray(cluster: str) -> tuple[Family, ...]:
@@ -137,25 +106,22 @@ def _serving(component: str) -> Family:
 
 
 _SCALED = Kind((Family("spec"),))
-_JOB = Family("spec", pods=job_pods, left=job_left)
 _SUBMITTER = Family(
     "spec", "submitterPodTemplate", pods=one, build=operators.ray_submitter, implied=True
 )
-_DONE = frozenset({"complete", "completed", "succeeded", "failed"})
 
 KINDS: dict[tuple[str, str], Kind] = {
-    ("", "Pod"): Kind((Family("", "", pods=one, build=own_template),), _DONE, ("phase",)),
+    ("", "Pod"): Kind((Family("", "", pods=one, build=own_template),)),
     ("", "ReplicationController"): _SCALED,
     ("", "PodTemplate"): Kind(),
     ("apps", "Deployment"): _SCALED,
     ("apps", "ReplicaSet"): _SCALED,
     ("apps", "StatefulSet"): _SCALED,
     ("apps", "DaemonSet"): Kind((Family("spec", pods=one, per_node=True),)),
-    ("batch", "Job"): Kind((_JOB,), _DONE),
+    ("batch", "Job"): Kind((Family("spec", pods=job_pods),)),
     ("batch", "CronJob"): Kind((Family("spec.jobTemplate.spec", pods=none),)),
     ("jobset.x-k8s.io", "JobSet"): Kind(
-        (Family("spec.replicatedJobs[]", "template.spec.template", jobset_pods, jobset_left),),
-        _DONE,
+        (Family("spec.replicatedJobs[]", "template.spec.template", jobset_pods),)
     ),
     ("leaderworkerset.x-k8s.io", "LeaderWorkerSet"): Kind(
         (
@@ -179,13 +145,10 @@ KINDS: dict[tuple[str, str], Kind] = {
                 build=operators.train_node,
             ),
         ),
-        _DONE,
         guessed=True,
     ),
     ("ray.io", "RayCluster"): Kind(_ray("spec")),
-    ("ray.io", "RayJob"): Kind(
-        (*_ray("spec.rayClusterSpec"), _SUBMITTER), _DONE, ("jobStatus", "jobDeploymentStatus")
-    ),
+    ("ray.io", "RayJob"): Kind((*_ray("spec.rayClusterSpec"), _SUBMITTER)),
     ("ray.io", "RayService"): Kind(_ray("spec.rayClusterConfig")),
     ("sparkoperator.k8s.io", "SparkApplication"): Kind(
         (
@@ -197,9 +160,7 @@ KINDS: dict[tuple[str, str], Kind] = {
                 build=operators.spark_pod,
                 labels="labels",
             ),
-        ),
-        _DONE,
-        ("applicationState.state",),
+        )
     ),
     ("serving.kserve.io", "InferenceService"): Kind(
         tuple(_serving(name) for name in ("predictor", "transformer", "explainer")), guessed=True
@@ -207,31 +168,8 @@ KINDS: dict[tuple[str, str], Kind] = {
 }
 
 
-def tells_end(group: str, kind: str) -> bool:
-    """Whether objects of this kind report when they are finished."""
-    row = KINDS.get((group, kind))
-    return row is not None and bool(row.final)
-
-
 def kubeflow_rank(part: Part) -> tuple[int, str]:
     """Sort key: masters before workers, in the order of creation and of v1beta2."""
     name = part.name
     rank = KUBEFLOW_ORDER.index(name) if name in KUBEFLOW_ORDER else len(KUBEFLOW_ORDER)
     return rank, name
-
-
-def states_of(kind: Kind, status: Map) -> frozenset[str]:
-    """The condition types with status True and the states of an object, in lower case."""
-    met = {
-        value["type"].lower()
-        for value in as_list(status.get("conditions"))
-        if isinstance(value, dict)
-        and value.get("status") == "True"
-        and isinstance(value.get("type"), str)
-    }
-    for path in kind.states:
-        head, _, last = path.rpartition(".")
-        state: Json = Part(status, "", []).deep(head).value.get(last)
-        if isinstance(state, str) and state:
-            met.add(state.lower())
-    return frozenset(met)

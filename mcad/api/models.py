@@ -358,6 +358,10 @@ class DispatchStatus(Wire):
         description="The format of this record. A version that does not know it does not change "
         "the record.",
     )
+    uid: str | None = Field(
+        default=None,
+        description="The uid of the AppWrapper. A status with the uid of another one is ignored.",
+    )
     attempt: Long = Field(description="The number of the attempt; it only increases.")
     epoch: Long = Field(
         description="The number of the leader election before the attempt; it only increases."
@@ -416,6 +420,18 @@ class DispatchStatus(Wire):
         default=None,
         alias="preferredDomain",
         description="The topology domain that the pods prefer, which has room for all of them.",
+    )
+    placed_time: Time | None = Field(
+        default=None,
+        alias="placedTime",
+        description="The time when all declared pods had nodes. From then on no pod without a node "
+        "ends the attempt.",
+    )
+    suspended_pod_sets: list[Int] | None = Field(
+        default=None,
+        alias="suspendedPodSets",
+        description="The numbers of pod sets that a client suspended. Their room is free for the "
+        "rest of the attempt.",
     )
 
 

@@ -53,7 +53,10 @@ def ray_worker(group: Part, _: Part) -> Map | None:
 
 
 def ray_workers(group: Part) -> int:
-    """Desired pods of a worker group: replicas within its bounds, times hosts per replica."""
+    """Desired pods of a worker group: replicas within its bounds, times hosts per replica; none as
+    long as it is suspended."""
+    if group.value.get("suspend") is True:
+        return 0
     least, most = group.count("minReplicas", 0), group.count("maxReplicas", 2**31 - 1)
     wanted = max(group.count("replicas", 0), least)
     return min(wanted, most) * group.count("numOfHosts", 1)

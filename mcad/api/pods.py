@@ -5,25 +5,53 @@ reads, no models, and no exception whatever the object looks like.
 """
 
 import json
+from collections.abc import Mapping
 from functools import lru_cache
 from sys import intern
+
+import msgspec
 
 from mcad.api import labels
 from mcad.api.autopilot import Evictions, evicted
 from mcad.api.podspec import (
     amounts,
-    conditions_of,
     effective_request,
     host_ports,
     resizes,
     to_resources,
 )
-from mcad.api.wire import Map, as_int, as_list, as_map, as_text, parse_instant, to_json
-from mcad.core.state.model import HostPort, Node, Pod, PodPhase, Resources, Taint, Unscheduled
+from mcad.api.projections import POD_CONDITIONS
+from mcad.api.waiting_containers import stuck_container
+from mcad.api.wire import (
+    Json,
+    Map,
+    as_int,
+    as_list,
+    as_map,
+    as_text,
+    parse_instant,
+    read_json,
+    to_json,
+)
+from mcad.core.state.model import (
+    TERMINAL_PHASES,
+    HostPort,
+    Node,
+    Pod,
+    PodPhase,
+    Resources,
+    Taint,
+    Unscheduled,
+)
 from mcad.core.state.units import SECOND
 
 POD_SCHEDULED, UNSCHEDULABLE = "PodScheduled", "Unschedulable"
 """Type and reason of the condition of a pod that kube-scheduler finds no node for."""
+
+DISRUPTION_TARGET = "DisruptionTarget"
+"""Type of the condition of a pod that is made to go: by preemption, eviction or a lost node."""
+
+_Conditions = Mapping[str, Mapping[str, Json]]
 
 _PHASES = {phase.value: phase for phase in PodPhase}
 
@@ -37,7 +65,8 @@ _TEXT_MAX = 2048  # bytes of a cached text; longer ones hardly repeat
 def read_pod(obj: Map, workload_uid: str = "") -> Pod:
     """Read a live pod. ``workload_uid`` is the AppWrapper at the end of its owner chain (C3).
 
-    A malformed quantity counts as 0. The API server admits none, so a pod cannot hide its use.
+    A malformed quantity counts as 0. The API server admits none, so a pod cannot hide its use. What
+    only matters for pods of AppWrappers is not read of the others, which are the mass.
     """
     meta, spec = as_map(obj.get("metadata")), as_map(obj.get("spec"))
     status, tags = as_map(obj.get("status")), as_map(meta.get("labels"))
@@ -45,6 +74,7 @@ def read_pod(obj: Map, workload_uid: str = "") -> Pod:
     attempt = labels.parse_number(tags[labels.ATTEMPT], 0) if labels.ATTEMPT in tags else 0
     request, ports = _needs(spec, status)
     phase = _phase(status)
+    known = _conditions(status.get("conditions")) if attempt else {}
     return Pod(
         uid=as_text(meta.get("uid")),
         namespace=as_text(meta.get("namespace")),
@@ -60,19 +90,45 @@ def read_pod(obj: Map, workload_uid: str = "") -> Pod:
         ports=ports,
         created=parse_instant(meta.get("creationTimestamp")) if attempt else 0,
         exit_codes=_exit_codes(status) if attempt and phase is PodPhase.FAILED else (),
-        unscheduled=_unscheduled(status) if attempt and phase is PodPhase.PENDING else None,
+        unscheduled=_unscheduled(known) if phase is PodPhase.PENDING else None,
         grace=as_int(spec.get("terminationGracePeriodSeconds")) * SECOND if attempt else 0,
+        ready=_is_true(known, "Ready"),
+        gated=attempt > 0 and bool(as_list(spec.get("schedulingGates"))),
+        stuck=stuck_container(status) if attempt and phase not in TERMINAL_PHASES else None,
+        disruption=_disruption(known),
     )
 
 
-def _unscheduled(status: Map) -> Unscheduled | None:
+def _conditions(value: Json) -> _Conditions:
+    """The conditions of a live pod by type. They may still be text (projections.py)."""
+    if isinstance(value, msgspec.Raw):
+        try:
+            return {one.get("type", ""): one for one in POD_CONDITIONS.decode(value)}
+        except (msgspec.MsgspecError, ValueError, RecursionError):
+            value = read_json(bytes(value))
+    return {as_text(one.get("type")): one for one in as_list(value) if isinstance(one, dict)}
+
+
+def _is_true(conditions: _Conditions, kind: str) -> bool:
+    return kind in conditions and conditions[kind].get("status") == "True"
+
+
+def _unscheduled(conditions: _Conditions) -> Unscheduled | None:
     """Why kube-scheduler could not place a pod. The text has the reasons of all nodes, so it is
     cut."""
-    for one in conditions_of(status, POD_SCHEDULED):
-        if one.get("reason") == UNSCHEDULABLE:
-            since = parse_instant(one.get("lastTransitionTime"))
-            return Unscheduled(as_text(one.get("message"))[:_WORDS_MAX], since)
-    return None
+    one = conditions.get(POD_SCHEDULED)
+    if one is None or one.get("reason") != UNSCHEDULABLE:
+        return None
+    since = parse_instant(one.get("lastTransitionTime"))
+    return Unscheduled(as_text(one.get("message"))[:_WORDS_MAX], since)
+
+
+def _disruption(conditions: _Conditions) -> str:
+    """Why a pod is made to go: the reason (``PreemptionByScheduler``, ``DeletionByTaintManager``,
+    ``EvictionByEvictionAPI``, ``DeletionByPodGC``, ``TerminationByKubelet``); "" if it is not."""
+    if not _is_true(conditions, DISRUPTION_TARGET):
+        return ""
+    return as_text(conditions[DISRUPTION_TARGET].get("reason")) or DISRUPTION_TARGET
 
 
 def _exit_codes(status: Map) -> tuple[int, ...]:

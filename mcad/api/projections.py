@@ -74,6 +74,7 @@ class PodSpecPick(TypedDict, total=False):
     overhead: Any
     hostNetwork: Any
     terminationGracePeriodSeconds: Any
+    schedulingGates: Any
 
 
 class TerminatedPick(TypedDict, total=False):
@@ -82,25 +83,62 @@ class TerminatedPick(TypedDict, total=False):
     exitCode: Any
 
 
-class StatePick(TypedDict, total=False):
+class WaitingPick(TypedDict, total=False):
+    """Why a container waits."""
+
+    waiting: Any
+
+
+class StatePick(WaitingPick, total=False):
     """The state of a container, without what differs between running pods."""
 
     terminated: TerminatedPick
+
+
+class LastEndPick(TerminatedPick, total=False):
+    """The end of a container that is started again."""
+
+    reason: Any
+
+
+class LastStatePick(TypedDict, total=False):
+    """The state of a container before it was started again."""
+
+    terminated: LastEndPick
+
+
+class InitStatusPick(ContainerPick, total=False):
+    """The status of an init container. How it ended is not read."""
+
+    state: WaitingPick
+    lastState: LastStatePick
 
 
 class ContainerStatusPick(ContainerPick, total=False):
     """The status of a regular container."""
 
     state: StatePick
+    lastState: LastStatePick
+
+
+class ConditionPick(TypedDict, total=False):
+    """A condition of a pod."""
+
+    type: str  # else the conditions are decoded whole
+    status: Any
+    reason: Any
+    message: Any
+    lastTransitionTime: Any
 
 
 class PodStatusPick(TypedDict, total=False):
-    """The status of a pod. Its conditions stay text, because few pods have one that is read."""
+    """The status of a pod. Its conditions stay text, because few pods have one that is read: they
+    are decoded for pods of AppWrappers, and where the text names a condition that matters."""
 
     phase: Any
     conditions: Raw
     containerStatuses: list[ContainerStatusPick]
-    initContainerStatuses: list[ContainerPick]
+    initContainerStatuses: list[InitStatusPick]
     resources: Any
     allocatedResources: Any
 
@@ -138,3 +176,6 @@ class NodePick(TypedDict, total=False):
 APPWRAPPER: msgspec.json.Decoder[AppWrapperPick] = msgspec.json.Decoder(AppWrapperPick)
 NODE: msgspec.json.Decoder[NodePick] = msgspec.json.Decoder(NodePick)
 POD: msgspec.json.Decoder[PodPick] = msgspec.json.Decoder(PodPick)
+POD_CONDITIONS: msgspec.json.Decoder[list[ConditionPick]] = msgspec.json.Decoder(
+    list[ConditionPick]
+)

@@ -62,6 +62,7 @@ def namespaced_rules(config: Config) -> list[Map]:
         *_by_group(between - config.allowed, ("get",)),
         _rule("", ["limitranges"], WATCH),  # default requests of containers
         _rule("events.k8s.io", ["events"], ("create",)),
+        _rule("", ["events"], ("list",)),  # why pods of an item are not created
     ]
 
 

@@ -23,7 +23,7 @@ from mcad.core.state.model import (
 )
 from mcad.core.state.reservation import Eviction, Reservation, ReservationReason
 from mcad.core.state.status_view import StatusView
-from mcad.core.state.units import SECOND
+from mcad.core.state.units import SECOND, Duration, Instant
 
 QUEUED = "Pending"
 AT_REST = frozenset({"", QUEUED, "Completed", "Failed", "Deleted"})
@@ -46,8 +46,12 @@ MAX_PLACES = 256
 """Reservations with more nodes have no ``placement``, which would be more than about 10 KB."""
 
 
-def render_status(view: StatusView) -> Map:
-    """The value of ``status`` as a merge patch."""
+CLOCK_SKEW: Duration = 60 * SECOND
+"""By how much the clock of a dispatcher may be behind that of the API server."""
+
+
+def render_status(view: StatusView, uid: str) -> Map:
+    """The value of ``status`` as a merge patch, for the AppWrapper with this uid."""
     queued, waits = view.state == QUEUED, view.requeueing_wait // SECOND
     totals = dict(view.pods.totals)
     return {
@@ -76,7 +80,7 @@ def render_status(view: StatusView) -> Map:
             _render_condition(one, standard=bool(view.phase)) for one in view.conditions
         ],
         "componentStatus": render_components(view) if view.items else None,
-        "dispatch": _render_dispatch(view.dispatch) if view.dispatch else None,
+        "dispatch": _render_dispatch(view.dispatch, uid) if view.dispatch else None,
         "quota": _render_leaves(view.quota),
         "reservation": render_reservation(view.reservation) if view.reservation else None,
         "eviction": render_eviction(view.eviction) if view.eviction else None,
@@ -117,10 +121,11 @@ FORMAT = 1
 """The format of ``status.dispatch``; increased when an older version would misread it."""
 
 
-def _render_dispatch(record: DispatchRecord) -> Map:
+def _render_dispatch(record: DispatchRecord, uid: str) -> Map:
     underway = record.phase in (DispatchPhase.CREATING, DispatchPhase.DISPATCHED)
     return {
         "format": FORMAT,
+        "uid": uid,
         "attempt": record.attempt,
         "epoch": record.epoch,
         "phase": record.phase.value,
@@ -138,6 +143,8 @@ def _render_dispatch(record: DispatchRecord) -> Map:
         "limitSince": format_instant(record.limit_since),
         "domains": [_render_domain(one) for one in record.domains] or None,
         "preferredDomain": _render_label(record.prefers) if record.prefers else None,
+        "placedTime": format_instant(record.placed),
+        "suspendedPodSets": list(record.resumed) or None,
     }
 
 
@@ -220,6 +227,21 @@ def _render_ref(ref: ObjectRef) -> Map:
         "name": ref.name,
     }
     return {key: value for key, value in rendered.items() if value}
+
+
+def is_about(status: Json, uid: str, created: Instant) -> bool:
+    """Whether a status is that of the AppWrapper with this uid and creation time.
+
+    It is that of another one where a backup is restored, or where an AppWrapper is exported and
+    created again. Records of older versions have no uid: they are of another one if their attempt
+    began before this one was created.
+    """
+    record = as_map(as_map(status).get("dispatch"))
+    owner = as_text(record.get("uid"))
+    if owner:
+        return owner == uid
+    since = parse_instant(record.get("intentTime"))
+    return not since or created <= since + CLOCK_SKEW
 
 
 def read_status(status: Json) -> Persisted | None:
@@ -347,6 +369,8 @@ def _read_dispatch(value: Map) -> DispatchRecord | None:
         limit_since=parse_instant(value.get("limitSince")),
         domains=_read_domains(value.get("domains")),
         prefers=_read_label(value.get("preferredDomain")),
+        placed=parse_instant(value.get("placedTime")),
+        resumed=_read_numbers(value.get("suspendedPodSets")),
     )
 
 
@@ -396,8 +420,8 @@ def _read_names(value: Json) -> tuple[str, ...]:
     return tuple(filter(None, map(as_text, as_list(value)[:MAX_NAMES])))
 
 
-def _read_numbers(value: Json, end: int) -> tuple[int, ...]:
-    """The numbers of existing items in a list."""
+def _read_numbers(value: Json, end: int = 2**31) -> tuple[int, ...]:
+    """The numbers in a list, of things that are counted from 0 to ``end``."""
     numbers = (as_int(one, -1) for one in as_list(value))
     return tuple(number for number in numbers if 0 <= number < end)
 

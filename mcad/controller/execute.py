@@ -13,6 +13,7 @@ from mcad.api.children import attempt_of
 from mcad.api.manifest import render
 from mcad.api.owner import controller_of
 from mcad.controller.mirror import Mirror
+from mcad.controller.pod_warnings import PodWarnings
 from mcad.controller.quota_subtrees import Quotas
 from mcad.controller.request_failures import answer_of
 from mcad.controller.status_writer import StatusWriter
@@ -25,6 +26,7 @@ from mcad.core.commands import (
     ForceDeletion,
     InspectItem,
     LookForRemains,
+    ReadWarnings,
     RecordEvent,
     RecordQuotaEvent,
     ReviewAccess,
@@ -44,6 +46,7 @@ from mcad.core.events import (
     LookFailed,
     Remaining,
     StrayRefused,
+    WarningsRead,
 )
 from mcad.core.state.model import ObjectRef, Remnant
 from mcad.core.state.status_view import Urgency
@@ -58,7 +61,7 @@ Json = dict[str, Any]
 _log = logging.getLogger(__name__)
 
 DISPATCH_WIDTH = 24  # concurrent requests that are waited for; more would only queue in the server
-REPORT_WIDTH = 4  # concurrent requests about refusals
+REPORT_WIDTH = 4  # concurrent requests that no dispatch waits for
 
 
 class Shell(Protocol):
@@ -100,6 +103,7 @@ class Executor:
         self._dispatches = Lane(DISPATCH_WIDTH)
         self._reports = Lane(REPORT_WIDTH, before=self._dispatches)
         self.lanes = {"dispatch": self._dispatches, "report": self._reports}
+        self._warnings = PodWarnings(client)
         self._statuses = StatusWriter(client, mirror, shell.feed, shell.observe_appwrapper)
 
     @property
@@ -120,12 +124,12 @@ class Executor:
                 self._submit_create(command)
             case WakeAt():
                 self._shell.wake_at(command.at)
-            case RecordEvent():
+            case RecordEvent() | RecordQuotaEvent():
                 self._record(command)
-            case RecordQuotaEvent():
-                self._record_about_quota(command)
             case InspectItem():
                 self._dispatches.submit(lambda: self._inspect(command))
+            case ReadWarnings():
+                self._reports.submit(lambda: self._read_warnings(command))
             case ReviewAccess():
                 self._dispatches.submit(lambda: self._review(command))
             case DeleteItem():
@@ -175,6 +179,10 @@ class Executor:
             self._shell.feed(ItemInspected(uid, attempt, item, None, answer_of(error)))
             return
         self._shell.feed(ItemInspected(uid, attempt, item, holder))
+
+    async def _read_warnings(self, command: ReadWarnings) -> None:
+        words = await self._warnings.read(command)
+        self._shell.feed(WarningsRead(command.uid, command.attempt, command.item, words))
 
     async def _holder(self, ref: ObjectRef) -> Holder | None:
         live = await self._get_or_none(ref)
@@ -305,17 +313,19 @@ class Executor:
 
     # -- the rest ----------------------------------------------------------------------------
 
-    def _record(self, command: RecordEvent) -> None:
-        regarding = self._regarding(command)
-        if regarding is None:
-            return
-        self._recorder.record(
-            regarding,
-            command.reason,
-            command.note,
-            action=command.action,
-            warning=command.warning,
-        )
+    def _record(self, command: RecordEvent | RecordQuotaEvent) -> None:
+        if isinstance(command, RecordQuotaEvent):
+            regarding = _subtree_of(command)
+        else:
+            regarding = self._regarding(command)
+        if regarding is not None:
+            self._recorder.record(
+                regarding,
+                command.reason,
+                command.note,
+                action=command.action,
+                warning=command.warning,
+            )
 
     def _regarding(self, command: RecordEvent) -> Regarding | None:
         """The object that the Event is about: the AppWrapper if it exists, else ``about``."""
@@ -329,21 +339,6 @@ class Executor:
             return None
         ref = about.ref
         return Regarding(ref.api_version, ref.kind, ref.namespace, ref.name, about.uid, "")
-
-    def _record_about_quota(self, command: RecordQuotaEvent) -> None:
-        _log.warning("quota reason=%s why=%s", command.reason, command.note)
-        one = command.subtree
-        if one is None:
-            return
-        kind = QUOTA_SUBTREES
-        regarding = Regarding(kind.api_version, kind.kind, one.namespace, one.name, one.uid)
-        self._recorder.record(
-            regarding,
-            command.reason,
-            command.note,
-            action=command.action,
-            warning=command.warning,
-        )
 
     async def _get_or_none(self, ref: ObjectRef) -> Json | None:
         try:
@@ -359,6 +354,15 @@ class Executor:
 def resource_of(ref: ObjectRef) -> Resource:
     """The served kind of an object of the inventory."""
     return Resource(ref.group, ref.version, ref.resource, ref.kind, bool(ref.namespace))
+
+
+def _subtree_of(command: RecordQuotaEvent) -> Regarding | None:
+    """The QuotaSubtree that the Event is about, if there is one; the log has it in any case."""
+    _log.warning("quota reason=%s why=%s", command.reason, command.note)
+    one, kind = command.subtree, QUOTA_SUBTREES
+    if one is None:
+        return None
+    return Regarding(kind.api_version, kind.kind, one.namespace, one.name, one.uid)
 
 
 def _remnant(resource: Resource, obj: Json) -> Remnant:

@@ -48,7 +48,7 @@ class StatusWriter:
         seat = self._mirror.get(command.uid)
         if seat is None:
             return  # deleted; the core is about to hear of it
-        wire = render_status(command.status)
+        wire = render_status(command.status, command.uid)
         mark = status_mark(wire)
         if mark == seat.status_mark and command.uid not in self._writing:
             self._latest.pop(command.uid, None)  # one that waits would say something else

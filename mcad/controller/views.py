@@ -14,7 +14,7 @@ from mcad.core.assumed.node_report import NodeReport
 from mcad.core.attempts import leftovers
 from mcad.core.cluster import Cluster
 from mcad.core.cycle import cycle
-from mcad.core.running import unscheduled
+from mcad.core.running import stalls
 from mcad.core.state.entry import Entry
 from mcad.core.state.model import Resources, Workload
 from mcad.core.state.quantity import format_amount
@@ -151,13 +151,13 @@ def capacity_sums(cluster: Cluster) -> Json:
 def _without_node(cluster: Cluster) -> Iterator[Json]:
     """The AppWrappers with pods that kube-scheduler has refused so far, with its reason."""
     for entry in cluster.entries.values():
-        found = unscheduled.look(cluster, entry)
+        found = stalls.unscheduled(cluster, entry)
         if found is not None:
             work = entry.workload
             yield {
                 "namespace": work.namespace,
                 "name": work.name,
-                "pods": found.count,
+                "pods": int(found.what.partition(" ")[0]),
                 "since": format_instant(found.since),
                 "why": found.words,
             }
@@ -245,6 +245,7 @@ def row_view(row: Row) -> Json:
         "attempt": row.attempt,
         "waitsFor": row.waits_for,
         "why": row.why,
+        "stalled": row.stalled,
     }
 
 

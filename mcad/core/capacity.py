@@ -15,7 +15,6 @@ from mcad.core.assumed.assumed import Assumed, Held, RemovedGang, shrunk_to
 from mcad.core.assumed.in_flight import InFlight
 from mcad.core.assumed.node_report import NodeReport, Report
 from mcad.core.assumed.pod_index import PodIndex
-from mcad.core.assumed.pod_waits import PodWaits
 from mcad.core.assumed.reserved_room import ReservedRoom
 from mcad.core.assumed.unplaced import UnplacedPods
 from mcad.core.assumed.workload_pods import WorkloadPods
@@ -35,7 +34,16 @@ from mcad.core.nodes.shape import Shape
 from mcad.core.snapshot.in_domains import InDomains
 from mcad.core.snapshot.quota import Shares
 from mcad.core.snapshot.snapshot import Snapshot, View
-from mcad.core.state.model import ChosenDomain, Domain, KeptApart, Node, Pod, PodSet, Resources
+from mcad.core.state.model import (
+    ChosenDomain,
+    Domain,
+    KeptApart,
+    Node,
+    Pod,
+    PodSet,
+    Resources,
+    Wanted,
+)
 from mcad.core.state.records import replace
 from mcad.core.state.refusal import Refusal
 from mcad.core.state.settings import Fit, Settings
@@ -43,8 +51,8 @@ from mcad.core.state.violations import check
 
 __all__ = ["NOTHING_REPORTED", "Capacity", "NodeReport", "Questions", "Shape", "Wants"]
 
-Wants = Mapping[tuple[int, int], int | None]
-"""How many pods live children want, by (item, index) of the set; None where one does not tell."""
+Wants = Mapping[tuple[int, int], Wanted | None]
+"""The pods that live objects want, by (item, index) of the set; None where one does not tell."""
 
 NOTHING_REPORTED: Wants = {}
 
@@ -52,8 +60,8 @@ NOTHING_REPORTED: Wants = {}
 class Capacity:
     """The ledger of the nodes, the pod index, the assumed gangs and the verdicts, kept in step.
 
-    ``pods`` answers about the pods of an AppWrapper, ``pod_waits`` about those that it still lacks,
-    ``reserved`` about the room of reservations, and ``report`` has the books of the nodes.
+    ``pods`` answers about the pods of an AppWrapper, ``reserved`` about the room of reservations,
+    and ``report`` has the books of the nodes.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -75,7 +83,6 @@ class Capacity:
         )
         self.pods = WorkloadPods(self._ledger, self._pod_index, self._assumed)
         self.report = Report(self._ledger, self._pod_index, self._assumed, self._unplaced_pods)
-        self.pod_waits = PodWaits(self._ledger, self._assumed)
         self.reserved = ReservedRoom(self._ledger, self._pod_index, self._assumed)
 
     # -- observations --------------------------------------------------------------------------
@@ -264,7 +271,7 @@ class Capacity:
             return self._assume_in_domains(uid, attempt, shape, sets)
         gang = self._begin(uid, attempt, sets)
         for allotment in gang.allotments:
-            allotment.want = wants.get((allotment.pod_set.item, allotment.pod_set.index))
+            allotment.wanted = wants.get((allotment.pod_set.item, allotment.pod_set.index))
         left = shrunk_to(sets, gang)
         with self._memory.held(shape if left == sets else Shape.of(left)) as prospect:
             refused = self._judge.refusal(prospect)
@@ -336,11 +343,52 @@ class Capacity:
         sets = confined(sets, domains_of(shape, plan))
         return sets, Shape.of(sets)
 
-    def want(self, uid: str, item: int, index: int, want: int | None) -> None:
-        """The live child's number of pods for a set; None if it does not tell (C2)."""
+    def want(self, uid: str, item: int, index: int, wanted: Wanted | None) -> None:
+        """The pods that the live object wants of a set; None if it does not tell (C2)."""
         for one in self._assumed.allotments(uid):
-            if (one.pod_set.item, one.pod_set.index) == (item, index) and one.want != want:
-                one.want = want
+            if (one.pod_set.item, one.pod_set.index) == (item, index) and one.wanted != wanted:
+                one.wanted = wanted
+                self._assumed.settle(one)
+        self._ledger.post()
+
+    def take_changed(self, most: int) -> list[str]:
+        """The AppWrappers (uids) whose pods or wanted counts changed since they were taken, as far
+        as they are found in so many pod sets."""
+        return self._assumed.take_changed(most)
+
+    @property
+    def is_noted(self) -> bool:
+        """Whether ``take_changed`` has taken all changes."""
+        return self._assumed.is_noted
+
+    def note_placed(self, uid: str) -> None:
+        """It is on record that all of its declared pods have had nodes."""
+        gang = self._assumed.by_uid.get(uid)
+        if gang is not None:
+            gang.placed = True
+
+    def is_ready(self, node: str) -> bool:
+        """Whether the node exists and is ready."""
+        row = self._ledger.rows.get(node)
+        return row is not None and row.node.ready
+
+    def give_up(self, uid: str) -> int:
+        """Free the room of declared pods that do not exist though they should: they are not waited
+        for any more. Returns how many."""
+        given_up = 0
+        for one in self._assumed.allotments(uid):
+            if not one.gang.frozen:
+                given_up += (pods := one.unseen)
+                one.give_up(pods)
+                self._assumed.settle(one)
+        self._ledger.post()
+        return given_up
+
+    def give_up_sets(self, uid: str, sets: Collection[int]) -> None:
+        """Free the room of all pods of these sets, by position, that are not bound."""
+        for one in self._assumed.allotments(uid):
+            if one.position in sets and not one.gang.frozen:
+                one.give_up_all()
                 self._assumed.settle(one)
         self._ledger.post()
 

@@ -29,6 +29,7 @@ from mcad.core.state.model import (
     HeldResource,
     PodSet,
     Remnant,
+    Wanted,
     Workload,
 )
 from mcad.core.state.objects import Objects
@@ -231,6 +232,10 @@ class Cluster:
         leaves = entry.phase in TEARING_DOWN and not entry.keeps_room
         leaving = entry.workload.deleting or leaves
         self.admission.adopt(*self.gang(entry), leaving=leaving)
+        if entry.dispatch is not None and not entry.keeps_room:
+            self.capacity.give_up_sets(entry.uid, entry.dispatch.resumed)
+            if entry.dispatch.placed:
+                self.capacity.note_placed(entry.uid)
 
     def keep_room(self, entry: Entry) -> None:
         """Its room is that of the next attempt from now on (C7). Where its pods have not gone yet,
@@ -243,11 +248,11 @@ class Cluster:
             self.admission.renew(entry.uid, entry.attempt + 1, ())
         self.capacity.freeze(entry.uid)
 
-    def want(self, entry: Entry, item: int, index: int, want: int | None) -> None:
-        """A live object of the present attempt wants so many pods of a set. A failed one wants
-        none, but the next attempt gets its room (C7)."""
+    def want(self, entry: Entry, item: int, index: int, wanted: Wanted | None) -> None:
+        """A live object of the present attempt wants these pods of a set. A failed one wants none,
+        but the next attempt gets its room (C7)."""
         if not entry.keeps_room:
-            self.capacity.want(entry.uid, item, index, None if item in entry.failed else want)
+            self.capacity.want(entry.uid, item, index, None if item in entry.failed else wanted)
 
     def end_attempt(self, entry: Entry) -> None:
         """Nothing of its attempt is left: room and names are free, and its spec counts again."""

@@ -52,6 +52,18 @@ class InspectItem(Struct, frozen=True):
     ref: ObjectRef
 
 
+class ReadWarnings(Struct, frozen=True):
+    """Read, live, the Events that say why pods of an item are not created: those about the item, or
+    an object between it and its pods. Of a bare Pod that is gone: what took it away. ``since``:
+    older Events are of no interest."""
+
+    uid: str
+    attempt: int
+    item: int
+    ref: ObjectRef
+    since: Instant
+
+
 class ReviewAccess(Struct, frozen=True):
     """Ask the API server whether objects like ``ref`` may be created in its namespace, by the user
     that creates them: this process, or the impersonated service account (protocol, table of errors,
@@ -137,6 +149,7 @@ Command = (
     | WriteQuota
     | CreateItem
     | InspectItem
+    | ReadWarnings
     | ReviewAccess
     | DeleteItem
     | LookForRemains

@@ -11,7 +11,7 @@ from mcad.core.cluster import AWAITED, Cluster
 from mcad.core.commands import Command
 from mcad.core.cycle import cycle, quota_reports
 from mcad.core.observed import objects, workloads
-from mcad.core.running import health, reset
+from mcad.core.running import items, reset, stalls
 from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import Phase
 from mcad.core.state.reasons import EventReason
@@ -140,8 +140,15 @@ def _status_refused(cluster: Cluster, entry: Entry, event: events.StatusRefused)
 
 
 def _item_inspected(cluster: Cluster, entry: Entry, event: events.ItemInspected) -> None:
-    read = health.item_read if entry.phase is Phase.RUNNING else create.item_inspected
+    read = items.item_read if entry.phase is Phase.RUNNING else create.item_inspected
     read(cluster, entry, event)
+
+
+def _warnings_read(cluster: Cluster, entry: Entry, event: events.WarningsRead) -> None:
+    """About pods that an item lacks, or about a bare Pod that is gone."""
+    if entry.phase is Phase.RUNNING:
+        exists = event.item in entry.creation.created
+        (stalls.warnings_read if exists else items.events_read)(cluster, entry, event)
 
 
 _ANSWERS: dict[type, Callable[[Cluster, Entry, Any], None]] = {
@@ -150,6 +157,7 @@ _ANSWERS: dict[type, Callable[[Cluster, Entry, Any], None]] = {
     events.ItemCreated: create.item_created,
     events.ItemRefused: create.item_refused,
     events.ItemInspected: _item_inspected,
+    events.WarningsRead: _warnings_read,
     events.ItemDeleted: teardown.item_deleted,
     events.DeletionRefused: teardown.deletion_refused,
     events.Remaining: teardown.remaining,

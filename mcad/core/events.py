@@ -208,6 +208,13 @@ class ItemInspected(_OfItem, frozen=True):
     answer: Answer | None = None
 
 
+class WarningsRead(_OfItem, frozen=True):
+    """Why pods of an item are not created, or what took a bare Pod away, in the words of the latest
+    Event about that; "" if there is none, or it could not be read."""
+
+    words: str
+
+
 class AccessReviewed(Struct, frozen=True):
     """Whether the creator of the items has the right to; None if the review failed.
 
@@ -275,6 +282,7 @@ Event = (
     | ItemCreated
     | ItemRefused
     | ItemInspected
+    | WarningsRead
     | AccessReviewed
     | ItemDeleted
     | DeletionRefused

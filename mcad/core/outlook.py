@@ -15,6 +15,7 @@ from mcad.core.commands import (
     DeleteItem,
     InspectItem,
     LookForRemains,
+    ReadWarnings,
     ReviewAccess,
     WakeAt,
     WriteQuota,
@@ -33,6 +34,7 @@ from mcad.core.events import (
     QuotaWritten,
     Remaining,
     StatusWritten,
+    WarningsRead,
 )
 from mcad.core.state.records import replace
 from mcad.core.state.reservation import Eviction
@@ -112,6 +114,8 @@ class _Drive:
                 return [ItemCreated(uid, attempt, item, f"{uid}-{attempt}-{item}")]
             case InspectItem(uid, attempt, item):
                 return [ItemInspected(uid, attempt, item, None)]
+            case ReadWarnings(uid, attempt, item):
+                return [WarningsRead(uid, attempt, item, "")]
             case DeleteItem(uid, attempt, item):
                 return [ItemDeleted(uid, attempt, item)]
             case LookForRemains(uid, _, attempt):

@@ -22,6 +22,7 @@ from mcad.core.commands import (
     ForceDeletion,
     InspectItem,
     LookForRemains,
+    ReadWarnings,
     RecordEvent,
     RecordQuotaEvent,
     ReviewAccess,
@@ -48,8 +49,18 @@ from mcad.core.events import (
     QuotaWritten,
     Remaining,
     StatusWritten,
+    WarningsRead,
 )
-from mcad.core.state.model import TERMINAL_PHASES, Child, ObjectRef, Pod, PodPhase, PodSet
+from mcad.core.state.model import (
+    TERMINAL_PHASES,
+    Child,
+    ItemState,
+    ObjectRef,
+    Pod,
+    PodPhase,
+    PodSet,
+    Wanted,
+)
 from mcad.core.state.records import replace
 from mcad.core.state.units import SECOND, Instant
 from mcad.journal.lives import Lives
@@ -204,7 +215,7 @@ class _Cluster:
             sets = [one for one in work.sets if one.item == number]
             for one, want in zip(sets, made.child.wants, strict=False):
                 live = sum(_stands_for(pod, one) for pod in made.pods.values())
-                for index in range(live, want or 0):
+                for index in range(live, want.now if want is not None else 0):
                     self._make_pod(made, one, index)
         self._unbound[work.uid] = None
 
@@ -234,6 +245,8 @@ class _Cluster:
             case InspectItem():
                 holder = self._holder(command)
                 self._feed(ItemInspected(command.uid, command.attempt, command.item, holder))
+            case ReadWarnings():
+                self._feed(WarningsRead(command.uid, command.attempt, command.item, ""))
             case DeleteItem():
                 self._remove(command.uid, command.ref)
                 self._feed(ItemDeleted(command.uid, command.attempt, command.item))
@@ -269,7 +282,7 @@ class _Cluster:
     def _make(self, work: Workload, attempt: int, number: int) -> _Object:
         uid, ref = work.uid, work.items[number].ref
         sets = [one for one in work.sets if one.item == number]
-        wants = tuple(one.replicas for one in sets)
+        wants = tuple(Wanted(one.replicas) for one in sets)
         child = Child(f"{uid}/{attempt}/{number}", ref, uid, attempt, number, wants=wants)
         made = self._objects.setdefault(uid, {})[ref] = _Object(child)
         self._feed(ChildSeen(child))
@@ -331,7 +344,9 @@ class _Cluster:
         if not node:
             return False
         del made.unbound[name]
-        pod = made.pods[name] = replace(made.pods[name], node=node, phase=PodPhase.RUNNING)
+        pod = made.pods[name] = replace(
+            made.pods[name], node=node, phase=PodPhase.RUNNING, ready=True
+        )
         self._feed(PodSeen(pod))
         return True
 
@@ -370,13 +385,14 @@ class _Cluster:
         words = set(_FAILURE if failed else _SUCCESS)
         if not failed and child.item < len(items):
             words |= set(items[child.item].completion)
-        wants = tuple(None if want is None else 0 for want in child.wants)
-        one.child = replace(child, wants=wants, met=frozenset(words))
+        wants = tuple(None if want is None else Wanted(0) for want in child.wants)
+        state = ItemState.FAILED if failed else ItemState.SUCCEEDED
+        one.child = replace(child, wants=wants, met=frozenset(words), state=state)
         phase = PodPhase.FAILED if failed else PodPhase.SUCCEEDED
         one.unbound = {}
         for pod in one.pods.values():
             if pod.phase not in TERMINAL_PHASES:
-                one.pods[pod.uid] = replace(pod, phase=phase)
+                one.pods[pod.uid] = replace(pod, phase=phase, ready=False)
                 self._feed(PodSeen(one.pods[pod.uid]))
         self._feed(ChildSeen(one.child))
 

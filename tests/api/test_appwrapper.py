@@ -500,6 +500,32 @@ def test_an_appwrapper_without_a_name() -> None:
     assert problem.field == "metadata.name"
 
 
+# -- a record of another object ------------------------------------------------------------------
+
+RECORD = {"attempt": 1, "phase": "dispatched", "inventory": []}
+AFTER, BEFORE = "2023-07-21T11:18:27.5Z", "2023-07-20T11:18:27.5Z"
+RECORDS: dict[str, tuple[Map, bool]] = {
+    "its own": ({"uid": "0b1e", "intentTime": AFTER}, True),
+    "its own, by a wrong clock": ({"uid": "0b1e", "intentTime": BEFORE}, True),
+    "a restored backup": ({"uid": "ffff", "intentTime": BEFORE}, False),
+    "copied into a new object": ({"uid": "ffff", "intentTime": AFTER}, False),
+    "an older version": ({"intentTime": AFTER}, True),
+    "an older version, a restored backup": ({"intentTime": BEFORE}, False),
+    "of a later version, a restored backup": ({"uid": "ffff", "format": 9}, False),
+}
+
+
+@pytest.mark.parametrize("state", ["Running", "Completed", "Failed"])
+@pytest.mark.parametrize(("record", "own"), RECORDS.values(), ids=RECORDS.keys())
+def test_the_status_of_another_object_is_ignored(record: Map, own: bool, state: str) -> None:
+    """Else it would be finished without having run, or count as running without an object."""
+    status = {"state": state, "controllerfirsttimestamp": BEFORE, "dispatch": RECORD | record}
+    saved = accepted(v1beta1(pod()) | {"status": status}).workload.persisted
+    assert (saved is not None) is own
+    if saved is not None:
+        assert (saved.state, saved.dispatch is not None) == (state, True)
+
+
 # -- what must not be evicted -------------------------------------------------------------------
 
 NEVER_PREEMPT = "workload.codeflare.dev/never-preempt"

@@ -1,4 +1,4 @@
-"""Live wrapped objects: their AppWrapper, whether they are finished, the pods they still want."""
+"""Live wrapped objects: their AppWrapper, and the pods they still want (more in live/)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mcad.api import labels
 from mcad.api.catalog import WELL_KNOWN, Resource
 from mcad.api.children import child_item, read_child
 from mcad.api.manifest import render
-from mcad.core.state.model import Child, ObjectRef
+from mcad.core.state.model import Child, ItemState, ObjectRef, Wanted
 from tests.api.builders import (
     WIDGET,
     Map,
@@ -23,6 +23,7 @@ from tests.api.builders import (
     template,
     v1beta1,
 )
+from tests.api.live.states import Pods, wants
 from tests.api.test_podsets import group, jobset, kind, kubeflow, lws, ray_job, ray_spec
 
 SERVED = {one.kind: one for one in (*WELL_KNOWN, WIDGET)}
@@ -49,7 +50,8 @@ def test_a_child_of_ours() -> None:
         workload="0b1e",
         attempt=4,
         item=0,
-        wants=(2,),
+        wants=(Wanted(2),),
+        state=ItemState.PROGRESSING,
     )
 
 
@@ -104,7 +106,7 @@ MPI = {"mpiReplicaSpecs": {"Launcher": group(1), "Worker": group(3)}}
 JOBSET = kind("JobSet", **jobset(("a", 3, {"parallelism": 2})))
 RAY_JOB = ray_job(2)
 
-WANTS: dict[str, tuple[Child, tuple[int | None, ...]]] = {
+WANTS: dict[str, tuple[Child, tuple[Pods, ...]]] = {
     "a pod until it ends": (live(pod(), {"phase": "Running"}), (1,)),
     "a pod that succeeded": (live(pod(), {"phase": "Succeeded"}), (0,)),
     "a pod that failed": (live(pod(), {"phase": "Failed"}), (0,)),
@@ -137,8 +139,11 @@ WANTS: dict[str, tuple[Child, tuple[int | None, ...]]] = {
         live(kind("RayCluster", **ray_spec(group(2))), workerGroupSpecs=[group(5, numOfHosts=2)]),
         (1, 10),
     ),
-    "a Ray job": (live(RAY_JOB), (1, 2, 1)),
-    "a Ray job that is over": (live(RAY_JOB, {"jobDeploymentStatus": "Complete"}), (0, 0, 0)),
+    "a Ray job, whose submitter comes later": (live(RAY_JOB), (1, 2, (0, 1))),
+    "a Ray job that is over": (
+        live(RAY_JOB, {"jobDeploymentStatus": "Complete"}, shutdownAfterJobFinishes=True),
+        (0, 0, 0),
+    ),
     "an unknown kind does not tell": (live(kind("Widget", **pod_spec())), (None,)),
     "an unknown kind does not tell even if it says Complete": (
         live(kind("Widget", **pod_spec()), condition("Complete")),
@@ -147,9 +152,9 @@ WANTS: dict[str, tuple[Child, tuple[int | None, ...]]] = {
 }
 
 
-@pytest.mark.parametrize(("child", "wants"), WANTS.values(), ids=WANTS.keys())
-def test_the_pods_that_a_child_still_wants(child: Child, wants: tuple[int | None, ...]) -> None:
-    assert child.wants == wants
+@pytest.mark.parametrize(("child", "pods"), WANTS.values(), ids=WANTS.keys())
+def test_the_pods_that_a_child_still_wants(child: Child, pods: tuple[Pods, ...]) -> None:
+    assert child.wants == wants([*pods])
 
 
 def test_a_child_of_an_unknown_appwrapper_wants_nothing_in_particular() -> None:
@@ -180,6 +185,11 @@ MET = {
         {"applicationState": {"state": "COMPLETED"}},
         {"completed"},
     ),
+    "a try of a Ray job that is repeated": (
+        "RayJob",
+        {"jobStatus": "FAILED", "jobDeploymentStatus": "Retrying"},
+        {"retrying"},
+    ),
     "the phase of anything else is not a condition": ("Widget", {"phase": "Ready"}, set()),
 }
 
@@ -196,4 +206,4 @@ def test_a_child_on_its_way_out() -> None:
 
 def test_a_training_job_without_a_status_wants_all() -> None:
     thing = kubeflow("TFJob", "tf", Worker=group(4))
-    assert live(thing).wants == (4,)
+    assert live(thing).wants == (Wanted(4),)

@@ -13,9 +13,8 @@ import yaml
 
 from mcad.api.crd import crd_yaml, crds
 from mcad.api.quotas import render_quota_status
-from mcad.api.status import render_status
 from mcad.core.state.quota_records import QuotaCondition, QuotaView
-from tests.api.test_status import QUEUED, RUNNING
+from tests.api.test_status import QUEUED, RUNNING, rendered
 
 CHECKED_IN = Path(__file__).parents[2] / "deploy/crds"
 PREDECESSORS = Path(__file__).with_name("predecessors.yaml")
@@ -215,7 +214,7 @@ def declared(value: Any, path: str) -> Iterator[str]:
 @pytest.mark.parametrize("view", [QUEUED, RUNNING])
 def test_every_field_that_we_write_is_in_the_schema(view: Any) -> None:
     known = {path for path, _ in schemas(SCHEMA)}
-    assert set(declared(render_status(view), ".status")) <= known
+    assert set(declared(rendered(view), ".status")) <= known
 
 
 # -- the QuotaSubtree ------------------------------------------------------------------------------

@@ -15,13 +15,21 @@ from mcad.api.config import Config
 from mcad.api.crd import NAME, crds
 from mcad.api.labels import GROUP
 from mcad.api.rbac import rules
-from mcad.api.status import read_status, render_status
+from mcad.api.status import read_status
 from mcad.core.state.model import PodCounts
 from mcad.core.state.reservation import Eviction, ReservationReason
 from tests.api.builders import Map, config_map, deployment, generic, pod, v1beta1, v1beta2
 from tests.api.describe import squeezed
 from tests.api.test_appwrapper import tutorial
-from tests.api.test_status import CLAIM, QUEUED, QUEUED_DOCUMENT, RUNNING, RUNNING_DOCUMENT, START
+from tests.api.test_status import (
+    CLAIM,
+    QUEUED,
+    QUEUED_DOCUMENT,
+    RUNNING,
+    RUNNING_DOCUMENT,
+    START,
+    rendered,
+)
 from tests.controlplane.controlplane import ControlPlane
 from tests.controlplane.fixtures import control_plane
 
@@ -236,7 +244,7 @@ def test_no_rule_fails_the_status_of_an_object_that_an_older_schema_let_in(
     strict = named(v1beta1(pod(), components=[{"template": pod()}]), "new")
     dry = path("v1beta1") + "?dryRun=All"
     plane.wait_for(lambda: plane.request("POST", dry, strict)[0] == 422, 10, "rules are back")
-    status, said = patch(plane, "old", {"status": render_status(QUEUED)}, "status")
+    status, said = patch(plane, "old", {"status": rendered(QUEUED)}, "status")
     assert status == 200, said
 
 
@@ -255,14 +263,14 @@ def documented(plane: ControlPlane, name: str, document: str) -> list[str]:
 
 def test_kubectl_describes_a_queued_appwrapper_as_the_tutorial_does(plane: ControlPlane) -> None:
     created(plane, named(tutorial("aw-2", 2, "75m"), "queued"))
-    assert patch(plane, "queued", {"status": render_status(QUEUED)}, "status") == (200, "")
+    assert patch(plane, "queued", {"status": rendered(QUEUED)}, "status") == (200, "")
     assert documented(plane, "queued", QUEUED_DOCUMENT) == ["Observed Generation: 1"]
 
 
 def test_kubectl_describes_a_running_appwrapper_as_the_documents_do(plane: ControlPlane) -> None:
     created(plane, named(tutorial("aw-1", 2, "100m"), "running"))
-    assert patch(plane, "running", {"status": render_status(QUEUED)}, "status") == (200, "")
-    assert patch(plane, "running", {"status": render_status(RUNNING)}, "status") == (200, "")
+    assert patch(plane, "running", {"status": rendered(QUEUED)}, "status") == (200, "")
+    assert patch(plane, "running", {"status": rendered(RUNNING)}, "status") == (200, "")
     added = {line.partition(":")[0] for line in documented(plane, "running", RUNNING_DOCUMENT)}
     assert {"Dispatch", "Running", "Observed Generation"} <= added
     assert "Number Of Requeueings" not in added, "the patch has taken the zeros away"
@@ -280,20 +288,20 @@ def test_status_survives_the_way_through_the_server(plane: ControlPlane) -> None
         replace(RUNNING, dispatch=None, pods=PodCounts()),
         QUEUED,
     ):
-        assert patch(plane, "survivor", {"status": render_status(view)}, "status") == (200, "")
+        assert patch(plane, "survivor", {"status": rendered(view)}, "status") == (200, "")
         _, stored = plane.request("GET", path(name="survivor"))
         saved = read_status(stored["status"])
         assert saved.dispatch == view.dispatch
         assert saved.conditions == view.conditions
         assert (saved.reservation, saved.eviction) == (view.reservation, view.eviction)
         assert stored["status"].keys() == {
-            key for key, value in render_status(view).items() if value is not None
+            key for key, value in rendered(view).items() if value is not None
         }
 
 
 def test_columns_and_short_name(plane: ControlPlane) -> None:
     created(plane, named(v1beta1(pod(), priority=7), "listed"))
-    patch(plane, "listed", {"status": render_status(QUEUED)}, "status")
+    patch(plane, "listed", {"status": rendered(QUEUED)}, "status")
     header, line = plane.kubectl("get", "aw", "listed").splitlines()
     assert header.split() == ["NAME", "STATE", "AGE"]
     assert line.split()[:2] == ["listed", "Pending"]
@@ -351,5 +359,5 @@ def test_a_template_may_be_as_large_as_we_allow(plane: ControlPlane) -> None:
     big = config_map() | {"data": {"a": "x" * (1 << 20)}}
     made = created(plane, named(v1beta1(big), "big"))
     assert len(json.dumps(made)) > 1 << 20
-    patched = patch(plane, "big", {"status": render_status(RUNNING)}, "status")
+    patched = patch(plane, "big", {"status": rendered(RUNNING)}, "status")
     assert patched == (200, "")

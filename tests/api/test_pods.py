@@ -9,12 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcad.api import labels, pods
+from mcad.api import labels, pods, projections
 from mcad.api.autopilot import AutopilotSettings
 from mcad.api.pods import read_node, read_pod
 from mcad.api.podspec import effective_request, host_ports
 from mcad.api.projections import PodStatusPick
-from mcad.core.state.model import Node, Pod, PodPhase, Taint, Unscheduled
+from mcad.api.wire import to_json
+from mcad.core.state.model import Node, Pod, PodPhase, Stuck, StuckReason, Taint, Unscheduled
 from tests.api.builders import Gi, container, pod_spec
 from tests.api.strategies import mutated, shaped
 
@@ -136,6 +137,128 @@ def test_conditions_of_the_scheduler_that_do_not_count(
     assert unscheduled(tags, phase, condition) is None
 
 
+def live(tags: dict[str, str], **status: Any) -> Pod:
+    """A pod with these labels and this status."""
+    return read_pod(live_pod(metadata={"labels": tags}, status={"phase": "Running"} | status))
+
+
+def condition(kind: str, status: Any = "True", **fields: Any) -> dict[str, Any]:
+    return {"type": kind, "status": status} | fields
+
+
+@pytest.mark.parametrize(
+    ("tags", "conditions", "ready"),
+    [
+        (OURS, [condition("Initialized"), condition("Ready"), condition("ContainersReady")], True),
+        (OURS, [condition("Ready", "False"), condition("ContainersReady")], False),
+        (OURS, [condition("Ready", "Unknown")], False),
+        (OURS, [condition("Ready", True)], False),
+        (OURS, [condition("ContainersReady")], False),
+        (OURS, [None, "Ready", {"type": ["Ready"], "status": "True"}], False),
+        (OURS, {"type": "Ready", "status": "True"}, False),
+        (OURS, None, False),
+        ({}, [condition("Ready")], False),  # of no AppWrapper
+    ],
+)
+def test_a_pod_is_ready_by_its_condition(tags: Any, conditions: Any, ready: bool) -> None:
+    assert live(tags, conditions=conditions).ready is ready
+
+
+@pytest.mark.parametrize(
+    ("tags", "gates", "gated"),
+    [
+        (OURS, [{"name": "example.com/hold"}], True),
+        (OURS, [], False),
+        (OURS, None, False),
+        (OURS, "example.com/hold", False),
+        ({}, [{"name": "example.com/hold"}], False),  # of no AppWrapper
+    ],
+)
+def test_a_pod_is_gated_as_long_as_it_has_a_gate(tags: Any, gates: Any, gated: bool) -> None:
+    spec = pod_spec(container("1"), schedulingGates=gates)
+    pod = read_pod(live_pod(metadata={"labels": tags}, spec=spec, status={"phase": "Pending"}))
+    assert pod.gated is gated
+
+
+@pytest.mark.parametrize(
+    ("conditions", "disruption"),
+    [
+        *(
+            ([condition("DisruptionTarget", reason=reason)], reason)
+            for reason in (
+                *("PreemptionByScheduler", "DeletionByTaintManager", "EvictionByEvictionAPI"),
+                *("DeletionByPodGC", "TerminationByKubelet"),
+            )
+        ),
+        ([condition("DisruptionTarget")], "DisruptionTarget"),
+        ([condition("DisruptionTarget", reason=7)], "DisruptionTarget"),
+        ([condition("DisruptionTarget", "False", reason="PreemptionByScheduler")], ""),
+        ([condition("Ready", "False", reason="PodFailed")], ""),
+    ],
+)
+def test_why_a_pod_is_made_to_go(conditions: Any, disruption: str) -> None:
+    for phase in ("Pending", "Running", "Failed"):
+        assert live(OURS, phase=phase, conditions=conditions).disruption == disruption
+    assert live({}, conditions=conditions).disruption == ""
+
+
+def waits(reason: str) -> dict[str, Any]:
+    return {"name": "main", "state": {"waiting": {"reason": reason}}}
+
+
+@pytest.mark.parametrize("key", ["containerStatuses", "initContainerStatuses"])
+@pytest.mark.parametrize("phase", ["Pending", "Running", "Succeeded", "Failed"])
+def test_a_pod_whose_container_does_not_run(phase: str, key: str) -> None:
+    told = Stuck(StuckReason.CRASH, "container main: CrashLoopBackOff")
+    status = {"phase": phase, key: [waits("CrashLoopBackOff")]}
+    ended = phase in ("Succeeded", "Failed")
+    assert live(OURS, **status).stuck == (None if ended else told)
+    assert live({}, **status).stuck is None
+
+
+BUSY: list[Any] = [
+    {
+        "metadata": {"uid": "u", "name": "p", "labels": tags},
+        "spec": {
+            "containers": [{"name": "main", "resources": {"requests": {"cpu": "1"}}}],
+            "schedulingGates": [{"name": "example.com/hold"}],
+        },
+        "status": {
+            "phase": phase,
+            "conditions": [
+                condition("Ready", reason="x", message="unread"),
+                condition("DisruptionTarget", reason="DeletionByPodGC"),
+                REFUSED,
+            ],
+            "containerStatuses": [
+                waits(reason)
+                | {"lastState": {"terminated": {"exitCode": 137, "reason": "OOMKilled"}}}
+            ],
+            "initContainerStatuses": [waits("PodInitializing"), waits(reason)],
+        },
+    }
+    for tags in (OURS, {})
+    for phase, reason in (("Pending", "ErrImagePull"), ("Running", "CrashLoopBackOff"))
+]
+
+
+@given(mutated(BUSY))
+def test_what_is_picked_of_a_pod_is_all_that_is_read(obj: Any) -> None:
+    try:
+        picked = projections.POD.decode(to_json(obj))
+    except msgspec.MsgspecError:
+        return  # malformed: then the whole object is read
+    assert read_pod(picked) == read_pod(obj)
+
+
+def test_conditions_that_are_text_are_read_of_pods_of_appwrappers_only() -> None:
+    ours, other = (read_pod(projections.POD.decode(to_json(BUSY[at]))) for at in (0, 2))
+    assert (ours.ready, ours.gated, ours.disruption) == (True, True, "DeletionByPodGC")
+    assert ours.stuck == Stuck(StuckReason.IMAGE, "container main: ImagePullBackOff: ErrImagePull")
+    assert ours.unscheduled == Unscheduled("0/3 nodes are available.", 2_000_000)
+    assert (other.ready, other.gated, other.disruption, other.stuck) == (False, False, "", None)
+
+
 def test_how_a_pod_ended_does_not_make_it_another_kind_of_pod() -> None:
     """Pods that run differ in when they started only, and that is not picked."""
     text = b'{"containerStatuses":[{"name":"main","state":{"running":{"startedAt":"%d"}}}]}'
@@ -197,12 +320,16 @@ KEYS = (
     *("metadata", "spec", "status", "labels", "containers", "initContainers", "resources"),
     *("requests", "limits", "phase", "taints", "conditions", "allocatable", "containerStatuses"),
     *("affinity", "ports", "overhead", "name", "cpu", "state", "terminated", "exitCode"),
+    *("waiting", "reason", "lastState", "schedulingGates", "type"),
 )
 
 
 @given(st.dictionaries(st.sampled_from(KEYS), shaped(*KEYS), max_size=6))
 def test_no_live_object_raises(obj: dict[str, Any]) -> None:
     read_pod(obj)
+    read_pod(obj | {"metadata": OWN})
+    read_pod(live_pod(metadata=OWN, status=obj))
+    read_pod(live_pod(metadata=OWN, status={"conditions": [obj], "containerStatuses": [obj]}))
     read_pod(obj | {"metadata": OWN, "status": {"phase": "Failed", "containerStatuses": obj}})
     read_pod(live_pod(metadata=OWN, status={"phase": "Failed", "containerStatuses": [obj]}))
     read_node(obj, GPU_EVICTS)

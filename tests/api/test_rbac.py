@@ -40,6 +40,7 @@ def test_all_rights_of_a_dispatcher_of_jobs() -> None:
         *(("node.k8s.io", "runtimeclasses", verb) for verb in WATCH),
         *(("scheduling.k8s.io", "priorityclasses", verb) for verb in WATCH),
         ("events.k8s.io", "events", "create"),
+        ("", "events", "list"),
         *(("apiextensions.k8s.io", "customresourcedefinitions", verb) for verb in read),
         ("authorization.k8s.io", "selfsubjectaccessreviews", "create"),
         ("admissionregistration.k8s.io", "mutatingwebhookconfigurations", "list"),

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from mcad.api.status import MAX_NAMES, read_status, render_status
+from mcad.api.status import CLOCK_SKEW, MAX_NAMES, is_about, read_status, render_status
 from mcad.api.wire import format_instant, parse_instant
 from mcad.core.state.model import (
     Condition,
@@ -30,6 +30,12 @@ from mcad.core.state.units import SECOND
 from tests.api.describe import describe, squeezed
 
 START = 1_689_938_307_000_000  # 2023-07-21T11:18:27Z
+UID = "0b1e"
+
+
+def rendered(view: StatusView) -> Any:
+    """The status of the AppWrapper with this uid."""
+    return render_status(view, UID)
 
 
 def true(kind: str, micros: int, reason: str = "", message: str = "") -> Condition:
@@ -142,7 +148,7 @@ def stored(patch: Any) -> Any:
 
 
 def test_a_queued_appwrapper_is_described_as_in_the_tutorial() -> None:
-    lines = describe(stored(render_status(QUEUED)))
+    lines = describe(stored(rendered(QUEUED)))
     assert (
         lines
         == [
@@ -155,7 +161,7 @@ def test_a_queued_appwrapper_is_described_as_in_the_tutorial() -> None:
 
 def test_a_running_appwrapper_is_described_as_in_the_documents() -> None:
     """Our additions stand between the lines of the document and do not change their order."""
-    lines = describe(stored(render_status(RUNNING)))
+    lines = describe(stored(rendered(RUNNING)))
     documented = squeezed(RUNNING_DOCUMENT)
     rest = iter(lines)
     assert all(line in rest for line in documented)
@@ -164,14 +170,14 @@ def test_a_running_appwrapper_is_described_as_in_the_documents() -> None:
     assert set(added) == {
         *("Controllerfirstdispatchtimestamp", "Observed Generation", "Running", "Dispatch"),
         *("Attempt", "Epoch", "Format", "Phase", "Payload SHA 256", "Intent Time", "Confirm Time"),
-        *("Inventory", "Group", "Version", "Resource", "Kind", "Namespace", "Name"),
+        *("Uid", "Inventory", "Group", "Version", "Resource", "Kind", "Namespace", "Name"),
     }
 
 
 def test_the_wire_names_of_a_running_appwrapper() -> None:
     totals = (("cpu", 1500), ("memory", 5 * 2**30), ("nvidia.com/gpu", 8))
     pods = PodCounts(1, 2, 3, 4, totals=totals)
-    status = render_status(replace(RUNNING, system_priority=5, requeueings=2, pods=pods))
+    status = rendered(replace(RUNNING, system_priority=5, requeueings=2, pods=pods))
     del status["conditions"]
     assert status == {
         "state": "Running",
@@ -197,6 +203,7 @@ def test_the_wire_names_of_a_running_appwrapper() -> None:
         "componentStatus": None,
         "dispatch": {
             "format": 1,
+            "uid": UID,
             "attempt": 1,
             "epoch": 4,
             "phase": "dispatched",
@@ -223,6 +230,8 @@ def test_the_wire_names_of_a_running_appwrapper() -> None:
             "limitSince": None,
             "domains": None,
             "preferredDomain": None,
+            "placedTime": None,
+            "suspendedPodSets": None,
         },
         "quota": None,
         "reservation": None,
@@ -234,7 +243,7 @@ def test_the_wire_names_of_a_running_appwrapper() -> None:
 def test_pods_without_a_node_are_listed_as_mcad_listed_them() -> None:
     said = Unscheduled("0/3 nodes are available: 3 Insufficient cpu.", START)
     pods = PodCounts(pending=1, unscheduled=(("d-x2", said),))
-    assert render_status(replace(RUNNING, pods=pods))["pendingpodconditions"] == [
+    assert rendered(replace(RUNNING, pods=pods))["pendingpodconditions"] == [
         {
             "podname": "d-x2",
             "conditions": [
@@ -252,13 +261,13 @@ def test_pods_without_a_node_are_listed_as_mcad_listed_them() -> None:
 
 def test_a_condition_that_is_false() -> None:
     over = Condition("Backoff", False, "AppWrapperRunnable", "", START, START)
-    (condition,) = render_status(replace(QUEUED, conditions=(over,)))["conditions"]
+    (condition,) = rendered(replace(QUEUED, conditions=(over,)))["conditions"]
     assert condition["status"] == "False"
     assert "message" not in condition
 
 
 def test_v1beta2_has_a_phase_and_the_standard_time() -> None:
-    status = render_status(replace(QUEUED, phase="Suspended"))
+    status = rendered(replace(QUEUED, phase="Suspended"))
     assert status["phase"] == "Suspended"
     assert status["state"] == "Pending"
     assert status["conditions"][0]["lastTransitionTime"] == "2023-07-21T11:18:27.082148Z"
@@ -267,7 +276,7 @@ def test_v1beta2_has_a_phase_and_the_standard_time() -> None:
 @pytest.mark.parametrize("view", [QUEUED, RUNNING, replace(QUEUED, phase="Suspended")])
 def test_every_patch_names_the_same_fields(view: StatusView) -> None:
     """A field that one patch sets and another leaves out would never go away again."""
-    assert render_status(view).keys() == render_status(RUNNING).keys()
+    assert rendered(view).keys() == rendered(RUNNING).keys()
 
 
 # The wrapped objects of v1beta2
@@ -286,7 +295,7 @@ NEVER = replace(RUNNING, dispatch=None)
 
 
 def components(view: StatusView) -> Any:
-    return render_status(replace(view, phase="Running", items=ITEMS, sets=SETS))["componentStatus"]
+    return rendered(replace(view, phase="Running", items=ITEMS, sets=SETS))["componentStatus"]
 
 
 def test_components_have_their_definite_pod_sets() -> None:
@@ -382,7 +391,8 @@ RECORDS = st.builds(
     inventory=st.lists(REFS, max_size=3).map(tuple),
     since=INSTANTS,
     quota=LEAVES,
-    **dict.fromkeys(("confirmed", "entered"), LATER),
+    resumed=st.sets(st.integers(0, 511), max_size=3).map(lambda found: tuple(sorted(found))),
+    **dict.fromkeys(("confirmed", "entered", "placed"), LATER),
     **dict.fromkeys(("payload", "reason", "message", "preemptor"), TEXT),
 ).flatmap(finishing)
 CLAIMS = st.builds(
@@ -422,7 +432,7 @@ VIEWS = st.builds(
 def test_a_status_is_read_as_it_was_rendered(view: StatusView) -> None:
     same = ("state", "first_seen", "conditions", "dispatch", "first_dispatch", "requeueings")
     same += ("requeueing_wait", "resets", "pods", "observed_generation", "reservation", "eviction")
-    assert read_status(stored(render_status(view))) == Persisted(
+    assert read_status(stored(rendered(view))) == Persisted(
         **{name: getattr(view, name) for name in same},
         foreign=view.state == "Running" and view.dispatch is None,
     )
@@ -485,11 +495,16 @@ def test_an_unreadable_record_of_a_running_appwrapper_is_left_alone(dispatch: An
         ("finished", [0], (0,)),
         ("finished", [True, "0", None, -1, 1, 0], (0,)),
         *(("finished", none, ()) for none in ("0", None, {})),
+        ("suspendedPodSets", [2, True, "0", None, -1, 1], (2, 1)),
+        ("suspendedPodSets", "2", ()),
+        ("placedTime", "2023-07-21T11:18:27Z", START),
+        ("placedTime", 7, 0),
     ],
 )
 def test_malformed_parts_of_a_record_are_left_out(field: str, given: Any, read: tuple) -> None:
-    record = render_status(RUNNING)["dispatch"] | {field: given}
-    assert getattr(read_status({"dispatch": record}).dispatch, field) == read
+    record = rendered(RUNNING)["dispatch"] | {field: given}
+    name = {"suspendedPodSets": "resumed", "placedTime": "placed"}.get(field, field)
+    assert getattr(read_status({"dispatch": record}).dispatch, name) == read
 
 
 @pytest.mark.parametrize(
@@ -512,7 +527,7 @@ def test_what_is_no_time_is_never(text: Any) -> None:
 def test_the_leaves_are_written_and_read_back() -> None:
     """Else a restart would write it again."""
     path = (("gold", "red"), ("silver", "default"))
-    status = render_status(replace(QUEUED, quota=path))
+    status = rendered(replace(QUEUED, quota=path))
     assert status["quota"] == [
         {"tree": "gold", "leaf": "red"},
         {"tree": "silver", "leaf": "default"},
@@ -532,7 +547,7 @@ CLAIM = Reservation(
 
 def test_a_reservation_names_its_first_nodes_and_their_number() -> None:
     """A gang on a thousand nodes would not fit into status otherwise."""
-    reservation = render_status(replace(QUEUED, reservation=CLAIM))["reservation"]
+    reservation = rendered(replace(QUEUED, reservation=CLAIM))["reservation"]
     assert reservation == {
         "reason": "Preempting",
         "since": "2023-07-21T11:18:27.000000Z",
@@ -549,7 +564,7 @@ def test_a_reservation_names_its_first_nodes_and_their_number() -> None:
 def test_the_placement_of_a_reservation_is_read_back_whole_or_not_at_all(count: int) -> None:
     names = tuple(f"n{number:03d}" for number in range(count))
     reservation = replace(CLAIM, nodes=names, pods=((2, 1),) * count, waits_for=())
-    saved = read_status(render_status(replace(QUEUED, reservation=reservation)))
+    saved = read_status(rendered(replace(QUEUED, reservation=reservation)))
     known = replace(reservation, nodes=names[:16], pods=()) if count > 256 else reservation
     assert saved.reservation == known
 
@@ -571,7 +586,7 @@ def test_a_malformed_reservation_or_eviction_counts_as_absent(field: str, given:
 
 
 def test_malformed_names_are_left_out() -> None:
-    reservation = render_status(replace(QUEUED, reservation=CLAIM))["reservation"] | {
+    reservation = rendered(replace(QUEUED, reservation=CLAIM))["reservation"] | {
         "nodes": [7, "", None, "n"]
     }
     assert read_status({"reservation": reservation, **SEEN}).reservation.nodes == ("n",)
@@ -588,10 +603,37 @@ def test_malformed_names_are_left_out() -> None:
     ],
 )
 def test_a_record_of_a_later_version_is_not_ignored(record: dict[str, Any], what: str) -> None:
-    status = json.loads(json.dumps(render_status(RUNNING)))
+    status = json.loads(json.dumps(rendered(RUNNING)))
     status["dispatch"] |= record
     read = read_status(status)
     assert (read.dispatch, read.unreadable) == (None, what)
     del status["dispatch"]["format"]
     if "format" in record:  # what older versions wrote says none
         assert read_status(status).dispatch == RUNNING.dispatch
+
+
+EARLIER = {"intentTime": "2023-07-21T11:16:00Z"}
+LATE = {"intentTime": "2023-07-21T11:18:26.5Z"}
+ABOUT: dict[str, tuple[Any, bool]] = {
+    "no status": (None, True),
+    "no record": ({"state": "Pending"}, True),
+    "its uid": ({"dispatch": {"uid": UID} | EARLIER}, True),
+    "the uid of another object": ({"dispatch": {"uid": "other"} | LATE}, False),
+    "an older version, before the object": ({"dispatch": {"attempt": 1} | EARLIER}, False),
+    "an older version, by a clock that is behind": ({"dispatch": LATE}, True),
+    "an older version, in the second of the creation": (
+        {"dispatch": {"intentTime": "2023-07-21T11:18:27.4Z"}},
+        True,
+    ),
+    "an older version, not a time": ({"dispatch": {"intentTime": "soon"}}, True),
+}
+
+
+@pytest.mark.parametrize(("status", "own"), ABOUT.values(), ids=ABOUT.keys())
+def test_whether_a_record_is_about_this_object(status: Any, own: bool) -> None:
+    assert is_about(status, UID, START) is own
+
+
+def test_clocks_differ_by_less_than_a_record_without_uid_tells() -> None:
+    for since, own in ((START - CLOCK_SKEW, True), (START - CLOCK_SKEW - 1, False)):
+        assert is_about({"dispatch": {"intentTime": format_instant(since)}}, UID, START) is own

@@ -45,6 +45,7 @@ RARE: dict[tuple[str, str, str], str] = {
         "appwrappers",
         "get",
     ): "a write met a conflict, or the owner of a taken name is unknown",
+    ("", "events", "list"): "the controller of an item does not create its pods",
     (GROUP, "appwrappers/finalizers", "update"): "never requested: the admission plugin"
     " OwnerReferencesPermissionEnforcement asks whether it is granted",
 }

@@ -13,7 +13,7 @@ from mcad.controller.event_translation import EventTranslator, Readers
 from mcad.controller.mirror import Mirror
 from mcad.core.dispatcher import Dispatcher
 from mcad.core.events import ChildSeen, Event
-from mcad.core.state.model import Child
+from mcad.core.state.model import Child, Wanted
 from mcad.core.state.settings import Settings
 from tests import manifests
 
@@ -76,7 +76,7 @@ def test_how_many_pods_an_item_wants_is_read_by_its_place_in_the_inventory(
     templates: tuple[Json, ...],
 ) -> None:
     told = _told(_edited(*templates), _live(ATTEMPT, 1))
-    assert (told.item, told.wants) == (1, (5,))
+    assert (told.item, told.wants) == (1, (Wanted(5),))
 
 
 def test_what_was_dispatched_is_known_although_the_spec_lists_it_no_more() -> None:
@@ -85,7 +85,7 @@ def test_what_was_dispatched_is_known_although_the_spec_lists_it_no_more() -> No
     before["status"]["dispatch"]["payloadSHA256"] = "that of the edit before"
     after = _edited(manifests.config_map("c"))
     after["metadata"] |= {"resourceVersion": "8", "generation": 3}
-    assert _told(before, after, _live(ATTEMPT, 1)).wants == (5,)
+    assert _told(before, after, _live(ATTEMPT, 1)).wants == (Wanted(5),)
 
 
 def _told(*seen: Json) -> Child:

@@ -22,6 +22,7 @@ from mcad.core.commands import (
     ForceDeletion,
     InspectItem,
     LookForRemains,
+    ReadWarnings,
     ReviewAccess,
     WriteStatus,
 )
@@ -154,7 +155,7 @@ async def test_a_status_write_is_fenced_and_advances_the_fence() -> None:
 async def test_a_write_that_changes_nothing_is_not_sent() -> None:
     rig = Rig(lambda request: patched("11"))
     seat = rig.mirror.get("uid-a")
-    seat.status_mark = status_mark(render_status(view()))
+    seat.status_mark = status_mark(render_status(view(), "uid-a"))
     await rig.run(write(1))
 
     assert rig.api.requests == []
@@ -171,7 +172,7 @@ async def test_a_report_that_was_superseded_before_it_was_sent_is_not_sent() -> 
 
 async def test_a_write_back_to_what_is_persisted_unsends_the_one_that_waits() -> None:
     rig = Rig(lambda request: patched("11"))
-    rig.mirror.get("uid-a").status_mark = status_mark(render_status(view("Running")))
+    rig.mirror.get("uid-a").status_mark = status_mark(render_status(view("Running"), "uid-a"))
     await rig.run(write(1, "Pending", Urgency.REPORT), write(2, "Running"))
 
     assert rig.api.requests == []
@@ -200,7 +201,9 @@ LIVE = {"metadata": {"uid": "uid-a", "resourceVersion": "11"}}
     [
         pytest.param(LIVE | {"status": {"state": "Other"}}, 409, id="another client wrote"),
         pytest.param({"metadata": {"uid": "another"}}, 404, id="another object of that name"),
-        pytest.param(LIVE | {"status": render_status(view())}, 0, id="our own first request"),
+        pytest.param(
+            LIVE | {"status": render_status(view(), "uid-a")}, 0, id="our own first request"
+        ),
     ],
 )
 async def test_a_conflict_is_settled_by_reading_the_object(live: Json, answer: int) -> None:
@@ -282,6 +285,7 @@ async def test_only_items_and_access_reviews_are_sent_as_the_impersonated_user()
         write(1),
         DeleteItem("uid-a", 1, 0, ref, "known"),
         InspectItem("uid-a", 1, 0, ref),
+        ReadWarnings("uid-a", 1, 0, ref, 1),
     ):
         await rig.run(command)
 
@@ -289,6 +293,7 @@ async def test_only_items_and_access_reviews_are_sent_as_the_impersonated_user()
     runner = "system:serviceaccount:default:runner"
     assert sorted(users, key=str) == [
         ("DELETE", None),
+        ("GET", None),
         ("GET", None),
         ("PATCH", None),
         ("POST", runner),

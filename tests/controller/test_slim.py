@@ -194,7 +194,7 @@ def test_it_is_the_same_object_whatever_is_read_of_it_at_once(obj: Json) -> None
 def test_nine_tenths_are_left_out() -> None:
     picked = document(FAILED, PODS).pick(msgspec.json.Decoder(PodPick))
     (one,) = picked["status"]["containerStatuses"]
-    assert one["state"] == {"terminated": {"exitCode": 3}}
+    assert one["state"] == {"terminated": {"exitCode": 3}, "waiting": {"reason": "unread"}}
     assert "volumes" not in document(POD, PODS).pick(msgspec.json.Decoder(PodPick))["spec"]
     assert "images" not in slim_node(document(NODE, NODES))["status"]
 

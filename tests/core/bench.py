@@ -23,6 +23,7 @@ from mcad.core.commands import (
     ForceDeletion,
     InspectItem,
     LookForRemains,
+    ReadWarnings,
     RecordEvent,
     RecordQuotaEvent,
     ReviewAccess,
@@ -58,6 +59,7 @@ from mcad.core.events import (
     StatusRefused,
     StatusWritten,
     StrayRefused,
+    WarningsRead,
 )
 from mcad.core.state.answer import Answer
 from mcad.core.state.dispatch_pause import DispatchPause
@@ -65,6 +67,7 @@ from mcad.core.state.entry import Entry
 from mcad.core.state.model import (
     Child,
     Item,
+    ItemState,
     Node,
     ObjectRef,
     Pod,
@@ -72,6 +75,7 @@ from mcad.core.state.model import (
     PodSet,
     Remnant,
     Resources,
+    Wanted,
     Workload,
 )
 from mcad.core.state.quota_records import QuotaSubtree, QuotaView
@@ -90,6 +94,9 @@ WAKES_MAX = 1000
 
 AUDITED_MAX = 100
 """AppWrappers: larger worlds are audited where a test asks for it."""
+
+STATES = {PodPhase.SUCCEEDED: ItemState.SUCCEEDED, PodPhase.FAILED: ItemState.FAILED}
+"""What a bare Pod says of itself as an item."""
 
 TIMERS_MAX = 10_000
 """Stale ones included."""
@@ -129,6 +136,7 @@ class Thing:
     created: Instant = 0
     finalizers: tuple[str, ...] = ()
     grace: Duration = 0
+    disruption: str = ""
 
 
 @dataclass
@@ -157,6 +165,7 @@ class Bench:
     graceful: bool = False  # deleted pods take all of their grace period
     dying: list[tuple[Instant, ObjectRef, str]] = field(default_factory=list)  # with the pod's uid
     refusals: dict[str, list[Answer]] = field(default_factory=dict)
+    refused_words: dict[str, str] = field(default_factory=dict)  # of Events, by name of the item
     forbidden: set[tuple[str, str]] = field(default_factory=set)  # (namespace, resource) to create
     pauses: dict[str, DispatchPause] = field(default_factory=dict)
     quotas: dict[str, QuotaSubtree] = field(default_factory=dict)
@@ -331,6 +340,9 @@ class Bench:
                 self.writes["inspect"] += 1
                 holder = self._holder(command.ref)
                 return ItemInspected(command.uid, command.attempt, command.item, holder)
+            case ReadWarnings():
+                words = self.refused_words.get(command.ref.name, "")
+                return WarningsRead(command.uid, command.attempt, command.item, words)
             case ReviewAccess():
                 self.writes["review"] += 1
                 ref = command.ref
@@ -424,8 +436,9 @@ class Bench:
         """The watches tell of an object and its pod."""
         thing = self.things[ref]
         ended = thing.phase in (PodPhase.SUCCEEDED, PodPhase.FAILED)
-        met = frozenset({thing.phase.value.lower()})
-        child = replace(thing.child, wants=(0 if ended else 1,), met=met)
+        met, state = frozenset({thing.phase.value.lower()}), STATES.get(thing.phase)
+        wanted = Wanted(0 if ended else 1)
+        child = replace(thing.child, wants=(wanted,), met=met, state=state or thing.child.state)
         self.feed(ChildSeen(child))
         self.feed(
             PodSeen(
@@ -443,6 +456,8 @@ class Bench:
                     attempt=child.attempt,
                     created=thing.created,
                     grace=thing.grace,
+                    ready=thing.phase is PodPhase.RUNNING,
+                    disruption=thing.disruption,
                     root=child.uid,
                 )
             )

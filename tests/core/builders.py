@@ -225,9 +225,7 @@ def waiting(capacity: Capacity, *sets: PodSet) -> Shape:
 
 def expire(capacity: Capacity, uid: str) -> int:
     """Give up what is wanted and not seen, however short a time it has been so (C4)."""
-    capacity.pod_waits.begin(uid, 0)
-    capacity.pod_waits.note(0)
-    return capacity.pod_waits.give_up(uid, 0)
+    return capacity.give_up(uid)
 
 
 def fits(capacity: Capacity, *sets: PodSet) -> bool:

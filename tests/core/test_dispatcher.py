@@ -105,7 +105,7 @@ def test_what_does_not_fit_waits_without_objects_and_says_why() -> None:
 def test_at_rest_nothing_is_written() -> None:
     bench = Bench(replace(PATIENT, protect_after=0), nodes=[node()])
     bench.submit(*(workload(f"w{i}", 700) for i in range(20)))
-    bench.settle()
+    bench.advance(60)
     before = dict(bench.writes)
     bench.advance(3600)
 

@@ -119,7 +119,7 @@ FAULTS: dict[str, Callable[[Cluster], object]] = {
     "demand-in-line-is-the-sum": lambda w: w.forest.waiting.join(
         _class_of(w).path, _class_of(w).shape
     ),
-    "timers-have-lines": lambda w: w.entries["uid-runs"].timers.update({Timer.LIMIT: 7}),
+    "timers-have-lines": lambda w: w.entries["uid-runs"].timers.update({Timer.HEALTH: 7}),
     "wishes-have-lines": lambda w: w.agenda.timers._wishes.add(7),
     "names-are-of-objects": lambda w: w.objects.names._observed.update(
         {("", "pods", "a", "b"): "x"}

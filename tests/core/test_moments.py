@@ -17,7 +17,15 @@ from mcad.core.events import (
 from mcad.core.observed import objects
 from mcad.core.state.answer import Answer
 from mcad.core.state.lifecycle import Phase
-from mcad.core.state.model import Child, DispatchPhase, DispatchRecord, Next, Persisted, Workload
+from mcad.core.state.model import (
+    Child,
+    DispatchPhase,
+    DispatchRecord,
+    Next,
+    Persisted,
+    Wanted,
+    Workload,
+)
 from mcad.core.state.records import replace
 from mcad.core.state.reservation import EVICTIONS, Reservation, ReservationReason
 from mcad.core.state.run_policy import FaultTolerance
@@ -133,7 +141,7 @@ def test_room_that_is_not_bound_yet_stays_reserved_until_the_teardown_is_over() 
     bench.submit(workload("b", 900))
     bench.settle()
     [(ref, thing)] = bench.things.items()
-    bench.feed(ChildSeen(replace(thing.child, wants=(0,))))
+    bench.feed(ChildSeen(replace(thing.child, wants=(Wanted(0),))))
     bench.advance(10)
     assert bench.order == ["a"]
     bench.remove(ref)

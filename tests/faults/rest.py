@@ -57,14 +57,16 @@ def unrest(
         if entry.phase is Phase.WAITING:
             fits = quota.fits(stored[uid])
             yield from _waits_in_vain(core, entry, objects, names, fits=fits)
-        reserved, unbound = sum(core.capacity.outstanding(uid)), core.capacity.pods.unbound(uid)
+        reserved = sum(core.capacity.outstanding(uid))
+        unbound = [pod for pod in core.capacity.pods.live(uid) if not pod.node]
         if reserved > len(unbound):
             yield f"{entry.title} reserves {reserved} for {len(unbound)} pods"
 
 
 def _is_told(entry: Entry, obj: Json) -> bool:
     """Whether its status is what is known."""
-    return status_mark(render_status(derive(entry))) == status_mark(obj.get("status"))
+    told = render_status(derive(entry), entry.uid)
+    return status_mark(told) == status_mark(obj.get("status"))
 
 
 def _unfinished(entry: Entry) -> Iterator[str]:

@@ -12,6 +12,7 @@ from mcad.core.commands import (
     ForceDeletion,
     InspectItem,
     LookForRemains,
+    ReadWarnings,
     RecordEvent,
     WriteStatus,
 )
@@ -80,6 +81,8 @@ class AppWrapperHistory:
                 yield f"delete {command.ref}{forced}"
             case InspectItem():
                 yield f"look at {command.ref}"
+            case ReadWarnings():
+                yield f"read the Events about {command.ref}"
             case LookForRemains():
                 yield f"look for what is left of attempt {command.attempt}"
             case RecordEvent():

@@ -48,7 +48,7 @@ def cells(row: Json, output: Output, now_us: int, *, namespaces: bool) -> tuple[
     plain = (
         row["name"],
         place(row),
-        row["state"],
+        state(row),
         str(row["priority"]),
         amounts(row["demand"]),
         row["waitsFor"] or NONE,
@@ -67,6 +67,12 @@ def cells(row: Json, output: Output, now_us: int, *, namespaces: bool) -> tuple[
 def reference(row: Json, *, namespaces: bool = False) -> str:
     """The name for ``-o name``; with its namespace if several are shown."""
     return qualified(row["namespace"], row["name"]) if namespaces else f"{PREFIX}{row['name']}"
+
+
+def state(row: Json) -> str:
+    """The state as text, with the reason why pods do not run."""
+    stalled = row.get("stalled")  # absent from older dispatchers
+    return f"{row['state']} ({stalled})" if stalled else str(row["state"])
 
 
 def place(row: Json) -> str:

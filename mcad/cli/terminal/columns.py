@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from mcad.cli.pages.colours import printable
-from mcad.cli.pages.rows import place
+from mcad.cli.pages.rows import place, state
 from mcad.cli.pages.tables import NONE, age, amounts
 from mcad.core.state.quantity import MILLIS, QuantityError, parse_quantity
 
@@ -39,7 +39,7 @@ def _full_name(row: Json) -> tuple[str, str]:
 COLUMNS: dict[str, Column] = {
     "POS": Column(lambda row, _: place(row), lambda row: row["position"] or float("inf")),
     "NAME": Column(lambda row, _: "/".join(_full_name(row)), _full_name),
-    "STATE": Column(lambda row, _: row["state"], lambda row: row["state"]),
+    "STATE": Column(lambda row, _: state(row), lambda row: row["state"]),
     "PRIORITY": Column(lambda row, _: str(row["priority"]), lambda row: -row["priority"]),
     "DEMAND": Column(lambda row, _: amounts(row["demand"]), _cpu),
     "AGE": Column(

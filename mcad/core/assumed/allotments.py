@@ -10,20 +10,19 @@ from dataclasses import dataclass, field
 from mcad.core.nodes.host_ports import without_ports
 from mcad.core.nodes.pod_signature import PodClass
 from mcad.core.nodes.resources import total, with_pod_slot
-from mcad.core.state.model import Pod, PodSet, Resources
-from mcad.core.state.units import Instant
+from mcad.core.state.model import Pod, PodSet, Resources, Wanted
 
 
 @dataclass(slots=True, eq=False)
 class Allotment:
     """The reservation of one pod set: ``assumed`` slots on nodes (``at``) and ``unplaced`` ones.
 
-    ``given_up`` is what of the declared pods is not waited for any more, and ``needs`` since when
-    how many are wanted and do not exist, latest last. ``want`` is the live child's figure, None if
-    it does not tell. ``have`` counts the own pods that cover the allotment, ``bound`` says on which
-    nodes, ``live`` counts those that may come to cover it too, ``came`` those that ever had a node,
-    and ``finished`` holds the uids of succeeded pods, gone ones included, for sets whose want is
-    known in no other way.
+    ``given_up`` is what of the declared pods is not waited for any more. ``wanted`` is what the
+    live object says of its pods, None if it does not tell. ``have`` counts the own pods that cover
+    the allotment, ``bound`` says on which nodes, ``live`` counts those that may come to cover it
+    too, and ``finished`` holds the uids of succeeded pods, gone ones included, for sets whose pods
+    are known in no other way. ``placed`` is how many pods had nodes at one time, when all of those
+    had one whose turn had come.
     """
 
     gang: AssumedGang
@@ -31,16 +30,15 @@ class Allotment:
     pod_set: PodSet
     pods: PodClass
     given_up: int = 0
-    want: int | None = None
+    wanted: Wanted | None = None
     have: int = 0
     live: int = 0
-    came: int = 0
+    placed: int = 0
     bound: dict[str, int] = field(default_factory=dict)
     finished: set[str] = field(default_factory=set)
     at: dict[str, int] = field(default_factory=dict)
     assumed: int = 0
     unplaced: int = 0
-    needs: list[tuple[Instant, int]] = field(default_factory=list)
 
     @property
     def manifested(self) -> int:
@@ -54,9 +52,12 @@ class Allotment:
 
     @property
     def expected(self) -> int:
-        """The pods that should be there, reserved for or not: as many as the live child wants of
-        those in the manifest."""
-        return self.manifested if self.want is None else min(self.manifested, self.want)
+        """The pods that should be there in the end, reserved for or not: as many of those in the
+        manifest as the live object wants, now or later."""
+        wanted = self.wanted
+        return (
+            self.manifested if wanted is None else min(self.manifested, wanted.now + wanted.later)
+        )
 
     @property
     def size(self) -> int:
@@ -65,9 +66,14 @@ class Allotment:
 
     @property
     def goal(self) -> int:
-        """How many pods it has to cover, bound ones included."""
-        left = self.declared - len(self.finished)
-        return max(0, left if self.want is None else min(left, self.want))
+        """How many pods it has to cover, bound ones and those that come later included."""
+        left, wanted = self.declared - len(self.finished), self.wanted
+        return max(0, left if wanted is None else min(left, wanted.now + wanted.later))
+
+    @property
+    def turn(self) -> int:
+        """How many of these should exist now."""
+        return self.goal if self.wanted is None else min(self.goal, self.wanted.now)
 
     @property
     def uncovered(self) -> int:
@@ -95,28 +101,28 @@ class Allotment:
 
     @property
     def unseen(self) -> int:
-        """Pods that are wanted and of which no live one exists."""
-        return max(0, self.uncovered - max(0, self.live - self.have))
+        """Pods that should exist now and of which no live one does."""
+        return max(0, self.turn - self.live)
 
-    def note_needs(self, now: Instant) -> None:
-        """What has come to be unseen is so from now on; what was seen ends the latest needs."""
-        more = self.unseen - sum(n for _, n in self.needs)
-        while more < 0:
-            since, n = self.needs.pop()
-            more += n
-            if more > 0:
-                self.needs.append((since, more))
-                return
-        if more:
-            self.needs.append((now, more))
+    @property
+    def never_placed(self) -> int:
+        """Pods whose turn has come, and that have not had nodes together with the others yet. One
+        that had its node and lost it is not among them, nor is its successor."""
+        return max(0, self.turn - max(self.have, self.placed))
 
-    def give_up(self, until: Instant) -> int:
-        """Wait no more for pods that have been unseen since ``until``; returns how many (C4)."""
-        old = sum(n for since, n in self.needs if since <= until)
-        if old:
-            self.given_up += self.declared - len(self.finished) - self.goal + old
-            self.needs = [(since, n) for since, n in self.needs if since > until]
-        return old
+    def note_placement(self) -> None:
+        """If all pods whose turn has come have nodes now, they had them."""
+        if self.turn <= self.have:
+            self.placed = max(self.placed, self.turn)
+
+    def give_up(self, pods: int) -> None:
+        """Wait no more for so many of its pods (C4)."""
+        if pods:
+            self.given_up += self.declared - len(self.finished) - self.goal + pods
+
+    def give_up_all(self) -> None:
+        """Keep no room for any of its pods that is not bound now."""
+        self.given_up = self.manifested
 
 
 @dataclass(slots=True, eq=False)
@@ -125,11 +131,11 @@ class AssumedGang:
 
     ``frozen`` allotments keep their size whatever happens: while the gang is being placed, and
     again during teardown until nothing is left (protocol C2, P4 c). ``leaving``: it was found in a
-    teardown, so terminating pods still stand for the room that they have. ``awaited``: its items
-    exist, so its pods are waited for, up to a time-out (C4). ``placed``: all of its pods had nodes
-    once, or the time for that is over. ``reserved``: it is a reservation, for an attempt that has
-    not begun, on room that others may still use. ``apart``: the nodes that its sets leave to each
-    other by position, None as long as no item was created.
+    teardown, so terminating pods still stand for the room that they have. ``placed``: all of its
+    declared pods have had nodes; from then on no pod without one ends the attempt. ``reserved``: it
+    is a reservation, for an attempt that has not begun, on room that others may still use.
+    ``apart``: the nodes that its sets leave to each other by position, None as long as no item was
+    created.
     """
 
     uid: str
@@ -138,7 +144,6 @@ class AssumedGang:
     allotments: tuple[Allotment, ...] = ()
     frozen: bool = True
     leaving: bool = False
-    awaited: bool = False
     placed: bool = False
     reserved: bool = False
     apart: dict[int, tuple[str, ...]] | None = None
@@ -147,6 +152,11 @@ class AssumedGang:
     def request(self) -> Resources:
         """The sum of the requests of its assumed pods, without host ports."""
         return without_ports(total((one.pods.request, one.size) for one in self.allotments))
+
+    def note_placement(self) -> None:
+        """If all declared pods, those of later stages included, have had nodes, it is placed."""
+        if all(one.goal <= max(one.have, one.placed) for one in self.allotments):
+            self.placed = True
 
     def allotment_for(self, pod: Pod) -> Allotment | None:
         """The allotment of this pod (C3): by its label, as the only set of its item, or by an equal

@@ -181,16 +181,23 @@ class Assumed:
         """Whether its unplaced pods are taken off the sum of others."""
         return not (gang.reserved and self._on_nodes)
 
-    def take_unnoted(self, most: int) -> list[Allotment]:
-        """Some of the allotments whose pods or wanted counts changed since they were taken."""
-        taken = list(islice(self._unnoted, most))
-        for allotment in taken:
+    def take_changed(self, most: int) -> list[str]:
+        """The uids of gangs with sets whose pods or wanted counts changed since they were taken, as
+        far as they are found in so many sets. What they have come to by that is noted."""
+        changed: dict[str, AssumedGang] = {}
+        for allotment in list(islice(self._unnoted, most)):
             del self._unnoted[allotment]
-        return taken
+            gang = allotment.gang
+            if not gang.frozen:
+                allotment.note_placement()
+                changed[gang.uid] = gang
+        for gang in changed.values():
+            gang.note_placement()
+        return list(changed)
 
     @property
     def is_noted(self) -> bool:
-        """Whether ``take_unnoted`` has taken all of them."""
+        """Whether ``take_changed`` has taken all of them."""
         return not self._unnoted
 
     def leave(self, name: str, *, unless_admitted_by: Row | None = None) -> None:

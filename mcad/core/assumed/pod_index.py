@@ -15,6 +15,9 @@ from mcad.core.nodes.ledger import Ledger
 from mcad.core.nodes.resources import Books, book, resources
 from mcad.core.state.model import TERMINAL_PHASES, Pod, PodPhase, Resources
 
+PodKey = tuple[int, PodPhase, bool, bool]
+"""(attempt, phase, whether it terminates, whether a container of it is stuck)."""
+
 _Weight = tuple[str, Resources, bool] | None
 """(node, request, whether it belongs to no AppWrapper) of what a pod takes; None is nothing."""
 
@@ -24,8 +27,7 @@ class Use:
     """One pod as the books know it.
 
     ``allotment`` is the one it is attributed to. ``live`` tells whether it counts as a live pod of
-    that, ``covers`` whether it covers one unit of it, ``came`` whether it had a node while it was
-    attributed: that counts once, whatever its labels say later.
+    that, ``covers`` whether it covers one unit of it.
     """
 
     pod: Pod
@@ -33,7 +35,6 @@ class Use:
     allotment: Allotment | None = None
     live: bool = False
     covers: bool = False
-    came: bool = False
 
     @property
     def weighs(self) -> bool:
@@ -50,7 +51,7 @@ class PodIndex:
         self.uses: dict[str, Use] = {}
         self.on_node: dict[str, dict[str, Use]] = {}
         self._of: dict[str, dict[str, Use]] = {}
-        self._phases: dict[str, dict[tuple[int, PodPhase, bool], int]] = {}
+        self._phases: dict[str, dict[PodKey, int]] = {}
 
     # -- pods ----------------------------------------------------------------------------------
 
@@ -81,8 +82,8 @@ class PodIndex:
         """The AppWrapper's pods, of whatever attempt."""
         return self._of.get(uid, {}).values()
 
-    def phases_of(self, uid: str) -> Mapping[tuple[int, PodPhase, bool], int]:
-        """How many pods the AppWrapper has by attempt, phase, and whether they terminate."""
+    def phases_of(self, uid: str) -> Mapping[PodKey, int]:
+        """How many pods the AppWrapper has of each kind."""
         return self._phases.get(uid, {})
 
     def held(self, uid: str) -> Held:
@@ -123,7 +124,7 @@ class PodIndex:
             self._assumed.held.pop(pod.workload, None)
             self._of.setdefault(pod.workload, {})[pod.uid] = use
             phases = self._phases.setdefault(pod.workload, {})
-            key = (pod.attempt, pod.phase, pod.terminating)
+            key = _key(pod)
             phases[key] = phases.get(key, 0) + 1
 
     def _leave(self, use: Use) -> None:
@@ -133,7 +134,7 @@ class PodIndex:
         if pod.workload:
             self._assumed.held.pop(pod.workload, None)
             _drop(self._of, pod.workload, pod.uid)
-            self._phases[pod.workload][pod.attempt, pod.phase, pod.terminating] -= 1
+            self._phases[pod.workload][_key(pod)] -= 1
             if pod.workload not in self._of:
                 del self._phases[pod.workload]
 
@@ -182,7 +183,7 @@ class PodIndex:
     def part(self, uid: str) -> None:
         """The gang is about to end: no pod covers it any more."""
         for use in self._of.get(uid, {}).values():
-            use.allotment, use.live, use.covers, use.came = None, False, False, False
+            use.allotment, use.live, use.covers = None, False, False
 
     def _attribute(self, use: Use) -> None:
         """A pod that is attributed stays where it is: a second attribution might differ."""
@@ -210,9 +211,6 @@ class PodIndex:
         live = is_live(pod) or (allotment.gang.leaving and pod.phase not in TERMINAL_PHASES)
         if allotment.pod_set.counts_pods and pod.phase is PodPhase.SUCCEEDED:
             allotment.finished.add(pod.uid)
-        if pod.node in self._ledger.rows and not use.came:
-            use.came = True
-            allotment.came += 1
         _recount(use, live=live, covers=live and self._stands(allotment, pod.node))
         self._assumed.settle(allotment, near=pod.node)
 
@@ -228,6 +226,10 @@ class PodIndex:
 def is_live(pod: Pod) -> bool:
     """Whether it is neither at its end nor on the way there."""
     return pod.phase not in TERMINAL_PHASES and not pod.terminating
+
+
+def _key(pod: Pod) -> PodKey:
+    return (pod.attempt, pod.phase, pod.terminating, pod.stuck is not None)
 
 
 def _owner(pod: Pod) -> tuple[str, int, int, int]:

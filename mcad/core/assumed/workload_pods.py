@@ -69,17 +69,19 @@ class WorkloadPods:
     def counts(self, uid: str) -> PodCounts:
         """How many there are by phase."""
         gang = self._assumed.by_uid.get(uid)
-        sums, leaving = dict.fromkeys(PodPhase, 0), 0
-        for (attempt, phase, terminating), n in self._pod_index.phases_of(uid).items():
+        sums, leaving, stuck = dict.fromkeys(PodPhase, 0), 0, 0
+        for (attempt, phase, terminating, is_stuck), n in self._pod_index.phases_of(uid).items():
             if gang is None or attempt in (0, gang.attempt):
                 sums[phase] += n
                 leaving += n if terminating and phase in _AT_WORK else 0
+                stuck += n if is_stuck and not terminating else 0
         return PodCounts(
             pending=sums[PodPhase.PENDING],
             running=sum(sums[phase] for phase in _AT_WORK),
             succeeded=sums[PodPhase.SUCCEEDED],
             failed=sums[PodPhase.FAILED],
             leaving=leaving,
+            stuck=stuck,
         )
 
     def totals(self, uid: str) -> Resources:
@@ -97,9 +99,29 @@ class WorkloadPods:
         said = ((pod.name, pod.unscheduled) for pod in pods if pod.unscheduled is not None)
         return tuple(nsmallest(at_most, said, key=itemgetter(0)))
 
-    def unbound(self, uid: str) -> list[Pod]:
-        """The live ones that have no node, as they were first seen."""
-        return [use.pod for use in self._uses(uid) if not use.pod.node and is_live(use.pod)]
+    def live(self, uid: str) -> list[Pod]:
+        """Those that are neither at their end nor on the way there, as they were first seen."""
+        return [use.pod for use in self._uses(uid) if is_live(use.pod)]
+
+    def get(self, pod: str) -> Pod | None:
+        """A pod as it was last seen, None if it is not known."""
+        use = self._pod_index.uses.get(pod)
+        return use.pod if use is not None else None
+
+    def never_placed(self, uid: str) -> list[Pod]:
+        """Declared pods whose turn has come and that have no node, of a gang that has not been
+        placed: no surplus pods, no successors of pods that had nodes, no gated ones."""
+        counted = {one: one.never_placed for one in self._assumed.allotments(uid)}
+        if not any(counted.values()) or self._assumed.by_uid[uid].placed:
+            return []
+        unbound = [use for use in self._uses(uid) if use.live and not use.pod.node]
+        found = []
+        for use in sorted(unbound, key=lambda use: (use.pod.created, use.pod.name)):
+            allotment = use.allotment
+            if allotment is not None and counted[allotment] and not use.pod.gated:
+                counted[allotment] -= 1
+                found.append(use.pod)
+        return found
 
     def grace(self, uid: str) -> Duration:
         """The longest ``terminationGracePeriodSeconds`` of those that have not ended, of whatever
@@ -143,6 +165,29 @@ class WorkloadPods:
 
     # -- those that there should be ------------------------------------------------------------
 
+    def missing(self, uid: str, *, known: bool = False) -> int:
+        """Declared pods that should exist now and do not; ``known``: only those of which a live
+        object says so, not those that are declared for a kind that tells nothing."""
+        return sum(
+            one.unseen
+            for one in self._assumed.allotments(uid)
+            if one.wanted is not None or not known
+        )
+
+    def items_with_missing(self, uid: str) -> list[int]:
+        """The numbers of the items with such pods."""
+        found = (one.pod_set.item for one in self._assumed.allotments(uid) if one.unseen)
+        return sorted(set(found))
+
+    def is_placed(self, uid: str) -> bool:
+        """Whether all of its declared pods have had nodes."""
+        gang = self._assumed.by_uid.get(uid)
+        return gang is not None and (gang.placed or not gang.allotments)
+
+    def lack_nodes(self, uid: str) -> bool:
+        """Whether some of its declared pods, those of later stages included, have no node now."""
+        return any(one.uncovered for one in self._assumed.allotments(uid))
+
     def expected(self, uid: str) -> int:
         """Pods that should be there by the manifest, and by live children where they want fewer."""
         return sum(allotment.expected for allotment in self._assumed.allotments(uid))
@@ -152,11 +197,11 @@ class WorkloadPods:
         return [(one.pod_set, one.live) for one in self._assumed.allotments(uid)]
 
     def wanted(self, uid: str) -> int:
-        """Pods that live children want, bound ones included; where a child does not tell, those
-        that the gang still waits for. 0 without a gang."""
+        """Pods that live objects want, now or later, bound ones included; where an object does not
+        tell, those that the gang still waits for. 0 without a gang."""
         return sum(
-            allotment.uncovered if allotment.want is None else allotment.want
-            for allotment in self._assumed.allotments(uid)
+            one.uncovered if one.wanted is None else one.wanted.now + one.wanted.later
+            for one in self._assumed.allotments(uid)
         )
 
     def succeeded(self, uid: str, item: int) -> int:

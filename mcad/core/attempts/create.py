@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from mcad.core.attempts import access, pod_timeouts, teardown
+from mcad.core.attempts import access, teardown
 from mcad.core.cluster import Cluster
 from mcad.core.commands import CreateItem, InspectItem
 from mcad.core.eligibility import binding_wait, pre_enqueue, precedence
@@ -165,7 +165,8 @@ def confirmed(cluster: Cluster, entry: Entry) -> None:
     note = f"Created {count} item{'' if count == 1 else 's'} {waited} ms after it was first seen"
     note += f"{_where(entry.record)}{_apart(cluster, entry)}."
     cluster.announce(entry, EventReason.DISPATCHED, note, action="Dispatch")
-    pod_timeouts.begin(cluster, entry)
+    entry.awaits_nodes, entry.waited_for_nodes = True, 0
+    entry.begin_stage(cluster.now)
     cluster.agenda.to_judge[entry.uid] = None
 
 

@@ -27,6 +27,7 @@ from mcad.core.state.model import (
     Pod,
     PodSet,
     Resources,
+    Wanted,
     Workload,
 )
 from mcad.core.state.quantity import format_amount
@@ -125,7 +126,7 @@ def _stand_in(left: list[Child], sets: tuple[PodSet, ...]) -> Workload:
 def pods_changed(cluster: Cluster, entry: Entry) -> None:
     """One of its pods came, went or changed: the stand-in holds no more than its pods need."""
     for one, live in cluster.capacity.pods.live_by_set(entry.uid):
-        cluster.want(entry, one.item, one.index, live)
+        cluster.want(entry, one.item, one.index, Wanted(live))
 
 
 def by_namespace(cluster: Cluster) -> dict[str, Resources]:

@@ -25,7 +25,7 @@ def sweep(cluster: Cluster) -> None:
     for uid in islice(unswept, SWEPT_PER_PASS):
         child = cluster.objects.by_uid[uid]
         entry = cluster.entries.get(child.workload)
-        if entry is None or not _is_stray(entry, child):
+        if entry is None or not _is_stray(entry, child, cluster.now):
             continue
         again = cluster.objects.swept.get(uid, 0)
         if cluster.now >= again:
@@ -71,9 +71,23 @@ def is_spared(entry: Entry) -> bool:
     return entry.workload.cascade is Cascade.ORPHAN
 
 
-def _is_stray(entry: Entry, child: Child) -> bool:
+def lives_until(entry: Entry, child: Child) -> Instant:
+    """When the time to live of an item is over whose end is on record, 0 if it has none. Its own
+    controller would delete it even if no dispatcher has seen how it ended, so this one does."""
+    if child.attempt != entry.attempt or not 0 <= child.item < len(entry.workload.items):
+        return 0
+    ttl, ends = entry.workload.items[child.item].ttl, entry.record.finished
+    is_on_record = entry.phase is Phase.COMPLETED or (
+        entry.phase is Phase.RUNNING and child.item in ends
+    )
+    return child.ended + ttl if ttl is not None and child.ended and is_on_record else 0
+
+
+def _is_stray(entry: Entry, child: Child, now: Instant) -> bool:
     if not child.labelled or child.terminating or entry.phase is Phase.FOREIGN:
         return False
+    if 0 < lives_until(entry, child) <= now:
+        return True
     if entry.phase is Phase.GONE:
         return not is_spared(entry)
     if entry.workload.deleting and entry.workload.cascade is Cascade.FOREGROUND:

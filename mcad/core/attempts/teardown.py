@@ -68,7 +68,7 @@ def take_back(
     the next attempt, which find their place as the pods go.
     """
     if reason in _PAUSED:
-        in_vain = entry.phase is not Phase.RUNNING or cluster.capacity.pod_waits.in_vain(entry.uid)
+        in_vain = entry.phase is not Phase.RUNNING or not cluster.capacity.pods.is_placed(entry.uid)
         entry.in_vain = entry.in_vain + 1 if in_vain else 0
     if then is Next.RESET:
         cluster.keep_room(entry)
@@ -77,6 +77,9 @@ def take_back(
     entry.end(DispatchPhase.UNDEPLOYING, cluster.now, reason, message, then)
     entry.unset_condition(ConditionType.DISPATCHED, cluster.now, reason=reason, message=message)
     entry.unset_condition(ConditionType.RUNNING_HOLD_COMPLETION, cluster.now, reason=reason)
+    if then is not Next.COMPLETED:
+        kind = ConditionType.PODS_READY
+        entry.unset_condition(kind, cluster.now, reason=reason, message=message)
     cluster.move(entry, Signal.TAKE_BACK)
     cluster.settle(entry, Urgency.DISPATCH)
 

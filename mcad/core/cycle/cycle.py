@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from itertools import islice
 
-from mcad.core.attempts import access, create, leftovers, orphans, pod_timeouts, remains, teardown
+from mcad.core.attempts import access, create, leftovers, orphans, remains, teardown
 from mcad.core.cluster import AWAITED, Cluster
 from mcad.core.cycle import hints, paused, quota_reports
 from mcad.core.cycle.admit import dispatch
@@ -20,7 +20,7 @@ from mcad.core.queue.equivalence import EquivalenceClass
 from mcad.core.quota.absent import reports_absence
 from mcad.core.quota.explain import Words
 from mcad.core.reservations import backfill, manage, starvation
-from mcad.core.running import monitor, reset
+from mcad.core.running import monitor, reset, stage
 from mcad.core.state.bounds import JUDGED_PER_PASS, REPORTS_PER_PASS, RESTATE_INTERVAL
 from mcad.core.state.entry import Entry
 from mcad.core.state.eviction_pace import reports_due_evictions
@@ -47,7 +47,7 @@ def decide(cluster: Cluster, *, may_dispatch: bool) -> None:
     quota_reports.rank_anew(cluster)
     if not cluster.agenda.to_rank:
         recovery.recover(cluster)
-    pod_timeouts.watch(cluster)
+    stage.take_changed(cluster)
     for entry, timer in cluster.agenda.timers.expired(cluster.now):
         _on_timer(cluster, entry, timer)
     if cluster.agenda.is_behind:
@@ -87,12 +87,12 @@ def _walk_and_look(cluster: Cluster) -> None:
         return
     cluster.walk.gives_way = False
     stages = (*_LOOKS, _walk) if is_look_first else (_walk, *_LOOKS)
-    for number, stage in enumerate(stages):
+    for number, step in enumerate(stages):
         if number and cluster.agenda.is_spent:
             cluster.walk.gives_way = not is_look_first
             cluster.agenda.carry_over()
             return
-        stage(cluster)
+        step(cluster)
         if cluster.capacity.is_behind:
             return
 
@@ -127,10 +127,6 @@ def _on_timer(cluster: Cluster, entry: Entry, timer: Timer) -> None:
             cluster.waiting.rank_anew(entry)
         case Timer.RESTATE:
             _restate_if_changed(cluster, entry)
-        case Timer.PLACEMENT:
-            pod_timeouts.take_back_unplaced(cluster, entry)
-        case Timer.RESERVATION:
-            pod_timeouts.give_up(cluster, entry)
         case Timer.TOMBSTONE:
             remains.visit(cluster, entry)
         case _:

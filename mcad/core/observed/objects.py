@@ -5,10 +5,10 @@ from __future__ import annotations
 from mcad.core.attempts import attribution, leftovers, remains, teardown
 from mcad.core.cluster import Cluster
 from mcad.core.events import KindWatched
-from mcad.core.running import completion
+from mcad.core.running import completion, items
 from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import Phase
-from mcad.core.state.model import Child, Pod
+from mcad.core.state.model import Child, ItemState, Pod, Wanted
 from mcad.core.state.records import replace
 
 
@@ -63,9 +63,17 @@ def apply(cluster: Cluster, entry: Entry, child: Child) -> None:
         entry.found(child.item)
     entry.creation.exists(child.item, child.uid)
     completion.hear(entry, child)
-    for index, want in enumerate(child.wants):
-        cluster.want(entry, child.item, index, want)
+    items.note_suspended(cluster, entry, child)
+    for index, wanted in enumerate(child.wants):
+        cluster.want(entry, child.item, index, _patient(child, wanted))
     cluster.agenda.to_judge[entry.uid] = None
+
+
+def _patient(child: Child, wanted: Wanted | None) -> Wanted | None:
+    """Pods of an object that begins again come when its controller says: none is missing now."""
+    if wanted is None or child.state is not ItemState.RETRYING:
+        return wanted
+    return Wanted(0, wanted.now + wanted.later)
 
 
 def child_gone(cluster: Cluster, uid: str) -> None:
@@ -98,7 +106,7 @@ def _item_gone(cluster: Cluster, entry: Entry, child: Child) -> None:
     """An item was deleted, by whatever client: this attempt does not create it again (P2)."""
     passed = entry.phase is not Phase.CREATING or child.item < entry.creation.cursor
     if passed and entry.creation.created.get(child.item) == child.uid:
-        entry.creation.vanished(child.item)
+        entry.creation.vanished(child.item, items.why_gone(cluster, child))
     wants_nothing(cluster, entry, child.item)
 
 
@@ -106,7 +114,7 @@ def wants_nothing(cluster: Cluster, entry: Entry, item: int) -> None:
     """A missing item creates no pods."""
     for one in entry.workload.sets:
         if one.item == item:
-            cluster.want(entry, item, one.index, 0)
+            cluster.want(entry, item, one.index, Wanted(0))
 
 
 def kind_watched(cluster: Cluster, event: KindWatched) -> None:
@@ -126,7 +134,8 @@ def pod_seen(cluster: Cluster, pod: Pod) -> None:
 
 
 def _take_pod(cluster: Cluster, pod: Pod, *, is_own: bool) -> None:
-    before = cluster.capacity.pods.owner_of(pod.uid)
+    known = cluster.capacity.pods.get(pod.uid)
+    before = known.workload if known is not None else ""
     if is_own:
         cluster.objects.unproven.drop(pod.uid)
     else:
@@ -135,6 +144,8 @@ def _take_pod(cluster: Cluster, pod: Pod, *, is_own: bool) -> None:
     cluster.capacity.pod_seen(pod)
     for entry in cluster.known((before, pod.workload)):
         _look_at(cluster, entry)
+        if entry.stage_since and (known is None or (pod.ready and not known.ready)):
+            entry.begin_stage(cluster.now)
 
 
 def _look_at(cluster: Cluster, entry: Entry) -> None:

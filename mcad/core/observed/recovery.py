@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mcad.core.attempts import create, edits, pod_timeouts, teardown
+from mcad.core.attempts import create, edits, teardown
 from mcad.core.cluster import Cluster
 from mcad.core.observed import objects
 from mcad.core.preemption import eviction
@@ -258,4 +258,15 @@ def _resume(cluster: Cluster, entry: Entry) -> None:
             making.doubt = cluster.now + COMMIT_GRACE
         teardown.delete_all(cluster, entry)
     elif entry.phase is Phase.RUNNING:
-        pod_timeouts.begin(cluster, entry)
+        _resume_run(cluster, entry)
+
+
+def _resume_run(cluster: Cluster, entry: Entry) -> None:
+    """Its pods are waited for as before: clocks that count from something on record go on. Since
+    when a pod is missing is not: it may have vanished a moment ago, so that clock begins anew."""
+    pods = cluster.capacity.pods
+    entry.awaits_nodes = not entry.record.placed and pods.lack_nodes(entry.uid)
+    entry.waited_for_nodes = 0
+    entry.begin_stage(entry.record.confirmed)
+    for pod in pods.live(entry.uid):
+        entry.begin_stage(min(pod.created, cluster.now))

@@ -1,8 +1,11 @@
 """AppWrappers that run.
 
 monitor         everything that is checked while an AppWrapper runs
+stalls          what keeps its pods from running: how it is reported
 completion      when an AppWrapper is finished
-health, reset   when it is unhealthy, and what follows
 requeue         v1beta1: too few pods run, or the time limit is over
-unscheduled     pods that find no node: what is reported of them
+items           objects that are not there, or failed
+health          v1beta2: its pods failed, or too few are ready
+stage           pods that are waited for: the one clock
+reset           what follows when it is unhealthy
 """

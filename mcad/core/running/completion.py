@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from mcad.core.attempts import teardown
+from mcad.core.attempts import orphans, teardown
 from mcad.core.cluster import Cluster
 from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import Signal
-from mcad.core.state.model import Child, Dialect, DispatchPhase, Next
+from mcad.core.state.model import Child, Dialect, DispatchPhase, ItemState, Next
 from mcad.core.state.reasons import (
     PODS_COMPLETED,
     SOME_ITEMS_COMPLETED,
@@ -21,31 +19,31 @@ from mcad.core.state.timers import Timer
 from mcad.core.state.units import SECOND
 from mcad.core.status import pod_counts
 
-_FAILED = "failed"
-_FINISHED = frozenset({"complete", "completed", "succeeded"})
-"""Conditions and pod phases that mean success whatever the kind (v1beta2 completion)."""
+_ENDED = frozenset({ItemState.SUCCEEDED, ItemState.FAILED})
+_FINISHED = frozenset({"complete", "completed", "succeeded", "failed"})
+"""Conditions and pod phases that mean an end whatever the kind."""
 
 
 def hear(entry: Entry, child: Child) -> None:
     """Note what an object of the present attempt says of its end; that outlives the object."""
-    items = entry.workload.items
-    if not 0 <= child.item < len(items):
+    if not 0 <= child.item < len(entry.workload.items):
         return
     is_v1beta2 = entry.workload.dialect is Dialect.V1BETA2
-    if child.met.intersection(_words(entry, child.item)):
+    if child.state is ItemState.SUCCEEDED if is_v1beta2 else _has_ended(entry, child):
         entry.finished.add(child.item)
-    if is_v1beta2 and _FAILED in child.met and items[child.item].tells_end:
+    if is_v1beta2 and child.state is ItemState.FAILED:
         entry.failed.add(child.item)
     else:
         entry.failed.discard(child.item)
 
 
-def _words(entry: Entry, item: int) -> Iterable[str]:
-    """The words of an item that ends it. In v1beta1 that is ``completionstatus``; an item without
-    it is over, successful or not, and completes nothing."""
-    if entry.workload.dialect is Dialect.V1BETA2:
-        return _FINISHED
-    return entry.workload.items[item].completion or (*_FINISHED, _FAILED)
+def _has_ended(entry: Entry, child: Child) -> bool:
+    """v1beta1: it shows a word of its ``completionstatus``. An item without that is over,
+    successful or not, and completes nothing."""
+    words = entry.workload.items[child.item].completion
+    if words:
+        return not child.met.isdisjoint(words)
+    return child.state in _ENDED or not child.met.isdisjoint(_FINISHED)
 
 
 def judge(cluster: Cluster, entry: Entry) -> bool:
@@ -105,8 +103,23 @@ def _have_pods_succeeded(cluster: Cluster, entry: Entry, item: int, declared: in
     return cluster.capacity.pods.succeeded(entry.uid, item) >= declared
 
 
+def expire_items(cluster: Cluster, entry: Entry) -> None:
+    """Have items deleted whose time to live is over, once their end is stored."""
+    due = 0
+    for child in cluster.objects.of(entry):
+        end = orphans.lives_until(entry, child)
+        if end and (entry.writes.flying is not None or entry.writes.dirty):
+            end = max(end, cluster.now + SECOND)
+        if cluster.now < end:
+            due = min(due or end, end)
+        elif end:
+            cluster.objects.unswept[child.uid] = None
+    cluster.agenda.set_timer(entry, Timer.ITEM_TTL, due)
+
+
 def keep(cluster: Cluster, entry: Entry) -> None:
     """A succeeded AppWrapper is deleted when it has been kept for long enough."""
+    expire_items(cluster, entry)
     ttl, record = entry.workload.tolerance.success_ttl, entry.dispatch
     said = entry.conditions.get(ConditionType.COMPLETED)
     is_there = record is not None and record.phase is DispatchPhase.DISPATCHED
@@ -126,6 +139,7 @@ def _complete(cluster: Cluster, entry: Entry) -> None:
     pod_counts.count(entry, cluster.capacity, now)
     entry.unset_condition(ConditionType.RUNNING_HOLD_COMPLETION, now, reason=PODS_COMPLETED)
     entry.set_condition(ConditionType.COMPLETED, now, reason=PODS_COMPLETED)
+    entry.drop_condition(ConditionType.STALLED)
     cluster.remember_run(entry)
     cluster.admission.release(entry.uid)
     cluster.move(entry, Signal.COMPLETE)

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from mcad.core.attempts import create, remains, teardown
 from mcad.core.cluster import Cluster
-from mcad.core.running import completion, health, requeue, reset, unscheduled
+from mcad.core.running import completion, health, items, requeue, reset, stage, stalls
 from mcad.core.state.bounds import JUDGE_STEPS, JUDGED_PER_PASS
 from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import Phase
 from mcad.core.state.milestones import Milestone
-from mcad.core.state.model import Dialect
 from mcad.core.state.reasons import SUSPENDED_NOTE, TeardownReason
 from mcad.core.state.timers import Timer
 from mcad.core.status import pod_counts
@@ -58,22 +57,28 @@ def _report_pod_counts(cluster: Cluster, entry: Entry) -> None:
     cluster.settle(entry)
 
 
+_RULES = (items.judge, requeue.judge, health.judge, stage.judge_placement, stage.give_up)
+"""Each ends the attempt if its rule says so, else returns until when it tolerates what there is."""
+
+
 def _judge_running(cluster: Cluster, entry: Entry) -> None:
+    stage.note(cluster, entry)
     said = (entry.conditions.copy(), entry.record)
     if completion.judge(cluster, entry):
         return
     if entry.workload.suspended:
         teardown.take_back(cluster, entry, TeardownReason.SUSPENDED, SUSPENDED_NOTE)
         return
-    requeue.judge(cluster, entry)
-    if entry.phase is Phase.RUNNING and entry.workload.dialect is Dialect.V1BETA2:
-        health.judge(cluster, entry)
-    elif entry.phase is Phase.RUNNING:
-        health.judge_items(cluster, entry)
-    if entry.phase is Phase.RUNNING:
-        unscheduled.report(cluster, entry)
-        _note_ready(cluster, entry)
-    if entry.phase is Phase.RUNNING and said != (entry.conditions, entry.record):
+    due = 0
+    for rule in _RULES:
+        due = stage.earliest(due, rule(cluster, entry))
+        if entry.phase is not Phase.RUNNING:
+            return
+    completion.expire_items(cluster, entry)
+    due = stage.earliest(due, stalls.report(cluster, entry))
+    cluster.agenda.set_timer(entry, Timer.HEALTH, due)
+    _note_ready(cluster, entry)
+    if said != (entry.conditions, entry.record):
         cluster.settle(entry)  # after a restart nothing is written that is on record already
 
 

@@ -6,9 +6,9 @@ good; ``dispatchDuration.limit`` makes it fail (facts: v1beta1, sections 3.5 to 
 
 from __future__ import annotations
 
-from mcad.core.attempts import pod_timeouts, teardown
+from mcad.core.attempts import teardown
 from mcad.core.cluster import Cluster
-from mcad.core.running import reset
+from mcad.core.running import reset, stage
 from mcad.core.state.entry import Entry
 from mcad.core.state.model import Dialect, Next
 from mcad.core.state.reasons import (
@@ -19,32 +19,39 @@ from mcad.core.state.reasons import (
     some_of,
 )
 from mcad.core.state.run_policy import Growth, Requeuing
-from mcad.core.state.timers import Timer
 from mcad.core.state.units import SECOND, Duration, Instant
 
 
-def judge(cluster: Cluster, entry: Entry) -> None:
-    """Leave it running, take it back, or fail it."""
+def judge(cluster: Cluster, entry: Entry) -> Instant:
+    """Leave it running, take it back, or fail it; returns when that may be due."""
     limit = entry.workload.run_limit
     deadline = entry.limit_counts_from(entry.record.confirmed) + limit if limit else 0
     if deadline and deadline <= cluster.now:
         _time_is_over(cluster, entry)
-        return
+        return 0
     nodes = cluster.capacity.pods.nodes_to_leave(entry.uid)
     if nodes and entry.workload.dialect is Dialect.V1BETA1:
         message = f"Its pods have to leave: {some_of(nodes)}."
         teardown.take_back(cluster, entry, TeardownReason.AUTOPILOT_NO_EXECUTE, message)
-        return
+        return 0
     due = _too_few_until(cluster, entry)
     if due and due <= cluster.now:
         _requeue(cluster, entry)
-        return
-    cluster.agenda.set_timer(entry, Timer.LIMIT, min(filter(None, (deadline, due)), default=0))
+    return stage.earliest(deadline, due)
+
+
+def until(entry: Entry) -> Instant:
+    """When its time to run is over, or ``minAvailable`` requeues it, if nothing changes; 0 if
+    never."""
+    limit, shown = entry.workload.run_limit, entry.conditions.get(ConditionType.RUNNING)
+    deadline = entry.limit_counts_from(entry.record.confirmed) + limit if limit else 0
+    is_short = entry.workload.min_available and (shown is None or not shown.status)
+    return stage.earliest(deadline, _patience(entry) if is_short else 0)
 
 
 def _time_is_over(cluster: Cluster, entry: Entry) -> None:
     """It has failed, or is requeued if it never had all of its nodes: that is no run."""
-    if pod_timeouts.take_back_if_never_placed(cluster, entry):
+    if stage.take_back(cluster, entry, cluster.now - entry.record.confirmed):
         return
     seconds = entry.workload.run_limit // SECOND
     message = f"Dispatch deadline exceeded. allowed to run for {seconds} seconds"
@@ -72,7 +79,11 @@ def _too_few_until(cluster: Cluster, entry: Entry) -> Instant:
             entry.unset_condition(ConditionType.PREEMPT_CANDIDATE, cluster.now, reason=PODS_RUNNING)
         return 0
     entry.unset_condition(kind, cluster.now, reason=MIN_PODS_NOT_RUNNING)
-    shown = entry.conditions.get(kind)
+    return _patience(entry)
+
+
+def _patience(entry: Entry) -> Instant:
+    shown = entry.conditions.get(ConditionType.RUNNING)
     since = max(entry.record.confirmed, shown.changed if shown is not None else 0)
     return since + (entry.requeueing_wait or entry.workload.requeuing.wait)
 

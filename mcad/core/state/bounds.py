@@ -57,7 +57,7 @@ JUDGED_PER_PASS = 160
 of a node or a start concerns thousands at the same time."""
 
 NOTED_PER_PASS = 1_000
-"""Pod sets whose missing pods are noted in one cycle, 4 microseconds each."""
+"""Pod sets whose changes are noted in one cycle, 4 microseconds each."""
 
 SWEPT_PER_PASS = 1_000
 """Objects that one cycle compares with the attempts of their AppWrappers, a microsecond each."""
@@ -110,6 +110,9 @@ LOOK_BASE: Duration = 5 * SECOND
 LOOK_MAX: Duration = 300 * SECOND
 """Between two live lists of a teardown while no watch event says that something is gone."""
 
+
+WARNING_READS_PER_SECOND = 2
+"""Reads of the Events of a namespace about missing pods: there may be hundreds in each."""
 
 READS_PER_SECOND = 50
 """Live reads of items that no watch has shown: they share the lane of the dispatches."""

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from mcad.core.state import reasons
-from mcad.core.state.reasons import ConditionType, State, TeardownReason
+from mcad.core.state.reasons import ConditionType, EventReason, State, TeardownReason
 from mcad.core.state.waiting_reason import Ends, WaitingReason
 
 _EVICTIONS: Final = {
@@ -21,6 +21,7 @@ _BREAKDOWNS: Final = {
     str(one): one.meaning
     for one in (
         TeardownReason.MISSING_COMPONENT,
+        TeardownReason.LOST_COMPONENT,
         TeardownReason.FAILED_COMPONENT,
         TeardownReason.FOUND_FAILED_PODS,
         TeardownReason.INSUFFICIENT_PODS_READY,
@@ -37,6 +38,20 @@ _HOLDS: Final = {
     for one in WaitingReason
     if (one.ends in _OUT_OF_LINE and one is not WaitingReason.DELETED)
     or one is WaitingReason.ROOM_RESERVED
+}
+_STALLS: Final = {
+    str(one): one.meaning
+    for one in (
+        EventReason.UNSCHEDULED,
+        EventReason.IMAGE_PULL_FAILED,
+        EventReason.CONTAINER_CANNOT_START,
+        EventReason.CRASH_LOOP,
+        EventReason.PODS_REFUSED,
+        EventReason.ITEM_SUSPENDED,
+        EventReason.ITEM_FAILED,
+        EventReason.SCHEDULING_GATED,
+        EventReason.PODS_REMAIN,
+    )
 }
 _QUEUED: Final = {reasons.SUSPENDED: "It waits in the queue, or `spec.suspend` is true."}
 _RESUMED: Final = {reasons.RESUMING: "It is dispatched."}
@@ -59,6 +74,7 @@ MEANING: Final[Mapping[ConditionType, str]] = {
     ConditionType.QUOTA_RESERVED: "It holds room on nodes and in its quota (v1beta2).",
     ConditionType.RESOURCES_DEPLOYED: "Its objects exist (v1beta2).",
     ConditionType.PODS_READY: "As many pods as expected are ready (v1beta2).",
+    ConditionType.STALLED: "Pods of it do not run; the message says why. Absent if all do.",
     ConditionType.UNHEALTHY: "Its pods or objects do not work (v1beta2).",
     ConditionType.DELETING_RESOURCES: "Its objects are being deleted.",
     ConditionType.EDIT_PENDING: "It was edited while it runs.",
@@ -89,6 +105,12 @@ TRUE: Final[Mapping[ConditionType, Mapping[str, str]]] = {
     ConditionType.QUOTA_RESERVED: {**_RESUMED, **_RESET},
     ConditionType.RESOURCES_DEPLOYED: {**_RESUMED, **_SUCCEEDED},
     ConditionType.PODS_READY: {reasons.SUFFICIENT_PODS_READY: "Enough pods are ready."},
+    ConditionType.STALLED: {
+        **_STALLS,
+        reasons.PODS_MISSING: "Its controllers have not created pods that they should.",
+        reasons.PODS_STARTING: "None of its pods runs yet, for longer than usual.",
+        reasons.RETRYING: "An object of it failed, and its controller begins again.",
+    },
     ConditionType.UNHEALTHY: _BREAKDOWNS,
     ConditionType.DELETING_RESOURCES: {
         reasons.DELETION_INITIATED: "The deletion has begun.",
@@ -120,6 +142,8 @@ FALSE: Final[Mapping[ConditionType, Mapping[str, str]]] = {
     ConditionType.PODS_READY: {
         reasons.RESUMING: "An attempt begins.",
         reasons.INSUFFICIENT_PODS_READY: "Too few pods are ready; the message counts them.",
+        reasons.SUSPENDED: "An item is suspended, and no pod is left to expect.",
+        **_TEARDOWNS,
     },
     ConditionType.UNHEALTHY: {
         reasons.RESUMING: "An attempt begins.",

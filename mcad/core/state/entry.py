@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from mcad.core.state.bounds import Tries
 from mcad.core.state.inventory import aligned
@@ -62,6 +63,14 @@ class StatusWrites:
         return True
 
 
+class Absence(NamedTuple):
+    """Why an item is not there: what became of it, and whether the cluster took it away (``lost``)
+    or a client did."""
+
+    words: str
+    lost: bool = False
+
+
 @dataclass(slots=True)
 class Creation:
     """The items of an attempt as they come into being."""
@@ -71,19 +80,20 @@ class Creation:
     doubt: Instant = 0  # until when a create without a clear answer may be committed (ADR 7)
     created: dict[int, str] = field(default_factory=dict)  # item -> uid of those that exist
     words: str = ""  # what the server said to a 403
-    absent: set[int] = field(default_factory=set)  # seen to go, or not found by a live read
+    # item -> why, of those that were seen to go or were not found by a live read
+    absent: dict[int, Absence] = field(default_factory=dict)
     # When the next live read is due of an item that no watch has reported.
     read_again: dict[int, Instant] = field(default_factory=dict)
 
     def exists(self, item: int, uid: str) -> None:
         """The item exists, as the object with this uid."""
         self.created[item] = uid
-        self.absent.discard(item)
+        self.absent.pop(item, None)
 
-    def vanished(self, item: int) -> None:
+    def vanished(self, item: int, why: Absence) -> None:
         """The item does not exist any more."""
         self.created.pop(item, None)
-        self.absent.add(item)
+        self.absent[item] = why
 
 
 @dataclass(slots=True)
@@ -139,7 +149,12 @@ class Entry:
     untested: bool = False  # another leader's, seen after the barrier: it may not fit (P12)
     awaits_nodes: bool = False  # this leader has seen it run before all of its pods had nodes
     waited_for_nodes: Duration = 0  # for how long, if that does not count for its limit
-    missing_since: Instant = 0  # when pods began to be missing, 0 if none is
+    stage_since: Instant = 0  # when a pod of it last appeared or became ready (stage.py)
+    missing: int = 0  # pods that should exist and do not
+    missing_since: Instant = 0  # when they began to be so many, 0 if none is
+    refused: dict[int, str] = field(default_factory=dict)  # item -> why its pods are not created
+    stalled_at: Instant = 0  # when pods were last kept from running
+    refused_read: Instant = 0  # when that was asked for last
 
     # -- its earlier attempts ------------------------------------------------------------------
 
@@ -246,8 +261,9 @@ class Entry:
         for ref in record.inventory:
             self.former.pop(ref.key, None)
         self.superseded, self.dispatch = self.dispatch, record
-        self.creation.cursor, self.creation.created = 0, {}
-        self.missing_since = 0
+        self.creation.cursor, self.creation.created, self.creation.absent = 0, {}, {}
+        self.stage_since = self.missing = self.missing_since = 0
+        self.refused, self.refused_read = {}, 0
         self.finished, self.failed = set(record.finished), set()
         spec, self.workload = self.workload, aligned(self.workload, record)
         is_edited = record.payload not in ("", spec.payload) or self.workload is not spec
@@ -267,6 +283,7 @@ class Entry:
     ) -> None:
         """Its attempt ends: the record says since when and why, and a failure is shown at once."""
         self.amend(phase=phase, entered=now, reason=reason, message=message, next=then)
+        self.drop_condition(ConditionType.STALLED)
         if then is Next.FAILED:
             self.set_condition(ConditionType.FAILED, now, reason=reason, message=message)
 
@@ -295,6 +312,10 @@ class Entry:
     def stop(self, timer: Timer) -> None:
         """Let a timer not ring, if it runs."""
         self.timers.pop(timer, None)
+
+    def begin_stage(self, since: Instant) -> None:
+        """A pod of it appeared or became ready: what is waited for is waited for anew."""
+        self.stage_since = max(self.stage_since, since)
 
     def limit_counts_from(self, begun: Instant) -> Instant:
         """Since when ``dispatchDuration.limit`` counts in an attempt that begins at ``begun``."""
@@ -359,6 +380,10 @@ class Entry:
         old = self.conditions.get(kind)
         if old is not None and old.status:
             self.put_condition(kind, now, status=False, reason=reason, message=message)
+
+    def drop_condition(self, kind: ConditionType) -> None:
+        """Show the condition no more: it is there only while something is wrong."""
+        self.conditions.pop(kind, None)
 
     def stamp_condition(self, kind: ConditionType, now: Instant, *, reason: str) -> None:
         """Make the condition True with new times even if it is True already."""

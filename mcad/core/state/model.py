@@ -169,12 +169,18 @@ NO_NODE_RULES = NodeRules()
 
 
 class Item(Struct, frozen=True):
-    """One wrapped object: where it will live and what makes it count as finished."""
+    """One wrapped object: where it will live and what makes it count as finished.
+
+    ``ttl`` is how long its controller would keep it after its end, None for ever. The object is
+    created without that field and deleted by the dispatcher, once its outcome is on record.
+    """
 
     ref: ObjectRef
     completion: tuple[str, ...] = ()  # condition types in lower case; () takes no part in it
     guessed: bool = False  # the demand was found by walking an unknown kind
     tells_end: bool = False  # the object itself says when it is finished, not its pods
+    suspended: str = ""  # the field of the manifest by which it is submitted suspended
+    ttl: Duration | None = None
 
 
 class Cascade(StrEnum):
@@ -247,6 +253,9 @@ class DispatchRecord(Struct, frozen=True):
     limit_since: Instant = 0
     domains: tuple[ChosenDomain, ...] = ()  # where its pods have to be; items as in ``inventory``
     prefers: Domain | None = None  # where they should be, of a gang without topology (ADR 53)
+    placed: Instant = 0  # when all pods of the declared gang had had nodes
+    # Positions of pod sets that a client suspended: their room is free for the rest of the attempt.
+    resumed: tuple[int, ...] = ()
 
     def domains_of(self, item: int) -> tuple[ChosenDomain, ...]:
         """The topology domains of the pod sets of an item."""
@@ -279,6 +288,7 @@ class PodCounts(Struct, frozen=True):
     succeeded: int = 0
     failed: int = 0
     leaving: int = 0  # of the running ones
+    stuck: int = 0  # with a container that cannot start or does not stay up
     totals: Resources = ()  # requested by those that run or have succeeded
     unscheduled: tuple[tuple[str, Unscheduled], ...] = ()  # the first few without a node, by name
 
@@ -374,6 +384,21 @@ class PodPhase(StrEnum):
 TERMINAL_PHASES = frozenset({PodPhase.SUCCEEDED, PodPhase.FAILED})
 
 
+class StuckReason(StrEnum):
+    """Why a container does not run, whatever kubelet calls it."""
+
+    IMAGE = "ImagePullFailed"
+    CONTAINER = "ContainerCannotStart"
+    CRASH = "CrashLoop"
+
+
+class Stuck(Struct, frozen=True):
+    """A container that kubelet cannot start or keep running, in kubelet's words."""
+
+    reason: StuckReason
+    message: str  # the container, kubelet's reason and message, cut
+
+
 class Pod(Struct, frozen=True):
     """A live pod: what it uses, where, and to which AppWrapper it belongs."""
 
@@ -393,7 +418,31 @@ class Pod(Struct, frozen=True):
     exit_codes: tuple[int, ...] = ()  # of the containers of a failed pod, zeros left out
     unscheduled: Unscheduled | None = None  # what kube-scheduler says of a pending pod
     grace: Duration = 0  # terminationGracePeriodSeconds, 0 for pods without our label
+    # All that follows is read of pods with our label only.
+    ready: bool = False  # its condition Ready
+    gated: bool = False  # it has schedulingGates: kube-scheduler does not look at it yet
+    stuck: Stuck | None = None  # a container that cannot start, or does not stay up
+    disruption: str = ""  # reason of its condition DisruptionTarget: why it is made to go
     root: str = ""  # the uid of the object next to ``workload`` in the chain, or the pod itself
+
+
+class ItemState(StrEnum):
+    """What a live object says of itself as a whole."""
+
+    UNKNOWN = "unknown"  # its kind is not in the table, or it says nothing
+    PROGRESSING = "progressing"
+    SUSPENDED = "suspended"
+    RETRYING = "retrying"  # it failed, and its controller begins again: that is no end
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+
+
+class Wanted(Struct, frozen=True):
+    """The pods of one set as their controller sees them. Declared pods beyond both numbers never
+    come again in this run: their room is free."""
+
+    now: int  # that it has, or makes now
+    later: int = 0  # that come later in this run: their room is kept
 
 
 class Child(Struct, frozen=True):
@@ -405,7 +454,12 @@ class Child(Struct, frozen=True):
     attempt: int
     item: int
     terminating: bool = False
-    wants: tuple[int | None, ...] = ()  # live pods per set (C2), None where it does not tell
+    wants: tuple[Wanted | None, ...] = ()  # by set (C2), None where it does not tell
+    state: ItemState = ItemState.UNKNOWN
+    # The fields that suspend it or a part of it, and the client that set them if that is known.
+    suspended: str = ""
+    words: str = ""  # what its controller says of pods that it cannot make, "" if nothing
+    ended: Instant = 0  # when it succeeded or failed, by its own status
     met: frozenset[str] = frozenset()  # types, in lower case, of its True conditions; a Pod's phase
     labelled: bool = True  # with our uid and attempt: only then may the sweep touch it (P7)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from mcad.core.state.bounds import READS_PER_SECOND, PerSecond
+from mcad.core.state.bounds import READS_PER_SECOND, WARNING_READS_PER_SECOND, PerSecond
 from mcad.core.state.model import Child, NameKey, ObjectRef, Pod
 from mcad.core.state.units import Instant
 from mcad.core.state.violations import check
@@ -102,7 +102,8 @@ class Objects:
     without a proven chain of controllers. ``unswept`` (an ordered set) are objects to be tested for
     orphans, ``swept`` says when the deletion of one may be requested again, and ``leftovers`` are
     the uids of AppWrappers that only their objects tell of. ``unwatched`` are the kinds (group,
-    resource) whose objects cannot be watched, and why; ``item_reads`` bounds live reads.
+    resource) whose objects cannot be watched, and why; ``item_reads`` and ``warning_reads`` bound
+    live reads.
     """
 
     def __init__(self) -> None:
@@ -116,6 +117,7 @@ class Objects:
         self.leftovers: dict[str, None] = {}
         self.unwatched: dict[tuple[str, str], str] = {}
         self.item_reads = PerSecond(READS_PER_SECOND)
+        self.warning_reads = PerSecond(WARNING_READS_PER_SECOND)
 
     def put(self, child: Child) -> None:
         """Remember an object as it is now."""

@@ -30,6 +30,7 @@ class ConditionType(StrEnum):
     QUOTA_RESERVED = "QuotaReserved"
     RESOURCES_DEPLOYED = "ResourcesDeployed"
     PODS_READY = "PodsReady"
+    STALLED = "Stalled"
     UNHEALTHY = "Unhealthy"
     DELETING_RESOURCES = "DeletingResources"
     EDIT_PENDING = "EditPending"
@@ -49,6 +50,9 @@ PODS_RUNNING = "PodsRunning"
 MIN_PODS_NOT_RUNNING = "MinPodsNotRunning"
 SUFFICIENT_PODS_READY = "SufficientPodsReady"
 INSUFFICIENT_PODS_READY = "InsufficientPodsReady"
+PODS_MISSING = "PodsMissing"
+PODS_STARTING = "PodsStarting"
+RETRYING = "Retrying"
 FOUND_FAILED_PODS = "FoundFailedPods"
 FOUND_NO_FAILED_PODS = "FoundNoFailedPods"
 RESUMING = "Resuming"
@@ -106,7 +110,10 @@ class TeardownReason(StrEnum):
     SUSPENDED = "Suspended", "`spec.suspend` is true."
     WAITING_FOR_NAME = "WaitingForName", "An object that is not its own has the name of an item."
     MISSING_RIGHT = "MissingRight", "A right to create an item is missing."
-    NOT_PLACED = "PlacementTimeout", "Pods had no node for longer than `placementTimeout`."
+    NOT_PLACED = (
+        "PlacementTimeout",
+        "Declared pods never had nodes, for longer than `placementTimeout`.",
+    )
     SUPERSEDED = "Superseded", "An attempt that a former dispatcher began does not fit any more."
     MIN_PODS_NOT_RUNNING = (
         "MinPodsNotRunning",
@@ -117,6 +124,10 @@ class TeardownReason(StrEnum):
         "It ran for longer than `dispatchDuration.limit`.",
     )
     MISSING_COMPONENT = "MissingComponent", "An object of it was deleted."
+    LOST_COMPONENT = (
+        "LostComponent",
+        "A bare Pod of it was preempted, evicted, or lost with its node.",
+    )
     FAILED_COMPONENT = "FailedComponent", "An object of it reports a failure."
     FOUND_FAILED_PODS = "FoundFailedPods", "Pods have failed."
     INSUFFICIENT_PODS_READY = (
@@ -216,6 +227,46 @@ class EventReason(StrEnum):
         "PodsUnschedulable",
         EventType.WARNING,
         "kube-scheduler finds no node for some of its pods.",
+    )
+    IMAGE_PULL_FAILED = (
+        "ImagePullFailed",
+        EventType.WARNING,
+        "The image of a container cannot be pulled; the text has the words of the kubelet.",
+    )
+    CONTAINER_CANNOT_START = (
+        "ContainerCannotStart",
+        EventType.WARNING,
+        "A container cannot be created or started; the text has the words of the kubelet.",
+    )
+    CRASH_LOOP = (
+        "CrashLoop",
+        EventType.WARNING,
+        "A container crashes again and again.",
+    )
+    PODS_REFUSED = (
+        "PodsRefused",
+        EventType.WARNING,
+        "The API server refuses to create pods of it; the text has its words.",
+    )
+    ITEM_SUSPENDED = (
+        "ItemSuspended",
+        EventType.WARNING,
+        "An object of it is suspended: it has no pods until a client resumes it.",
+    )
+    ITEM_FAILED = (
+        "ItemFailed",
+        EventType.WARNING,
+        "An object of it has failed, and its `completionstatus` has not come.",
+    )
+    SCHEDULING_GATED = (
+        "SchedulingGated",
+        EventType.WARNING,
+        "Pods of it have scheduling gates: kube-scheduler does not look at them yet.",
+    )
+    PODS_REMAIN = (
+        "PodsRemain",
+        EventType.WARNING,
+        "An object of it is over, and its controller lets pods run on.",
     )
     PODS_NOT_ATTRIBUTED = (
         "PodsNotAttributed",

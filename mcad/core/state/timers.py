@@ -11,15 +11,11 @@ class Timer(StrEnum):
     HOLD = "hold"  # a hold is over
     CEILING = "ceiling"  # its priorityslope has brought it as high as it may climb
     RESTATE = "restate"  # a refusal may be rewritten
-    PLACEMENT = "placement"  # pods have been without a node for too long (C6)
-    RESERVATION = "reservation"  # what was declared and never came is given up (C4)
-    ITEMS = "items"  # an item that no watch has reported is read live (again)
-    HEALTH = "health"  # what is broken has been borne for long enough
-    LIMIT = "limit"  # it has run for too long, or with too few pods
+    HEALTH = "health"  # what is tolerated or waited for has been so for long enough
     KEEP = "keep"  # what failed has been kept for long enough
     PAUSE = "pause"  # the pause after a reset is over
-    UNSCHEDULED = "unscheduled"  # pods without a node may be reported (again)
     COUNTS = "counts"  # pod counts have been in status for long enough to be written anew
+    ITEM_TTL = "item-ttl"  # an item that ended has been kept for long enough
     TTL = "ttl"  # what succeeded has been kept for long enough
     TOMBSTONE = "tombstone"  # the remains of a deleted AppWrapper are looked at again
 

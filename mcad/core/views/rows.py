@@ -13,7 +13,7 @@ from mcad.core.cycle import cycle
 from mcad.core.eligibility import pre_enqueue
 from mcad.core.queue.equivalence import EquivalenceClass
 from mcad.core.quota.explain import Words
-from mcad.core.running import unscheduled
+from mcad.core.running import stalls
 from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import ENDED, TEARING_DOWN, Phase
 from mcad.core.state.model import Condition, DispatchRecord, Resources, Workload
@@ -30,9 +30,9 @@ class Row(Struct, frozen=True):
     """One AppWrapper.
 
     ``position`` is its place in line from 1, 0 if it is not in line. ``waits_for`` is a reason in
-    one word, "" if it does not wait; ``why`` is a sentence with figures, also about running
-    AppWrappers with pods without a node. A standby leaves open (None) which AppWrapper is the head
-    of the line, and what an edited attempt declared.
+    one word, "" if it does not wait; ``stalled`` is one of a running AppWrapper with pods that do
+    not run. ``why`` is a sentence with figures about either. A standby leaves open (None) which
+    AppWrapper is the head of the line, and what an edited attempt declared.
     """
 
     uid: str
@@ -48,6 +48,7 @@ class Row(Struct, frozen=True):
     attempt: int
     waits_for: str
     why: str
+    stalled: str = ""
 
 
 class Outline(Struct, frozen=True):
@@ -179,7 +180,7 @@ class Picture:
 
     def _row(self, place: int, still: _Still) -> Row:
         work, first_seen, _, hold, *_ = still
-        entry, demand, cluster = _copy(still), None, self._cluster
+        entry, demand, cluster, stalled = _copy(still), None, self._cluster, ""
         eqclass = self._places[work.uid][0] if work.uid in self._places else None
         doubts = cluster.doubts
         is_open = doubts is not None and (doubts.room or doubts.shares)
@@ -187,7 +188,8 @@ class Picture:
             waits_for, why = self._waits_in_line(entry, self._verdict(eqclass))
             demand = cluster.admission.demand(eqclass.shape)
         else:
-            waits_for, why = (hold.code, hold.message) if hold else ("", self._out_of_line(entry))
+            waits_for, why = (hold.code, hold.message) if hold else ("", "")
+            stalled, why = self._out_of_line(entry) if not hold else ("", why)
             if cluster.doubts is None or not standby_view.is_edited(entry):
                 demand = cluster.admission.demand(cluster.capacity.shape(work.sets))
         return Row(
@@ -204,6 +206,7 @@ class Picture:
             attempt=entry.attempt,
             waits_for=waits_for,
             why=why,
+            stalled=stalled,
         )
 
     def _waits_in_line(self, entry: Entry, refusal: Refusal | None) -> tuple[str, str]:
@@ -218,12 +221,15 @@ class Picture:
             return hindrance.code, hindrance.message
         return "", FITS_NEXT if doubts is None else FITS_AS_STORED
 
-    def _out_of_line(self, still: Entry) -> str:
-        """What the teardown waits for, or why pods have no nodes; "" if all have."""
+    def _out_of_line(self, still: Entry) -> tuple[str, str]:
+        """What the teardown waits for, or why pods do not run: in one word, and as a sentence."""
         if still.phase in TEARING_DOWN:
-            return teardown.explain(still)
+            return "", teardown.explain(still)
         entry = self._cluster.entries.get(still.uid)
-        return unscheduled.explain(self._cluster, entry, self.now) if entry is not None else ""
+        found = stalls.look(self._cluster, entry) if entry is not None else None
+        if entry is None or found is None:
+            return "", ""
+        return str(found.reason), stalls.explain(entry, found, self.now)
 
     def line(self, count: int) -> list[str]:
         """The uids of the first in line, at most so many."""

@@ -35,6 +35,7 @@ from mcad.core.state.model import (
     ObjectRef,
     Persisted,
     PodSet,
+    Wanted,
     Workload,
 )
 from mcad.core.state.quota_records import QuotaSubtree
@@ -223,7 +224,7 @@ def running(
     events: list[Event] = [AppWrapperSeen(replace(work, persisted=saved), listed=True)]
     for number, item in enumerate(work.items):
         made = Child(f"{work.uid}-{number}", item.ref, work.uid, 1, number, is_leaving)
-        wants = (work.sets[number].replicas,)
+        wants = (Wanted(work.sets[number].replicas),)
         events.append(ChildSeen(replace(made, wants=wants)))
     for number, (item, where) in enumerate(places):
         uid, root = f"{work.uid}-{item}-{number}", f"{work.uid}-{item}"

@@ -6,7 +6,7 @@ random histories in ``tests/core/fit/test_capacity_properties.py``.
 
 import pytest
 
-from mcad.core.state.model import PodCounts, PodPhase
+from mcad.core.state.model import PodCounts, PodPhase, Wanted
 from mcad.core.state.violations import InvariantViolated
 from mcad.core.state.waiting_reason import WaitingReason
 from tests.core.builders import (
@@ -84,7 +84,7 @@ def test_an_unknown_gang_can_be_released_frozen_expired_and_wanted() -> None:
     capacity = cluster()
     capacity.release("x")
     capacity.freeze("x")
-    capacity.want("x", 0, 0, 1)
+    capacity.want("x", 0, 0, Wanted(1))
 
     assert expire(capacity, "x") == 0
     assert capacity.outstanding("x") == ()
@@ -156,7 +156,7 @@ def test_c2_a_terminating_pod_still_counts_and_its_successor_is_reserved_as_well
 def test_c2_the_live_child_says_how_many_pods_it_wants(want: int | None, outstanding: int) -> None:
     capacity = cluster(node("a", "4"))
     hold(capacity, "one", pods(3))
-    capacity.want("one", 0, 0, want)
+    capacity.want("one", 0, 0, None if want is None else Wanted(want))
 
     assert capacity.outstanding("one") == (outstanding,)
 
@@ -164,7 +164,7 @@ def test_c2_the_live_child_says_how_many_pods_it_wants(want: int | None, outstan
 def test_c2_a_wish_for_a_set_that_was_not_declared_is_ignored() -> None:
     capacity = cluster(node("a", "4"))
     hold(capacity, "one", pods(3))
-    capacity.want("one", 0, 7, 0)
+    capacity.want("one", 0, 7, Wanted(0))
 
     assert capacity.outstanding("one") == (3,)
 
@@ -188,7 +188,7 @@ def test_c2_a_frozen_reservation_stays_what_it_is() -> None:
     capacity.pod_seen(pod("x", "a", of="one", item=0, index=0))
     capacity.freeze("one")
 
-    capacity.want("one", 0, 0, 0)
+    capacity.want("one", 0, 0, Wanted(0))
     capacity.pod_gone("x")
     capacity.pod_seen(pod("y", "a", of="one", item=0, index=0))
     assert expire(capacity, "one") == 0

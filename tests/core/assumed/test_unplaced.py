@@ -3,7 +3,7 @@
 import pytest
 
 from mcad.core.capacity import Capacity
-from mcad.core.state.model import Node
+from mcad.core.state.model import Node, Wanted
 from mcad.core.state.settings import Settings
 from tests.core.builders import (
     adopt,
@@ -251,7 +251,7 @@ def test_c6_what_is_placed_again_before_the_next_verdict_requeues_nothing() -> N
     assert capacity.take_requeued() == []
 
     capacity.adopt("one", 1, capacity.shape((pods(1),)), (pods(1),))
-    capacity.want("one", 0, 0, 0)
+    capacity.want("one", 0, 0, Wanted(0))
     capacity.place_unplaced()
     assert capacity.take_requeued() == []
     assert capacity.report.unplaced() == ()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mcad.core.state.model import PodCounts, PodPhase
+from mcad.core.state.model import PodCounts, PodPhase, Wanted
 from tests.core.builders import cluster, expire, hold, node, pod, pods
 
 # -- C3 ------------------------------------------------------------------------------------------
@@ -103,7 +103,7 @@ def test_c4_what_is_given_up_does_not_come_back_but_what_was_seen_does() -> None
         capacity.pod_seen(pod(f"x{i}", "a", of="one", item=0, index=0))
     assert expire(capacity, "one") == 3
 
-    capacity.want("one", 0, 0, 5)
+    capacity.want("one", 0, 0, Wanted(5))
     assert capacity.outstanding("one") == (0,)
     capacity.pod_gone("x0")
     assert capacity.outstanding("one") == (1,)
@@ -116,9 +116,9 @@ def test_c4_what_is_given_up_does_not_come_back_but_what_was_seen_does() -> None
 def test_c4_only_what_the_child_still_wants_can_be_given_up() -> None:
     capacity = cluster(node("a", "10"))
     hold(capacity, "one", pods(5))
-    capacity.want("one", 0, 0, 2)
+    capacity.want("one", 0, 0, Wanted(2))
     assert expire(capacity, "one") == 2
-    capacity.want("one", 0, 0, 5)
+    capacity.want("one", 0, 0, Wanted(5))
     assert capacity.outstanding("one") == (0,)
 
 

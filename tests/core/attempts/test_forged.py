@@ -17,6 +17,7 @@ from mcad.core.state.model import (
     Persisted,
     Pod,
     PodPhase,
+    Wanted,
 )
 from mcad.core.state.records import replace
 from mcad.core.state.run_policy import FaultTolerance
@@ -37,7 +38,7 @@ def running(name: str = "a", **changes: object) -> Bench:
 
 def forged_child(uid: str, name: str, **changes: object) -> Child:
     ref = ObjectRef("", "v1", "pods", "Pod", "default", name)
-    return replace(Child(uid, ref, "uid-a", 1, 0, wants=(1,)), **changes)
+    return replace(Child(uid, ref, "uid-a", 1, 0, wants=(Wanted(1),)), **changes)
 
 
 def forged_pod(uid: str, **changes: object) -> Pod:

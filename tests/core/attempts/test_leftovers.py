@@ -19,6 +19,7 @@ from mcad.core.state.model import (
     Persisted,
     Pod,
     PodPhase,
+    Wanted,
 )
 from tests.core.bench import START, Bench, Thing, cpu, node, workload
 
@@ -29,7 +30,7 @@ PART = ALL // 10
 
 def lost(ref: ObjectRef = JOB, **changes: Any) -> Child:
     """An object whose AppWrapper does not exist; it says that it wants 40 pods."""
-    child = Child(f"obj-{ref.name}", ref, "uid-lost", 3, 0, wants=(40,))
+    child = Child(f"obj-{ref.name}", ref, "uid-lost", 3, 0, wants=(Wanted(40),))
     return replace(child, **changes)
 
 
@@ -182,7 +183,7 @@ def test_an_appwrapper_that_is_told_of_after_its_objects_is_taken_up() -> None:
     bench = Bench(nodes=[node(milli=ALL)])
     work = workload("a", PART)
     ref = work.items[0].ref
-    child = Child("obj-1", ref, "uid-a", 1, 0, wants=(1,))
+    child = Child("obj-1", ref, "uid-a", 1, 0, wants=(Wanted(1),))
     bench.feed(ChildSeen(child))
     own = pod_of_lost("1", PART, workload="uid-a", root="obj-1", attempt=1)
     bench.feed(PodSeen(own))

@@ -30,14 +30,13 @@ from mcad.core.nodes import ledger, node_events, pod_signature, sorted_nodes
 from mcad.core.nodes.filters import admits
 from mcad.core.nodes.resources import with_pod_slot
 from mcad.core.nodes.shape import Shape
-from mcad.core.state.model import TERMINAL_PHASES, Node, Pod, PodPhase, PodSet
+from mcad.core.state.model import TERMINAL_PHASES, Node, Pod, PodPhase, PodSet, Wanted
 from mcad.core.state.settings import Fit, Settings
 from tests.core import strategies
 from tests.core.builders import Reported, pods, report_of, waiting
 
 NAMES = [f"n{i}" for i in range(4)]
 UIDS = ["w0", "w1", "w2"]
-PATIENCE = 2  # passes for which what is wanted may be unseen
 
 
 @pytest.fixture(params=[False, True], ids=["bounds as they are", "bounds of one"])
@@ -57,10 +56,9 @@ class Held:
     attempt: int
     sets: tuple[PodSet, ...]
     given_up: list[int]
-    want: list[int | None]
+    want: list[Wanted | None]
     finished: list[set[str]]
     frozen: tuple[int, ...] | None = None
-    looks: list[list[tuple[int, int]]] | None = None  # (when, unseen) per set, once it is awaited
 
 
 @dataclass
@@ -96,7 +94,12 @@ class Books:
         held = self.held[uid]
         goal = self.declared(uid, position) - len(held.finished[position])
         want = held.want[position]
-        return max(0, goal if want is None else min(goal, want))
+        return max(0, goal if want is None else min(goal, want.now + want.later))
+
+    def turn(self, uid: str, position: int) -> int:
+        """The part of the goal that should exist now."""
+        want, goal = self.held[uid].want[position], self.goal(uid, position)
+        return goal if want is None else min(goal, want.now)
 
     def outstanding(self, uid: str) -> tuple[int, ...]:
         held = self.held[uid]
@@ -105,16 +108,8 @@ class Books:
         return tuple(max(0, self.goal(uid, i) - self.have(uid, i)) for i in range(len(held.sets)))
 
     def unseen(self, uid: str, position: int) -> int:
-        """Wanted, and no live pod is there for it."""
-        unbound = len(list(self.own(uid, position))) - self.have(uid, position)
-        missing = self.goal(uid, position) - self.have(uid, position)
-        return max(0, max(0, missing) - max(0, unbound))
-
-    def look(self, now: int) -> None:
-        for uid, held in self.held.items():
-            if held.looks is not None and held.frozen is None:
-                for position, looks in enumerate(held.looks):
-                    looks.append((now, self.unseen(uid, position)))
+        """Should exist, and no live pod is there for it."""
+        return max(0, self.turn(uid, position) - len(list(self.own(uid, position))))
 
     def note_finished(self) -> None:
         for uid, held in self.held.items():
@@ -134,7 +129,6 @@ class Machine(RuleBasedStateMachine):
         self.capacity = Capacity(Settings(fit=self.fit))
         self.books = Books()
         self.settled = False
-        self.now = 0
         for each in cluster.values():
             self.see_node(each)
 
@@ -256,7 +250,7 @@ class Machine(RuleBasedStateMachine):
     @precondition(lambda self: self.books.held)
     @rule(
         data=st.data(),
-        act=st.sampled_from(["want", "want", "freeze", "release", "await", "expire", "expire"]),
+        act=st.sampled_from(["want", "want", "freeze", "release", "expire", "suspend"]),
     )
     def gang_changes(self, data: st.DataObject, act: str) -> None:
         uid = data.draw(st.sampled_from(sorted(self.books.held)))
@@ -265,7 +259,8 @@ class Machine(RuleBasedStateMachine):
         match act:
             case "want":
                 item = data.draw(st.integers(0, len(held.sets) - 1))
-                want = data.draw(st.one_of(st.none(), st.integers(0, 5)))
+                some = st.builds(Wanted, st.integers(0, 5), st.integers(0, 3))
+                want = data.draw(st.one_of(st.none(), some))
                 self.capacity.want(uid, item, 0, want)
                 held.want[item] = want
             case "freeze":
@@ -275,36 +270,29 @@ class Machine(RuleBasedStateMachine):
             case "release":
                 self.capacity.release(uid)
                 del self.books.held[uid]
-            case "await":
-                self.capacity.pod_waits.begin(uid, self.now)
-                held.looks = [[] for _ in held.sets]
-                self.books.look(self.now)
             case "expire":
-                self.capacity.pod_waits.note(self.now)
-                self.books.look(self.now)
                 expected = 0 if held.frozen is not None else self._expire(uid, held)
-                assert self.capacity.pod_waits.give_up(uid, self.now - PATIENCE) == expected
+                assert self.capacity.give_up(uid) == expected
+            case "suspend":
+                item = data.draw(st.integers(0, len(held.sets) - 1))
+                self.capacity.give_up_sets(uid, (item,))
+                if held.frozen is None:
+                    held.given_up[item] += self.books.declared(uid, item)
 
     def _expire(self, uid: str, held: Held) -> int:
-        """As many as were unseen at every look since so long ago."""
+        """As many as should exist and do not."""
         given_up = 0
-        for position, looks in enumerate(held.looks or ()):
-            before = [number for number, (at, _) in enumerate(looks) if at <= self.now - PATIENCE]
-            if not before:
-                continue
-            gone = min(unseen for _, unseen in looks[before[-1] :])
+        for position in range(len(held.sets)):
+            gone = self.books.unseen(uid, position)
             left = self.books.declared(uid, position) - len(held.finished[position])
             if gone:
                 held.given_up[position] += left - self.books.goal(uid, position) + gone
-            looks[:] = [(at, unseen - gone) for at, unseen in looks[before[-1] :]]
             given_up += gone
         return given_up
 
     @rule()
     def pass_begins(self) -> None:
-        self.now += 1
-        self.capacity.pod_waits.note(self.now)
-        self.books.look(self.now)
+        self.capacity.take_changed(100)
         self.capacity.place_unplaced()
         self.settled = True
 
@@ -433,7 +421,7 @@ def test_verdicts_after_a_history_are_those_of_a_capacity_that_never_had_one(
         for number in range(data.draw(st.sampled_from([1, 1, 4]))):  # some rises come together
             _one_change(data, 4 * step + number, books, capacity)
         if data.draw(st.sampled_from([False, False, True])):
-            capacity.want("lost", 0, 0, data.draw(st.integers(0, 4)))
+            capacity.want("lost", 0, 0, Wanted(data.draw(st.integers(0, 4))))
         capacity.place_unplaced()
         # Also in parts, with changes in between: then some are yet to be found.
         refused -= set(capacity.take_requeued(data.draw(st.sampled_from([1, 30, 10**9]))))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -13,11 +14,13 @@ from mcad.core.state.model import (
     Child,
     Dialect,
     Item,
+    ItemState,
     ObjectRef,
     Pod,
     PodCounts,
     PodPhase,
     PodSet,
+    Wanted,
     Workload,
 )
 from mcad.core.state.settings import Settings
@@ -39,6 +42,18 @@ def wrapper(ref: ObjectRef, pods: int, *words: str, **changes: Any) -> Workload:
     return replace(workload("a"), items=(item,), sets=(one,), **changes)
 
 
+def _state(words: Sequence[str]) -> ItemState:
+    """What an object with these conditions says of itself."""
+    if {"complete", "completed", "succeeded"}.intersection(words):
+        return ItemState.SUCCEEDED
+    return ItemState.FAILED if "failed" in words else ItemState.PROGRESSING
+
+
+def _completed(child: Child) -> Child:
+    said = {"met": frozenset({"complete"}), "state": ItemState.SUCCEEDED}
+    return replace(child, wants=(Wanted(0),), **said)
+
+
 class Stage:
     """``a`` runs on a node that has room for its pods and no more; ``b`` waits for the room."""
 
@@ -55,8 +70,9 @@ class Stage:
     def says(self, *words: str, want: int | None = None) -> None:
         """The object says so, and wants so many pods."""
         uid = self.bench.things[self.ref].child.uid
-        wants, met = (want,), frozenset(words)
-        self.bench.feed(ChildSeen(Child(uid, self.ref, "uid-a", 1, 0, wants=wants, met=met)))
+        wants = (None if want is None else Wanted(want),)
+        said = {"wants": wants, "met": frozenset(words), "state": _state(words)}
+        self.bench.feed(ChildSeen(Child(uid, self.ref, "uid-a", 1, 0, **said)))
 
     def pods(self, phase: PodPhase, *names: str) -> None:
         """Pods of it are in this phase."""
@@ -174,7 +190,7 @@ def test_in_the_later_dialect_what_said_so_and_was_cleaned_up_has_said_so() -> N
     bench = Bench(nodes=[node()]).start(replace(work, items=items, sets=sets))
     for ref in (JOB, other):
         child = bench.things[ref].child
-        bench.feed(ChildSeen(replace(child, wants=(0,), met=frozenset({"complete"}))))
+        bench.feed(ChildSeen(_completed(child)))
         bench.feed(ChildGone(child.uid))
         bench.feed(PodGone(child.uid))
         bench.settle()

@@ -22,6 +22,7 @@ from mcad.core.state.model import (
     Pod,
     PodPhase,
     PodSet,
+    Wanted,
     Workload,
 )
 from mcad.core.state.reasons import ConditionType
@@ -323,7 +324,7 @@ def test_a_deleted_item_fails_its_appwrapper(restart: Restart) -> None:
     assert (phase(bench), bench.status["uid-a"].resets) == ("Failed", 0)
     assert bench.condition("a", "Unhealthy")[1:] == (
         "MissingComponent",
-        "Found 1 of 2 items; missing: Pod default/a-1.",
+        "Found 1 of 2 items; missing: Pod default/a-1 was deleted.",
     )
     assert bench.names() == []
 
@@ -566,7 +567,7 @@ def test_a_failed_pod_that_its_job_has_replaced_is_borne_for_good() -> None:
     [thing] = bench.things.values()
     root = thing.child.uid
     bench.feed(PodGone(root))  # it is no pod itself
-    bench.feed(ChildSeen(replace(thing.child, wants=(1,), met=frozenset())))
+    bench.feed(ChildSeen(replace(thing.child, wants=(Wanted(1),), met=frozenset())))
     for uid, state in (("lost", PodPhase.FAILED), ("new", PodPhase.RUNNING)):
         one = Pod(uid, "default", uid, "n1", state, cpu(100, 1), workload="uid-a")
         bench.feed(PodSeen(replace(one, item=0, index=0, attempt=1, root=root)))

@@ -82,6 +82,10 @@ trainer.kubeflow.org/trainjobs: [jobset.x-k8s.io/jobsets, batch/jobs]
 - apiGroups: [events.k8s.io]
   resources: [events]
   verbs: [create]
+# Why pods of an item are not created.
+- apiGroups: [""]
+  resources: [events]
+  verbs: [list]
 {{- end -}}
 
 {{/* Rules for the whole cluster: its capacity, and the checks before the start. */}}

@@ -1,0 +1,159 @@
+"""Items of a running AppWrapper that are not there, or say that they failed.
+
+An item that was not finished and is not there was deleted by a client: that is the end, as
+upstream. Or it is a bare Pod that the cluster took away: it was preempted, evicted, or lost with
+its node. That is no wish of a user, so it is tried again, within ``retryLimit``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container
+
+from mcad.core.cluster import Cluster
+from mcad.core.commands import InspectItem, ReadWarnings
+from mcad.core.events import ItemInspected, WarningsRead
+from mcad.core.running import reset
+from mcad.core.running.health import is_final
+from mcad.core.running.reset import Breakdown
+from mcad.core.state.bounds import LOOK_BASE
+from mcad.core.state.entry import Absence, Entry
+from mcad.core.state.lifecycle import Phase
+from mcad.core.state.model import Child, Dialect, PodPhase
+from mcad.core.state.reasons import TeardownReason, some_of
+from mcad.core.state.units import SECOND, Instant
+
+_DISRUPTIONS = {
+    "PreemptionByScheduler": "was preempted by kube-scheduler",
+    "DeletionByTaintManager": "was evicted by a taint of its node",
+    "EvictionByEvictionAPI": "was evicted, as kubectl drain does",
+    "DeletionByPodGC": "was lost with its node",
+    "TerminationByKubelet": "was evicted by its node",
+}
+"""Reasons of the condition DisruptionTarget of a pod (Kubernetes docs, Disruptions)."""
+
+
+def judge(cluster: Cluster, entry: Entry) -> Instant:
+    """Retry or fail it for what its items are; returns when one has to be looked for again."""
+    is_v1beta2 = entry.workload.dialect is Dialect.V1BETA2
+    look = _look_for(cluster, entry, _needed(entry))
+    broken = _absent(entry, _needed(entry)) or (is_v1beta2 and _failed(cluster, entry)) or None
+    if broken is not None:
+        reset.break_down(cluster, entry, broken)
+    return look
+
+
+def _needed(entry: Entry) -> Container[int]:
+    """The items without which it cannot go on. In v1beta1 those that create pods; where it has
+    ``minAvailable`` too few pods are noticed by that (requeue.py)."""
+    work = entry.workload
+    if work.dialect is Dialect.V1BETA2:
+        return range(len(work.items))
+    return () if work.min_available else {one.item for one in work.sets}
+
+
+def _absent(entry: Entry, needed: Container[int]) -> Breakdown | None:
+    absent = entry.creation.absent
+    gone = {n: absent[n] for n in sorted(absent) if n in needed and n not in entry.finished}
+    if not gone:
+        return None
+    total = len(entry.workload.items)
+    missing = [f"{entry.workload.items[n].ref} {why.words}" for n, why in gone.items()]
+    message = f"Found {total - len(gone)} of {total} items; missing: {some_of(missing)}."
+    if any(not why.lost for why in gone.values()):
+        return Breakdown(TeardownReason.MISSING_COMPONENT, message, final=True)
+    return Breakdown(TeardownReason.LOST_COMPONENT, message)
+
+
+def _failed(cluster: Cluster, entry: Entry) -> Breakdown | None:
+    refs = (entry.ref(item) for item in sorted(entry.failed))
+    failed = [str(ref) for ref in refs if ref.kind != "Pod"]
+    if not failed:
+        return None
+    final = is_final(entry.workload.tolerance, cluster.capacity.pods.failed(entry.uid))
+    message = f"Failed: {some_of(failed)}."
+    return Breakdown(TeardownReason.FAILED_COMPONENT, message, final=final)
+
+
+# -- items that are not there --------------------------------------------------------------------
+
+
+def _look_for(cluster: Cluster, entry: Entry, needed: Container[int]) -> Instant:
+    """Read items live that no watch has shown, if that is due: they may exist all the same, because
+    the watch of a new leader may lag. Returns when the next read is due."""
+    making, due = entry.creation, 0
+    for number, item in enumerate(entry.workload.items):
+        is_known = number in making.created or number in making.absent or number in entry.finished
+        if number in needed and not is_known and cluster.objects.is_watched(item.ref):
+            again = _read(cluster, entry, number)
+            due = min(due or again, again)
+    return due
+
+
+def _read(cluster: Cluster, entry: Entry, number: int) -> Instant:
+    due = entry.creation.read_again.get(number, 0)
+    if due <= cluster.now and cluster.objects.item_reads.take(cluster.now):
+        cluster.emit(InspectItem(entry.uid, entry.attempt, number, entry.ref(number)))
+        due = entry.creation.read_again[number] = cluster.now + LOOK_BASE
+    return max(due, cluster.now + SECOND)
+
+
+def item_read(cluster: Cluster, entry: Entry, event: ItemInspected) -> None:
+    """What a live read of an item of a running attempt found; a failed read is repeated."""
+    if event.attempt != entry.attempt or event.answer is not None:
+        return
+    holder, item = event.holder, event.item
+    is_other = holder is not None and holder.owner_uid != entry.uid and not holder.terminating
+    if (holder is None or is_other) and item not in entry.creation.created:
+        ref, since = entry.ref(item), entry.record.since
+        if ref.kind == "Pod":  # the cluster may have taken it away: then Events say so
+            cluster.emit(ReadWarnings(entry.uid, entry.attempt, item, ref, since))
+        else:
+            _went_unseen(cluster, entry, item, Absence("was deleted"))
+
+
+def events_read(cluster: Cluster, entry: Entry, event: WarningsRead) -> None:
+    """What the Events say of a bare Pod that went while no dispatcher watched."""
+    making = entry.creation
+    if event.attempt == entry.attempt and event.item not in (*making.created, *making.absent):
+        why = Absence(f"is gone ({event.words})", lost=True) if event.words else None
+        _went_unseen(cluster, entry, event.item, why or Absence("was deleted"))
+
+
+def _went_unseen(cluster: Cluster, entry: Entry, item: int, why: Absence) -> None:
+    entry.creation.vanished(item, why)
+    cluster.agenda.to_judge[entry.uid] = None
+
+
+def why_gone(cluster: Cluster, child: Child) -> Absence:
+    """Why an item does not exist any more, by what was last seen of it."""
+    pod = cluster.capacity.pods.get(child.uid) if child.ref.kind == "Pod" else None
+    if pod is None:
+        return Absence("was deleted")
+    if pod.disruption:
+        words = _DISRUPTIONS.get(pod.disruption, f"was disrupted ({pod.disruption})")
+        return Absence(words, lost=True)
+    if pod.node and not cluster.capacity.is_ready(pod.node):
+        return Absence(f"was lost with node {pod.node}", lost=True)
+    if pod.phase is PodPhase.FAILED:
+        return Absence("failed and was deleted", lost=True)
+    return Absence("was deleted")
+
+
+def note_suspended(cluster: Cluster, entry: Entry, child: Child) -> None:
+    """A client suspended an item or a part of it: its room is free for the rest of the attempt.
+    Pods that come after a resumption are surplus: they use what they find."""
+    if not child.suspended or entry.phase is not Phase.RUNNING or entry.keeps_room:
+        return
+    suspended = {
+        position
+        for position, one in enumerate(entry.workload.sets)
+        if one.item == child.item and _wants_none(child, one.index)
+    }
+    if not suspended <= set(entry.record.resumed):
+        entry.amend(resumed=tuple(sorted(suspended.union(entry.record.resumed))))
+        cluster.capacity.give_up_sets(entry.uid, suspended)
+
+
+def _wants_none(child: Child, index: int) -> bool:
+    wanted = child.wants[index] if index < len(child.wants) else None
+    return wanted is not None and not wanted.now and not wanted.later

@@ -1,0 +1,167 @@
+"""Pods that are waited for: since when, and until when (C4, C6).
+
+One clock counts for all of them. It begins with the confirmation, and anew with every pod of the
+attempt that appears or becomes ready: more may come of that. While pods that exist are within their
+warm-up grace, no other pod is missing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from mcad.core.attempts import teardown
+from mcad.core.cluster import Cluster
+from mcad.core.state.bounds import NOTED_PER_PASS
+from mcad.core.state.entry import Entry
+from mcad.core.state.model import Dialect, Pod
+from mcad.core.state.reasons import EventReason, TeardownReason, some_of
+from mcad.core.state.settings import Policy
+from mcad.core.state.units import SECOND, Duration, Instant
+
+SLOW_PLACEMENT: Duration = 10 * SECOND
+"""What kube-scheduler needs at most where there is room: shorter waits count as run time."""
+
+
+def take_changed(cluster: Cluster) -> None:
+    """AppWrappers whose pods came, went or got nodes since the last pass are judged in this one."""
+    changed = cluster.capacity.take_changed(NOTED_PER_PASS)
+    cluster.agenda.to_judge.update(dict.fromkeys(changed))
+    if not cluster.capacity.is_noted:
+        cluster.agenda.carry_over()
+
+
+def note(cluster: Cluster, entry: Entry) -> None:
+    """Note since when pods are missing, and whether all declared pods have had nodes by now.
+
+    That is on record with the next status write that has another reason.
+    """
+    pods = cluster.capacity.pods
+    missing = pods.missing(entry.uid)
+    if missing > entry.missing or not missing:
+        entry.missing_since = cluster.now if missing else 0
+    entry.missing = missing
+    if not entry.record.placed and pods.is_placed(entry.uid):
+        entry.amend(placed=cluster.now)
+        _count_run_time(cluster, entry)
+
+
+def _count_run_time(cluster: Cluster, entry: Entry) -> None:
+    """``dispatchDuration.limit`` counts from now on, if its pods had to wait for nodes. With
+    backfill it counts from the confirmation: starts are promised to others by it."""
+    record, is_promised = entry.record, cluster.settings.policy is Policy.BACKFILL
+    waited = cluster.now - record.confirmed if entry.awaits_nodes else 0
+    entry.awaits_nodes = False
+    if entry.workload.run_limit and waited >= SLOW_PLACEMENT and not is_promised:
+        entry.waited_for_nodes = waited
+        entry.amend(limit_since=entry.limit_counts_from(record.confirmed) + waited)
+        cluster.settle(entry)
+
+
+# -- missing pods --------------------------------------------------------------------------------
+
+
+def missing_until(cluster: Cluster, entry: Entry, grace: Duration, *, known: bool) -> Instant:
+    """When pods will have been missing for the grace, 0 if none is. ``known``: only those of which
+    a live object says that they should exist."""
+    if not entry.missing or not cluster.capacity.pods.missing(entry.uid, known=known):
+        return 0
+    return max(entry.missing_since, entry.stage_since, _warming_until(cluster, entry)) + grace
+
+
+def _warming_until(cluster: Cluster, entry: Entry) -> Instant:
+    """When the last of its pods that are not ready has used up its warm-up grace."""
+    grace, confirmed = entry.workload.tolerance.warmup_grace, entry.record.confirmed
+    begun = (p.created for p in cluster.capacity.pods.live(entry.uid) if not p.ready)
+    return max((max(at, confirmed) + grace for at in begun), default=0)
+
+
+def give_up(cluster: Cluster, entry: Entry) -> Instant:
+    """C4: no room is kept for ever for pods that are never created. Returns until when it is."""
+    timeout = cluster.settings.reservation_timeout
+    due = missing_until(cluster, entry, timeout, known=False)
+    if not due or cluster.now < due:
+        return due
+    given_up = cluster.capacity.give_up(entry.uid)
+    pods = "1 pod that is" if given_up == 1 else f"{given_up} pods that are"
+    note = (
+        f"{pods} wanted did not appear within {timeout // SECOND} s; "
+        f"{'its' if given_up == 1 else 'their'} reservation ends. "
+        "Is the controller of the wrapped kind running?"
+    )
+    reason = EventReason.PODS_NOT_ATTRIBUTED
+    cluster.announce(entry, reason, note, action="Reserve", warning=True)
+    return cluster.now + 1  # pods that are not waited for do not keep it from completing
+
+
+# -- pods without a node -------------------------------------------------------------------------
+
+
+def placement_until(cluster: Cluster, entry: Entry) -> Instant:
+    """v1beta1: when declared pods will have been without a node for ``placementTimeout``, 0 if none
+    can be: all have had one, or none is late. v1beta2 has graces of its own (health.py)."""
+    timeout = cluster.settings.placement_timeout
+    if not timeout or entry.record.placed or entry.workload.dialect is Dialect.V1BETA2:
+        return 0
+    ends = [waits_since(entry, p) + timeout for p in cluster.capacity.pods.never_placed(entry.uid)]
+    return earliest(*ends, missing_until(cluster, entry, timeout, known=True))
+
+
+def judge_placement(cluster: Cluster, entry: Entry) -> Instant:
+    """C6: take it back if declared pods never found nodes; returns until when they may look."""
+    due = placement_until(cluster, entry)
+    if due and due <= cluster.now:
+        take_back(cluster, entry, cluster.settings.placement_timeout)
+    return due
+
+
+def take_back(cluster: Cluster, entry: Entry, waited: Duration) -> bool:
+    """Requeue it if declared pods never had nodes; returns whether. A message names those that have
+    waited for so long."""
+    if entry.record.placed:
+        return False
+    pods = cluster.capacity.pods
+    since = cluster.now - waited
+    late = [p for p in pods.never_placed(entry.uid) if waits_since(entry, p) <= since]
+    missing = pods.missing(entry.uid, known=True)
+    if late or missing:
+        entry.requeueings += 1
+        message = describe(late, missing, waited)
+        teardown.take_back(cluster, entry, TeardownReason.NOT_PLACED, message)
+    return bool(late or missing)
+
+
+def waits_since(entry: Entry, pod: Pod) -> Instant:
+    """Since when a pod is waited for: from its own creation on, or from the confirmation."""
+    return max(pod.created, entry.record.confirmed)
+
+
+# -- for people ----------------------------------------------------------------------------------
+
+
+def describe(late: list[Pod], missing: int, waited: Duration) -> str:
+    """The pods without a node, with kube-scheduler's words, and how many do not exist."""
+    reported = []
+    if late:
+        words = refusal(late)
+        why, names = f" ({words})" if words else "", some_of([pod.name for pod in late])
+        reported.append(f"Without a node for {waited // SECOND} s: {names}{why}.")
+    if missing:
+        reported.append(f"Pods that are wanted and did not come into being: {missing}.")
+    return " ".join(reported)
+
+
+def refusal(pods: Iterable[Pod]) -> str:
+    """What kube-scheduler says of most of these pods, "" if it says nothing: its first sentence has
+    the reasons of the nodes; the rest says what preemption and other plugins could not do."""
+    said = Counter(
+        pod.unscheduled.message.partition(". ")[0].strip().rstrip(".")
+        for pod in pods
+        if pod.unscheduled is not None
+    )
+    return min(said, key=lambda words: (-said[words], words), default="")
+
+
+def earliest(*ends: Instant) -> Instant:
+    """The first of these instants; 0 is never."""
+    return min(filter(None, ends), default=0)

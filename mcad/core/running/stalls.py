@@ -1,0 +1,278 @@
+"""What keeps the pods of a running AppWrapper from running, in the words of others.
+
+A reader gets the figures of this moment. The condition ``Stalled`` and an Event
+report a stall when it has lasted for a while, another one of the same kind at most once per
+``REPORT_INTERVAL``: kube-scheduler's words contain figures of the whole cluster, which change all
+the time. The condition records what was reported, so a restart does not repeat it.
+"""
+
+from __future__ import annotations
+
+import re
+
+from mcad.core.cluster import Cluster
+from mcad.core.commands import ReadWarnings
+from mcad.core.events import WarningsRead
+from mcad.core.running import health, requeue, stage
+from mcad.core.state.entry import Entry
+from mcad.core.state.lifecycle import Phase
+from mcad.core.state.model import Child, Condition, Dialect, ItemState, Pod
+from mcad.core.state.reasons import (
+    PODS_MISSING,
+    PODS_STARTING,
+    RETRYING,
+    ConditionType,
+    EventReason,
+    some_of,
+)
+from mcad.core.state.records import Struct
+from mcad.core.state.units import SECOND, Duration, Instant, format_clock, format_duration
+
+REPORT_AFTER: Duration = 10 * SECOND
+REPORT_INTERVAL: Duration = 60 * SECOND
+STARTED_AFTER: Duration = 30 * SECOND
+"""What creating and starting pods usually takes, with an image to pull."""
+
+NEWS_INTERVAL: Duration = 5 * SECOND
+"""Between reports of different reasons: a user who looks for one should not see the last one."""
+
+CLEARED_AFTER: Duration = 30 * SECOND
+"""A container that crashes in a loop runs for a moment in between."""
+
+ASK_AFTER: Duration = 5 * SECOND
+ASK_INTERVAL: Duration = 30 * SECOND
+"""How long pods may be missing before the Events about that are read, and between two reads."""
+
+
+class Stall(Struct, frozen=True):
+    """Why pods do not run. ``what`` begins the sentence, ``words`` are those of another component;
+    ``since`` and ``until`` (when that ends the attempt) are 0 if there is no such time. A stall
+    that ``lasts`` is no matter of seconds: it is reported at once."""
+
+    reason: str
+    what: str
+    words: str = ""
+    since: Instant = 0
+    until: Instant = 0
+    lasts: bool = False
+
+
+# -- what there is -------------------------------------------------------------------------------
+
+
+def look(cluster: Cluster, entry: Entry) -> Stall | None:
+    """The stall that tells most, None if all pods run that should."""
+    if entry.phase is not Phase.RUNNING or entry.workload.deleting:
+        return None
+    counts, children = cluster.capacity.pods.counts(entry.uid), cluster.objects.of(entry)
+    live = cluster.capacity.pods.live(entry.uid) if counts.pending or counts.stuck else []
+    found = _refused(entry, children) or _stuck(entry, live) or unscheduled(cluster, entry)
+    found = found or _of_items(cluster, entry, children) or _gated(entry, live)
+    if found is None and entry.missing:
+        what = f"{_pods(entry.missing)} not created yet"
+        found = Stall(PODS_MISSING, what, since=entry.missing_since)
+    if found is None and live and counts.running == counts.leaving:
+        found = Stall(PODS_STARTING, f"{_pods(len(live))} starting", since=_oldest(entry, live))
+    return found
+
+
+def _refused(entry: Entry, children: list[Child]) -> Stall | None:
+    """Pods that a controller cannot create."""
+    if not entry.missing:
+        return None
+    said = [(str(one.ref), one.words) for one in children if one.words]
+    said += [(str(entry.ref(item)), words) for item, words in sorted(entry.refused.items())]
+    if not said:
+        return None
+    what = f"Pods of {said[0][0]} cannot be created"
+    return Stall(EventReason.PODS_REFUSED, what, said[0][1], entry.missing_since, lasts=True)
+
+
+def _stuck(entry: Entry, live: list[Pod]) -> Stall | None:
+    """Containers that kubelet cannot start or keep running."""
+    stuck = [(pod, pod.stuck) for pod in live if pod.stuck is not None]
+    if not stuck:
+        return None
+    alike = [pod for pod, why in stuck if why.reason is stuck[0][1].reason]
+    what = f"{_pods(len(alike))} unable to run: {some_of([pod.name for pod in alike])}"
+    words, since = stuck[0][1].message, _oldest(entry, alike)
+    return Stall(EventReason(str(stuck[0][1].reason)), what, words, since, lasts=True)
+
+
+def unscheduled(cluster: Cluster, entry: Entry) -> Stall | None:
+    """Pods that kube-scheduler has refused so far."""
+    if entry.phase is not Phase.RUNNING or entry.workload.deleting:
+        return None
+    pods = cluster.capacity.pods
+    refused = [
+        pod
+        for pod in (pods.live(entry.uid) if pods.counts(entry.uid).pending else ())
+        if pod.unscheduled is not None and not pod.node
+    ]
+    if not refused:
+        return None
+    count, words, since = len(refused), stage.refusal(refused), _oldest(entry, refused)
+    what, until = f"{count} pod{'s' * (count != 1)} without a node", _until(cluster, entry)
+    return Stall(EventReason.UNSCHEDULED, what, words, since, until)
+
+
+def _until(cluster: Cluster, entry: Entry) -> Instant:
+    """When the attempt ends if nothing changes."""
+    if entry.workload.dialect is Dialect.V1BETA2:
+        is_ready = entry.shows(ConditionType.PODS_READY)
+        return 0 if is_ready else health.patience(cluster, entry)
+    return stage.earliest(stage.placement_until(cluster, entry), requeue.until(entry))
+
+
+def _of_items(cluster: Cluster, entry: Entry, children: list[Child]) -> Stall | None:
+    """Items that are suspended, failed or begun again, or that are over while pods of them run."""
+    live = None
+    for one in sorted(children, key=lambda child: child.item):
+        if one.suspended:
+            what = f"{one.ref} is suspended"
+            return Stall(EventReason.ITEM_SUSPENDED, what, one.suspended, lasts=True)
+        if one.state is ItemState.RETRYING:
+            return Stall(RETRYING, f"{one.ref} failed and is begun again", one.words)
+        if one.state is ItemState.FAILED and one.item not in entry.finished:
+            what = f"{one.ref} has failed"
+            return Stall(EventReason.ITEM_FAILED, what, one.words, one.ended, lasts=True)
+        if one.ended and any(wanted is not None and wanted.now for wanted in one.wants):
+            live = cluster.capacity.pods.live(entry.uid) if live is None else live
+            names = [pod.name for pod in live if pod.root == one.uid]
+            if names:
+                what = f"{one.ref} is over and its controller lets pods run on: {some_of(names)}"
+                return Stall(EventReason.PODS_REMAIN, what, since=one.ended, lasts=True)
+    return None
+
+
+def _gated(entry: Entry, live: list[Pod]) -> Stall | None:
+    gated = [pod for pod in live if pod.gated]
+    if not gated:
+        return None
+    what = f"{_pods(len(gated))} held by scheduling gates: {some_of([pod.name for pod in gated])}"
+    return Stall(EventReason.SCHEDULING_GATED, what, since=_oldest(entry, gated))
+
+
+def _pods(count: int) -> str:
+    return "1 pod is" if count == 1 else f"{count} pods are"
+
+
+def _oldest(entry: Entry, pods: list[Pod]) -> Instant:
+    return min(stage.waits_since(entry, pod) for pod in pods)
+
+
+# -- why pods are not created --------------------------------------------------------------------
+
+
+def _ask(cluster: Cluster, entry: Entry) -> Instant:
+    """Have the Events read about items with missing pods; returns when that is due."""
+    if not entry.missing:
+        entry.refused.clear()
+        return 0
+    due = max(entry.missing_since + ASK_AFTER, entry.refused_read + ASK_INTERVAL)
+    if cluster.now < due:
+        return due
+    if not cluster.objects.warning_reads.take(cluster.now):
+        return cluster.now + SECOND
+    entry.refused_read = cluster.now
+    items, since = cluster.capacity.pods.items_with_missing(entry.uid), entry.record.since
+    for item in filter(entry.creation.created.__contains__, items):
+        cluster.emit(ReadWarnings(entry.uid, entry.attempt, item, entry.ref(item), since))
+    return cluster.now + ASK_INTERVAL
+
+
+def warnings_read(cluster: Cluster, entry: Entry, event: WarningsRead) -> None:
+    """What the Events say of pods that an item lacks."""
+    if event.attempt != entry.attempt:
+        return
+    if event.words:
+        entry.refused[event.item] = event.words
+        cluster.agenda.to_judge[entry.uid] = None
+    else:
+        entry.refused.pop(event.item, None)
+
+
+# -- how it is reported --------------------------------------------------------------------------
+
+
+def report(cluster: Cluster, entry: Entry) -> Instant:
+    """Report in the condition and by an Event, unless the last report is recent or the same;
+    returns when a report is due."""
+    asks, kind = _ask(cluster, entry), ConditionType.STALLED
+    shown, found = entry.conditions.get(kind), look(cluster, entry)
+    if found is None:
+        return stage.earliest(asks, _clear(cluster, entry, shown))
+    entry.stalled_at = cluster.now
+    due = 0 if _is_told(entry, shown, found) else _due(entry, shown, found)
+    if 0 < due <= cluster.now:
+        _report(cluster, entry, shown, found)
+        due = 0
+    return stage.earliest(asks, due)
+
+
+def _clear(cluster: Cluster, entry: Entry, shown: Condition | None) -> Instant:
+    """That all pods run is reported along with the pod counts."""
+    if shown is None:
+        return 0
+    interval = cluster.settings.pod_counts_interval
+    due = max(entry.stalled_at + CLEARED_AFTER, entry.counted_at + interval)
+    if cluster.now < due:
+        return due
+    entry.drop_condition(ConditionType.STALLED)
+    return 0
+
+
+def _due(entry: Entry, shown: Condition | None, found: Stall) -> Instant:
+    patience = STARTED_AFTER if found.reason in (PODS_MISSING, PODS_STARTING) else REPORT_AFTER
+    begun = found.since or entry.stage_since
+    due = entry.record.confirmed if found.lasts else begun + patience
+    if shown is None:
+        return due
+    is_same = shown.reason == found.reason
+    return max(due, shown.updated + (REPORT_INTERVAL if is_same else NEWS_INTERVAL))
+
+
+def _report(cluster: Cluster, entry: Entry, shown: Condition | None, found: Stall) -> None:
+    kind, reason = ConditionType.STALLED, str(found.reason)
+    is_news = shown is None or shown.reason != reason
+    is_news = is_news or _reasons(explain(entry, found)) != _reasons(shown.message if shown else "")
+    entry.set_condition(kind, cluster.now, reason=reason, message=explain(entry, found))
+    if is_news and isinstance(found.reason, EventReason):
+        note = explain(entry, found, cluster.now)
+        cluster.announce(entry, found.reason, note, action="Run", warning=True)
+
+
+def explain(entry: Entry, found: Stall, now: Instant = 0) -> str:
+    """One sentence. With time spans for a reader of ``now``; without it with times of the day, for
+    a status that may be read at any time."""
+    text = found.what
+    if found.since:
+        begun = f"for {_span(now - found.since)}" if now else f"since {format_clock(found.since)}"
+        text += f" {begun}"
+    if found.words:
+        text += f" ({found.words.rstrip('.')})"
+    if not found.until:
+        return f"{text}."
+    left, clock = _span(found.until - now + SECOND - 1), format_clock(found.until)
+    ends = "reset" if entry.workload.dialect is Dialect.V1BETA2 else "taken back"
+    return f"{text}; {ends} {f'in {left}' if now else f'at {clock}'}."
+
+
+def _span(duration: Duration) -> str:
+    return format_duration(max(duration, 0) // SECOND * SECOND)
+
+
+def _is_told(entry: Entry, shown: Condition | None, found: Stall) -> bool:
+    """Whether the condition says so already: the same number of pods and the same reasons."""
+    if shown is None or shown.reason != found.reason:
+        return False
+    text = explain(entry, found)
+    is_same = text.partition(" ")[0] == shown.message.partition(" ")[0]
+    return is_same and _reasons(text) == _reasons(shown.message)
+
+
+def _reasons(message: str) -> frozenset[str]:
+    """The words of others, without their figures, generated names, and order."""
+    words = message.partition("(")[2].rpartition(")")[0]
+    parts = re.split(r"[,:]", re.sub(r'[0-9]+|"[^"]*"', "", words))
+    return frozenset(part.strip() for part in parts)

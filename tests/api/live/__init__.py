@@ -1,0 +1,1 @@
+"""What live objects say: tables of states by family of kinds, and the tests that read them."""
