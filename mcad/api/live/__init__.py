@@ -47,7 +47,7 @@ class Row(Struct, frozen=True):
 _SUSPEND = (suspend_at("spec.suspend"),)
 _PAUSED = Switch(("spec", "paused"), unless=apps.is_rolled_out)
 _CLUSTER = suspend_at("spec.rayClusterSpec.suspend")
-_STOPPED = annotated("kubeflow-resource-stopped")  # notebook-controller 1.7 looks no further
+_STOPPED = annotated("kubeflow-resource-stopped")  # STOP_ANNOTATION of notebook-controller 1.7
 _STOP = annotated("serving.kserve.io/stop", true=True)  # StopAnnotationKey of KServe 0.16
 _TRAINING = Row(kubeflow.read_training_job, (suspend_at("spec.runPolicy.suspend"),), ends=True)
 

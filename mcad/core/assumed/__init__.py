@@ -9,6 +9,5 @@ reserved_room   questions about the room of reservations
 unplaced        assumed pods without a node, and the nodes that are set aside for them
 pod_index       every pod, by node and by AppWrapper
 workload_pods   questions about the pods of one AppWrapper
-pod_waits       since when pods are missing
 node_report     the books of the nodes for people
 """

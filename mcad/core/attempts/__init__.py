@@ -3,7 +3,6 @@
 create          creates the items in order, and handles the answers of the API server
 access          access reviews of missing rights
 edits           changes of an AppWrapper that is dispatched
-pod_timeouts    pods that do not appear, or find no node: every wait has an end
 attribution     the AppWrapper of each object and pod
 teardown        takes an attempt back
 orphans         deletes objects of no recorded attempt

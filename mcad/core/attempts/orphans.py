@@ -12,7 +12,8 @@ from mcad.core.state.bounds import REFUSED_WRITE_RETRY, RETRY_MAX, SWEPT_PER_PAS
 from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import RETAINING, TEARING_DOWN, Phase
 from mcad.core.state.model import Cascade, Child, Remnant
-from mcad.core.state.units import Instant
+from mcad.core.state.timers import Timer
+from mcad.core.state.units import SECOND, Instant
 
 NEVER: Instant = 1 << 62
 """Later than any instant: its deletion was asked for, and the answer is open."""
@@ -71,7 +72,21 @@ def is_spared(entry: Entry) -> bool:
     return entry.workload.cascade is Cascade.ORPHAN
 
 
-def lives_until(entry: Entry, child: Child) -> Instant:
+def expire(cluster: Cluster, entry: Entry) -> None:
+    """Have items deleted whose time to live is over, once their end is stored."""
+    due = 0
+    for child in cluster.objects.of(entry):
+        end = _lives_until(entry, child)
+        if end and (entry.writes.flying is not None or entry.writes.dirty):
+            end = max(end, cluster.now + SECOND)
+        if cluster.now < end:
+            due = min(due or end, end)
+        elif end:
+            cluster.objects.unswept[child.uid] = None
+    cluster.agenda.set_timer(entry, Timer.ITEM_TTL, due)
+
+
+def _lives_until(entry: Entry, child: Child) -> Instant:
     """When the time to live of an item is over whose end is on record, 0 if it has none. Its own
     controller would delete it even if no dispatcher has seen how it ended, so this one does."""
     if child.attempt != entry.attempt or not 0 <= child.item < len(entry.workload.items):
@@ -86,7 +101,7 @@ def lives_until(entry: Entry, child: Child) -> Instant:
 def _is_stray(entry: Entry, child: Child, now: Instant) -> bool:
     if not child.labelled or child.terminating or entry.phase is Phase.FOREIGN:
         return False
-    if 0 < lives_until(entry, child) <= now:
+    if 0 < _lives_until(entry, child) <= now:
         return True
     if entry.phase is Phase.GONE:
         return not is_spared(entry)

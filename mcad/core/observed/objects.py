@@ -8,7 +8,7 @@ from mcad.core.events import KindWatched
 from mcad.core.running import completion, items
 from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import Phase
-from mcad.core.state.model import Child, ItemState, Pod, Wanted
+from mcad.core.state.model import ENDED, Child, ItemState, Pod, Wanted
 from mcad.core.state.records import replace
 
 
@@ -63,17 +63,33 @@ def apply(cluster: Cluster, entry: Entry, child: Child) -> None:
         entry.found(child.item)
     entry.creation.exists(child.item, child.uid)
     completion.hear(entry, child)
-    items.note_suspended(cluster, entry, child)
+    _note_suspended(cluster, entry, child)
     for index, wanted in enumerate(child.wants):
-        cluster.want(entry, child.item, index, _patient(child, wanted))
+        cluster.want(entry, child.item, index, _expected(child, wanted))
     cluster.agenda.to_judge[entry.uid] = None
 
 
-def _patient(child: Child, wanted: Wanted | None) -> Wanted | None:
-    """Pods of an object that begins again come when its controller says: none is missing now."""
-    if wanted is None or child.state is not ItemState.RETRYING:
+def _note_suspended(cluster: Cluster, entry: Entry, child: Child) -> None:
+    """A client suspended an item or a part of it: its room is free for the rest of the attempt.
+    Pods that come after a resumption are surplus: they use what they find."""
+    if not child.suspended or entry.phase is not Phase.RUNNING:
+        return
+    suspended = {
+        position
+        for position, one in enumerate(entry.workload.sets)
+        if one.item == child.item and child.wants[one.index : one.index + 1] == (Wanted(0),)
+    }
+    if not suspended <= set(entry.record.resumed):
+        entry.amend(resumed=tuple(sorted(suspended.union(entry.record.resumed))))
+        cluster.capacity.give_up_sets(entry.uid, suspended)
+
+
+def _expected(child: Child, wanted: Wanted | None) -> Wanted | None:
+    """Pods of an object that begins again come when its controller says: none is missing now. Of
+    one that has ended none is expected, though its controller may let some run on."""
+    if wanted is None or child.state not in (ItemState.RETRYING, *ENDED):
         return wanted
-    return Wanted(0, wanted.now + wanted.later)
+    return Wanted(0, wanted.now + wanted.later if child.state is ItemState.RETRYING else 0)
 
 
 def child_gone(cluster: Cluster, uid: str) -> None:

@@ -6,7 +6,7 @@ from mcad.core.attempts import orphans, teardown
 from mcad.core.cluster import Cluster
 from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import Signal
-from mcad.core.state.model import Child, Dialect, DispatchPhase, ItemState, Next
+from mcad.core.state.model import ENDED, Child, Dialect, DispatchPhase, ItemState, Next
 from mcad.core.state.reasons import (
     PODS_COMPLETED,
     SOME_ITEMS_COMPLETED,
@@ -19,7 +19,6 @@ from mcad.core.state.timers import Timer
 from mcad.core.state.units import SECOND
 from mcad.core.status import pod_counts
 
-_ENDED = frozenset({ItemState.SUCCEEDED, ItemState.FAILED})
 _FINISHED = frozenset({"complete", "completed", "succeeded", "failed"})
 """Conditions and pod phases that mean an end whatever the kind."""
 
@@ -43,7 +42,7 @@ def _has_ended(entry: Entry, child: Child) -> bool:
     words = entry.workload.items[child.item].completion
     if words:
         return not child.met.isdisjoint(words)
-    return child.state in _ENDED or not child.met.isdisjoint(_FINISHED)
+    return child.state in ENDED or not child.met.isdisjoint(_FINISHED)
 
 
 def judge(cluster: Cluster, entry: Entry) -> bool:
@@ -103,23 +102,9 @@ def _have_pods_succeeded(cluster: Cluster, entry: Entry, item: int, declared: in
     return cluster.capacity.pods.succeeded(entry.uid, item) >= declared
 
 
-def expire_items(cluster: Cluster, entry: Entry) -> None:
-    """Have items deleted whose time to live is over, once their end is stored."""
-    due = 0
-    for child in cluster.objects.of(entry):
-        end = orphans.lives_until(entry, child)
-        if end and (entry.writes.flying is not None or entry.writes.dirty):
-            end = max(end, cluster.now + SECOND)
-        if cluster.now < end:
-            due = min(due or end, end)
-        elif end:
-            cluster.objects.unswept[child.uid] = None
-    cluster.agenda.set_timer(entry, Timer.ITEM_TTL, due)
-
-
 def keep(cluster: Cluster, entry: Entry) -> None:
     """A succeeded AppWrapper is deleted when it has been kept for long enough."""
-    expire_items(cluster, entry)
+    orphans.expire(cluster, entry)
     ttl, record = entry.workload.tolerance.success_ttl, entry.dispatch
     said = entry.conditions.get(ConditionType.COMPLETED)
     is_there = record is not None and record.phase is DispatchPhase.DISPATCHED

@@ -23,6 +23,7 @@ from mcad.core.state.reasons import (
     some_of,
 )
 from mcad.core.state.run_policy import FaultTolerance
+from mcad.core.state.stall import refusal
 from mcad.core.state.units import Instant
 
 _Verdict = tuple[Breakdown | None, Instant]
@@ -116,18 +117,21 @@ def _too_few(cluster: Cluster, entry: Entry) -> _Verdict:
         return None, 0
     message = f"Of {expected} pods {ready + pods.pending} exist, and {ready} run or have succeeded."
     entry.unset_condition(kind, cluster.now, reason=INSUFFICIENT_PODS_READY, message=message)
-    due = patience(cluster, entry)
+    due = _patience(cluster, entry)
     if not due or cluster.now < due:
         return None, due
-    message = f"{message} {_evidence(cluster, entry)}"
-    return Breakdown(TeardownReason.INSUFFICIENT_PODS_READY, message.rstrip()), 0
+    if idle := _idle(cluster, entry):
+        stuck = next((one.stuck.message for one in idle if one.stuck is not None), "")
+        why = f" ({stuck or refusal(idle)})".replace(" ()", "")
+        message += f" Not running: {some_of([one.name for one in idle])}{why}."
+    return Breakdown(TeardownReason.INSUFFICIENT_PODS_READY, message), 0
 
 
 def _is_suspended(cluster: Cluster, entry: Entry) -> bool:
     return any(child.state is ItemState.SUSPENDED for child in cluster.objects.of(entry))
 
 
-def patience(cluster: Cluster, entry: Entry) -> Instant:
+def _patience(cluster: Cluster, entry: Entry) -> Instant:
     """Until when too few pods are tolerated, 0 if for ever: nothing is missing or late."""
     tolerance, shown = entry.workload.tolerance, entry.conditions.get(ConditionType.PODS_READY)
     since = max(
@@ -146,13 +150,3 @@ def _idle(cluster: Cluster, entry: Entry) -> list[Pod]:
         return []
     live = [one for one in pods.live(entry.uid) if one.phase is PodPhase.PENDING]
     return [one for one in live if one.node] + pods.never_placed(entry.uid)
-
-
-def _evidence(cluster: Cluster, entry: Entry) -> str:
-    """The pods that do not run, by name and in the words of kubelet and kube-scheduler."""
-    idle = _idle(cluster, entry)
-    names = some_of([one.name for one in idle])
-    stuck = next((one.stuck.message for one in idle if one.stuck is not None), "")
-    words = stuck or stage.refusal(idle)
-    why = f" ({words})" if words else ""
-    return f"Not running: {names}{why}." if idle else ""

@@ -17,19 +17,9 @@ from mcad.core.running.health import is_final
 from mcad.core.running.reset import Breakdown
 from mcad.core.state.bounds import LOOK_BASE
 from mcad.core.state.entry import Absence, Entry
-from mcad.core.state.lifecycle import Phase
 from mcad.core.state.model import Child, Dialect, PodPhase
-from mcad.core.state.reasons import TeardownReason, some_of
+from mcad.core.state.reasons import DISRUPTIONS, TeardownReason, some_of
 from mcad.core.state.units import SECOND, Instant
-
-_DISRUPTIONS = {
-    "PreemptionByScheduler": "was preempted by kube-scheduler",
-    "DeletionByTaintManager": "was evicted by a taint of its node",
-    "EvictionByEvictionAPI": "was evicted, as kubectl drain does",
-    "DeletionByPodGC": "was lost with its node",
-    "TerminationByKubelet": "was evicted by its node",
-}
-"""Reasons of the condition DisruptionTarget of a pod (Kubernetes docs, Disruptions)."""
 
 
 def judge(cluster: Cluster, entry: Entry) -> Instant:
@@ -130,30 +120,10 @@ def why_gone(cluster: Cluster, child: Child) -> Absence:
     if pod is None:
         return Absence("was deleted")
     if pod.disruption:
-        words = _DISRUPTIONS.get(pod.disruption, f"was disrupted ({pod.disruption})")
+        words = DISRUPTIONS.get(pod.disruption, f"was disrupted ({pod.disruption})")
         return Absence(words, lost=True)
     if pod.node and not cluster.capacity.is_ready(pod.node):
         return Absence(f"was lost with node {pod.node}", lost=True)
     if pod.phase is PodPhase.FAILED:
         return Absence("failed and was deleted", lost=True)
     return Absence("was deleted")
-
-
-def note_suspended(cluster: Cluster, entry: Entry, child: Child) -> None:
-    """A client suspended an item or a part of it: its room is free for the rest of the attempt.
-    Pods that come after a resumption are surplus: they use what they find."""
-    if not child.suspended or entry.phase is not Phase.RUNNING or entry.keeps_room:
-        return
-    suspended = {
-        position
-        for position, one in enumerate(entry.workload.sets)
-        if one.item == child.item and _wants_none(child, one.index)
-    }
-    if not suspended <= set(entry.record.resumed):
-        entry.amend(resumed=tuple(sorted(suspended.union(entry.record.resumed))))
-        cluster.capacity.give_up_sets(entry.uid, suspended)
-
-
-def _wants_none(child: Child, index: int) -> bool:
-    wanted = child.wants[index] if index < len(child.wants) else None
-    return wanted is not None and not wanted.now and not wanted.later

@@ -5,7 +5,7 @@ The spec counts, not its change, which may have come during the creation or befo
 
 from __future__ import annotations
 
-from mcad.core.attempts import create, remains, teardown
+from mcad.core.attempts import create, orphans, remains, teardown
 from mcad.core.cluster import Cluster
 from mcad.core.running import completion, health, items, requeue, reset, stage, stalls
 from mcad.core.state.bounds import JUDGE_STEPS, JUDGED_PER_PASS
@@ -57,7 +57,7 @@ def _report_pod_counts(cluster: Cluster, entry: Entry) -> None:
     cluster.settle(entry)
 
 
-_RULES = (items.judge, requeue.judge, health.judge, stage.judge_placement, stage.give_up)
+_ENDS = (requeue.judge, health.judge, stage.judge_placement)
 """Each ends the attempt if its rule says so, else returns until when it tolerates what there is."""
 
 
@@ -69,14 +69,15 @@ def _judge_running(cluster: Cluster, entry: Entry) -> None:
     if entry.workload.suspended:
         teardown.take_back(cluster, entry, TeardownReason.SUSPENDED, SUSPENDED_NOTE)
         return
-    due = 0
-    for rule in _RULES:
-        due = stage.earliest(due, rule(cluster, entry))
-        if entry.phase is not Phase.RUNNING:
-            return
-    completion.expire_items(cluster, entry)
-    due = stage.earliest(due, stalls.report(cluster, entry))
-    cluster.agenda.set_timer(entry, Timer.HEALTH, due)
+    looks, entry.ends_at = items.judge(cluster, entry), 0
+    for rule in _ENDS:
+        if entry.phase is Phase.RUNNING:
+            entry.ends_at = stage.earliest(entry.ends_at, rule(cluster, entry))
+    if entry.phase is not Phase.RUNNING:
+        return
+    orphans.expire(cluster, entry)
+    others = (stage.give_up(cluster, entry), stalls.report(cluster, entry))
+    cluster.agenda.set_timer(entry, Timer.HEALTH, stage.earliest(entry.ends_at, looks, *others))
     _note_ready(cluster, entry)
     if said != (entry.conditions, entry.record):
         cluster.settle(entry)  # after a restart nothing is written that is on record already

@@ -40,15 +40,6 @@ def judge(cluster: Cluster, entry: Entry) -> Instant:
     return stage.earliest(deadline, due)
 
 
-def until(entry: Entry) -> Instant:
-    """When its time to run is over, or ``minAvailable`` requeues it, if nothing changes; 0 if
-    never."""
-    limit, shown = entry.workload.run_limit, entry.conditions.get(ConditionType.RUNNING)
-    deadline = entry.limit_counts_from(entry.record.confirmed) + limit if limit else 0
-    is_short = entry.workload.min_available and (shown is None or not shown.status)
-    return stage.earliest(deadline, _patience(entry) if is_short else 0)
-
-
 def _time_is_over(cluster: Cluster, entry: Entry) -> None:
     """It has failed, or is requeued if it never had all of its nodes: that is no run."""
     if stage.take_back(cluster, entry, cluster.now - entry.record.confirmed):
@@ -79,10 +70,6 @@ def _too_few_until(cluster: Cluster, entry: Entry) -> Instant:
             entry.unset_condition(ConditionType.PREEMPT_CANDIDATE, cluster.now, reason=PODS_RUNNING)
         return 0
     entry.unset_condition(kind, cluster.now, reason=MIN_PODS_NOT_RUNNING)
-    return _patience(entry)
-
-
-def _patience(entry: Entry) -> Instant:
     shown = entry.conditions.get(ConditionType.RUNNING)
     since = max(entry.record.confirmed, shown.changed if shown is not None else 0)
     return since + (entry.requeueing_wait or entry.workload.requeuing.wait)

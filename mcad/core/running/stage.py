@@ -7,20 +7,15 @@ warm-up grace, no other pod is missing.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable
-
 from mcad.core.attempts import teardown
 from mcad.core.cluster import Cluster
-from mcad.core.state.bounds import NOTED_PER_PASS
+from mcad.core.state.bounds import NOTED_PER_PASS, SLOW_PLACEMENT
 from mcad.core.state.entry import Entry
 from mcad.core.state.model import Dialect, Pod
 from mcad.core.state.reasons import EventReason, TeardownReason, some_of
 from mcad.core.state.settings import Policy
+from mcad.core.state.stall import refusal
 from mcad.core.state.units import SECOND, Duration, Instant
-
-SLOW_PLACEMENT: Duration = 10 * SECOND
-"""What kube-scheduler needs at most where there is room: shorter waits count as run time."""
 
 
 def take_changed(cluster: Cluster) -> None:
@@ -97,21 +92,17 @@ def give_up(cluster: Cluster, entry: Entry) -> Instant:
 # -- pods without a node -------------------------------------------------------------------------
 
 
-def placement_until(cluster: Cluster, entry: Entry) -> Instant:
-    """v1beta1: when declared pods will have been without a node for ``placementTimeout``, 0 if none
-    can be: all have had one, or none is late. v1beta2 has graces of its own (health.py)."""
+def judge_placement(cluster: Cluster, entry: Entry) -> Instant:
+    """C6, v1beta1: take it back if declared pods find no node for ``placementTimeout``; returns
+    until when they may look, 0 if all have had one. v1beta2 has graces of its own (health.py)."""
     timeout = cluster.settings.placement_timeout
     if not timeout or entry.record.placed or entry.workload.dialect is Dialect.V1BETA2:
         return 0
-    ends = [waits_since(entry, p) + timeout for p in cluster.capacity.pods.never_placed(entry.uid)]
-    return earliest(*ends, missing_until(cluster, entry, timeout, known=True))
-
-
-def judge_placement(cluster: Cluster, entry: Entry) -> Instant:
-    """C6: take it back if declared pods never found nodes; returns until when they may look."""
-    due = placement_until(cluster, entry)
+    pods = cluster.capacity.pods.never_placed(entry.uid)
+    ends = [waits_since(entry, pod) + timeout for pod in pods]
+    due = earliest(*ends, missing_until(cluster, entry, timeout, known=True))
     if due and due <= cluster.now:
-        take_back(cluster, entry, cluster.settings.placement_timeout)
+        take_back(cluster, entry, timeout)
     return due
 
 
@@ -126,40 +117,24 @@ def take_back(cluster: Cluster, entry: Entry, waited: Duration) -> bool:
     missing = pods.missing(entry.uid, known=True)
     if late or missing:
         entry.requeueings += 1
-        message = describe(late, missing, waited)
+        message = _describe(late, missing, waited)
         teardown.take_back(cluster, entry, TeardownReason.NOT_PLACED, message)
     return bool(late or missing)
 
 
-def waits_since(entry: Entry, pod: Pod) -> Instant:
-    """Since when a pod is waited for: from its own creation on, or from the confirmation."""
-    return max(pod.created, entry.record.confirmed)
-
-
-# -- for people ----------------------------------------------------------------------------------
-
-
-def describe(late: list[Pod], missing: int, waited: Duration) -> str:
-    """The pods without a node, with kube-scheduler's words, and how many do not exist."""
+def _describe(late: list[Pod], missing: int, waited: Duration) -> str:
     reported = []
     if late:
-        words = refusal(late)
-        why, names = f" ({words})" if words else "", some_of([pod.name for pod in late])
+        why, names = f" ({refusal(late)})".replace(" ()", ""), some_of([pod.name for pod in late])
         reported.append(f"Without a node for {waited // SECOND} s: {names}{why}.")
     if missing:
         reported.append(f"Pods that are wanted and did not come into being: {missing}.")
     return " ".join(reported)
 
 
-def refusal(pods: Iterable[Pod]) -> str:
-    """What kube-scheduler says of most of these pods, "" if it says nothing: its first sentence has
-    the reasons of the nodes; the rest says what preemption and other plugins could not do."""
-    said = Counter(
-        pod.unscheduled.message.partition(". ")[0].strip().rstrip(".")
-        for pod in pods
-        if pod.unscheduled is not None
-    )
-    return min(said, key=lambda words: (-said[words], words), default="")
+def waits_since(entry: Entry, pod: Pod) -> Instant:
+    """Since when a pod is waited for: from its own creation on, or from the confirmation."""
+    return max(pod.created, entry.record.confirmed)
 
 
 def earliest(*ends: Instant) -> Instant:

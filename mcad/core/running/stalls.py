@@ -2,21 +2,28 @@
 
 A reader gets the figures of this moment. The condition ``Stalled`` and an Event
 report a stall when it has lasted for a while, another one of the same kind at most once per
-``REPORT_INTERVAL``: kube-scheduler's words contain figures of the whole cluster, which change all
+``STALL_INTERVAL``: kube-scheduler's words contain figures of the whole cluster, which change all
 the time. The condition records what was reported, so a restart does not repeat it.
 """
 
 from __future__ import annotations
 
-import re
-
 from mcad.core.cluster import Cluster
 from mcad.core.commands import ReadWarnings
 from mcad.core.events import WarningsRead
-from mcad.core.running import health, requeue, stage
+from mcad.core.running import stage
+from mcad.core.state.bounds import (
+    STALL_AFTER,
+    STALL_INTERVAL,
+    STALL_NEWS,
+    STALL_OVER,
+    STARTED_AFTER,
+    WARNINGS_AFTER,
+    WARNINGS_INTERVAL,
+)
 from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import Phase
-from mcad.core.state.model import Child, Condition, Dialect, ItemState, Pod
+from mcad.core.state.model import ENDED, Child, Condition, ItemState, Pod
 from mcad.core.state.reasons import (
     PODS_MISSING,
     PODS_STARTING,
@@ -25,37 +32,8 @@ from mcad.core.state.reasons import (
     EventReason,
     some_of,
 )
-from mcad.core.state.records import Struct
-from mcad.core.state.units import SECOND, Duration, Instant, format_clock, format_duration
-
-REPORT_AFTER: Duration = 10 * SECOND
-REPORT_INTERVAL: Duration = 60 * SECOND
-STARTED_AFTER: Duration = 30 * SECOND
-"""What creating and starting pods usually takes, with an image to pull."""
-
-NEWS_INTERVAL: Duration = 5 * SECOND
-"""Between reports of different reasons: a user who looks for one should not see the last one."""
-
-CLEARED_AFTER: Duration = 30 * SECOND
-"""A container that crashes in a loop runs for a moment in between."""
-
-ASK_AFTER: Duration = 5 * SECOND
-ASK_INTERVAL: Duration = 30 * SECOND
-"""How long pods may be missing before the Events about that are read, and between two reads."""
-
-
-class Stall(Struct, frozen=True):
-    """Why pods do not run. ``what`` begins the sentence, ``words`` are those of another component;
-    ``since`` and ``until`` (when that ends the attempt) are 0 if there is no such time. A stall
-    that ``lasts`` is no matter of seconds: it is reported at once."""
-
-    reason: str
-    what: str
-    words: str = ""
-    since: Instant = 0
-    until: Instant = 0
-    lasts: bool = False
-
+from mcad.core.state.stall import Stall, refusal
+from mcad.core.state.units import SECOND, Instant
 
 # -- what there is -------------------------------------------------------------------------------
 
@@ -80,7 +58,8 @@ def _refused(entry: Entry, children: list[Child]) -> Stall | None:
     """Pods that a controller cannot create."""
     if not entry.missing:
         return None
-    said = [(str(one.ref), one.words) for one in children if one.words]
+    making = (ItemState.PROGRESSING, ItemState.UNKNOWN)
+    said = [(str(one.ref), one.words) for one in children if one.words and one.state in making]
     said += [(str(entry.ref(item)), words) for item, words in sorted(entry.refused.items())]
     if not said:
         return None
@@ -111,17 +90,9 @@ def unscheduled(cluster: Cluster, entry: Entry) -> Stall | None:
     ]
     if not refused:
         return None
-    count, words, since = len(refused), stage.refusal(refused), _oldest(entry, refused)
-    what, until = f"{count} pod{'s' * (count != 1)} without a node", _until(cluster, entry)
-    return Stall(EventReason.UNSCHEDULED, what, words, since, until)
-
-
-def _until(cluster: Cluster, entry: Entry) -> Instant:
-    """When the attempt ends if nothing changes."""
-    if entry.workload.dialect is Dialect.V1BETA2:
-        is_ready = entry.shows(ConditionType.PODS_READY)
-        return 0 if is_ready else health.patience(cluster, entry)
-    return stage.earliest(stage.placement_until(cluster, entry), requeue.until(entry))
+    what = f"{len(refused)} pod{'s' * (len(refused) != 1)} without a node"
+    since, until = _oldest(entry, refused), entry.ends_at
+    return Stall(EventReason.UNSCHEDULED, what, refusal(refused), since, until)
 
 
 def _of_items(cluster: Cluster, entry: Entry, children: list[Child]) -> Stall | None:
@@ -136,7 +107,7 @@ def _of_items(cluster: Cluster, entry: Entry, children: list[Child]) -> Stall | 
         if one.state is ItemState.FAILED and one.item not in entry.finished:
             what = f"{one.ref} has failed"
             return Stall(EventReason.ITEM_FAILED, what, one.words, one.ended, lasts=True)
-        if one.ended and any(wanted is not None and wanted.now for wanted in one.wants):
+        if one.state in ENDED and any(wanted is not None and wanted.now for wanted in one.wants):
             live = cluster.capacity.pods.live(entry.uid) if live is None else live
             names = [pod.name for pod in live if pod.root == one.uid]
             if names:
@@ -169,7 +140,7 @@ def _ask(cluster: Cluster, entry: Entry) -> Instant:
     if not entry.missing:
         entry.refused.clear()
         return 0
-    due = max(entry.missing_since + ASK_AFTER, entry.refused_read + ASK_INTERVAL)
+    due = max(entry.missing_since + WARNINGS_AFTER, entry.refused_read + WARNINGS_INTERVAL)
     if cluster.now < due:
         return due
     if not cluster.objects.warning_reads.take(cluster.now):
@@ -178,7 +149,7 @@ def _ask(cluster: Cluster, entry: Entry) -> Instant:
     items, since = cluster.capacity.pods.items_with_missing(entry.uid), entry.record.since
     for item in filter(entry.creation.created.__contains__, items):
         cluster.emit(ReadWarnings(entry.uid, entry.attempt, item, entry.ref(item), since))
-    return cluster.now + ASK_INTERVAL
+    return cluster.now + WARNINGS_INTERVAL
 
 
 def warnings_read(cluster: Cluster, entry: Entry, event: WarningsRead) -> None:
@@ -203,7 +174,8 @@ def report(cluster: Cluster, entry: Entry) -> Instant:
     if found is None:
         return stage.earliest(asks, _clear(cluster, entry, shown))
     entry.stalled_at = cluster.now
-    due = 0 if _is_told(entry, shown, found) else _due(entry, shown, found)
+    is_told = shown is not None and shown.reason == found.reason and found.says(shown.message)
+    due = 0 if is_told else _due(entry, shown, found)
     if 0 < due <= cluster.now:
         _report(cluster, entry, shown, found)
         due = 0
@@ -215,7 +187,7 @@ def _clear(cluster: Cluster, entry: Entry, shown: Condition | None) -> Instant:
     if shown is None:
         return 0
     interval = cluster.settings.pod_counts_interval
-    due = max(entry.stalled_at + CLEARED_AFTER, entry.counted_at + interval)
+    due = max(entry.stalled_at + STALL_OVER, entry.counted_at + interval)
     if cluster.now < due:
         return due
     entry.drop_condition(ConditionType.STALLED)
@@ -223,56 +195,19 @@ def _clear(cluster: Cluster, entry: Entry, shown: Condition | None) -> Instant:
 
 
 def _due(entry: Entry, shown: Condition | None, found: Stall) -> Instant:
-    patience = STARTED_AFTER if found.reason in (PODS_MISSING, PODS_STARTING) else REPORT_AFTER
+    patience = STARTED_AFTER if found.reason in (PODS_MISSING, PODS_STARTING) else STALL_AFTER
     begun = found.since or entry.stage_since
     due = entry.record.confirmed if found.lasts else begun + patience
     if shown is None:
         return due
     is_same = shown.reason == found.reason
-    return max(due, shown.updated + (REPORT_INTERVAL if is_same else NEWS_INTERVAL))
+    return max(due, shown.updated + (STALL_INTERVAL if is_same else STALL_NEWS))
 
 
 def _report(cluster: Cluster, entry: Entry, shown: Condition | None, found: Stall) -> None:
     kind, reason = ConditionType.STALLED, str(found.reason)
-    is_news = shown is None or shown.reason != reason
-    is_news = is_news or _reasons(explain(entry, found)) != _reasons(shown.message if shown else "")
-    entry.set_condition(kind, cluster.now, reason=reason, message=explain(entry, found))
-    if is_news and isinstance(found.reason, EventReason):
-        note = explain(entry, found, cluster.now)
+    is_known = shown is not None and shown.reason == reason and found.has_words_of(shown.message)
+    entry.set_condition(kind, cluster.now, reason=reason, message=found.explain())
+    if not is_known and isinstance(found.reason, EventReason):
+        note = found.explain(cluster.now)
         cluster.announce(entry, found.reason, note, action="Run", warning=True)
-
-
-def explain(entry: Entry, found: Stall, now: Instant = 0) -> str:
-    """One sentence. With time spans for a reader of ``now``; without it with times of the day, for
-    a status that may be read at any time."""
-    text = found.what
-    if found.since:
-        begun = f"for {_span(now - found.since)}" if now else f"since {format_clock(found.since)}"
-        text += f" {begun}"
-    if found.words:
-        text += f" ({found.words.rstrip('.')})"
-    if not found.until:
-        return f"{text}."
-    left, clock = _span(found.until - now + SECOND - 1), format_clock(found.until)
-    ends = "reset" if entry.workload.dialect is Dialect.V1BETA2 else "taken back"
-    return f"{text}; {ends} {f'in {left}' if now else f'at {clock}'}."
-
-
-def _span(duration: Duration) -> str:
-    return format_duration(max(duration, 0) // SECOND * SECOND)
-
-
-def _is_told(entry: Entry, shown: Condition | None, found: Stall) -> bool:
-    """Whether the condition says so already: the same number of pods and the same reasons."""
-    if shown is None or shown.reason != found.reason:
-        return False
-    text = explain(entry, found)
-    is_same = text.partition(" ")[0] == shown.message.partition(" ")[0]
-    return is_same and _reasons(text) == _reasons(shown.message)
-
-
-def _reasons(message: str) -> frozenset[str]:
-    """The words of others, without their figures, generated names, and order."""
-    words = message.partition("(")[2].rpartition(")")[0]
-    parts = re.split(r"[,:]", re.sub(r'[0-9]+|"[^"]*"', "", words))
-    return frozenset(part.strip() for part in parts)

@@ -221,6 +221,30 @@ START_TIMES_STEPS = 30_000
 """AppWrappers in line that get a start time estimate, and the work for all, about a microsecond
 each: a question must not hold up the loop."""
 
+STALL_AFTER: Duration = 10 * SECOND
+"""How long kube-scheduler may look for nodes before that is reported."""
+
+STARTED_AFTER: Duration = 30 * SECOND
+"""What creating and starting pods usually takes, with an image to pull."""
+
+STALL_INTERVAL: Duration = 60 * SECOND
+"""Between two reports of the same reason: kube-scheduler's words contain figures of the whole
+cluster, which change all the time."""
+
+STALL_NEWS: Duration = 5 * SECOND
+"""Between reports of different reasons: a reader who looks for one should not see the last one."""
+
+STALL_OVER: Duration = 30 * SECOND
+"""How long nothing may be wrong before that is reported: a container that crashes in a loop runs
+for a moment in between."""
+
+WARNINGS_AFTER: Duration = 5 * SECOND
+WARNINGS_INTERVAL: Duration = 30 * SECOND
+"""How long pods may be missing before the Events about that are read, and between two reads."""
+
+SLOW_PLACEMENT: Duration = 10 * SECOND
+"""What kube-scheduler needs at most where there is room: shorter waits count as run time."""
+
 STUCK_AFTER: Duration = 60 * SECOND
 """After this a waiting teardown reports the objects that are left: by default pods get 30 s to end.
 """

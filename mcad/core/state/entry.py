@@ -152,6 +152,7 @@ class Entry:
     stage_since: Instant = 0  # when a pod of it last appeared or became ready (stage.py)
     missing: int = 0  # pods that should exist and do not
     missing_since: Instant = 0  # when they began to be so many, 0 if none is
+    ends_at: Instant = 0  # when its attempt ends if nothing changes, 0 if never
     refused: dict[int, str] = field(default_factory=dict)  # item -> why its pods are not created
     stalled_at: Instant = 0  # when pods were last kept from running
     refused_read: Instant = 0  # when that was asked for last

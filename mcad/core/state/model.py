@@ -249,7 +249,7 @@ class DispatchRecord(Struct, frozen=True):
     quota: tuple[tuple[str, str], ...] = ()
     preemptor: str = ""  # the uid of the AppWrapper for which it is evicted
     # Since when ``dispatchDuration.limit`` counts, if that is not ``confirmed``: time of earlier
-    # attempts is added, time in which its pods had no nodes is not (pod_timeouts.py).
+    # attempts is added, time in which its pods had no nodes is not (running/stage.py).
     limit_since: Instant = 0
     domains: tuple[ChosenDomain, ...] = ()  # where its pods have to be; items as in ``inventory``
     prefers: Domain | None = None  # where they should be, of a gang without topology (ADR 53)
@@ -435,6 +435,9 @@ class ItemState(StrEnum):
     RETRYING = "retrying"  # it failed, and its controller begins again: that is no end
     SUCCEEDED = "succeeded"
     FAILED = "failed"
+
+
+ENDED = frozenset({ItemState.SUCCEEDED, ItemState.FAILED})
 
 
 class Wanted(Struct, frozen=True):

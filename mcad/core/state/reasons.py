@@ -68,6 +68,15 @@ CAME_TO_NOTHING = (
     "It was taken back before all of its pods had nodes; it queues again after a pause."
 )
 
+DISRUPTIONS = {
+    "PreemptionByScheduler": "was preempted by kube-scheduler",
+    "DeletionByTaintManager": "was evicted by a taint of its node",
+    "EvictionByEvictionAPI": "was evicted, as kubectl drain does",
+    "DeletionByPodGC": "was lost with its node",
+    "TerminationByKubelet": "was evicted by its node",
+}
+"""Reasons of the condition DisruptionTarget of a pod (Kubernetes docs, Disruptions)."""
+
 EVICTION_CALLED_OFF = "EvictionCalledOff"
 
 

@@ -229,7 +229,7 @@ class Picture:
         found = stalls.look(self._cluster, entry) if entry is not None else None
         if entry is None or found is None:
             return "", ""
-        return str(found.reason), stalls.explain(entry, found, self.now)
+        return str(found.reason), found.explain(self.now)
 
     def line(self, count: int) -> list[str]:
         """The uids of the first in line, at most so many."""

@@ -66,6 +66,7 @@ def wants(pods: list[Pods]) -> tuple[Wanted | None, ...]:
 
 AT = "2026-03-02T09:00:00Z"
 AT_MICROS = 1_772_442_000_000_000
+EARLIER = "2026-03-02T08:59:00Z"
 
 
 def condition(kind: str, status: str = "True", **more: Any) -> Map:

@@ -100,6 +100,9 @@ STATEFUL_SET: States = {
     "without the field that older servers lack": State(
         _ORDERED, {"replicas": 2, "readyReplicas": 2}, [3]
     ),
+    "without that field, and with a pod that is not ready": State(
+        _ORDERED, {"replicas": 2, "readyReplicas": 1}, [(2, 1)]
+    ),
     "that starts all pods at once": State(_PARALLEL, _pods(0, 0), [3]),
     "that starts all pods at once, with one": State(_PARALLEL, _pods(1, 0), [3]),
 }

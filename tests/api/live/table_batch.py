@@ -13,6 +13,7 @@ from tests.api.builders import Map, job, template
 from tests.api.live.states import (
     AT,
     AT_MICROS,
+    EARLIER,
     ENDED,
     FAILED,
     PAUSED,
@@ -102,6 +103,13 @@ JOB: States = {
         [0],
         ENDED,
         says={"ended": AT_MICROS, "met": frozenset({"successcriteriamet", "complete"})},
+    ),
+    "complete before that was on record": State(
+        _FOUR,
+        conditions("Complete", completionTime=EARLIER),
+        [0],
+        ENDED,
+        says={"ended": AT_MICROS - 60_000_000},
     ),
     "suspended when it was complete": State(_FOUR, conditions("Complete"), [0], ENDED, _SUSPEND),
     "not complete": State(_FOUR, {"conditions": [condition("Complete", "False")]}, [4]),

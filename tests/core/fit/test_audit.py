@@ -6,6 +6,7 @@ import pytest
 
 from mcad.core.capacity import Capacity
 from mcad.core.cluster import Cluster
+from mcad.core.state.model import Wanted
 from mcad.core.state.violations import InvariantViolated
 from tests.core.bench import Bench, workload
 from tests.core.bench import node as worker
@@ -47,7 +48,7 @@ SPOILT: dict[str, Callable[[Capacity], object]] = {
     ),
     "slots-are-known-by-node": lambda c: c._assumed.slots_on.update(gone={}),
     "assumed-is-the-sum-of-slots": lambda c: setattr(_allotment(c), "assumed", 7),
-    "placed-and-unplaced-is-what-is-assumed": lambda c: setattr(_allotment(c), "want", 1),
+    "placed-and-unplaced-is-what-is-assumed": lambda c: setattr(_allotment(c), "wanted", Wanted(1)),
     "present-pods-are-counted": lambda c: (
         setattr(_allotment(c), "have", 0),
         setattr(_allotment(c), "given_up", 1),

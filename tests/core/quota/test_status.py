@@ -185,7 +185,7 @@ def test_a_condition_keeps_the_time_since_which_it_holds() -> None:
 
 def test_at_rest_nothing_is_written_and_no_wake_is_asked_for() -> None:
     made = bench(1000, red=500)
-    made.submit(of("red", "a", 100)).advance(10)
+    made.submit(of("red", "a", 100)).advance(40)
     made.writes.clear()
     assert made.wishes == []
     made.advance(600)

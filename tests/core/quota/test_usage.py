@@ -513,7 +513,7 @@ def test_a_new_tree_does_not_rewrite_the_whole_line() -> None:
     made = bench(1000, red=500)
     made.submit(
         of("red", "a", 1000), *(of("red", f"b{n}", 600) for n in range(RESTATED_PER_SHAPE + 20))
-    ).advance(5)
+    ).advance(40)
     made.writes.clear()
     made.share(subtree("root", child("root", cpu=9000), tree=SILVER))
     made.share(subtree("rest", child("default"), parent="root", tree=SILVER)).advance(300)

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from mcad.core.events import ChildSeen, PodGone
-from mcad.core.running.stalls import REPORT_AFTER, REPORT_INTERVAL
+from mcad.core.state.bounds import STALL_AFTER, STALL_INTERVAL
 from mcad.core.state.model import Dialect, PodPhase, Wanted
 from mcad.core.state.reasons import ConditionType, EventReason
 from mcad.core.state.settings import Settings
@@ -16,13 +16,12 @@ from tests.core.bench import PATIENT
 from tests.core.status.test_pod_counts import GANG, Stage
 
 DIALECTS = pytest.mark.parametrize("dialect", Dialect)
-ENDS = {Dialect.V1BETA1: "taken back", Dialect.V1BETA2: "reset"}
 LEFT = {Dialect.V1BETA1: "4m50s", Dialect.V1BETA2: "4m51s"}  # its pods came a moment later
 WORDS = "0/20 nodes are available: 17 Insufficient cpu, 3 node(s) had untolerated taint {x: y}."
 SAME = "0/21 nodes are available: 2 node(s) had untolerated taint {x: y}, 19 Insufficient cpu."
 MORE = f"{WORDS} no new claims to deallocate, preemption: 0/20 nodes are available: 20 Preemption."
 OTHER = "0/20 nodes are available: 20 Insufficient memory."
-AFTER_S, INTERVAL_S = REPORT_AFTER // SECOND, REPORT_INTERVAL // SECOND
+AFTER_S, INTERVAL_S = STALL_AFTER // SECOND, STALL_INTERVAL // SECOND
 TIMEOUT = Settings()
 
 
@@ -70,16 +69,16 @@ def test_the_condition_and_an_event_tell_number_reason_and_deadline(dialect: Dia
     assert stage.passes(1) == 1
     told = shown(stage)
     assert told.startswith("3 pods without a node since ")
-    assert f"({WORDS[:-1]}); {ENDS[dialect]} at " in told
+    assert f"({WORDS[:-1]}); the attempt ends at " in told
     (event,) = reports(stage)
-    ends = f"{ENDS[dialect]} in {LEFT[dialect]}"
+    ends = f"the attempt ends in {LEFT[dialect]}"
     assert event == f"3 pods without a node for 10s ({WORDS[:-1]}); {ends}."
 
 
 def test_describe_counts_down_until_it_is_taken_back() -> None:
     stage = stuck()
     stage.passes(291)
-    assert why(stage) == f"3 pods without a node for 4m51s ({WORDS[:-1]}); taken back in 9s."
+    assert why(stage) == f"3 pods without a node for 4m51s ({WORDS[:-1]}); the attempt ends in 9s."
     stage.passes(10)
     assert stage.bench.status["uid-a"].dispatch is not None
     assert f"gang-003 ({WORDS[:-1]})." in stage.bench.status["uid-a"].dispatch.message
