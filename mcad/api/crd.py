@@ -184,6 +184,12 @@ def _columns() -> list[Map]:
             "description": "Pending, Running, RunningHoldCompletion, Completed, Failed or Deleted.",
         },
         {
+            "name": "Stalled",
+            "type": "string",
+            "jsonPath": '.status.conditions[?(@.type=="Stalled")].reason',
+            "description": "Why pods of a running AppWrapper do not run; empty if all do.",
+        },
+        {
             "name": "Phase",
             "type": "string",
             "jsonPath": ".status.phase",

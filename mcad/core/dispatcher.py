@@ -6,12 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 from mcad.core import events
-from mcad.core.attempts import create, orphans, remains, teardown
+from mcad.core.attempts import create, orphans, pod_warnings, remains, teardown
 from mcad.core.cluster import AWAITED, Cluster
 from mcad.core.commands import Command
 from mcad.core.cycle import cycle, quota_reports
 from mcad.core.observed import objects, workloads
-from mcad.core.running import items, reset, stalls
+from mcad.core.running import items, reset
 from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import Phase
 from mcad.core.state.reasons import EventReason
@@ -148,7 +148,7 @@ def _warnings_read(cluster: Cluster, entry: Entry, event: events.WarningsRead) -
     """About pods that an item lacks, or about a bare Pod that is gone."""
     if entry.phase is Phase.RUNNING:
         exists = event.item in entry.creation.created
-        (stalls.warnings_read if exists else items.events_read)(cluster, entry, event)
+        (pod_warnings.read if exists else items.events_read)(cluster, entry, event)
 
 
 _ANSWERS: dict[type, Callable[[Cluster, Entry, Any], None]] = {

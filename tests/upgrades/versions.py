@@ -78,4 +78,5 @@ VERSIONS = (
     Version("5-claims", "bbe74a8", "claim, eviction, preemptor", _EVICTIONS),
     Version("6-format", "57989d3", "format", _EVICTIONS),
     Version("7-limit", "4c0ef99", "limitSince", _EVICTIONS),
+    Version("8-reservation", "2a282b7b", "reservation instead of claim, domains", _EVICTIONS),
 )

@@ -122,7 +122,7 @@ class NamespaceFigures(Struct, frozen=True):
         status = as_map(self.seen.objects[row["uid"]].get("status"))
         known = {key: as_text(status.get(key)) or row[key] for key in ("state", "queuejobstate")}
         if not row["position"]:
-            return row | known
+            return row | known | _stall(status)
         why = _last_refusal(status)
         if status.get("reservation"):
             known |= {"position": 0, "headOfLine": False}
@@ -138,12 +138,25 @@ def _with_written(tree: Json, shares: Mapping[tuple[str, str], Json]) -> Json:
     return tree | {"nodes": nodes}
 
 
+def _stall(status: Json) -> Json:
+    """Why pods do not run, as the dispatcher wrote it; {} if nothing is wrong."""
+    shown = _condition(status, ConditionType.STALLED)
+    texts = {"stalled": as_text(shown.get("reason")), "why": as_text(shown.get("message"))}
+    return texts if shown else {}
+
+
 def _last_refusal(status: Json) -> str:
     """The message of the condition Backoff, "" if there is none."""
+    shown = _condition(status, ConditionType.BACKOFF)
+    return as_text(shown.get("message")) or as_text(shown.get("reason"))
+
+
+def _condition(status: Json, kind: ConditionType) -> Json:
+    """A condition that is True, {} if it is not."""
     for condition in map(as_map, as_list(status.get("conditions"))):
-        if condition.get("type") == ConditionType.BACKOFF and condition.get("status") == "True":
-            return as_text(condition.get("message")) or as_text(condition.get("reason"))
-    return ""
+        if condition.get("type") == kind and condition.get("status") == "True":
+            return condition
+    return {}
 
 
 def _waits_for(message: str) -> str:

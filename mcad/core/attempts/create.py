@@ -23,6 +23,7 @@ from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import TEARING_DOWN, Phase, Signal
 from mcad.core.state.model import DispatchPhase, DispatchRecord, Next
 from mcad.core.state.reasons import (
+    RESUMING,
     RUNNABLE,
     SUSPENDED_NOTE,
     ConditionType,
@@ -82,6 +83,7 @@ def begin(cluster: Cluster, entry: Entry, signal: Signal = Signal.RESERVED) -> N
         domains=cluster.capacity.domains(entry.uid),
         prefers=cluster.capacity.preferred_domain(entry.uid),
     )
+    entry.unset_condition(ConditionType.UNHEALTHY, cluster.now, reason=RESUMING)
     cluster.begin_attempt(entry, record)
     cluster.move(entry, signal)
     cluster.settle(entry, Urgency.DISPATCH)

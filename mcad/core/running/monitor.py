@@ -5,7 +5,7 @@ The spec counts, not its change, which may have come during the creation or befo
 
 from __future__ import annotations
 
-from mcad.core.attempts import create, orphans, remains, teardown
+from mcad.core.attempts import create, orphans, pod_warnings, remains, teardown
 from mcad.core.cluster import Cluster
 from mcad.core.running import completion, health, items, requeue, reset, stage, stalls
 from mcad.core.state.bounds import JUDGE_STEPS, JUDGED_PER_PASS
@@ -76,7 +76,7 @@ def _judge_running(cluster: Cluster, entry: Entry) -> None:
     if entry.phase is not Phase.RUNNING:
         return
     orphans.expire(cluster, entry)
-    others = (stage.give_up(cluster, entry), stalls.report(cluster, entry))
+    others = (act(cluster, entry) for act in (stage.give_up, pod_warnings.ask, stalls.report))
     cluster.agenda.set_timer(entry, Timer.HEALTH, stage.earliest(entry.ends_at, looks, *others))
     _note_ready(cluster, entry)
     if said != (entry.conditions, entry.record):

@@ -9,8 +9,6 @@ the time. The condition records what was reported, so a restart does not repeat 
 from __future__ import annotations
 
 from mcad.core.cluster import Cluster
-from mcad.core.commands import ReadWarnings
-from mcad.core.events import WarningsRead
 from mcad.core.running import stage
 from mcad.core.state.bounds import (
     STALL_AFTER,
@@ -18,8 +16,6 @@ from mcad.core.state.bounds import (
     STALL_NEWS,
     STALL_OVER,
     STARTED_AFTER,
-    WARNINGS_AFTER,
-    WARNINGS_INTERVAL,
 )
 from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import Phase
@@ -33,7 +29,7 @@ from mcad.core.state.reasons import (
     some_of,
 )
 from mcad.core.state.stall import Stall, refusal
-from mcad.core.state.units import SECOND, Instant
+from mcad.core.state.units import Instant
 
 # -- what there is -------------------------------------------------------------------------------
 
@@ -99,7 +95,7 @@ def _of_items(cluster: Cluster, entry: Entry, children: list[Child]) -> Stall | 
     """Items that are suspended, failed or begun again, or that are over while pods of them run."""
     live = None
     for one in sorted(children, key=lambda child: child.item):
-        if one.suspended:
+        if one.state is ItemState.SUSPENDED or _has_suspended_pods(entry, one):
             what = f"{one.ref} is suspended"
             return Stall(EventReason.ITEM_SUSPENDED, what, one.suspended, lasts=True)
         if one.state is ItemState.RETRYING:
@@ -114,6 +110,12 @@ def _of_items(cluster: Cluster, entry: Entry, children: list[Child]) -> Stall | 
                 what = f"{one.ref} is over and its controller lets pods run on: {some_of(names)}"
                 return Stall(EventReason.PODS_REMAIN, what, since=one.ended, lasts=True)
     return None
+
+
+def _has_suspended_pods(entry: Entry, child: Child) -> bool:
+    """Whether a part of it is suspended that has pods by the manifest."""
+    sets = (entry.workload.sets[position] for position in entry.record.resumed)
+    return bool(child.suspended) and any(one.item == child.item and one.replicas for one in sets)
 
 
 def _gated(entry: Entry, live: list[Pod]) -> Stall | None:
@@ -132,54 +134,22 @@ def _oldest(entry: Entry, pods: list[Pod]) -> Instant:
     return min(stage.waits_since(entry, pod) for pod in pods)
 
 
-# -- why pods are not created --------------------------------------------------------------------
-
-
-def _ask(cluster: Cluster, entry: Entry) -> Instant:
-    """Have the Events read about items with missing pods; returns when that is due."""
-    if not entry.missing:
-        entry.refused.clear()
-        return 0
-    due = max(entry.missing_since + WARNINGS_AFTER, entry.refused_read + WARNINGS_INTERVAL)
-    if cluster.now < due:
-        return due
-    if not cluster.objects.warning_reads.take(cluster.now):
-        return cluster.now + SECOND
-    entry.refused_read = cluster.now
-    items, since = cluster.capacity.pods.items_with_missing(entry.uid), entry.record.since
-    for item in filter(entry.creation.created.__contains__, items):
-        cluster.emit(ReadWarnings(entry.uid, entry.attempt, item, entry.ref(item), since))
-    return cluster.now + WARNINGS_INTERVAL
-
-
-def warnings_read(cluster: Cluster, entry: Entry, event: WarningsRead) -> None:
-    """What the Events say of pods that an item lacks."""
-    if event.attempt != entry.attempt:
-        return
-    if event.words:
-        entry.refused[event.item] = event.words
-        cluster.agenda.to_judge[entry.uid] = None
-    else:
-        entry.refused.pop(event.item, None)
-
-
 # -- how it is reported --------------------------------------------------------------------------
 
 
 def report(cluster: Cluster, entry: Entry) -> Instant:
     """Report in the condition and by an Event, unless the last report is recent or the same;
     returns when a report is due."""
-    asks, kind = _ask(cluster, entry), ConditionType.STALLED
-    shown, found = entry.conditions.get(kind), look(cluster, entry)
+    shown, found = entry.conditions.get(ConditionType.STALLED), look(cluster, entry)
     if found is None:
-        return stage.earliest(asks, _clear(cluster, entry, shown))
+        return _clear(cluster, entry, shown)
     entry.stalled_at = cluster.now
     is_told = shown is not None and shown.reason == found.reason and found.says(shown.message)
     due = 0 if is_told else _due(entry, shown, found)
     if 0 < due <= cluster.now:
         _report(cluster, entry, shown, found)
         due = 0
-    return stage.earliest(asks, due)
+    return due
 
 
 def _clear(cluster: Cluster, entry: Entry, shown: Condition | None) -> Instant:

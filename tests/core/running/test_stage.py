@@ -143,6 +143,17 @@ def test_a_surplus_pod_does_not_count_before_all_have_nodes_either(dialect: Dial
 
 
 @DIALECTS
+def test_a_surplus_pod_of_one_set_does_not_stand_for_a_pod_of_another(dialect: Dialect) -> None:
+    world = World(dialect, 1, 1)
+    world.says(Wanted(2), Wanted(1))
+    world.pod("x")
+    world.pod("xx", on="")
+    world.pod("y", index=1, on="", gated=True, unscheduled=None)
+    world.bench.advance(10 * PLACEMENT_S)
+    assert world.runs
+
+
+@DIALECTS
 @pytest.mark.parametrize("restart", [False, True])
 def test_a_successor_without_a_node_ends_nothing(dialect: Dialect, *, restart: bool) -> None:
     world = World(dialect, 3)
