@@ -3,7 +3,28 @@
 import re
 from functools import lru_cache
 
-from mcad.core.state.units import Duration
+from mcad.core.state.units import SECOND, Duration
+
+YEAR_S = 366 * 24 * 3600
+"""Seconds of a year, which may be a leap year: no duration that users declare counts as longer.
+
+The API server takes 2^63-1 seconds for many of them. The core adds durations to times, and a time
+that nothing can write would end the process.
+"""
+
+YEAR: Duration = YEAR_S * SECOND
+
+
+def clamp_seconds(seconds: int) -> int:
+    """A declared number of seconds within 0 and a year."""
+    return min(max(0, seconds), YEAR_S)
+
+
+def clamp_limit(seconds: int) -> int:
+    """A declared limit in seconds, 0 for none. One of a year or more is none, too: manifests mean
+    by it that the work never ends."""
+    return clamp_seconds(seconds) % YEAR_S
+
 
 _NANOS = {
     "ns": 1,

@@ -26,6 +26,7 @@ from mcad.api.podsets import (
 )
 from mcad.api.podspec import CLAIMS
 from mcad.api.templates import find_templates, set_path
+from mcad.api.ttl import ttl_of
 from mcad.api.wire import Json, Map, as_int, as_map, as_text
 from mcad.core.state.model import Item, ObjectRef, PodSet, Problem
 from mcad.core.state.spelling import did_you_mean
@@ -137,6 +138,7 @@ def read_item(entry: Entry, index: int, owner: Owner, catalog: Catalog) -> ReadI
             guessed=demand.guessed,
             tells_end=tells_end(served.group, served.kind),
             suspended=switch.field if switch is not None else "",
+            ttl=ttl_of(merged, served.group, served.kind),
         )
         read.sets = demand.sets
         read.deadline = _deadline(merged, served)

@@ -10,6 +10,7 @@ from mcad.api.located_fields import Part, join
 from mcad.api.operators import image_of
 from mcad.api.podsets import family_parts
 from mcad.api.templates import PathError, find_templates, follow, set_path
+from mcad.api.ttl import leave_out_ttl
 from mcad.api.wire import Map, as_map
 from mcad.core.state.model import (
     NO_NODE_RULES,
@@ -49,6 +50,7 @@ def render(
     ours = labels.item_labels(workload, item, attempt)
     legacy = labels.legacy_labels(workload, item)
     _write_out(obj, ref)
+    leave_out_ttl(obj, ref.group, ref.kind)
     if workload.dialect is Dialect.V1BETA1:
         _copy_labels(obj)
     for path, holder in _label_maps(obj, ref, sets):

@@ -23,6 +23,7 @@ from mcad.sim.controllers.gc import GarbageCollector
 from mcad.sim.controllers.index import OwnedIndex
 from mcad.sim.controllers.job import JobController
 from mcad.sim.controllers.jobpods import JobPodReleaser
+from mcad.sim.controllers.jobttl import JobTTL
 from mcad.sim.controllers.kubelet import START_DELAY_S, Kubelet
 from mcad.sim.controllers.namespaces import Namespaces
 from mcad.sim.controllers.nodes import Nodes
@@ -76,6 +77,7 @@ class Cluster:
             DaemonSetController(self.registry, pods),
             JobController(self.registry, pods),
             JobPodReleaser(self.registry, pods),
+            JobTTL(self.registry),
             self.scheduler,
             self.kubelet,
             EventExpiry(self.registry),

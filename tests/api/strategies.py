@@ -1,8 +1,9 @@
-"""Arbitrary JSON, and JSON that looks enough like manifests to get far."""
+"""Arbitrary JSON, JSON that looks enough like manifests to get far, and extremes of numbers."""
 
 from __future__ import annotations
 
 import copy
+import re
 from typing import Any
 
 from hypothesis import strategies as st
@@ -51,17 +52,74 @@ def mutated(draw: st.DrawFn, originals: list[Any]) -> Any:
         if not places:
             break
         *way, key = draw(st.sampled_from(places))
-        owner = value
-        for step in way:
-            owner = owner[step]
+        owner = _follow(value, way)
         match draw(st.sampled_from(["replace", "drop", "copy"])):
             case "replace":
                 owner[key] = draw(JSON)
             case "drop":
                 del owner[key]
             case _:
-                source: Any = value
-                for step in draw(st.sampled_from(_places(value))):
-                    source = source[step]
-                owner[key] = copy.deepcopy(source)
+                owner[key] = copy.deepcopy(_follow(value, draw(st.sampled_from(_places(value)))))
+    return value
+
+
+NUMBERS = (
+    *(0, 1, -1, 2**31 - 1, 2**31, -(2**31), 366 * 86_400, 2**52 + 1, 2**62, 2**63 - 1, -(2**63)),
+    *(2**63, 2**64, 10**20, 1e300),  # in fields without a schema, which hold floats of 64 bits
+)
+"""Extremes of numbers that the API server stores; it writes floats up to 10^21 like integers."""
+
+QUANTITIES = (
+    *("0", "1n", "9223372036854775807", "9223372036854775808", "9223372036854775807m", "1e-40"),
+    *("8E", "8Ei", "999999999999999999999999Ei", "1e40", "4Pi", 2**63 - 1, 10**20, 0.5),
+)
+DURATIONS = (
+    "0",
+    "-1s",
+    "999ns",
+    "8784h",
+    "8785h",
+    "2562047h",
+    "-2562047h",
+    "9223372036854775807ns",
+)
+COUNTS = ("0", "-1", "+1", "2147483648", "9999999999", "-9999999999", "9" * 30, "3,9999999999")
+TIMES = (
+    "0001-01-01T00:00:00Z",
+    "0999-12-31T23:59:59Z",
+    "9999-12-31T23:59:59.999999Z",
+    "1970-01-01",
+)
+
+_KINDS_OF_TEXT = (
+    (re.compile(r"\d{4}-\d{2}-\d{2}T.*"), TIMES),
+    (re.compile(r"(\d+(h|m|s|ms|ns))+"), DURATIONS),
+    (re.compile(r"\d+(,\d+)*|\d+(\.\d+)?([mkMG]|[KMG]i)"), (*QUANTITIES, *COUNTS)),
+)
+
+
+def _extremes(value: Any) -> tuple[Any, ...]:
+    """The extremes of a number, or of a text that is a quantity, a duration or a time."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return (*NUMBERS, *QUANTITIES)
+    if not isinstance(value, str):
+        return ()
+    return next((found for form, found in _KINDS_OF_TEXT if form.fullmatch(value)), ())
+
+
+@st.composite
+def extreme(draw: st.DrawFn, originals: list[Any]) -> Any:
+    """A valid object in which some numbers, quantities, durations and times are extreme."""
+    value = copy.deepcopy(draw(st.sampled_from(originals)))
+    numbers = [place for place in _places(value) if place and _extremes(_follow(value, place))]
+    for place in draw(st.lists(st.sampled_from(numbers), min_size=1, max_size=6, unique=True)):
+        *way, key = place
+        owner = _follow(value, way)
+        owner[key] = draw(st.sampled_from(_extremes(owner[key])))
+    return value
+
+
+def _follow(value: Any, path: Any) -> Any:
+    for step in path:
+        value = value[step]
     return value

@@ -134,7 +134,11 @@ def test_names() -> None:
 def test_printer_columns_read_state() -> None:
     columns = {one["name"]: one for one in CRD["spec"]["versions"][0]["additionalPrinterColumns"]}
     assert columns["State"]["jsonPath"] == ".status.state"
-    assert [name for name, one in columns.items() if not one.get("priority")] == ["State", "Age"]
+    assert [name for name, one in columns.items() if not one.get("priority")] == [
+        "State",
+        "Stalled",
+        "Age",
+    ]
 
 
 @pytest.mark.parametrize(

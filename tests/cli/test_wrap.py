@@ -88,6 +88,222 @@ def test_what_it_prints_can_be_submitted(api: FakeApi, mcad: Type) -> None:
     assert result.stdout == f"appwrapper.{GROUP}/x created\n"
 
 
+# -- what kubectl exports -------------------------------------------------------------------------
+
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+
+
+def exported(kind: str, name: str, *owners: Json, version: str = "apps/v1", **spec: Any) -> Json:
+    """An object as ``kubectl get -o yaml`` prints it."""
+    references = [
+        {
+            "apiVersion": one["apiVersion"],
+            "kind": one["kind"],
+            "name": one["metadata"]["name"],
+            "uid": one["metadata"].get("uid", "uid-of-no-object"),
+            "controller": number == 0,
+        }
+        for number, one in enumerate(owners)
+    ]
+    metadata = {
+        "name": name,
+        "namespace": "team",
+        "uid": f"uid-{kind}-{name}",
+        "resourceVersion": "7",
+        "creationTimestamp": "2026-01-01T00:00:00Z",
+        "generation": 2,
+        "managedFields": [{"manager": "kubectl"}],
+        "annotations": {LAST_APPLIED: "{}"},
+    }
+    if references:
+        metadata["ownerReferences"] = references
+    return {
+        "apiVersion": version,
+        "kind": kind,
+        "metadata": metadata,
+        "spec": spec or {"template": JOB["spec"]["template"]},
+        "status": {"replicas": 1},
+    }
+
+
+def pod(name: str, *owners: Json) -> Json:
+    inner = JOB["spec"]["template"]["spec"]
+    return exported("Pod", name, *owners, version="v1", **inner, nodeName="n1", priority=0)
+
+
+WEB = exported("Deployment", "web")
+REPLICAS = exported("ReplicaSet", "web-6d4b", WEB)
+PODS = [pod(f"web-6d4b-{name}", REPLICAS) for name in ("a", "b")]
+ALL = [*PODS, REPLICAS, WEB]
+
+
+def listed(*objects: Json) -> str:
+    return json.dumps({"apiVersion": "v1", "kind": "List", "items": objects})
+
+
+def without_uid(obj: Json) -> Json:
+    metadata = {key: value for key, value in obj["metadata"].items() if key != "uid"}
+    return {**obj, "metadata": metadata}
+
+
+def wrapped_objects(stdout: str) -> list[Json]:
+    return [one["template"] for one in yaml.safe_load(stdout)["spec"]["components"]]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [listed(*ALL), text(*ALL), text(*map(without_uid, ALL)), listed(json.loads(listed(*ALL)))],
+)
+def test_what_another_object_of_the_list_owns_is_named_and_left_out(mcad: Type, given: str) -> None:
+    result = mcad("wrap", "-f", "-", "--name", "x", stdin=given)
+    assert [one["metadata"]["name"] for one in wrapped_objects(result.stdout)] == ["web"]
+    assert result.stderr.splitlines() == [
+        "warning: left out: Pod web-6d4b-a, owned by ReplicaSet web-6d4b",
+        "warning: left out: Pod web-6d4b-b, owned by ReplicaSet web-6d4b",
+        "warning: left out: ReplicaSet web-6d4b, owned by Deployment web",
+    ]
+
+
+def test_objects_of_several_files_are_one_list(mcad: Type, tmp_path: Path) -> None:
+    for number, one in enumerate((REPLICAS, WEB)):
+        (tmp_path / f"{number}.yaml").write_text(text(one))
+    result = mcad("wrap", str(tmp_path / "0.yaml"), str(tmp_path / "1.yaml"), "--name", "x")
+    assert [one["kind"] for one in wrapped_objects(result.stdout)] == ["Deployment"]
+    assert "left out: ReplicaSet web-6d4b, owned by Deployment web" in result.stderr
+
+
+def test_an_owner_that_is_no_controller_counts_as_well(mcad: Type) -> None:
+    service = exported("Service", "s", JOB, WEB, version="v1", ports=[{"port": 80}])
+    result = mcad("wrap", "-f", "-", "--name", "x", stdin=listed(service, WEB))
+    assert [one["kind"] for one in wrapped_objects(result.stdout)] == ["Deployment"]
+    assert result.stderr == "warning: left out: Service s, owned by Deployment web\n"
+
+
+def test_many_objects_are_told_by_kind(mcad: Type) -> None:
+    pods = [pod(f"p{number:02}", REPLICAS) for number in range(30)]
+    result = mcad("wrap", "-f", "-", "--name", "x", stdin=listed(*pods, REPLICAS, WEB))
+    assert result.stderr.splitlines() == [
+        "warning: left out: 30 of kind Pod, owned by other objects: p00, p01, p02, p03, p04 and 25 "
+        "more",
+        "warning: left out: 1 of kind ReplicaSet, owned by other objects: web-6d4b",
+    ]
+
+
+OTHER = without_uid(WEB) | {"metadata": {**WEB["metadata"], "uid": "uid-of-a-former-one"}}
+STRANGERS: dict[str, tuple[list[Json], int]] = {
+    "the owner is not listed": ([*PODS, WEB], 2),
+    "an owner of the same name": ([REPLICAS, OTHER], 1),
+    "an owner in another namespace": (
+        [REPLICAS, without_uid(WEB) | {"metadata": {"name": "web", "namespace": "b"}}],
+        1,
+    ),
+    "itself": ([exported("ReplicaSet", "web-6d4b", REPLICAS)], 1),
+}
+
+
+@pytest.mark.parametrize(("objects", "count"), STRANGERS.values(), ids=STRANGERS.keys())
+def test_what_an_object_outside_of_the_list_owns_is_refused_by_name(
+    mcad: Type, objects: list[Json], count: int
+) -> None:
+    result = mcad("wrap", "-f", "-", "--name", "x", stdin=listed(*objects))
+    assert (result.exit_code, result.stdout) == (1, "")
+    *faults, last = result.stderr.splitlines()
+    assert f"nothing was wrapped: {count} fault" in last
+    assert len(faults) == count
+    for fault, one in zip(faults, objects, strict=False):
+        (owner,) = one["metadata"]["ownerReferences"]
+        name = f"{one['kind']} {one['metadata']['name']}"
+        assert f"{name} is owned by {owner['kind']} {owner['name']}, which is not among" in fault
+
+
+def test_what_the_cluster_has_added_is_taken_out(mcad: Type) -> None:
+    revision = {"deployment.kubernetes.io/revision": "3", "team": "red"}
+    deployment = exported("Deployment", "web")
+    deployment["metadata"]["annotations"] |= revision
+    deployment["metadata"]["finalizers"] = ["example.com/guard"]
+    service = exported(
+        "Service", "s", version="v1", clusterIP="10.0.0.1", clusterIPs=["10.0.0.1"], ports=[]
+    )
+    headless = exported("Service", "h", version="v1", clusterIP="None", clusterIPs=["None"])
+    given = listed(deployment, pod("p"), service, headless)
+    result = mcad("wrap", "-f", "-", "--name", "x", stdin=given)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert wrapped_objects(result.stdout) == [
+        {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": {"name": "web", "namespace": "team", "annotations": {"team": "red"}},
+            "spec": {"template": JOB["spec"]["template"]},
+        },
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": "p", "namespace": "team"},
+            "spec": JOB["spec"]["template"]["spec"],
+        },
+        {
+            "apiVersion": "v1",
+            "kind": "Service",
+            "metadata": {"name": "s", "namespace": "team"},
+            "spec": {"ports": []},
+        },
+        {
+            "apiVersion": "v1",
+            "kind": "Service",
+            "metadata": {"name": "h", "namespace": "team"},
+            "spec": {"clusterIP": "None", "clusterIPs": ["None"]},
+        },
+    ]
+
+
+def generated(prefix: str = "batch.kubernetes.io/") -> Json:
+    return {f"{prefix}controller-uid": "u", f"{prefix}job-name": "train"}
+
+
+def exported_job(**spec: Any) -> Json:
+    job = exported("Job", "train", version="batch/v1")
+    job["metadata"]["labels"] = {**generated(), "app": "t"}
+    job["spec"] = {
+        "selector": {"matchLabels": {"batch.kubernetes.io/controller-uid": "u"}},
+        "template": {
+            "metadata": {"creationTimestamp": None, "labels": {**generated(), **generated("")}},
+            "spec": JOB["spec"]["template"]["spec"],
+        },
+        **spec,
+    }
+    return job
+
+
+def test_a_job_loses_the_selector_of_its_former_pods(mcad: Type) -> None:
+    stdin = listed(exported_job(manualSelector=False))
+    (made,) = wrapped_objects(mcad("wrap", "-f", "-", "--name", "x", stdin=stdin).stdout)
+    assert made["metadata"] == {"name": "train", "namespace": "team", "labels": {"app": "t"}}
+    assert made["spec"] == {
+        "manualSelector": False,
+        "template": {
+            "metadata": {"creationTimestamp": None},
+            "spec": JOB["spec"]["template"]["spec"],
+        },
+    }
+
+
+def test_a_selector_of_a_users_own_stays(mcad: Type) -> None:
+    job = exported_job(manualSelector=True)
+    (made,) = wrapped_objects(mcad("wrap", "-f", "-", "--name", "x", stdin=text(job)).stdout)
+    assert made["spec"] == job["spec"]
+
+
+def test_a_manifest_that_was_not_exported_keeps_what_it_says(mcad: Type) -> None:
+    """A node, finalizers that are refused, a label ``job-name``: all of it was meant."""
+    job = {**JOB, "metadata": {"generateName": "train-", "labels": {"job-name": "other"}}}
+    bare = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": pod("p")["spec"]}
+    made = wrapped_objects(mcad("wrap", "-f", "-", "--name", "x", stdin=text(job, bare)).stdout)
+    assert made == [job, bare]
+    guarded = {**bare, "metadata": {"name": "p", "finalizers": ["example.com/guard"]}}
+    result = mcad("wrap", "-f", "-", "--name", "x", stdin=text(guarded))
+    assert "metadata.finalizers: must be absent" in result.stderr
+
+
 @pytest.mark.parametrize(
     ("objects", "options", "code", "said"),
     [

@@ -19,6 +19,7 @@ from typing import NamedTuple, TypeVar
 from tests.faults import two_processes, world
 from tests.faults.histories import GUEST, History, arrive, contested, history, leave, visit
 from tests.faults.injection import Befalling, Gap, Plan
+from tests.faults.moods import moods
 from tests.faults.scenarios import Action, Scenario
 from tests.faults.troubles import AtEvent, AtWrite, Trouble, clouds, faults, upheavals
 from tests.faults.upheavals import GUESTS
@@ -93,7 +94,8 @@ def drawn(kind: str, seed: int) -> Trial:
         if told.ends_s < inf:
             acts.append(Act(told.ends_s, leave, f"{told.ends_s:.2f} {GUESTS} end"))
     ending = tuple(one for one in acts if one.at_s >= told.ends_s)
-    parts = (*(one for one in acts if one not in ending), *chain(*troubles, upheavals(others)))
+    troubles = (*troubles, upheavals(others), moods(Random(f"{kind} {seed} moods")))
+    parts = (*(one for one in acts if one not in ending), *chain(*troubles))
     return Trial(kind, seed, scenario, parts, ending, is_pair)
 
 

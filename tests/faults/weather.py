@@ -21,6 +21,7 @@ from mcad.sim.failures import Failure
 from mcad.sim.kinds import Kind
 from mcad.sim.registry import Registry
 from mcad.sim.store import Change
+from tests.faults.moods import Moody
 
 Json = dict[str, Any]
 JOBS = Resource("batch", "v1", "jobs", "Job")
@@ -101,7 +102,7 @@ class Terminated:
     at_write: int
 
 
-Part = SlowController | SlowStream | StaleList | Undiscovered | Denied | Terminated
+Part = SlowController | SlowStream | StaleList | Undiscovered | Denied | Terminated | Moody
 _P = TypeVar("_P", bound=Part)
 
 
@@ -146,6 +147,9 @@ class Weather:
         for slow in self._of(SlowController):
             cluster.controllers[slow.name].lag_s = slow.lag_s
             self.occurred["slow controller"] += 1
+        for moody in self._of(Moody):
+            moody.begin(cluster)
+            self.occurred["pods start late"] += 1
         cluster.registry.webhooks.append(partial(self._admit, cluster.registry))
 
     def _admit(self, registry: Registry, kind: Kind, obj: Json) -> None:

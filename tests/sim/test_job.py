@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from mcad.sim.controllers.jobpods import parse_indexes, show_indexes
+from mcad.sim.controllers.kubelet import Kubelet
 from mcad.sim.times import parse_us
-from tests.sim.worlds import World, pod, virtually, world
+from tests.sim.worlds import World, notes_of, pod, virtually, world
 
 TRACKING = "batch.kubernetes.io/job-tracking"
 
@@ -138,6 +139,53 @@ async def test_another_controller_may_manage_it() -> None:
         await w.settle()
         assert w.all("Pod") == []
         assert w.get("Job", "sum")["status"] == {}
+
+
+def _with_index(w: World, index: int) -> list[Any]:
+    name = "batch.kubernetes.io/job-completion-index"
+    return [one for one in w.all("Pod") if one["metadata"]["annotations"][name] == str(index)]
+
+
+@virtually
+async def test_an_index_that_fails_too_often_leaves_the_others_alone() -> None:
+    async with world("n1") as w:
+        kubelet = w.cluster.controllers["Kubelet"]
+        assert isinstance(kubelet, Kubelet)
+        fails = notes_of(fail_after="3s")
+        kubelet.notes = lambda pod: fails if "sum-0-" in pod["metadata"]["name"] else {}
+        indexed = {"completionMode": "Indexed", "backoffLimitPerIndex": 1}
+        _job(w, "sleep", "60", parallelism=3, completions=3, **indexed)
+        await w.settle(12)
+        assert (len(_with_index(w, 0)), w.get("Job", "sum")["status"]["failedIndexes"]) == (1, "")
+        await w.settle(20)
+        assert len(_with_index(w, 0)) == 2, "10 s after its first failure it is tried again"
+        assert w.get("Job", "sum")["status"]["failedIndexes"] == "0"
+        assert len(w.live()) == 4
+        assert _conditions(w) == []
+        await w.settle(60)
+        assert w.get("Job", "sum")["status"]["completedIndexes"] == "1,2"
+        ends = [(name, "FailedIndexes") for name in ("FailureTarget", "Failed")]
+        assert _conditions(w) == ends
+
+
+@virtually
+async def test_too_many_failed_indexes_end_the_job() -> None:
+    async with world("n1") as w:
+        limits = {"backoffLimitPerIndex": 0, "maxFailedIndexes": 1}
+        _job(w, "false", parallelism=1, completions=4, completionMode="Indexed", **limits)
+        await w.settle(60)
+        assert _conditions(w)[-1] == ("Failed", "MaxFailedIndexesExceeded")
+        assert w.get("Job", "sum")["status"]["failedIndexes"] == "0,1"
+
+
+@virtually
+async def test_a_finished_job_is_deleted_when_its_time_is_over() -> None:
+    async with world("n1") as w:
+        _job(w, "sleep", "5", ttlSecondsAfterFinished=30)
+        await w.settle(35)
+        assert _conditions(w)[-1] == ("Complete", "CompletionsReached")
+        await w.settle(10)
+        assert (w.find("Job", "sum"), w.all("Pod")) == (None, [])
 
 
 @pytest.mark.parametrize(

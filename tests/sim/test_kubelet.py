@@ -255,3 +255,56 @@ def test_annotations_that_cannot_be_read_are_named_with_what_to_do() -> None:
         'annotation sim.mcad.dev/fail-after: "x" is not a duration: write it like "10s" or "1m"',
         'annotation sim.mcad.dev/exit-code: "bad" is not an exit code: write it like "1"',
     ]
+
+
+@virtually
+async def test_an_image_is_pulled_again_until_it_is_there() -> None:
+    async with world("n1") as w:
+        w.pod("p", annotations=notes_of(pull_fails_for="15s"))
+        await w.settle(2)
+        state = _state(w, "p")["state"]["waiting"]
+        cause = 'failed to pull and unpack image "busybox": not found'
+        assert state == {"reason": "ErrImagePull", "message": cause}
+        assert w.phase("p") == "Pending"
+        await w.settle(5)
+        state = _state(w, "p")["state"]["waiting"]
+        assert state["reason"] == "ImagePullBackOff"
+        assert state["message"] == f'Back-off pulling image "busybox": ErrImagePull: {cause}'
+        await w.settle(30)
+        assert w.phase("p") == "Running"
+        assert w.reasons("p")[1:4] == ["Pulling", "Failed", "Failed"]
+
+
+@virtually
+async def test_a_pull_may_fail_for_ever_and_a_deadline_ends_it() -> None:
+    async with world("n1") as w:
+        w.pod("p", annotations=notes_of(pull_fails_for="ever"))
+        w.pod("late", annotations=notes_of(config_fails_for="ever"), activeDeadlineSeconds=60)
+        await w.settle(50)
+        reason = _state(w, "late")["state"]["waiting"]["reason"]
+        assert reason == "CreateContainerConfigError"
+        await w.settle(3600)
+        assert "ImagePull" in _state(w, "p")["state"]["waiting"]["reason"]
+        assert w.get("Pod", "late")["status"]["reason"] == "DeadlineExceeded"
+
+
+@virtually
+async def test_a_container_is_ready_later_than_it_runs() -> None:
+    async with world("n1") as w:
+        w.pod("p", annotations=notes_of(ready_after="20s"))
+        await w.settle(10)
+        assert (w.phase("p"), w.condition("p", "Ready")["status"]) == ("Running", "False")
+        assert not _state(w, "p")["ready"]
+        await w.settle(20)
+        assert w.condition("p", "Ready")["status"] == "True"
+
+
+@virtually
+async def test_a_test_may_draw_how_pods_live() -> None:
+    async with world("n1") as w:
+        kubelet = w.cluster.controllers["Kubelet"]
+        assert isinstance(kubelet, Kubelet)
+        kubelet.notes = lambda pod: notes_of(run_for="5s")
+        w.pod("p", restartPolicy="Never")
+        await w.settle(10)
+        assert w.phase("p") == "Succeeded"

@@ -11,6 +11,7 @@ from mcad.sim.scheduling.deciding import Decider
 from tests.sim.worlds import World, virtually, world
 
 APP = {"matchLabels": {"app": "a"}}
+DISRUPTED = "DisruptionTarget"
 HOST = "kubernetes.io/hostname"
 ZONE = "topology.kubernetes.io/zone"
 
@@ -221,3 +222,49 @@ async def test_a_thousand_equal_pods_that_wait_cost_one_try_for_each_event(
         await w.settle(20)
         assert w.node_of("p0") != ""
         assert len(tries) <= 6
+
+
+def _classes(w: World) -> None:
+    for name, value in (("low", 1), ("high", 10)):
+        w.create("PriorityClass", {"metadata": {"name": name}, "value": value})
+
+
+@virtually
+async def test_pods_of_lower_priority_are_preempted() -> None:
+    async with world("n1", "n2") as w:
+        _classes(w)
+        w.pod("a", cpu="2", priorityClassName="low")
+        w.pod("b", cpu="3", priorityClassName="low")
+        await w.settle()
+        w.pod("equal", cpu="3", priorityClassName="low")
+        w.pod("urgent", cpu="4", priorityClassName="high")
+        before = w.registry.store.version
+        await w.settle()
+        assert w.node_of("urgent")
+        assert w.node_of("equal") == ""
+        (victim,) = {"a", "b"} - w.placed().keys()
+        gone = [one.obj for one in w.history("Pod", before) if one.key[1] == victim]
+        (why,) = (one for one in gone[-1]["status"]["conditions"] if one["type"] == DISRUPTED)
+        assert why["reason"] == "PreemptionByScheduler"
+        assert w.get("Pod", "urgent")["status"]["nominatedNodeName"] == w.node_of("urgent")
+        assert "Preempted" in w.reasons(victim)
+
+
+@virtually
+async def test_as_few_pods_as_possible_leave_and_none_for_what_never_preempts() -> None:
+    async with world("n1") as w:
+        _classes(w)
+        for name in "abcd":
+            w.pod(name, cpu="1")
+        await w.settle()
+        w.pod("patient", cpu="1", priorityClassName="high", preemptionPolicy="Never")
+        await w.settle()
+        assert w.node_of("patient") == ""
+        w.delete("Pod", "patient")
+        w.pod("large", cpu="5", priorityClassName="high")
+        await w.settle()
+        assert len(w.placed()) == 5, "it fits nowhere, whichever pods leave"
+        w.pod("urgent", cpu="1", priorityClassName="high")
+        await w.settle()
+        assert w.node_of("urgent") == "n1"
+        assert sorted(w.placed()) == ["a", "b", "c", "large", "urgent"], "the youngest one left"

@@ -72,10 +72,12 @@ def wrap(paths: tuple[str, ...], namespace: str | None, wrapping: Wrapping, form
     """Make an AppWrapper of manifests of any kind.
 
     Its items are the objects of these files, in their order. Helm hooks and cluster-scoped objects
-    are left out, each with a warning: apply them before.
+    are left out, each with a warning: apply them before. What kubectl exports becomes a manifest
+    again, and objects that other objects of the files own are left out: these make them.
 
     \b
       helm template my-release ./chart | mcad wrap -f - --name my-release | mcad submit -f -
+      kubectl get deployments,replicasets,pods -o yaml | mcad wrap -f - --name shop
     """
     documents = [document for path in paths for document in read_documents(path)]
     echo_structured(wrapped(documents, namespace, wrapping), form)

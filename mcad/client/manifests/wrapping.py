@@ -14,6 +14,8 @@ from mcad.api.labels import GROUP, KIND
 from mcad.api.wire import as_map, as_text, plural
 from mcad.client.errors import InvalidError, McadError, warn
 from mcad.client.manifests.documents import Document
+from mcad.client.manifests.exported import as_written
+from mcad.client.manifests.ownership import without_owned
 from mcad.core.state.waiting_reason import WaitingReason
 
 Json = dict[str, Any]
@@ -57,7 +59,7 @@ class Wrapping(Struct, frozen=True):
 
 def wrapped(documents: Sequence[Document], namespace: str | None, wrapping: Wrapping) -> Json:
     """The AppWrapper; raises ``McadError`` if an object cannot be an item of it."""
-    kept = [one for one in documents if _is_kept(one)]
+    kept = [one for one in without_owned(documents) if _is_kept(one)]
     if not kept:
         raise McadError("nothing is left to wrap; name files with namespaced objects")
     metadata: Json = {"name": wrapping.name}
@@ -67,7 +69,7 @@ def wrapped(documents: Sequence[Document], namespace: str | None, wrapping: Wrap
     if wrapping.leaves:
         metadata["labels"] = dict(wrapping.leaves)
     spec: Json = {} if wrapping.priority is None else {"priority": wrapping.priority}
-    spec |= _items([one.content for one in kept], wrapping.dialect)
+    spec |= _items([as_written(one.content) for one in kept], wrapping.dialect)
     obj = {
         "apiVersion": f"{GROUP}/{wrapping.dialect}",
         "kind": KIND,

@@ -127,6 +127,8 @@ def _on_timer(cluster: Cluster, entry: Entry, timer: Timer) -> None:
             cluster.waiting.rank_anew(entry)
         case Timer.RESTATE:
             _restate_if_changed(cluster, entry)
+        case Timer.RECORD:
+            cluster.settle(entry)
         case Timer.TOMBSTONE:
             remains.visit(cluster, entry)
         case _:

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from mcad.core.attempts import teardown
 from mcad.core.cluster import Cluster
-from mcad.core.state.bounds import NOTED_PER_PASS, SLOW_PLACEMENT
+from mcad.core.state.bounds import NOTED_PER_PASS, RECORD_AFTER, SLOW_PLACEMENT
 from mcad.core.state.entry import Entry
 from mcad.core.state.model import Dialect, Pod
 from mcad.core.state.reasons import EventReason, TeardownReason, some_of
 from mcad.core.state.settings import Policy
 from mcad.core.state.stall import refusal
+from mcad.core.state.timers import Timer
 from mcad.core.state.units import SECOND, Duration, Instant
 
 
@@ -27,10 +28,7 @@ def take_changed(cluster: Cluster) -> None:
 
 
 def note(cluster: Cluster, entry: Entry) -> None:
-    """Note since when pods are missing, and whether all declared pods have had nodes by now.
-
-    That is on record with the next status write that has another reason.
-    """
+    """Note since when pods are missing, and whether all declared pods have had nodes by now."""
     pods = cluster.capacity.pods
     missing = pods.missing(entry.uid)
     if missing > entry.missing or not missing:
@@ -38,6 +36,7 @@ def note(cluster: Cluster, entry: Entry) -> None:
     entry.missing = missing
     if not entry.record.placed and pods.is_placed(entry.uid):
         entry.amend(placed=cluster.now)
+        cluster.agenda.wake_in(entry, Timer.RECORD, RECORD_AFTER)
         _count_run_time(cluster, entry)
 
 

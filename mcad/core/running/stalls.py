@@ -46,7 +46,10 @@ def look(cluster: Cluster, entry: Entry) -> Stall | None:
         what = f"{_pods(entry.missing)} not created yet"
         found = Stall(PODS_MISSING, what, since=entry.missing_since)
     if found is None and live and counts.running == counts.leaving:
-        found = Stall(PODS_STARTING, f"{_pods(len(live))} starting", since=_oldest(entry, live))
+        unseen = sum(not pod.node for pod in live)
+        what = f"{_pods(unseen)} not looked at by kube-scheduler" if unseen else ""
+        what = what or f"{_pods(len(live))} starting"
+        found = Stall(PODS_STARTING, what, since=_oldest(entry, live))
     return found
 
 

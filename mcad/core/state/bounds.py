@@ -245,6 +245,10 @@ WARNINGS_INTERVAL: Duration = 30 * SECOND
 SLOW_PLACEMENT: Duration = 10 * SECOND
 """What kube-scheduler needs at most where there is room: shorter waits count as run time."""
 
+RECORD_AFTER: Duration = 10 * SECOND
+"""How long that a gang was placed waits for another write of its status: soon its pods run, which
+is written too. A crash before that forgets it, which matters only if a node is lost as well."""
+
 STUCK_AFTER: Duration = 60 * SECOND
 """After this a waiting teardown reports the objects that are left: by default pods get 30 s to end.
 """

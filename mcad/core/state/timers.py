@@ -14,6 +14,7 @@ class Timer(StrEnum):
     HEALTH = "health"  # what is tolerated or waited for has been so for long enough
     KEEP = "keep"  # what failed has been kept for long enough
     PAUSE = "pause"  # the pause after a reset is over
+    RECORD = "record"  # what was noted of an attempt is written, if no other write did it
     COUNTS = "counts"  # pod counts have been in status for long enough to be written anew
     ITEM_TTL = "item-ttl"  # an item that ended has been kept for long enough
     TTL = "ttl"  # what succeeded has been kept for long enough

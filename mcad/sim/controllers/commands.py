@@ -7,7 +7,10 @@ runs for ever. Annotations of the pod win:
 - ``sim.mcad.dev/run-for: 30s``: every container ends after that time,
 - ``sim.mcad.dev/fail-after: 10s``: the same, and it fails,
 - ``sim.mcad.dev/exit-code: "3"``: with this code; alone, a server ends with it at once,
-- ``sim.mcad.dev/start-delay: 5s``: how long the pod takes to start (read by kubelet.py).
+- ``sim.mcad.dev/start-delay: 5s``: how long the pod takes to start (read by kubelet.py),
+- ``sim.mcad.dev/ready-after: 20s``: how long a container that runs takes to be ready,
+- ``sim.mcad.dev/pull-fails-for: 90s``: its image cannot be pulled for so long, or for ``ever``,
+- ``sim.mcad.dev/config-fails-for: 90s``: the same of a ConfigMap that its containers name.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import lru_cache
+from math import inf
 from typing import NamedTuple
 
 from mcad.kube.types import Json
@@ -24,8 +28,13 @@ RUN_FOR = f"{PREFIX}run-for"
 FAIL_AFTER = f"{PREFIX}fail-after"
 EXIT_CODE = f"{PREFIX}exit-code"
 START_DELAY = f"{PREFIX}start-delay"
-DURATIONS = (RUN_FOR, FAIL_AFTER, START_DELAY)
+READY_AFTER = f"{PREFIX}ready-after"
+PULL_FAILS = f"{PREFIX}pull-fails-for"
+CONFIG_FAILS = f"{PREFIX}config-fails-for"
+DURATIONS = (RUN_FOR, FAIL_AFTER, START_DELAY, READY_AFTER, PULL_FAILS, CONFIG_FAILS)
+EVER = "ever"
 
+_MAY_LAST = (PULL_FAILS, CONFIG_FAILS)
 _UNITS = {"": 1.0, "ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _DURATION = re.compile(r"([0-9]*\.?[0-9]+)(ms|[smhd]?)")
 _SLEEP = re.compile(r"(?:^|[;&|(\s])sleep\s+([^\s;&|)]+)")
@@ -51,6 +60,14 @@ def duration_s(text: str) -> float | None:
     return float(found[1]) * _UNITS[found[2]] if found else None
 
 
+def noted_s(annotations: Mapping[str, str], name: str) -> float:
+    """The duration that an annotation says, endless for ``ever``; 0 if there is none."""
+    text = annotations.get(name, "")
+    if text == EVER and name in _MAY_LAST:
+        return inf
+    return duration_s(text) or 0.0
+
+
 def end_of(container: Json, annotations: Mapping[str, str]) -> End | None:
     """How a container of a pod with these annotations ends; None if it runs for ever."""
     words = (*(container.get("command") or ()), *(container.get("args") or ()))
@@ -71,7 +88,9 @@ def faults(annotations: Mapping[str, str]) -> list[str]:
     found = [
         f'annotation {name}: "{annotations[name]}" is not a duration: write it like "10s" or "1m"'
         for name in DURATIONS
-        if name in annotations and duration_s(annotations[name]) is None
+        if name in annotations
+        and duration_s(annotations[name]) is None
+        and not (name in _MAY_LAST and annotations[name] == EVER)
     ]
     code = annotations.get(EXIT_CODE)
     if code is not None and not code.isdecimal():

@@ -2,13 +2,14 @@
 
 A pod is counted exactly once: its finalizer goes when the counters have grown. A Job that is going
 to end says so first (SuccessCriteriaMet or FailureTarget), and ends when the last of its pods is
-gone (KEP-3329, KEP-3939). Not looked at: ``podFailurePolicy``, ``successPolicy`` and
-``backoffLimitPerIndex``.
+gone (KEP-3329, KEP-3939). Failures of an index are counted in memory, where a real controller keeps
+them in annotations of its pods. Not looked at: ``podFailurePolicy`` and ``successPolicy``.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import inf
 
 from mcad.kube.types import Json
 from mcad.sim.controllers import jobpods
@@ -36,6 +37,11 @@ class _Backoff:
 
     failures: int = 0
     last_us: int = 0
+    indexes: dict[int, _Backoff] = field(default_factory=dict)  # with backoffLimitPerIndex
+
+    def failed(self, now_us: int, count: int = 1) -> None:
+        """Count failures that were seen now."""
+        self.failures, self.last_us = self.failures + count, now_us
 
     def remaining_us(self, now_us: int) -> int:
         """How long to wait with the next pod: 10 s, 20 s, 40 s, up to 10 minutes."""
@@ -55,6 +61,7 @@ class _Look:
     now_us: int
     ended: list[Json] = field(default_factory=list)  # pods that are counted now
     completed: set[int] = field(default_factory=set)  # indexes, if it has some
+    failed: set[int] = field(default_factory=set)  # indexes that are not tried again
 
     @property
     def spec(self) -> Json:
@@ -132,6 +139,8 @@ class JobController(Workload):
         """Pods that have ended, each once."""
         job, status, below = look.job, look.status, look.spec.get("completions") or 0
         look.completed = jobpods.parse_indexes(status.get("completedIndexes", ""))
+        look.failed = jobpods.parse_indexes(status.get("failedIndexes", ""))
+        backoff = self._backoffs.setdefault(job["metadata"]["uid"], _Backoff())
         succeeded = failed = 0
         for pod in look.pods:
             if not jobpods.is_tracked(pod) or not _has_ended(pod, job):
@@ -142,6 +151,7 @@ class JobController(Workload):
                 continue
             if phase_of(pod) != "Succeeded":
                 failed += 1
+                _count_index(look, backoff, index)
             elif index is None or index not in look.completed:
                 look.completed |= set() if index is None else {index}
                 succeeded += 1
@@ -150,11 +160,12 @@ class JobController(Workload):
                 status[name] = status.get(name, 0) + number
         if look.completed:
             status["completedIndexes"] = jobpods.show_indexes(look.completed)
-        backoff = self._backoffs.setdefault(job["metadata"]["uid"], _Backoff())
+        if _limit_per_index(job) is not None:
+            status["failedIndexes"] = jobpods.show_indexes(look.failed)
         if succeeded:
             backoff.failures = 0
         if failed:
-            backoff.failures, backoff.last_us = backoff.failures + failed, look.now_us
+            backoff.failed(look.now_us, failed)
 
     # -- creating and deleting -----------------------------------------------------------------
 
@@ -188,16 +199,14 @@ class JobController(Workload):
             missing -= sum(map(is_terminating, look.pods))
         if missing <= 0:
             return
-        wait_us = self._backoffs[job["metadata"]["uid"]].remaining_us(look.now_us)
+        backoff, pod = self._backoffs[job["metadata"]["uid"]], jobpods.pod_for(job)
+        due, wait_us = _due_indexes(look, backoff, missing)
         if wait_us:
             self.enqueue_after(key_of(job), max(wait_us / 1e6, BATCH_S))
-            return
-        pod = jobpods.pod_for(job)
-        if not is_indexed(job):
+        if not is_indexed(job) and not wait_us:
             for _ in range(missing):
                 self.create_pod(job, pod)
-            return
-        for index in _free_indexes(look)[:missing]:
+        for index in due:
             self.create_pod(job, jobpods.with_index(job, pod, index))
 
     def _delete(self, look: _Look, pods: list[Json], *, release: bool) -> None:
@@ -269,6 +278,35 @@ class JobController(Workload):
             self.recorder.normal(job, "Completed", "Job completed")
 
 
+def _limit_per_index(job: Json) -> int | None:
+    """How often an index is tried again, None if failures of all indexes count together."""
+    limit: int | None = job["spec"].get("backoffLimitPerIndex")
+    return limit if is_indexed(job) else None
+
+
+def _due_indexes(look: _Look, backoff: _Backoff, count: int) -> tuple[list[int], int]:
+    """The indexes that get a pod now, and in how many microseconds others may."""
+    free = _free_indexes(look)[:count]
+    if _limit_per_index(look.job) is None:
+        wait_us = backoff.remaining_us(look.now_us)
+        return ([] if wait_us else free), wait_us
+    fresh = _Backoff()
+    waits = {one: backoff.indexes.get(one, fresh).remaining_us(look.now_us) for one in free}
+    soonest = min(filter(None, waits.values()), default=0)
+    return [index for index, wait_us in waits.items() if not wait_us], soonest
+
+
+def _count_index(look: _Look, backoff: _Backoff, index: int | None) -> None:
+    """A pod has failed: its index is tried again, or has failed (KEP-3850)."""
+    limit = _limit_per_index(look.job)
+    if limit is None or index is None:
+        return
+    own = backoff.indexes.setdefault(index, _Backoff())
+    own.failed(look.now_us)
+    if own.failures > limit and index not in look.completed:
+        look.failed.add(index)
+
+
 def _replaces_failed_only(job: Json) -> bool:
     """Whether a pod that is being deleted is replaced only when it has ended (KEP-3939)."""
     return bool(job["spec"].get("podReplacementPolicy") == "Failed")
@@ -288,6 +326,11 @@ def _judge(look: _Look) -> None:
     if look.status.get("failed", 0) > look.spec.get("backoffLimit", 6) or _restarts_too_often(look):
         text = "Job has reached the specified backoff limit"
         look.add_condition("FailureTarget", "BackoffLimitExceeded", text)
+    elif len(look.failed) > look.spec.get("maxFailedIndexes", inf):
+        text = "Job has exceeded the specified maximal number of failed indexes"
+        look.add_condition("FailureTarget", "MaxFailedIndexesExceeded", text)
+    elif look.failed and len(look.failed | look.completed) >= (look.spec.get("completions") or 0):
+        look.add_condition("FailureTarget", "FailedIndexes", "Job has failed indexes")
     elif _is_late(look):
         text = "Job was active longer than specified deadline"
         look.add_condition("FailureTarget", "DeadlineExceeded", text)
@@ -337,9 +380,11 @@ def _duplicates(look: _Look, active: list[Json]) -> list[Json]:
 
 
 def _free_indexes(look: _Look) -> list[int]:
-    """The indexes that have neither succeeded nor a pod."""
+    """The indexes that have neither ended nor a pod; none if pods have no index."""
+    if not is_indexed(look.job):
+        return []
     below: int = look.spec.get("completions") or 0
     waits = _replaces_failed_only(look.job)
     pods = [pod for pod in look.pods if is_active(pod) or (waits and is_terminating(pod))]
-    taken = {index_of(pod, below) for pod in pods} | look.completed
+    taken = {index_of(pod, below) for pod in pods} | look.completed | look.failed
     return [index for index in range(below) if index not in taken]

@@ -1,9 +1,11 @@
 """The kubelets of all nodes in one: bound pods start, run, end, and go.
 
-commands.py has how a container ends. What differs from real ones: init containers are done at
-once and sidecars are not seen, images are there already, probes succeed, lifecycle hooks and
-resource limits do nothing, a pod that is bound where it does not fit runs all the same (no
-OutOfcpu), and a pod that is deleted is gone after a second at most, however long its grace period.
+commands.py has how a container ends, held.py why one cannot be created. What differs from real
+ones: init containers are done at once and sidecars are not seen, images are there already unless an
+annotation says that they cannot be pulled, probes succeed at once or after ``ready-after``,
+lifecycle hooks and resource limits do nothing, a pod that is bound where it does not fit runs all
+the same (no OutOfcpu), and a pod that is deleted is gone after a second at most, however long its
+grace period.
 
 A node that is not ready has a kubelet that is not heard: nothing happens to its pods until it is
 ready again, and then everything that was due happens at once.
@@ -12,13 +14,23 @@ ready again, and then everything that was due happens at once.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from math import inf
 
 from mcad.kube.types import Json
 from mcad.sim.controllers import podstatus
 from mcad.sim.controllers.base import Controller
-from mcad.sim.controllers.commands import START_DELAY, duration_s, end_of, faults
+from mcad.sim.controllers.commands import (
+    READY_AFTER,
+    START_DELAY,
+    duration_s,
+    end_of,
+    faults,
+    noted_s,
+)
 from mcad.sim.controllers.events import Recorder
+from mcad.sim.controllers.held import Hold
 from mcad.sim.controllers.pods import annotations_of, is_deleting, is_finished, is_ready, phase_of
 from mcad.sim.controllers.podstatus import ContainerState
 from mcad.sim.deletion import Deletion
@@ -43,6 +55,7 @@ class _Run:
     since_s: float  # for activeDeadlineSeconds
     containers: list[ContainerState] = field(default_factory=list)
     kill_s: float | None = None
+    hold: Hold | None = None  # until the first container is created
 
 
 @dataclass(eq=False, slots=True)
@@ -73,6 +86,8 @@ class Kubelet(Controller):
         started: three writes less of the ten or so in the life of a pod.
         """
         super().__init__(registry)
+        self.notes: Callable[[Json], Mapping[str, str]] = annotations_of
+        """The annotations of a pod that count here; a test may draw more by a seed."""
         self._start_delay_s = start_delay_s
         self._container_events = container_events
         self._kind = registry.kind("v1", "Pod")
@@ -149,21 +164,23 @@ class Kubelet(Controller):
             self._go_on(key, pod, node, now_s)
 
     def _begin(self, key: Key, pod: Json, node: _Node, now_s: float) -> None:
-        delay_s = duration_s(annotations_of(pod).get(START_DELAY, ""))
+        notes = self.notes(pod)
+        delay_s = duration_s(notes.get(START_DELAY, ""))
         delay_s = self._start_delay_s if delay_s is None else delay_s
         on_host = bool(pod["spec"].get("hostNetwork"))
         pod_ip = node.host_ip if on_host else _give_address(node)
         run = _Run(pod["metadata"]["uid"], now_s + delay_s, pod_ip, now_s)
+        run.hold = Hold.of(notes, run.ready_s)
         self._runs[key] = run
         if phase_of(pod) == "Running":  # since before this kubelet was started
-            delay_s, run.ready_s = 0.0, now_s
+            delay_s, run.ready_s, run.hold = 0.0, now_s, None
             run.pod_ip = pod["status"].get("podIP", pod_ip)
             run.containers = podstatus.found(pod, now_s, self.registry.clock.now_us())
-        for fault in faults(annotations_of(pod)):
+        for fault in faults(notes):
             node.recorder.warning(pod, "InvalidAnnotation", fault)
         if delay_s > 0:
             at = seconds(self.registry.clock.now_us())
-            self._write(key, podstatus.creating(pod, node.host_ip, at))
+            self._write(key, podstatus.waiting(pod, node.host_ip, at))
             self.enqueue_after(key, delay_s)
         else:
             self._go_on(key, pod, node, now_s)
@@ -175,6 +192,8 @@ class Kubelet(Controller):
         if deadline_s is not None and now_s >= deadline_s:
             self._stop_late(key, pod, node, run)
             return
+        if run.hold is not None and self._hold(key, pod, node, deadline_s or inf):
+            return
         at = seconds(self.registry.clock.now_us())
         is_first = not run.containers
         if is_first:
@@ -183,7 +202,7 @@ class Kubelet(Controller):
                 container.start(now_s, at)
         changed, next_s = self._advance(pod, run, node, now_s, at)
         # While the node was not heard, the node controller called its pods unready.
-        changed = changed or is_ready(pod) != all(one.is_running for one in run.containers)
+        changed = changed or is_ready(pod) != all(one.is_ready for one in run.containers)
         if is_first or changed:
             ips = (node.host_ip, run.pod_ip)
             pod = self._write(key, podstatus.running(pod, run.containers, ips, at))
@@ -195,12 +214,29 @@ class Kubelet(Controller):
         if times:
             self.enqueue_after(key, min(times) - now_s)
 
+    def _hold(self, key: Key, pod: Json, node: _Node, deadline_s: float) -> bool:
+        """Whether no container can be created yet; come again when that may have changed."""
+        run, now_s = self._runs[key], asyncio.get_running_loop().time()
+        refusal = run.hold.check(now_s) if run.hold else None
+        if refusal is None:
+            run.hold = None
+            return False
+        at = seconds(self.registry.clock.now_us())
+        status = podstatus.waiting(pod, node.host_ip, at, refusal.waiting)
+        if status != pod.get("status"):
+            refusal.record(self._write(key, status), node.recorder)
+        again_s = min(refusal.again_s, deadline_s)
+        if again_s < inf:
+            self.enqueue_after(key, again_s - now_s)
+        return True
+
     def _advance(
         self, pod: Json, run: _Run, node: _Node, now_s: float, at: str
     ) -> tuple[bool, float | None]:
         """Whether anything changed, and when the next thing is due."""
         policy = pod["spec"].get("restartPolicy", "Always")
-        annotations = annotations_of(pod)
+        annotations = self.notes(pod)
+        ready_after_s = noted_s(annotations, READY_AFTER)
         changed = False
         due: list[float] = []
         for container in run.containers:
@@ -210,6 +246,9 @@ class Kubelet(Controller):
                     changed = True
                 if not container.is_running:
                     break
+                ready_s = container.started_s + ready_after_s
+                if not container.is_ready and ready_s <= now_s:
+                    container.is_ready = changed = True
                 end = end_of(container.spec, annotations)
                 if end is None:
                     break
@@ -224,6 +263,8 @@ class Kubelet(Controller):
                     self._tell_backoff(pod, container, node, now_s)
             if container.again_s is not None:
                 due.append(container.again_s)
+            elif container.is_running and not container.is_ready:
+                due.append(container.started_s + ready_after_s)
         return changed, min(due, default=None)
 
     def _deadline_s(self, pod: Json, run: _Run) -> float | None:

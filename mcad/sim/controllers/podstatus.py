@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from mcad.kube.types import Json
@@ -18,6 +18,7 @@ class ContainerState:
 
     spec: Json
     is_running: bool = False
+    is_ready: bool = False
     started_s: float = 0.0
     started_at: str = ""
     again_s: float | None = None  # when it is started again
@@ -37,10 +38,10 @@ class ContainerState:
         if self.ended is not None:
             self.restarts += 1
         self.is_running, self.started_s, self.started_at = True, now_s, at
-        self.again_s = None
+        self.is_ready, self.again_s = False, None
 
     def end(self, at: str, code: int) -> None:
-        self.is_running = False
+        self.is_running = self.is_ready = False
         self.ended = {
             "exitCode": code,
             "reason": "Completed" if code == 0 else "Error",
@@ -65,7 +66,7 @@ class ContainerState:
             "image": self.spec.get("image", ""),
             "imageID": "",
             "restartCount": self.restarts,
-            "ready": self.is_running,
+            "ready": self.is_ready,
             "started": self.is_running,
             "lastState": {},
         }
@@ -96,7 +97,7 @@ def _resumed(spec: Json, told: Json, now_s: float, now_us: int) -> ContainerStat
     made = ContainerState(spec, restarts=told.get("restartCount", 0))
     made.ended = state.get("terminated", last)
     if started := (state.get("running") or {}).get("startedAt"):
-        made.is_running, made.started_at = True, started
+        made.is_running, made.is_ready, made.started_at = True, bool(told.get("ready")), started
         made.started_s = now_s - max(0, now_us - parse_us(started)) / 1e6
     elif "terminated" not in state:
         made.start(now_s, seconds(now_us))
@@ -116,12 +117,16 @@ def _shown(wait_s: float) -> str:
     return f"{minutes}m{seconds}s" if minutes else f"{seconds}s"
 
 
-def creating(pod: Json, host_ip: str, at: str) -> Json:
-    """The status of a pod whose containers are being created."""
+CREATING = {"reason": "ContainerCreating"}
+
+
+def waiting(pod: Json, host_ip: str, at: str, why: Callable[[Json], Json] | None = None) -> Json:
+    """The status of a pod whose containers are being created, or cannot be: ``why`` says of each
+    what it waits for."""
     spec = pod["spec"]
     names = [one["name"] for one in spec["containers"]]
-    waiting = {
-        "PodReadyToStartContainers": ("False", {}),
+    conditions = {
+        "PodReadyToStartContainers": ("True" if why else "False", {}),
         "Initialized": ("True", {}),
         "Ready": ("False", _unready(names)),
         "ContainersReady": ("False", _unready(names)),
@@ -131,15 +136,15 @@ def creating(pod: Json, host_ip: str, at: str) -> Json:
         "hostIP": host_ip,
         "hostIPs": [{"ip": host_ip}],
         "startTime": at,
-        "containerStatuses": [_waiting(one) for one in spec["containers"]],
+        "containerStatuses": [_waiting(one, why) for one in spec["containers"]],
     }
-    return _with_conditions(pod, status, waiting, at)
+    return _with_conditions(pod, status, conditions, at)
 
 
 def running(pod: Json, containers: Sequence[ContainerState], ips: tuple[str, str], at: str) -> Json:
     """The status of a pod whose containers have been started; ``ips`` of the host and the pod."""
     host_ip, pod_ip = ips
-    unready = [one.spec["name"] for one in containers if not one.is_running]
+    unready = [one.spec["name"] for one in containers if not one.is_ready]
     done = [one for one in containers if one.is_done]
     phase, reason = "Running", ""
     if len(done) == len(containers):
@@ -186,7 +191,7 @@ def _unready(names: Sequence[str]) -> Json:
     return {"reason": "ContainersNotReady", "message": text}
 
 
-def _waiting(container: Json) -> Json:
+def _waiting(container: Json, why: Callable[[Json], Json] | None) -> Json:
     return {
         "name": container["name"],
         "image": container.get("image", ""),
@@ -194,7 +199,7 @@ def _waiting(container: Json) -> Json:
         "restartCount": 0,
         "ready": False,
         "started": False,
-        "state": {"waiting": {"reason": "ContainerCreating"}},
+        "state": {"waiting": why(container) if why else CREATING},
         "lastState": {},
     }
 

@@ -7,20 +7,26 @@ It has the constraints that the dispatcher counts: those of one node. Difference
 - A pod is retried at once when something changed that could help it, without the back-off of 1 to
   10 s and without the flush every five minutes; its place in the queue stays that of its arrival.
 - All nodes are scored, where the real one stops at half of them in clusters of more than 100.
-- No pod is preempted. A pod that requires something about pods elsewhere (pod affinity, domains
-  wider than a node, topology spread) waits, and its message says so; preferences about other pods,
-  volumes, images, resource claims, pod groups and extenders are not looked at.
+- Pods of lower priority are preempted (preemption.py); the room that they leave is not kept for the
+  preemptor, which only comes first where it is tried again by its priority.
+- A pod that requires something about pods elsewhere (pod affinity, domains wider than a node,
+  topology spread) waits, and its message says so; preferences about other pods, volumes, images,
+  resource claims, pod groups and extenders are not looked at.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from mcad.kube.types import Json
 from mcad.sim import failures
 from mcad.sim.controllers.base import Controller
 from mcad.sim.controllers.events import Recorder
+from mcad.sim.deletion import Deletion
 from mcad.sim.failures import Failure
 from mcad.sim.kinds import Kind
 from mcad.sim.registry import Registry
+from mcad.sim.scheduling import preemption
 from mcad.sim.scheduling.deciding import Decider
 from mcad.sim.scheduling.fleet import Fleet, NodeInfo, PodInfo
 from mcad.sim.scheduling.lines import Line, Lines
@@ -87,6 +93,7 @@ class Scheduler(Controller):
 
     def _on_bound(self, bound: PodInfo, pod: Json, *, is_gone: bool) -> None:
         labels = pod["metadata"].get("labels") or _NO_LABELS
+        bound.is_leaving = "deletionTimestamp" in pod["metadata"]
         if is_gone:
             self.fleet.release(bound.uid)
             self._free(bound.node)
@@ -150,6 +157,53 @@ class Scheduler(Controller):
             return
         line.message = self.decider.why_none(pod.shape)
         self._tell(pod, line.message)
+        if pod.shape.priority > min(self.fleet.priorities, default=0):
+            self._preempt(pod)
+
+    def _preempt(self, pod: PodInfo) -> None:
+        """Let pods of lower priority go, if that makes room for this one."""
+        live = self.registry.find(self._pod_kind, pod.key)
+        if live is None or live["spec"].get("preemptionPolicy") == "Never":
+            return
+        nominated = (live.get("status") or {}).get("nominatedNodeName") or ""
+        found = preemption.find(self.decider, pod, nominated)
+        if found is None:
+            return
+        for victim in found.victims:
+            self._evict(victim, pod, found.node.name)
+        chosen = {"nominatedNodeName": found.node.name}
+        self._write_status(pod.key, lambda one: (one.get("status") or {}) | chosen)
+
+    def _evict(self, victim: PodInfo, preemptor: PodInfo, node: str) -> None:
+        """Say why a pod has to go, and delete it."""
+        why = {
+            "type": "DisruptionTarget",
+            "status": "True",
+            "reason": "PreemptionByScheduler",
+            "message": f"{NAME}: preempting to accommodate a higher priority pod",
+            "lastProbeTime": None,
+            "lastTransitionTime": seconds(self.registry.clock.now_us()),
+        }
+
+        def change(pod: Json) -> Json:
+            status = pod.get("status") or {}
+            others = [c for c in status.get("conditions") or () if c["type"] != why["type"]]
+            return status | {"conditions": [*others, why]}
+
+        if (found := self._write_status(victim.key, change)) is not None:
+            self.registry.delete(self._pod_kind, victim.key, Deletion(uid=victim.uid))
+            text = f"Preempted by pod {preemptor.uid} on node {node}"
+            self._recorder.normal(found, "Preempted", text)
+
+    def _write_status(self, key: Key, change: Callable[[Json], Json]) -> Json | None:
+        """The pod with the status that ``change`` makes of it; None if it is gone."""
+        write = Write(trusted=True, subresource="status")
+        try:
+            return self.registry.patch(
+                self._pod_kind, key, lambda pod: pod | {"status": change(pod)}, write
+            )
+        except Failure:
+            return None
 
     def _bind(self, pod: PodInfo, node: NodeInfo) -> None:
         self.lines.remove(pod.uid)
@@ -186,14 +240,11 @@ class Scheduler(Controller):
                 "lastTransitionTime": since,
                 "observedGeneration": pod["metadata"].get("generation", 0),
             }
-            return pod | {"status": status | {"conditions": [*before.values(), condition]}}
+            return status | {"conditions": [*before.values(), condition]}
 
-        write = Write(trusted=True, subresource="status")
-        try:
-            found = self.registry.patch(self._pod_kind, pod.key, change, write)
-        except Failure:
-            return  # it is gone
-        self._recorder.warning(found, "FailedScheduling", message)
+        found = self._write_status(pod.key, change)
+        if found is not None:
+            self._recorder.warning(found, "FailedScheduling", message)
 
 
 def _is_ours(pod: Json) -> bool:

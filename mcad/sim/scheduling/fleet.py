@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,6 +25,7 @@ class PodInfo:
     order: int  # of arrival
     node: str = ""
     told: str | None = None  # why it waits, as its condition says
+    is_leaving: bool = False  # it is being deleted
 
 
 @dataclass(eq=False, slots=True)
@@ -78,6 +80,7 @@ class Fleet:
     def __init__(self) -> None:
         self.nodes: dict[str, NodeInfo] = {}
         self.bound: dict[str, PodInfo] = {}
+        self.priorities: Counter[int] = Counter()  # of the bound pods
         self.static_version = 0  # grows when a node comes, goes, or admits others than before
         self.changed: list[NodeInfo] = []  # nodes in the order of the changes to what is free there
         self.forgotten = 0  # changes that are not listed any more
@@ -128,6 +131,7 @@ class Fleet:
         """A pod takes up room."""
         pod.node = node
         self.bound[pod.uid] = pod
+        self.priorities[pod.shape.priority] += 1
         if node in self.nodes:
             self.nodes[node].add(pod)
             self._touch(self.nodes[node])
@@ -139,6 +143,7 @@ class Fleet:
         pod = self.bound.pop(uid, None)
         if pod is None:
             return None
+        self.priorities -= Counter((pod.shape.priority,))  # keeps no zeros
         node = self.nodes.get(pod.node)
         if node is not None:
             node.remove(pod)
