@@ -24,7 +24,7 @@ OWNERS = {
     "missing missing_since": "state/entry.py running/stage.py",
     "ends_at": "running/monitor.py",
     "refused refused_read": "state/entry.py attempts/pod_warnings.py",
-    "stalled_at": "running/stalls.py",
+    "calm_since": "running/stalls.py",
     "awaits_nodes waited_for_nodes": ("running/stage.py attempts/create.py observed/recovery.py"),
     "cursor": "state/entry.py attempts/create.py observed/recovery.py",
     "doubt": "state/entry.py attempts/create.py observed/recovery.py",

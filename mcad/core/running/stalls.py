@@ -146,7 +146,7 @@ def report(cluster: Cluster, entry: Entry) -> Instant:
     shown, found = entry.conditions.get(ConditionType.STALLED), look(cluster, entry)
     if found is None:
         return _clear(cluster, entry, shown)
-    entry.stalled_at = cluster.now
+    entry.calm_since = 0
     is_told = shown is not None and shown.reason == found.reason and found.says(shown.message)
     due = 0 if is_told else _due(entry, shown, found)
     if 0 < due <= cluster.now:
@@ -160,7 +160,8 @@ def _clear(cluster: Cluster, entry: Entry, shown: Condition | None) -> Instant:
     if shown is None:
         return 0
     interval = cluster.settings.pod_counts_interval
-    due = max(entry.stalled_at + STALL_OVER, entry.counted_at + interval)
+    entry.calm_since = entry.calm_since or cluster.now
+    due = max(entry.calm_since + STALL_OVER, entry.counted_at + interval)
     if cluster.now < due:
         return due
     entry.drop_condition(ConditionType.STALLED)

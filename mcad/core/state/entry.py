@@ -154,7 +154,7 @@ class Entry:
     missing_since: Instant = 0  # when they began to be so many, 0 if none is
     ends_at: Instant = 0  # when its attempt ends if nothing changes, 0 if never
     refused: dict[int, str] = field(default_factory=dict)  # item -> why its pods are not created
-    stalled_at: Instant = 0  # when pods were last kept from running
+    calm_since: Instant = 0  # since when nothing keeps its pods from running, 0 while it does
     refused_read: Instant = 0  # when that was asked for last
 
     # -- its earlier attempts ------------------------------------------------------------------

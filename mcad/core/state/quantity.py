@@ -102,7 +102,13 @@ def _shown(text: str) -> str:
 
 def amount(resource: str, text: str) -> int:
     """The amount of a resource in the core's unit: milli-CPU, else bytes or counts."""
-    return parse_quantity(text, MILLIS if resource == CPU else UNITS)
+    return capped(parse_quantity(text, MILLIS if resource == CPU else UNITS))
+
+
+def capped(value: int) -> int:
+    """An amount in the core's unit, at most ``QUANTITY_VALUE_MAX``: a sum of several, or milli-CPU,
+    can be more than Kubernetes counts, and than a journal can hold."""
+    return min(value, QUANTITY_VALUE_MAX)
 
 
 @lru_cache(maxsize=QUANTITY_CACHE_SIZE)

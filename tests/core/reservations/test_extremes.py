@@ -78,11 +78,12 @@ def busy(settings: Settings, wrapped: Map, **changes: object) -> Bench:
     """Two nodes with an AppWrapper each, whose pods have the longest grace period themselves."""
     bench = Bench(settings, nodes=[node("n1"), node("n2")], heard=shown)
     bench.share(*teams(2000, red=1000, blue=1000))
-    for name in "ab":
+    for name, on in (("a", "n1"), ("b", "n2")):
         bench.start(declared(name, 900, wrapped, quota=((GOLD, "blue"),), **changes))
         live = pod(terminationGracePeriodSeconds=FAR)
         live["metadata"]["labels"] = {labels.ATTEMPT: "1"}
         bench.change(f"{name}-0", grace=read_pod(live).grace)
+        bench.bind(f"{name}-0", on=on)
     bench.advance(5)
     return bench
 

@@ -293,6 +293,20 @@ def test_pods_that_are_lost_and_not_replaced_end_the_attempt_in_the_later_dialec
     assert world.runs is (dialect is Dialect.V1BETA1)
 
 
+def test_one_more_lost_pod_has_its_own_grace() -> None:
+    world = World(Dialect.V1BETA2, 3)
+    for name in "xyz":
+        world.pod(name)
+    world.bench.advance(1000)
+    world.gone("z")
+    world.bench.advance(ADMISSION_S - 10)
+    world.gone("y")
+    world.bench.advance(ADMISSION_S - 1)
+    assert world.runs
+    world.bench.advance(2)
+    assert not world.runs
+
+
 @DIALECTS
 def test_pods_that_never_come_again_give_their_room_back(dialect: Dialect) -> None:
     """A failed index of an Indexed Job."""
@@ -450,6 +464,22 @@ def test_an_image_that_cannot_be_pulled_is_told_at_once(dialect: Dialect) -> Non
     assert world.stall == ("", "")
 
 
+def test_a_crash_loop_is_told_once_although_the_container_runs_in_between() -> None:
+    world = World(Dialect.V1BETA1, 1)
+    why = Stuck(StuckReason.CRASH, "container main: CrashLoopBackOff")
+    world.pod("x")
+    world.bench.advance(100)
+    for _ in range(10):
+        world.pod("x", stuck=why)
+        world.bench.advance(40)
+        world.pod("x", stuck=None)
+        world.bench.advance(5)
+        assert world.stall[0] == "CrashLoop"
+    assert [one.reason for one in world.bench.events].count("CrashLoop") == 1
+    world.bench.advance(60)
+    assert world.stall == ("", "")
+
+
 @DIALECTS
 def test_pods_that_are_refused_are_told_in_the_words_of_the_server(dialect: Dialect) -> None:
     world = World(dialect, 2)
@@ -474,8 +504,7 @@ def test_pods_that_run_on_after_the_end_are_told() -> None:
     assert world.stall[0] == "PodsRemain"
     assert "x, y" in world.stall[1]
     world.gone("x", "y")
-    world.says(Wanted(0), Wanted(0), state=ItemState.SUCCEEDED, ended=now)
-    assert world.bench.state("a") == "Completed"
+    assert world.bench.state("a") == "Completed", "its object says the same as before"
 
 
 @DIALECTS

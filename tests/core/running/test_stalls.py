@@ -136,6 +136,7 @@ def test_a_restart_does_not_repeat_what_is_on_record() -> None:
     stage = stuck(settings=PATIENT)
     stage.passes(600)
     stage.bench.crash()
+    stage.bench.feed(ChildSeen(replace(stage.bench.things[GANG].child, wants=(Wanted(4),))))
     stage.bench.feed(PodGone(stage.bench.things[GANG].child.uid))
     stage.pod(0, PodPhase.RUNNING)
     others(stage, PodPhase.PENDING, SAME)
