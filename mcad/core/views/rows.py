@@ -17,7 +17,7 @@ from mcad.core.running import stalls
 from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import ENDED, TEARING_DOWN, Phase
 from mcad.core.state.model import Condition, DispatchRecord, Resources, Workload
-from mcad.core.state.reasons import State
+from mcad.core.state.reasons import PODS_MISSING, PODS_STARTING, ConditionType, State
 from mcad.core.state.records import Struct
 from mcad.core.state.refusal import Refusal
 from mcad.core.state.units import Instant
@@ -73,6 +73,8 @@ _Key = tuple[int, bool, int, int, int, str]
 _Still = tuple[Workload, Instant, Phase, Hold | None, DispatchRecord | None, dict[str, Condition]]
 
 TOGETHER = 8  # are put in order in one step
+
+_VAGUE = (PODS_MISSING, PODS_STARTING)
 
 OPEN = "open"
 """What an AppWrapper waits for where a standby does not know it."""
@@ -226,10 +228,16 @@ class Picture:
         if still.phase in TEARING_DOWN:
             return "", teardown.explain(still)
         entry = self._cluster.entries.get(still.uid)
-        found = stalls.look(self._cluster, entry) if entry is not None else None
-        if entry is None or found is None:
+        if entry is None:
             return "", ""
-        return str(found.reason), found.explain(self.now)
+        found, shown = (
+            stalls.look(self._cluster, entry),
+            entry.conditions.get(ConditionType.STALLED),
+        )
+        if found is not None and (shown is None or found.reason not in _VAGUE):
+            return str(found.reason), found.explain(self.now)
+        # What the dispatcher has read of Events is known here from the condition alone.
+        return (shown.reason, shown.message) if shown and not entry.calm_since else ("", "")
 
     def line(self, count: int) -> list[str]:
         """The uids of the first in line, at most so many."""
