@@ -18,7 +18,7 @@ from mcad.api.evictions import read_never_preempt
 from mcad.api.gangs import too_few_pods, too_small_gangs
 from mcad.api.items import Entry, Owner, ReadItem, completion_words, duplicates, read_item
 from mcad.api.labels import CONTROLLERS
-from mcad.api.located_fields import count_fault, describe, join
+from mcad.api.located_fields import clamp_count, count_fault, describe, join
 from mcad.api.models import MAX_ITEMS, AppWrapperSpec, Component, GenericItem, Wire
 from mcad.api.podsets import DeclaredPods, DeclaredSet
 from mcad.api.scheduling import NOTHING as NO_RULES
@@ -144,7 +144,7 @@ def _to_workload(
         payload=_payload_hash(spec.manifests),
         items=spec.items,
         sets=spec.sets,
-        priority=model.priority or 0,
+        priority=min(max(model.priority or 0, -MAX_PRIORITY), MAX_PRIORITY),
         slope=_slope(model.priorityslope or 0),
         min_available=scheduling.min_available,
         requeuing=scheduling.requeuing,
@@ -251,7 +251,10 @@ def _generic_entry(item: GenericItem, base: str, spec: _Spec) -> Entry:
         base=base,
         key="generictemplate",
         template=item.generictemplate,
-        pods=tuple(DeclaredPods(one.replicas, one.requests, one.limits or {}) for one in declared),
+        pods=tuple(
+            DeclaredPods(clamp_count(one.replicas), one.requests, one.limits or {})
+            for one in declared
+        ),
         completion=completion_words(item.completionstatus),
         from_json=spec.from_json,
     )
@@ -263,7 +266,7 @@ def _component_entry(component: Component, base: str, spec: _Spec) -> Entry:
         replicas = 1 if entry.replicas is None else entry.replicas
         if message := count_fault(replicas):
             spec.refuse(f"{base}.podSets[{i}].replicas", message)
-        declared.append(DeclaredSet(entry.path, replicas, entry.annotations or {}))
+        declared.append(DeclaredSet(entry.path, clamp_count(replicas), entry.annotations or {}))
     return Entry(
         base=base,
         key="template",

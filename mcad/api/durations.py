@@ -21,9 +21,10 @@ def clamp_seconds(seconds: int) -> int:
 
 
 def clamp_limit(seconds: int) -> int:
-    """A declared limit in seconds, 0 for none. One of a year or more is none, too: manifests mean
-    by it that the work never ends."""
-    return clamp_seconds(seconds) % YEAR_S
+    """A declared limit in seconds, 0 for none. A limit of a year or more is none as well: users
+    write such numbers to mean "never", and work that is meant to go on must not end after a year.
+    """
+    return seconds if 0 < seconds < YEAR_S else 0
 
 
 _NANOS = {

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from mcad.api import canonical, labels
 from mcad.api.catalog import BUILT_IN, WELL_KNOWN, Catalog, Resource
+from mcad.api.durations import clamp_limit
 from mcad.api.live import suspended_by, tells_end
 from mcad.api.located_fields import Fault, describe, join, shorten
 from mcad.api.models import PodSetInfo
@@ -307,7 +308,7 @@ def _deadline(template: Map, served: Resource) -> int:
     spec = as_map(template.get("spec"))
     if (served.group, served.kind) != ("batch", "Job") or spec.get("suspend") is True:
         return 0
-    return max(0, as_int(spec.get("activeDeadlineSeconds")))
+    return clamp_limit(as_int(spec.get("activeDeadlineSeconds")))
 
 
 def _check_declared(pods: Sequence[DeclaredPods]) -> Iterator[Fault]:

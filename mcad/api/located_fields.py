@@ -92,6 +92,11 @@ def count_fault(value: Json) -> str:
     return ""
 
 
+def clamp_count(value: int) -> int:
+    """A number of pods within the bounds of a count."""
+    return min(max(0, value), MAX_COUNT)
+
+
 def describe(value: Json) -> str:
     """A value for a message: its type, and the value itself if it is short."""
     match value:

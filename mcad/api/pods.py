@@ -13,6 +13,7 @@ import msgspec
 
 from mcad.api import labels
 from mcad.api.autopilot import Evictions, evicted
+from mcad.api.durations import clamp_seconds
 from mcad.api.podspec import (
     amounts,
     effective_request,
@@ -43,7 +44,7 @@ from mcad.core.state.model import (
     Taint,
     Unscheduled,
 )
-from mcad.core.state.units import SECOND
+from mcad.core.state.units import SECOND, Duration, Instant
 
 POD_SCHEDULED, UNSCHEDULABLE = "PodScheduled", "Unschedulable"
 """Type and reason of the condition of a pod that kube-scheduler finds no node for."""
@@ -91,7 +92,8 @@ def read_pod(obj: Map, workload_uid: str = "") -> Pod:
         created=parse_instant(meta.get("creationTimestamp")) if attempt else 0,
         exit_codes=_exit_codes(status) if attempt and phase is PodPhase.FAILED else (),
         unscheduled=_unscheduled(known) if phase is PodPhase.PENDING else None,
-        grace=as_int(spec.get("terminationGracePeriodSeconds")) * SECOND if attempt else 0,
+        grace=_grace(spec) if attempt else 0,
+        bound=_since(known, POD_SCHEDULED),
         ready=_is_true(known, "Ready"),
         gated=attempt > 0 and bool(as_list(spec.get("schedulingGates"))),
         stuck=stuck_container(status) if attempt and phase not in TERMINAL_PHASES else None,
@@ -111,6 +113,13 @@ def _conditions(value: Json) -> _Conditions:
 
 def _is_true(conditions: _Conditions, kind: str) -> bool:
     return kind in conditions and conditions[kind].get("status") == "True"
+
+
+def _since(conditions: _Conditions, kind: str) -> Instant:
+    """Since when a condition is True, 0 if it is not."""
+    if not _is_true(conditions, kind):
+        return 0
+    return max(0, parse_instant(conditions[kind].get("lastTransitionTime")))
 
 
 def _unscheduled(conditions: _Conditions) -> Unscheduled | None:
@@ -152,6 +161,10 @@ def _known_needs(text: bytes) -> tuple[Resources, tuple[HostPort, ...]]:
     spec = dict(zip(_OF_SPEC, depends, strict=False))
     status = dict(zip((*_OF_STATUS, "conditions"), depends[len(_OF_SPEC) :], strict=True))
     return effective_request(spec, status), host_ports(spec)
+
+
+def _grace(spec: Map) -> Duration:
+    return clamp_seconds(as_int(spec.get("terminationGracePeriodSeconds"))) * SECOND
 
 
 def _phase(status: Map) -> PodPhase:

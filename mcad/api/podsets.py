@@ -7,7 +7,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mcad.api.kinds import KINDS, Family, kubeflow_rank
-from mcad.api.located_fields import Fault, Part, join
+from mcad.api.located_fields import Fault, Part, clamp_count, join
 from mcad.api.podspec import ONE_POD, Amounts, Placement, amounts, to_resources
 from mcad.api.template_cache import Reading, read_template
 from mcad.api.templates import PathError, find_templates, follow, set_path
@@ -82,7 +82,7 @@ def _by_table(family: Family, root: Part) -> Iterable[Found]:
             template = part.deep(family.template).value
         if template:
             path, reading = join(part.path, family.template), read_template(template)
-            pods = family.pods(part)
+            pods = clamp_count(family.pods(part))  # a product of counts
             yield Found(path, template, reading, pods, family.per_node, family.implied)
 
 

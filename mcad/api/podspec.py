@@ -27,6 +27,7 @@ from mcad.core.state.quantity import (
     MILLIS,
     QuantityError,
     amount,
+    capped,
     parse_quantity,
 )
 
@@ -157,7 +158,7 @@ def _given_level(requests: Amounts, status: Map) -> Amounts:
 def to_resources(total: Amounts) -> Resources:
     """Amounts in the core's form; equal ones are one object, as thousands of pods are equal."""
     wholes = (
-        (name, size if name == CPU else -(-size // MILLIS))
+        (name, capped(size if name == CPU else -(-size // MILLIS)))
         for name, size in total.items()
         if size > 0
     )

@@ -8,6 +8,7 @@ from functools import lru_cache
 
 from msgspec import Struct
 
+from mcad.api.durations import clamp_limit, clamp_seconds
 from mcad.api.located_fields import Fault, count_fault, describe
 from mcad.api.models import DispatchDuration, SchedulingSpec
 from mcad.api.models import Requeuing as RequeuingWire
@@ -15,7 +16,7 @@ from mcad.core.state.run_policy import AS_DOCUMENTED, Growth, Requeuing
 from mcad.core.state.units import SECOND, Duration
 
 MAX_NUMBER = 2**31 - 1
-"""The largest number in the API. Users write numbers like it to mean "never"."""
+"""The largest number in the API."""
 
 _FORMS = 256
 
@@ -43,6 +44,7 @@ def read_scheduling(spec: SchedulingSpec | None) -> Scheduling:
     reader = _Reader()
     if message := count_fault(least):
         reader.faults.append(Fault("schedulingSpec.minAvailable", message))
+        least = 0
     requeuing = reader.requeuing(spec.requeuing) if spec.requeuing else AS_DOCUMENTED
     limit, expected = reader.durations(spec.dispatch_duration or _NO_DURATION)
     return Scheduling(
@@ -94,7 +96,7 @@ class _Reader:
                 f"{where}.expected: is {expected}, but the limit is {limit}; {limit} is used."
             )
             expected = limit
-        return limit * SECOND, expected * SECOND
+        return clamp_limit(limit) * SECOND, clamp_seconds(expected) * SECOND
 
     def _number(self, path: str, value: int | None) -> int:
         """A number that is not negative, 0 if it is missing or invalid."""
@@ -126,4 +128,4 @@ class _Reader:
 @lru_cache(_FORMS)
 def _shared(wait: int, growth: Growth, longest: int, times: int) -> Requeuing:
     """A record in seconds; equal rules are one object, as thousands of AppWrappers share them."""
-    return Requeuing(wait * SECOND, growth, longest * SECOND, times)
+    return Requeuing(clamp_seconds(wait) * SECOND, growth, clamp_seconds(longest) * SECOND, times)

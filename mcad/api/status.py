@@ -6,6 +6,7 @@ AppWrapper.
 """
 
 from mcad.api.components import render_components
+from mcad.api.durations import clamp_seconds
 from mcad.api.located_fields import describe
 from mcad.api.pods import POD_SCHEDULED, UNSCHEDULABLE
 from mcad.api.wire import Json, Map, as_int, as_list, as_map, as_text, format_instant, parse_instant
@@ -266,7 +267,7 @@ def read_status(status: Json) -> Persisted | None:
         dispatch=dispatch,
         first_dispatch=parse_instant(status.get("controllerfirstdispatchtimestamp")),
         requeueings=max(0, as_int(status.get("numberOfRequeueings"))),
-        requeueing_wait=max(0, as_int(status.get("requeueingTimeInSeconds"))) * SECOND,
+        requeueing_wait=clamp_seconds(as_int(status.get("requeueingTimeInSeconds"))) * SECOND,
         resets=max(0, as_int(status.get("resettingCount"))),
         pods=_read_pods(status),
         quota=_read_leaves(status.get("quota")),

@@ -8,10 +8,10 @@ from typing import Any
 
 from msgspec import Struct
 
+from mcad.api.durations import clamp_seconds
 from mcad.api.located_fields import Fault, join
 from mcad.api.podcheck import check_template
 from mcad.api.podspec import Placement, effective_request, placement
-from mcad.api.scheduling import MAX_NUMBER
 from mcad.api.wire import Json, Map, as_map
 from mcad.core.state.model import POD_GRACE, Resources
 from mcad.core.state.units import SECOND
@@ -83,7 +83,7 @@ def _grace(spec: Map) -> int:
     value = spec.get("terminationGracePeriodSeconds")
     if type(value) is not int:
         return POD_GRACE // SECOND
-    return min(value, MAX_NUMBER) if value >= 0 else 1
+    return clamp_seconds(value) if value >= 0 else 1
 
 
 def _depends(template: Map) -> Map:

@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 from pydantic import Field, StrictInt, model_validator
 
-from mcad.api.durations import parse_duration
+from mcad.api.durations import YEAR, YEAR_S, parse_duration
 from mcad.api.located_fields import describe, shorten
 from mcad.api.strict import Seconds, Strict
 from mcad.api.wire import Json, Map, as_map
@@ -24,7 +24,6 @@ from mcad.core.state.units import SECOND, Duration, format_duration
 PREFIX = "workload.codeflare.dev.appwrapper/"
 
 MAX_SECONDS = 7 * 24 * 3600
-MAX_TTL_SECONDS = 366 * 24 * 3600
 MAX_RETRIES = 2**31 - 1
 MAX_CODE = 2**31
 
@@ -92,7 +91,7 @@ class FaultToleranceSettings(Strict):
         default=MAX_SECONDS,
         alias="successTTL",
         gt=0,
-        le=MAX_TTL_SECONDS,
+        le=YEAR_S,
         description=(
             "How long the objects of a finished AppWrapper are kept, and the ceiling of that."
         ),
@@ -246,14 +245,15 @@ class _Reader:
             self._cut(name, text, f"0s and {_span(most)}", _span(used))
 
     def lifetime(self, name: str, field: str, text: str) -> None:
-        """A duration up to the configured one."""
-        given, most = parse_duration(text), self._base.success_ttl
+        """A duration up to the configured one, or to a year if none is configured."""
+        given, default = parse_duration(text), self._base.success_ttl
         if given is None or given <= 0:
-            self._use_default(name, text, 'a duration longer than 0, like "24h"', _span(most))
-        elif most is not None and given > most:
-            self._cut(name, text, f"0s and {_span(most)}", _span(most))
-        else:
-            self.found[field] = given
+            self._use_default(name, text, 'a duration longer than 0, like "24h"', _span(default))
+            return
+        most = YEAR if default is None else default
+        self.found[field] = used = min(given, most)
+        if used != given:
+            self._cut(name, text, f"0s and {_span(most)}", _span(used))
 
     def retries(self, name: str, field: str, text: str) -> None:
         """A number between 0 and the ceiling."""

@@ -16,11 +16,9 @@ that of the RayCluster. TrainJobs (trainer 2.0.0) and LeaderWorkerSets (0.7.0) h
 
 from collections.abc import Callable, Mapping
 
+from mcad.api.durations import clamp_seconds
 from mcad.api.wire import Json, Map, as_int, as_list, as_map, as_text, dig
 from mcad.core.state.units import SECOND, Duration
-
-MAX_TTL: Duration = 365 * 24 * 3600 * SECOND
-"""Longer ones are cut to a year."""
 
 _Edit = tuple[Map, str, Json]  # the value of a key from now on, None to remove the key
 _Found = tuple[int, list[_Edit]] | None  # the seconds, and how to leave them out
@@ -85,9 +83,9 @@ def _find(manifest: Map, group: str, kind: str) -> _Found:
 
 
 def ttl_of(manifest: Map, group: str, kind: str) -> Duration | None:
-    """How long the object is kept after its end, None for ever."""
+    """How long the object is kept after its end, at most a year; None for ever."""
     found = _find(manifest, group, kind)
-    return None if found is None else min(found[0] * SECOND, MAX_TTL)
+    return None if found is None else clamp_seconds(found[0]) * SECOND
 
 
 def leave_out_ttl(manifest: Map, group: str, kind: str) -> None:

@@ -23,6 +23,9 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _INSTANTS = 1024  # an object has the same time in several places, and other objects have it too
 _TIME_MAX = 64  # characters of a time, with any reasonable number of digits
+_FIRST = (datetime(1000, 1, 1, tzinfo=UTC) - _EPOCH) // _MICROSECOND
+_LAST = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
+_INT64 = 2**63
 
 
 def as_map(value: Json) -> Map:
@@ -41,8 +44,13 @@ def as_text(value: Json) -> str:
 
 
 def as_int(value: Json, default: int = 0) -> int:
-    """The value if it is a whole number (a boolean is not), else the default."""
-    return value if isinstance(value, int) and not isinstance(value, bool) else default
+    """The value if it is a whole number (a boolean is not), else the default.
+
+    It is within 64 bits, as in Kubernetes. Only a field without a schema can have a larger number.
+    """
+    if not isinstance(value, int) or isinstance(value, bool):
+        return default
+    return min(max(value, -_INT64), _INT64 - 1)
 
 
 def dig(value: Json, *keys: str) -> Json:
@@ -84,12 +92,14 @@ def _instant(text: str) -> Instant:
 
 
 def format_instant(instant: Instant) -> str | None:
-    """A MicroTime of Kubernetes: ``2023-07-21T11:18:27.082148Z``; None for 0, "never"."""
-    if not instant:
+    """A MicroTime of Kubernetes: ``2023-07-21T11:18:27.082148Z``; None for 0, "never".
+
+    Later than the year 9999 is its end, and earlier than the year 1000 is "never": a time has four
+    digits for its year.
+    """
+    if not instant or instant < _FIRST:
         return None
-    moment = _EPOCH + instant * _MICROSECOND
-    if moment.year <= 999:
-        return None
+    moment = _EPOCH + min(instant, _LAST) * _MICROSECOND
     return moment.isoformat(timespec="microseconds").removesuffix("+00:00") + "Z"
 
 

@@ -44,8 +44,12 @@ def digest(commands: Iterable[Command]) -> bytes:
 
 
 def _digest_of_one(command: Command) -> bytes:
-    content = _encode((_COMMAND_CODES[type(command)], command))
-    return blake2b(content, digest_size=DIGEST_BYTES).digest()
+    content = (_COMMAND_CODES[type(command)], command)
+    try:
+        encoded = _encode(content)
+    except OverflowError:  # msgpack has integers of 64 bits; sums of amounts can be larger
+        encoded = repr(content).encode()
+    return blake2b(encoded, digest_size=DIGEST_BYTES).digest()
 
 
 def matching(commands: Iterable[Command], digests: bytes) -> Iterator[bool]:

@@ -1,7 +1,7 @@
 """Writes the journal to a ring of files while the dispatcher runs.
 
-The dispatcher never depends on it: a failed write is logged once, and the dispatcher goes on
-without a journal.
+The dispatcher never depends on it: whatever fails here is logged once, and the dispatcher goes on
+without a journal. Only the user of the process can read the files.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 FRAME_BYTES = 64 * 1024  # before compression
+_MODE = 0o600
 
 
 class Limits(Struct, frozen=True):
@@ -58,7 +59,7 @@ class Journal:
             left.unlink()
         present = header.files_of(folder)
         self._number = int(present[-1].stem) + 1 if present else 1
-        self._file: BinaryIO | None = (folder / header.file_name(self._number)).open("xb")
+        self._file: BinaryIO | None = _create(folder / header.file_name(self._number))
         self._next: _NextFile | None = None
         self._file.write(pack(Kind.HEADER, header.encode(first)))
         self._file.flush()
@@ -75,7 +76,12 @@ class Journal:
             return
         if not self._steps:
             self._begun = self._last = now
-        step = codec.encode_step(now - self._last, event, codec.digest(commands))
+        try:
+            step = codec.encode_step(now - self._last, event, codec.digest(commands))
+        except Exception as error:  # noqa: BLE001 - the dispatcher goes on
+            self.flush()  # what came before
+            self._end(error)
+            return
         self._steps.append(step)
         self._size += len(step)
         self._count += 1
@@ -89,9 +95,8 @@ class Journal:
             return
         try:
             self._flush(self._file)
-        except OSError as error:
-            _log.error("the journal ends here error=%s", error)
-            self._give_up()
+        except Exception as error:  # noqa: BLE001 - the dispatcher goes on
+            self._end(error)
 
     def close(self) -> None:
         """Write the rest and end."""
@@ -124,6 +129,11 @@ class Journal:
     def _prune(self) -> None:
         for path in header.files_of(self._folder)[: -self._limits.files]:
             path.unlink()
+
+    def _end(self, error: Exception) -> None:
+        if self._file is not None:
+            _log.error("the journal ends here error=%s", error)
+        self._give_up()
 
     def _give_up(self) -> None:
         if self._next is not None:
@@ -177,12 +187,17 @@ class _NextFile:
             return True
 
 
+def _create(path: Path) -> BinaryIO:
+    """A new file that only its owner can read; raises ``OSError``."""
+    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _MODE), "wb")
+
+
 def _begin(path: Path, first: Header, cluster: Cluster) -> None:
     """Run in the child, which uses no open file of the parent and never returns."""
     status = 1
     try:
         gc.disable()  # it would copy every page
-        with path.open("xb") as file:
+        with _create(path) as file:
             file.write(pack(Kind.HEADER, header.encode(first)))
             file.write(pack(Kind.SNAPSHOT, snapshot.take(cluster)))
         status = 0

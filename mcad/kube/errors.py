@@ -9,6 +9,7 @@ from http import HTTPStatus
 
 from mcad.kube.types import Json
 
+RETRY_AFTER_S_MAX = 3600.0  # no server means more; a date far ahead is a broken clock
 MESSAGE_CHARS_MAX = 8192  # a 422 can quote a whole object; conditions and logs need far less
 SNIPPET_CHARS_MAX = 256  # of a body that is not a Status, a proxy's HTML page for example
 
@@ -149,7 +150,7 @@ def status_error(
     details = details if isinstance(details, dict) else {}
     seconds = details.get("retryAfterSeconds")
     if retry_after is None and isinstance(seconds, int) and seconds > 0:
-        retry_after = float(seconds)
+        retry_after = min(float(seconds), RETRY_AFTER_S_MAX)
     code = status_object.get("code")
     return ApiError(
         status or (code if isinstance(code, int) and code > 0 else 500),

@@ -12,9 +12,8 @@ from typing import TypeVar
 from msgspec import Struct
 
 from mcad.kube.clock import Clock
-from mcad.kube.errors import ApiError, KubeError
+from mcad.kube.errors import RETRY_AFTER_S_MAX, ApiError, KubeError
 
-RETRY_AFTER_S_MAX = 3600.0  # no server means more; a date far ahead is a broken clock
 ATTEMPT_S_MIN = 0.05  # with less than this left, an attempt could only time out
 
 T = TypeVar("T")

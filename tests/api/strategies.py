@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import re
 from typing import Any
 
@@ -64,10 +65,13 @@ def mutated(draw: st.DrawFn, originals: list[Any]) -> Any:
 
 
 NUMBERS = (
-    *(0, 1, -1, 2**31 - 1, 2**31, -(2**31), 366 * 86_400, 2**52 + 1, 2**62, 2**63 - 1, -(2**63)),
-    *(2**63, 2**64, 10**20, 1e300),  # in fields without a schema, which hold floats of 64 bits
+    *(0, 1, -1, 10**6, 2**31 - 1, 2**31, -(2**31), 366 * 86_400, 2**62, 2**63 - 1, -(2**63)),
 )
-"""Extremes of numbers that the API server stores; it writes floats up to 10^21 like integers."""
+"""Extremes of integers in fields with a schema."""
+
+BEYOND = (2**63, 2**64, 10**20, -(10**20), 1e300)
+"""Extremes in fields without a schema, like those of a wrapped object: the API server holds them as
+floats of 64 bits, and writes those below 10^21 like integers."""
 
 QUANTITIES = (
     *("0", "1n", "9223372036854775807", "9223372036854775808", "9223372036854775807m", "1e-40"),
@@ -98,10 +102,17 @@ _KINDS_OF_TEXT = (
 )
 
 
-def _extremes(value: Any) -> tuple[Any, ...]:
+_OF_AMOUNTS = {"requests", "limits", "overhead", "allocatable", "allocatedResources"}
+_OF_WRAPPED = {"template", "generictemplate"}
+
+
+def _extremes(root: Any, place: tuple[Any, ...]) -> tuple[Any, ...]:
     """The extremes of a number, or of a text that is a quantity, a duration or a time."""
+    value = _follow(root, place)
     if isinstance(value, int | float) and not isinstance(value, bool):
-        return (*NUMBERS, *QUANTITIES)
+        if not _OF_AMOUNTS.isdisjoint(place):
+            return QUANTITIES
+        return NUMBERS if _OF_WRAPPED.isdisjoint(place) else (*NUMBERS, *BEYOND)
     if not isinstance(value, str):
         return ()
     return next((found for form, found in _KINDS_OF_TEXT if form.fullmatch(value)), ())
@@ -110,12 +121,13 @@ def _extremes(value: Any) -> tuple[Any, ...]:
 @st.composite
 def extreme(draw: st.DrawFn, originals: list[Any]) -> Any:
     """A valid object in which some numbers, quantities, durations and times are extreme."""
-    value = copy.deepcopy(draw(st.sampled_from(originals)))
-    numbers = [place for place in _places(value) if place and _extremes(_follow(value, place))]
-    for place in draw(st.lists(st.sampled_from(numbers), min_size=1, max_size=6, unique=True)):
+    value = json.loads(json.dumps(draw(st.sampled_from(originals))))  # no part is in two places
+    found = {place: _extremes(value, place) for place in _places(value)}
+    numbers = [place for place, extremes in found.items() if extremes]
+    few = min(4, len(numbers))
+    for place in draw(st.permutations(numbers))[: draw(st.integers(few, max(few, 12)))]:
         *way, key = place
-        owner = _follow(value, way)
-        owner[key] = draw(st.sampled_from(_extremes(owner[key])))
+        _follow(value, way)[key] = draw(st.sampled_from(found[place]))
     return value
 
 

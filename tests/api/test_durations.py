@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcad.api.durations import parse_duration
+from mcad.api.durations import YEAR, YEAR_S, clamp_limit, clamp_seconds, parse_duration
 from mcad.core.state.units import SECOND, format_duration
 
 HOUR = 3600 * SECOND
@@ -112,3 +112,24 @@ def test_how_it_is_written(micros: int, text: str) -> None:
 @given(st.text(max_size=12))
 def test_no_text_raises(text: str) -> None:
     parse_duration(text)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "duration", "limit"),
+    [
+        (-(2**63), 0, 0),
+        (-1, 0, 0),
+        (0, 0, 0),
+        (1, 1, 1),
+        (YEAR_S - 1, YEAR_S - 1, YEAR_S - 1),
+        (YEAR_S, YEAR_S, 0),
+        (2**31 - 1, YEAR_S, 0),
+        (2**63 - 1, YEAR_S, 0),
+    ],
+)
+def test_no_duration_is_longer_than_a_year_and_no_limit_is_so_long(
+    seconds: int, duration: int, limit: int
+) -> None:
+    assert clamp_seconds(seconds) == duration
+    assert clamp_limit(seconds) == limit
+    assert YEAR == YEAR_S * SECOND

@@ -165,17 +165,30 @@ STATUS = {
     "state": "Running",
     "controllerfirsttimestamp": TIME,
     "controllerfirstdispatchtimestamp": TIME,
-    "numberOfRequeueings": 1, "requeueingTimeInSeconds": 300, "resettingCount": 1,
-    "pending": 1, "running": 1, "Succeeded": 1, "failed": 1,
-    "totalcpu": 1000, "totalmemory": 1000, "totalgpu": 1, "observedGeneration": 3,
+    "numberOfRequeueings": 1,
+    "requeueingTimeInSeconds": 300,
+    "resettingCount": 1,
+    "pending": 1,
+    "running": 1,
+    "Succeeded": 1,
+    "failed": 1,
+    "totalcpu": 1000,
+    "totalmemory": 1000,
+    "totalgpu": 1,
+    "observedGeneration": 3,
     "conditions": [{"type": "Init", "status": "True", "lastTransitionMicroTime": TIME}],
     "pendingpodconditions": [{"podname": "p", "conditions": [{"lastTransitionTime": TIME}]}],
     "dispatch": {
-        "uid": "0b1e", "attempt": 1, "epoch": 1, "phase": "dispatched", "inventory": [],
+        "uid": "0b1e",
+        "attempt": 1,
+        "epoch": 1,
+        "phase": "dispatched",
+        "inventory": [],
         **dict.fromkeys(
             ("intentTime", "confirmTime", "phaseTime", "limitSince", "placedTime"), TIME
         ),
-        "finished": [0], "suspendedPodSets": [0],
+        "finished": [0],
+        "suspendedPodSets": [0],
         "domains": [{"item": 0, "index": 0, "label": "rack", "value": "r1"}],
     },
     "reservation": {"reason": "Preempting", "placement": [{"node": "n1", "pods": [1]}], **TIMES},
@@ -189,13 +202,19 @@ def numbered(wrapped: Any) -> Any:
     return wrapped | {"status": STATUS}
 
 
+BY_KIND = [v1beta1(one) for one in OBJECTS]
 EXTREME = [
-    numbered(make(*things, priority=5, priorityslope=0.5, schedulingSpec=RULES))
+    numbered(make(one, priority=5, priorityslope=0.5, schedulingSpec=RULES))
     for make in (v1beta1, v1beta2)
-    for things in ([one] for one in (*OBJECTS, *NUMBERED))
+    for one in NUMBERED
 ] + [
     numbered(v1beta1(generic(NUMBERED[0], custompodresources=DECLARED), schedulingSpec=RULES)),
-    numbered(v1beta2(component(OBJECTS[1], {"path": "template.spec.template", "replicas": 2}))),
+    numbered(
+        v1beta2(
+            component(OBJECTS[1], {"path": "template.spec.template", "replicas": 2}),
+            schedulingSpec={"dispatchDuration": {"expected": 300}},
+        )
+    ),
 ]
 
 
@@ -226,8 +245,8 @@ def in_bounds(work: Workload) -> None:
     amounts_in_bounds(*(one.request for one in work.sets))
 
 
-@settings(max_examples=1500)
-@given(extreme(EXTREME))
+@settings(max_examples=800)
+@given(extreme(EXTREME) | extreme(BY_KIND))
 def test_extreme_appwrappers(wrapped: Any) -> None:
     parsed = parse(wrapped, CATALOG)
     sound(parsed)

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mcad.api.durations import YEAR, YEAR_S
 from mcad.api.tolerance import PREFIX
 from mcad.core.state.run_policy import Growth, Requeuing
 from mcad.core.state.units import SECOND
@@ -51,7 +52,8 @@ def test_the_documented_defaults_hold_with_and_without_requeuing(
         ({"growthType": "linear"}, Requeuing(growth=Growth.LINEAR)),
         ({"growthType": "none"}, Requeuing(growth=Growth.NONE)),
         ({"growthType": None}, DEFAULT),
-        ({"timeInSeconds": 2**31 - 1}, Requeuing((2**31 - 1) * SECOND)),
+        ({"timeInSeconds": 2**31 - 1}, Requeuing(YEAR)),
+        ({"maxTimeInSeconds": 2**31 - 1}, Requeuing(wait_max=YEAR)),
     ],
 )
 def test_requeuing(requeuing: Map, expected: Requeuing) -> None:
@@ -82,15 +84,19 @@ def test_a_wait_of_zero_gets_the_default() -> None:
     assert (first.requeuing.wait, first.warnings) == (4 * SECOND, ())
 
 
-@pytest.mark.parametrize(("limit", "seconds"), [(None, 0), (0, 0), (1, 1), (2**31 - 1, 2**31 - 1)])
+@pytest.mark.parametrize(
+    ("limit", "seconds"),
+    [(None, 0), (0, 0), (1, 1), (YEAR_S - 1, YEAR_S - 1), (YEAR_S, 0), (2**31 - 1, 0)],
+)
 def test_the_run_time_limit(limit: int | None, seconds: int) -> None:
+    """One of a year or more is none."""
     rules = {"dispatchDuration": {"limit": limit, "expected": 1, "overrun": True}}
     work = accepted(v1beta1(pod(), schedulingSpec=rules)).workload
     assert (work.run_limit, work.warnings) == (seconds * SECOND, ())
 
 
 @pytest.mark.parametrize("dialect", [v1beta1, v1beta2])
-@pytest.mark.parametrize(("given", "seconds"), [(None, 0), (0, 0), (1, 1), (2**31 - 1, 2**31 - 1)])
+@pytest.mark.parametrize(("given", "seconds"), [(None, 0), (0, 0), (1, 1), (2**31 - 1, YEAR_S)])
 def test_the_expected_run_time(dialect: Any, given: int | None, seconds: int) -> None:
     rules = {"dispatchDuration": {"expected": given}}
     work = accepted(dialect(pod(), schedulingSpec=rules)).workload
@@ -119,6 +125,7 @@ def ending(seconds: Any, name: str = "j", **spec: Any) -> Map:
         ([ending(60, suspend=True)], 0),  # no time passes
         ([ending(None)], 0),
         ([ending(-5)], 0),  # the API server will refuse it
+        ([ending(2**63 - 1), ending(60, "k")], 0),
         ([ending(60, parallelism=0), ending(90, "k")], 90),
         ([config_map()], 0),
     ],

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from mcad.api.durations import YEAR_S
 from mcad.api.status import CLOCK_SKEW, MAX_NAMES, is_about, read_status, render_status
 from mcad.api.wire import format_instant, parse_instant
 from mcad.core.state.model import (
@@ -417,7 +418,7 @@ VIEWS = st.builds(
     system_priority=st.integers(-(2**31), 2**31 - 1),
     conditions=st.lists(CONDITIONS, max_size=4).map(tuple),
     pods=st.builds(PodCounts, *[COUNTS] * 4, totals=TOTALS, unscheduled=UNSCHEDULED.map(tuple)),
-    requeueing_wait=COUNTS.map(lambda n: n * SECOND),
+    requeueing_wait=COUNTS.map(lambda n: min(n, YEAR_S) * SECOND),
     dispatch=st.none() | RECORDS,
     items=st.just(()) | st.just(ITEMS),
     sets=st.just(()),

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from mcad.api import tolerance
 from mcad.api.appwrapper import Parsed, parse
 from mcad.api.config import Config, catalog_of
+from mcad.api.durations import YEAR
 from mcad.api.sources import ConfigError, load
 from mcad.api.tolerance import PREFIX
 from mcad.core.state.run_policy import LENIENT, TOLERANT, WEEK, FaultTolerance
@@ -97,6 +98,9 @@ def test_the_rest() -> None:
 def test_in_v1beta1_only_an_annotation_removes_what_succeeded() -> None:
     kept = judged(annotated(v1beta1(pod()), successTTLDuration="1000h")).workload
     assert (kept.tolerance.success_ttl, kept.warnings) == (1000 * HOUR, ())
+    cut = judged(annotated(v1beta1(pod()), successTTLDuration="2562047h")).workload
+    assert cut.tolerance.success_ttl == YEAR
+    assert cut.warnings[0].endswith("between 0s and 8784h is allowed, 8784h is used.")
 
 
 A_DURATION, A_LIFETIME = 'a duration like "90s" or "1h30m"', 'a duration longer than 0, like "24h"'

@@ -14,7 +14,7 @@ import re
 import shutil
 import ssl
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import yaml
@@ -42,6 +42,10 @@ class Operator:
 
 # Leader election is off: an operator would wait for the end of a lease without a holder.
 KUBERAY = Operator("kuberay", flags=("--enable-leader-election=false", "--metrics-addr=0"))
+KUBERAY_ALPHA = replace(
+    KUBERAY, flags=(*KUBERAY.flags, "--feature-gates=RayJobDeletionPolicy=true")
+)
+"""Only with this gate KubeRay takes a worker group with ``suspend: true``."""
 TRAINING = Operator("training")
 JOBSET = Operator(
     "jobset",

@@ -41,13 +41,49 @@ def pod_end:
   | {after: ([$ends[].after] | max), succeeds: ([$ends[].succeeds] | all)}
   | select(.succeeds or $policy == "Never");
 
-# The time of the end, as KWOK wants it. An absolute time, because KWOK starts a relative delay
-# anew whenever the pod is changed.
-def end_time:
-  pod_end.after as $after
-  | (.status.conditions[] | select(.type == "controlplane.test/Started") | .message) as $started
-  | ($started | sub("\\.[0-9]+"; "") | fromdate) as $whole
-  | ($started | (capture("(?<fraction>\\.[0-9]+)").fraction // "0") | tonumber) as $fraction
-  | ($whole + $fraction + $after) as $end
+# So many seconds after a time as the stages write it, as KWOK wants it. An absolute time, because
+# KWOK starts a relative delay anew whenever the pod is changed.
+def later($began; $seconds):
+  ($began | sub("\\.[0-9]+"; "") | fromdate) as $whole
+  | ($began | (capture("(?<fraction>\\.[0-9]+)").fraction // "0") | tonumber) as $fraction
+  | ($whole + $fraction + $seconds) as $end
   | ((($end - ($end | floor)) * 1000 | floor) + 1000 | tostring | .[1:]) as $milliseconds
   | ($end | floor | todate | rtrimstr("Z")) + "." + $milliseconds + "Z";
+
+def told($type): [.status.conditions[]? | select(.type == $type) | .message] | first;
+
+def end_time: pod_end.after as $after | later(told("controlplane.test/Started"); $after);
+
+# Init containers run one after the other, each for as long as its command sleeps. One that is no
+# sleep is done at once: nothing runs, so nothing that it waits for would come.
+def init_seconds:
+  [.spec.initContainers[]? | select((.restartPolicy // "") != "Always") | container_end.after]
+  | add // 0;
+
+# Whether the init containers are still to begin. An annotation of the pod overrides them.
+def begins_init:
+  .metadata.annotations["controlplane.test/start-delay"] == null
+  and init_seconds > 0
+  and told("controlplane.test/Initializing") == null;
+
+# When the containers start: a duration, a time, or null for the delay of all pods.
+def start_time:
+  .metadata.annotations["controlplane.test/start-delay"]
+  // (told("controlplane.test/Initializing") as $began
+      | if $began == null then null else later($began; init_seconds) end);
+
+# What keeps the first container from running, as kubelet calls it.
+def stuck: .metadata.annotations["controlplane.test/stuck"];
+
+def waiting: .status.containerStatuses[0]?.state.waiting.reason // "";
+
+# Whether kubelet may start the containers: for the first time, or after what kept them is gone.
+def starts:
+  stuck == null and (begins_init | not)
+  and (.status.phase == "Pending"
+       or (.status.phase == "Running" and waiting != "" and waiting != "PodInitializing"));
+
+# Kubelet waits 10 s after the first crash, then twice as long each time, 300 s at most.
+def crash_delay:
+  ([.status.containerStatuses[0]?.restartCount // 1, 6] | min) as $count
+  | ([10 * pow(2; $count - 1), 300] | min | tostring) + "s";

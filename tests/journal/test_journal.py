@@ -14,8 +14,11 @@ import pytest
 
 import mcad
 from mcad.core.cluster import Cluster
+from mcad.core.commands import WriteQuota
 from mcad.core.dispatcher import Dispatcher
 from mcad.core.events import Decide, NodeSeen
+from mcad.core.state.model import Node
+from mcad.core.state.quota_records import NodeStatus, QuotaView
 from mcad.core.state.settings import Settings
 from mcad.journal import codec, frames, header, snapshot
 from mcad.journal.codec import Step
@@ -207,11 +210,15 @@ def test_a_snapshot_names_no_attribute_of_what_it_may_make() -> None:
             snapshot.restore(payload)
 
 
+def begun(folder: Path) -> tuple[Dispatcher, Journal]:
+    dispatcher = Dispatcher(Settings())
+    return dispatcher, Journal(folder, Header("leader", 1, Settings()), dispatcher.cluster, LARGE)
+
+
 def test_what_cannot_be_written_ends_the_journal_and_nothing_else(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    dispatcher = Dispatcher(Settings())
-    journal = Journal(tmp_path, Header("leader", 1, Settings()), dispatcher.cluster, LARGE)
+    dispatcher, journal = begun(tmp_path)
     os.dup2(full := os.open("/dev/full", os.O_WRONLY), journal._file.fileno())  # type: ignore[union-attr]
     os.close(full)
     for now in range(1, 4):
@@ -221,6 +228,55 @@ def test_what_cannot_be_written_ends_the_journal_and_nothing_else(
     assert [one.getMessage() for one in caplog.records] == [
         "the journal ends here error=[Errno 28] No space left on device"
     ]
+
+
+@pytest.mark.parametrize("broken", [node("n2", 2**64), node("n\ud800")], ids=["number", "text"])
+def test_what_cannot_be_encoded_ends_the_journal_and_nothing_else(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, broken: Node
+) -> None:
+    dispatcher, journal = begun(tmp_path)
+    for now, event in enumerate(map(NodeSeen, (node("n1"), broken, broken, node("n3"))), 1):
+        journal.note(now, event, dispatcher.step(event, now))
+    journal.flush()
+    journal.close()
+    assert [one.getMessage().partition("=")[0] for one in caplog.records] == [
+        "the journal ends here error"
+    ]
+    found, wrong = made(tmp_path)
+    assert not wrong
+    assert [one.step.event for one in found] == [NodeSeen(node("n1"))]
+
+
+def test_a_fault_while_a_file_is_written_ends_the_journal_and_nothing_else(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dispatcher, journal = begun(tmp_path)
+    monkeypatch.setattr(codec, "join_steps", lambda *_: 1 // 0)
+    journal.note(1, NodeSeen(node("n1")), dispatcher.step(NodeSeen(node("n1")), 1))
+    journal.flush()
+    journal.close()
+    assert len(caplog.records) == 1
+
+
+def test_a_sum_of_amounts_may_have_more_than_64_bits() -> None:
+    def sums(amount: int) -> bytes:
+        nodes = (NodeStatus("a", allocated=(("cpu", amount),)),)
+        return codec.digest([WriteQuota("u", 1, QuotaView(1, (), nodes))])
+
+    large = [sums(2**70), sums(2**70 + 1), sums(-(2**70))]
+    assert len({*large, sums(1)}) == 4
+    assert large[0] == sums(2**70)
+    assert {len(one) for one in large} == {codec.DIGEST_BYTES}
+
+
+def test_only_their_owner_can_read_the_files(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        live(tmp_path, 3, SMALL, submitted=20)
+    finally:
+        os.umask(before)
+    assert len(files_of(tmp_path)) > 1
+    assert {path.stat().st_mode & 0o777 for path in tmp_path.iterdir()} == {0o600}
 
 
 def test_a_step_survives_the_trip_to_bytes_and_back() -> None:

@@ -11,6 +11,7 @@ from multidict import CIMultiDict
 from mcad.kube import clock as clock_module
 from mcad.kube.clock import Clock, RealClock
 from mcad.kube.errors import (
+    RETRY_AFTER_S_MAX,
     ApiError,
     BadAnswer,
     ConnectionLost,
@@ -23,7 +24,6 @@ from mcad.kube.lines import LineSplitter
 from mcad.kube.port import Response
 from mcad.kube.resource import Resource
 from mcad.kube.retry import (
-    RETRY_AFTER_S_MAX,
     WATCH_PACE,
     Backoff,
     Retrier,

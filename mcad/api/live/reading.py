@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from mcad.api.kinds import KINDS
-from mcad.api.located_fields import MAX_COUNT, Part, join, shorten
+from mcad.api.located_fields import Part, clamp_count, join, shorten
 from mcad.api.podsets import family_parts
 from mcad.api.templates import set_path
 from mcad.api.wire import Json, Map, as_list, as_map, as_text, parse_instant
@@ -87,11 +87,7 @@ def live_object(value: Map, group: str, kind: str) -> LiveObject:
 
 def wanted(now: int, later: int = 0) -> Wanted:
     """These pods, within the bounds of a count."""
-    return Wanted(_bounded(now), _bounded(later))
-
-
-def _bounded(pods: int) -> int:
-    return min(max(0, pods), MAX_COUNT)
+    return Wanted(clamp_count(now), clamp_count(later))
 
 
 def condition(status: Map, kind: str, is_status: str = "True") -> Map:
