@@ -29,6 +29,8 @@ def pytest_report_header() -> str:
 
 
 LONGEST = (
+    "running/test_left_alone.py",
+    "running/test_told.py",
     "e2e/test_quota.py",
     "reservations/test_slow_victims.py",
     "lifecycle/test_nodes.py",
@@ -37,6 +39,7 @@ LONGEST = (
     "e2e/test_operations.py",
     "e2e/test_two_hundred.py",
     "e2e/test_leader.py",
+    "running/test_short_placement.py",
     "lifecycle/test_lifecycle.py",
     "faults/test_edits.py",
     "e2e/test_samples.py",

@@ -21,6 +21,7 @@ OWNERS = {
     "finished failed": "state/entry.py running/completion.py",
     "untested": "observed/workloads.py observed/recovery.py",
     "stage_since": "state/entry.py",
+    "ungated_at": "state/entry.py observed/objects.py",
     "missing missing_since": "state/entry.py running/stage.py",
     "ends_at": "running/monitor.py",
     "refused refused_read": "state/entry.py attempts/pod_warnings.py",

@@ -168,16 +168,38 @@ class WorkloadPods:
     def missing(self, uid: str, *, known: bool = False) -> int:
         """Declared pods that should exist now and do not; ``known``: only those of which a live
         object says so, not those that are declared for a kind that tells nothing."""
-        return sum(
-            one.unseen
-            for one in self._assumed.allotments(uid)
-            if one.wanted is not None or not known
-        )
+        return sum(n for one, n in self._missing(uid).items() if one.wanted or not known)
 
     def items_with_missing(self, uid: str) -> list[int]:
         """The numbers of the items with such pods."""
-        found = (one.pod_set.item for one in self._assumed.allotments(uid) if one.unseen)
-        return sorted(set(found))
+        return sorted({one.pod_set.item for one in self._missing(uid)})
+
+    def _missing(self, uid: str) -> dict[Allotment, int]:
+        """By set. Not every object tells which of its pods have succeeded, so these are there."""
+        lacking = {one: one.unseen for one in self._assumed.allotments(uid) if one.unseen}
+        for use in self._uses(uid) if lacking else ():
+            one = use.allotment
+            if one in lacking and use.pod.phase is PodPhase.SUCCEEDED:
+                lacking[one] -= not one.pod_set.counts_pods
+        return {one: n for one, n in lacking.items() if n > 0}
+
+    def idle(self, uid: str) -> list[Pod]:
+        """Pods with a node that do not run, of sets that have fewer running pods than they should;
+        surplus ones are none of these."""
+        if not self.counts(uid).pending:
+            return []
+        uses = [(use, use.allotment) for use in self._uses(uid) if use.allotment is not None]
+        short = {one: one.expected for _, one in uses}
+        for use, one in uses:
+            short[one] -= (
+                use.pod.phase in (*_AT_WORK, PodPhase.SUCCEEDED) and not use.pod.terminating
+            )
+        found = []
+        for use, one in uses:
+            if use.live and use.pod.node and use.pod.phase is PodPhase.PENDING and short[one] > 0:
+                short[one] -= 1
+                found.append(use.pod)
+        return found
 
     def is_placed(self, uid: str) -> bool:
         """Whether all of its declared pods have had nodes."""

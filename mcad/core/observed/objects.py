@@ -160,8 +160,18 @@ def _take_pod(cluster: Cluster, pod: Pod, *, is_own: bool) -> None:
     cluster.capacity.pod_seen(pod)
     for entry in cluster.known((before, pod.workload)):
         _look_at(cluster, entry)
-        if entry.stage_since and (known is None or (pod.ready and not known.ready)):
+        if entry.stage_since and _goes_on(known, pod):
             entry.begin_stage(cluster.now)
+        if known is not None and known.gated and not pod.gated:
+            entry.ungated_at = cluster.now
+
+
+def _goes_on(known: Pod | None, pod: Pod) -> bool:
+    """Whether a pod appeared, lost its gates, got its node, or became ready. One that was seen
+    before its owners were known appears when they are."""
+    if known is None or known.workload != pod.workload or (known.gated and not pod.gated):
+        return True
+    return bool(pod.node and not known.node) or (pod.ready and not known.ready)
 
 
 def _look_at(cluster: Cluster, entry: Entry) -> None:

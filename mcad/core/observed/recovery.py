@@ -269,4 +269,4 @@ def _resume_run(cluster: Cluster, entry: Entry) -> None:
     entry.waited_for_nodes = 0
     entry.begin_stage(entry.record.confirmed)
     for pod in pods.live(entry.uid):
-        entry.begin_stage(min(pod.created, cluster.now))
+        entry.begin_stage(min(max(pod.created, pod.bound), cluster.now))

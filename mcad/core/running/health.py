@@ -11,7 +11,7 @@ from mcad.core.cluster import Cluster
 from mcad.core.running import reset, stage
 from mcad.core.running.reset import Breakdown
 from mcad.core.state.entry import Entry
-from mcad.core.state.model import Dialect, ItemState, Pod, PodPhase
+from mcad.core.state.model import Dialect, ItemState, Pod
 from mcad.core.state.reasons import (
     FOUND_FAILED_PODS,
     FOUND_NO_FAILED_PODS,
@@ -124,6 +124,7 @@ def _too_few(cluster: Cluster, entry: Entry) -> _Verdict:
         stuck = next((one.stuck.message for one in idle if one.stuck is not None), "")
         why = f" ({stuck or refusal(idle)})".replace(" ()", "")
         message += f" Not running: {some_of([one.name for one in idle])}{why}."
+    message += stage.explain_missing(cluster, entry)
     return Breakdown(TeardownReason.INSUFFICIENT_PODS_READY, message), 0
 
 
@@ -133,20 +134,18 @@ def _is_suspended(cluster: Cluster, entry: Entry) -> bool:
 
 def _patience(cluster: Cluster, entry: Entry) -> Instant:
     """Until when too few pods are tolerated, 0 if for ever: nothing is missing or late."""
-    tolerance, shown = entry.workload.tolerance, entry.conditions.get(ConditionType.PODS_READY)
-    since = max(
-        shown.changed if shown is not None else 0, entry.record.confirmed, entry.stage_since
-    )
-    warm = since + tolerance.warmup_grace
+    tolerance, idle = entry.workload.tolerance, _idle(cluster, entry)
     missing = stage.missing_until(cluster, entry, tolerance.admission_grace, known=True)
-    return min(missing or warm, warm) if missing or _idle(cluster, entry) else 0
+    if not idle:
+        return missing
+    shown = entry.conditions.get(ConditionType.PODS_READY)
+    since = max(shown.changed if shown is not None else 0, entry.stage_since)
+    begun = max(max(stage.waits_since(entry, one), one.bound) for one in idle)
+    return stage.earliest(missing, max(since, begun) + tolerance.warmup_grace)
 
 
 def _idle(cluster: Cluster, entry: Entry) -> list[Pod]:
     """The pods that should run by now: those with a node that do not, and declared pods that never
     had one."""
     pods = cluster.capacity.pods
-    if not pods.counts(entry.uid).pending:
-        return []
-    live = [one for one in pods.live(entry.uid) if one.phase is PodPhase.PENDING]
-    return [one for one in live if one.node] + pods.never_placed(entry.uid)
+    return pods.idle(entry.uid) + pods.never_placed(entry.uid)

@@ -1,8 +1,8 @@
 """Pods that are waited for: since when, and until when (C4, C6).
 
 One clock counts for all of them. It begins with the confirmation, and anew with every pod of the
-attempt that appears or becomes ready: more may come of that. While pods that exist are within their
-warm-up grace, no other pod is missing.
+attempt that appears, gets its node or becomes ready: more may come of that. While pods that exist
+are within their warm-up grace, no other pod is missing.
 """
 
 from __future__ import annotations
@@ -66,7 +66,8 @@ def missing_until(cluster: Cluster, entry: Entry, grace: Duration, *, known: boo
 def _warming_until(cluster: Cluster, entry: Entry) -> Instant:
     """When the last of its pods that are not ready has used up its warm-up grace."""
     grace, confirmed = entry.workload.tolerance.warmup_grace, entry.record.confirmed
-    begun = (p.created for p in cluster.capacity.pods.live(entry.uid) if not p.ready)
+    live = cluster.capacity.pods.live(entry.uid)
+    begun = (max(p.created, p.bound) for p in live if not p.ready)
     return max((max(at, confirmed) + grace for at in begun), default=0)
 
 
@@ -116,24 +117,29 @@ def take_back(cluster: Cluster, entry: Entry, waited: Duration) -> bool:
     missing = pods.missing(entry.uid, known=True)
     if late or missing:
         entry.requeueings += 1
-        message = _describe(late, missing, waited)
+        message = (_describe(late, waited) + explain_missing(cluster, entry)).strip()
         teardown.take_back(cluster, entry, TeardownReason.NOT_PLACED, message)
     return bool(late or missing)
 
 
-def _describe(late: list[Pod], missing: int, waited: Duration) -> str:
-    reported = []
-    if late:
-        why, names = f" ({refusal(late)})".replace(" ()", ""), some_of([pod.name for pod in late])
-        reported.append(f"Without a node for {waited // SECOND} s: {names}{why}.")
-    if missing:
-        reported.append(f"Pods that are wanted and did not come into being: {missing}.")
-    return " ".join(reported)
+def _describe(late: list[Pod], waited: Duration) -> str:
+    if not late:
+        return ""
+    why, names = f" ({refusal(late)})".replace(" ()", ""), some_of([pod.name for pod in late])
+    return f"Without a node for {waited // SECOND} s: {names}{why}."
+
+
+def explain_missing(cluster: Cluster, entry: Entry) -> str:
+    """A sentence about pods that do not exist, with a blank before it; "" if all do."""
+    pods = cluster.capacity.pods
+    items = some_of([str(entry.ref(item)) for item in pods.items_with_missing(entry.uid)])
+    return f" Not created: {pods.missing(entry.uid)} pods of {items}." if items else ""
 
 
 def waits_since(entry: Entry, pod: Pod) -> Instant:
-    """Since when a pod is waited for: from its own creation on, or from the confirmation."""
-    return max(pod.created, entry.record.confirmed)
+    """Since when a pod is waited for: from its own creation on, from the confirmation, or from when
+    pods of the attempt lost their gates."""
+    return max(pod.created, entry.record.confirmed, entry.ungated_at)
 
 
 def earliest(*ends: Instant) -> Instant:

@@ -232,7 +232,7 @@ STALL_INTERVAL: Duration = 60 * SECOND
 cluster, which change all the time."""
 
 STALL_NEWS: Duration = 5 * SECOND
-"""Between reports of different reasons: a reader who looks for one should not see the last one."""
+"""Between reports of different reasons: a reader that looks for one should not see the last one."""
 
 STALL_OVER: Duration = 30 * SECOND
 """How long nothing may be wrong before that is reported: a container that crashes in a loop runs

@@ -149,7 +149,9 @@ class Entry:
     untested: bool = False  # another leader's, seen after the barrier: it may not fit (P12)
     awaits_nodes: bool = False  # this leader has seen it run before all of its pods had nodes
     waited_for_nodes: Duration = 0  # for how long, if that does not count for its limit
-    stage_since: Instant = 0  # when a pod of it last appeared or became ready (stage.py)
+    # When a pod of it last appeared, lost its gates, got its node or became ready (stage.py).
+    stage_since: Instant = 0
+    ungated_at: Instant = 0  # when pods of it last lost their gates
     missing: int = 0  # pods that should exist and do not
     missing_since: Instant = 0  # when they began to be so many, 0 if none is
     ends_at: Instant = 0  # when its attempt ends if nothing changes, 0 if never
@@ -263,7 +265,7 @@ class Entry:
             self.former.pop(ref.key, None)
         self.superseded, self.dispatch = self.dispatch, record
         self.creation.cursor, self.creation.created, self.creation.absent = 0, {}, {}
-        self.stage_since = self.missing = self.missing_since = 0
+        self.stage_since = self.ungated_at = self.missing = self.missing_since = 0
         self.refused, self.refused_read = {}, 0
         self.finished, self.failed = set(record.finished), set()
         spec, self.workload = self.workload, aligned(self.workload, record)
@@ -315,7 +317,7 @@ class Entry:
         self.timers.pop(timer, None)
 
     def begin_stage(self, since: Instant) -> None:
-        """A pod of it appeared or became ready: what is waited for is waited for anew."""
+        """Something came of a pod of it: what is waited for is waited for anew."""
         self.stage_since = max(self.stage_since, since)
 
     def limit_counts_from(self, begun: Instant) -> Instant:

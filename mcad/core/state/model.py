@@ -419,6 +419,7 @@ class Pod(Struct, frozen=True):
     unscheduled: Unscheduled | None = None  # what kube-scheduler says of a pending pod
     grace: Duration = 0  # terminationGracePeriodSeconds, 0 for pods without our label
     # All that follows is read of pods with our label only.
+    bound: Instant = 0  # when kube-scheduler found its node, 0 if that is not known
     ready: bool = False  # its condition Ready
     gated: bool = False  # it has schedulingGates: kube-scheduler does not look at it yet
     stuck: Stuck | None = None  # a container that cannot start, or does not stay up

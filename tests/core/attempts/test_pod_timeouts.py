@@ -237,7 +237,7 @@ def half_made() -> Bench:
 def test_c6_pods_that_never_come_into_being_are_not_waited_for_without_end() -> None:
     bench = half_made()
     bench.advance(TIMEOUT_S + 1)
-    told = "Pods that are wanted and did not come into being: 1."
+    told = "Not created: 1 pods of Pod default/a-0."
     assert bench.condition("a", "Dispatched") == (False, "PlacementTimeout", told)
 
 

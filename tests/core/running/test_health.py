@@ -280,23 +280,6 @@ def test_pods_that_come_in_time_are_borne_no_more() -> None:
     assert (phase(bench), bench.status["uid-a"].dispatch.attempt) == ("Running", 1)
 
 
-@pytest.mark.parametrize("crashes", [0, 5])
-def test_pods_that_do_not_exist_are_never_borne_for_longer_than_the_warmup_grace(
-    crashes: int,
-) -> None:
-    slow = replace(QUICK, admission_grace=300 * SECOND)
-    bench = running(wrapper("a", 100, 100, tolerance=slow))
-    _lose(bench, "a-1")
-    for _ in range(5):
-        bench.advance(59)
-        if crashes:
-            bench.crash()
-            _lose(bench, "a-1")
-    assert phase(bench) == "Running"
-    bench.advance(10)
-    assert phase(bench) == "Resetting"
-
-
 @RESTARTS
 def test_what_was_ready_has_the_same_grace_from_when_it_is_not(restart: Restart) -> None:
     bench = running(wrapper("a", 100, 100))

@@ -197,8 +197,31 @@ def test_gated_pods_have_no_turn_yet(dialect: Dialect) -> None:
     assert world.room == 2
     for name in "xy":
         world.pod(name, on="", gated=False)
-    world.bench.advance(20)
-    assert not world.runs or dialect is Dialect.V1BETA1 or world.stall[0] == "PodsUnschedulable"
+    world.bench.advance(PLACEMENT_S - 2)
+    assert world.runs
+    assert world.stall[0] == "PodsUnschedulable"
+    world.bench.advance(4)
+    assert not world.runs, "now its turn has come"
+
+
+@pytest.mark.parametrize("restart", [False, True])
+def test_a_pod_that_waited_long_for_its_node_has_time_to_start(*, restart: bool) -> None:
+    world = World(Dialect.V1BETA2, 2)
+    world.pod("x")
+    world.pod("y")
+    world.bench.advance(60)
+    world.gone("y")
+    world.pod("z", on="")
+    world.bench.advance(10 * WARMUP_S)
+    assert world.runs
+    world.pod("z", phase=PodPhase.PENDING, ready=False, unscheduled=None, bound=world.bench.now)
+    if restart:
+        world.bench.advance(10)
+        world.crash()
+    world.bench.advance(WARMUP_S - 20)
+    assert world.runs
+    world.bench.advance(30)
+    assert not world.runs
 
 
 def test_a_pod_of_a_later_stage_counts_from_its_own_creation() -> None:
@@ -241,6 +264,44 @@ def test_pods_of_a_later_stage_are_not_missing(dialect: Dialect, *, restart: boo
     world.bench.advance(100 * ROOM_S)
     assert (world.runs, world.room) == (True, 2)
     assert world.started == ["a"]
+
+
+def test_a_pod_that_has_succeeded_is_not_missing() -> None:
+    """A JobSet tells of its Jobs, not of their pods."""
+    world = World(Dialect.V1BETA2, 3)
+    for name in "xyz":
+        world.pod(name)
+    world.pod("z", phase=PodPhase.SUCCEEDED, ready=False)
+    world.bench.advance(10 * ADMISSION_S)
+    assert world.runs
+
+
+def test_pods_of_a_set_without_declared_ones_are_not_late() -> None:
+    """Runs of a CronJob."""
+    world = World(Dialect.V1BETA2, 1, 0)
+    world.says(Wanted(1), Wanted(0))
+    world.pod("x", phase=PodPhase.PENDING, ready=False)
+    world.pod("y", index=1, phase=PodPhase.PENDING, ready=False)
+    world.bench.advance(100)
+    world.pod("x")
+    world.bench.advance(10 * WARMUP_S)
+    assert world.runs
+
+
+def test_a_pod_that_is_seen_before_its_owners_appears_when_they_are_known() -> None:
+    world = World(Dialect.V1BETA2, 2)
+    world.bench.advance(ADMISSION_S - 10)
+    world.bench.feed(PodSeen(replace(pod_of(world, "x"), workload="")))
+    world.bench.advance(5)
+    world.pod("x")
+    world.bench.advance(ADMISSION_S - 2)
+    assert world.runs
+
+
+def pod_of(world: World, name: str) -> Pod:
+    """A pod of the first set, as it is seen first."""
+    made = Pod(name, "default", name, "", PodPhase.PENDING, cpu(100, 1), created=world.bench.now)
+    return replace(made, workload="uid-a", item=0, index=0, attempt=1, root=world.child.uid)
 
 
 def test_nothing_is_missing_while_pods_warm_up() -> None:
