@@ -103,7 +103,7 @@ class Admission:
     def adopt(self, gang: Gang, designation: Designation, *, leaving: bool = False) -> None:
         """An attempt that was dispatched before holds its room, whether it fits or not; shares may
         become overcommitted. ``leaving`` as for ``Capacity.adopt``."""
-        self._capacity.adopt(gang.uid, gang.attempt, gang.shape, gang.sets, leaving=leaving)
+        self._capacity.adopt(gang.uid, gang.attempt, gang.sets, leaving=leaving)
         self._charge(gang, designation)
 
     def reserve(self, gang: Gang, designation: Designation, plan: Plan) -> None:
@@ -142,7 +142,7 @@ class Admission:
         """Replace the gang by that of the next attempt, which is empty if there is none to come;
         the charge stays (C7)."""
         self._capacity.release(uid)
-        self._capacity.adopt(uid, attempt, self._capacity.shape(sets), sets)
+        self._capacity.adopt(uid, attempt, sets)
 
     def release(self, uid: str) -> None:
         """The AppWrapper needs no room any more."""

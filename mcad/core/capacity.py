@@ -248,11 +248,13 @@ class Capacity:
                 return Snapshot(self._view, prospect, lifted, shares, only)
             ways: list[Snapshot] = []
             view, nothing = self._view, Shares({}, {}, (), (), ())
-            for one in self._domains.variants(prospect):
+            preferred, needed = self._domains.variants(prospect)
+            for one in (*needed, *preferred):
                 if view.pairs <= 0:
                     break
                 ways.append(Snapshot(view, one, lifted, nothing, only))
                 view = view._replace(pairs=view.pairs - ways[-1].steps)
+            ways = ways[len(needed) :] + ways[: len(needed)]
             return InDomains(self._view, prospect, ways, shares)
 
     # -- assumed gangs -------------------------------------------------------------------------
@@ -280,12 +282,7 @@ class Capacity:
                 self._memory.queueing_hints.register_for_any_rise(self._memory.prospect(shape))
                 return refused
             together = self._put_together(prospect) if left == sets else None
-            plan = self._judge.plan(prospect) if together is None else self._judge.plan(together)
-            self._assumed.place(gang, prospect.shape, plan)
-        self._ledger.post()
-        if self._on_nodes:
-            unplaced = [one.position for one in gang.allotments if one.unplaced]
-            check(not unplaced, "gang-not-split", f"sets {unplaced} of {uid} have no place")
+            self._place(gang, self._judge.plan(together or prospect))
         return None
 
     def _assume_in_domains(
@@ -312,7 +309,6 @@ class Capacity:
         self,
         uid: str,
         attempt: int,
-        shape: Shape,
         sets: tuple[PodSet, ...],
         *,
         leaving: bool = False,
@@ -323,25 +319,29 @@ class Capacity:
         ``leaving``: its attempt is being taken back. A terminating pod then stands for its own
         room, as it did before a restart; otherwise the room would be held twice.
         """
-        self._assumed.place(self._begin(uid, attempt, sets, leaving=leaving), shape, [])
+        self._assumed.place(self._begin(uid, attempt, sets, leaving=leaving), [])
         self._ledger.post()
 
     def assume_at(
         self, uid: str, attempt: int, shape: Shape, sets: tuple[PodSet, ...], plan: Plan
     ) -> None:
         """Assume the gang where the plan puts it, even on nodes that are reserved for others."""
-        sets, shape = self._in_domains(shape, sets, plan)
-        self._assumed.place(self._begin(uid, attempt, sets), shape, plan)
-        self._ledger.post()
+        chosen = confined(sets, domains_of(shape, plan))
+        self._place(self._begin(uid, attempt, chosen), plan)
 
-    def _in_domains(
-        self, shape: Shape, sets: tuple[PodSet, ...], plan: Plan
-    ) -> tuple[tuple[PodSet, ...], Shape]:
-        """The sets in the topology domains of the plan, where their pods stay from now on."""
-        if not shape.groups:
-            return sets, shape
-        sets = confined(sets, domains_of(shape, plan))
-        return sets, Shape.of(sets)
+    def _place(self, gang: AssumedGang, plan: Plan) -> None:
+        """Assume the whole gang where the plan puts it, each required group in one domain."""
+        self._assumed.place(gang, plan)
+        self._ledger.post()
+        if not self._on_nodes:
+            return
+        left = [one.position for one in gang.allotments if one.unplaced]
+        check(not left, "gang-not-split", f"sets {left} of {gang.uid} have no place")
+        sets = [one.pod_set for one in gang.allotments if one.assumed]
+        free = [
+            one.path for one in sets if one.topology and one.topology.required and not one.domain
+        ]
+        check(not free, "group-in-one-domain", f"sets {free} of {gang.uid} have no domain")
 
     def want(self, uid: str, item: int, index: int, wanted: Wanted | None) -> None:
         """The pods that the live object wants of a set; None if it does not tell (C2)."""
@@ -428,8 +428,8 @@ class Capacity:
         """Reserve the places of the plan although others may still be there: no newcomer gets that
         room. The plan, made by ``what_if``, has a place for every pod."""
         self.remember(shape)
-        sets, shape = self._in_domains(shape, sets, plan)
-        self._assumed.reserve(self._begin(uid, attempt, sets), shape, plan)
+        chosen = confined(sets, domains_of(shape, plan))
+        self._assumed.reserve(self._begin(uid, attempt, chosen), plan)
         self._ledger.post()
 
     def unreserve(self, uid: str, shape: Shape) -> None:
@@ -520,11 +520,11 @@ class Capacity:
         """The plan that puts so many pods of each set on each node, as ``places_of`` returns it."""
         rows = self._ledger.rows
         return [
-            (number, rows[name], pods)
+            ((position,), rows[name], pods)
             for name, counts in places.items()
             if name in rows
-            for number, alike in enumerate(shape.alike)
-            if (pods := sum(counts[n] for n in alike.positions if n < len(counts)))
+            for position, pods in enumerate(counts[: len(shape.sets)])
+            if pods
         ]
 
     def plan_on(self, shape: Shape, names: Iterable[str]) -> Plan:
@@ -533,8 +533,8 @@ class Capacity:
         rows = [self._ledger.rows[name] for name in names if name in self._ledger.rows]
         with self._memory.held(shape) as prospect:
             return [
-                (number, row, pods)
-                for number, part in enumerate(prospect.parts)
+                (part.positions, row, pods)
+                for part in prospect.parts
                 for row, pods in part.spread(rows)
             ]
 

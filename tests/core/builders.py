@@ -213,7 +213,7 @@ def hold(capacity: Capacity, uid: str, *sets: PodSet, attempt: int = 1) -> None:
 
 def adopt(capacity: Capacity, uid: str, *sets: PodSet, attempt: int = 1) -> None:
     """Take up what a predecessor dispatched."""
-    capacity.adopt(uid, attempt, capacity.shape(sets), sets)
+    capacity.adopt(uid, attempt, sets)
 
 
 def waiting(capacity: Capacity, *sets: PodSet) -> Shape:

@@ -15,7 +15,7 @@ from mcad.core.assumed.unplaced import UnplacedPods
 from mcad.core.nodes.ledger import Ledger
 from mcad.core.nodes.pod_signature import UNBOUNDED, PodClass
 from mcad.core.nodes.pools import Plan, Row
-from mcad.core.nodes.shape import ClassKey, Shape
+from mcad.core.nodes.shape import ClassKey
 from mcad.core.state.model import PodSet, Resources
 from mcad.core.state.records import replace
 from mcad.core.state.violations import check
@@ -93,20 +93,20 @@ class Assumed:
         """The names of the nodes on which its pods are assumed or reserved, sorted."""
         return sorted({name for one in self.allotments(uid) for name in one.at})
 
-    def reserve(self, gang: AssumedGang, shape: Shape, plan: Plan) -> None:
+    def reserve(self, gang: AssumedGang, plan: Plan) -> None:
         """Reserve the slots of the plan; they stay as they are until the reservation ends. Where
         only sums count they have no nodes: the sum is that much smaller for all others."""
         gang.reserved = True
         self.reserved[gang.uid] = gang
-        self.place(gang, shape, plan if self._on_nodes else [])
+        self.place(gang, plan if self._on_nodes else [])
         gang.frozen = True
 
-    def place(self, gang: AssumedGang, shape: Shape, plan: Plan) -> None:
+    def place(self, gang: AssumedGang, plan: Plan) -> None:
         """Assume the slots where the plan puts them; the rest is unplaced."""
         gang.frozen = False
-        for number, row, times in plan:
+        for positions, row, times in plan:
             name, left = row.node.name, times
-            for position in shape.alike[number].positions:
+            for position in positions:
                 allotment = gang.allotments[position]
                 part = min(left, allotment.target - allotment.size)
                 if part > 0 and not (allotment.pod_set.per_node and allotment.crowd(name)):

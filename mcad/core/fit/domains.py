@@ -84,29 +84,41 @@ class Domains:
         if refused is not None or not prospect.shape.groups:
             return refused or prospect
         options = self._all_options(prospect, emptied=False)
+        needed = _needed(prospect.shape, options)
         for number, group in enumerate(prospect.shape.groups):
-            if options[number].is_empty:
+            if group.topology.required and options[number].is_empty:
                 return self._refusal(prospect, number, group)
-        choices = _choices(options)
+        choices = _choices(needed)
         found = self._first(prospect, choices, emptied=False)
-        if found is not None:
+        if found is None:
+            is_decided = next(choices, None) is None and not _is_undecided(prospect)
+            return Refusal(WaitingReason.NO_DOMAIN if is_decided else WaitingReason.UNDECIDED)
+        if needed == options:
             return found
-        is_decided = next(choices, None) is None
-        return Refusal(WaitingReason.NO_DOMAIN if is_decided else WaitingReason.UNDECIDED)
+        return self._first(prospect, _choices(options), emptied=False) or found
 
     def fits_emptied(self, prospect: Prospect) -> bool:
         """Whether it would fit in its domains if every AppWrapper left (R6)."""
         fits = self._judge.would_fit_emptied(prospect)
         if not fits or not prospect.shape.groups:
             return fits
-        choices = _choices(self._all_options(prospect, emptied=True))
-        return self._first(prospect, choices, emptied=True) is not None
+        needed = _needed(prospect.shape, self._all_options(prospect, emptied=True))
+        return self._first(prospect, _choices(needed), emptied=True) is not None
 
-    def variants(self, prospect: Prospect) -> list[Prospect]:
-        """The gang in all domains in which it would fit if every AppWrapper left, up to a bound,
-        in the order of preference; the gang itself if it has no topology."""
-        choices = _choices(self._all_options(prospect, emptied=True))
-        return [self._variant(prospect, None, one) for one in islice(choices, VARIANTS_MAX)]
+    def variants(self, prospect: Prospect) -> tuple[list[Prospect], list[Prospect]]:
+        """The gang in the domains in which it would fit if every AppWrapper left, up to a bound, in
+        the order of preference: where it prefers to be, and then where it can be."""
+        options = self._all_options(prospect, emptied=True)
+        needed = _needed(prospect.shape, options)
+        preferred = [] if needed == options else self._variants(prospect, options)
+        last = self._variants(prospect, needed)
+        return [one for one in preferred if one not in last], last
+
+    def _variants(
+        self, prospect: Prospect, options: Sequence[Iterable[Domain | None]]
+    ) -> list[Prospect]:
+        choices = islice(_choices(options), VARIANTS_MAX)
+        return [self._variant(prospect, None, one) for one in choices]
 
     def check(self, prospects: Iterable[Prospect]) -> None:
         """Recount everything that is remembered; raises ``InvariantViolated``."""
@@ -340,7 +352,15 @@ class _Options:
         return False
 
 
-def _choices(options: Sequence[_Options]) -> Iterator[Choice]:
+def _needed(shape: Shape, options: Sequence[_Options]) -> Sequence[Iterable[Domain | None]]:
+    """The options of the groups that require a domain; the others may be on any nodes."""
+    return [
+        one if group.topology.required else (None,)
+        for group, one in zip(shape.groups, options, strict=True)
+    ]
+
+
+def _choices(options: Sequence[Iterable[Domain | None]]) -> Iterator[Choice]:
     """Every choice of one option per group, in the order of preference."""
     if not options:
         yield ()
@@ -357,7 +377,14 @@ def _demand(prospect: Prospect, group: TopologyGroup) -> Resources:
 
 
 def _is_all(shape: Shape, group: TopologyGroup) -> bool:
-    return len(group.parts) == len(shape.alike)
+    return len(group.positions) == len(shape.sets)
+
+
+def _is_undecided(prospect: Prospect) -> bool:
+    """Whether a search for the gang, or for a group, in domains ended at its bound."""
+    known = (one for one in prospect.variants.values() if one.searched == one.latest_rise())
+    found = (one.found for one in known)
+    return any(one is not None and one.reason is WaitingReason.UNDECIDED for one in found)
 
 
 def _places(refusal: Refusal, needed: int) -> int:
@@ -405,7 +432,7 @@ def domains_of(shape: Shape, plan: Plan) -> dict[int, Domain]:
     """By position of a set, the narrowest domain that has all pods of its group in the plan."""
     found: dict[int, Domain] = {}
     for group in shape.groups:
-        labels = [dict(row.node.labels) for part, row, _ in plan if part in group.parts]
+        labels = [dict(row.node.labels) for sets, row, _ in plan if sets[0] in group.positions]
         for level in group.topology.levels:
             values = {one.get(level) for one in labels}
             value = values.pop() if len(values) == 1 else None

@@ -16,7 +16,7 @@ from operator import add, lt, sub
 from typing import NamedTuple
 
 from mcad.core.nodes.pod_signature import PodClass, slots
-from mcad.core.nodes.pools import Plan, Row
+from mcad.core.nodes.pools import Draft, Row
 from mcad.core.nodes.resources import Books
 from mcad.core.state.records import Struct
 from mcad.core.state.work_bounds import EXACT_STATES_MAX
@@ -35,7 +35,7 @@ class Need(NamedTuple):
 class Verdict(Struct, frozen=True):
     """What the search found: a plan, or none (``decided``), or that its budget ran out."""
 
-    plan: Plan | None
+    plan: Draft | None
     decided: bool
     work: int
 
@@ -108,7 +108,7 @@ class _Search:
         self._goal = tuple(need.replicas for need in others)
         self.work = 0
 
-    def run(self, rows: Sequence[Row]) -> Plan | None:
+    def run(self, rows: Sequence[Row]) -> Draft | None:
         self._spend(len(rows))
         if len(self._others) > 1 and not self._sums_suffice(rows):
             return None
@@ -244,9 +244,9 @@ class _Search:
                     after[reached] = (total, _Step(step, row, counts) if counts[0] else step)
         return after
 
-    def _plan(self, last: _Step | None, rows: Sequence[Row]) -> Plan:
+    def _plan(self, last: _Step | None, rows: Sequence[Row]) -> Draft:
         """Read the steps backwards; then the main set takes what they left."""
-        plan: Plan = []
+        plan: Draft = []
         taken: dict[int, tuple[int, ...]] = {}
         missing: tuple[int, ...] = self._goal
         step = last

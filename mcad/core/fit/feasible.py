@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from mcad.core.fit.domain_counts import DomainSlots
 from mcad.core.nodes.pod_signature import PodClass, slots
-from mcad.core.nodes.pools import Pool, Row, rough_total
+from mcad.core.nodes.pools import Draft, Plan, Pool, Row, rough_total
 from mcad.core.nodes.reserved_free import Spare
 from mcad.core.nodes.resources import total
 from mcad.core.nodes.shape import Shape
@@ -123,6 +123,10 @@ class Prospect:
         if not self.shape.per_node:
             return self.fixed
         return total((part.pods.request, part.replicas) for part in self.parts)
+
+    def plan(self, draft: Draft) -> Plan:
+        """The draft, which is by its parts, by the pod sets of the gang."""
+        return [(self.parts[number].positions, row, pods) for number, row, pods in draft]
 
     @property
     def looked(self) -> int:

@@ -23,7 +23,16 @@ from mcad.core.fit.own_nodes import on_own_nodes
 from mcad.core.nodes.host_ports import in_whole_ports, is_port
 from mcad.core.nodes.ledger import Ledger
 from mcad.core.nodes.pod_signature import slots
-from mcad.core.nodes.pools import Plan, Pool, joint_total, largest, rough_total, sum_of, widest
+from mcad.core.nodes.pools import (
+    Draft,
+    Plan,
+    Pool,
+    joint_total,
+    largest,
+    rough_total,
+    sum_of,
+    widest,
+)
 from mcad.core.nodes.resources import book
 from mcad.core.state.records import replace
 from mcad.core.state.refusal import Refusal, Shortage
@@ -62,13 +71,13 @@ class Judge:
         self._budget = EXACT_WORK_PER_PASS_MAX
         self._looks = GREEDY_WORK_PER_PASS_MAX
         self._put_off: list[Prospect] = []
-        self._fitting: tuple[Prospect, int] | None = None
-        self._plan: Plan | None = None
+        self._fits: dict[Prospect, Draft | None] = {}
+        self._fits_at = -1
 
     def new_pass(self) -> list[Prospect]:
         """A fresh budget; returns the prospects that the last one did not suffice for."""
         self._budget, self._looks = EXACT_WORK_PER_PASS_MAX, GREEDY_WORK_PER_PASS_MAX
-        put_off, self._put_off, self._fitting = self._put_off, [], None
+        put_off, self._put_off, self._fits = self._put_off, [], {}
         for prospect in put_off:
             prospect.searched = -1
         return put_off
@@ -76,12 +85,15 @@ class Judge:
     # -- now -----------------------------------------------------------------------------------
 
     def refusal(self, prospect: Prospect) -> Refusal | None:
-        """Why the gang does not fit now; None if it does."""
-        if self._fitting == (prospect, self._ledger.log.now):
-            return None  # asked again by the reservation
-        self._plan = None
+        """Why the gang does not fit now; None if it does. That is known, with the plan that it
+        rests on, until something changes, whatever else is judged in between."""
+        if self._fits_at != self._ledger.log.now:
+            self._fits, self._fits_at = {}, self._ledger.log.now
+        if prospect in self._fits:
+            return None
         refused = self._judge(prospect)
-        self._fitting = None if refused else (prospect, self._ledger.log.now)
+        if refused is None:
+            self._fits.setdefault(prospect, None)
         return refused
 
     def _judge(self, prospect: Prospect) -> Refusal | None:
@@ -104,18 +116,17 @@ class Judge:
         return _in_words(refused) if self._ledger.ports else refused
 
     def plan(self, prospect: Prospect) -> Plan:
-        """Where the gang would go; it must not be refused. With ``fit: aggregate`` the plan may
+        """Where the gang goes that was found to fit just now. With ``fit: aggregate`` the plan may
         hold fewer pods than the gang has."""
-        if not self._on_nodes:
-            return as_many_as_fit(prospect, Nodes(self._unplaced_pods.barred))
         nodes, weights = Nodes(self._unplaced_pods.barred), self._ledger.allocatable
-        is_known = self._fitting == (prospect, self._ledger.log.now)
-        plan = self._plan if is_known else None
-        if plan is None:
-            plan = pack(prospect, nodes, 0, weights).plan or []
-        plan, looked = on_own_nodes(prospect, plan, nodes, weights)
+        if not self._on_nodes:
+            return prospect.plan(as_many_as_fit(prospect, nodes))
+        draft = self._fits[prospect]
+        if draft is None:  # the pods are equal, so slots were counted, and greed finds them
+            draft = pack(prospect, nodes, 0, weights).plan or []
+        draft, looked = on_own_nodes(prospect, draft, nodes, weights)
         self.steps += looked
-        return plan
+        return prospect.plan(draft)
 
     # -- sums ----------------------------------------------------------------------------------
 
@@ -223,7 +234,7 @@ class Judge:
         ample = self._ample()
         outcome = self._pack(prospect, Nodes(self._unplaced_pods.barred))
         if outcome.plan is not None:
-            self._plan = outcome.plan
+            self._fits[prospect] = outcome.plan
             return None
         if not outcome.decided and not ample:
             self._put_off.append(prospect)

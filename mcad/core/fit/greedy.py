@@ -12,7 +12,7 @@ from itertools import islice
 from mcad.core.fit.exact import FreeOf, KnownChoices, Need, exact
 from mcad.core.fit.feasible import Prospect, looks_max
 from mcad.core.nodes.pod_signature import PodClass, slots
-from mcad.core.nodes.pools import Plan, Row, meet
+from mcad.core.nodes.pools import Draft, Row, meet
 from mcad.core.nodes.resources import Books
 from mcad.core.state.model import Resources
 from mcad.core.state.records import Struct, replace
@@ -82,7 +82,7 @@ class Overlay:
             left[name] = left.get(name, 0) - n * times
         self.changed[row.rank] = left  # never changed in place: forks share it
 
-    def apply(self, plan: Plan, needs: Sequence[Need]) -> None:
+    def apply(self, plan: Draft, needs: Sequence[Need]) -> None:
         """Place everything that the plan says."""
         pods = {need.part: need.pods for need in needs}
         for part, row, times in plan:
@@ -94,7 +94,7 @@ class Outcome(Struct, frozen=True):
     pods at least; or undecided. ``looked`` counts the nodes that the first greedy placement looked
     at, ``work`` what was done beyond it."""
 
-    plan: Plan | None = None
+    plan: Draft | None = None
     part: int = -1
     missing: int = 0
     decided: bool = True
@@ -106,7 +106,7 @@ def pack(prospect: Prospect, nodes: Nodes, budget: int, weights: Mapping[str, in
     """Place all pods of a gang, or say why not. ``weights`` are the cluster's totals: they tell
     which pods are large. ``budget`` bounds the work; 0 leaves the first greedy placement."""
     overlay = Overlay(nodes)
-    plan: Plan = []
+    plan: Draft = []
     needs: list[Need] = []
     for part, demand in enumerate(prospect.parts):
         if not demand.per_node:
@@ -130,10 +130,10 @@ def pack(prospect: Prospect, nodes: Nodes, budget: int, weights: Mapping[str, in
     return Outcome(plan, looked=looked, work=work)
 
 
-def as_many_as_fit(prospect: Prospect, nodes: Nodes) -> Plan:
+def as_many_as_fit(prospect: Prospect, nodes: Nodes) -> Draft:
     """Where pods of a gang go, part after part, if not all have to have a place."""
     overlay = Overlay(nodes)
-    plan: Plan = []
+    plan: Draft = []
     for number, part in enumerate(prospect.parts):
         need = Need(number, part.pods, part.replicas)
         plan += _fill(need, nodes.places(part.pods), overlay)[0]
@@ -142,10 +142,10 @@ def as_many_as_fit(prospect: Prospect, nodes: Nodes) -> Plan:
 
 def _fill(
     need: Need, rows: Iterable[Row], overlay: Overlay, *, is_last: bool = False
-) -> tuple[Plan, int, int]:
+) -> tuple[Draft, int, int]:
     """Place as many of the pods as fit on the rows in their order. Returns where, how many are
     left, and how many rows were looked at. What the last ones take matters to none."""
-    plan: Plan = []
+    plan: Draft = []
     (part, pods, left), looked = need, 0
     changed, free_at_first = overlay.changed, overlay.nodes.free
     for row in rows:  # of tens of thousands, so what is free there is spelled out
@@ -165,7 +165,7 @@ def _fill(
 
 def _one_per_node(part: int, pods: PodClass, nodes: Nodes, overlay: Overlay) -> Outcome:
     """A DaemonSet's pods have no choice: one on every admitted node."""
-    plan: Plan = []
+    plan: Draft = []
     missing = 0
     for row in pods.pool.rows.values():
         if nodes.barred(row) or not slots(overlay.free(row), pods.request, pods.cap):
@@ -228,7 +228,7 @@ def _together(group: list[Need], nodes: Nodes, overlay: Overlay, budget: int) ->
 def _greedy(group: list[Need], places: Mapping[int, Iterable[Row]], overlay: Overlay) -> Outcome:
     """Set after set, the last of which is usually the most numerous one."""
     trial = overlay.fork()
-    plan: Plan = []
+    plan: Draft = []
     looked = 0
     for need in group:
         rows = places[need.part]

@@ -13,13 +13,13 @@ from mcad.core.assumed.any_order import RowBudget, Unbound, is_safe
 from mcad.core.fit.feasible import Part, Prospect
 from mcad.core.fit.greedy import Nodes, size
 from mcad.core.nodes.pod_signature import slots
-from mcad.core.nodes.pools import Plan
+from mcad.core.nodes.pools import Draft
 from mcad.core.state.work_bounds import APART_ROWS_MAX
 
 
 def on_own_nodes(
-    prospect: Prospect, plan: Plan, nodes: Nodes, weights: Mapping[str, int]
-) -> tuple[Plan, int]:
+    prospect: Prospect, plan: Draft, nodes: Nodes, weights: Mapping[str, int]
+) -> tuple[Draft, int]:
     """The plan to follow instead of this one, or this one; and how many nodes were looked at.
     ``weights`` are the cluster's totals: they tell which pods are large."""
     parts = prospect.parts
@@ -35,7 +35,7 @@ def on_own_nodes(
     return plan, 3 * looks
 
 
-def _shares_a_node(plan: Plan) -> bool:
+def _shares_a_node(plan: Draft) -> bool:
     seen: dict[int, int] = {}
     return any(seen.setdefault(row.rank, number) != number for number, row, _ in plan)
 
@@ -52,10 +52,10 @@ def _all_are_safe(parts: Sequence[Part]) -> bool:
 
 def _one_after_the_other(
     parts: Sequence[Part], nodes: Nodes, weights: Mapping[str, int], *, fewest_first: bool
-) -> Plan | None:
+) -> Draft | None:
     """The largest pods first, each set on nodes that no set before it has: those with room for the
     fewest of its pods first, or those with room for the most."""
-    plan: Plan = []
+    plan: Draft = []
     taken: set[int] = set()
     sign = 1 if fewest_first else -1
     for number in sorted(

@@ -88,8 +88,12 @@ class Row:
             pool.total.setdefault(resource, 0)
 
 
-Plan = list[tuple[int, Row, int]]
-"""(part, node, pods): where the pods of each part of a gang go."""
+Draft = list[tuple[int, Row, int]]
+"""(part, node, pods): where the pods of a gang go, by the parts of one prospect."""
+
+Plan = list[tuple[tuple[int, ...], Row, int]]
+"""(sets, node, pods): the same by pod sets, which are named by their positions in the gang; where
+there are several their pods are equal. The parts of a gang are others in each of its domains."""
 
 
 class KeptPool:

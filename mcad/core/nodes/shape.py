@@ -113,8 +113,7 @@ def _of(bare: tuple[PodSet, ...]) -> Shape:
 
 
 def _group(position: int, pod_set: PodSet) -> str | int | None:
-    """What sets have in common that share a topology domain, whether it is chosen or not: so the
-    pods of a gang are in the same order before and after the choice."""
+    """What sets have in common that share a topology domain, whether it is chosen or not."""
     if pod_set.topology is None or pod_set.per_node:
         return None
     return pod_set.topology.group or position

@@ -19,7 +19,7 @@ from mcad.core.assumed.unplaced import UnplacedPods
 from mcad.core.fit.feasible import Prospect
 from mcad.core.fit.greedy import as_many_as_fit, pack
 from mcad.core.nodes.ledger import Ledger
-from mcad.core.nodes.pools import Plan, Row
+from mcad.core.nodes.pools import Draft, Plan, Row
 from mcad.core.nodes.resources import Books, total
 from mcad.core.snapshot.node_choice import choose, suffice, with_room
 from mcad.core.snapshot.quota import Seat, Shares
@@ -311,8 +311,8 @@ class Snapshot:
         seats = tuple(self.shares.seats)
         if not self._on_nodes:
             return Planned((), self._prospect.demand, seats)
-        parts = self._prospect.parts
-        pods = [(row.node.name, total([(parts[n].pods.request, k)])) for n, row, k in plan]
+        asked = {one: part.pods.request for part in self._prospect.parts for one in part.positions}
+        pods = [(row.node.name, total([(asked[sets[0]], k)])) for sets, row, k in plan]
         return Planned(tuple(pods), (), seats)
 
     def assume(self, uid: str, planned: Planned) -> None:
@@ -354,8 +354,10 @@ class Snapshot:
         if not self.suffices():
             return None
         if not self._on_nodes:
-            return as_many_as_fit(self._prospect, self._nodes)
-        return self._found.whole() if self._has_plan() and self._found is not None else None
+            return self._prospect.plan(as_many_as_fit(self._prospect, self._nodes))
+        if not self._has_plan() or self._found is None:
+            return None
+        return self._prospect.plan(self._found.whole())
 
     def _is_enough_on_nodes(self) -> bool:
         return not self.hopeless and self._test.suffices()
@@ -381,7 +383,7 @@ class Snapshot:
         self._in_vain = plan is None
         return plan is not None
 
-    def _search(self) -> Plan | None:
+    def _search(self) -> Draft | None:
         budget = min(WHAT_IF_SEARCH_MAX, WHAT_IF_WORK_MAX - self._searched)
         if budget <= 0:
             return None

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from mcad.core.fit.feasible import Part
-from mcad.core.nodes.pools import Plan
+from mcad.core.nodes.pools import Draft
 from mcad.core.nodes.resources import Books, book
 from mcad.core.snapshot.slot_counts import Later
 
@@ -18,21 +18,21 @@ from mcad.core.snapshot.slot_counts import Later
 class TentativePlan:
     """Where the gang would go, until the node of a pod has too little room."""
 
-    def __init__(self, parts: Sequence[Part], nodes: Later, plan: Plan) -> None:
+    def __init__(self, parts: Sequence[Part], nodes: Later, plan: Draft) -> None:
         self._parts = parts
         self._nodes = nodes
-        self._on: dict[int, Plan] = {}
+        self._on: dict[int, Draft] = {}
         self._taken: dict[int, Books] = {}
         self._fallen: dict[int, None] = {}  # its nodes with less room since it was looked at
         self._add(plan)
 
-    def _add(self, plan: Plan) -> None:
+    def _add(self, plan: Draft) -> None:
         for part, row, count in plan:
             self._on.setdefault(row.rank, []).append((part, row, count))
             request = self._parts[part].pods.request
             book(self._taken.setdefault(row.rank, {}), request, count)
 
-    def whole(self) -> Plan:
+    def whole(self) -> Draft:
         """The plan, part after part."""
         return sorted((one for plan in self._on.values() for one in plan), key=lambda one: one[0])
 
@@ -53,7 +53,7 @@ class TentativePlan:
     def mend(self) -> bool:
         """Move pods without room to nodes that the plan does not use yet. False if that is not
         possible: then the plan is as it was."""
-        moved: Plan = []
+        moved: Draft = []
         taken: set[int] = set()
         for rank in self._fallen:
             for part, _, count in self._on[rank]:
@@ -68,8 +68,8 @@ class TentativePlan:
         self._add(moved)
         return True
 
-    def _places(self, part: int, count: int, taken: Collection[int]) -> Plan | None:
-        pods, found = self._parts[part].pods, Plan()
+    def _places(self, part: int, count: int, taken: Collection[int]) -> Draft | None:
+        pods, found = self._parts[part].pods, Draft()
         if self._parts[part].per_node:
             return None
         for rank, fit in self._nodes.room[pods].items():

@@ -250,7 +250,7 @@ def test_c6_what_is_placed_again_before_the_next_verdict_requeues_nothing() -> N
         assert capacity.refusal(shape) is not None
     assert capacity.take_requeued() == []
 
-    capacity.adopt("one", 1, capacity.shape((pods(1),)), (pods(1),))
+    capacity.adopt("one", 1, (pods(1),))
     capacity.want("one", 0, 0, Wanted(0))
     capacity.place_unplaced()
     assert capacity.take_requeued() == []

@@ -228,7 +228,7 @@ class Machine(RuleBasedStateMachine):
         before = report_of(self.capacity)
         held = Held(1, sets, [0] * len(sets), [None] * len(sets), [set() for _ in sets])
         if adopt:
-            self.capacity.adopt(uid, 1, shape, sets)
+            self.capacity.adopt(uid, 1, sets)
         elif self.capacity.assume(uid, 1, shape, sets) is not None:
             assert not self.capacity.holds(uid)
             assert report_of(self.capacity) == before, "a refused gang leaves no trace"
@@ -414,7 +414,7 @@ def test_verdicts_after_a_history_are_those_of_a_capacity_that_never_had_one(
         capacity.node_seen(each)
         books.nodes[each.name] = each
     lost = (data.draw(strategies.pod_sets()),) if data.draw(st.booleans()) else ()
-    capacity.adopt("lost", 1, capacity.shape(lost), lost)
+    capacity.adopt("lost", 1, lost)
     capacity.place_unplaced()
     refused = {shape for shape in shapes if capacity.refusal(shape) is not None}
     for step in range(data.draw(st.integers(1, 12))):
@@ -517,7 +517,7 @@ def test_a_look_at_what_changed_finds_what_a_look_at_every_node_does(
         lost = data.draw(st.sampled_from([None, None, None, *gangs]))
         for each in both:
             if lost is not None:
-                each.adopt(f"lost{step}", 1, each.shape(lost), lost)
+                each.adopt(f"lost{step}", 1, lost)
             each.place_unplaced()
         assert list(capacity._unplaced_pods.barred) == list(thorough._unplaced_pods.barred)
         for shape in shapes:

@@ -131,18 +131,20 @@ def test_a_level_with_more_domains_than_are_tried_is_decided() -> None:
         assert refused is None or refused.reason.name == "NO_DOMAIN"
 
 
+@pytest.mark.parametrize("groups", ["gg", "gh"])
 def test_a_gang_whose_search_in_a_domain_was_put_off_is_asked_again_in_the_next_pass(
-    monkeypatch: pytest.MonkeyPatch,
+    groups: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It fits on the nodes of all racks at a glance, and in the one rack only by a search."""
+    """It fits on the nodes of all racks at a glance, and in the one rack only by a search; so do
+    two groups, each of which fits there by itself."""
     monkeypatch.setattr(fit, "EXACT_WORK_PER_PASS_MAX", 10)
     rack = [node(name, "5", labels=_labels("a")) for name in ("a", "b")]
     capacity = cluster(*rack, *(node(f"n{n}", "5") for n in range(3)))
     shapes = [
         capacity.shape(
             tuple(
-                replace(one, topology=Topology(("rack",), group="g"))
-                for one in (pods(2, "3"), pods(1, size, item=1))
+                replace(one, topology=Topology(("rack",), group=group))
+                for one, group in zip((pods(2, "3"), pods(1, size, item=1)), groups, strict=True)
             )
         )
         for size in ("3.5", "4")

@@ -15,7 +15,7 @@ from mcad.core.state.model import Domain, Node, PodSet, Topology
 from mcad.core.state.settings import Settings
 from mcad.core.state.waiting_reason import WaitingReason
 from tests import budget
-from tests.core.builders import cluster, fits_by_brute_force, hold, hosts_of, needs, node, on, pods
+from tests.core.builders import cluster, fits_by_brute_force, hosts_of, node, pods
 
 LEVELS = ("host", "rack", "block")
 WORLDS = 100_000 if budget.SOAK else 300
@@ -25,13 +25,9 @@ def _sets(*found: PodSet) -> tuple[PodSet, ...]:
     return tuple(replace(one, item=number) for number, one in enumerate(found))
 
 
-PLACES = [{}, {}, {}, {"rack": "r1"}, {"rack": "r2"}, {"block": "b1"}]
-
-
 @st.composite
 def _worlds(draw: st.DrawFn) -> tuple[tuple[Node, ...], tuple[PodSet, ...]]:
-    """Up to six nodes on three levels, some without a label, and up to three sets, which select
-    nodes now and then and are often equal otherwise."""
+    """Up to six nodes on three levels, some without a label, and up to three sets."""
     found: list[Node] = []
     for number in range(draw(st.integers(1, 6))):
         labels = {
@@ -39,36 +35,35 @@ def _worlds(draw: st.DrawFn) -> tuple[tuple[Node, ...], tuple[PodSet, ...]]:
             "rack": draw(st.sampled_from(["r1", "r2", "r3", ""])),
             "block": draw(st.sampled_from(["b1", "b2", ""])),
         }
-        cpu, gpu = str(draw(st.integers(0, 4))), draw(st.sampled_from([0, 0, 2]))
+        cpu = str(draw(st.integers(0, 4)))
         has = {key: value for key, value in labels.items() if value}
-        found.append(node(f"n{number}", cpu, gpu=gpu, labels=has))
-    asked = st.builds(
+        found.append(node(f"n{number}", cpu, labels=has))
+    asked = st.none() | st.builds(
         Topology,
         st.sampled_from([LEVELS[:1], LEVELS[1:2], LEVELS[2:], LEVELS[1:], LEVELS]),
         st.booleans(),
+        st.sampled_from(["", "", "g"]),
     )
-    groups = {name: replace(draw(asked), group=name) for name in "gh"}
-    topologies = st.sampled_from([None, None, groups["g"], groups["g"], groups["h"]])
     sets = [
         replace(
-            pods(
-                draw(st.integers(0, 4)),
-                str(draw(st.integers(1, 2))),
-                gpu=draw(st.sampled_from([0, 0, 1])),
-                where=on(**draw(st.sampled_from(PLACES))),
-            ),
-            topology=draw(topologies | asked),
+            pods(draw(st.integers(1, 4)), str(draw(st.integers(1, 2)))),
+            topology=draw(asked),
         )
         for _ in range(draw(st.integers(1, 3)))
     ]
-    return tuple(found), _sets(*sets)
+    shared = next((one.topology for one in sets if one.topology and one.topology.group), None)
+    grouped = [
+        replace(one, topology=shared) if one.topology and one.topology.group else one
+        for one in sets
+    ]
+    return tuple(found), _sets(*grouped)
 
 
 def _choices(nodes: tuple[Node, ...], sets: tuple[PodSet, ...]) -> Iterator[dict[int, Domain]]:
     """Every way to choose a domain for each group."""
     groups: dict[object, list[int]] = {}
     for number, one in enumerate(sets):
-        if one.topology is not None and one.replicas:
+        if one.topology is not None:
             groups.setdefault(one.topology.group or number, []).append(number)
     options: list[list[Domain | None]] = []
     for numbers in groups.values():
@@ -119,61 +114,19 @@ def test_a_gang_with_topology_fits_if_and_only_if_brute_force_finds_domains(
     capacity.check()
 
 
-@settings(max_examples=WORLDS)
-@given(_worlds(), st.booleans())
-def test_a_plan_for_room_that_others_leave_puts_each_group_in_one_domain(
-    world: tuple[tuple[Node, ...], tuple[PodSet, ...]], reserves: bool
-) -> None:
-    """The same gangs on nodes that are full: reserved, and assumed where a plan says."""
-    nodes, sets = world
-    capacity = cluster(*nodes)
-    for number, one in enumerate(nodes):
-        if dict(one.allocatable).get("cpu"):
-            hold(capacity, f"low{number}", replace(_all_of(one), item=0))
-    shape = capacity.shape(sets)
-    snapshot = capacity.what_if(shape)
-    for number in range(len(nodes)):
-        snapshot.remove(f"low{number}")
-    plan = snapshot.plan()
-    assert (plan is not None) is _is_possible(nodes, sets)
-    if plan is not None and reserves:
-        capacity.reserve("w", 1, shape, sets, plan)
-    elif plan is not None:
-        for number in range(len(nodes)):
-            capacity.release(f"low{number}")
-        capacity.assume_at("w", 1, shape, sets, plan)
-    if plan is not None:
-        _check_places(capacity, nodes, sets)
-        planned = dict(snapshot.planned(plan).pods)
-        assert planned.keys() == capacity.places_of("w").keys()
-    capacity.check()
-
-
-def _all_of(one: Node) -> PodSet:
-    """A pod that takes all CPUs of the node, and runs nowhere else."""
-    taken = pods(1, where=on((needs("metadata.name", "In", one.name, field=True),)))
-    return replace(taken, request=tuple(each for each in one.allocatable if each[0] != "pods"))
-
-
 def _check_places(capacity: Capacity, nodes: tuple[Node, ...], sets: tuple[PodSet, ...]) -> None:
-    """Every pod of a set has a place where it may go, in the domain of the set, which its group
-    shares; a required group has one."""
+    """Every pod of a set has its place in the domain of the set, which its group shares."""
     labels = {one.name: dict(one.labels) for one in nodes}
     chosen = {one.item: one.domain for one in capacity.domains("w")}
     for number, one in enumerate(sets):
-        at = {name: n[number] for name, n in capacity.places_of("w").items() if n[number]}
-        assert sum(at.values()) == one.replicas
-        assert all({*one.constraint.selector} <= labels[name].items() for name in at)
-        if number in chosen:
-            level, value = chosen[number]
-            assert one.topology is not None
-            assert level in one.topology.levels
-            assert {labels[name].get(level) for name in at} == {value}
-        else:
-            assert one.topology is None or not one.topology.required or not one.replicas
-    for name in "gh":
-        group = [n for n, one in enumerate(sets) if one.topology and one.topology.group == name]
-        assert len({chosen.get(n) for n in group if sets[n].replicas}) <= 1
+        if one.topology is None or not one.topology.required:
+            continue
+        level, value = chosen[number]
+        assert level in one.topology.levels
+        places = [name for name, n in capacity.places_of("w").items() if n[number]]
+        assert {labels[name].get(level) for name in places} == {value}
+    grouped = {chosen.get(n) for n, one in enumerate(sets) if one.topology and one.topology.group}
+    assert len(grouped) <= 1
 
 
 def _check_level(
@@ -181,7 +134,6 @@ def _check_level(
 ) -> None:
     """A gang with one preferred topology is in a domain of the narrowest level that has one for it,
     from its own level on; one without topology prefers such a domain."""
-    sets = tuple(one for one in sets if one.replicas)
     asked = {one.topology for one in sets}
     topology = next(iter(asked)) if len(asked) == 1 else None
     if asked == {None}:

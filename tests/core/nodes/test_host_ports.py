@@ -99,7 +99,7 @@ def test_ports_are_no_resource_in_reports() -> None:
     capacity.pod_seen(pod("x", "a", ports=[port(80)]))
     hold(capacity, "one", pods(1, ports=[port(81)]))
     lost = (pods(1, "9", ports=[port(82)]),)
-    capacity.adopt("two", 1, capacity.shape(lost), lost)
+    capacity.adopt("two", 1, lost)
     books = report_of(capacity)
 
     assert free_on(capacity, "a") == wants("2", pods="108")

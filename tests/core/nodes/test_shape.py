@@ -25,7 +25,7 @@ def test_unused_pools_are_dropped_and_used_ones_are_kept(
     capacity.node_seen(node("a", labels={"zone": "z0"}))
     first = waiting(capacity, pods(1, where=on(zone="z0")))
     held = (pods(1, "2", where=on(zone="z0", other="")),)
-    capacity.adopt("held", 1, capacity.shape(held), held)
+    capacity.adopt("held", 1, held)
     for i in range(100):
         capacity.refusal(capacity.shape((pods(1, where=on(zone=f"z{i}")),)))
     capacity.refusal(capacity.shape((pods(1, where=on(last="")),)))

@@ -26,7 +26,7 @@ Step = Callable[[Capacity], object]
 
 def placed(plan: Plan | None) -> dict[tuple[int, str], int]:
     """By part and node, how many pods."""
-    return {(part, row.node.name): times for part, row, times in plan or []}
+    return {(sets[0], row.node.name): times for sets, row, times in plan or []}
 
 
 def what_if(capacity: Capacity, *sets: PodSet, lifted: tuple[str, ...] = ()) -> Snapshot:
@@ -157,7 +157,7 @@ def test_one_node_is_in_one_claim() -> None:
     bound(capacity, "a", "n1", "4")
     theirs = what_if(capacity, *sets)
     theirs.remove("a")
-    plan = [(part, row, n) for part, row, n in theirs.plan() or [] if row.node.name == "n1"]
+    plan = [one for one in theirs.plan() or [] if one[1].node.name == "n1"]
     capacity.reserve("owner", 1, capacity.shape(sets), sets, plan or _on(capacity, "n1"))
 
     asked = what_if(capacity, pods(1, "4"))
@@ -171,7 +171,7 @@ def test_one_node_is_in_one_claim() -> None:
 
 
 def _on(capacity: Capacity, name: str) -> Plan:
-    return [(0, capacity._ledger.rows[name], 1)]
+    return [((0,), capacity._ledger.rows[name], 1)]
 
 
 def test_while_something_without_a_node_could_go_there_nothing_is_planned() -> None:
@@ -187,7 +187,7 @@ def test_while_something_without_a_node_could_go_there_nothing_is_planned() -> N
 def test_in_a_sum_what_has_no_node_counts_as_well() -> None:
     capacity = cluster(node("n1", "4"), settings=AGGREGATE)
     sets = (pods(2, "3"),)
-    capacity.adopt("a", 1, capacity.shape(sets), sets)
+    capacity.adopt("a", 1, sets)
     capacity.place_unplaced()
     asked = what_if(capacity, pods(1, "4"))
 
@@ -388,8 +388,8 @@ def _compare(
         assert sum(n for _, _, n in plan) == sum(
             part.replicas for part in other._memory.remembered(shape).parts
         )
-        there = [(part, other._ledger.rows[row.node.name], n) for part, row, n in plan]
-        other._assumed.place(other._begin("w", 1, shape.sets), shape, there)
+        there = [(sets, other._ledger.rows[row.node.name], n) for sets, row, n in plan]
+        other._assumed.place(other._begin("w", 1, shape.sets), there)
         overcommitted = set(other._ledger.overcommitted)
         other._ledger.post()
         assert set(other._ledger.overcommitted) == overcommitted
