@@ -28,7 +28,7 @@ suite: .venv/ready
 # Every fault at every write, and every seed: what a push draws representatives of. An hour.
 soak: .venv/ready
 	MCAD_SOAK=1 $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile \
-	  --no-loadscope-reorder tests/faults tests/core/test_histories.py tests/core/preemption
+	  --no-loadscope-reorder tests/faults tests/histories tests/core/test_histories.py tests/core/preemption
 
 lint: .venv/ready
 	$(BIN)/ruff format --check .

@@ -105,6 +105,17 @@ class Allotment:
         return max(0, self.turn - self.live)
 
     @property
+    def lacking(self) -> int:
+        """Such pods, waited for or not. A kind that tells nothing may have fewer than declared, so
+        once these are given up, only a gang without any pod lacks some."""
+        turn = self.manifested - len(self.finished)
+        if self.wanted is not None:
+            turn = min(turn, self.wanted.now)
+        elif self.given_up and any(one.live or one.finished for one in self.gang.allotments):
+            return self.unseen
+        return max(0, turn - self.live)
+
+    @property
     def never_placed(self) -> int:
         """Pods whose turn has come, and that have not had nodes together with the others yet. One
         that had its node and lost it is not among them, nor is its successor."""

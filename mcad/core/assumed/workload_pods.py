@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from heapq import nsmallest
 from operator import itemgetter
 
@@ -137,12 +137,12 @@ class WorkloadPods:
         return [use.pod for use in self._uses(uid) if use.pod.phase is PodPhase.FAILED]
 
     def replaced(self, uid: str) -> set[str]:
-        """The uids of the failed ones whose sets have as many others, alive or succeeded, as they
-        want."""
+        """The uids of the failed ones whose sets have as many others as they want. One that is
+        being deleted is another: it has not failed, and its own successor is missing then."""
         well: dict[Allotment, int] = {}
         uses = [(use, use.allotment) for use in self._uses(uid) if use.allotment is not None]
         for use, allotment in uses:
-            if use.live or use.pod.phase is PodPhase.SUCCEEDED:
+            if use.pod.phase is not PodPhase.FAILED:
                 well[allotment] = well.get(allotment, 0) + 1
         return {
             use.pod.uid
@@ -168,20 +168,24 @@ class WorkloadPods:
     def missing(self, uid: str, *, known: bool = False) -> int:
         """Declared pods that should exist now and do not; ``known``: only those of which a live
         object says so, not those that are declared for a kind that tells nothing."""
-        return sum(n for one, n in self._missing(uid).items() if one.wanted or not known)
+        missing = self._unseen(uid, lambda one: one.unseen)
+        return sum(n for one, n in missing.items() if one.wanted or not known)
 
-    def items_with_missing(self, uid: str) -> list[int]:
-        """The numbers of the items with such pods."""
-        return sorted({one.pod_set.item for one in self._missing(uid)})
+    def lacking(self, uid: str) -> dict[int, int]:
+        """Such pods by number of their item, those included that are not waited for any more."""
+        found: dict[int, int] = {}
+        for one, n in self._unseen(uid, lambda one: one.lacking).items():
+            found[one.pod_set.item] = found.get(one.pod_set.item, 0) + n
+        return dict(sorted(found.items()))
 
-    def _missing(self, uid: str) -> dict[Allotment, int]:
+    def _unseen(self, uid: str, count: Callable[[Allotment], int]) -> dict[Allotment, int]:
         """By set. Not every object tells which of its pods have succeeded, so these are there."""
-        lacking = {one: one.unseen for one in self._assumed.allotments(uid) if one.unseen}
-        for use in self._uses(uid) if lacking else ():
+        unseen = {one: n for one in self._assumed.allotments(uid) if (n := count(one))}
+        for use in self._uses(uid) if unseen else ():
             one = use.allotment
-            if one in lacking and use.pod.phase is PodPhase.SUCCEEDED:
-                lacking[one] -= not one.pod_set.counts_pods
-        return {one: n for one, n in lacking.items() if n > 0}
+            if one in unseen and use.pod.phase is PodPhase.SUCCEEDED:
+                unseen[one] -= not one.pod_set.counts_pods
+        return {one: n for one, n in unseen.items() if n > 0}
 
     def idle(self, uid: str) -> list[Pod]:
         """Pods with a node that do not run, of sets that have fewer running pods than they should;

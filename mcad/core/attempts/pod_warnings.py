@@ -21,7 +21,7 @@ def ask(cluster: Cluster, entry: Entry) -> Instant:
     if not cluster.objects.warning_reads.take(cluster.now):
         return cluster.now + SECOND
     entry.refused_read = cluster.now
-    items, since = cluster.capacity.pods.items_with_missing(entry.uid), entry.record.since
+    items, since = cluster.capacity.pods.lacking(entry.uid), entry.record.since
     for item in filter(entry.creation.created.__contains__, items):
         cluster.emit(ReadWarnings(entry.uid, entry.attempt, item, entry.ref(item), since))
     return cluster.now + WARNINGS_INTERVAL

@@ -30,7 +30,7 @@ def take_changed(cluster: Cluster) -> None:
 def note(cluster: Cluster, entry: Entry) -> None:
     """Note since when pods are missing, and whether all declared pods have had nodes by now."""
     pods = cluster.capacity.pods
-    missing = pods.missing(entry.uid)
+    missing = sum(pods.lacking(entry.uid).values())
     if missing > entry.missing or not missing:
         entry.missing_since = cluster.now if missing else 0
     entry.missing = missing
@@ -131,9 +131,9 @@ def _describe(late: list[Pod], waited: Duration) -> str:
 
 def explain_missing(cluster: Cluster, entry: Entry) -> str:
     """A sentence about pods that do not exist, with a blank before it; "" if all do."""
-    pods = cluster.capacity.pods
-    items = some_of([str(entry.ref(item)) for item in pods.items_with_missing(entry.uid)])
-    return f" Not created: {pods.missing(entry.uid)} pods of {items}." if items else ""
+    lacking = cluster.capacity.pods.lacking(entry.uid)
+    items = some_of([str(entry.ref(item)) for item in lacking])
+    return f" Not created: {sum(lacking.values())} pods of {items}." if items else ""
 
 
 def waits_since(entry: Entry, pod: Pod) -> Instant:

@@ -23,6 +23,7 @@ from mcad.core.state.model import (
     Unscheduled,
     Wanted,
 )
+from mcad.core.state.reasons import ConditionType
 from mcad.core.state.run_policy import FaultTolerance
 from mcad.core.state.settings import Settings
 from mcad.core.state.units import SECOND
@@ -577,3 +578,37 @@ def test_ready_and_stalled_end_with_the_attempt(dialect: Dialect) -> None:
     for kind in ("PodsReady", "Stalled"):
         found = world.bench.condition("a", kind)
         assert found is None or not found[0]
+
+
+@pytest.mark.parametrize("wanted", [Wanted(2), None], ids=["known kind", "unknown kind"])
+def test_pods_that_are_not_waited_for_any_more_are_still_told_of(wanted: Wanted | None) -> None:
+    world = World(Dialect.V1BETA1, 2)
+    world.says(wanted)
+    world.pod("x")
+    world.pod("y")
+    world.gone("x", "y")
+    world.bench.advance(3600)
+    assert world.runs
+    assert world.room == 0
+    told = world.bench.condition("a", ConditionType.STALLED)
+    assert told is not None
+    assert told[1] == "PodsMissing"
+
+
+def test_a_kind_that_tells_nothing_may_have_fewer_pods_than_declared() -> None:
+    world = World(Dialect.V1BETA1, 2)
+    world.says(None)
+    world.pod("x")
+    world.bench.advance(3600)
+    assert world.runs
+    assert world.bench.condition("a", ConditionType.STALLED) is None
+
+
+def test_a_failed_pod_stays_replaced_while_its_successor_is_being_deleted() -> None:
+    world = World(Dialect.V1BETA2, 1)
+    world.pod("x", phase=PodPhase.FAILED, ready=False)
+    world.pod("y")
+    world.pod("y", terminating=True, disruption="DeletionByTaintManager")
+    world.bench.advance(1)
+    shown = world.bench.condition("a", ConditionType.UNHEALTHY)
+    assert shown is None or not shown[0]

@@ -1,0 +1,1 @@
+"""Running work is left alone: inputs from public threads, on the real control plane."""
