@@ -303,7 +303,7 @@ def test_columns_and_short_name(plane: ControlPlane) -> None:
     created(plane, named(v1beta1(pod(), priority=7), "listed"))
     patch(plane, "listed", {"status": rendered(QUEUED)}, "status")
     header, line = plane.kubectl("get", "aw", "listed").splitlines()
-    assert header.split() == ["NAME", "STATE", "AGE"]
+    assert header.split() == ["NAME", "STATE", "STALLED", "AGE"]
     assert line.split()[:2] == ["listed", "Pending"]
     wide = plane.kubectl("get", "aw", "listed", "-o", "wide").splitlines()[1]
     assert "7" in wide
