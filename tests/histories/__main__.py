@@ -6,6 +6,7 @@ With ``--whole`` all of the controller takes part, and each takes several times 
 from __future__ import annotations
 
 import argparse
+import logging
 import sys
 import time
 import traceback
@@ -67,6 +68,7 @@ def main() -> None:
     parser.add_argument("--from", dest="first", type=int, default=0)
     parser.add_argument("--whole", action="store_true")
     given = parser.parse_args()
+    logging.getLogger("mcad").setLevel(logging.ERROR)  # the figures are what is read
     if given.seed is not None:
         sys.exit(not tell(given.seed, is_whole=given.whole))
     seeds = range(given.first, given.first + given.count)

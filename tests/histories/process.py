@@ -9,7 +9,6 @@ with all of the controller, which tests/faults plays.
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections import deque
 from collections.abc import Callable
 from functools import partial
@@ -252,5 +251,3 @@ class WholeProcess:
 def _entry(kind: Kind) -> Resource:
     return Resource(kind.group, kind.version, kind.plural, kind.kind, kind.namespaced)
 
-
-logging.getLogger("mcad").setLevel(logging.ERROR)
