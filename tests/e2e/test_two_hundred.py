@@ -1,4 +1,4 @@
-"""Two hundred AppWrappers that fit: three writes each, in order, and not one read for any of them.
+"""Two hundred AppWrappers that fit: four writes each, in order, and not one read for any of them.
 
 Counted by the API server, whose audit log knows the dispatcher by its ServiceAccount.
 """
@@ -76,13 +76,23 @@ def wait_until_running(plane: ControlPlane, wanted: list[str]) -> None:
     )
 
 
+def wait_until_placed(plane: ControlPlane, wanted: list[str]) -> None:
+    """Until it is on record that their pods have had nodes, which may come ten seconds later."""
+
+    def are_placed() -> bool:
+        found = appwrappers(plane)
+        return all(found[name]["status"]["dispatch"].get("placedTime") for name in wanted)
+
+    plane.wait_for(are_placed, LONG, f"{len(wanted)} AppWrappers are placed")
+
+
 def check_writes(entries: list[AuditEntry], wanted: list[str], tell: str) -> None:
-    """Intent, pod, confirmation; nothing else, nothing for anybody else, nothing refused."""
+    """Intent, pod, confirmation, placement; nothing else, nothing for anybody else, nothing refused."""
     made = writes(entries)
     found = Counter((one.verb, one.resource, one.subresource, one.name, one.code) for one in made)
     expected: Counter[tuple[str, str, str, str, int]] = Counter()
     for name in wanted:
-        expected["patch", "appwrappers", "status", name, 200] = 2
+        expected["patch", "appwrappers", "status", name, 200] = 3
         expected["create", "pods", "", name, 201] = 1
     told, read = len(events(entries)), reads(entries).total()
     print(f"{tell}: {len(made)} writes, {told} Events, {read} reads, {watches(entries)}")
@@ -125,6 +135,7 @@ def test_created_before_the_dispatcher_starts(roomy: ControlPlane, account: Path
     mark = plane.audit_mark()
     with Dispatcher(plane, account, *UNCOUNTED):
         wait_until_running(plane, wanted)
+        wait_until_placed(plane, wanted)
         wait_until_quiet(plane)
         busy = start_of(plane.audit(mark))
 
@@ -145,6 +156,7 @@ def test_created_while_it_runs(roomy: ControlPlane, dispatcher: Dispatcher) -> N
     mark = plane.audit_mark()
     create(plane, *(generic(name, pod(name)) for name in wanted))
     wait_until_running(plane, wanted)
+    wait_until_placed(plane, wanted)
     wait_until_quiet(plane)
     entries = plane.audit(mark)
 
@@ -161,11 +173,12 @@ def test_at_rest_nothing_is_written(roomy: ControlPlane, dispatcher: Dispatcher)
     mark = plane.audit_mark()
     create(plane, *(generic(name, pod(name, extended={SLOT: "1"})) for name in wanted))
     wait_until_running(plane, wanted[:10])
+    wait_until_placed(plane, wanted[:10])
     wait_until_quiet(plane)
     entries = plane.audit(mark)
     assert in_state(plane, "Running") & set(wanted) == set(wanted[:10])
     told = Counter(one.name for one in writes(entries) if one.subresource == "status")
-    assert told == {name: 2 if name in wanted[:10] else 1 for name in wanted}
+    assert told == {name: 3 if name in wanted[:10] else 1 for name in wanted}
     assert len(events(entries)) <= len(wanted)
 
     mark = plane.audit_mark()

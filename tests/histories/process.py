@@ -250,4 +250,3 @@ class WholeProcess:
 
 def _entry(kind: Kind) -> Resource:
     return Resource(kind.group, kind.version, kind.plural, kind.kind, kind.namespaced)
-
