@@ -87,7 +87,7 @@ def wait_until_placed(plane: ControlPlane, wanted: list[str]) -> None:
 
 
 def check_writes(entries: list[AuditEntry], wanted: list[str], tell: str) -> None:
-    """Intent, pod, confirmation, placement; nothing else, nothing for anybody else, nothing refused."""
+    """Intent, pod, confirmation, placement; nothing else, and nothing refused."""
     made = writes(entries)
     found = Counter((one.verb, one.resource, one.subresource, one.name, one.code) for one in made)
     expected: Counter[tuple[str, str, str, str, int]] = Counter()
