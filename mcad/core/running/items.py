@@ -26,7 +26,9 @@ def judge(cluster: Cluster, entry: Entry) -> Instant:
     """Retry or fail it for what its items are; returns when one has to be looked for again."""
     is_v1beta2 = entry.workload.dialect is Dialect.V1BETA2
     look = _look_for(cluster, entry, _needed(entry))
-    broken = _absent(entry, _needed(entry)) or (is_v1beta2 and _failed(cluster, entry)) or None
+    broken = (
+        _absent(cluster, entry, _needed(entry)) or (is_v1beta2 and _failed(cluster, entry)) or None
+    )
     if broken is not None:
         reset.break_down(cluster, entry, broken)
     return look
@@ -41,9 +43,15 @@ def _needed(entry: Entry) -> Container[int]:
     return () if work.min_available else {one.item for one in work.sets}
 
 
-def _absent(entry: Entry, needed: Container[int]) -> Breakdown | None:
-    absent = entry.creation.absent
-    gone = {n: absent[n] for n in sorted(absent) if n in needed and n not in entry.finished}
+def _absent(cluster: Cluster, entry: Entry, needed: Container[int]) -> Breakdown | None:
+    """Nothing is absent of a kind that is not watched: its API may be away for a while."""
+    gone = {
+        number: why
+        for number, why in sorted(entry.creation.absent.items())
+        if number in needed
+        and number not in entry.finished
+        and cluster.objects.is_watched(entry.ref(number))
+    }
     if not gone:
         return None
     total = len(entry.workload.items)

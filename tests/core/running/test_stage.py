@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from mcad.core.events import ChildGone, ChildSeen, NodeGone, PodGone, PodSeen
+from mcad.core.events import ChildGone, ChildSeen, KindWatched, NodeGone, PodGone, PodSeen
 from mcad.core.state.lifecycle import Phase
 from mcad.core.state.model import (
     Child,
@@ -612,3 +612,17 @@ def test_a_failed_pod_stays_replaced_while_its_successor_is_being_deleted() -> N
     world.bench.advance(1)
     shown = world.bench.condition("a", ConditionType.UNHEALTHY)
     assert shown is None or not shown[0]
+
+
+def test_an_item_is_not_absent_while_its_kind_is_not_watched() -> None:
+    """Its API may be away: then the watch of every object of it tells that it is gone."""
+    world = World(Dialect.V1BETA2, 1)
+    world.pod("x")
+    world.bench.feed(KindWatched("batch", "jobs", watched=False, message="it is not installed"))
+    world.bench.feed(ChildGone(world.child.uid))
+    world.bench.advance(3600)
+    assert world.runs
+    world.says(Wanted(1))
+    world.bench.feed(KindWatched("batch", "jobs", watched=True, message=""))
+    world.bench.advance(3600)
+    assert world.runs
