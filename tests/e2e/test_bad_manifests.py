@@ -634,7 +634,7 @@ def test_pods_without_a_node_are_told_with_the_words_of_kube_scheduler(bench: Be
     create(plane, generic(aw, *(bad_pod("spec.affinity", near, f"{aw}-{i}") for i in range(3))))
 
     def told() -> str:
-        return str(condition(get(plane, aw), "Dispatched").get("message", ""))
+        return str(condition(get(plane, aw), "Stalled").get("message", ""))
 
     plane.wait_for(told, LONG, "the condition tells")
     why = "(0/1 nodes are available: 1 node(s) didn't match pod affinity rules); taken back"
