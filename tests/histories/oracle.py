@@ -177,7 +177,7 @@ def _unplaced_fault(one: Attempt, wait_s: float) -> str:
     if live and not any(map(one.declared, live)):
         return "only surplus pods had no node"
     if _is_suspended(one):
-        return "an item was suspended by a person"
+        return "an item was suspended by a user"
     wanted = one.wrapper.declared()
     stages = [name for item in one.wrapper.items for name in item.later]
     if any(len(one.of_set(name)) < wanted[name] for name in stages):
@@ -284,11 +284,11 @@ def _item_fault(one: Attempt, item: Item) -> str:
     obj = one.world.chronicle.at(item.kind, item.name, one.now_s) or {}
     if one.end.reason == FAILED:
         return "" if _has_failed(item, obj) else "the item has not failed"
-    by_person = any(name == item.name for at_s, _, name in one.world.deleted if at_s <= one.now_s)
+    by_user = any(name == item.name for at_s, _, name in one.world.deleted if at_s <= one.now_s)
     if one.end.reason == MISSING:
         if _has_succeeded(item, obj):
             return "the item had succeeded"
-        return "" if by_person else "no person deleted the item"
+        return "" if by_user else "no user deleted the item"
     pods = [pod for pod in one.pods if pod.name == item.name]
     is_lost = any(pod.disruption or pod.phase == "Failed" for pod in pods)
     return "" if item.kind == "Pod" and is_lost else "no pod was lost"
@@ -341,7 +341,7 @@ def _completed(world: World, by_name: dict[str, Submitted]) -> Iterator[Violatio
 
 
 def _resumed(world: World) -> Iterator[Violation]:
-    """What a person has suspended stays suspended until a person resumes it."""
+    """What a user has suspended stays suspended until a user resumes it."""
     acts = world.suspended
     for number, (at_s, kind, name, value, part) in enumerate(acts):
         if not value:

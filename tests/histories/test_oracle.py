@@ -74,7 +74,7 @@ def test_every_kind_runs_and_ends_by_itself(maker: Any, is_v1beta2: bool) -> Non
         ("FoundFailedPods", "Failed and not replaced: d-x.", "no pod had failed"),
         ("FailedComponent", "Deployment default/d reports", "the item has not failed"),
         ("FailedComponent", "", "the message names no item"),
-        ("MissingComponent", "Deployment default/d was deleted", "no person deleted"),
+        ("MissingComponent", "Deployment default/d was deleted", "no user deleted"),
         ("LostComponent", "Deployment default/d", "no pod was lost"),
         ("Suspended", "spec.suspend is true.", "the AppWrapper is not suspended"),
         ("Preempted", "", "nothing is preempted"),
@@ -93,12 +93,12 @@ def test_a_gang_that_was_placed_is_not_taken_back() -> None:
     assert _forged(world, "PlacementTimeout", "Without a node") == {"all declared pods had nodes"}
 
 
-def test_a_person_may_suspend() -> None:
+def test_a_user_may_suspend() -> None:
     world = play(_history(_deployment()))
     assert _forged(world, "Suspended", "", suspend=True) == set()
 
 
-def test_a_person_may_delete_an_item_and_the_message_names_it() -> None:
+def test_a_user_may_delete_an_item_and_the_message_names_it() -> None:
     world = play(_history(_deployment()))
     world.deleted.append((AT_S - 1, "Deployment", "d"))
     assert _forged(world, "MissingComponent", "Deployment default/d was deleted.") == set()
@@ -117,7 +117,7 @@ def test_a_late_pod_is_evidence_if_it_is_named() -> None:
     assert _forged(world, "InsufficientPodsReady", f"Not running: {name}.") == set()
 
 
-def test_what_a_person_suspends_stays_suspended() -> None:
+def test_what_a_user_suspends_stays_suspended() -> None:
     history = _history(Item(objects.job(Random(4), "j").obj, {"j": 1}, ends=True))
     history.acts.append(Act(5.0, "suspend_item", ("Job", "j", True, "")))
     world = play(history)

@@ -42,7 +42,7 @@ class Switch(Struct, frozen=True):
 
     @property
     def field(self) -> str:
-        """The field as people write it."""
+        """The field as it is written in messages."""
         return field_of(self.keys)
 
     def holds(self, obj: Map) -> bool:
@@ -67,7 +67,7 @@ def annotated(name: str, *, true: bool = False) -> Switch:
 
 
 def field_of(keys: Iterable[str]) -> str:
-    """A field as people write it: ``spec.workerGroupSpecs[0].suspend``."""
+    """A field as it is written in messages: ``spec.workerGroupSpecs[0].suspend``."""
     text = ""
     for key in keys:
         if key.startswith("[") or not text:

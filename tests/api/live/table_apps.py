@@ -188,7 +188,7 @@ INFERENCE_SERVICE: States = {
 _WIDGET = kind("Widget", **pod_spec())
 WIDGET: States = {
     "without a status": State(_WIDGET, {}, [None], UNKNOWN),
-    "with a phase that nobody here knows": State(_WIDGET, {"phase": "Ready"}, [None], UNKNOWN),
+    "with a phase of its own": State(_WIDGET, {"phase": "Ready"}, [None], UNKNOWN),
     "complete": State(_WIDGET, conditions("Complete"), [None], ENDED),
     "completed": State(_WIDGET, conditions("Completed"), [None], ENDED),
     "succeeded": State(_WIDGET, conditions("Succeeded"), [None], ENDED),

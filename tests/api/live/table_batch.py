@@ -64,7 +64,7 @@ JOB: States = {
     ),
     "with ranges of failed indexes": _indexed(1, active=1, failedIndexes="0-1,3"),
     "with a range beyond its completions": _indexed(2, active=2, failedIndexes="2-9"),
-    "with failed indexes that nobody can read": _indexed(4, failedIndexes="x,,1-,-"),
+    "with failed indexes that cannot be read": _indexed(4, failedIndexes="x,,1-,-"),
     "with indexes that succeeded": _indexed(2, active=2, completedIndexes="0,1"),
     "with failed indexes, but one limit for all": State(
         _FOUR, {"active": 4, "failedIndexes": "2"}, [4]
