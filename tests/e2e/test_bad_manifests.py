@@ -637,7 +637,7 @@ def test_pods_without_a_node_are_told_with_the_words_of_kube_scheduler(bench: Be
         return str(condition(get(plane, aw), "Stalled").get("message", ""))
 
     plane.wait_for(told, LONG, "the condition tells")
-    why = "(0/1 nodes are available: 1 node(s) didn't match pod affinity rules); taken back"
+    why = "(0/1 nodes are available: 1 node(s) didn't match pod affinity rules); the attempt ends"
     assert told().startswith("3 pods without a node since ")
     assert f"{why} at " in told()
     bench.check_warning(get(plane, aw), "PodsUnschedulable", "3 pods without a node for 1")

@@ -95,15 +95,20 @@ def give_up(cluster: Cluster, entry: Entry) -> Instant:
 def judge_placement(cluster: Cluster, entry: Entry) -> Instant:
     """C6, v1beta1: take it back if declared pods find no node for ``placementTimeout``; returns
     until when they may look, 0 if all have had one. v1beta2 has graces of its own (health.py)."""
+    due = placement_until(cluster, entry)
+    if due and due <= cluster.now:
+        take_back(cluster, entry, cluster.settings.placement_timeout)
+    return due
+
+
+def placement_until(cluster: Cluster, entry: Entry) -> Instant:
+    """Until when declared pods of v1beta1 may look for nodes, 0 if all have had one."""
     timeout = cluster.settings.placement_timeout
     if not timeout or entry.record.placed or entry.workload.dialect is Dialect.V1BETA2:
         return 0
     pods = cluster.capacity.pods.never_placed(entry.uid)
     ends = [waits_since(entry, pod) + timeout for pod in pods]
-    due = earliest(*ends, missing_until(cluster, entry, timeout, known=True))
-    if due and due <= cluster.now:
-        take_back(cluster, entry, timeout)
-    return due
+    return earliest(*ends, missing_until(cluster, entry, timeout, known=True))
 
 
 def take_back(cluster: Cluster, entry: Entry, waited: Duration) -> bool:

@@ -90,7 +90,8 @@ def unscheduled(cluster: Cluster, entry: Entry) -> Stall | None:
     if not refused:
         return None
     what = f"{len(refused)} pod{'s' * (len(refused) != 1)} without a node"
-    since, until = _oldest(entry, refused), entry.ends_at
+    since = _oldest(entry, refused)
+    until = entry.ends_at or stage.placement_until(cluster, entry)  # a copy judges nothing
     return Stall(EventReason.UNSCHEDULED, what, refusal(refused), since, until)
 
 
