@@ -298,7 +298,7 @@ def test_a_forgotten_client_ends_its_thread(cluster: Embedded) -> None:
 
 
 def test_a_callback_that_calls_the_client_gets_an_error(client: mcad.Client) -> None:
-    client.submit(pod("big", "8"), name="big").wait(timeout=20)
+    client.submit(pod("whole", "8"), name="whole").wait(timeout=20)
     client.submit(pod("late"), name="late")
     with pytest.raises(mcad.McadError, match="on_reason"):
         client.wait("late", timeout=10, on_reason=lambda _: client.queue())
