@@ -96,6 +96,7 @@ def read_pod(obj: Map, workload_uid: str = "") -> Pod:
         bound=_since(known, POD_SCHEDULED),
         ready=_is_true(known, "Ready"),
         gated=attempt > 0 and bool(as_list(spec.get("schedulingGates"))),
+        amended=attempt > 0 and "nodeName" not in spec and _is_amended(meta),
         stuck=stuck_container(status) if attempt and phase not in TERMINAL_PHASES else None,
         disruption=_disruption(known),
     )
@@ -109,6 +110,12 @@ def _conditions(value: Json) -> _Conditions:
         except (msgspec.MsgspecError, ValueError, RecursionError):
             value = read_json(bytes(value))
     return {as_text(one.get("type")): one for one in as_list(value) if isinstance(one, dict)}
+
+
+def _is_amended(meta: Map) -> bool:
+    """Whether its spec changed after its creation (a generation, since Kubernetes 1.33)."""
+    generation = meta.get("generation")
+    return isinstance(generation, int) and generation > 1
 
 
 def _is_true(conditions: _Conditions, kind: str) -> bool:

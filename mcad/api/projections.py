@@ -23,6 +23,12 @@ class MetadataPick(TypedDict, total=False):
     deletionTimestamp: Any
 
 
+class PodMetadataPick(MetadataPick, total=False):
+    """The metadata of a pod."""
+
+    generation: Any
+
+
 class WritePick(TypedDict, total=False):
     """An entry of ``managedFields``."""
 
@@ -146,7 +152,7 @@ class PodStatusPick(TypedDict, total=False):
 class PodPick(TypedDict, total=False):
     """A pod."""
 
-    metadata: MetadataPick
+    metadata: PodMetadataPick
     spec: PodSpecPick
     status: PodStatusPick
 

@@ -181,6 +181,26 @@ def test_a_pod_is_gated_as_long_as_it_has_a_gate(tags: Any, gates: Any, gated: b
 
 
 @pytest.mark.parametrize(
+    ("tags", "generation", "node", "amended"),
+    [
+        (OURS, 1, "", False),
+        (OURS, 2, "", True),
+        (OURS, 2, "n0", False),
+        (OURS, None, "", False),  # before Kubernetes 1.33
+        (OURS, "2", "", False),
+        ({}, 2, "", False),  # of no AppWrapper
+    ],
+)
+def test_a_pod_without_a_node_may_have_been_amended(
+    tags: Any, generation: Any, node: str, amended: bool
+) -> None:
+    spec = pod_spec(container("1")) | ({"nodeName": node} if node else {})
+    meta = {"labels": tags, "generation": generation}
+    pod = read_pod(live_pod(metadata=meta, spec=spec, status={"phase": "Pending"}))
+    assert pod.amended is amended
+
+
+@pytest.mark.parametrize(
     ("conditions", "disruption"),
     [
         *(

@@ -162,16 +162,23 @@ def _take_pod(cluster: Cluster, pod: Pod, *, is_own: bool) -> None:
         _look_at(cluster, entry)
         if entry.stage_since and _goes_on(known, pod):
             entry.begin_stage(cluster.now)
-        if known is not None and known.gated and not pod.gated:
+        if _lost_gates(known, pod):
             entry.ungated_at = cluster.now
 
 
 def _goes_on(known: Pod | None, pod: Pod) -> bool:
     """Whether a pod appeared, lost its gates, got its node, or became ready. One that was seen
     before its owners were known appears when they are."""
-    if known is None or known.workload != pod.workload or (known.gated and not pod.gated):
+    if known is None or known.workload != pod.workload or _lost_gates(known, pod):
         return True
     return bool(pod.node and not known.node) or (pod.ready and not known.ready)
+
+
+def _lost_gates(known: Pod | None, pod: Pod) -> bool:
+    """Whether it waits for its node only from now on: its gates may have gone while no dispatcher
+    looked."""
+    is_new = known is None or known.workload != pod.workload
+    return not pod.gated and (pod.amended if is_new else known.gated)
 
 
 def _look_at(cluster: Cluster, entry: Entry) -> None:

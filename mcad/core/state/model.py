@@ -422,6 +422,7 @@ class Pod(Struct, frozen=True):
     bound: Instant = 0  # when kube-scheduler found its node, 0 if that is not known
     ready: bool = False  # its condition Ready
     gated: bool = False  # it has schedulingGates: kube-scheduler does not look at it yet
+    amended: bool = False  # not as it was created, and without a node: it may have had gates
     stuck: Stuck | None = None  # a container that cannot start, or does not stay up
     disruption: str = ""  # reason of its condition DisruptionTarget: why it is made to go
     root: str = ""  # the uid of the object next to ``workload`` in the chain, or the pod itself

@@ -205,6 +205,24 @@ def test_gated_pods_have_no_turn_yet(dialect: Dialect) -> None:
     assert not world.runs, "now its turn has come"
 
 
+@DIALECTS
+def test_pods_that_lost_their_gates_between_two_dispatchers_have_all_their_time(
+    dialect: Dialect,
+) -> None:
+    world = World(dialect, 2)
+    for name in "xy":
+        world.pod(name, on="", gated=True, unscheduled=None)
+    world.bench.advance(10 * PLACEMENT_S)
+    told = Unscheduled(WORDS, START)
+    for name, pod in world.known.items():
+        world.known[name] = replace(pod, gated=False, amended=True, unscheduled=told)
+    world.crash()
+    world.bench.advance(PLACEMENT_S - 2)
+    assert world.runs
+    world.bench.advance(4)
+    assert not world.runs, "now its turn has come"
+
+
 @pytest.mark.parametrize("restart", [False, True])
 def test_a_pod_that_waited_long_for_its_node_has_time_to_start(*, restart: bool) -> None:
     world = World(Dialect.V1BETA2, 2)

@@ -48,8 +48,8 @@ ORPHANED = {
 def test_what_is_orphaned_stays(plane: ControlPlane, phase: str) -> None:
     name = f"to-orphan-{PHASES.index(phase)}"
     brought_to(plane, phase, name)
+    plane.wait_for(lambda: sorted(kept(plane)) == ORPHANED[phase], what=f"{ORPHANED[phase]}")
     before = kept(plane)
-    assert sorted(before) == ORPHANED[phase]
     plane.kubectl("delete", "appwrapper", name, "--cascade=orphan")
     released(plane, phase, name)
     assert owned_or_all(plane, appwrappers_path()) == []
