@@ -177,8 +177,9 @@ def _goes_on(known: Pod | None, pod: Pod) -> bool:
 def _lost_gates(known: Pod | None, pod: Pod) -> bool:
     """Whether it waits for its node only from now on: its gates may have gone while no dispatcher
     looked."""
-    is_new = known is None or known.workload != pod.workload
-    return not pod.gated and (pod.amended if is_new else known.gated)
+    if known is None or known.workload != pod.workload:
+        return pod.amended and not pod.gated
+    return known.gated and not pod.gated
 
 
 def _look_at(cluster: Cluster, entry: Entry) -> None:

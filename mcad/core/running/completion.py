@@ -53,15 +53,13 @@ def judge(cluster: Cluster, entry: Entry) -> bool:
     a Job there is no pod.
     """
     is_v1beta2 = entry.workload.dialect is Dialect.V1BETA2
-    if not (_has_succeeded(cluster, entry) if is_v1beta2 else _has_said_so(entry)):
-        _record(entry)
-        return False
-    pods = cluster.capacity.pods.counts(entry.uid)
-    if not (pods.running or pods.pending or cluster.capacity.pods.wanted(entry.uid)):
+    is_over = _has_succeeded(cluster, entry) if is_v1beta2 else _has_said_so(entry)
+    pods, kind = cluster.capacity.pods, ConditionType.RUNNING_HOLD_COMPLETION
+    counts = pods.counts(entry.uid)
+    if is_over and not (counts.running or counts.pending or pods.wanted(entry.uid)):
         _complete(cluster, entry)
         return True
-    if not is_v1beta2 and not entry.shows(ConditionType.RUNNING_HOLD_COMPLETION):
-        kind = ConditionType.RUNNING_HOLD_COMPLETION
+    if is_over and not is_v1beta2 and not entry.shows(kind):
         entry.set_condition(kind, cluster.now, reason=SOME_ITEMS_COMPLETED)
     _record(entry)
     return False
@@ -90,16 +88,12 @@ def _has_succeeded(cluster: Cluster, entry: Entry) -> bool:
     for one in entry.workload.sets:
         if one.replicas or one.per_node:
             declared[one.item] = declared.get(one.item, 0) + max(1, one.replicas)
+    items, pods = entry.workload.items, cluster.capacity.pods
     return bool(declared) and all(
-        item in entry.finished or _have_pods_succeeded(cluster, entry, item, pods)
-        for item, pods in declared.items()
+        item in entry.finished
+        or (not items[item].tells_end and pods.succeeded(entry.uid, item) >= count)
+        for item, count in declared.items()
     )
-
-
-def _have_pods_succeeded(cluster: Cluster, entry: Entry, item: int, declared: int) -> bool:
-    if entry.workload.items[item].tells_end:
-        return False
-    return cluster.capacity.pods.succeeded(entry.uid, item) >= declared
 
 
 def keep(cluster: Cluster, entry: Entry) -> None:

@@ -75,9 +75,8 @@ def _unreplaced(cluster: Cluster, entry: Entry) -> list[Pod]:
         return []
     items = set(entry.creation.created.values())  # a bare Pod is replaced by nothing
     replaced, tolerance = pods.replaced(entry.uid), entry.workload.tolerance
-    retrying = {
-        child.uid for child in cluster.objects.of(entry) if child.state is ItemState.RETRYING
-    }
+    children = cluster.objects.of(entry)
+    retrying = {child.uid for child in children if child.state is ItemState.RETRYING}
     return [
         pod
         for pod in pods.failed(entry.uid)
@@ -122,8 +121,7 @@ def _too_few(cluster: Cluster, entry: Entry) -> _Verdict:
         return None, due
     if idle := _idle(cluster, entry):
         stuck = next((one.stuck.message for one in idle if one.stuck is not None), "")
-        why = f" ({stuck or refusal(idle)})".replace(" ()", "")
-        message += f" Not running: {some_of([one.name for one in idle])}{why}."
+        message += f" Not running: {stage.name_with(idle, stuck or refusal(idle))}."
     message += stage.explain_missing(cluster, entry)
     return Breakdown(TeardownReason.INSUFFICIENT_PODS_READY, message), 0
 

@@ -24,11 +24,9 @@ from mcad.core.state.units import SECOND, Instant
 
 def judge(cluster: Cluster, entry: Entry) -> Instant:
     """Retry or fail it for what its items are; returns when one has to be looked for again."""
-    is_v1beta2 = entry.workload.dialect is Dialect.V1BETA2
-    look = _look_for(cluster, entry, _needed(entry))
-    broken = (
-        _absent(cluster, entry, _needed(entry)) or (is_v1beta2 and _failed(cluster, entry)) or None
-    )
+    needed = _needed(entry)
+    look = _look_for(cluster, entry, needed)
+    broken = _absent(cluster, entry, needed) or _failed(cluster, entry)
     if broken is not None:
         reset.break_down(cluster, entry, broken)
     return look
@@ -63,6 +61,7 @@ def _absent(cluster: Cluster, entry: Entry, needed: Container[int]) -> Breakdown
 
 
 def _failed(cluster: Cluster, entry: Entry) -> Breakdown | None:
+    """v1beta2: in v1beta1 no item counts as failed (completion.py)."""
     refs = (entry.ref(item) for item in sorted(entry.failed))
     failed = [str(ref) for ref in refs if ref.kind != "Pod"]
     if not failed:
@@ -73,6 +72,8 @@ def _failed(cluster: Cluster, entry: Entry) -> Breakdown | None:
 
 
 # -- items that are not there --------------------------------------------------------------------
+
+_DELETED = Absence("was deleted")
 
 
 def _look_for(cluster: Cluster, entry: Entry, needed: Container[int]) -> Instant:
@@ -106,15 +107,15 @@ def item_read(cluster: Cluster, entry: Entry, event: ItemInspected) -> None:
         if ref.kind == "Pod":  # the cluster may have taken it away: then Events say so
             cluster.emit(ReadWarnings(entry.uid, entry.attempt, item, ref, since))
         else:
-            _went_unseen(cluster, entry, item, Absence("was deleted"))
+            _went_unseen(cluster, entry, item, _DELETED)
 
 
 def events_read(cluster: Cluster, entry: Entry, event: WarningsRead) -> None:
     """What the Events say of a bare Pod that went while no dispatcher watched."""
     making = entry.creation
     if event.attempt == entry.attempt and event.item not in (*making.created, *making.absent):
-        why = Absence(f"is gone ({event.words})", lost=True) if event.words else None
-        _went_unseen(cluster, entry, event.item, why or Absence("was deleted"))
+        why = Absence(f"is gone ({event.words})", lost=True) if event.words else _DELETED
+        _went_unseen(cluster, entry, event.item, why)
 
 
 def _went_unseen(cluster: Cluster, entry: Entry, item: int, why: Absence) -> None:
@@ -126,7 +127,7 @@ def why_gone(cluster: Cluster, child: Child) -> Absence:
     """Why an item does not exist any more, by what was last seen of it."""
     pod = cluster.capacity.pods.get(child.uid) if child.ref.kind == "Pod" else None
     if pod is None:
-        return Absence("was deleted")
+        return _DELETED
     if pod.disruption:
         words = DISRUPTIONS.get(pod.disruption, f"was disrupted ({pod.disruption})")
         return Absence(words, lost=True)
@@ -134,4 +135,4 @@ def why_gone(cluster: Cluster, child: Child) -> Absence:
         return Absence(f"was lost with node {pod.node}", lost=True)
     if pod.phase is PodPhase.FAILED:
         return Absence("failed and was deleted", lost=True)
-    return Absence("was deleted")
+    return _DELETED

@@ -52,9 +52,9 @@ def _report_pod_counts(cluster: Cluster, entry: Entry) -> None:
     due = entry.counted_at + interval
     if cluster.now < due:
         cluster.agenda.set_timer(entry, Timer.COUNTS, due)
-        return
-    pod_counts.recount(entry, cluster.capacity, interval, cluster.now)
-    cluster.settle(entry)
+    else:
+        pod_counts.recount(entry, cluster.capacity, interval, cluster.now)
+        cluster.settle(entry)
 
 
 _ENDS = (requeue.judge, health.judge, stage.judge_placement)

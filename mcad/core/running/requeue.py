@@ -97,12 +97,6 @@ def next_wait(rule: Requeuing, wait: Duration) -> Duration:
 
     The first requeue leaves it as it is: T, T, 2T, 4T, ... or T, T, 2T, 3T, ... as MCAD does.
     """
-    if not wait:
-        grown = rule.wait
-    elif rule.growth is Growth.EXPONENTIAL:
-        grown = 2 * wait
-    elif rule.growth is Growth.LINEAR:
-        grown = wait + rule.wait
-    else:
-        grown = wait
+    more = {Growth.EXPONENTIAL: wait, Growth.LINEAR: rule.wait}.get(rule.growth, 0)
+    grown = wait + more if wait else rule.wait
     return min(grown, rule.wait_max) if rule.wait_max else grown

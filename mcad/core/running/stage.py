@@ -128,10 +128,13 @@ def take_back(cluster: Cluster, entry: Entry, waited: Duration) -> bool:
 
 
 def _describe(late: list[Pod], waited: Duration) -> str:
-    if not late:
-        return ""
-    why, names = f" ({refusal(late)})".replace(" ()", ""), some_of([pod.name for pod in late])
-    return f"Without a node for {waited // SECOND} s: {names}{why}."
+    told = f"Without a node for {waited // SECOND} s: {name_with(late, refusal(late))}."
+    return told if late else ""
+
+
+def name_with(pods: list[Pod], words: str) -> str:
+    """The pods of a message, with the words about them of another component if there are any."""
+    return some_of([pod.name for pod in pods]) + (f" ({words})" if words else "")
 
 
 def explain_missing(cluster: Cluster, entry: Entry) -> str:

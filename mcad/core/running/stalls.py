@@ -82,11 +82,8 @@ def unscheduled(cluster: Cluster, entry: Entry) -> Stall | None:
     if entry.phase is not Phase.RUNNING or entry.workload.deleting:
         return None
     pods = cluster.capacity.pods
-    refused = [
-        pod
-        for pod in (pods.live(entry.uid) if pods.counts(entry.uid).pending else ())
-        if pod.unscheduled is not None and not pod.node
-    ]
+    live = pods.live(entry.uid) if pods.counts(entry.uid).pending else []
+    refused = [pod for pod in live if pod.unscheduled is not None and not pod.node]
     if not refused:
         return None
     what = f"{len(refused)} pod{'s' * (len(refused) != 1)} without a node"
@@ -97,7 +94,6 @@ def unscheduled(cluster: Cluster, entry: Entry) -> Stall | None:
 
 def _of_items(cluster: Cluster, entry: Entry, children: list[Child]) -> Stall | None:
     """Items that are suspended, failed or begun again, or that are over while pods of them run."""
-    live = None
     for one in sorted(children, key=lambda child: child.item):
         if one.state is ItemState.SUSPENDED or _has_suspended_pods(entry, one):
             what = f"{one.ref} is suspended"
@@ -108,7 +104,7 @@ def _of_items(cluster: Cluster, entry: Entry, children: list[Child]) -> Stall | 
             what = f"{one.ref} has failed"
             return Stall(EventReason.ITEM_FAILED, what, one.words, one.ended, lasts=True)
         if one.state in ENDED and any(wanted is not None and wanted.now for wanted in one.wants):
-            live = cluster.capacity.pods.live(entry.uid) if live is None else live
+            live = cluster.capacity.pods.live(entry.uid)
             names = [pod.name for pod in live if pod.root == one.uid]
             if names:
                 what = f"{one.ref} is over and its controller lets pods run on: {some_of(names)}"
@@ -150,10 +146,10 @@ def report(cluster: Cluster, entry: Entry) -> Instant:
     entry.calm_since = 0
     is_told = shown is not None and shown.reason == found.reason and found.says(shown.message)
     due = 0 if is_told else _due(entry, shown, found)
-    if 0 < due <= cluster.now:
-        _report(cluster, entry, shown, found)
-        due = 0
-    return due
+    if not 0 < due <= cluster.now:
+        return due
+    _report(cluster, entry, shown, found)
+    return 0
 
 
 def _clear(cluster: Cluster, entry: Entry, shown: Condition | None) -> Instant:
