@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
-from mcad.api import operators
+from mcad.api import operators, spark
 from mcad.api.located_fields import Part
 from mcad.api.wire import Map
 
@@ -90,10 +90,14 @@ def _training(
     return Kind((Family(f"spec.{roles}{{}}", build=build, owner=owner),))
 
 
-def _ray(cluster: str) -> tuple[Family, ...]:
+def _ray(
+    cluster: str,
+    build_head: Callable[[Part, Part], Map | None] = operators.ray_head,
+    owner: str = "",
+) -> tuple[Family, ...]:
     head, workers = f"{cluster}.headGroupSpec", f"{cluster}.workerGroupSpecs[]"
     return (
-        Family(head, pods=one, build=operators.ray_head, owner=cluster),
+        Family(head, pods=one, build=build_head, owner=owner or cluster),
         Family(workers, pods=operators.ray_workers, build=operators.ray_worker, owner=cluster),
     )
 
@@ -148,16 +152,18 @@ KINDS: dict[tuple[str, str], Kind] = {
         guessed=True,
     ),
     ("ray.io", "RayCluster"): Kind(_ray("spec")),
-    ("ray.io", "RayJob"): Kind((*_ray("spec.rayClusterSpec"), _SUBMITTER)),
+    ("ray.io", "RayJob"): Kind(
+        (*_ray("spec.rayClusterSpec", operators.ray_job_head, "spec"), _SUBMITTER)
+    ),
     ("ray.io", "RayService"): Kind(_ray("spec.rayClusterConfig")),
     ("sparkoperator.k8s.io", "SparkApplication"): Kind(
         (
-            Family("spec.driver", "", one, build=operators.spark_pod, labels="labels"),
+            Family("spec", "driver", one, build=spark.driver_pod, labels="labels"),
             Family(
-                "spec.executor",
-                "",
-                operators.spark_executors,
-                build=operators.spark_pod,
+                "spec",
+                "executor",
+                spark.executors,
+                build=spark.executor_pod,
                 labels="labels",
             ),
         )

@@ -140,7 +140,8 @@ def _pod_metadata(obj: Map, ref: ObjectRef, sets: list[PodSet]) -> Iterator[tupl
     for family in row.families if row else ():
         if family.labels:
             for part in family_parts(family, Part(obj, "", [])):
-                yield set_path(join(part.path, family.template)), part.value
+                holder = part.deep(family.template).value
+                yield set_path(join(part.path, family.template)), holder
 
 
 def _pod_labels(path: str, sets: list[PodSet], ours: dict[str, str]) -> dict[str, str]:

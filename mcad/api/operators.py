@@ -1,10 +1,9 @@
 """Pods that operators make of their custom resources, beyond the templates in the manifest.
 
-The figures are those of the operators' sources: KubeRay 1.4 (common/pod.go, common/job.go), the
-Kubeflow training operator 1.8 (config.go, mpi/mpijob.go), Spark 3 on Kubernetes.
+The figures are those of the operators' sources: KubeRay 1.4 and 1.5 (common/pod.go, common/job.go,
+rayjob_controller.go), the Kubeflow training operator 1.8 (config.go, mpi/mpijob.go). Those of Spark
+are in spark.py.
 """
-
-import re
 
 from mcad.api.located_fields import Part
 from mcad.api.wire import Json, Map, as_list, as_map, as_text, dig
@@ -15,6 +14,7 @@ SUBMITTER = {
     "limits": {"cpu": "1", "memory": "1Gi"},
     "requests": {"cpu": "500m", "memory": "200Mi"},
 }
+K8S_JOB_MODE, SIDECAR_MODE = "K8sJobMode", "SidecarMode"
 PYTORCH_INIT = {"cpu": "50m", "memory": "10Mi"}
 MPI_DELIVERY = {"cpu": "100m", "memory": "512Mi", "ephemeral-storage": "5Gi"}
 
@@ -46,6 +46,20 @@ def ray_head(group: Part, cluster: Part) -> Map | None:
     return with_containers(template, [autoscaler], [])
 
 
+def ray_job_head(group: Part, job: Part) -> Map | None:
+    """The head pod of a RayJob. In SidecarMode (KubeRay 1.5) the submitter is one more container of
+    it, always KubeRay's own: ``submitterPodTemplate`` does not count."""
+    head = ray_head(group, job.at("rayClusterSpec"))
+    if head is None or submission_mode(job.value) != SIDECAR_MODE:
+        return head
+    return with_containers(head, [{"resources": SUBMITTER}], [])
+
+
+def submission_mode(spec: Map) -> str:
+    """``RayJobSpec.submissionMode``, KubeRay's default if it is absent."""
+    return as_text(spec.get("submissionMode")) or K8S_JOB_MODE
+
+
 def ray_worker(group: Part, _: Part) -> Map | None:
     """A worker pod; its init container waits for the head."""
     template = as_map(group.value.get("template"))
@@ -64,7 +78,7 @@ def ray_workers(group: Part) -> int:
 
 def ray_submitter(spec: Part, _: Part) -> Map | None:
     """The pod that submits the job to the cluster, unless the operator submits it itself."""
-    if as_text(spec.value.get("submissionMode")) not in ("", "K8sJobMode"):
+    if submission_mode(spec.value) != K8S_JOB_MODE:
         return None
     given = as_map(spec.value.get("submitterPodTemplate"))
     return given or _submitter(dig(spec.value, "rayClusterSpec", "headGroupSpec", "template"))
@@ -109,47 +123,3 @@ def serving(component: Part, _: Part) -> Map | None:
 def train_node(trainer: Part, _: Part) -> Map | None:
     """A pod of a TrainJob, as far as the job describes it; the rest is in its runtime."""
     return {"spec": {"containers": [{"resources": trainer.value.get("resourcesPerNode")}]}}
-
-
-_SPARK_MEMORY = re.compile(r"(\d{1,12})([kmgtp]?)i?b?", re.ASCII | re.IGNORECASE)
-_SPARK_UNIT = {"k": 1, "": 2**10, "m": 2**10, "g": 2**20, "t": 2**30, "p": 2**40}  # in KiB
-_SPARK_OVERHEAD_LEAST = 384
-
-
-def spark_pod(role: Part, application: Part) -> Map | None:
-    """A Spark driver or executor: cores, and heap plus overhead (less for JVM languages)."""
-    value = role.value
-    heap = _spark_mib(value.get("memory"), default=1024)
-    factor = _spark_factor(application.value)
-    overhead = max(_SPARK_OVERHEAD_LEAST, int(heap * factor))
-    requests: Map = {
-        "cpu": value.get("coreRequest") or value.get("cores") or 1,
-        "memory": f"{heap + _spark_mib(value.get('memoryOverhead'), default=overhead)}Mi",
-    }
-    gpu = as_map(value.get("gpu"))
-    if as_text(gpu.get("name")):
-        requests[gpu["name"]] = gpu.get("quantity")
-    template = {"metadata": {"labels": value.get("labels")}, "spec": {**value, "containers": []}}
-    added = [container(requests), *as_list(value.get("sidecars"))]
-    return with_containers(template, added, [])
-
-
-def spark_executors(executor: Part) -> int:
-    """The number of executors that the driver requests at its start."""
-    return executor.count("instances", 1)
-
-
-def _spark_factor(application: Map) -> float:
-    given = as_text(application.get("memoryOverheadFactor"))
-    if re.fullmatch(r"\d{1,3}(\.\d{1,9})?", given, re.ASCII):
-        return float(given)
-    return 0.4 if application.get("type") in ("Python", "R") else 0.1
-
-
-def _spark_mib(value: Json, *, default: int) -> int:
-    """MiB of memory in Spark's notation: ``512m``, ``1g``; a bare number is MiB."""
-    match = _SPARK_MEMORY.fullmatch(as_text(value))
-    if match is None:
-        return default
-    kib = int(match[1]) * _SPARK_UNIT[match[2].lower()]
-    return -(-kib // 1024)

@@ -129,6 +129,159 @@ SIZED: Any = {"autoscalerOptions": {"resources": {"limits": {"cpu": "1", "memory
 GPU = "nvidia.com/gpu"
 LEADER = "leaderWorkerTemplate"
 
+
+def spark(**spec: Any) -> Map:
+    """An application of one driver and one executor of 1 GiB, unless the spec says otherwise."""
+    return kind("SparkApplication", **({"type": "Scala", "driver": {}, "executor": {}} | spec))
+
+
+def spark_lines(executors: int = 1, driver_mib: int = 1408, executor_mib: int = 1408) -> list[Line]:
+    """A driver and executors of 1 CPU."""
+    return [
+        at("driver", 1, cpu=1000, memory=driver_mib * Mi),
+        at("executor", executors, cpu=1000, memory=executor_mib * Mi),
+    ]
+
+
+def dynamic(**more: Any) -> Map:
+    return {"enabled": True} | more
+
+
+def conf(**more: str) -> Map:
+    """Properties of Spark, with __ for a dot."""
+    return {f"spark.{key.replace('__', '.')}": value for key, value in more.items()}
+
+
+BIG: Any = {"memory": "10g"}
+SPARK: dict[str, tuple[Map, list[Line]]] = {
+    "dynamic Spark executors: initialExecutors": (
+        spark(dynamicAllocation=dynamic(initialExecutors=4, minExecutors=2, maxExecutors=10)),
+        spark_lines(4),
+    ),
+    "dynamic Spark executors: minExecutors, if that is more": (
+        spark(dynamicAllocation=dynamic(initialExecutors=1, minExecutors=3)),
+        spark_lines(3),
+    ),
+    "dynamic Spark executors: instances, if those are most": (
+        spark(dynamicAllocation=dynamic(minExecutors=3), executor={"instances": 5}),
+        spark_lines(5),
+    ),
+    "dynamic Spark executors: at first none": (spark(dynamicAllocation=dynamic()), spark_lines(0)),
+    "dynamic Spark executors, by Spark's own names": (
+        spark(
+            sparkConf=conf(
+                dynamicAllocation__enabled="true",
+                dynamicAllocation__initialExecutors="4",
+                dynamicAllocation__minExecutors="2",
+            )
+        ),
+        spark_lines(4),
+    ),
+    "dynamic Spark executors: a field overrides Spark's name": (
+        spark(
+            dynamicAllocation=dynamic(minExecutors=2),
+            sparkConf=conf(dynamicAllocation__minExecutors="7"),
+        ),
+        spark_lines(2),
+    ),
+    "Spark executors that are not dynamic after all": (
+        spark(dynamicAllocation={"enabled": False, "initialExecutors": 4}),
+        spark_lines(1),
+    ),
+    "Spark executors by Spark's own name": (
+        spark(sparkConf=conf(executor__instances="3")),
+        spark_lines(3),
+    ),
+    "PySpark: its memory is beside heap and overhead": (
+        spark(type="Python", executor=BIG, sparkConf=conf(executor__pyspark__memory="2g")),
+        spark_lines(1, 1024 + 409, 10240 + 4096 + 2048),
+    ),
+    "PySpark's memory in an application that is not Python": (
+        spark(type="R", executor=BIG, sparkConf=conf(executor__pyspark__memory="2g")),
+        spark_lines(1, 1024 + 409, 10240 + 4096),
+    ),
+    "Spark's off-heap memory, in bytes": (
+        spark(
+            sparkConf=conf(memory__offHeap__enabled="true", memory__offHeap__size=str(512 * 2**20))
+        ),
+        spark_lines(1, 1408, 1408 + 512),
+    ),
+    "Spark's off-heap memory that is not enabled": (
+        spark(sparkConf=conf(memory__offHeap__size="4g")),
+        spark_lines(),
+    ),
+    "Spark's overhead factor: that of the application": (
+        spark(memoryOverheadFactor="0.5", driver=BIG, executor=BIG),
+        spark_lines(1, 15360, 15360),
+    ),
+    "Spark's overhead factor: by Spark's own name": (
+        spark(
+            memoryOverheadFactor="0.5",
+            driver=BIG,
+            executor=BIG,
+            sparkConf=conf(kubernetes__memoryOverheadFactor="0.2"),
+        ),
+        spark_lines(1, 12288, 12288),
+    ),
+    "Spark's overhead factor: one for each role": (
+        spark(
+            driver=BIG,
+            executor=BIG,
+            sparkConf=conf(
+                driver__memoryOverheadFactor="0.3", executor__memoryOverheadFactor="0.6"
+            ),
+        ),
+        spark_lines(1, 13312, 16384),
+    ),
+    "Spark's least overhead": (
+        spark(sparkConf=conf(driver__minMemoryOverhead="1g", executor__minMemoryOverhead="512m")),
+        spark_lines(1, 2048, 1536),
+    ),
+    "Spark's memory by its own names": (
+        spark(
+            sparkConf=conf(
+                driver__memory="2g",
+                driver__memoryOverhead="1g",
+                executor__memory="3g",
+                executor__memoryOverhead="100",
+            )
+        ),
+        spark_lines(1, 3072, 3172),
+    ),
+    "Spark's memory: a field overrides its own name": (
+        spark(executor={"memory": "2g"}, sparkConf=conf(executor__memory="9g")),
+        spark_lines(1, 1408, 2048 + 384),
+    ),
+    "Spark's cores and devices by its own names": (
+        spark(
+            sparkConf=conf(
+                driver__cores="3",
+                executor__cores="4",
+                kubernetes__executor__request__cores="2500m",
+                executor__resource__gpu__amount="2",
+                executor__resource__gpu__vendor="nvidia.com",
+            )
+        ),
+        [
+            at("driver", 1, cpu=3000, memory=1408 * Mi),
+            at("executor", 1, cpu=2500, memory=1408 * Mi, **{GPU: 2}),
+        ],
+    ),
+    "a Spark driver of a template: Spark's container is that of its name": (
+        spark(
+            driver={
+                "cores": 2,
+                "template": template(
+                    container("3"),
+                    container("9", "9Gi", name="spark-kubernetes-driver"),
+                ),
+            },
+        ),
+        [at("driver", 1, cpu=5000, memory=1408 * Mi), spark_lines()[1]],
+    ),
+}
+
+
 KINDS: dict[str, tuple[Map, list[Line]]] = {
     "a pod is one": (pod(), [("template", 1, CPU)]),
     "a deployment": (deployment(replicas=3), [at("template", 3)]),
@@ -234,6 +387,26 @@ KINDS: dict[str, tuple[Map, list[Line]]] = {
         ray_job(2, submissionMode="HTTPMode"),
         ray_lines("rayClusterSpec.", workers=2),
     ),
+    "a Ray job that a container of its head submits": (
+        ray_job(1, submissionMode="SidecarMode"),
+        [
+            at("rayClusterSpec.headGroupSpec.template", 1, cpu=2500, memory=4 * Gi + 200 * Mi),
+            ray_lines("rayClusterSpec.")[1],
+        ],
+    ),
+    "that container is KubeRay's own, beside an autoscaler": (
+        kind(
+            "RayJob",
+            submissionMode="SidecarMode",
+            submitterPodTemplate=template(container("3")),
+            rayClusterSpec=ray_spec(**AUTOSCALED),
+        ),
+        [at("rayClusterSpec.headGroupSpec.template", 1, cpu=3000, memory=4 * Gi + 712 * Mi)],
+    ),
+    "a Ray job that a client submits": (
+        ray_job(1, submissionMode="InteractiveMode"),
+        ray_lines("rayClusterSpec."),
+    ),
     "a Ray job with a submitter of its own": (
         ray_job(1, submitterPodTemplate=template(container("3"))),
         [*ray_lines("rayClusterSpec."), at("submitterPodTemplate", 1, cpu=3000)],
@@ -270,6 +443,7 @@ KINDS: dict[str, tuple[Map, list[Line]]] = {
             at("executor", 1, cpu=1000, memory=(4096 + 1638) * Mi, **{GPU: 2}),
         ],
     ),
+    **SPARK,
     "a notebook": (kind("Notebook", template=template()), [at("template", 1)]),
     "an inference service: containers and model server": (
         kind(
@@ -502,3 +676,17 @@ def test_pod_set_infos_for_other_pod_sets() -> None:
 )
 def test_kinds_that_tell_their_own_end(thing: Map, tells: bool) -> None:
     assert accepted(v1beta1(thing)).workload.items[0].tells_end is tells
+
+
+def test_pods_of_spark_select_nodes_by_the_application_and_by_sparks_own_names() -> None:
+    thing = spark(
+        nodeSelector={"a": "1"},
+        driver={"nodeSelector": {"b": "2"}},
+        sparkConf={
+            "spark.kubernetes.node.selector.c": "3",
+            "spark.kubernetes.executor.node.selector.d": "4",
+        },
+    )
+    driver, executor = (one.constraint.selector for one in sets_of(thing))
+    assert driver == (("a", "1"), ("b", "2"), ("c", "3"))
+    assert executor == (("a", "1"), ("c", "3"), ("d", "4"))

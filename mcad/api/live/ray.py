@@ -20,6 +20,7 @@ from mcad.api.live.reading import (
     wanted,
 )
 from mcad.api.located_fields import Part
+from mcad.api.operators import K8S_JOB_MODE, submission_mode
 from mcad.api.wire import Map, as_map, as_text, parse_instant
 from mcad.core.state.model import ItemState, Wanted
 
@@ -106,7 +107,7 @@ def _pods(obj: LiveObject, stage: str) -> dict[str, Wanted]:
 
 def _submitter(obj: LiveObject, one: LiveSet, *, is_submitted: bool) -> Wanted:
     """Only in K8sJobMode a pod of its own submits the job."""
-    if as_text(obj.spec.value.get("submissionMode")) not in ("", "K8sJobMode"):
+    if submission_mode(obj.spec.value) != K8S_JOB_MODE:
         return wanted(0)
     return wanted(one.pods) if is_submitted else wanted(0, one.pods)
 

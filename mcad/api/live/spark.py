@@ -7,6 +7,7 @@ internal/controller/sparkapplication/controller.go and ShouldRetry of pkg/util.
 """
 
 from mcad.api.live.reading import LiveObject, LiveSet, Reading, brief, wanted
+from mcad.api.spark import DRIVER, is_dynamic
 from mcad.api.wire import as_text, parse_instant
 from mcad.core.state.model import ItemState, Wanted
 
@@ -61,11 +62,11 @@ def _pods(obj: LiveObject, word: str, state: ItemState) -> dict[str, Wanted]:
 
 
 def _of_role(obj: LiveObject, one: LiveSet, word: str) -> Wanted:
-    if one.part.name == "driver":
+    if one.path.endswith(f".{DRIVER}"):
         return wanted(one.pods)
     if word not in _RUNNING:
         return wanted(0, one.pods)
-    if obj.spec.at("dynamicAllocation").value.get("enabled") is not True:
+    if not is_dynamic(obj.spec.value):
         return wanted(one.pods)
     states = obj.status.at("executorState").value.values()
     live = sum(state in ("PENDING", "RUNNING") for state in states)

@@ -219,7 +219,13 @@ _ON_FAILURE: Map = {
     }
 }
 _ALWAYS: Map = {"restartPolicy": {"type": "Always"}}
-_DYNAMIC: Map = {"dynamicAllocation": {"enabled": True}}
+_DYNAMIC: Map = {"dynamicAllocation": {"enabled": True, "minExecutors": 2}}
+_BY_CONF: Map = {
+    "sparkConf": {
+        "spark.dynamicAllocation.enabled": "true",
+        "spark.dynamicAllocation.minExecutors": "2",
+    }
+}
 _DIED: Map = {"words": "driver died"}
 
 SPARK: States = {
@@ -234,6 +240,9 @@ SPARK: States = {
         _spark("RUNNING", executorState={"e-1": "RUNNING", "e-2": "COMPLETED"}),
         [1, (1, 1)],
         spec=_DYNAMIC,
+    ),
+    "running with fewer executors, dynamic by Spark's own name": State(
+        _SPARK, _spark("RUNNING", executorState={"e-1": "RUNNING"}), [1, (1, 1)], spec=_BY_CONF
     ),
     "running with more executors": State(
         _SPARK,
