@@ -181,8 +181,8 @@ class Executor:
         self._shell.feed(ItemInspected(uid, attempt, item, holder))
 
     async def _read_warnings(self, command: ReadWarnings) -> None:
-        words = await self._warnings.read(command)
-        self._shell.feed(WarningsRead(command.uid, command.attempt, command.item, words))
+        words, about = await self._warnings.read(command), (command.uid, command.attempt)
+        self._shell.feed(WarningsRead(*about, command.item, words, command.pod))
 
     async def _holder(self, ref: ObjectRef) -> Holder | None:
         live = await self._get_or_none(ref)

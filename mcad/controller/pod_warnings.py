@@ -1,6 +1,6 @@
-"""Reads, from Events, why pods of an item are not created, and what took a bare Pod away.
+"""Reads, from Events, why pods are not created or not started, and what took a bare Pod away.
 
-The first is for users. The second decides whether a Pod that is gone is tried again: without the
+The first two are for users. The last decides whether a Pod that is gone is tried again: without the
 right to list Events, or without an answer, a client deleted it.
 """
 
@@ -38,6 +38,20 @@ _REASON = re.compile(r"fail\w*creat|creat\w*fail|SubmissionFailed", re.IGNORECAS
 _TAKEN = frozenset({"Preempted", "TaintManagerEviction", "Evicted", "NodeNotReady", "Preempting"})
 """What kube-scheduler, the taint eviction controller, kubelet and the node lifecycle controller say
 of a pod that they take away (Kubernetes 1.36)."""
+
+_NOT_STARTED = frozenset(
+    {
+        "FailedAttachVolume",
+        "FailedCreatePodContainer",
+        "FailedCreatePodSandBox",
+        "FailedMapVolume",
+        "FailedMount",
+        "FailedPrepareDynamicResources",
+        "NetworkNotReady",
+    }
+)
+"""What kubelet (``pkg/kubelet/events/event.go``, Kubernetes 1.36) and the attach/detach controller
+say of a pod that has no containers yet, and that its status does not say."""
 
 _MESSAGE = re.compile(r"pod created failed")
 """Of the MPI operators, with a reason that they have for other faults, too (``MPIJobFailed``)."""
@@ -102,11 +116,14 @@ def _is_pod(ref: ObjectRef) -> bool:
 
 def _warnings(events: Json, command: ReadWarnings) -> Iterator[_Warning]:
     since = command.since - command.since % SECOND  # most times of Events are whole seconds
+    counts = _says_why
+    if _is_pod(command.ref):
+        counts = _tells_no_start if command.pod else _has_taken
     for one in map(as_map, as_list(events)):
         about = as_map(one.get("involvedObject"))
         at = max(parse_instant(dig(one, *keys)) for keys in _TIMES)
-        counts = _has_taken if _is_pod(command.ref) else _says_why
-        if at >= since and counts(one) and _is_between(about, command.ref):
+        is_other = command.pod and as_text(about.get("uid")) != command.pod
+        if at >= since and counts(one) and _is_between(about, command.ref) and not is_other:
             name = as_text(dig(one, "metadata", "name"))
             yield _Warning(at, name, _words(one, about, command.ref.namespace))
 
@@ -120,6 +137,11 @@ def _says_why(event: Map) -> bool:
 def _has_taken(event: Map) -> bool:
     """Whether it says that the cluster took a pod away."""
     return as_text(event.get("reason")) in _TAKEN
+
+
+def _tells_no_start(event: Map) -> bool:
+    """Whether it says that the node cannot start a pod."""
+    return as_text(event.get("reason")) in _NOT_STARTED
 
 
 def _is_between(about: Map, ref: ObjectRef) -> bool:

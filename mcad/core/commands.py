@@ -54,14 +54,16 @@ class InspectItem(Struct, frozen=True):
 
 class ReadWarnings(Struct, frozen=True):
     """Read, live, the Events that say why pods of an item are not created: those about the item, or
-    an object between it and its pods. Of a bare Pod that is gone: what took it away. ``since``:
-    older Events are of no interest."""
+    an object between it and its pods. Of a bare Pod that is gone: what took it away. With ``pod``,
+    the uid of the Pod ``ref``: why its node does not start it. ``since``: older Events are of no
+    interest."""
 
     uid: str
     attempt: int
     item: int
     ref: ObjectRef
     since: Instant
+    pod: str = ""
 
 
 class ReviewAccess(Struct, frozen=True):

@@ -145,9 +145,9 @@ def _item_inspected(cluster: Cluster, entry: Entry, event: events.ItemInspected)
 
 
 def _warnings_read(cluster: Cluster, entry: Entry, event: events.WarningsRead) -> None:
-    """About pods that an item lacks, or about a bare Pod that is gone."""
+    """About pods that an item lacks or that do not start, or about a bare Pod that is gone."""
     if entry.phase is Phase.RUNNING:
-        exists = event.item in entry.creation.created
+        exists = event.pod or event.item in entry.creation.created
         (pod_warnings.read if exists else items.events_read)(cluster, entry, event)
 
 

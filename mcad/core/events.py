@@ -209,10 +209,12 @@ class ItemInspected(_OfItem, frozen=True):
 
 
 class WarningsRead(_OfItem, frozen=True):
-    """Why pods of an item are not created, or what took a bare Pod away, in the words of the latest
-    Event about that; "" if there is none, or it could not be read."""
+    """Why pods of an item are not created, what took a bare Pod away, or why ``pod`` (a uid) is not
+    started, in the words of the latest Event about that; "" if there is none, or it could not be
+    read."""
 
     words: str
+    pod: str = ""
 
 
 class AccessReviewed(Struct, frozen=True):

@@ -114,8 +114,8 @@ class _Drive:
                 return [ItemCreated(uid, attempt, item, f"{uid}-{attempt}-{item}")]
             case InspectItem(uid, attempt, item):
                 return [ItemInspected(uid, attempt, item, None)]
-            case ReadWarnings(uid, attempt, item):
-                return [WarningsRead(uid, attempt, item, "")]
+            case ReadWarnings(uid, attempt, item, pod=pod):
+                return [WarningsRead(uid, attempt, item, "", pod)]
             case DeleteItem(uid, attempt, item):
                 return [ItemDeleted(uid, attempt, item)]
             case LookForRemains(uid, _, attempt):

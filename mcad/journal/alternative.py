@@ -246,7 +246,8 @@ class _Cluster:
                 holder = self._holder(command)
                 self._feed(ItemInspected(command.uid, command.attempt, command.item, holder))
             case ReadWarnings():
-                self._feed(WarningsRead(command.uid, command.attempt, command.item, ""))
+                about = (command.uid, command.attempt, command.item)
+                self._feed(WarningsRead(*about, "", command.pod))
             case DeleteItem():
                 self._remove(command.uid, command.ref)
                 self._feed(ItemDeleted(command.uid, command.attempt, command.item))

@@ -182,7 +182,7 @@ RULES: dict[str, dict[str, Rule | _Pairs]] = {
     "Answer": {"reason": _keep, "message": _text},
     "ItemCreated": {"uid": _name, "object_uid": _name, "warnings": _text},
     "Holder": {"uid": _name, "owner_uid": _name, "owner_name": _name},
-    "WarningsRead": {"uid": _name, "words": _text},
+    "WarningsRead": {"uid": _name, "words": _text, "pod": _name},
     "AccessReviewed": {"namespace": _name, "group": _keep, "resource": _keep, "user": _name},
     "StrayRefused": {"uid": _name, "object_uid": _name},
     "Remnant": {"uid": _name, "finalizers": _key},

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from mcad.api.wire import parse_instant
 from mcad.controller.pod_warnings import PodWarnings
@@ -250,6 +251,29 @@ async def test_events_say_what_took_a_bare_pod_away(
 ) -> None:
     told = await words_of(read_of("Pod", ""), event(kind, name, reason=reason, type="Normal"))
     assert told == ("Pod default/x: forbidden" if counts else "")
+
+
+@pytest.mark.parametrize(
+    ("reason", "uid", "counts"),
+    [
+        ("FailedMount", "uid-x", True),
+        ("FailedAttachVolume", "uid-x", True),
+        ("FailedCreatePodSandBox", "uid-x", True),
+        ("FailedPrepareDynamicResources", "uid-x", True),
+        ("FailedMount", "uid-of-one-before", False),
+        ("FailedMount", None, False),
+        ("FailedScheduling", "uid-x", False),
+        ("Preempted", "uid-x", False),
+        ("Unhealthy", "uid-x", False),
+        ("BackOff", "uid-x", False),
+    ],
+)
+async def test_events_say_why_a_pod_is_not_started(reason: str, uid: Any, *, counts: bool) -> None:
+    about = {"kind": "Pod", "name": "x", "namespace": "default", "uid": uid}
+    rig = Rig(lambda _: Response(200, {"items": [event(reason=reason, involvedObject=about)]}))
+    await rig.run(replace(read_of("Pod", ""), pod="uid-x"))
+    words = "Pod default/x: forbidden" if counts else ""
+    assert rig.shell.events == [WarningsRead("uid-a", 3, 1, words, "uid-x")]
 
 
 async def test_events_about_the_pod_alone_are_asked_for() -> None:

@@ -342,7 +342,8 @@ class Bench:
                 return ItemInspected(command.uid, command.attempt, command.item, holder)
             case ReadWarnings():
                 words = self.refused_words.get(command.ref.name, "")
-                return WarningsRead(command.uid, command.attempt, command.item, words)
+                about = (command.uid, command.attempt, command.item)
+                return WarningsRead(*about, words, command.pod)
             case ReviewAccess():
                 self.writes["review"] += 1
                 ref = command.ref

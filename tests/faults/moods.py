@@ -25,6 +25,7 @@ MOODS = (
     {f"{PREFIX}ready-after": "20s"},
     {f"{PREFIX}pull-fails-for": "20s"},
     {f"{PREFIX}config-fails-for": "15s"},
+    {f"{PREFIX}mount-fails-for": "15s"},
 )
 
 

@@ -29,7 +29,8 @@ SHORT_S = {"admission": 15.0, "warmup": 60.0, "failure": 15.0}
 SHORT = {f"{name}GracePeriodDuration": f"{grace_s:.0f}s" for name, grace_s in SHORT_S.items()}
 """Shorter ones, as annotations."""
 
-MOODS = {"start-delay", "pull-fails-for", "config-fails-for", "ready-after", "fail-after"}
+FAULTS = {"pull-fails-for", "config-fails-for", "mount-fails-for", "fail-after"}
+MOODS = {"start-delay", "ready-after", *FAULTS}
 
 
 class Act(NamedTuple):
@@ -139,7 +140,7 @@ def _mood(history: History, pod_set: str) -> None:
     moods: tuple[Json, ...] = (
         {"start-delay": f"{rng.choice((20, 90, 200))}s"},
         {"pull-fails-for": rng.choice(("30s", "120s", "ever"))},
-        {"config-fails-for": rng.choice(("40s", "ever"))},
+        {rng.choice(("config-fails-for", "mount-fails-for")): rng.choice(("40s", "ever"))},
         {"ready-after": f"{rng.choice((20, 60, 120))}s"},
         {"fail-after": f"{rng.choice((5, 40))}s", "only": rng.choice(("first", "index 0", "all"))},
     )

@@ -1,38 +1,72 @@
-"""Why pods of an item are not created: what the Events say, as their controllers often do not."""
+"""Why pods are not created or not started, where only Events say so.
+
+Few controllers name in their status why they create no pod, and a pod whose volumes cannot be
+mounted or whose sandbox cannot be made says nothing but ContainerCreating.
+"""
 
 from __future__ import annotations
+
+from msgspec.structs import replace
 
 from mcad.core.cluster import Cluster
 from mcad.core.commands import ReadWarnings
 from mcad.core.events import WarningsRead
-from mcad.core.state.bounds import WARNINGS_AFTER, WARNINGS_INTERVAL
+from mcad.core.state.bounds import START_WARNINGS_AFTER, WARNINGS_AFTER, WARNINGS_INTERVAL
 from mcad.core.state.entry import Entry
+from mcad.core.state.model import ObjectRef, Pod, PodPhase, Stuck, StuckReason
 from mcad.core.state.units import SECOND, Instant
 
 
 def ask(cluster: Cluster, entry: Entry) -> Instant:
-    """Have the Events read about items with missing pods; returns when that is due, 0 if never."""
+    """Have the Events read about items with missing pods, or about a pod that does not start;
+    returns when that is due, 0 if never."""
     if not entry.missing:
         entry.refused.clear()
+    late = None if entry.missing else _not_started(cluster, entry)
+    if late is not None:
+        due = max(late.created, late.bound) + START_WARNINGS_AFTER
+    elif entry.missing:
+        due = entry.missing_since + WARNINGS_AFTER
+    else:
         return 0
-    due = max(entry.missing_since + WARNINGS_AFTER, entry.refused_read + WARNINGS_INTERVAL)
+    due = max(due, entry.refused_read + WARNINGS_INTERVAL)
     if cluster.now < due:
         return due
     if not cluster.objects.warning_reads.take(cluster.now):
         return cluster.now + SECOND
     entry.refused_read = cluster.now
-    items, since = cluster.capacity.pods.lacking(entry.uid), entry.record.since
-    for item in filter(entry.creation.created.__contains__, items):
-        cluster.emit(ReadWarnings(entry.uid, entry.attempt, item, entry.ref(item), since))
+    _ask(cluster, entry, late)
     return cluster.now + WARNINGS_INTERVAL
 
 
+def _ask(cluster: Cluster, entry: Entry, late: Pod | None) -> None:
+    uid, attempt, since = entry.uid, entry.attempt, entry.record.since
+    if late is not None:
+        ref = ObjectRef("", "v1", "pods", "Pod", late.namespace, late.name)
+        cluster.emit(ReadWarnings(uid, attempt, late.item, ref, since, late.uid))
+        return
+    for item in filter(entry.creation.created.__contains__, cluster.capacity.pods.lacking(uid)):
+        cluster.emit(ReadWarnings(uid, attempt, item, entry.ref(item), since))
+
+
+def _not_started(cluster: Cluster, entry: Entry) -> Pod | None:
+    """The pod that has waited longest for its node to start it, in silence."""
+    idle = (pod for pod in cluster.capacity.pods.idle(entry.uid) if pod.stuck is None)
+    return min(idle, key=lambda pod: max(pod.created, pod.bound), default=None)
+
+
 def read(cluster: Cluster, entry: Entry, event: WarningsRead) -> None:
-    """What the Events say of pods that an item lacks."""
+    """What the Events say of pods that an item lacks, or of a pod that does not start."""
     if event.attempt != entry.attempt:
         return
-    if event.words:
+    cluster.agenda.to_judge[entry.uid] = None
+    if event.pod:
+        pod = cluster.capacity.pods.get(event.pod)
+        if pod is not None and event.words and pod.phase is PodPhase.PENDING:
+            # Until the pod changes: then its own status counts again.
+            why = Stuck(StuckReason.CONTAINER, event.words)
+            cluster.capacity.pod_seen(replace(pod, stuck=pod.stuck or why))
+    elif event.words:
         entry.refused[event.item] = event.words
-        cluster.agenda.to_judge[entry.uid] = None
     else:
         entry.refused.pop(event.item, None)

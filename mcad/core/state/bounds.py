@@ -242,6 +242,10 @@ WARNINGS_AFTER: Duration = 5 * SECOND
 WARNINGS_INTERVAL: Duration = 30 * SECOND
 """How long pods may be missing before the Events about that are read, and between two reads."""
 
+START_WARNINGS_AFTER: Duration = 8 * SECOND
+"""How long the node of a pod may take to start it before its Events are read: most have started by
+then, and a pod that cannot is named within ten seconds."""
+
 SLOW_PLACEMENT: Duration = 10 * SECOND
 """What kube-scheduler needs at most where there is room: shorter waits count as run time."""
 

@@ -10,7 +10,8 @@ runs for ever. Annotations of the pod win:
 - ``sim.mcad.dev/start-delay: 5s``: how long the pod takes to start (read by kubelet.py),
 - ``sim.mcad.dev/ready-after: 20s``: how long a container that runs takes to be ready,
 - ``sim.mcad.dev/pull-fails-for: 90s``: its image cannot be pulled for so long, or for ``ever``,
-- ``sim.mcad.dev/config-fails-for: 90s``: the same of a ConfigMap that its containers name.
+- ``sim.mcad.dev/config-fails-for: 90s``: the same of a ConfigMap that its containers name,
+- ``sim.mcad.dev/mount-fails-for: 90s``: the same of a volume, which only Events say.
 """
 
 from __future__ import annotations
@@ -31,10 +32,11 @@ START_DELAY = f"{PREFIX}start-delay"
 READY_AFTER = f"{PREFIX}ready-after"
 PULL_FAILS = f"{PREFIX}pull-fails-for"
 CONFIG_FAILS = f"{PREFIX}config-fails-for"
-DURATIONS = (RUN_FOR, FAIL_AFTER, START_DELAY, READY_AFTER, PULL_FAILS, CONFIG_FAILS)
+MOUNT_FAILS = f"{PREFIX}mount-fails-for"
+DURATIONS = (RUN_FOR, FAIL_AFTER, START_DELAY, READY_AFTER, PULL_FAILS, CONFIG_FAILS, MOUNT_FAILS)
 EVER = "ever"
 
-_MAY_LAST = (PULL_FAILS, CONFIG_FAILS)
+_MAY_LAST = (PULL_FAILS, CONFIG_FAILS, MOUNT_FAILS)
 _UNITS = {"": 1.0, "ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _DURATION = re.compile(r"([0-9]*\.?[0-9]+)(ms|[smhd]?)")
 _SLEEP = re.compile(r"(?:^|[;&|(\s])sleep\s+([^\s;&|)]+)")

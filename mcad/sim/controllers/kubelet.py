@@ -222,9 +222,13 @@ class Kubelet(Controller):
             run.hold = None
             return False
         at = seconds(self.registry.clock.now_us())
-        status = podstatus.waiting(pod, node.host_ip, at, refusal.waiting)
+        why = None if refusal.is_silent else refusal.waiting
+        status = podstatus.waiting(pod, node.host_ip, at, why)
         if status != pod.get("status"):
-            refusal.record(self._write(key, status), node.recorder)
+            pod = self._write(key, status)
+            refusal.record(pod, node.recorder)
+        elif refusal.is_silent:
+            refusal.record(pod, node.recorder)
         again_s = min(refusal.again_s, deadline_s)
         if again_s < inf:
             self.enqueue_after(key, again_s - now_s)

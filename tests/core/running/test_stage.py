@@ -174,6 +174,21 @@ def test_a_successor_without_a_node_ends_nothing(dialect: Dialect, *, restart: b
 
 
 @DIALECTS
+def test_a_successor_in_an_early_stage_ends_nothing(dialect: Dialect) -> None:
+    """The pods of the stages that follow have had no nodes yet, and are not waited for."""
+    world = World(dialect, 3)
+    world.says(Wanted(1, 2))
+    world.pod("x")
+    world.bench.advance(1)
+    world.bench.feed(NodeGone("n1"))
+    world.gone("x")
+    world.pod("w", on="")
+    world.bench.advance(10 * PLACEMENT_S)
+    assert world.runs
+    assert world.stall[0] == "PodsUnschedulable"
+
+
+@DIALECTS
 def test_declared_pods_that_never_find_nodes_end_the_attempt(dialect: Dialect) -> None:
     world = World(dialect, 2)
     world.pod("x")
@@ -571,6 +586,37 @@ def test_pods_that_are_refused_are_told_in_the_words_of_the_server(dialect: Dial
     world.pod("y")
     world.bench.advance(60)
     assert world.stall == ("", "")
+
+
+@DIALECTS
+def test_pods_that_their_node_does_not_start_are_told_in_its_words(dialect: Dialect) -> None:
+    """Their status says ContainerCreating for as long as a volume cannot be mounted."""
+    world, words = World(dialect, 2), 'Pod default/y: MountVolume.SetUp failed for volume "data"'
+    world.bench.refused_words["y"] = words
+    world.pod("x")
+    world.pod("y", phase=PodPhase.PENDING, ready=False)
+    world.bench.advance(10)
+    assert world.stall[0] == "ContainerCannotStart"
+    assert world.stall[1].startswith("1 pod is unable to run: y since ")
+    assert words in world.stall[1]
+    world.pod("y", phase=PodPhase.PENDING, ready=False)  # some other part of its status changes
+    world.bench.advance(40)
+    assert world.stall[0] == "ContainerCannotStart", "they are asked for again"
+    world.pod("y", phase=PodPhase.RUNNING, ready=True)
+    world.bench.advance(60)
+    assert world.stall == ("", "")
+
+
+@DIALECTS
+def test_pods_that_have_just_got_their_nodes_are_not_asked_about(dialect: Dialect) -> None:
+    world = World(dialect, 1)
+    world.bench.refused_words["x"] = "Pod default/x: no such volume"
+    world.pod("x", phase=PodPhase.PENDING, ready=False)
+    world.bench.advance(7)
+    world.pod("x")
+    world.bench.advance(60)
+    assert world.stall == ("", "")
+    assert [one.reason for one in world.bench.events].count("ContainerCannotStart") == 0
 
 
 def test_pods_that_run_on_after_the_end_are_told() -> None:

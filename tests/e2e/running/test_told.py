@@ -80,6 +80,17 @@ def test_a_container_that_cannot_be_created(plane: ControlPlane) -> None:
     check_they_go_on(cases)
 
 
+def test_a_volume_that_cannot_be_mounted(plane: ControlPlane) -> None:
+    """Only an Event says so: the container is being created all the time."""
+    cases = stuck(plane, "suspended", "FailedMount")
+    for one in cases:
+        one.wait_for_pods(2, "Pending")
+        assert_told(
+            one, Why.CONTAINER, "MountVolume.SetUp failed", 'configmap "settings" not found'
+        )
+    check_they_go_on(cases)
+
+
 def test_a_container_that_crashes_again_and_again(plane: ControlPlane) -> None:
     """It is ready for a moment each time; one Event tells of all of it."""
     cases = stuck(plane, "growth", "CrashLoopBackOff")
