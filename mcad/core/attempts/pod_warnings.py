@@ -6,14 +6,13 @@ mounted or whose sandbox cannot be made says nothing but ContainerCreating.
 
 from __future__ import annotations
 
-from msgspec.structs import replace
-
 from mcad.core.cluster import Cluster
 from mcad.core.commands import ReadWarnings
 from mcad.core.events import WarningsRead
 from mcad.core.state.bounds import START_WARNINGS_AFTER, WARNINGS_AFTER, WARNINGS_INTERVAL
 from mcad.core.state.entry import Entry
 from mcad.core.state.model import ObjectRef, Pod, PodPhase, Stuck, StuckReason
+from mcad.core.state.records import replace
 from mcad.core.state.units import SECOND, Instant
 
 
