@@ -32,7 +32,7 @@ def replicas(part: Part) -> int:
 def job_pods(job: Part) -> int:
     """Pods of a Job that run at the same time: at most its completions."""
     parallelism = job.count("parallelism", 1)
-    return min(parallelism, job.count("completions", parallelism))
+    return min(parallelism, job.most("completions", parallelism))
 
 
 def jobset_pods(replicated: Part) -> int:

@@ -50,6 +50,9 @@ MAX_VALUE = 63
 _DIGEST = 10
 _NUMBER = re.compile(r"\d{1,9}", re.ASCII)
 
+MAX_ATTEMPT = 10**9 - 1
+"""The largest number of an attempt: the label has nine digits for it."""
+
 
 _PREFIX = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
 _WORD = r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"

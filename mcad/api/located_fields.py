@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from mcad.api.wire import Json, Map, as_list, as_map
+from mcad.api.wire import Json, Map, as_int, as_list, as_map
 
 MAX_COUNT = 1_000_000
 """More pods than any cluster can hold: a larger count is a typing error."""
@@ -45,6 +45,12 @@ class Part(Struct, frozen=True):
             self.faults.append(Fault(join(self.path, key), message))
             return default
         return int(value)
+
+    def most(self, key: str, default: int) -> int:
+        """An upper bound of a count. It may be beyond any count: KubeRay writes 2147483647 where no
+        ``maxReplicas`` is given, and a Job may have more completions than a cluster has pods."""
+        value = as_int(self.value.get(key))
+        return value if value > MAX_COUNT else self.count(key, default)
 
     def elements(self, pattern: str) -> Iterator["Part"]:
         """The maps at a dotted path with a last key that may end in ``[]`` (each element of a list)

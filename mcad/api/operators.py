@@ -5,7 +5,7 @@ rayjob_controller.go), the Kubeflow training operator 1.8 (config.go, mpi/mpijob
 are in spark.py.
 """
 
-from mcad.api.located_fields import Part
+from mcad.api.located_fields import MAX_COUNT, Part
 from mcad.api.wire import Json, Map, as_list, as_map, as_text, dig
 
 AUTOSCALER = {"cpu": "500m", "memory": "512Mi"}
@@ -71,7 +71,7 @@ def ray_workers(group: Part) -> int:
     long as it is suspended."""
     if group.value.get("suspend") is True:
         return 0
-    least, most = group.count("minReplicas", 0), group.count("maxReplicas", 2**31 - 1)
+    least, most = group.count("minReplicas", 0), group.most("maxReplicas", MAX_COUNT)
     wanted = max(group.count("replicas", 0), least)
     return min(wanted, most) * group.count("numOfHosts", 1)
 

@@ -7,7 +7,8 @@ AppWrapper.
 
 from mcad.api.components import render_components
 from mcad.api.durations import clamp_seconds
-from mcad.api.located_fields import describe
+from mcad.api.labels import MAX_ATTEMPT
+from mcad.api.located_fields import clamp_count, describe
 from mcad.api.pods import POD_SCHEDULED, UNSCHEDULABLE
 from mcad.api.wire import Json, Map, as_int, as_list, as_map, as_text, format_instant, parse_instant
 from mcad.core.state.model import (
@@ -46,6 +47,10 @@ MAX_NAMES = 16
 MAX_PLACES = 256
 """Reservations with more nodes have no ``placement``, which would be more than about 10 KB."""
 
+
+MAX_EPOCH = 2**62
+"""The largest epoch that counts. The next leader's is one more, and the API server has 64 bits for
+it: one forged status must not keep every later dispatch from being recorded."""
 
 CLOCK_SKEW: Duration = 60 * SECOND
 """By how much the clock of a dispatcher may be behind that of the API server."""
@@ -266,9 +271,9 @@ def read_status(status: Json) -> Persisted | None:
         conditions=tuple(one for one in conditions if one is not None),
         dispatch=dispatch,
         first_dispatch=parse_instant(status.get("controllerfirstdispatchtimestamp")),
-        requeueings=max(0, as_int(status.get("numberOfRequeueings"))),
+        requeueings=clamp_count(as_int(status.get("numberOfRequeueings"))),
         requeueing_wait=clamp_seconds(as_int(status.get("requeueingTimeInSeconds"))) * SECOND,
-        resets=max(0, as_int(status.get("resettingCount"))),
+        resets=clamp_count(as_int(status.get("resettingCount"))),
         pods=_read_pods(status),
         quota=_read_leaves(status.get("quota")),
         reservation=_read_reservation(as_map(status.get("reservation"))),
@@ -333,6 +338,8 @@ def _why_unreadable(value: Json) -> str:
     record = as_map(value)
     if as_int(record.get("format"), FORMAT) > FORMAT:
         return f"format {describe(record.get('format'))}"
+    if as_int(record.get("attempt")) > MAX_ATTEMPT:
+        return f"attempt {describe(record.get('attempt'))}"
     for key, known in (("phase", DispatchPhase), ("next", Next)):
         if record.get(key) is not None and as_text(record.get(key)) not in set(known):
             return f"{key} {describe(record.get(key))}"
@@ -345,7 +352,7 @@ def _read_dispatch(value: Map) -> DispatchRecord | None:
     if as_int(value.get("format"), FORMAT) > FORMAT:
         return None
     attempt, inventory = as_int(value.get("attempt")), value.get("inventory")
-    if attempt < 1 or not isinstance(inventory, list):
+    if not 1 <= attempt <= MAX_ATTEMPT or not isinstance(inventory, list):
         return None
     try:
         phase = DispatchPhase(as_text(value.get("phase")))
@@ -354,7 +361,7 @@ def _read_dispatch(value: Map) -> DispatchRecord | None:
         return None
     return DispatchRecord(
         attempt=attempt,
-        epoch=max(0, as_int(value.get("epoch"))),
+        epoch=min(max(0, as_int(value.get("epoch"))), MAX_EPOCH),
         phase=phase,
         payload=as_text(value.get("payloadSHA256")),
         inventory=tuple(map(_read_ref, inventory)),
@@ -402,7 +409,7 @@ def _read_eviction(value: Map) -> Eviction | None:
     if reason is None or count < 1:
         return None
     return Eviction(
-        count=count,
+        count=clamp_count(count),
         reason=reason,
         by=as_text(value.get("by")),
         title=as_text(value.get("title")),

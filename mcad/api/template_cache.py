@@ -57,7 +57,10 @@ _known: dict[str, Reading] = {}
 def read_template(template: Map) -> Reading:
     """Read a pod template, or return the cached reading of an equal one."""
     depends = _depends(template)
-    text = repr(depends)  # unlike JSON it distinguishes all values, those of a YAML file too
+    try:
+        text = repr(depends)  # unlike JSON it distinguishes all values, those of a YAML file too
+    except ValueError:  # a number with thousands of digits, which only a YAML file can have
+        return _read(depends)
     reading = _known.get(text)
     if reading is None:
         reading = _read(depends)

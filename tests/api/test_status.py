@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from mcad.api.durations import YEAR_S
+from mcad.api.labels import MAX_ATTEMPT
+from mcad.api.located_fields import MAX_COUNT
 from mcad.api.status import CLOCK_SKEW, MAX_NAMES, is_about, read_status, render_status
 from mcad.api.wire import format_instant, parse_instant
 from mcad.core.state.model import (
@@ -370,6 +372,7 @@ INSTANTS = st.integers(1, 253_402_300_799_999_999)
 REFS = st.builds(ObjectRef, TEXT, TEXT, TEXT, TEXT, TEXT, TEXT)
 CONDITIONS = st.builds(Condition, TEXT.filter(bool), st.booleans(), TEXT, TEXT, INSTANTS, INSTANTS)
 COUNTS = st.integers(0, 2**31 - 1)
+INCREASED = st.integers(0, MAX_COUNT)  # each may be increased, so fewer are read
 
 
 def finishing(record: DispatchRecord) -> st.SearchStrategy[DispatchRecord]:
@@ -385,7 +388,7 @@ REASONS = st.sampled_from(ReservationReason)
 NAMES = st.lists(TEXT.filter(bool), max_size=MAX_NAMES).map(tuple)
 RECORDS = st.builds(
     DispatchRecord,
-    attempt=st.integers(1, 2**40),
+    attempt=st.integers(1, MAX_ATTEMPT),
     epoch=COUNTS,
     phase=st.sampled_from(DispatchPhase),
     next=st.sampled_from(Next),
@@ -404,7 +407,7 @@ CLAIMS = st.builds(
     **dict.fromkeys(("nodes", "waits_for"), NAMES),
 )
 EVICTIONS = st.builds(
-    Eviction, count=st.integers(1, 2**31 - 1), reason=REASONS, by=TEXT, title=TEXT, at=INSTANTS
+    Eviction, count=st.integers(1, MAX_COUNT), reason=REASONS, by=TEXT, title=TEXT, at=INSTANTS
 )
 TOTALS = st.just(()) | st.just((("cpu", 500), ("memory", 1 << 40), ("nvidia.com/gpu", 8)))
 UNSCHEDULED = st.lists(st.tuples(TEXT, st.builds(Unscheduled, TEXT, INSTANTS)), max_size=3)
@@ -425,7 +428,8 @@ VIEWS = st.builds(
     reservation=st.none() | CLAIMS,
     eviction=st.none() | EVICTIONS,
     **dict.fromkeys(("queue_job_state", "sender"), TEXT),
-    **dict.fromkeys(("requeueings", "observed_generation", "resets"), COUNTS),
+    observed_generation=COUNTS,
+    **dict.fromkeys(("requeueings", "resets"), INCREASED),
 )
 
 

@@ -49,7 +49,7 @@ def _left(spec: Part, status: Part) -> int:
     succeeded = _succeeded(spec, status)
     if spec.value.get("completions") is None:  # a work queue: with the first success it runs dry
         return min(parallelism, status.count("active", 0)) if succeeded else parallelism
-    completions = spec.count("completions", parallelism)
+    completions = spec.most("completions", parallelism)
     failed = status.value.get("failedIndexes") if _is_per_index(spec) else None
     return max(0, min(parallelism, completions - succeeded - count_indexes(failed, completions)))
 

@@ -50,6 +50,9 @@ JOB: States = {
         [2],
     ),
     "with more completions than parallelism": State(_WAVES, {"active": 4}, [4]),
+    "with more completions than a cluster has pods": State(
+        job(parallelism=4, completions=2_000_000), {"active": 4, "succeeded": 4}, [4]
+    ),
     "in its second wave": State(_WAVES, {"active": 3, "succeeded": 3}, [3]),
     "between two pods": State(_FOUR, {"failed": 1, "active": 3}, [4], RETRIES),
     "between two pods, with none": State(job(), {"failed": 1}, [1], RETRIES),
