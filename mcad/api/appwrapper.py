@@ -17,7 +17,7 @@ from mcad.api.catalog import Catalog
 from mcad.api.evictions import read_never_preempt
 from mcad.api.gangs import too_few_pods, too_small_gangs
 from mcad.api.items import Entry, Owner, ReadItem, completion_words, duplicates, read_item
-from mcad.api.labels import CONTROLLERS
+from mcad.api.labels import CONTROLLERS, PRIORITY_CLASS
 from mcad.api.located_fields import clamp_count, count_fault, describe, join
 from mcad.api.models import MAX_ITEMS, AppWrapperSpec, Component, GenericItem, Wire
 from mcad.api.podsets import DeclaredPods, DeclaredSet
@@ -26,7 +26,16 @@ from mcad.api.scheduling import Scheduling, attempt_limit, read_scheduling
 from mcad.api.status import is_about, read_status
 from mcad.api.tolerance import read_tolerance
 from mcad.api.validation import explain
-from mcad.api.wire import Json, Map, as_int, as_list, as_map, as_text, parse_instant
+from mcad.api.wire import (
+    Json,
+    Map,
+    as_int,
+    as_list,
+    as_map,
+    as_text,
+    clamp_priority,
+    parse_instant,
+)
 from mcad.core.state.model import (
     MAX_PRIORITY,
     POD_GRACE,
@@ -144,7 +153,9 @@ def _to_workload(
         payload=_payload_hash(spec.manifests),
         items=spec.items,
         sets=spec.sets,
-        priority=min(max(model.priority or 0, -MAX_PRIORITY), MAX_PRIORITY),
+        priority=clamp_priority(model.priority or 0),
+        has_priority=model.priority is not None,
+        priority_label=as_text(as_map(meta.get("labels")).get(PRIORITY_CLASS)),
         slope=_slope(model.priorityslope or 0),
         min_available=scheduling.min_available,
         requeuing=scheduling.requeuing,

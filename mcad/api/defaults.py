@@ -1,6 +1,7 @@
 """Defaults that the API server adds to pods before kube-scheduler sees them (protocol C5).
 
-They are those of its admission plugins LimitRanger, RuntimeClass and Priority. Live pods have them,
+They are those of its admission plugins LimitRanger, RuntimeClass and Priority, and with the last
+the priority of an AppWrapper without one. Live pods have them,
 templates do not: without them the pods would be larger than the room that was found for them.
 """
 
@@ -22,13 +23,16 @@ from mcad.api.podspec import (
     pod_level,
     tolerations_of,
 )
-from mcad.api.wire import Json, Map, as_list, as_map, as_text
-from mcad.core.state.model import Constraint, PodSet, Toleration, Workload
+from mcad.api.wire import Json, Map, as_int, as_list, as_map, as_text, clamp_priority
+from mcad.core.state.model import Constraint, PodSet, PrioritySource, Toleration, Workload
+
+PRIORITY_CLASS, WORKLOAD_PRIORITY_CLASS = "PriorityClass", "WorkloadPriorityClass"
 
 _NAMES_A_CLASS = b'"runtimeClassName":"'
 _NEVER = "Never"
 _SAYS_NEVER = b'"preemptionPolicy":"Never"'
-_MARKS = (_NAMES_A_CLASS, _SAYS_NEVER, b'"priorityClassName":"')
+_NAMES_PRIORITY = b'"priorityClassName":"'
+_MARKS = (_NAMES_A_CLASS, _SAYS_NEVER, _NAMES_PRIORITY)
 _OF_A_CLASS = b'ClassName":"'
 
 
@@ -58,11 +62,18 @@ class PriorityClass(Struct, frozen=True):
 
     never: bool = False
     everywhere: bool = False
+    value: int = 0
 
 
 def read_priority_class(obj: Map) -> PriorityClass:
     """Read a PriorityClass."""
-    return PriorityClass(obj.get("preemptionPolicy") == _NEVER, obj.get("globalDefault") is True)
+    never, everywhere = obj.get("preemptionPolicy") == _NEVER, obj.get("globalDefault") is True
+    return PriorityClass(never, everywhere, class_value(obj))
+
+
+def class_value(obj: Map) -> int:
+    """The ``value`` of a PriorityClass or a WorkloadPriorityClass."""
+    return clamp_priority(as_int(obj.get("value")))
 
 
 def read_limit_range(obj: Map) -> Amounts:
@@ -95,11 +106,14 @@ class PodDefaults:
     """The present LimitRanges by namespace, RuntimeClasses and PriorityClasses by name.
 
     With several LimitRanges in a namespace, the server may apply any default: the largest counts.
+    ``workload_priorities`` are the values of Kueue's WorkloadPriorityClasses by name, None where
+    they are not served.
     """
 
     _ranges: dict[str, dict[str, Amounts]] = field(default_factory=dict)
     _classes: dict[str, RuntimeClass] = field(default_factory=dict)
     _priorities: dict[str, PriorityClass] = field(default_factory=dict)
+    workload_priorities: dict[str, int] | None = None
 
     def put_range(self, namespace: str, uid: str, defaults: Amounts) -> bool:
         """Add or change a LimitRange; return whether that makes a difference."""
@@ -127,10 +141,11 @@ class PodDefaults:
         return self._classes.pop(name, None) is not None
 
     def put_priority(self, name: str, found: PriorityClass) -> bool:
-        """Add or change a PriorityClass; return whether that makes a difference."""
-        known = self._priorities.get(name, PriorityClass())
+        """Add or change a PriorityClass; return whether that makes a difference. Its value makes
+        none to those that have a priority of it already."""
+        is_new, known = name not in self._priorities, self._priorities.get(name, PriorityClass())
         self._priorities[name] = found
-        return known.never != found.never or (found.never and known != found)
+        return is_new or known.never != found.never or (found.never and known != found)
 
     def drop_priority(self, name: str) -> bool:
         """Remove a PriorityClass; return whether that makes a difference."""
@@ -153,16 +168,21 @@ class PodDefaults:
 
     def concerns_more(self, work: Workload) -> bool:
         """Whether defaults may change its pods without being named in its manifests."""
-        return bool(self._ranges.get(work.namespace)) or any(
-            one.never and one.everywhere for one in self._priorities.values()
+        return (
+            bool(self._ranges.get(work.namespace))
+            or bool(work.priority_label)
+            or any(one.everywhere for one in self._priorities.values())
         )
 
     def completed(self, parsed: Parsed) -> Parsed:
         """A parsed AppWrapper with the defaults that its pods will get."""
         work, manifests = parsed.workload, parsed.manifests
-        if not self.concerns(work, manifests):
+        if self.concerns(work, manifests):
+            return replace(parsed, workload=self.with_defaults(work, manifests))
+        source = self._priority_source(work, manifests)
+        if source is None:
             return parsed
-        return replace(parsed, workload=self.with_defaults(work, manifests))
+        return replace(parsed, workload=replace(work, priority_source=source))
 
     def with_defaults(self, work: Workload, manifests: Sequence[bytes]) -> Workload:
         """The AppWrapper with the defaults that its pods will get, whatever it had before.
@@ -177,7 +197,39 @@ class PodDefaults:
                 template = template_of(obj, work.items[item].ref, sets[at])
                 if template is not None:
                     sets[at] = self._with_defaults(sets[at], template, work.namespace)
-        return replace(work, sets=tuple(sets), never_preempts=self._never_preempts(work, manifests))
+        return replace(
+            work,
+            sets=tuple(sets),
+            never_preempts=self._never_preempts(work, manifests),
+            priority_source=self._priority_source(work, manifests),
+        )
+
+    def _priority_source(self, work: Workload, manifests: Sequence[bytes]) -> PrioritySource | None:
+        """Where the priority of an AppWrapper without ``spec.priority`` comes from, as Kueue has it
+        (ExtractPriority of pkg/controller/jobframework, 0.14): its label, else the first pod set
+        that names a class, else the global default. None: from nowhere, or the class that is named
+        does not exist yet."""
+        if work.has_priority:
+            return None
+        if work.priority_label and self.workload_priorities is not None:
+            value = self.workload_priorities.get(work.priority_label)
+            if value is None:
+                return None
+            return PrioritySource(WORKLOAD_PRIORITY_CLASS, work.priority_label, value)
+        if name := first_priority_class(work, manifests):
+            found = self._priorities.get(name)
+            return None if found is None else PrioritySource(PRIORITY_CLASS, name, found.value)
+        return self._default_priority()
+
+    def _default_priority(self) -> PrioritySource | None:
+        """The global default; of several that of the least value counts, as in Kubernetes."""
+        least = min(
+            ((one.value, name) for name, one in self._priorities.items() if one.everywhere),
+            default=None,
+        )
+        if least is None:
+            return None
+        return PrioritySource(PRIORITY_CLASS, least[1], least[0], is_default=True)
 
     def _never_preempts(self, work: Workload, manifests: Sequence[bytes]) -> bool:
         """Whether nothing may be evicted for the AppWrapper: all of its pods have the policy Never.
@@ -242,9 +294,25 @@ def names_priority(manifests: Iterable[bytes], name: str) -> bool:
     return any(named in manifest for manifest in manifests)
 
 
+def first_priority_class(work: Workload, manifests: Sequence[bytes]) -> str:
+    """The PriorityClass of the first pod set that names one, "" if none does."""
+    for item, manifest in enumerate(manifests):
+        if _NAMES_PRIORITY not in manifest:
+            continue
+        sets = [one for one in work.sets if one.item == item]
+        for template in _templates_of(work, item, manifest, sets):
+            if name := as_text(as_map(template.get("spec")).get("priorityClassName")):
+                return name
+    return ""
+
+
 def _templates(work: Workload, item: int, manifest: bytes) -> list[Map]:
     """The pod templates of an item in its manifest, without those of sets that have no pods."""
     sets = [one for one in work.sets if one.item == item and (one.replicas or one.per_node)]
+    return _templates_of(work, item, manifest, sets)
+
+
+def _templates_of(work: Workload, item: int, manifest: bytes, sets: Sequence[PodSet]) -> list[Map]:
     obj, ref = as_map(json.loads(manifest)) if sets else {}, work.items[item].ref
     found = [template_of(obj, ref, one) for one in sets if one.path]
     if any(not one.path for one in sets):  # declared by their numbers: the manifest tells the rest

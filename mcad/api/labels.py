@@ -39,6 +39,9 @@ QUEUE_NAME = "kueue.x-k8s.io/queue-name"
 """Kueue's label for the queue of an AppWrapper: shown, and with quota the leaf in the tree of the
 setting ``queueNameTree``. The dispatcher has one queue."""
 
+PRIORITY_CLASS = "kueue.x-k8s.io/priority-class"
+"""Kueue's label for the WorkloadPriorityClass of an AppWrapper."""
+
 LEASE_NAMESPACE = "kube-system"
 LEASE_NAME = "mcad-dispatcher"
 """The Lease of the leading dispatcher: one per cluster, wherever the dispatcher is installed."""

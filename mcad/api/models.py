@@ -256,7 +256,10 @@ class AppWrapperSpec(Wire):
         description="The wrapped objects in the v1beta2 dialect.",
     )
     priority: Int | None = Field(
-        default=None, description="AppWrappers with a higher priority go first."
+        default=None,
+        description="AppWrappers with a higher priority go first. Without it the priority is that "
+        "of the class that the label kueue.x-k8s.io/priority-class or the first pod set names, "
+        "else of the global default PriorityClass.",
     )
     priorityslope: float | None = Field(
         default=None, description="The increase of the priority per second of waiting."
@@ -481,6 +484,15 @@ class EvictionStatus(Wire):
     at: Time | None = Field(default=None, description="The time of the eviction.")
 
 
+class PrioritySourceStatus(Wire):
+    """The class that gives an AppWrapper without spec.priority its priority, as it was at its
+    submission."""
+
+    kind: str = Field(description="PriorityClass or WorkloadPriorityClass.")
+    name: str = Field(description="The name of the class.")
+    value: Int = Field(description="The value of the class.")
+
+
 class PodSetStatus(Wire):
     """A declared or inferred pod set."""
 
@@ -538,6 +550,7 @@ class AppWrapperStatus(Wire):
     systempriority: float | None = Field(
         default=None, description="The priority in the queue, which may grow while it waits."
     )
+    priority_source: PrioritySourceStatus | None = Field(default=None, alias="prioritySource")
     controllerfirsttimestamp: Time | None = Field(
         default=None, description="The time when a dispatcher first saw the AppWrapper."
     )

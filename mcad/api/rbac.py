@@ -101,7 +101,8 @@ def cluster_rules(config: Config) -> list[Map]:
         _rule("", ["nodes", "pods"], WATCH),
         _rule(GROUP, ["dispatchpauses"], WATCH),
         _rule("node.k8s.io", ["runtimeclasses"], WATCH),
-        _rule("scheduling.k8s.io", ["priorityclasses"], WATCH),  # preemptionPolicy: Never
+        _rule("scheduling.k8s.io", ["priorityclasses"], WATCH),  # priorities, and policy Never
+        _rule("kueue.x-k8s.io", ["workloadpriorityclasses"], WATCH),
         crd | {"resourceNames": ours},
         _rule("apiextensions.k8s.io", ["customresourcedefinitions"], WATCH),  # metadata only
         _rule("admissionregistration.k8s.io", list(WEBHOOKS), ("list",)),

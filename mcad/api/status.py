@@ -10,7 +10,17 @@ from mcad.api.durations import clamp_seconds
 from mcad.api.labels import MAX_ATTEMPT
 from mcad.api.located_fields import clamp_count, describe
 from mcad.api.pods import POD_SCHEDULED, UNSCHEDULABLE
-from mcad.api.wire import Json, Map, as_int, as_list, as_map, as_text, format_instant, parse_instant
+from mcad.api.wire import (
+    Json,
+    Map,
+    as_int,
+    as_list,
+    as_map,
+    as_text,
+    clamp_priority,
+    format_instant,
+    parse_instant,
+)
 from mcad.core.state.model import (
     ChosenDomain,
     Condition,
@@ -21,6 +31,7 @@ from mcad.core.state.model import (
     ObjectRef,
     Persisted,
     PodCounts,
+    PrioritySource,
     Unscheduled,
 )
 from mcad.core.state.reservation import Eviction, Reservation, ReservationReason
@@ -68,6 +79,7 @@ def render_status(view: StatusView, uid: str) -> Map:
         "filterignore": True,
         "sender": view.sender or None,
         "systempriority": view.system_priority or None,
+        "prioritySource": _render_source(view.priority_source) if view.priority_source else None,
         "controllerfirsttimestamp": format_instant(view.first_seen),
         "controllerfirstdispatchtimestamp": format_instant(view.first_dispatch),
         "numberOfRequeueings": view.requeueings if queued else view.requeueings or None,
@@ -92,6 +104,17 @@ def render_status(view: StatusView, uid: str) -> Map:
         "eviction": render_eviction(view.eviction) if view.eviction else None,
         "observedGeneration": view.observed_generation or None,
     }
+
+
+def _render_source(source: PrioritySource) -> Map:
+    return {"kind": source.kind, "name": source.name, "value": source.value}
+
+
+def _read_source(value: Map) -> PrioritySource | None:
+    kind, name = as_text(value.get("kind")), as_text(value.get("name"))
+    if not (kind and name):
+        return None
+    return PrioritySource(kind, name, clamp_priority(as_int(value.get("value"))))
 
 
 def _render_condition(condition: Condition, *, standard: bool) -> Map:
@@ -281,6 +304,7 @@ def read_status(status: Json) -> Persisted | None:
         observed_generation=max(0, as_int(status.get("observedGeneration"))),
         foreign=dispatch is None and state not in AT_REST,
         unreadable=unreadable,
+        priority_source=_read_source(as_map(status.get("prioritySource"))),
     )
 
 

@@ -1,4 +1,5 @@
-"""Watches what admission adds to pods: LimitRanges, RuntimeClasses and PriorityClasses (C5).
+"""Watches what admission adds to pods: LimitRanges, RuntimeClasses and PriorityClasses (C5), and
+Kueue's WorkloadPriorityClasses where they are served at the start.
 
 They are not essential: without the right to list them the controller goes on without them, and the
 watch reports it once.
@@ -15,6 +16,7 @@ from mcad.api.appwrapper import Parsed
 from mcad.api.defaults import (
     PodDefaults,
     PriorityClass,
+    class_value,
     read_limit_range,
     read_priority_class,
     read_runtime_class,
@@ -27,7 +29,7 @@ from mcad.kube.reflector import Reflector
 from mcad.kube.resource import Resource
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Sequence
+    from collections.abc import Callable, Coroutine, Sequence
 
     from mcad.controller.mirror import Manifests, Mirror
     from mcad.core.state.model import Workload
@@ -39,6 +41,8 @@ RUNTIME_CLASSES = Resource("node.k8s.io", "v1", "runtimeclasses", "RuntimeClass"
 PRIORITY_CLASSES = Resource(
     "scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", namespaced=False
 )
+
+WORKLOAD_PRIORITY_CLASSES = ("kueue.x-k8s.io", "workloadpriorityclasses")
 
 SLICE = 50
 """AppWrappers that are read again without a pause: about 10 ms in which other tasks wait."""
@@ -65,15 +69,19 @@ class Defaults:
         mirror: Mirror,
         host: Host,
         namespaces: Sequence[str] = (),
+        served: Callable[[tuple[str, str]], Resource | None] = lambda _: None,
     ) -> None:
-        """``namespaces`` are the watched namespaces of AppWrappers; empty means all."""
+        """``namespaces`` are the watched namespaces of AppWrappers; empty means all. ``served``
+        finds a kind by group and plural."""
         self.pod_defaults = PodDefaults()
         self._client = client
         self._mirror = mirror
         self._host = host
+        self._served = served
         self._namespaces: Sequence[str | None] = namespaces or (None,)
         self._places: dict[str, str] = {}  # uid -> namespace of a LimitRange, name of a class
         self._priorities: dict[str, tuple[str, PriorityClass]] = {}  # uid -> name, content
+        self._workload_priorities: dict[str, str] = {}  # uid -> name
         self._streams: list[Stream[Json]] = []
         self._settled = asyncio.Event()
 
@@ -101,6 +109,22 @@ class Defaults:
         self._follow(LIMIT_RANGES, ranges, self._namespaces)
         self._follow(RUNTIME_CLASSES, classes, (None,))
         self._follow(PRIORITY_CLASSES, priorities, (None,))
+        self._watch_workload_priorities()
+
+    def _watch_workload_priorities(self) -> None:
+        resource = self._served(WORKLOAD_PRIORITY_CLASSES)
+        if resource is None:
+            return
+        self.pod_defaults.workload_priorities = {}
+        stream = Stream(
+            "workloadpriorityclasses.kueue.x-k8s.io",
+            self._workload_priority_seen,
+            self._workload_priority_gone,
+            self._judge,
+            self._client.clock.monotonic,
+        )
+        self._streams.append(stream)
+        self._follow(resource, stream, (None,))
 
     async def known(self) -> None:
         """Return when each kind is listed, or its list has failed."""
@@ -162,6 +186,23 @@ class Defaults:
         if not again and self.pod_defaults.drop_priority(name):
             self._read_anew_with_classes(known)
 
+    def _workload_priority_seen(self, obj: Json) -> None:
+        name = obj["metadata"]["name"]
+        values = self.pod_defaults.workload_priorities
+        if values is None:
+            return
+        is_new, values[name] = name not in values, class_value(obj)
+        self._workload_priorities[obj["metadata"]["uid"]] = name
+        if is_new:
+            works = (seat.workload for seat in self._mirror.all())
+            self._read_anew([work.uid for work in works if work.priority_label == name])
+
+    def _workload_priority_gone(self, uid: str) -> None:
+        name = self._workload_priorities.pop(uid, "")
+        again = name in self._workload_priorities.values()
+        if self.pod_defaults.workload_priorities is not None and not again:
+            self.pod_defaults.workload_priorities.pop(name, None)
+
     # -- the AppWrappers concerned ------------------------------------------------------------
 
     def _read_anew_in(self, namespace: str) -> None:
@@ -170,8 +211,8 @@ class Defaults:
 
     def _read_anew_with_classes(self, *ones: PriorityClass) -> None:
         """Read again what names a class, or every AppWrapper if the changed one is or was the
-        default."""
-        concerns_all = any(one.everywhere for one in ones)
+        default and says ``Never``: a new default changes no priority."""
+        concerns_all = any(one.never and one.everywhere for one in ones)
         self._read_anew(
             [
                 seat.workload.uid

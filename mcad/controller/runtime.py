@@ -97,7 +97,9 @@ class Controller:
         self.quotas = Quotas(writer, self.feed) if config.quota_enabled else None
         self.pauses = Pauses(self.feed)
         self.executor = Executor(writer, self._mirror, self._recorder, self, creator=creator)
-        self._defaults = Defaults(client, self._mirror, self, config.watch_namespaces)
+        self._defaults = Defaults(
+            client, self._mirror, self, config.watch_namespaces, self._kinds.served
+        )
         self._sightings = EventTranslator(
             self._mirror,
             Readers.of(config, self._parse, self._defaults.completed),

@@ -64,6 +64,10 @@ class Kinds:
         """Whether (group, plural) is served in any version."""
         return pair in self._served
 
+    def served(self, pair: tuple[str, str]) -> Resource | None:
+        """The kind (group, plural) in the version that discovery prefers, None if it is absent."""
+        return self._served.get(pair)
+
     def missing(self) -> set[str]:
         """The CRD names of kinds that may be wrapped and are not served."""
         return {f"{pair[1]}.{pair[0]}" for pair in self._allowed if pair not in self._served}

@@ -110,6 +110,7 @@ def _detail(cluster: Cluster, entry: Entry) -> Json:
     pods = cluster.capacity.pods.counts(entry.uid)
     return {
         "dialect": entry.workload.dialect.value,
+        "prioritySource": str(entry.workload.priority_source or ""),
         "warnings": list(entry.workload.warnings),
         "figures": _figures(refusal),
         **reservation_view(cluster, entry, refusal),

@@ -100,7 +100,9 @@ RULES: dict[str, dict[str, Rule | _Pairs]] = {
         "payload": _name,
         "quota": _name,
         "warnings": _text,
+        "priority_label": _name,
     },
+    "PrioritySource": {"kind": _keep, "name": _name},
     "ObjectRef": {
         "group": _keep,
         "version": _keep,

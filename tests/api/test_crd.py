@@ -92,6 +92,7 @@ OURS = {
     "status.reservation",
     "status.dispatch",
     "status.eviction",
+    "status.prioritySource",
     "status.observedGeneration",
     "status.quota",
     # All conditions have one schema, which has the times of both dialects.
@@ -182,6 +183,7 @@ def test_nothing_is_required_that_an_old_object_may_lack() -> None:
         ".status.dispatch.domains[]": ["item", "index", "label", "value"],
         ".status.dispatch.preferredDomain": ["label", "value"],
         ".status.eviction": ["count", "reason"],
+        ".status.prioritySource": ["kind", "name", "value"],
     }
 
 

@@ -39,6 +39,7 @@ def test_all_rights_of_a_dispatcher_of_jobs() -> None:
         ("", "pods", "delete"),
         *(("node.k8s.io", "runtimeclasses", verb) for verb in WATCH),
         *(("scheduling.k8s.io", "priorityclasses", verb) for verb in WATCH),
+        *(("kueue.x-k8s.io", "workloadpriorityclasses", verb) for verb in WATCH),
         ("events.k8s.io", "events", "create"),
         ("", "events", "list"),
         *(("apiextensions.k8s.io", "customresourcedefinitions", verb) for verb in read),

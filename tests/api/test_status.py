@@ -16,6 +16,7 @@ from mcad.api.located_fields import MAX_COUNT
 from mcad.api.status import CLOCK_SKEW, MAX_NAMES, is_about, read_status, render_status
 from mcad.api.wire import format_instant, parse_instant
 from mcad.core.state.model import (
+    MAX_PRIORITY,
     Condition,
     DispatchPhase,
     DispatchRecord,
@@ -25,6 +26,7 @@ from mcad.core.state.model import (
     Persisted,
     PodCounts,
     PodSet,
+    PrioritySource,
     Unscheduled,
 )
 from mcad.core.state.reservation import Eviction, Reservation, ReservationReason
@@ -239,6 +241,7 @@ def test_the_wire_names_of_a_running_appwrapper() -> None:
         "quota": None,
         "reservation": None,
         "eviction": None,
+        "prioritySource": None,
         "observedGeneration": 1,
     }
 
@@ -411,6 +414,7 @@ EVICTIONS = st.builds(
 )
 TOTALS = st.just(()) | st.just((("cpu", 500), ("memory", 1 << 40), ("nvidia.com/gpu", 8)))
 UNSCHEDULED = st.lists(st.tuples(TEXT, st.builds(Unscheduled, TEXT, INSTANTS)), max_size=3)
+NAMED = st.text(min_size=1, max_size=8)
 VIEWS = st.builds(
     StatusView,
     state=st.sampled_from(["Pending", "Running", "Completed", "Failed", "Deleted"]),
@@ -427,6 +431,8 @@ VIEWS = st.builds(
     sets=st.just(()),
     reservation=st.none() | CLAIMS,
     eviction=st.none() | EVICTIONS,
+    priority_source=st.none()
+    | st.builds(PrioritySource, NAMED, NAMED, st.integers(-MAX_PRIORITY, MAX_PRIORITY)),
     **dict.fromkeys(("queue_job_state", "sender"), TEXT),
     observed_generation=COUNTS,
     **dict.fromkeys(("requeueings", "resets"), INCREASED),
@@ -437,6 +443,7 @@ VIEWS = st.builds(
 def test_a_status_is_read_as_it_was_rendered(view: StatusView) -> None:
     same = ("state", "first_seen", "conditions", "dispatch", "first_dispatch", "requeueings")
     same += ("requeueing_wait", "resets", "pods", "observed_generation", "reservation", "eviction")
+    same += ("priority_source",)
     assert read_status(stored(rendered(view))) == Persisted(
         **{name: getattr(view, name) for name in same},
         foreign=view.state == "Running" and view.dispatch is None,

@@ -51,6 +51,13 @@ def gpus(count: int, name: str = "nvidia.com/gpu") -> Json:
     return found
 
 
+def classed(name: str) -> Json:
+    """A pod of a PriorityClass."""
+    found = pod("x")
+    found["spec"]["priorityClassName"] = name
+    return found
+
+
 def noted(obj: Json, **metadata: Any) -> Json:
     """The object with more metadata."""
     return obj | {"metadata": obj["metadata"] | metadata}
@@ -61,6 +68,19 @@ CASES: dict[str, tuple[Json, list[str]]] = {
     "plain": (old(pod("x")), []),
     "priority": (old(pod("x"), priority=5), ["spec.priority"]),
     "slope": (old(pod("x"), priorityslope=0.5), ["spec.priority"]),
+    "a PriorityClass": (old(classed("high")), ["spec.priority"]),
+    "a PriorityClass that does not count": (old(classed("high"), priority=0), []),
+    "a PriorityClass that counted": (appwrapper("x", classed("high")), []),
+    "a WorkloadPriorityClass": (
+        noted(appwrapper("x", pod("x")), labels={"kueue.x-k8s.io/priority-class": "high"}),
+        ["metadata.labels.kueue.x-k8s.io/priority-class"],
+    ),
+    "a WorkloadPriorityClass that does not count": (
+        noted(
+            appwrapper("x", pod("x"), priority=3), labels={"kueue.x-k8s.io/priority-class": "high"}
+        ),
+        [],
+    ),
     "minAvailable": (
         old(pod("x"), schedulingSpec={"minAvailable": 1}),
         ["spec.schedulingSpec.minAvailable"],

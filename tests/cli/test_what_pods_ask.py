@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
+from mcad.api.config import Config
 from mcad.cli.commands.demo import Shape
 from tests.cli.embedded import Embedded, wait_for
-from tests.manifests import components
+from tests.manifests import components, generic, job
 
 Json = dict[str, Any]
 
@@ -71,3 +72,43 @@ def test_the_head_of_a_sidecar_mode_ray_job_asks_for_its_submitter(cluster: Embe
     assert "2500m" in (told := _why(cluster, "side")), told
     cluster.create(components("http", _ray_job("http", "HTTPMode")))
     cluster.until("http", "Running")
+
+
+# -- the priority of the pods --------------------------------------------------------------------
+
+
+def _priority_class(name: str, value: int, **more: Any) -> Json:
+    return {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": name},
+        "value": value,
+        **more,
+    }
+
+
+def _classed(name: str, priority_class: str = "") -> Json:
+    """A Job of one pod that takes the whole node."""
+    made = job(name, 1, "2", 600.0)
+    if priority_class:
+        made["spec"]["template"]["spec"]["priorityClassName"] = priority_class
+    return made
+
+
+@pytest.mark.parametrize("wrap", [components, generic])
+def test_the_priority_class_of_the_pods_goes_ahead_and_evicts(tmp_path: Path, wrap: Any) -> None:
+    config = Config(preemption=True, minRunTime=0)
+    with Embedded(tmp_path, SMALL, config).running() as cluster:
+        cluster.create(
+            _priority_class("high-priority", 10),
+            _priority_class("usual", 5, globalDefault=True),
+            wrap("old", _classed("old")),
+        )
+        cluster.until("old", "Running")
+        cluster.create(wrap("older", _classed("older")))
+        cluster.create(wrap("urgent", _classed("urgent", "high-priority")))
+        found = cluster.until("urgent", "Running")
+        assert found["status"]["prioritySource"]["name"] == "high-priority"
+        assert cluster.until("old", "Pending")["status"]["prioritySource"]["value"] == 5
+        told = cluster.mcad("describe", "urgent").output
+        assert "10 (of PriorityClass high-priority)" in told, told

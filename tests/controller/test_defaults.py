@@ -7,10 +7,19 @@ from typing import Any
 import pytest
 
 from mcad.core.state.entry import Entry
-from tests.controller.test_runtime import Rig, writes
+from mcad.kube.resource import Resource
+from tests.controller.test_runtime import KINDS, Rig, writes
 from tests.fakeapi import FakeApi
 
 Json = dict[str, Any]
+
+WORKLOAD_PRIORITIES = Resource(
+    "kueue.x-k8s.io",
+    "v1beta1",
+    "workloadpriorityclasses",
+    "WorkloadPriorityClass",
+    namespaced=False,
+)
 
 
 def add_range(server: FakeApi, cpu: str, namespace: str = "default") -> None:
@@ -150,3 +159,119 @@ async def test_without_the_right_to_list_them_one_warning_is_logged(
     said = [one.getMessage() for one in caplog.records if plural in one.getMessage()]
     assert len(said) == 1
     assert "403" in said[0]
+
+
+# -- the priority of an AppWrapper without one ---------------------------------------------------
+
+
+def priority_of(rig: Rig, name: str) -> tuple[int, str]:
+    """The priority that it queues with, and where that is from."""
+    work = entry(rig, name).workload
+    return work.priority, str(work.priority_source or "")
+
+
+def edit(server: FakeApi, name: str, **spec: Any) -> None:
+    """The spec changes."""
+
+    def change(obj: Json) -> None:
+        obj["spec"].update(spec)
+        obj["metadata"]["generation"] += 1
+
+    server.change("appwrappers", name, change)
+
+
+def label(server: FakeApi, name: str, priority_class: str) -> None:
+    """The label of Kueue names a WorkloadPriorityClass."""
+    labels = {"kueue.x-k8s.io/priority-class": priority_class}
+    server.change("appwrappers", name, lambda obj: obj["metadata"].update(labels=labels))
+
+
+async def test_the_priority_is_that_of_the_class_of_the_pods_or_of_the_global_default() -> None:
+    rig = Rig()
+    add_priority(rig.server, "high", value=10)
+    add_priority(rig.server, "usual", value=5, globalDefault=True)
+    add(rig.server, "a", priorityClassName="high")
+    add(rig.server, "b")
+    add(rig.server, "c", priorityClassName="high")
+    edit(rig.server, "c", priority=0)
+    add(rig.server, "d", priorityClassName="high")
+    label(rig.server, "d", "kueues")  # whose classes are not served
+    async with rig:
+        await rig.clock.advance(0.5)
+        assert priority_of(rig, "a") == (10, "PriorityClass high")
+        assert priority_of(rig, "b") == (5, "PriorityClass usual")
+        assert priority_of(rig, "c") == (0, "")
+        assert priority_of(rig, "d") == (10, "PriorityClass high")
+        status = rig.status("a")
+        assert status["prioritySource"] == {"kind": "PriorityClass", "name": "high", "value": 10}
+        assert status["systempriority"] == 10
+
+
+async def test_of_several_pod_sets_the_first_that_names_a_class_counts() -> None:
+    rig = Rig()
+    add_priority(rig.server, "low", value=-3)
+    add_priority(rig.server, "high", value=10)
+    for name, classes in {"a": ("", "low", "high"), "b": ("high", "low")}.items():
+        add(rig.server, name)
+        first = rig.server.named("appwrappers", name)["spec"]["components"][0]["template"]
+        edit(rig.server, name, components=[_classed(first, *one) for one in enumerate(classes)])
+    async with rig:
+        await rig.clock.advance(0.5)
+        assert priority_of(rig, "a") == (-3, "PriorityClass low")
+        assert priority_of(rig, "b") == (10, "PriorityClass high")
+
+
+def _classed(template: Json, number: int, name: str) -> Json:
+    """One of several pods, of a class or of none."""
+    named = {"priorityClassName": name} if name else {}
+    meta = {"name": f"{template['metadata']['name']}-{number}"}
+    return {"template": template | {"metadata": meta, "spec": template["spec"] | named}}
+
+
+async def test_a_priority_stays_what_it_was_at_the_submission() -> None:
+    rig = Rig()
+    add_priority(rig.server, "high", value=10)
+    add(rig.server, "a", priorityClassName="high")
+    add(rig.server, "b")
+    add(rig.server, "later", priorityClassName="later")
+    async with rig:
+        await rig.clock.advance(0.5)
+        assert priority_of(rig, "later") == (0, "")
+        add_priority(rig.server, "high", value=20)
+        add_priority(rig.server, "usual", value=5, globalDefault=True)
+        add_priority(rig.server, "later", value=7)
+        await rig.clock.advance(0.5)
+        edit(rig.server, "a", minAvailable=1)
+        edit(rig.server, "b", minAvailable=1)
+        await rig.clock.advance(0.5)
+        assert priority_of(rig, "a") == (10, "PriorityClass high")
+        assert priority_of(rig, "b") == (0, "")
+        assert priority_of(rig, "later") == (7, "PriorityClass later")
+        edit(rig.server, "a", priority=3)
+        await rig.clock.advance(0.5)
+        assert priority_of(rig, "a") == (3, "")
+        assert "prioritySource" not in rig.status("a")
+    successor = Rig(server=rig.server)
+    async with successor:
+        await successor.clock.advance(0.5)
+        assert priority_of(successor, "b") == (0, "")
+        assert priority_of(successor, "later") == (7, "PriorityClass later")
+
+
+async def test_where_kueues_classes_are_served_the_label_goes_first() -> None:
+    rig = Rig(server=FakeApi(served=(*KINDS, WORKLOAD_PRIORITIES)))
+    rig.server.put("workloadpriorityclasses", {"metadata": {"name": "kueues"}, "value": 30})
+    add_priority(rig.server, "high", value=10)
+    add_priority(rig.server, "usual", value=5, globalDefault=True)
+    for name, named in {"a": "kueues", "b": "later", "c": "kueues"}.items():
+        add(rig.server, name, priorityClassName="high")
+        label(rig.server, name, named)
+    edit(rig.server, "c", priority=1)
+    async with rig:
+        await rig.clock.advance(0.5)
+        assert priority_of(rig, "a") == (30, "WorkloadPriorityClass kueues")
+        assert priority_of(rig, "b") == (0, "")  # Kueue makes no Workload before there is one
+        assert priority_of(rig, "c") == (1, "")
+        rig.server.put("workloadpriorityclasses", {"metadata": {"name": "later"}, "value": 40})
+        await rig.clock.advance(0.5)
+        assert priority_of(rig, "b") == (40, "WorkloadPriorityClass later")

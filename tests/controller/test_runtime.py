@@ -90,10 +90,16 @@ class Rig:
     """A controller on a table with a node of ``cpu``; a context manager."""
 
     def __init__(
-        self, preflight: Preflight | None = None, *, cpu: str = "1", **settings: object
+        self,
+        preflight: Preflight | None = None,
+        *,
+        cpu: str = "1",
+        server: FakeApi | None = None,
+        **settings: object,
     ) -> None:
-        self.server = FakeApi(served=KINDS)
-        add_node(self.server, cpu)
+        self.server = server or FakeApi(served=KINDS)
+        if server is None:
+            add_node(self.server, cpu)
         self.clock = LoopClock()
         wrapped = [{"apiGroup": "", "resources": ["pods", "configmaps"]}]
         config = Config(**{"wrappedResources": wrapped, **settings})

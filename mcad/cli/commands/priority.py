@@ -45,7 +45,7 @@ def priority(choice: Choice, priority: int, options: VerbOptions, target: Target
     async def change(client: Client, obj: Json, *, dry_run: bool) -> Result:
         if why := why_over(obj):
             return same(why)
-        if (as_map(obj.get("spec")).get("priority") or 0) == priority:
+        if as_map(obj.get("spec")).get("priority") == priority:
             return same(f"its priority is {priority} already")
         await patch_spec(client, obj, {"priority": priority}, dry_run=dry_run)
         return Result(f"set to priority {priority}")

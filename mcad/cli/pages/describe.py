@@ -106,7 +106,7 @@ class Page:
 
     def _figures(self, detail: Json) -> Iterator[str]:
         yield pair("Dialect", detail["dialect"])
-        yield pair("Priority", detail["priority"])
+        yield pair("Priority", _priority(detail))
         yield pair(
             "First seen", f"{detail['firstSeen']} ({age(detail['firstSeen'], self._now_us)} ago)"
         )
@@ -233,6 +233,12 @@ def _figure(one: Json) -> tuple[str, ...]:
     rounded = tuple(human_amount(resource, amount) for amount in exact)
     hides = rounded[0] == rounded[1] and exact[0] != exact[1]
     return (resource, *(exact if hides else rounded))
+
+
+def _priority(detail: Json) -> str:
+    """The priority, and the class that it is of; older dispatchers name none."""
+    source = detail.get("prioritySource")
+    return f"{detail['priority']} (of {source})" if source else str(detail["priority"])
 
 
 def _place(detail: Json) -> Iterator[str]:

@@ -12,6 +12,8 @@ from typing import Any
 from msgspec import Struct
 
 from mcad.api.appwrapper import Parsed
+from mcad.api.defaults import first_priority_class
+from mcad.api.labels import PRIORITY_CLASS
 from mcad.api.tolerance import PREFIX
 from mcad.api.wire import as_int, as_list, as_map, as_text
 from mcad.core.state.model import Dialect, PodSet
@@ -47,6 +49,12 @@ def _of_mcad(obj: Json, parsed: Parsed) -> Iterator[Difference]:
             "spec.priority",
             "Did not order the queue.",
             "Higher goes first, then first come first served.",
+        )
+    if name := _class_of(parsed):
+        yield Difference(
+            "spec.priority",
+            f"PriorityClass {name} of its pods did not order the queue.",
+            "It gives the AppWrapper its priority; set spec.priority to have another one.",
         )
     yield from _of_scheduling(as_map(spec.get("schedulingSpec")))
     for number, item in enumerate(as_list(as_map(spec.get("resources")).get("GenericItems"))):
@@ -117,6 +125,14 @@ def _of_the_controller(obj: Json, parsed: Parsed) -> Iterator[Difference]:
             f"Chose the LocalQueue {queue}.",
             "There is one queue; with queueNameTree it names a leaf of that quota tree.",
         )
+    label = parsed.workload.priority_label
+    if label and not parsed.workload.has_priority:
+        yield Difference(
+            f"metadata.labels.{PRIORITY_CLASS}",
+            f"Gave it the priority of WorkloadPriorityClass {label}.",
+            "It does where Kueue's CRD of these classes is installed; else a PriorityClass counts: "
+            f"{_class_of(parsed) or 'the global default'}. spec.priority overrides both.",
+        )
     if spec.get("suspend") is True:
         yield Difference(
             "spec.suspend",
@@ -167,6 +183,13 @@ def _of_pod_sets(parsed: Parsed) -> Iterator[Difference]:
             f"At most {POD_SETS_MAX} pod sets were allowed.",
             f"It has {len(sets)}: the chart's maxPodSets allows so many.",
         )
+
+
+def _class_of(parsed: Parsed) -> str:
+    """The PriorityClass of its pods, "" if they name none or ``spec.priority`` counts."""
+    if parsed.workload.has_priority:
+        return ""
+    return first_priority_class(parsed.workload, parsed.manifests)
 
 
 def _sets_of(parsed: Parsed, item: int) -> list[PodSet]:

@@ -34,8 +34,8 @@ def appwrapper_seen(cluster: Cluster, event: AppWrapperSeen) -> None:
     """First sight, an edit, or a write of another process."""
     if not event.workload.managed:
         return
-    work = cut(event.workload, cluster.waiting.ceilings)
-    entry = cluster.entries.get(work.uid)
+    entry = cluster.entries.get(event.workload.uid)
+    work = cut(_with_fixed_priority(event.workload, entry), cluster.waiting.ceilings)
     is_unreadable = work.persisted is not None and bool(work.persisted.unreadable)
     if entry is not None and (entry.rebuilt or (entry.unreadable and not is_unreadable)):
         cluster.forget(entry)
@@ -44,6 +44,22 @@ def appwrapper_seen(cluster: Cluster, event: AppWrapperSeen) -> None:
         _first_sight(cluster, work, listed=event.listed)
     elif entry.phase is not Phase.GONE:
         _changed(cluster, entry, work, rewound=event.rewound)
+
+
+def _with_fixed_priority(work: Workload, entry: Entry | None) -> Workload:
+    """With the priority of the class that it had when it was submitted: a class that changes, or a
+    new global default, moves nothing that is in line already. A class that is named and did not
+    exist then counts as soon as it does."""
+    if work.has_priority:
+        return work
+    saved, found = work.persisted, work.priority_source
+    known = saved.priority_source if saved is not None else None
+    if known is None and entry is not None:
+        known = entry.workload.priority_source
+    was_seen = entry is not None or (saved is not None and bool(saved.first_seen))
+    if known is None and found is not None and not (was_seen and found.is_default):
+        known = replace(found, is_default=False)  # as it is read back
+    return replace(work, priority=known.value if known is not None else 0, priority_source=known)
 
 
 def _first_sight(cluster: Cluster, work: Workload, *, listed: bool) -> None:

@@ -25,8 +25,9 @@ def cut(work: Workload, ceilings: Mapping[str, int]) -> Workload:
     ceiling = _ceiling(work, ceilings)
     if ceiling is None or work.priority <= ceiling:
         return work
+    origin = work.priority_source or "spec.priority"
     warning = (
-        f"spec.priority: {work.priority} is above the maxPriority of namespace {work.namespace}; "
+        f"{origin}: {work.priority} is above the maxPriority of namespace {work.namespace}; "
         f"it queues with {ceiling}."
     )
     return replace(work, priority=ceiling, warnings=(*work.warnings, warning))

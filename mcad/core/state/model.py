@@ -293,6 +293,18 @@ class PodCounts(Struct, frozen=True):
     unscheduled: tuple[tuple[str, Unscheduled], ...] = ()  # the first few without a node, by name
 
 
+class PrioritySource(Struct, frozen=True):
+    """The class that gives an AppWrapper without ``spec.priority`` its priority."""
+
+    kind: str  # PriorityClass, or Kueue's WorkloadPriorityClass
+    name: str
+    value: int
+    is_default: bool = False  # the global default, which neither it nor its pods name
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name}"
+
+
 class Persisted(Struct, frozen=True):
     """What the core reads back from ``status`` after a restart.
 
@@ -316,6 +328,7 @@ class Persisted(Struct, frozen=True):
     eviction: Eviction | None = None
     foreign: bool = False
     unreadable: str = ""  # what of the record is not understood: a later version or a user wrote it
+    priority_source: PrioritySource | None = None
 
 
 MAX_PRIORITY = 2**31 - 1
@@ -357,6 +370,9 @@ class Workload(Struct, frozen=True):
     quota: tuple[tuple[str, str], ...] = ()
     warnings: tuple[str, ...] = ()
     persisted: Persisted | None = None
+    has_priority: bool = True  # ``spec.priority`` is given; else the priority is that of a class
+    priority_label: str = ""  # the WorkloadPriorityClass that its label names
+    priority_source: PrioritySource | None = None
 
 
 class Node(Struct, frozen=True):

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from mcad.core.state.model import Condition, DispatchRecord, Item, PodCounts, PodSet
+from mcad.core.state.model import (
+    Condition,
+    DispatchRecord,
+    Item,
+    PodCounts,
+    PodSet,
+    PrioritySource,
+)
 from mcad.core.state.quota_records import Path
 from mcad.core.state.records import Struct
 from mcad.core.state.reservation import Eviction, Reservation
@@ -34,6 +41,7 @@ class StatusView(Struct, frozen=True):
     quota: Path = ()  # where it counts: (tree, leaf)
     reservation: Reservation | None = None  # the room that is reserved for it while it waits
     eviction: Eviction | None = None  # the last time that it was evicted for another one
+    priority_source: PrioritySource | None = None
 
 
 class Urgency(StrEnum):

@@ -113,6 +113,7 @@ def derive(entry: Entry) -> StatusView:
         quota=() if _has_ended(entry) else entry.path,
         reservation=entry.reservation,
         eviction=entry.eviction,
+        priority_source=entry.workload.priority_source,
     )
 
 
@@ -132,6 +133,7 @@ def persisted(view: StatusView) -> Persisted:
         view.quota,
         view.reservation,
         view.eviction,
+        priority_source=view.priority_source,
     )
 
 

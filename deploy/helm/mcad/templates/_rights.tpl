@@ -99,9 +99,12 @@ trainer.kubeflow.org/trainjobs: [jobset.x-k8s.io/jobsets, batch/jobs]
 - apiGroups: [node.k8s.io]
   resources: [runtimeclasses]
   verbs: [list, watch]
-# preemptionPolicy: Never
+# priorities, and preemptionPolicy: Never
 - apiGroups: [scheduling.k8s.io]
   resources: [priorityclasses]
+  verbs: [list, watch]
+- apiGroups: [kueue.x-k8s.io]
+  resources: [workloadpriorityclasses]
   verbs: [list, watch]
 - apiGroups: [apiextensions.k8s.io]
   resources: [customresourcedefinitions]
