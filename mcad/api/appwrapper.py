@@ -19,7 +19,7 @@ from mcad.api.gangs import too_few_pods, too_small_gangs
 from mcad.api.items import Entry, Owner, ReadItem, completion_words, duplicates, read_item
 from mcad.api.labels import CONTROLLERS, PRIORITY_CLASS
 from mcad.api.located_fields import clamp_count, count_fault, describe, join
-from mcad.api.models import MAX_ITEMS, AppWrapperSpec, Component, GenericItem, Wire
+from mcad.api.models import AppWrapperSpec, Component, GenericItem, Wire
 from mcad.api.podsets import DeclaredPods, DeclaredSet
 from mcad.api.scheduling import NOTHING as NO_RULES
 from mcad.api.scheduling import Scheduling, attempt_limit, read_scheduling
@@ -231,7 +231,7 @@ def _check_rules(model: AppWrapperSpec, spec: _Spec) -> None:
 
 
 def _entries(model: AppWrapperSpec, spec: _Spec) -> Iterator[Entry]:
-    """The wrapped objects in either dialect; too many are refused unread."""
+    """The wrapped objects in either dialect."""
     if model.resources is not None and model.components is not None:
         spec.refuse("spec", "has both resources and components; remove one of them.")
         return
@@ -243,14 +243,10 @@ def _entries(model: AppWrapperSpec, spec: _Spec) -> Iterator[Entry]:
     where = "spec.components" if model.resources is None else "spec.resources.GenericItems"
     if not generic and not components:
         spec.refuse(where, "is empty: list the objects to wrap.")
-    elif len(generic) + len(components) > MAX_ITEMS:
-        message = f"has {len(generic) + len(components)} entries; at most {MAX_ITEMS} are allowed."
-        spec.refuse(where, message)
-    else:
-        for i, item in enumerate(generic):
-            yield _generic_entry(item, f"{where}[{i}]", spec)
-        for i, component in enumerate(components):
-            yield _component_entry(component, f"{where}[{i}]", spec)
+    for i, item in enumerate(generic):
+        yield _generic_entry(item, f"{where}[{i}]", spec)
+    for i, component in enumerate(components):
+        yield _component_entry(component, f"{where}[{i}]", spec)
 
 
 def _generic_entry(item: GenericItem, base: str, spec: _Spec) -> Entry:

@@ -74,14 +74,15 @@ def follow(path: str, obj: Map) -> Map:
         raise PathError(f"must start with {ROOT!r}.")
     value: Json = obj
     position = len(ROOT)
-    while position < len(path):
-        step = _STEP.match(path, position)
-        if step is None:
-            raise PathError(f"expected '.field' or '[number]' after {path[:position]!r}.")
+    for step in _STEP.finditer(path, position):
+        if step.start() != position:
+            break
         value = _step(value, step)
         if value is None:
             raise PathError(f"there is nothing at {path[: step.end()]!r} in the template.")
         position = step.end()
+    if position < len(path):
+        raise PathError(f"expected '.field' or '[number]' after {path[:position]!r}.")
     if not isinstance(value, dict) or not isinstance(value.get("spec"), dict):
         raise PathError("does not lead to a pod template: there is no spec there.")
     return value

@@ -31,7 +31,9 @@ _KINDS = {
 
 _PULLING = re.compile(r'Back-off pulling image "([^"]+)": (.+)')
 _RESTARTING = re.compile(r"(back-off) \S+ (restarting failed container)=.*")
-_SOURCE = re.compile(r"\S+:\d+->")  # of a connection that failed: each has a port of its own
+_SOURCE = re.compile(r"(?<!\S)\S+:\d+->")
+"""Of a connection that failed: each has a port of its own. It is looked for at the beginning of a
+word only: a message has the image as the user wrote it, which may be a word of a megabyte."""
 
 _MESSAGE_MAX = 256
 _END = 100  # characters of the end that a cut message keeps: the cause stands there

@@ -171,6 +171,9 @@ def test_a_generated_name_stays_the_same_for_ever() -> None:
     assert name == second.workload.items[0].ref.name
     assert name.startswith("worker-")
     assert len(name) == len("worker-") + 10
+    other = v1beta1(thing)
+    other["metadata"]["uid"] = "0b1f"
+    assert accepted(other).workload.items[0].ref.name != name
 
 
 def test_generated_names_differ_between_items_and_fit_into_a_label() -> None:
@@ -366,6 +369,7 @@ FAULTS: list[tuple[str, Any]] = [
         {"resources": {"GenericItems": [generic(pod("a")), generic(config_map("a"))] * 2}},
     ),
     ("spec: is nested too deeply", config_map() | {"data": nested(5000)}),
+    (f"{T}: is nested too deeply; 200", config_map() | {"data": nested(250)}),
 ]
 
 

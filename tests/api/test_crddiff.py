@@ -113,6 +113,7 @@ SAME: dict[str, Callable[[Json], object]] = {
     "order": lambda crd: (
         crd["spec"]["versions"].reverse(),
         spec(crd)["x-kubernetes-validations"].reverse(),
+        item(crd)["properties"]["custompodresources"]["items"]["required"].reverse(),
     ),
     "a version for the past": lambda crd: crd["spec"]["versions"].append(
         {"name": "v1alpha1", "served": False}

@@ -328,7 +328,8 @@ def test_a_node_that_users_of_a_resource_have_to_leave(tags: Any, evicts: Any) -
 
 @pytest.mark.parametrize("state", ["False", "Unknown", None])
 def test_a_node_without_the_condition_ready_is_not_ready(state: Any) -> None:
-    conditions = [{"type": "Ready", "status": state}] if state else []
+    conditions = [{"type": "DiskPressure", "status": "True"}]
+    conditions += [{"type": "Ready", "status": state}] if state else []
     assert not read_node({"status": {"conditions": conditions}}).ready
 
 

@@ -330,8 +330,13 @@ KINDS: dict[str, tuple[Map, list[Line]]] = {
         [role("pytorch", "Master", 1), role("pytorch", "Worker", 2, cpu=1000, memory=10 * Mi)],
     ),
     "a TFJob": (
-        kubeflow("TFJob", "tf", Worker=group(4), PS=group(2), Chief=group(1)),
-        [role("tf", "Chief", 1), role("tf", "PS", 2), role("tf", "Worker", 4)],
+        kubeflow("TFJob", "tf", Evaluator=group(1), Worker=group(4), PS=group(2), Chief=group(1)),
+        [
+            role("tf", "Chief", 1),
+            role("tf", "PS", 2),
+            role("tf", "Worker", 4),
+            role("tf", "Evaluator", 1),
+        ],
     ),
     "an MPIJob of the training operator fetches kubectl": (
         kubeflow("MPIJob", "mpi", Worker=group(2), Launcher=group(1, "50m")),
@@ -468,6 +473,10 @@ KINDS: dict[str, tuple[Map, list[Line]]] = {
             at("workers[0].template", 3),
             at("workers[1].template", 1),
         ],
+    ),
+    "an unknown kind whose status shows a template": (
+        kind("Widget", template=template()) | {"status": {"template": template()}},
+        [at("template", 1)],
     ),
     "an unknown kind that looks like a pod": (kind("Widget", **pod_spec()), [("template", 1, CPU)]),
 }

@@ -604,6 +604,12 @@ def test_malformed_names_are_left_out() -> None:
     assert read_status({"reservation": reservation, **SEEN}).reservation.nodes == ("n",)
 
 
+def test_of_many_conditions_the_last_are_read_back() -> None:
+    conditions = [{"type": f"C{number}", "status": "True"} for number in range(70)]
+    found = read_status({"conditions": conditions, **SEEN}).conditions
+    assert [one.type for one in found] == [f"C{number}" for number in range(6, 70)]
+
+
 @pytest.mark.parametrize(
     ("record", "what"),
     [

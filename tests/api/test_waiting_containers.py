@@ -184,3 +184,13 @@ STATES = [
 def test_no_status_raises(status: Any) -> None:
     if isinstance(status, dict):
         stuck_container(status)
+
+
+def test_a_word_of_a_megabyte_is_no_work() -> None:
+    """An image name of any length is in kubelet's message as the user wrote it. It took minutes at
+    16 kB: an address was looked for at each character, up to the end of the word each time."""
+    image = "a:1" * 350_000
+    found = stuck(container("InvalidImageName", f'couldn\'t parse image name "{image}"'))
+    assert found is not None
+    assert found.message.endswith('a:1a:1"')
+    assert len(found.message) == 256

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mcad.api.wire import as_int, format_instant, parse_instant
+from mcad.api.wire import as_int, format_instant, parse_instant, read_json, to_json
 
 LAST = "9999-12-31T23:59:59.999999Z"
 END = parse_instant(LAST)
@@ -58,3 +58,14 @@ def test_any_time_can_be_written_and_read(instant: int) -> None:
 )
 def test_a_whole_number_has_64_bits(value: Any, number: int) -> None:
     assert as_int(value, 7) == number
+
+
+@pytest.mark.parametrize("text", [b"", b"{", b"[" * 100_000, b"\xff", b"1" * 5000])
+def test_a_text_that_cannot_be_read_is_none(text: bytes) -> None:
+    assert read_json(text) is None
+
+
+@pytest.mark.parametrize("value", ["\ud800", 2**70, {"b": 1, "a": ["\ud800"]}])
+def test_what_the_fast_encoder_refuses_is_written_all_the_same(value: Any) -> None:
+    assert read_json(to_json(value)) == value
+    assert to_json({"b": value, "a": 1}).startswith(b'{"a":1,"b":')
