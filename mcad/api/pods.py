@@ -99,6 +99,7 @@ def read_pod(obj: Map, workload_uid: str = "") -> Pod:
         amended=attempt > 0 and "nodeName" not in spec and _is_amended(meta),
         stuck=stuck_container(status) if attempt and phase not in TERMINAL_PHASES else None,
         disruption=_disruption(known),
+        nominated="" if "nodeName" in spec else as_text(status.get("nominatedNodeName")),
     )
 
 

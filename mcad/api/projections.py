@@ -147,6 +147,7 @@ class PodStatusPick(TypedDict, total=False):
     initContainerStatuses: list[InitStatusPick]
     resources: Any
     allocatedResources: Any
+    nominatedNodeName: Any
 
 
 class PodPick(TypedDict, total=False):

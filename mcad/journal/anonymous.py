@@ -171,6 +171,7 @@ RULES: dict[str, dict[str, Rule | _Pairs]] = {
         "workload": _name,
         "root": _name,
         "disruption": _keep,
+        "nominated": _name,
     },
     "Stuck": {"message": _text},
     "Child": {

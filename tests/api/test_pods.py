@@ -222,6 +222,12 @@ def test_why_a_pod_is_made_to_go(conditions: Any, disruption: str) -> None:
     assert live({}, conditions=conditions).disruption == ""
 
 
+def test_a_pod_is_nominated_to_a_node_until_it_is_bound() -> None:
+    given = {"phase": "Pending", "nominatedNodeName": "node-1"}
+    assert read_pod({"spec": {}, "status": given}).nominated == "node-1"
+    assert live({}, **given).nominated == ""
+
+
 def waits(reason: str) -> dict[str, Any]:
     return {"name": "main", "state": {"waiting": {"reason": reason}}}
 

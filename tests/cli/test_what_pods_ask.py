@@ -10,8 +10,9 @@ import pytest
 
 from mcad.api.config import Config
 from mcad.cli.commands.demo import Shape
+from mcad.sim.cluster import Cluster
 from tests.cli.embedded import Embedded, wait_for
-from tests.manifests import components, generic, job
+from tests.manifests import components, generic, job, pod
 
 Json = dict[str, Any]
 
@@ -112,3 +113,25 @@ def test_the_priority_class_of_the_pods_goes_ahead_and_evicts(tmp_path: Path, wr
         assert cluster.until("old", "Pending")["status"]["prioritySource"]["value"] == 5
         told = cluster.mcad("describe", "urgent").output
         assert "10 (of PriorityClass high-priority)" in told, told
+
+
+# -- nominated pods ------------------------------------------------------------------------------
+
+
+def test_a_nominated_pod_of_others_holds_its_room(cluster: Embedded) -> None:
+    guest = pod("guest", cpu="1500m") | {"kind": "Pod"}
+    guest["spec"]["schedulerName"] = "slow"  # which has made room by preemption
+
+    def nominate(inside: Cluster) -> None:
+        kind = inside.registry.kind("v1", "Pod")
+        (node,) = inside.registry.list_all(inside.registry.kind("v1", "Node"))
+        found = inside.registry.get(kind, ("default", "guest"))
+        named = {"nominatedNodeName": node["metadata"]["name"]}
+        inside.registry.update_status(kind, found | {"status": found["status"] | named})
+
+    cluster.create(guest)
+    cluster.on_loop(nominate)
+    cluster.create(components("waits", job("waits", 1, "1", 600.0)))
+    assert "500m" in (told := _why(cluster, "waits")), told
+    cluster.create(components("fits", job("fits", 1, "500m", 600.0)))
+    cluster.until("fits", "Running")

@@ -164,6 +164,7 @@ def pod(
     terminating: bool = False,
     ports: Iterable[HostPort] = (),
     root: str = "",
+    nominated: str = "",
 ) -> Pod:
     """A pod, pending until it has a node; ``of`` is the uid of its AppWrapper."""
     default = PodPhase.RUNNING if on_node else PodPhase.PENDING
@@ -181,6 +182,7 @@ def pod(
         attempt=attempt,
         ports=tuple(ports),
         root=root,
+        nominated=nominated,
     )
 
 

@@ -43,7 +43,7 @@ class Use:
 
 
 class PodIndex:
-    """Every pod that exists, by uid, by node and by AppWrapper."""
+    """Every pod that exists, by uid, by the node that it takes room of, and by AppWrapper."""
 
     def __init__(self, ledger: Ledger, assumed: Assumed) -> None:
         self._ledger = ledger
@@ -118,8 +118,8 @@ class PodIndex:
 
     def _enter(self, use: Use) -> None:
         pod = use.pod
-        if pod.node:
-            self.on_node.setdefault(pod.node, {})[pod.uid] = use
+        if pod.charged:
+            self.on_node.setdefault(pod.charged, {})[pod.uid] = use
         if pod.workload:
             self._assumed.held.pop(pod.workload, None)
             self._of.setdefault(pod.workload, {})[pod.uid] = use
@@ -129,8 +129,8 @@ class PodIndex:
 
     def _leave(self, use: Use) -> None:
         pod = use.pod
-        if pod.node:
-            _drop(self.on_node, pod.node, pod.uid)
+        if pod.charged:
+            _drop(self.on_node, pod.charged, pod.uid)
         if pod.workload:
             self._assumed.held.pop(pod.workload, None)
             _drop(self._of, pod.workload, pod.uid)
@@ -140,10 +140,10 @@ class PodIndex:
 
     def _weight(self, use: Use) -> _Weight:
         """C1: a pod weighs on its node until it is terminal or gone, terminating or not."""
-        pod = use.pod
-        if not use.weighs or pod.node not in self._ledger.rows:
+        node = use.pod.charged
+        if not use.weighs or node not in self._ledger.rows:
             return None
-        return (pod.node, use.request, not pod.workload)
+        return (node, use.request, not use.pod.workload)
 
     def _charge(self, weight: _Weight, times: int) -> None:
         if weight is None:
@@ -163,7 +163,7 @@ class PodIndex:
     # -- nodes ---------------------------------------------------------------------------------
 
     def node_added(self, name: str) -> None:
-        """A node appeared: what is bound to it is in use there."""
+        """A node appeared: what is bound to it, or nominated to it, is in use there."""
         for use in self.on_node.get(name, {}).values():
             self._charge(self._weight(use), 1)
         self.node_changed(name)

@@ -442,6 +442,13 @@ class Pod(Struct, frozen=True):
     stuck: Stuck | None = None  # a container that cannot start, or does not stay up
     disruption: str = ""  # reason of its condition DisruptionTarget: why it is made to go
     root: str = ""  # the uid of the object next to ``workload`` in the chain, or the pod itself
+    nominated: str = ""  # where kube-scheduler made room for it by preemption, until it is bound
+
+    @property
+    def charged(self) -> str:
+        """The node that it takes room of (C1), "" if there is none. A pod of an AppWrapper that is
+        not bound yet has its room among the assumed pods."""
+        return self.node or ("" if self.workload else self.nominated)
 
 
 class ItemState(StrEnum):

@@ -181,6 +181,7 @@ class Machine(RuleBasedStateMachine):
             index=0 if owner else -1,
             attempt=data.draw(st.sampled_from([0, 1, 1, 2])) if owner else 0,
             ports=data.draw(st.sampled_from([sets[item].ports, ()])),
+            nominated="" if node else data.draw(st.sampled_from(NAMES)),
         )
         if old is not None and data.draw(st.booleans()):
             new = replace(old, phase=phase, terminating=new.terminating)
@@ -311,7 +312,8 @@ class Machine(RuleBasedStateMachine):
             used = [
                 with_pod_slot(p.request)
                 for p in self.books.pods.values()
-                if p.node == name and p.phase not in TERMINAL_PHASES
+                if name == (p.node or (p.nominated if not p.workload else ""))
+                and p.phase not in TERMINAL_PHASES
             ]
             sums: dict[str, int] = {}
             for resource, n in (pair for request in used for pair in request):
