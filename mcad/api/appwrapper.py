@@ -13,6 +13,7 @@ from typing import Any, get_args
 from msgspec import Struct
 from pydantic import ValidationError
 
+from mcad.api.anti_affinity import relate
 from mcad.api.catalog import Catalog
 from mcad.api.evictions import read_never_preempt
 from mcad.api.gangs import too_few_pods, too_small_gangs
@@ -299,7 +300,8 @@ def _read_items(entries: Sequence[Entry], owner: Owner, catalog: Catalog, spec: 
     spec.problems += duplicates(named)
     if len(named) == len(entries):
         spec.items = tuple(item for _, item in named)
-        spec.sets = tuple(one for read in reads for one in read.sets)
+        pods = [one for read in reads for one in read.pods]
+        spec.sets = relate([one for read in reads for one in read.sets], pods)
         spec.manifests = tuple(read.manifest for read in reads)
         spec.deadlines = tuple(read.deadline for read in reads if any(map(_has_pods, read.sets)))
         spec.graces = tuple(read.grace for read in reads if read.grace is not None)

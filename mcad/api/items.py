@@ -9,6 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mcad.api import canonical, labels
+from mcad.api.anti_affinity import PodLabels
 from mcad.api.catalog import BUILT_IN, WELL_KNOWN, Catalog, Resource
 from mcad.api.durations import clamp_limit
 from mcad.api.live import suspended_by, tells_end
@@ -76,13 +77,15 @@ class Owner(Struct, frozen=True):
 class ReadItem:
     """The result of reading one entry; ``item`` is None if the object has no usable name.
 
-    ``deadline`` is when it ends by itself, in seconds from its creation; 0 if that is not known.
-    ``grace`` is the termination grace period of its pods in seconds, None if it has no template.
+    ``pods`` has the labels and terms of each set. ``deadline`` is when it ends by itself, in
+    seconds from its creation; 0 if that is not known. ``grace`` is the termination grace period of
+    its pods in seconds, None if it has no template.
     """
 
     item: Item | None = None
     manifest: bytes = b""
     sets: tuple[PodSet, ...] = ()
+    pods: tuple[PodLabels, ...] = ()
     deadline: int = 0
     grace: int | None = None
     problems: list[Problem] = field(default_factory=list)
@@ -141,7 +144,7 @@ def read_item(entry: Entry, index: int, owner: Owner, catalog: Catalog) -> ReadI
             suspended=switch.field if switch is not None else "",
             ttl=ttl_of(merged, served.group, served.kind),
         )
-        read.sets = demand.sets
+        read.sets, read.pods = demand.sets, demand.pods
         read.deadline = _deadline(merged, served)
         read.grace = demand.grace
         read.manifest = _to_bytes(merged, where, read, from_json=entry.from_json)

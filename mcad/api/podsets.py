@@ -6,14 +6,16 @@ from typing import TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
+from mcad.api.anti_affinity import NAME as POD_ANTI_AFFINITY
+from mcad.api.anti_affinity import PodLabels
 from mcad.api.kinds import KINDS, Family, kubeflow_rank
 from mcad.api.located_fields import Fault, Part, clamp_count, join
 from mcad.api.podspec import ONE_POD, Amounts, Placement, amounts, to_resources
 from mcad.api.template_cache import Reading, read_template
 from mcad.api.templates import PathError, find_templates, follow, set_path
 from mcad.api.topology import annotations_of, read_topology, topology_faults
-from mcad.api.wire import Json, Map, as_list, dig
-from mcad.core.state.model import ObjectRef, PodSet, Resources, Topology
+from mcad.api.wire import Json, Map, as_list, as_map, dig
+from mcad.core.state.model import ObjectRef, PodSet, Resources
 from mcad.core.state.quantity import format_amount
 
 _T = TypeVar("_T")
@@ -37,11 +39,13 @@ class Found(Struct, frozen=True):
 class Demand(Struct, frozen=True):
     """The pod sets of one item, with faults and warnings.
 
-    ``grace`` is the termination grace period of its pods in seconds, None if it has no template.
-    Paths of faults are relative to the component; the manifest in it is ``template``.
+    ``pods`` has the labels and terms of each set. ``grace`` is the termination grace period of its
+    pods in seconds, None if it has no template. Paths of faults are relative to the component; the
+    manifest in it is ``template``.
     """
 
     sets: tuple[PodSet, ...]
+    pods: tuple[PodLabels, ...] = ()
     grace: int | None = None
     guessed: bool = False
     faults: tuple[Fault, ...] = ()
@@ -107,7 +111,12 @@ def inferred_demand(obj: Map, inference: Inference, item: int) -> Demand:
         faults += topology_faults(
             annotations_of(found.template), f"{set_path(found.path)}.metadata"
         )
-    return Demand(_to_sets(obj, inference, item), guessed=inference.guessed, faults=tuple(faults))
+    return Demand(
+        _to_sets(obj, inference, item),
+        tuple(map(_labels_of, inference.found)),
+        guessed=inference.guessed,
+        faults=tuple(faults),
+    )
 
 
 def _to_sets(obj: Map, inference: Inference, item: int) -> tuple[PodSet, ...]:
@@ -141,6 +150,12 @@ def _pod_set(
     )
 
 
+def _labels_of(found: Found) -> PodLabels:
+    labels = as_map(as_map(found.template.get("metadata")).get("labels"))
+    texts = sorted((key, one) for key, one in labels.items() if isinstance(one, str))
+    return PodLabels(tuple(texts), found.reading.place.terms)
+
+
 def template_of(obj: Map, ref: ObjectRef, one: PodSet) -> Map | None:
     """The pod template that a set was read from, None if it was declared without any."""
     found = infer(obj, ref.group, ref.kind).found
@@ -170,7 +185,10 @@ def declared_demand(
 ) -> Demand:
     """The demand declared by ``custompodresources``; the template only says where pods may go."""
     inferred = _to_sets(obj, inference, item)
-    places, topologies = _places(declared, inferred), _topologies(declared, inferred)
+    labels = [_labels_of(one) for one in inference.found]
+    places = _places(declared, inferred, labels)
+    topologies = _by_position(declared, inferred, [one.topology for one in inferred], None)
+    pods = _by_position(declared, inferred, labels, PodLabels())
     sets = tuple(
         PodSet(
             item=item,
@@ -187,7 +205,7 @@ def declared_demand(
         )
         for index, (entry, place) in enumerate(zip(declared, places, strict=True))
     )
-    return Demand(sets, warnings=tuple(_difference(sets, inferred)))
+    return Demand(sets, tuple(pods), warnings=tuple(_difference(sets, inferred)))
 
 
 def _declared_request(entry: DeclaredPods) -> Resources:
@@ -196,23 +214,28 @@ def _declared_request(entry: DeclaredPods) -> Resources:
     return to_resources(amounts(dict(entry.limits)) | requests | ONE_POD)
 
 
-def _places(declared: Sequence[DeclaredPods], inferred: Sequence[PodSet]) -> list[Placement]:
+def _places(
+    declared: Sequence[DeclaredPods], inferred: Sequence[PodSet], labels: Sequence[PodLabels]
+) -> list[Placement]:
     """Where declared pods may go: as the template at the same position, if all counts are equal;
     else as the templates say, if they agree; else anywhere."""
     if _counts_agree(declared, inferred):
         return [_place(one, one.unmodelled) for one in inferred]
-    names = tuple(dict.fromkeys(name for one in inferred for name in one.unmodelled))
-    place = _common((_place(one, names) for one in inferred), Placement(unmodelled=names))
+    names = [name for one in inferred for name in one.unmodelled]
+    if len(set(labels)) > 1 and any(one.terms for one in labels):
+        names.append(POD_ANTI_AFFINITY)
+    named = tuple(dict.fromkeys(names))
+    place = _common((_place(one, named) for one in inferred), Placement(unmodelled=named))
     return [place] * len(declared)
 
 
-def _topologies(
-    declared: Sequence[DeclaredPods], inferred: Sequence[PodSet]
-) -> list[Topology | None]:
-    """The topology of declared pods, by the same rule."""
+def _by_position(
+    declared: Sequence[DeclaredPods], inferred: Sequence[PodSet], values: list[_T], otherwise: _T
+) -> list[_T]:
+    """What else templates say of declared pods, by the same rule."""
     if _counts_agree(declared, inferred):
-        return [one.topology for one in inferred]
-    return [_common((one.topology for one in inferred), None)] * len(declared)
+        return values
+    return [_common(values, otherwise)] * len(declared)
 
 
 def _counts_agree(declared: Sequence[DeclaredPods], inferred: Sequence[PodSet]) -> bool:
@@ -270,6 +293,7 @@ def declared_sets(
     """The demand declared by ``podSets``: its counts, with the templates at its paths."""
     by_path = {set_path(one.path): one for one in inference.found}
     sets: list[PodSet] = []
+    pods: list[PodLabels] = []
     faults: list[Fault] = []
     for index, entry in enumerate(declared):
         where = f"podSets[{index}].path"
@@ -289,8 +313,9 @@ def declared_sets(
         own = annotations_of(template) | dict(entry.annotations)
         topology = None if made.per_node else read_topology(own)
         sets.append(replace(made, path=entry.path, replicas=entry.replicas, topology=topology))
+        pods.append(_labels_of(found))
     warnings = tuple(_disagreement(declared, inference))
-    return Demand(tuple(sets), faults=tuple(faults), warnings=warnings)
+    return Demand(tuple(sets), tuple(pods), faults=tuple(faults), warnings=warnings)
 
 
 def _disagreement(declared: Sequence[DeclaredSet], inference: Inference) -> Iterable[str]:

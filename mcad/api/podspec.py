@@ -10,6 +10,8 @@ from functools import lru_cache
 from msgspec import Raw, Struct
 from msgspec.structs import astuple
 
+from mcad.api.anti_affinity import NAME as POD_ANTI_AFFINITY
+from mcad.api.anti_affinity import Term, read_terms
 from mcad.api.located_fields import describe
 from mcad.api.wire import Json, Map, as_int, as_list, as_map, as_text, read_json
 from mcad.core.state.model import (
@@ -34,7 +36,6 @@ from mcad.core.state.quantity import (
 Amounts = dict[str, int]
 """Thousandths of each resource, as the API server keeps them; only sums are rounded to wholes."""
 
-HOSTNAME = "kubernetes.io/hostname"
 ANYWHERE = Constraint()
 CLAIMS = "resourceClaims"
 """The name of devices of dynamic resource allocation in ``unmodelled``."""
@@ -251,12 +252,14 @@ def _raise(total: Amounts, floor: Amounts) -> None:
 
 
 class Placement(Struct, frozen=True):
-    """Where pods of one template may go; ``unmodelled``: parts that the fit test ignores."""
+    """Where pods of one template may go; ``unmodelled``: parts that the fit test ignores. ``terms``
+    say which other pods they share no node with (anti_affinity.py)."""
 
     constraint: Constraint = ANYWHERE
     cap: int = 0
     unmodelled: tuple[str, ...] = ()
     ports: tuple[HostPort, ...] = ()
+    terms: tuple[Term, ...] = ()
 
 
 def placement(template: Map) -> Placement:
@@ -264,12 +267,12 @@ def placement(template: Map) -> Placement:
     spec = as_map(template.get("spec"))
     affinity = as_map(spec.get("affinity"))
     labels = as_map(as_map(template.get("metadata")).get("labels"))
-    apart, beyond = _anti_affinity(as_map(affinity.get("podAntiAffinity")), labels)
+    terms, has_others = read_terms(as_map(affinity.get("podAntiAffinity")))
     unmodelled = [
         name
         for name, present in (
             ("podAffinity", _required(affinity.get("podAffinity"))),
-            ("podAntiAffinity", beyond),
+            (POD_ANTI_AFFINITY, has_others),
             ("topologySpread", _spreads(spec)),
             ("volumes", _claims_volumes(spec)),
             (CLAIMS, spec.get("resourceClaims")),
@@ -283,9 +286,10 @@ def placement(template: Map) -> Placement:
             tolerations=tolerations_of(spec.get("tolerations")),
             node_name=as_text(spec.get("nodeName")),
         ),
-        cap=1 if apart else 0,
+        cap=1 if any(term.selects(labels) for term in terms) else 0,
         unmodelled=tuple(unmodelled),
         ports=host_ports(spec),
+        terms=terms,
     )
 
 
@@ -336,42 +340,6 @@ def _term(value: Map) -> tuple[Requirement, ...]:
         for field in ("matchExpressions", "matchFields")
         for one in _maps(value.get(field))
     )
-
-
-def _anti_affinity(affinity: Map, labels: Map) -> tuple[bool, bool]:
-    """(pods of the template exclude each other from a node, there are other terms)."""
-    own = [_keeps_itself_apart(as_map(term), labels) for term in _required(affinity)]
-    return any(own), not all(own)
-
-
-def _keeps_itself_apart(term: Map, labels: Map) -> bool:
-    if term.get("topologyKey") != HOSTNAME or "labelSelector" not in term:
-        return False
-    if any(term.get(key) for key in ("namespaces", "namespaceSelector", "mismatchLabelKeys")):
-        return False
-    return _selects(as_map(term["labelSelector"]), labels)
-
-
-def _selects(selector: Map, labels: Map) -> bool:
-    """Whether a label selector matches; an empty one matches everything."""
-    if any(labels.get(key) != value for key, value in as_map(selector.get("matchLabels")).items()):
-        return False
-    return all(_satisfied(one, labels) for one in _maps(selector.get("matchExpressions")))
-
-
-def _satisfied(requirement: Map, labels: Map) -> bool:
-    key, values = as_text(requirement.get("key")), as_list(requirement.get("values"))
-    match requirement.get("operator"):
-        case "In":
-            return key in labels and labels[key] in values
-        case "NotIn":
-            return key not in labels or labels[key] not in values
-        case "Exists":
-            return key in labels
-        case "DoesNotExist":
-            return key not in labels
-        case _:
-            return False
 
 
 def host_ports(spec: Map) -> tuple[HostPort, ...]:

@@ -10,7 +10,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from mcad.core.assumed import apart
 from mcad.core.assumed.allotments import AssumedGang
-from mcad.core.assumed.any_order import Unbound
 from mcad.core.assumed.assumed import Assumed, Held, RemovedGang, shrunk_to
 from mcad.core.assumed.in_flight import InFlight
 from mcad.core.assumed.node_report import NodeReport, Report
@@ -22,6 +21,7 @@ from mcad.core.fit.audit import audit
 from mcad.core.fit.domains import Domains, confined, domains_of
 from mcad.core.fit.feasible import Prospect
 from mcad.core.fit.fit import Judge
+from mcad.core.fit.own_nodes import unbound_of
 from mcad.core.fit.questions import Questions
 from mcad.core.fit.shape_cache import Memory
 from mcad.core.fit.topology_levels import common_domain, domain_levels, put_together, widened
@@ -480,8 +480,11 @@ class Capacity:
             return shape.fixed
         count = self._memory.count_nodes
         return total(
-            (with_pod_slot(key.request), count(key.constraint) if per_node else declared)
-            for key, declared, _, per_node in shape.alike
+            (
+                with_pod_slot(one.key.request),
+                count(one.key.constraint) if one.per_node else one.declared,
+            )
+            for one in shape.alike
         )
 
     def assumed_uids(self) -> Collection[str]:
@@ -567,9 +570,7 @@ class Capacity:
         keep each other from nodes, in the topology domains that it would get."""
         prospect = self._memory.remembered(shape)
         found = self._domains.find(prospect) if shape.groups else prospect
-        known = () if isinstance(found, Refusal) else found.parts
-        parts = (one for one in known if not one.per_node)
-        return in_flight.may_strand([Unbound(one.pods, one.replicas, {}) for one in parts])
+        return in_flight.may_strand([] if isinstance(found, Refusal) else unbound_of(found))
 
     def domains(self, uid: str) -> tuple[ChosenDomain, ...]:
         """The topology domains that its pod sets are in."""

@@ -287,7 +287,7 @@ CAPS = {
         1,
         (),
     ),
-    "other pods": (apart({"matchLabels": {"app": "other"}}), 0, ("podAntiAffinity",)),
+    "other pods, perhaps of another set": (apart({"matchLabels": {"app": "other"}}), 0, ()),
     "no pods": (apart(None), 0, ("podAntiAffinity",)),
     "itself, but per zone": (apart(MINE, "topology.kubernetes.io/zone"), 0, ("podAntiAffinity",)),
     "itself, in other namespaces": (apart(MINE, namespaces=["b"]), 0, ("podAntiAffinity",)),

@@ -131,6 +131,8 @@ def pods(
     counts_pods: bool = False,
     unmodelled: tuple[str, ...] = (),
     ports: Iterable[HostPort] = (),
+    repels: tuple[int, ...] = (),
+    repelled: tuple[int, ...] = (),
 ) -> PodSet:
     """A pod set of so many replicas."""
     path = f"items[{item}].sets[{index}]"
@@ -146,6 +148,8 @@ def pods(
         counts_pods=counts_pods,
         unmodelled=unmodelled,
         ports=tuple(ports),
+        repels=repels,
+        repelled=repelled,
     )
 
 
@@ -299,7 +303,7 @@ def hosts_of(nodes: Iterable[Node]) -> list[Host]:
 def fits_by_brute_force(hosts: Iterable[Host], sets: Iterable[PodSet]) -> bool:
     """Whether all pods can be placed, by trying every way.
 
-    Deliberately naive: one pod at a time, no slots, no sums. Equal pods share a cap per node.
+    Deliberately naive: one pod at a time, no slots, no sums.
     """
     rows = [Host(one.node, dict(one.free), list(one.ports)) for one in hosts]
     singles: list[PodSet] = []
@@ -318,8 +322,10 @@ def _place(rows: list[Host], left: list[PodSet], placed: list[tuple[PodSet, str]
         return True
     first, rest = left[0], left[1:]
     for host in rows:
-        here = sum(_same_pods(first, other) for other, name in placed if name == host.node.name)
-        if first.cap and here >= first.cap:
+        there = [other for other, name in placed if name == host.node.name]
+        if first.cap and sum(other is first for other in there) >= first.cap:
+            continue
+        if not all(may_share(first, other) for other in there):
             continue
         if admits(host.node, first.constraint) and _take(host, first):
             if _place(rows, rest, [*placed, (first, host.node.name)]):
@@ -331,10 +337,11 @@ def _place(rows: list[Host], left: list[PodSet], placed: list[tuple[PodSet, str]
     return False
 
 
-def _same_pods(one: PodSet, other: PodSet) -> bool:
-    return replace(one, item=0, index=0, path="", replicas=0, counts_pods=False) == replace(
-        other, item=0, index=0, path="", replicas=0, counts_pods=False
-    )
+def may_share(one: PodSet, other: PodSet) -> bool:
+    """Whether pods of these sets may be on one node, by their terms of anti-affinity: no term of a
+    pod selects the other."""
+    terms = [(term, other) for term in one.repels] + [(term, one) for term in other.repels]
+    return not any(term in selected.repelled for term, selected in terms)
 
 
 def _take(host: Host, pod_set: PodSet) -> bool:

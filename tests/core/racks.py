@@ -11,8 +11,8 @@ from mcad.core.nodes.resources import with_pod_slot
 from mcad.core.state.model import Domain, Node, PodSet, Topology, Workload
 from mcad.core.state.records import replace
 from tests.core.bench import node, workload
+from tests.core.builders import may_share, on, pods
 from tests.core.builders import node as node_of
-from tests.core.builders import on, pods
 
 TOGETHER = Topology(("rack",), group="all")
 
@@ -61,7 +61,16 @@ def draw_world(rng: Random) -> World:
         where = on(**rng.choice([{}, {}, {"rack": "r1"}, {"rack": "r2"}, {"block": "b1"}]))
         each = pods(rng.randint(0, 3), cpu, gpu=gpu, item=number, where=where)
         sets.append(replace(each, topology=rng.choice(groups)))
+    if rng.random() < 0.3:
+        sets = [_kept_apart(rng, one) for one in sets]
     return World(tuple(nodes), tuple(sets), rng.choice([(), LEVELS[::-1], LEVELS[:0:-1]]))
+
+
+def _kept_apart(rng: Random, one: PodSet) -> PodSet:
+    """With two terms of anti-affinity that sets of the gang may have, and be selected by."""
+    repels, repelled = ([n for n in (0, 1) if rng.random() < 0.4] for _ in range(2))
+    cap = 1 if {*repels} & {*repelled} else rng.choice([0, 0, 1])
+    return replace(one, cap=cap, repels=tuple(repels), repelled=tuple(repelled))
 
 
 def has_placement(nodes: Collection[Node], sets: Collection[PodSet]) -> bool:
@@ -90,7 +99,7 @@ def _place(
     chosen: dict[str, Domain],
 ) -> bool:
     needed = [(one, may_go(one, nodes, chosen)) for one in sets for _ in range(one.replicas)]
-    return _place_from(free, needed, 0, 0)
+    return _place_from(free, {name: [] for name in free}, needed, 0, 0)
 
 
 def may_go(one: PodSet, nodes: Iterable[Node], chosen: dict[str, Domain]) -> list[str]:
@@ -101,8 +110,18 @@ def may_go(one: PodSet, nodes: Iterable[Node], chosen: dict[str, Domain]) -> lis
     return [each.name for each in nodes if wanted <= {*each.labels}]
 
 
+def may_join(one: PodSet, there: list[PodSet]) -> bool:
+    """Whether anti-affinity lets a pod of the set on a node with one pod of each of the others."""
+    is_full = one.cap > 0 and sum(other is one for other in there) >= one.cap
+    return not is_full and all(may_share(one, other) for other in there)
+
+
 def _place_from(
-    free: dict[str, dict[str, int]], needed: list[tuple[PodSet, list[str]]], at: int, first: int
+    free: dict[str, dict[str, int]],
+    bound: dict[str, list[PodSet]],
+    needed: list[tuple[PodSet, list[str]]],
+    at: int,
+    first: int,
 ) -> bool:
     """The pods from the one ``at`` on; this one on a node from the ``first`` on, because pods of
     one set are equal."""
@@ -114,12 +133,16 @@ def _place_from(
         there = free[name]
         if any(there.get(resource, 0) < n for resource, n in request):
             continue
+        if not may_join(one, bound[name]):
+            continue
         for resource, n in request:
             there[resource] -= n
+        bound[name].append(one)
         is_next_equal = at + 1 < len(needed) and needed[at + 1][0] is one
-        found = _place_from(free, needed, at + 1, number if is_next_equal else 0)
+        found = _place_from(free, bound, needed, at + 1, number if is_next_equal else 0)
         for resource, n in request:
             there[resource] += n
+        bound[name].pop()
         if found:
             return True
     return False

@@ -75,7 +75,25 @@ def gangs(draw: st.DrawFn, most: int = 4) -> tuple[PodSet, ...]:
     sets = [draw(pod_sets(item, most)) for item in range(draw(st.integers(1, 3)))]
     if len(sets) > 1 and draw(st.booleans()):
         sets[-1] = replace(sets[0], item=len(sets) - 1)
-    return tuple(sets)
+    return draw(related(sets))
+
+
+@st.composite
+def related(draw: st.DrawFn, sets: list[PodSet]) -> tuple[PodSet, ...]:
+    """The sets with terms of anti-affinity among them now and then: each is of some of them and
+    selects some of them. Pods of a set that has a term which selects it are one per node."""
+    numbers = range(draw(st.sampled_from([0, 0, 1, 2])))
+    some = st.sets(st.sampled_from(numbers)) if numbers else st.just(set())
+    found = []
+    for one in sets:
+        if one.per_node:
+            found.append(one)
+            continue
+        repels, repelled = draw(some), draw(some)
+        cap = 1 if repels & repelled else one.cap
+        more = {"repels": tuple(sorted(repels)), "repelled": tuple(sorted(repelled))}
+        found.append(replace(one, cap=cap, **more))
+    return tuple(found)
 
 
 @st.composite
@@ -114,7 +132,7 @@ def tight(draw: st.DrawFn) -> tuple[dict[str, Node], tuple[PodSet, ...]]:
             zip(counts, more, sizes, gpus, strict=False)
         )
     ]
-    return cluster, tuple(draw(st.permutations(sets)))
+    return cluster, draw(related(draw(st.permutations(sets))))
 
 
 @st.composite

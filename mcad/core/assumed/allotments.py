@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from mcad.core.nodes.host_ports import without_ports
 from mcad.core.nodes.pod_signature import PodClass
 from mcad.core.nodes.resources import total, with_pod_slot
+from mcad.core.nodes.shape import Neighbours, neighbours
 from mcad.core.state.model import Pod, PodSet, Resources, Wanted
 
 
@@ -39,6 +40,10 @@ class Allotment:
     at: dict[str, int] = field(default_factory=dict)
     assumed: int = 0
     unplaced: int = 0
+    neighbours: Neighbours = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.neighbours = neighbours(self.pod_set)
 
     @property
     def manifested(self) -> int:
@@ -91,13 +96,23 @@ class Allotment:
         return (self.gang.order, self.position)
 
     def crowd(self, node: str) -> int:
-        """Own pods of the class, bound or assumed, on the node: a cap per node counts them.
+        """Pods of the set and of equal ones, bound or assumed, on the node: a cap per node counts
+        them."""
+        return sum(one.on(node) for one in self.gang.allotments if one.is_like(self))
 
-        Each DaemonSet has its own pod on a node, so it counts for itself alone.
-        """
-        alike = [one for one in self.gang.allotments if one.pods is self.pods]
-        counted = [self] if self.pod_set.per_node else alike
-        return sum(one.at.get(node, 0) + one.bound.get(node, 0) for one in counted)
+    def is_like(self, other: Allotment) -> bool:
+        """Whether pods of the two are interchangeable."""
+        return self.pods is other.pods and self.neighbours == other.neighbours
+
+    def is_kept_off(self, node: str) -> bool:
+        """Whether another set of the gang that its pods share no node with has pods there."""
+        return any(
+            one.on(node) and one.pod_set.excludes(self.pod_set) for one in self.gang.allotments
+        )
+
+    def on(self, node: str) -> int:
+        """Its pods on the node, bound or assumed."""
+        return self.at.get(node, 0) + self.bound.get(node, 0)
 
     @property
     def unseen(self) -> int:

@@ -1,7 +1,8 @@
 """Whether pods without a node find room in every order and wherever the others go (core R2).
 
 A pod q takes away at most ``max over r of ceil(q_r / p_r)`` of the slots of p, because
-``floor((f - q) / p) >= floor(f / p) - ceil(q / p)``. So the pods of one class are safe if its slots
+``floor((f - q) / p) >= floor(f / p) - ceil(q / p)``; one that shares no node with p takes away all
+of one node. So the pods of one class are safe if its slots
 on all nodes, less what all other pods that can come there take away, are as many as they are.
 """
 
@@ -13,16 +14,19 @@ from typing import NamedTuple
 from mcad.core.nodes.pod_signature import PodClass, slots
 from mcad.core.nodes.pools import Row
 from mcad.core.nodes.resources import Books, book
+from mcad.core.state.model import PodSet
 
 
 class Unbound(NamedTuple):
     """Equal pods without a node: how many are assumed on which node (``at``), and which nodes their
-    template leaves to others (``off``)."""
+    template leaves to others (``off``). ``pod_set`` is one of theirs, None where they are of
+    several gangs: then anti-affinity between sets is not looked at."""
 
     pods: PodClass
     size: int
     at: dict[str, int]
     off: Collection[str] = ()
+    pod_set: PodSet | None = None
 
 
 class RowBudget:
@@ -47,11 +51,15 @@ def is_safe(
     """Whether these pods find room wherever the others go that can come to their nodes. ``own`` has
     the nodes on which any of all these pods is assumed, by name; others do no harm."""
     budget.spend(len(others))
+    request, cap = one.pods.request, one.pods.cap
     spoils = [each.size * _spoils(each.pods, one.pods) for each in others]
+    if excluded := [n for n, each in enumerate(others) if _exclude(each, one)]:
+        cap = min(cap, one.size)  # what a pod that comes to a node takes away at most
+        for n in excluded:
+            spoils[n] = others[n].size * cap
     need, most, have = one.size, one.size + sum(spoils), 0
     absent = list(range(len(others)))  # those that have not been found to come to these nodes
     everyone, off = (one, *others), one.off
-    request, cap = one.pods.request, one.pods.cap
     for row in _rows(one.pods, own):
         budget.spend(1 + len(absent))
         if have >= most or budget.is_spent:
@@ -70,6 +78,13 @@ def is_safe(
             absent.remove(number)
             need += spoils[number]
     return have >= need
+
+
+def _exclude(one: Unbound, other: Unbound) -> bool:
+    """Whether their pods share no node."""
+    if one.pod_set is None or other.pod_set is None:
+        return False
+    return one.pod_set.excludes(other.pod_set)
 
 
 def _may_come(other: Unbound, row: Row, free: Books) -> bool:

@@ -26,7 +26,7 @@ def kept_apart(gang: Sequence[Allotment], rows: Mapping[str, Row]) -> dict[int, 
     takes more work than is allowed: then the gang is as safe as kube-scheduler makes it.
     """
     waiting = [one for one in gang if one.size and not one.pod_set.per_node]
-    if len({one.pods.key for one in waiting}) < 2:
+    if all(one.is_like(waiting[0]) for one in waiting):
         return {}
     off: dict[int, set[str]] = {one.position: set() for one in waiting}
     budget = RowBudget(APART_ROWS_MAX)
@@ -35,7 +35,7 @@ def kept_apart(gang: Sequence[Allotment], rows: Mapping[str, Row]) -> dict[int, 
     while (found := _first_unsafe(gang, asked, off, budget, own)) is not None:
         asked = [one for one in asked if one is not found]
         for other in waiting:
-            if other.pods is not found.pods:
+            if not other.is_like(found):
                 off[other.position] |= found.at.keys() - other.at.keys()
     if budget.is_spent or any(len(names) > AVOIDED_MAX for names in off.values()):
         return {}
@@ -54,11 +54,11 @@ def _first_unsafe(
     for one in waiting:
         if budget.is_spent:
             return None
-        others = [_unbound(each, off) for each in gang if each.pods is not one.pods]
+        others = [_unbound(each, off) for each in gang if not each.is_like(one)]
         if not is_safe(_unbound(one, off), others, budget, own):
             return one
     return None
 
 
 def _unbound(one: Allotment, off: Mapping[int, Collection[str]]) -> Unbound:
-    return Unbound(one.pods, one.size, one.at, off.get(one.position, ()))
+    return Unbound(one.pods, one.size, one.at, off.get(one.position, ()), one.pod_set)

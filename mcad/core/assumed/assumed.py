@@ -155,6 +155,8 @@ class Assumed:
         surplus is taken from the node that a pod was just bound to (``near``), else from unplaced
         slots, else from the node assumed last (R3)."""
         self._unnoted[allotment] = None
+        if near and not allotment.gang.frozen:
+            self._yield_node(allotment, near)
         surplus = allotment.size - allotment.target
         if surplus < 0:
             self._add_unplaced(allotment, -surplus)
@@ -171,6 +173,13 @@ class Assumed:
             part = min(surplus, allotment.at[last])
             self._release(allotment, last, part)
             surplus -= part
+
+    def _yield_node(self, allotment: Allotment, name: str) -> None:
+        """Sets that share no node with this one leave a node on which it has a bound pod."""
+        for other in allotment.gang.allotments if allotment.bound.get(name) else ():
+            held = other.at.get(name, 0)
+            if held and other is not allotment and other.pod_set.excludes(allotment.pod_set):
+                self._unplace(other, name, held)
 
     def settle_daemons(self) -> None:
         """A node came or went: each DaemonSet has a pod more or less to create."""
@@ -239,6 +248,8 @@ class Assumed:
             part = min(pods.slots(row), allotment.unplaced)
             if part and pods.cap < UNBOUNDED:
                 part = min(part, max(0, pods.cap - allotment.crowd(name)))
+            if part and allotment.is_kept_off(name):
+                continue
             if part:
                 self._add_unplaced(allotment, -part)
                 self._assume(allotment, name, part)

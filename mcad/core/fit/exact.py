@@ -25,11 +25,13 @@ FreeOf = Callable[[Row], Books]
 
 
 class Need(NamedTuple):
-    """Pods of one part that have to be placed; ``part`` is its index in the shape."""
+    """Pods of one part that have to be placed; ``part`` is its index in the shape, and they share
+    no node with pods of the parts ``apart``."""
 
     part: int
     pods: PodClass
     replicas: int
+    apart: frozenset[int] = frozenset()
 
 
 class Verdict(Struct, frozen=True):
@@ -106,6 +108,13 @@ class _Search:
         self._known = known
         self._names = sorted({n for need in (main, *others) for n, _ in need.pods.request})
         self._goal = tuple(need.replicas for need in others)
+        self._beside_main = [n for n, need in enumerate(others) if need.part in main.apart]
+        self._apart = [
+            (n, m)
+            for n, need in enumerate(others)
+            for m, other in enumerate(others[:n])
+            if other.part in need.apart
+        ]
         self.work = 0
 
     def run(self, rows: Sequence[Row]) -> Draft | None:
@@ -164,7 +173,7 @@ class _Search:
         free, rank = self._free_of(row), row.rank
         caps = [
             min(replicas, slots(free, pods.request, pods.cap)) if rank in pods.pool.rows else 0
-            for _, pods, replicas in self._others
+            for _, pods, replicas, _ in self._others
         ]
         return tuple(caps)
 
@@ -187,15 +196,24 @@ class _Search:
             left = self._less(free, counts)
             if left is None:
                 continue
-            loss = before - self._main_slots(stage.row, left)
+            loss = before - self._main_beside(counts, stage.row, left)
             self._spend(len(found))
             if not any(_covers(known, counts, loss) for known in found):
                 found.append(_Choice(counts, loss))
         return found
 
+    def _main_beside(self, counts: tuple[int, ...], row: Row, left: Books) -> int:
+        """Its slots on a node with so many pods of the others."""
+        if any(counts[n] for n in self._beside_main if counts):
+            return 0
+        return self._main_slots(row, left)
+
     def _less(self, free: Books, counts: tuple[int, ...]) -> Books | None:
+        """What so many pods of the others leave; None if they do not go together."""
         if not any(counts):
             return free
+        if any(counts[n] and counts[m] for n, m in self._apart):
+            return None
         left = dict(free)
         for count, need in zip(counts, self._others, strict=True):
             if count:
@@ -258,8 +276,9 @@ class _Search:
             step = step.before
         left = self._main.replicas
         for row in rows:
-            free = self._less(self._free_of(row), taken.get(row.rank, ()))
-            room = min(left, self._main_slots(row, free)) if free is not None else 0
+            counts = taken.get(row.rank, ())
+            free = self._less(self._free_of(row), counts)
+            room = min(left, self._main_beside(counts, row, free)) if free is not None else 0
             if room:
                 plan.append((self._main.part, row, room))
                 left -= room

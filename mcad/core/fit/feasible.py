@@ -21,12 +21,14 @@ from mcad.core.state.work_bounds import FEW_PARTS, LOOKS_MAX, LOOKS_OF_MANY
 
 
 class Part(NamedTuple):
-    """The equal pods of a gang (``shapes.Alike``), with their class in this capacity."""
+    """The equal pods of a gang (``shape.Alike``), with their class in this capacity. Pods of the
+    parts with the numbers in ``apart`` share no node with these."""
 
     pods: PodClass
     declared: int
     positions: tuple[int, ...]
     per_node: bool
+    apart: frozenset[int] = frozenset()
 
     @property
     def replicas(self) -> int:

@@ -58,16 +58,17 @@ class Nodes:
 
 class Overlay:
     """The books of the ``nodes`` as they would be after what was placed so far; those that are
-    ``changed`` by rank."""
+    ``changed`` by rank, and which parts have pods ``there``."""
 
     def __init__(self, nodes: Nodes) -> None:
         self.nodes = nodes
         self.changed: dict[int, Books] = {}
+        self.there: dict[int, frozenset[int]] = {}
 
     def fork(self) -> Overlay:
         """A copy to try something on."""
         fork = Overlay(self.nodes)
-        fork.changed = dict(self.changed)
+        fork.changed, fork.there = dict(self.changed), dict(self.there)
         return fork
 
     def free(self, row: Row) -> Books:
@@ -75,18 +76,20 @@ class Overlay:
         changed = self.changed.get(row.rank)
         return self.nodes.free(row) if changed is None else changed
 
-    def take(self, row: Row, request: Resources, times: int) -> None:
+    def take(self, row: Row, need: Need, times: int) -> None:
         """Place so many pods on the node."""
         left = dict(self.free(row))
-        for name, n in request:
+        for name, n in need.pods.request:
             left[name] = left.get(name, 0) - n * times
         self.changed[row.rank] = left  # never changed in place: forks share it
+        if need.apart:
+            self.there[row.rank] = self.there.get(row.rank, frozenset()) | {need.part}
 
     def apply(self, plan: Draft, needs: Sequence[Need]) -> None:
         """Place everything that the plan says."""
-        pods = {need.part: need.pods for need in needs}
+        by_part = {need.part: need for need in needs}
         for part, row, times in plan:
-            self.take(row, pods[part].request, times)
+            self.take(row, by_part[part], times)
 
 
 class Outcome(Struct, frozen=True):
@@ -110,9 +113,9 @@ def pack(prospect: Prospect, nodes: Nodes, budget: int, weights: Mapping[str, in
     needs: list[Need] = []
     for part, demand in enumerate(prospect.parts):
         if not demand.per_node:
-            needs.append(Need(part, demand.pods, demand.replicas))
+            needs.append(Need(part, demand.pods, demand.replicas, demand.apart))
             continue
-        everywhere = _one_per_node(part, demand.pods, nodes, overlay)
+        everywhere = _one_per_node(Need(part, demand.pods, 0), nodes, overlay)
         if everywhere.plan is None:
             return everywhere
         plan += everywhere.plan
@@ -135,7 +138,7 @@ def as_many_as_fit(prospect: Prospect, nodes: Nodes) -> Draft:
     overlay = Overlay(nodes)
     plan: Draft = []
     for number, part in enumerate(prospect.parts):
-        need = Need(number, part.pods, part.replicas)
+        need = Need(number, part.pods, part.replicas, part.apart)
         plan += _fill(need, nodes.places(part.pods), overlay)[0]
     return plan
 
@@ -146,16 +149,18 @@ def _fill(
     """Place as many of the pods as fit on the rows in their order. Returns where, how many are
     left, and how many rows were looked at. What the last ones take matters to none."""
     plan: Draft = []
-    (part, pods, left), looked = need, 0
-    changed, free_at_first = overlay.changed, overlay.nodes.free
+    (part, pods, left, apart), looked = need, 0
+    changed, there, free_at_first = overlay.changed, overlay.there, overlay.nodes.free
     for row in rows:  # of tens of thousands, so what is free there is spelled out
         looked += 1
+        if apart and not apart.isdisjoint(there.get(row.rank, ())):
+            continue
         free = changed[row.rank] if row.rank in changed else free_at_first(row)
         fit = slots(free, pods.request, pods.cap)
         if fit:
             fit = min(left, fit)
             if not is_last:
-                overlay.take(row, pods.request, fit)
+                overlay.take(row, need, fit)
             plan.append((part, row, fit))
             left -= fit
             if not left:
@@ -163,8 +168,9 @@ def _fill(
     return plan, left, looked
 
 
-def _one_per_node(part: int, pods: PodClass, nodes: Nodes, overlay: Overlay) -> Outcome:
+def _one_per_node(need: Need, nodes: Nodes, overlay: Overlay) -> Outcome:
     """A DaemonSet's pods have no choice: one on every admitted node."""
+    part, pods = need.part, need.pods
     plan: Draft = []
     missing = 0
     for row in pods.pool.rows.values():
@@ -175,7 +181,7 @@ def _one_per_node(part: int, pods: PodClass, nodes: Nodes, overlay: Overlay) -> 
     if missing:
         return Outcome(None, part, missing)
     for _, row, times in plan:
-        overlay.take(row, pods.request, times)
+        overlay.take(row, need, times)
     return Outcome(plan)
 
 

@@ -26,7 +26,7 @@ def on_own_nodes(
     looks = sum(len(part.pods.pool.rows) for part in parts)
     if prospect.shape.per_node or looks > APART_ROWS_MAX or not _shares_a_node(plan):
         return plan, 0
-    if _all_are_safe(parts):
+    if _all_are_safe(prospect):
         return plan, looks
     for fewest_first in (True, False):
         found = _one_after_the_other(parts, nodes, weights, fewest_first=fewest_first)
@@ -40,14 +40,23 @@ def _shares_a_node(plan: Draft) -> bool:
     return any(seen.setdefault(row.rank, number) != number for number, row, _ in plan)
 
 
-def _all_are_safe(parts: Sequence[Part]) -> bool:
+def _all_are_safe(prospect: Prospect) -> bool:
     """Whether no order of binding strands the gang as it is (any_order.py)."""
     budget = RowBudget(APART_ROWS_MAX)
-    unbound = [Unbound(part.pods, part.replicas, {}) for part in parts]
+    unbound = unbound_of(prospect)
     return all(
         is_safe(one, [other for other in unbound if other is not one], budget, {})
         for one in unbound
     )
+
+
+def unbound_of(prospect: Prospect) -> list[Unbound]:
+    """Its pods but those of DaemonSets, none of them assumed yet."""
+    return [
+        Unbound(part.pods, part.replicas, {}, pod_set=prospect.shape.sets[part.positions[0]])
+        for part in prospect.parts
+        if not part.per_node
+    ]
 
 
 def _one_after_the_other(

@@ -79,8 +79,8 @@ class Memory:
 
     def _make(self, shape: Shape) -> Prospect:
         parts = tuple(
-            Part(self.hold_class(key), declared, positions, per_node)
-            for key, declared, positions, per_node in shape.alike
+            Part(self.hold_class(one.key), one.declared, one.positions, one.per_node, one.apart)
+            for one in shape.alike
         )
         return Prospect(shape, parts, self.pools_of(parts))
 

@@ -33,18 +33,32 @@ class ClassKey(NamedTuple):
         return cls(pod_set.request, pod_set.constraint, cap, pod_set.ports)
 
 
+Neighbours = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]
+"""Beside which pods of the gang those of a set may be."""
+
+
+def neighbours(pod_set: PodSet) -> Neighbours:
+    """Pods of one class are interchangeable if these are equal. A cap is that of the set, unless
+    equal sets exclude each other as well."""
+    is_alone = pod_set.per_node or (pod_set.cap and not pod_set.excludes(pod_set))
+    own = (pod_set.item, pod_set.index) if is_alone else ()
+    return (pod_set.repels, pod_set.repelled, own)
+
+
 class Alike(NamedTuple):
-    """All pods of a gang that are of one class and one topology group, whichever sets they belong
-    to.
+    """All pods of a gang that are interchangeable and of one topology group, whichever sets they
+    belong to.
 
     ``positions`` are the indices of those sets within the gang. A ``per_node`` one is one
     DaemonSet: it has as many pods as there are nodes that admit them, and ``declared`` is 0.
+    ``apart`` are the indices of others in ``Shape.alike`` whose pods share no node with these.
     """
 
     key: ClassKey
     declared: int
     positions: tuple[int, ...]
     per_node: bool
+    apart: frozenset[int] = frozenset()
 
 
 class TopologyGroup(NamedTuple):
@@ -137,18 +151,20 @@ def _groups(sets: tuple[PodSet, ...], alike: tuple[Alike, ...]) -> tuple[Topolog
 
 
 def _alike(sets: tuple[PodSet, ...]) -> tuple[Alike, ...]:
-    found: list[Alike] = []
-    at: dict[tuple[ClassKey, str | int | None], int] = {}
+    together: dict[tuple[ClassKey, Neighbours, str | int | None], list[int]] = {}
     for position, pod_set in enumerate(sets):
-        key = ClassKey.of(pod_set)
-        together = key, _group(position, pod_set)
-        if pod_set.per_node:
-            found.append(Alike(key, 0, (position,), per_node=True))
-        elif pod_set.replicas > 0 and together in at:
-            known = found[at[together]]
-            more = known.declared + pod_set.replicas
-            found[at[together]] = Alike(key, more, (*known.positions, position), per_node=False)
-        elif pod_set.replicas > 0:
-            at[together] = len(found)
-            found.append(Alike(key, pod_set.replicas, (position,), per_node=False))
-    return tuple(found)
+        if pod_set.per_node or pod_set.replicas > 0:
+            key = ClassKey.of(pod_set), neighbours(pod_set), _group(position, pod_set)
+            together.setdefault(key, []).append(position)
+    found = []
+    for positions in together.values():
+        first = sets[positions[0]]
+        declared = 0 if first.per_node else sum(sets[position].replicas for position in positions)
+        found.append(Alike(ClassKey.of(first), declared, tuple(positions), first.per_node))
+    if not any(one.repels for one in sets):
+        return tuple(found)
+    firsts = [sets[one.positions[0]] for one in found]
+    return tuple(
+        one._replace(apart=frozenset(n for n, each in enumerate(firsts) if each.excludes(first)))
+        for one, first in zip(found, firsts, strict=True)
+    )

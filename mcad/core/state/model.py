@@ -123,7 +123,7 @@ class PodSet(Struct, frozen=True):
     replicas: int  # as declared
     request: Resources
     constraint: Constraint = Constraint()
-    cap: int = 0  # of its pods per node (anti-affinity to itself); 0 is no bound
+    cap: int = 0  # of the set's pods per node (anti-affinity to itself); 0 is no bound
     per_node: bool = False  # a DaemonSet: one pod per admitted node, whatever ``replicas`` says
     # The live wish cannot be read from the child (unknown kinds, ``custompodresources``), so it is
     # the declared pods less those that succeeded (C2).
@@ -132,6 +132,17 @@ class PodSet(Struct, frozen=True):
     ports: tuple[HostPort, ...] = ()  # each is free once per node, for pods of any set
     topology: Topology | None = None
     domain: Domain | None = None  # chosen for ``topology``; the ``constraint`` selects it as well
+    # Numbers, within the gang, of terms of required anti-affinity by hostname that concern several
+    # sets: the terms that its pods have, and those that select its pods.
+    repels: tuple[int, ...] = ()
+    repelled: tuple[int, ...] = ()
+
+    def excludes(self, other: "PodSet") -> bool:
+        """Whether no pod of this set may be on a node with one of the other, in either order."""
+        return not (
+            set(self.repels).isdisjoint(other.repelled)
+            and set(other.repels).isdisjoint(self.repelled)
+        )
 
 
 class KeptApart(NamedTuple):

@@ -13,8 +13,9 @@ import pytest
 from mcad.core.capacity import Capacity
 from mcad.core.state.bounds import AVOIDED_MAX
 from mcad.core.state.model import KeptApart, PodSet
+from mcad.core.state.records import replace
 from mcad.core.state.settings import Fit, Settings
-from tests.core.builders import cluster, hold, node, pods
+from tests.core.builders import cluster, hold, may_share, node, pods
 
 Free = tuple[int, ...]
 
@@ -78,27 +79,44 @@ def test_where_only_sums_count_no_pod_has_a_node() -> None:
 # -- every order, every node ---------------------------------------------------------------------
 
 
-def can_strand(free: Free, sizes: Free, left: Free, barred: tuple[frozenset[int], ...]) -> bool:
-    """Whether the pods of the sets can be bound in such a way that one of them finds no node."""
-    seen: set[tuple[Free, Free]] = set()
+Pairs = frozenset[tuple[int, int]]
+"""Sets that share no node, in both orders; one that excludes itself is paired with itself."""
 
-    def strands(free: Free, left: Free) -> bool:
-        if (free, left) in seen:
+
+def can_strand(
+    free: Free,
+    sizes: Free,
+    left: Free,
+    barred: tuple[frozenset[int], ...],
+    apart: Pairs = frozenset(),
+) -> bool:
+    """Whether the pods of the sets can be bound in such a way that one of them finds no node."""
+    seen: set[tuple[Free, Free, tuple[Free, ...]]] = set()
+
+    def strands(free: Free, left: Free, there: tuple[Free, ...]) -> bool:
+        if (free, left, there) in seen:
             return False
-        seen.add((free, left))
+        seen.add((free, left, there))
         for one, size in enumerate(sizes):
             if not left[one]:
                 continue
-            fitting = [at for at, room in enumerate(free) if room >= size and at not in barred[one]]
+            fitting = [
+                at
+                for at, room in enumerate(free)
+                if room >= size and at not in barred[one]
+                if not any((one, other) in apart for other in there[at])
+            ]
             if not fitting:
                 return True
             after = (*left[:one], left[one] - 1, *left[one + 1 :])
             for at in fitting:
-                if strands((*free[:at], free[at] - size, *free[at + 1 :]), after):
+                less = (*free[:at], free[at] - size, *free[at + 1 :])
+                here = tuple(sorted({*there[at], one})) if apart else ()
+                if strands(less, after, (*there[:at], here, *there[at + 1 :])):
                     return True
         return False
 
-    return strands(free, left)
+    return strands(free, left, ((),) * len(free))
 
 
 def divides(free: Free, sizes: Free, left: Free) -> bool:
@@ -147,3 +165,40 @@ def test_no_gang_strands_itself_where_its_sets_have_nodes_of_their_own(begin: in
     assert did > 25
     assert shared > 5
     assert not missed  # of 6,000 one is: the nodes are divided in two ways only
+
+
+def test_no_gang_strands_itself_by_anti_affinity_of_its_sets() -> None:
+    """Equal sets that exclude themselves or each other: what they leave each other is enough
+    wherever each has nodes of its own."""
+    would = did = 0
+    for seed in range(600):
+        rng = Random(f"apart by terms {seed}")
+        free, sets = drawn(rng)
+        terms = [[(), (0,)][rng.random() < 0.6] for _ in (*sets, *sets)]
+        made = []
+        for one, repels, repelled in zip(sets, terms[::2], terms[1::2], strict=True):
+            cap = 1 if repels and repelled else rng.choice([0, 1])
+            made.append(replace(one, cap=cap, repels=repels, repelled=repelled))
+        capacity = cluster(*(node(str(at), gpu=n) for at, n in enumerate(free)))
+        if capacity.assume("gang", 1, capacity.shape(tuple(made)), tuple(made)) is not None:
+            continue
+        numbers = range(len(made))
+        apart = frozenset(
+            (a, b)
+            for a in numbers
+            for b in numbers
+            if not may_share(made[a], made[b]) or (a == b and made[a].cap)
+        )
+        sizes = tuple(dict(one.request)["nvidia.com/gpu"] for one in made)
+        left = tuple(one.replicas for one in made)
+        would += can_strand(free, sizes, left, (frozenset(),) * len(made), apart)
+        if any(sum(map(bool, counts)) > 1 for counts in capacity.places_of("gang").values()):
+            continue
+        names = tuple(
+            frozenset(int(name) for each in off(capacity, item) for name in each.nodes)
+            for item in numbers
+        )
+        assert not can_strand(free, sizes, left, names, apart), f"{seed=}"
+        did += 1
+    assert would > 25
+    assert did > 25

@@ -281,6 +281,46 @@ def test_a_cap_counts_own_pods_and_slots_when_a_node_is_looked_for() -> None:
     assert reserved(capacity) == {"c": wants("1", pods="1")}
 
 
+def test_sets_that_share_no_node_find_nodes_apart() -> None:
+    """What is bound and what is assumed of the one keeps the other off."""
+    capacity = cluster(node("a", "4"), node("b", "4"))
+    hold(capacity, "one", pods(2, repels=(0,)), pods(2, item=1, repelled=(0,)))
+    places = capacity.places_of("one")
+    first, second = sorted(places, key=lambda name: places[name])
+    assert places == {first: (0, 2), second: (2, 0)}
+    capacity.pod_seen(pod("x", second, of="one", item=0, index=0))
+    capacity.node_gone(first)
+    capacity.place_unplaced()
+    assert capacity.report.unplaced() == wants("2", pods="2")
+    capacity.pod_seen(pod("y", second, of="one", item=0, index=0))
+    capacity.place_unplaced()
+    assert capacity.report.unplaced() == wants("2", pods="2")
+    capacity.node_seen(node(first, "4"))
+    capacity.place_unplaced()
+    assert capacity.places_of("one") == {first: (0, 2)}
+
+
+def test_slots_leave_a_node_that_a_pod_of_another_set_took() -> None:
+    """kube-scheduler bound the pod where those of the set that it excludes were to go."""
+    capacity = cluster(node("a", "4"), node("b", "4"))
+    hold(capacity, "one", pods(1, "2", repels=(0,)), pods(2, item=1, repelled=(0,)))
+    places = capacity.places_of("one")
+    taken = next(name for name, (_, n) in places.items() if n)
+    capacity.pod_seen(pod("x", taken, "2", of="one", item=0, index=0))
+    capacity.place_unplaced()
+    other = "b" if taken == "a" else "a"
+    assert capacity.places_of("one") == {other: (0, 2)}
+
+
+def test_a_cap_is_that_of_each_set_where_equal_sets_may_share_a_node() -> None:
+    capacity = cluster(node("a", "4"), node("b", "4"))
+    hold(capacity, "one", pods(2, cap=1), pods(2, item=1, cap=1))
+    capacity.node_gone("b")
+    capacity.node_seen(node("b", "4"))
+    capacity.place_unplaced()
+    assert capacity.places_of("one") == {"a": (1, 1), "b": (1, 1)}
+
+
 # -- DaemonSets ----------------------------------------------------------------------------------
 
 

@@ -26,7 +26,7 @@ def search(nodes: list[Node], sets: tuple[PodSet, ...], budget: int = AMPLE) -> 
 
 def search_in(capacity: Capacity, sets: tuple[PodSet, ...], budget: int = AMPLE) -> Verdict:
     shape = capacity._memory.hold(capacity.shape(sets))
-    needs = [Need(i, part.pods, part.replicas) for i, part in enumerate(shape.parts)]
+    needs = [Need(i, part.pods, part.replicas, part.apart) for i, part in enumerate(shape.parts)]
     rows = {rank: row for part in shape.parts for rank, row in part.pods.pool.rows.items()}
     verdict = exact(needs, [rows[rank] for rank in sorted(rows)], _free, budget)
     if verdict.plan is not None:
@@ -50,6 +50,7 @@ def _check_plan(plan: Plan, needs: list[Need]) -> None:
         for name, n in pod_class.request:
             free[name] -= n * times
         placed[part] += times
+        assert not any(row is other and each in needs[part].apart for each, other, _ in plan)
     assert placed == Counter({need.part: need.replicas for need in needs})
     lines = [(part, row.rank) for part, row, _ in plan]
     assert len(lines) == len(dict.fromkeys(lines))

@@ -17,7 +17,7 @@ from mcad.core.state.settings import Settings
 from mcad.core.state.violations import InvariantViolated
 from tests import budget
 from tests.core.builders import cluster, hold, needs, node, on, pods
-from tests.core.racks import World, draw_world, has_placement, may_go
+from tests.core.racks import World, draw_world, has_placement, may_go, may_join
 
 WORLDS = budget.draw(range(6_000), 300, "gangs with topology")
 
@@ -37,6 +37,12 @@ def _check_places(capacity: Capacity, world: World) -> None:
         within = {one.topology.group: domain} if one.topology and domain else {}
         assert at.keys() <= set(may_go(one, world.nodes, within)), one
     assert len(groups) == len({group for group, _ in groups})
+    for counts in places.values():
+        there: list[PodSet] = []
+        for one, n in zip(world.sets, counts, strict=True):
+            for _ in range(n):
+                assert may_join(one, there), (one, there)
+                there.append(one)
 
 
 @pytest.mark.parametrize("seed", WORLDS)
