@@ -224,6 +224,8 @@ WRONG: list[tuple[str, ...]] = [
         "maxPriority.Team=1",
     ),
     ("maxPriority.team: must be a whole number, not the string 'high'.", "maxPriority.team=high"),
+    ("topologyLevels: names a label twice; remove one.", "topologyLevels=[rack, rack]"),
+    ("topologyLevels: 'a b' is not a label of nodes: 'a b' is not a key", "topologyLevels=[a b]"),
     ("MCAD_MAX_PRIORITY: maxPriority: must be a map, not 10.", "MCAD_MAX_PRIORITY=10"),
     (
         "leaderElection: renewDeadline (10) must be less than leaseDuration (5): a holder must",
