@@ -57,7 +57,14 @@ _Conditions = Mapping[str, Mapping[str, Json]]
 _PHASES = {phase.value: phase for phase in PodPhase}
 
 _OF_SPEC = ("containers", "initContainers", "resources", "overhead", "hostNetwork")
-_OF_STATUS = ("containerStatuses", "initContainerStatuses", "resources", "allocatedResources")
+_CLAIMED = "extendedResourceClaimStatus"
+_OF_STATUS = (
+    "containerStatuses",
+    "initContainerStatuses",
+    "resources",
+    "allocatedResources",
+    _CLAIMED,
+)
 _ALIKE = 4096  # entries of the cache
 _WORDS_MAX = 256
 _TEXT_MAX = 2048  # bytes of a cached text; longer ones hardly repeat
@@ -168,7 +175,19 @@ def _known_needs(text: bytes) -> tuple[Resources, tuple[HostPort, ...]]:
     depends = json.loads(text)
     spec = dict(zip(_OF_SPEC, depends, strict=False))
     status = dict(zip((*_OF_STATUS, "conditions"), depends[len(_OF_SPEC) :], strict=True))
-    return effective_request(spec, status), host_ports(spec)
+    claimed = _claimed(status)
+    request = effective_request(spec, status)
+    if claimed:
+        request = tuple((name, amount) for name, amount in request if name not in claimed)
+    return request, host_ports(spec)
+
+
+def _claimed(status: Map) -> set[str]:
+    """The resources of a pod that are devices of a ResourceClaim (KEP-5004, Kubernetes 1.34:
+    ``status.extendedResourceClaimStatus.requestMappings[].resourceName``). kube-scheduler takes
+    them from no node's ``allocatable``."""
+    mappings = as_list(as_map(status.get(_CLAIMED)).get("requestMappings"))
+    return {as_text(as_map(one).get("resourceName")) for one in mappings}
 
 
 def _grace(spec: Map) -> Duration:

@@ -148,6 +148,7 @@ class PodStatusPick(TypedDict, total=False):
     resources: Any
     allocatedResources: Any
     nominatedNodeName: Any
+    extendedResourceClaimStatus: Any
 
 
 class PodPick(TypedDict, total=False):

@@ -222,6 +222,16 @@ def test_why_a_pod_is_made_to_go(conditions: Any, disruption: str) -> None:
     assert live({}, conditions=conditions).disruption == ""
 
 
+def test_devices_of_a_resource_claim_are_taken_from_no_node() -> None:
+    name = "example.com/gpu"
+    one = container("1") | {"resources": {"limits": {"cpu": "1", name: "1", "example.com/fpga": 2}}}
+    mapped = [{"containerName": "main", "resourceName": name, "requestName": "container-0"}]
+    status = {"extendedResourceClaimStatus": {"requestMappings": mapped}}
+    claims = read_pod(live_pod(spec=pod_spec(one), status=status))
+    assert dict(claims.request) == {"cpu": 1000, "example.com/fpga": 2, "pods": 1}
+    assert dict(read_pod(live_pod(spec=pod_spec(one))).request)[name] == 1
+
+
 def test_a_pod_is_nominated_to_a_node_until_it_is_bound() -> None:
     given = {"phase": "Pending", "nominatedNodeName": "node-1"}
     assert read_pod({"spec": {}, "status": given}).nominated == "node-1"

@@ -135,3 +135,39 @@ def test_a_nominated_pod_of_others_holds_its_room(cluster: Embedded) -> None:
     assert "500m" in (told := _why(cluster, "waits")), told
     cluster.create(components("fits", job("fits", 1, "500m", 600.0)))
     cluster.until("fits", "Running")
+
+
+# -- devices of dynamic resource allocation ------------------------------------------------------
+
+
+@pytest.mark.parametrize("wrap", [components, generic])
+def test_a_resource_that_no_node_has_is_said_to_be_unsupported(
+    cluster: Embedded, wrap: Any
+) -> None:
+    asks = pod("mig", cpu="1", extended={"example.com/gpu": "1"})
+    cluster.create(wrap("mig", asks))
+    told = " ".join(_why(cluster, "mig").split())
+    assert "No node that admits its pods has it: example.com/gpu: 1 requested" in told, told
+    assert "dynamic resource allocation" in told
+    assert "larger than any node" not in told
+
+
+def test_a_claimed_device_is_no_negative_figure(cluster: Embedded) -> None:
+    guest = pod("guest", cpu="1", extended={"example.com/gpu": "1"})
+    guest["spec"]["nodeName"] = "node-1"  # as kube-scheduler binds it
+
+    def claim(inside: Cluster) -> None:
+        kind = inside.registry.kind("v1", "Pod")
+        found = inside.registry.get(kind, ("default", "guest"))
+        named = {"containerName": "main", "resourceName": "example.com/gpu", "requestName": "r"}
+        told = {"resourceClaimName": "c", "requestMappings": [named]}
+        status = found["status"] | {"extendedResourceClaimStatus": told}
+        inside.registry.update_status(kind, found | {"status": status})
+
+    cluster.create(guest)
+    cluster.on_loop(claim)
+    table = wait_for(
+        lambda: told if " 1 " in (told := cluster.mcad("capacity").output) else "", "its CPU"
+    )
+    assert " -1" not in table, table
+    assert "example.com/gpu" not in table, table

@@ -10,6 +10,13 @@ HOST_PORT = "host port"
 """How the ``resource`` of a shortage begins if it is a host port: ``host port 8080/TCP``."""
 
 
+_ABSENT = "No node that admits its pods has it: {figures}"
+_DEVICES = (
+    "Devices that only dynamic resource allocation serves (extendedResourceName of a DeviceClass) "
+    "are not supported."
+)
+
+
 class Shortage(NamedTuple):
     """One resource of a refusal: what the gang requests and what is available to it.
 
@@ -124,7 +131,10 @@ class Refusal(Struct, frozen=True):
         """The figures, in one sentence per fact; stable for equal refusals. One by quota is
         explained by the trees (quota/explain.py)."""
         short = [one for one in self.shortages if one.missing] or self.shortages[:1]
-        facts = [self.reason.text.format(figures=" ".join(one.message for one in short))]
+        text = _ABSENT if self._is_absent else self.reason.text
+        facts = [text.format(figures=" ".join(one.message for one in short))]
+        if self._is_absent and "/" in self.binding:
+            facts.append(_DEVICES)
         if self.domain is not None:
             facts.append(self.domain.message)
         if self.item >= 0 and self.missing:
@@ -133,6 +143,12 @@ class Refusal(Struct, frozen=True):
         if self.unmodelled:
             facts.append(f"Not checked: {', '.join(self.unmodelled)}.")
         return " ".join(filter(None, facts))
+
+    @property
+    def _is_absent(self) -> bool:
+        """Whether one pod asks for a resource that no node has, so that no size would do."""
+        is_large = self.reason is WaitingReason.TOO_LARGE and bool(self.shortages)
+        return is_large and not self.shortages[0].available
 
     @property
     def rests_on_absence(self) -> bool:

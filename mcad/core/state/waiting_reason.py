@@ -61,7 +61,7 @@ class WaitingReason(StrEnum):
     TOO_LARGE = (
         "too-large",
         Ends.CAPACITY,
-        "One pod is larger than any node that admits it.",
+        "One pod is larger than any node that admits it, or asks for what none of them has.",
         "One pod is larger than any node that admits it. {figures}",
     )
     NO_DOMAIN = (

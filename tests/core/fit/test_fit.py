@@ -210,6 +210,19 @@ def test_too_large_compares_one_pod_with_the_largest_node() -> None:
     assert figures(found)[0] == ("cpu", 9000, 8000)
 
 
+def test_a_resource_that_no_node_has_is_no_matter_of_size() -> None:
+    found = refusal(cluster(node("a", "4")), pods(1, "9", gpu=1))
+    assert found.reason is KIND.TOO_LARGE
+    assert found.message == (
+        "No node that admits its pods has it: nvidia.com/gpu: 1 requested, 0 available, 1 missing. "
+        "cpu: 9 requested, 4 available, 5 missing. Devices that only dynamic resource allocation "
+        "serves (extendedResourceName of a DeviceClass) are not supported. "
+        "No place for 1 pod of item 0."
+    )
+    large = refusal(cluster(node("a", "4", gpu=1)), pods(1, "9", gpu=1))
+    assert large.message.startswith("One pod is larger than any node that admits it. cpu: 9 ")
+
+
 def test_too_large_is_said_even_if_the_sum_is_short_as_well() -> None:
     found = refused(cluster(node("a", "4")), pods(1), pods(3, "9", item=1))
     assert (found.reason, found.item) == (KIND.TOO_LARGE, 1)
