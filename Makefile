@@ -25,10 +25,12 @@ suite: .venv/ready
 	@$(BIN)/python -m pytest --collect-only --quiet >/dev/null
 	MAKEFLAGS= $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 
-# Every fault at every write, and every seed: what a push draws representatives of. An hour.
+# Every fault at every write, every seed, the default clocks: what a push draws representatives of,
+# or makes faster. An hour.
 soak: .venv/ready
 	MCAD_SOAK=1 $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile \
-	  --no-loadscope-reorder tests/faults tests/histories tests/core/test_histories.py tests/core/preemption
+	  --no-loadscope-reorder tests/faults tests/histories tests/core/test_histories.py tests/core/preemption \
+	  tests/e2e/running/test_left_alone.py
 
 lint: .venv/ready
 	$(BIN)/ruff format --check .

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +61,19 @@ def placed(obj: Any, pool: str) -> Any:
         found["nodeSelector"] = {POOL: pool}
         found["tolerations"] = [{"key": POOL, "value": pool, "effect": "NoSchedule"}]
     return found
+
+
+def hasten(obj: Any, times: int) -> None:
+    """Let every init container that sleeps end so many times sooner."""
+    if isinstance(obj, list):
+        for one in obj:
+            hasten(one, times)
+    elif isinstance(obj, dict):
+        for container in obj.get("initContainers", ()):
+            word, seconds = container["command"]
+            container["command"] = [word, str(int(seconds) // times)]
+        for value in obj.values():
+            hasten(value, times)
 
 
 class Case:
@@ -229,6 +243,12 @@ class Case:
         now = {one["metadata"]["uid"] for one in self.pods()}
         assert self.first_pods, "some pods were there"
         assert self.first_pods <= now, f"{len(self.first_pods - now)} of its pods are gone"
+
+
+def at_once(cases: Sequence[Case], act: Callable[[Case], None]) -> None:
+    """The same for several cases at the same time."""
+    with ThreadPoolExecutor(len(cases)) as pool:
+        list(pool.map(act, cases))
 
 
 def _container(cpu: str) -> Json:

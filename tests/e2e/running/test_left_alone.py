@@ -1,29 +1,55 @@
-"""Each case as its thread has it, in both dialects, with the default settings: one dispatcher, one
-control plane with the operators, and nodes for each case. All are submitted at the beginning, what
-happens to them happens, and one wait outlives every clock of the defaults; then they are looked at.
+"""Each case as its thread has it, in both dialects: one dispatcher, one control plane with the
+operators, and nodes for each case. All are submitted at the beginning, what happens to them
+happens, and one wait outlives every clock; then they are looked at.
+
+A soak has the default settings. A push has clocks that are twice as fast, and so are the containers
+that are slow in the threads: each is as late as before for the clocks that it is compared with.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
+from mcad.api.config import Config
+from tests import budget
 from tests.controlplane.controlplane import ControlPlane
 from tests.controlplane.fixtures import controlplane_or_skip
 from tests.controlplane.operators import JOBSET, KUBERAY_ALPHA, LEADER_WORKER_SET, Operators
 from tests.e2e import fleet
 from tests.e2e.process import Dispatcher, install, printed
 from tests.e2e.running.acts import ACTS, CPUS, LONG, PRIORITY_CLASSES
-from tests.e2e.running.case import DIALECTS, HERE, Case, Json, waiting
+from tests.e2e.running.case import DIALECTS, HERE, Case, Json, hasten, waiting
 from tests.e2e.running.told import SOON, Why, assert_told, pages, pods_ready
 
 pytestmark = pytest.mark.controlplane
 
-OUTLIVED = 330
-"""Seconds after which the longest clock of the defaults, 300 s, has run out."""
+FASTER = 1 if budget.SOAK else 2
+OUTLIVED = 330 // FASTER
+"""Seconds after which the longest clock, 300 s by default, has run out."""
+
+GRACES = {
+    "admissionGracePeriod": 60,
+    "warmupGracePeriod": 300,
+    "failureGracePeriod": 60,
+    "retryPausePeriod": 90,
+    "forcefulDeletionGracePeriod": 600,
+}
+CLOCKS = {
+    "placementTimeout": 300 // FASTER,
+    "faultTolerance": {name: seconds // FASTER for name, seconds in GRACES.items()},
+}
+"""The clocks of both dialects, by default or faster."""
+
+AT_ONCE = 8
+"""Cases to which something happens at the same time: each has nodes and a namespace of its own."""
+ALONE = "retrying"
+"""The case that lets KubeRay stand still."""
 
 SUSPENDED = ("suspended", "suspended-ray")
 IN_ORDER = ("in-order", "leader-ready", "depends-on")
@@ -54,17 +80,26 @@ def cases(plane: ControlPlane) -> Iterator[Cases]:
         for dialect in DIALECTS
     }
     for one in made.values():
+        hasten(one.template, FASTER)
         one.add_nodes()
     plane.wait_for_nodes(node for one in made.values() for node in one.nodes)
-    with Dispatcher(plane, account):
+    settings = (f"--set={name}={json.dumps(value)}" for name, value in CLOCKS.items())
+    with Dispatcher(plane, account, *settings):
         for one in made.values():
             one.submit()
-        for one in made.values():
-            try:
-                ACTS[one.case](one)
-            except (AssertionError, TimeoutError) as error:
-                one.trouble = error  # of its own tests, not of the others
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            list(pool.map(_act, (one for one in made.values() if one.case != ALONE)))
+        for one in (made[ALONE, dialect] for dialect in DIALECTS):
+            _act(one)
         yield made
+
+
+def _act(case: Case) -> None:
+    """What happens to a case; what goes wrong is a matter of its own tests, not of the others."""
+    try:
+        ACTS[case.case](case)
+    except (AssertionError, TimeoutError) as error:
+        case.trouble = error
 
 
 @pytest.fixture(params=DIALECTS)
@@ -89,7 +124,7 @@ def case(cases: Cases, dialect: str) -> Find:
 
 @pytest.fixture(scope="module")
 def outlived(cases: Cases, plane: ControlPlane) -> set[tuple[str, str]]:
-    """Every clock of the defaults has run out, that of the youngest pod without a node as well: it
+    """Every clock has run out, that of the youngest pod without a node as well: it
     is the one that comes in place of the pod of the lost node, a minute later. Yields what the
     dispatcher has deleted by then: namespaces and names."""
     for one in (cases["lost-node", dialect] for dialect in DIALECTS):
@@ -101,12 +136,18 @@ def outlived(cases: Cases, plane: ControlPlane) -> set[tuple[str, str]]:
     lost = [pod for dialect in DIALECTS for pod in waiting(cases["lost-node", dialect].pods())]
     born = [datetime.fromisoformat(one["metadata"]["creationTimestamp"]) for one in lost]
     end = max(born, default=datetime.now(UTC)) + timedelta(seconds=OUTLIVED)
-    plane.wait_for(lambda: datetime.now(UTC) > end, 2 * OUTLIVED, "the clocks of the defaults")
+    plane.wait_for(lambda: datetime.now(UTC) > end, 2 * OUTLIVED, "the clocks")
     return {
         (one.namespace, one.name)
         for one in fleet.ours(plane.audit())
         if one.verb in ("delete", "deletecollection")
     }
+
+
+def test_the_clocks_are_those_of_the_defaults_but_for_their_speed() -> None:
+    given = Config().model_dump(by_alias=True)
+    graces = {name: given["faultTolerance"][name] for name in GRACES}
+    assert (given["placementTimeout"], graces) == (300, GRACES)
 
 
 # -- what is told within 10 s ----------------------------------------------------------------

@@ -10,7 +10,7 @@ import yaml
 
 from tests.controlplane.controlplane import ControlPlane
 from tests.e2e.process import Dispatcher, mcad
-from tests.e2e.running.case import DIALECTS, Case, Json, wrapped
+from tests.e2e.running.case import DIALECTS, Case, Json, at_once, wrapped
 from tests.e2e.running.told import SOON, Why, assert_not_stalled, assert_told, pods_ready
 from tests.e2e.support import cli
 
@@ -54,54 +54,48 @@ def stuck(plane: ControlPlane, name: str, how: str) -> list[Case]:
 
 def check_they_go_on(cases: list[Case]) -> None:
     """What kept their pods from running is over, and that is told."""
-    for one in cases:
+
+    def goes_on(one: Case) -> None:
         for pod in one.pods():
             name = pod["metadata"]["name"]
             one.patch_pod(name, {"metadata": {"annotations": {STUCK: None}}})
-    for one in cases:
-        one.plane.wait_for(lambda one=one: all(map(_is_up, one.pods())), LONG, "its pods run")
-    for one in cases:
+        one.plane.wait_for(lambda: all(map(_is_up, one.pods())), LONG, "its pods run")
         assert_not_stalled(one)
+
+    at_once(cases, goes_on)
 
 
 def test_an_image_that_is_there_again_is_told_no_longer(plane: ControlPlane) -> None:
-    cases = stuck(plane, "image", "ImagePullBackOff")
-    for one in cases:
+    def is_told(one: Case) -> None:
         one.wait_for_pods(2, "Pending")
         assert_told(one, Why.IMAGE, "busybox:misspelt")
+
+    cases = stuck(plane, "image", "ImagePullBackOff")
+    at_once(cases, is_told)
     check_they_go_on(cases)
 
 
 def test_a_container_that_cannot_be_created(plane: ControlPlane) -> None:
-    cases = stuck(plane, "suspended", "CreateContainerConfigError")
-    for one in cases:
+    def is_told(one: Case) -> None:
         one.wait_for_pods(2, "Pending")
         assert_told(one, Why.CONTAINER, 'configmap "settings" not found')
-    check_they_go_on(cases)
 
-
-def test_a_volume_that_cannot_be_mounted(plane: ControlPlane) -> None:
-    """Only an Event says so: the container is being created all the time."""
-    cases = stuck(plane, "suspended", "FailedMount")
-    for one in cases:
-        one.wait_for_pods(2, "Pending")
-        assert_told(
-            one, Why.CONTAINER, "MountVolume.SetUp failed", 'configmap "settings" not found'
-        )
+    cases = stuck(plane, "suspended", "CreateContainerConfigError")
+    at_once(cases, is_told)
     check_they_go_on(cases)
 
 
 def test_a_container_that_crashes_again_and_again(plane: ControlPlane) -> None:
     """It is ready for a moment each time; one Event tells of all of it."""
-    cases = stuck(plane, "growth", "CrashLoopBackOff")
-    for one in cases:
+
+    def is_told(one: Case) -> None:
         one.wait_for_pods(2)
         assert_told(one, Why.CRASH, "container c", "CrashLoopBackOff")
-    for one in cases:
-        plane.wait_for(
-            lambda one=one: min(map(_restarts, one.pods())) >= 3, LONG, "they crash again"
-        )
+        plane.wait_for(lambda: min(map(_restarts, one.pods())) >= 3, LONG, "they crash again")
         assert_told(one, Why.CRASH, "container c", "CrashLoopBackOff")
+
+    cases = stuck(plane, "growth", "CrashLoopBackOff")
+    at_once(cases, is_told)
     check_they_go_on(cases)
 
 
@@ -117,7 +111,8 @@ def _is_up(pod: Json) -> bool:
 @pytest.mark.parametrize("name", ["suspended", "growth", "in-order"])
 def test_pods_that_the_api_server_refuses(plane: ControlPlane, name: str) -> None:
     """A Job, a Deployment and a StatefulSet; only the second says so in its status."""
-    for one in both(plane, name, "refused"):
+
+    def is_told(one: Case) -> None:
         plane.create_namespace(one.pool)
         enforced = "pod-security.kubernetes.io/enforce=restricted"
         plane.kubectl("label", "namespace", one.pool, enforced)
@@ -126,13 +121,15 @@ def test_pods_that_the_api_server_refuses(plane: ControlPlane, name: str) -> Non
         assert_told(one, Why.REFUSED, 'violates PodSecurity "restricted:latest"')
         assert pods_ready(one) != "True"
 
+    at_once(both(plane, name, "refused"), is_told)
+
 
 def test_what_is_submitted_suspended_is_told_at_once(plane: ControlPlane) -> None:
-    for one in both(plane, "suspended", "early"):
+    def is_told(one: Case) -> None:
         one.template["spec"]["suspend"] = True
         one.submit()
         plane.wait_for(
-            lambda one=one: any("suspend" in ev["message"] for ev in one.events("ManifestWarning")),
+            lambda: any("suspend" in event["message"] for event in one.events("ManifestWarning")),
             SOON,
             "a warning of the manifest",
         )
@@ -141,6 +138,8 @@ def test_what_is_submitted_suspended_is_told_at_once(plane: ControlPlane) -> Non
         manifest = wrapped(one.dialect, one.name, one.pool, one.template)
         linted = cli("lint", "--offline", "-f", "-", stdin=yaml.safe_dump(manifest))
         assert "suspend" in linted.stdout + linted.stderr
+
+    at_once(both(plane, "suspended", "early"), is_told)
 
 
 def test_pods_are_not_ready_while_it_is_suspended_or_requeued(plane: ControlPlane) -> None:
