@@ -157,7 +157,7 @@ def test_a_protected_gang_starts_although_its_run_time_is_unknown() -> None:
 
 @cache
 def teams(*, evicting: bool) -> Replay:
-    """A small cluster, four nodes; the replay ends with an error if a pair meets twice."""
+    """A small cluster, four nodes."""
     jobs = three_teams.week(60, days=1, seed=1, nodes=4)
     return three_teams.play(jobs, 1, Settings(reclaim=evicting, preemption=evicting), 4)
 

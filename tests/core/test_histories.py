@@ -82,7 +82,7 @@ def lived(profile: type[Teams], seed: int) -> Teams:
 
 
 @pytest.mark.parametrize("begin", range(0, 60 if budget.SOAK else 20, 20))
-def test_the_same_pair_never_meets_twice_whatever_happens(begin: int) -> None:
+def test_each_victim_has_run_for_its_minimum_time_whatever_happens(begin: int) -> None:
     found: Counter[str] = Counter()
     for seed in range(begin, begin + 20):
         life = lived(Teams, seed)

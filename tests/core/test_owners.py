@@ -61,7 +61,7 @@ OWNERS = {
     # reservations and evictions
     "reservation waits_for patience eviction_patience": "state/reservation_book.py",
     "planned_at": "preemption/search.py",
-    "eviction opponents": "preemption/eviction.py observed/recovery.py",
+    "eviction": "preemption/eviction.py observed/recovery.py",
     # set when an AppWrapper becomes known, and never again
     "first_seen rebuilt creation removal writes": "",
     # the cluster

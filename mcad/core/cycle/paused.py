@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from mcad.core.cluster import Cluster
-from mcad.core.preemption import eviction
 from mcad.core.state.bounds import PAUSED_PER_PASS
 from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import Phase
@@ -33,6 +32,5 @@ def _look(cluster: Cluster, entry: Entry) -> None:
     if (is_paused and hold != wanted) or (
         wanted is not None and entry.waiting in (WaitingState.IN_LINE, WaitingState.RESERVED)
     ):
-        eviction.in_vain(cluster, entry)
         entry.report_anew()
         cluster.line_up(entry)

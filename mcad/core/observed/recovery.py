@@ -51,8 +51,6 @@ def restore(cluster: Cluster, entry: Entry, saved: Persisted) -> None:
     entry.first_dispatch, entry.requeueings = saved.first_dispatch, saved.requeueings
     entry.requeueing_wait, entry.resets = saved.requeueing_wait, saved.resets
     entry.path, entry.eviction = saved.quota, saved.eviction
-    if saved.eviction is not None:
-        entry.opponents[saved.eviction.by] = saved.eviction.at
     entry.dispatch, entry.pods = saved.dispatch, saved.pods
     if saved.reservation is not None:
         cluster.reservations.on_record[entry.uid] = saved.reservation
@@ -118,7 +116,9 @@ def _note_preemptor(cluster: Cluster, victim: Entry, record: DispatchRecord) -> 
         return
     reclaims = record.reason == TeardownReason.RECLAIMED
     reason = ReservationReason.RECLAIMING if reclaims else ReservationReason.PREEMPTING
-    since = victim.opponents.get(record.preemptor, record.entered)
+    evicted = victim.eviction
+    is_of_it = evicted is not None and evicted.by == record.preemptor
+    since = evicted.at if evicted is not None and is_of_it else record.entered
     reservation = Reservation(reason, since, until)
     cluster.reservations.preemptors[record.preemptor] = reservation
 

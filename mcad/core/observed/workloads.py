@@ -8,7 +8,6 @@ from mcad.core.attempts import edits, remains
 from mcad.core.cluster import Cluster
 from mcad.core.events import AppWrapperSeen, NodeGone, NodeSeen
 from mcad.core.observed import objects, recovery
-from mcad.core.preemption import eviction
 from mcad.core.queue.priority_ceiling import cut
 from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import ENDED, Phase
@@ -135,8 +134,6 @@ def _changed(cluster: Cluster, entry: Entry, work: Workload, *, rewound: bool) -
         entry.edit(work)
     elif work != old:
         reservation = entry.reservation
-        if work.suspended:
-            eviction.in_vain(cluster, entry)
         cluster.leave_line(entry)  # under the record that it was added with
         entry.edit(work)
         entry.report_anew()

@@ -124,16 +124,8 @@ def _take_back(cluster: Cluster, entry: Entry, pending: PendingEviction) -> None
     preemptor, before = cluster.entries[pending.by], entry.eviction
     count = 1 + (before.count if before is not None else 0)
     entry.eviction = Eviction(count, pending.reason, preemptor.uid, preemptor.title, cluster.now)
-    entry.opponents[preemptor.uid] = cluster.now
     entry.amend(preemptor=preemptor.uid)
     teardown.take_back(cluster, entry, _WORDS[pending.reason][0], pending.message)
-
-
-def in_vain(cluster: Cluster, preemptor: Entry) -> None:
-    """A user holds the preemptor back before it got its room: it may ask for the same victims
-    again."""
-    for victim in cluster.known(preemptor.waits_for):
-        victim.opponents.pop(preemptor.uid, None)
 
 
 def _call_off(cluster: Cluster, uid: str) -> None:

@@ -27,6 +27,9 @@ from mcad.core.reservations.release_set import ReleaseSet
 from mcad.core.snapshot.removal import Room, spare_victims
 from mcad.core.state.bounds import (
     EVICTION_STEPS,
+    HEADS_TRIED,
+    HOLD_STEPS,
+    RUN_TIME_DOUBLED,
     RUN_TIME_DOUBLES_MAX,
     TEARDOWN_MARGIN,
     Look,
@@ -36,7 +39,7 @@ from mcad.core.state.eviction_pace import NextEvictions
 from mcad.core.state.lifecycle import TEARING_DOWN
 from mcad.core.state.reservation import EVICTIONS, Eviction, ReservationReason
 from mcad.core.state.survey import Survey
-from mcad.core.state.units import Duration, Instant
+from mcad.core.state.units import Duration
 
 if TYPE_CHECKING:
     from collections.abc import Set
@@ -106,18 +109,18 @@ def _list(cluster: Cluster, due: RefusedLine) -> bool:
 
 
 class _Share:
-    """Whether a leaf of a class, in one of the trees, has share left of all that it demands."""
+    """Whether a leaf of a class, in one of the trees, has share left of anything that it
+    demands."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._forest = cluster.forest
-        self._spent: dict[Path, list[Set[str]]] = {}
+        self._unspent: dict[Path, list[Set[str]]] = {}
 
     def is_left(self, eqclass: EquivalenceClass) -> bool:
-        spent = self._spent.get(eqclass.path)
-        if spent is None:
-            spent = self._spent[eqclass.path] = self._forest.spent(eqclass.path)
-        # A leaf that has used up nothing has share left of whatever is asked.
-        return any(not of_tree or of_tree.isdisjoint(eqclass.shape.demanded) for of_tree in spent)
+        unspent = self._unspent.get(eqclass.path)
+        if unspent is None:
+            unspent = self._unspent[eqclass.path] = self._forest.unspent(eqclass.path)
+        return any(not of_tree.isdisjoint(eqclass.shape.demanded) for of_tree in unspent)
 
 
 def _look(cluster: Cluster, due: RefusedLine, survey_before: Survey) -> None:
@@ -171,12 +174,30 @@ def _report_anew(cluster: Cluster, entry: Entry) -> None:
 
 
 def _firsts(cluster: Cluster, due: Iterable[EquivalenceClass]) -> Iterator[Entry]:
-    """The head of each class; it counts as planned for when its turn comes."""
+    """The first of each class that may evict; the class counts as planned for when its turn
+    comes."""
     for eqclass in due:
         if eqclass.members and eqclass.refusal is not None:
             eqclass.planned_at = cluster.now
             ask_back(cluster, eqclass)  # its leaf may have got room since it was refused
-            yield eqclass.first()
+            entry = _first_that_may(cluster, eqclass)
+            if entry is not None:
+                yield entry
+
+
+def _first_that_may(cluster: Cluster, eqclass: EquivalenceClass) -> Entry | None:
+    """The first of a class that may evict. As in the walk, AppWrappers before it that something
+    besides room keeps are put on hold: they bar no other."""
+    for entry in eqclass.front(HEADS_TRIED):
+        if not _may_evict(cluster, entry):
+            continue
+        hindrance = pre_enqueue.obstacle(cluster, entry)
+        if hindrance is None:
+            return entry
+        cluster.agenda.spent += HOLD_STEPS
+        cluster.waiting.hold(entry, hindrance)
+        eqclass.planned_at = 0  # for the next head
+    return None
 
 
 def _due_owners(cluster: Cluster) -> list[Entry]:
@@ -201,11 +222,15 @@ def _take_owners(cluster: Cluster) -> Iterator[Entry]:
 
 
 def _may_win(cluster: Cluster, entry: Entry) -> bool:
-    """Whether nothing but room keeps it from starting, and no reservation of its own has expired
-    lately."""
+    """Whether nothing but room keeps it from starting, and it may evict."""
+    return _may_evict(cluster, entry) and pre_enqueue.obstacle(cluster, entry) is None
+
+
+def _may_evict(cluster: Cluster, entry: Entry) -> bool:
+    """Whether it has a right to evict, and no reservation of its own has expired lately."""
     if entry.workload.never_preempts or cluster.now < entry.eviction_patience.until:
         return False
-    return _has_a_right(cluster, entry) and pre_enqueue.obstacle(cluster, entry) is None
+    return _has_a_right(cluster, entry)
 
 
 def _has_a_right(cluster: Cluster, entry: Entry, lowest: int | None = None) -> bool:
@@ -230,7 +255,6 @@ def survey(cluster: Cluster) -> Survey:
     latest dispatch."""
     found: list[tuple[int, int, str, Entry]] = []
     releasing_soon: list[str] = []
-    opponents: dict[str, dict[str, Instant]] = {}
     now, shortest = cluster.now, cluster.settings.min_run_time
     for uid in cluster.capacity.assumed_uids():
         entry = cluster.entries.get(uid)
@@ -241,19 +265,17 @@ def survey(cluster: Cluster) -> Survey:
             run_time = shortest if entry.eviction is None else _run_time(entry.eviction, shortest)
             if since + run_time <= now:
                 found.append((entry.workload.priority, -since, uid, entry))
-                if entry.opponents:
-                    opponents[uid] = entry.opponents
         elif _leaves_soon(cluster, entry):
             releasing_soon.append(uid)
     found.sort()
     cluster.agenda.spent += _survey_steps(cluster)
-    return Survey({uid: one.workload for _, _, uid, one in found}, releasing_soon, opponents)
+    return Survey({uid: one.workload for _, _, uid, one in found}, releasing_soon)
 
 
 def _run_time(before: Eviction, shortest: Duration) -> Duration:
     """The minimum run time, doubled by each eviction, so that a borrower gets work done in the
-    end."""
-    return shortest << min(before.count, RUN_TIME_DOUBLES_MAX)
+    end, and two that evict each other in turn do so ever more rarely."""
+    return max(shortest, RUN_TIME_DOUBLED) << min(before.count, RUN_TIME_DOUBLES_MAX)
 
 
 def _leaves_soon(cluster: Cluster, entry: Entry) -> bool:
@@ -277,19 +299,10 @@ class Sought(NamedTuple):
 
 
 def plan(cluster: Cluster, entry: Entry, present: Survey) -> Sought:
-    """The victims that would make room for a waiting AppWrapper; nothing is changed.
-
-    No pair meets twice, whichever of the two was evicted: shares and priorities may change, and two
-    that evict each other in turn would do nothing else. After a restart the last opponent of each
-    is known.
-    """
+    """The victims that would make room for a waiting AppWrapper; nothing is changed."""
     snapshot = release_set.what_if(cluster, entry, (*outranked(cluster, entry), entry.uid))
     releasing_soon = [uid for uid in present.releasing_soon if snapshot.remove(uid)]
-    met = _met(entry, present)
-    candidates = present.candidates
-    if met:
-        candidates = {uid: one for uid, one in candidates.items() if uid not in met}
-    found = evictions(entry.workload, candidates, snapshot, cluster.settings)
+    found = evictions(entry.workload, present.candidates, snapshot, cluster.settings)
     if found is None or not found.victims:
         return Sought(snapshot.steps)
     room = Room((), found.plan)
@@ -297,13 +310,6 @@ def plan(cluster: Cluster, entry: Entry, present: Survey) -> Sought:
         room = spare_victims(snapshot, releasing_soon) or Room(tuple(releasing_soon), found.plan)
     leaving = (*room.leaving, *(uid for uid, _ in found.victims))
     return Sought(snapshot.steps, found.victims, found.reason, ReleaseSet(room.plan, leaving))
-
-
-def _met(entry: Entry, present: Survey) -> set[str]:
-    """The uids of its former opponents: evicted for it, called off or not, or preemptors that
-    evicted it."""
-    lost = {uid for uid, known in present.opponents.items() if entry.uid in known}
-    return lost | entry.opponents.keys()
 
 
 def _are_there(cluster: Cluster, sought: Sought) -> bool:

@@ -68,7 +68,8 @@ class InadmissibleList:
 
 @dataclass(slots=True, eq=False)
 class EquivalenceClass:
-    """Waiting AppWrappers of one shape, slope, quota path and group (ordering.py).
+    """Waiting AppWrappers of one shape, slope, quota path and group (ordering.py), all of which
+    or none of which have the ``preemptionPolicy`` Never.
 
     ``key`` is that of its head, the first of its ``members``, if it has any, and ``turn`` is the
     turn of the head where none ages, borrows or has a share. ``refusal`` is their common verdict,
@@ -96,6 +97,7 @@ class EquivalenceClass:
     of_list: InadmissibleList | None = None
     listed_by: Key | None = None
     planned_at: Instant = 0
+    never_preempts: bool = False
     asks_back: tuple[str, Instant] = NO_HEAD
     series: Series = (0, (), "", frozenset())
     pools: tuple[Pool, ...] = ()

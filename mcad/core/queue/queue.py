@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from mcad.core.queue.inadmissible import InadmissibleLists
     from mcad.core.state.entry import Entry
 
-_Alike = tuple[Path, str]  # and the group that shares what is in use
+_Alike = tuple[Path, str, bool]  # the group that shares what is in use; never preempts
 
 _SCALE = 10**9  # priority 1 = slope of 10^6 millionths per second over 1000 ms
 
@@ -131,11 +131,13 @@ class Queue:
     ) -> EquivalenceClass:
         """Put an AppWrapper in line; in a refused class this is one insertion."""
         alike = self._eqclasses.setdefault(shape, {}).setdefault(rank.slope, {})
-        eqclass, key = alike.get((path, group)), rank.key(entry)
+        never, key = entry.workload.never_preempts, rank.key(entry)
+        eqclass = alike.get((path, group, never))
         if eqclass is None:
             eqclass = self._inadmissible.new_class(shape, rank.slope, path, group)
+            eqclass.never_preempts = never
             eqclass.join(key, entry)
-            alike[path, group] = eqclass
+            alike[path, group, never] = eqclass
             self._by_path.setdefault(path, {})[eqclass] = None
             self._inadmissible.enter(eqclass)
             eqclass.pools = self._capacity.remember(shape)
@@ -177,7 +179,7 @@ class Queue:
         if not of_path:
             del self._by_path[eqclass.path]
         slopes = self._eqclasses[eqclass.shape]
-        del slopes[eqclass.slope][eqclass.path, eqclass.group]
+        del slopes[eqclass.slope][eqclass.path, eqclass.group, eqclass.never_preempts]
         if not slopes[eqclass.slope]:
             self._inadmissible.forget(eqclass.shape, eqclass.slope)
             del slopes[eqclass.slope]

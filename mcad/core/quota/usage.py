@@ -181,9 +181,16 @@ class Forest:
         return bool(seats) and all(at and not tree.exceeds(at, demand) for tree, at in seats)
 
     def may_reclaim(self, path: Path, demand: Resources) -> bool:
-        """Whether an AppWrapper that is charged there asks within the share of its leaf in one tree
-        at least. In another one the leaf may be full of what is evicted for the first (R10)."""
-        return any(self.is_nominal((one,), demand) for one in path)
+        """Whether an AppWrapper that is charged there asks for one resource at least within the
+        share of its leaf in one tree. In another one the leaf may be full of what is evicted for
+        the first (R10), and other resources may be idle."""
+        seats = ((tree, tree.nodes.get(leaf)) for tree, leaf in self._seats(path))
+        return any(
+            n <= node.room(name)
+            for tree, node in seats
+            for name, n in demand
+            if node is not None and name in tree.named
+        )
 
     def is_spent(self, path: Path, demand: Resources) -> bool:
         """Whether a leaf has used up its share of a demanded resource. Called hundreds of times per
@@ -200,6 +207,10 @@ class Forest:
     def spent(self, path: Path) -> list[Set[str]]:
         """For each tree, the resources of which the leaf has used up its share."""
         return [tree.spent(leaf) for tree, leaf in self._seats(path)]
+
+    def unspent(self, path: Path) -> list[Set[str]]:
+        """For each tree, the resources of which the leaf has share left."""
+        return [tree.named - tree.spent(leaf) for tree, leaf in self._seats(path)]
 
     def _seats(self, path: Path) -> Iterator[tuple[Tree, str]]:
         """The trees of the path that are in force, with its leaf in each."""

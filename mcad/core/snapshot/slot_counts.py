@@ -280,6 +280,10 @@ class Sum:
 
     def suffices(self) -> bool:
         """Whether no further AppWrapper has to be removed."""
+        return max(self.missing().values(), default=0) <= 0
+
+    def missing(self) -> Books:
+        """What the gang demands beyond what is free, below 0 if there is more than that."""
         for rank, free in self.changed.items():
             before = self._lent.get(rank)
             if before is not None:
@@ -287,4 +291,4 @@ class Sum:
                 book(self._missing, before)
                 book(self._missing, now, -1)
         self.changed.clear()
-        return max(self._missing.values(), default=0) <= 0
+        return self._missing

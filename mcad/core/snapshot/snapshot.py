@@ -338,6 +338,14 @@ class Snapshot:
         sum for all: necessary, and for one part sufficient."""
         return self.shares.fits() and self._is_enough_on_nodes()
 
+    def is_idle(self, resource: str, amount: int) -> bool:
+        """Whether so much of the resource is free in sum on the nodes that the gang may use."""
+        if isinstance(self._test, Sum):
+            return self._test.missing().get(resource, 0) <= 0
+        self.steps += len(self._rows)
+        free = sum(max(0, self._nodes.free(row).get(resource, 0)) for row in self._rows.values())
+        return free - dict(self._view.unplaced_pods.demand()).get(resource, 0) >= amount
+
     def fits(self) -> bool:
         """Whether the whole gang would fit. Undecided counts as no."""
         return self.shares.fits() and self._fits_on_nodes()

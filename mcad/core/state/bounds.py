@@ -212,6 +212,13 @@ EVICTION_STEPS = 6_000
 """Work of the plans of one look, about a microsecond each; another plan is begun while any is left.
 """
 
+HEADS_TRIED = 20
+"""Heads of a class that are looked at in a search for evictions, until one of them may evict."""
+
+RUN_TIME_DOUBLED: Duration = 30 * SECOND
+"""What is doubled at least by each eviction, where ``minRunTime`` is shorter: it is all that slows
+down two that evict each other in turn."""
+
 RUN_TIME_DOUBLES_MAX = 6
 """An AppWrapper that was evicted this often runs at least 64 times ``minRunTime`` before the next
 eviction: 5 hours by default."""

@@ -205,7 +205,6 @@ class Entry:
 
     planned_at: Instant = 0  # when victims were last searched for it, while it has a reservation
     eviction: Eviction | None = None  # the last time that it was evicted
-    opponents: dict[str, Instant] = field(default_factory=dict)  # preemptor (uid) -> when
 
     @property
     def uid(self) -> str:

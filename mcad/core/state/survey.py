@@ -6,20 +6,17 @@ from itertools import islice
 from typing import NamedTuple
 
 from mcad.core.state.model import Workload
-from mcad.core.state.units import Instant
 
 _HIGHEST = 2**31
 """Above any priority."""
 
 
 class Survey(NamedTuple):
-    """The AppWrappers that hold room: the ``candidates`` for eviction by uid, in order; the uids
-    ``releasing_soon``, which leave soon without an eviction and are counted on; and the
-    ``opponents`` of each candidate, the preemptors that evicted it before."""
+    """The AppWrappers that hold room: the ``candidates`` for eviction by uid, in order; and the
+    uids ``releasing_soon``, which leave soon without an eviction and are counted on."""
 
     candidates: dict[str, Workload]
     releasing_soon: list[str]
-    opponents: dict[str, dict[str, Instant]]
 
     @property
     def lowest(self) -> int:

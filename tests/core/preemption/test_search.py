@@ -6,17 +6,17 @@ import pytest
 
 from mcad.core.cluster import Cluster
 from mcad.core.commands import CreateItem, WriteStatus
-from mcad.core.events import Decide, NodeSeen, PodGone, PodSeen
+from mcad.core.events import Decide, NodeGone, NodeSeen, PodGone, PodSeen
 from mcad.core.preemption import search
 from mcad.core.queue import refused_line
 from mcad.core.state.answer import Answer
-from mcad.core.state.bounds import WORK_PER_PASS
+from mcad.core.state.bounds import HEADS_TRIED, RUN_TIME_DOUBLED, WORK_PER_PASS
 from mcad.core.state.lifecycle import Phase
 from mcad.core.state.model import Dialect, Next, PodPhase, Workload
 from mcad.core.state.reasons import ConditionType, EventReason
 from mcad.core.state.records import replace
 from mcad.core.state.reservation import ReservationReason
-from mcad.core.state.run_policy import FaultTolerance
+from mcad.core.state.run_policy import FaultTolerance, Growth, Requeuing
 from mcad.core.state.settings import Fit, Settings
 from mcad.core.state.units import SECOND
 from tests.core.bench import PATIENT, Bench, node, workload
@@ -236,23 +236,51 @@ def test_a_victim_runs_twice_as_long_before_it_is_evicted_again() -> None:
     ] * 4, waited
 
 
-def test_the_same_pair_never_meets_twice() -> None:
-    bench = half_protected(EAGER)
-    bench.submit(workload("w", 900, priority=5))
+@pytest.mark.parametrize("lost", ["held", "its node"])
+@pytest.mark.parametrize("restarted", [False, True])
+def test_a_preemptor_that_waits_again_evicts_the_same_again(lost: str, restarted: bool) -> None:
+    """Its right is as it was; only the minimum run time of the victim is twice as long."""
+    bench = half_protected(replace(EAGER, min_run_time=100 * SECOND))
+    bench.advance(100)
+    rule = Requeuing(10 * SECOND, Growth.NONE)
+    bench.submit(workload("w", 900, priority=5, min_available=1, requeuing=rule))
     bench.advance(3)
     assert phase(bench, "w") is Phase.RUNNING
-    bench.edit("uid-w", suspended=True)
-    bench.advance(30)
+    bench.bind("w-0", on="n2")
+    if lost == "held":
+        bench.edit("uid-w", suspended=True)
+    else:
+        bench.feed(NodeGone("n2"))
+        bench.remove(next(ref for ref in bench.things if ref.name == "w-0"))
+        bench.advance(12)
+        assert phase(bench, "w") is Phase.WAITING
+        bench.feed(NodeSeen(node("n2")))
+    bench.advance(3)
     assert phase(bench, "b") is Phase.RUNNING
     bench.edit("uid-w", suspended=False)
-    bench.advance(60)
+    if restarted:
+        bench.restart()
+    bench.advance(180)
     assert (phase(bench, "w"), phase(bench, "b")) == (Phase.WAITING, Phase.RUNNING)
-    bench.submit(workload("y", 901, priority=6))
+    bench.advance(30)
+    assert (phase(bench, "w"), phase(bench, "b")) == (Phase.RUNNING, Phase.WAITING)
+
+
+def test_an_owner_that_was_held_reclaims_its_share_again() -> None:
+    bench = Bench(replace(EAGER, preemption=False), nodes=[node("n1", 2000)])
+    bench.share(*TEAMS)
+    bench.start(of("blue", workload("b", 1500, priority=9)))
+    bench.submit(of("red", workload("w", 1000)))
     bench.advance(3)
-    assert (phase(bench, "y"), phase(bench, "b")) == (Phase.RUNNING, Phase.WAITING)
+    bench.edit("uid-w", suspended=True)
+    bench.advance(3)
+    assert phase(bench, "b") is Phase.RUNNING
+    bench.edit("uid-w", suspended=False)
+    bench.advance(2 * RUN_TIME_DOUBLED // SECOND + 15)
+    assert (phase(bench, "w"), phase(bench, "b")) == (Phase.RUNNING, Phase.WAITING)
 
 
-def test_nor_does_it_if_the_first_eviction_came_to_nothing() -> None:
+def test_an_eviction_that_came_to_nothing_is_repeated_after_a_pause() -> None:
     """What was left for the winner was taken by a foreign pod, and then there was room
     for the other one alone."""
     bench = half_protected(EAGER)
@@ -267,24 +295,41 @@ def test_nor_does_it_if_the_first_eviction_came_to_nothing() -> None:
     bench.advance(400)
     assert (phase(bench, "w"), phase(bench, "b")) == (Phase.WAITING, Phase.RUNNING)
     bench.feed(PodGone("stray"))
-    bench.advance(2000)
-    assert (phase(bench, "w"), phase(bench, "b")) == (Phase.WAITING, Phase.RUNNING)
+    bench.advance(60)
+    assert (phase(bench, "w"), phase(bench, "b")) == (Phase.RUNNING, Phase.WAITING)
 
 
-@pytest.mark.parametrize("restart", [False, True])
-def test_a_victim_does_not_evict_its_preemptor(restart: bool) -> None:
-    bench = Bench(EAGER, nodes=[node("n1")])
+def test_a_victim_evicts_its_preemptor_once_its_priority_is_higher() -> None:
+    bench = Bench(replace(EAGER, min_run_time=100 * SECOND), nodes=[node("n1")])
     bench.submit(workload("a", 900))
-    bench.advance(1)
+    bench.advance(101)
     bench.submit(workload("w", 900, priority=5))
     bench.advance(3)
     assert bench.order == ["a", "w"]
-    if restart:
-        bench.crash()
     bench.edit("uid-a", priority=9)
-    bench.submit(workload("x", 901, priority=9))
-    bench.advance(30)
-    assert bench.order == ["a", "w", "x"]
+    bench.advance(90)
+    assert bench.order == ["a", "w"]
+    bench.advance(20)
+    assert bench.order == ["a", "w", "a"]
+
+
+@pytest.mark.parametrize("bar", ["never preempts", "a name that is taken", "a given up room"])
+def test_a_head_that_may_not_evict_bars_no_other_of_its_class(bar: str) -> None:
+    bench = half_protected(EAGER)
+    heads = [workload(f"h{n}", 900, priority=5) for n in range(3 * HEADS_TRIED)]
+    if bar == "never preempts":
+        heads = [replace(one, never_preempts=True) for one in heads]
+    elif bar == "a name that is taken":
+        heads = [replace(one, items=bench.works["uid-a"].items) for one in heads]
+    else:
+        heads = heads[:1]
+    bench.submit(*heads)
+    if bar == "a given up room":
+        bench.entry("h0").eviction_patience.until = bench.now + 10**12
+    bench.submit(workload("w", 900, priority=5, created=bench.now))
+    bench.advance(20)
+    assert (phase(bench, "w"), phase(bench, "b")) == (Phase.RUNNING, Phase.WAITING)
+    assert all(phase(bench, one.name) is Phase.WAITING for one in heads)
 
 
 @pytest.mark.parametrize("side", ["never_preempts", "never_preempted"])
@@ -730,8 +775,9 @@ def test_in_sums_the_older_reservation_gets_what_comes_free_first() -> None:
 
 
 def test_in_sums_room_that_other_pods_take_ends_the_reservation() -> None:
-    bench = crowded(SUMS)
+    bench = crowded(replace(SUMS, min_run_time=60 * SECOND))
     bench.stubborn.add("b-0")
+    bench.advance(60)
     bench.submit(workload("w", 1300, priority=5))
     bench.advance(3)
     bench.feed(PodSeen(pod("stray", "n1", "0.6")))

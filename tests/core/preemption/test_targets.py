@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable
-from itertools import combinations
 from random import Random
 
 import pytest
@@ -27,6 +26,7 @@ from mcad.core.state.quota_records import Designation, QuotaChild, QuotaSubtree
 from mcad.core.state.reservation import ReservationReason
 from mcad.core.state.settings import Fit, Settings
 from tests.core.builders import Host, appwrapper, fits_by_brute_force, on
+from tests.core.preemption.rights import Rank, Rights
 from tests.core.quotas import (
     GOLD,
     TREES,
@@ -46,6 +46,7 @@ PART = 2_000
 PARTS = [range(begin, min(begin + PART, EXAMPLES)) for begin in range(0, EXAMPLES, PART)]
 UIDS = "abcde"
 RECLAIM, PREEMPT = ReservationReason.RECLAIMING, ReservationReason.PREEMPTING
+REASONS = {Rank.RECLAIM: RECLAIM, Rank.PRIORITY: PREEMPT, Rank.OWN_SHARE: PREEMPT}
 
 
 def bare(cpu: int, replicas: int = 1, gpu: int = 0, item: int = 0, zone: str = "") -> PodSet:
@@ -126,7 +127,7 @@ def _shared(rng: Random) -> list[QuotaSubtree]:
                 first = rng.randint(0, share)
                 leaves = (_team(rng, f"{team}1", first), _team(rng, f"{team}2", share - first))
                 made.append(subtree(f"below-{team}", *leaves, parent=team, tree=tree))
-        whole = child("root", cpu=root, gpu=2) if rng.random() < 0.3 else child("root", cpu=root)
+        whole = child("root", cpu=root, gpu=2) if rng.random() < 0.5 else child("root", cpu=root)
         made.append(subtree("root", whole, tree=tree))
         made.append(subtree("teams", *below, parent="root", tree=tree))
     return made
@@ -155,20 +156,25 @@ class Play:
             scene.see(edited(rng, rng.choice(trees), edit))
         where = self._somewhere()
         where = self._somewhere() if where == crowded else where
-        self.preemptor = workload("w", self._gang(2), where, rng.randint(0, 3))
+        self.preemptor = workload("w", self._gang(2), where, rng.randint(0, 4))
         self.settings = Settings(
-            reclaim=rng.random() < 0.8, preemption=rng.random() < 0.5 or not trees
+            reclaim=rng.random() < 0.85, preemption=rng.random() < 0.65 or not trees
         )
         self.order = sorted(scene.running)
         rng.shuffle(self.order)
         self.demand = scene.admission.demand(scene.capacity.shape(self.preemptor.sets))
         self.where = Designation(self.preemptor.quota)
-        self._nominal = {
-            (tree, number)
-            for tree in scene.model.trees()
-            for number, node in enumerate(self._way(self.where, tree))
-            if self._within(tree, node)
-        }
+        self.rights = Rights(
+            scene.model,
+            self.where,
+            self.demand,
+            self.preemptor.priority,
+            {uid: one.priority for uid, one in scene.running.items()},
+            self._free,
+            self.fits,
+            self.settings.reclaim,
+            self.settings.preemption,
+        )
         self._known: dict[frozenset[str], bool] = {}
 
     def _nodes(self) -> list[Node]:
@@ -194,56 +200,7 @@ class Play:
     def _somewhere(self) -> Designation:
         return designation(self.rng, self.scene.model)
 
-    # -- the rules, as plainly as can be -----------------------------------------------------
-
-    def _way(self, where: Designation, tree: str) -> list[str]:
-        return self.scene.model.above(tree, leaf_of(where, tree))
-
-    def _usage(self, tree: str, node: str, resource: str, gone: frozenset[str]) -> int:
-        return sum(
-            dict(amounts).get(resource, 0)
-            for uid, (where, amounts) in self.scene.model.charges.items()
-            if uid not in gone and node in self._way(where, tree)
-        )
-
-    def _share(self, tree: str, node: str, resource: str) -> int:
-        return dict(self.scene.model.placed(tree)[node][1].nominal).get(resource, 0)
-
-    def _asked(self, tree: str) -> dict[str, int]:
-        named = self.scene.model.named(tree)
-        return {name: n for name, n in self.demand if name in named}
-
-    def _within(self, tree: str, node: str) -> bool:
-        none: frozenset[str] = frozenset()
-        return all(
-            self._usage(tree, node, name, none) + n <= self._share(tree, node, name)
-            for name, n in self._asked(tree).items()
-        )
-
-    def right(self, uid: str, gone: frozenset[str]) -> ReservationReason | None:
-        other = self.scene.running[uid]
-        where, amounts = self.scene.model.charges[uid]
-        own_share, own, borrows = True, False, False
-        for tree in self.scene.model.trees():
-            mine, theirs = self._way(self.where, tree), self._way(where, tree)
-            shared = next(node for node in mine if node in theirs)
-            nominal = all((tree, i) in self._nominal for i in range(mine.index(shared)))
-            same = mine[0] == theirs[0]
-            over = not same and any(
-                all(
-                    self._usage(tree, node, name, gone) > self._share(tree, node, name)
-                    for node in theirs[: theirs.index(shared)]
-                )
-                for name in self._asked(tree)
-                if dict(amounts).get(name, 0)
-            )
-            borrows |= over
-            own_share &= nominal
-            own |= not (same or over or nominal)
-        if self.settings.reclaim and own_share and borrows:
-            return RECLAIM
-        preempts = self.settings.preemption and other.priority < self.preemptor.priority
-        return PREEMPT if preempts and not own else None
+    # -- nodes, as plainly as can be -----------------------------------------------------------
 
     def fits(self, gone: frozenset[str]) -> bool:
         if gone not in self._known:
@@ -251,20 +208,41 @@ class Play:
         return self._known[gone]
 
     def _fits(self, gone: frozenset[str]) -> bool:
-        model, capacity = self.scene.model, self.scene.capacity
+        model = self.scene.model
         left = Model(model.subtrees, {u: c for u, c in model.charges.items() if u not in gone})
         left.found = model.found
         if not left.fits(self.where, self.demand):
             return False
+        hosts = self._hosts(gone)
+        if self.scene.fit is Fit.NODES:
+            return fits_by_brute_force(hosts, self.preemptor.sets)
+        return self._fits_in_sum(hosts, gone)
+
+    def _hosts(self, gone: frozenset[str]) -> list[Host]:
         hosts = {each.name: Host(each, dict(each.allocatable)) for each in self.scene.nodes}
-        for uid, reservation in capacity._assumed.by_uid.items():
+        for uid, reservation in self.scene.capacity._assumed.by_uid.items():
             for one in reservation.allotments if uid not in gone else ():
                 for name, count in one.at.items():
                     for resource, n in (*one.pod_set.request, ("pods", 1)):
                         hosts[name].free[resource] -= n * count
-        if self.scene.fit is Fit.NODES:
-            return fits_by_brute_force(hosts.values(), self.preemptor.sets)
-        return self._fits_in_sum(list(hosts.values()), gone)
+        return list(hosts.values())
+
+    def _free(self, resource: str) -> int:
+        """In sum, on the nodes that any of its pods may use."""
+        sets, on_nodes = self.preemptor.sets, self.scene.fit is Fit.NODES
+        free = 0
+        for one in self._hosts(frozenset()):
+            zone, size = dict(one.node.labels)["zone"], dict(one.node.allocatable)
+            may = any(
+                dict(each.constraint.selector).get("zone", zone) == zone
+                and (not on_nodes or all(size.get(r, 0) >= n for r, n in each.request))
+                for each in sets
+            )
+            free += max(0, one.free.get(resource, 0)) if may else 0
+        for reservation in self.scene.capacity._assumed.by_uid.values():
+            for allotment in reservation.allotments:
+                free -= dict(allotment.pod_set.request).get(resource, 0) * allotment.unplaced
+        return free
 
     def _fits_in_sum(self, hosts: list[Host], gone: frozenset[str]) -> bool:
         """MCAD's rule: what is free on all nodes, less what has no node."""
@@ -277,27 +255,27 @@ class Play:
                     left[name] -= n * allotment.unplaced
         return all(left[name] >= n for name, n in self.demand)
 
-    def allowed(self, some: tuple[str, ...]) -> bool:
-        """Whether they may go one after the other."""
-        return all(self.right(uid, frozenset(some[:i])) for i, uid in enumerate(some))
-
     # -- what has to be true -----------------------------------------------------------------
 
     def play(self) -> None:
         found = self._found()
         self._count(found)
         if found is None:
-            for n in range(len(self.order) + 1):
-                for some in combinations(self.order, n):
-                    assert not (self.fits(frozenset(some)) and self.allowed(some)), some
+            assert self.rights.victims(self.order) is None
             return
         some = tuple(uid for uid, _ in found.victims)
-        assert list(some) == [uid for uid in self.order if uid in some]
         assert self.fits(frozenset(some)), "over-admission"
         for uid in some:
             assert not self.fits(frozenset(some) - {uid}), f"{uid} could be spared"
-        for i, (uid, by) in enumerate(found.victims):
-            assert by is self.right(uid, frozenset(some[:i]))
+        ranks = [self.rights.right(uid, frozenset(some[:i])) for i, uid in enumerate(some)]
+        assert None not in ranks
+        assert [by for _, by in found.victims] == [
+            REASONS[rank] for rank in ranks if rank is not None
+        ]
+        worst = max((rank for rank in ranks if rank is not None), default=Rank.RECLAIM)
+        if worst:
+            assert self.rights.victims(self.order, Rank(worst - 1)) is None, "by a better right"
+        self.cases[f"by {worst.name}"] += bool(some)
         self._is_looked_for(found)
         self._really(found, some)
 
@@ -308,8 +286,10 @@ class Play:
             path = forest.path(self.where)
             assert forest.may_reclaim(path, self.demand)
             names = [name for name, _ in self.demand]
-            assert any(spent.isdisjoint(names) for spent in forest.spent(path))
+            assert any(not unspent.isdisjoint(names) for unspent in forest.unspent(path))
             self.cases["reclaims beyond a leaf"] += not forest.is_nominal(path, self.demand)
+            is_all_owned = any(forest.is_nominal((one,), self.demand) for one in path)
+            self.cases["reclaims one, borrows another"] += not is_all_owned
 
     def _found(self) -> Evictions | None:
         """What the product says; and by which way it came to that."""
@@ -344,7 +324,8 @@ class Play:
         """Which would be removed when it fitted first, if none was restored."""
         gone: list[str] = []
         for uid in self.order:
-            if self.right(uid, frozenset(gone)) and not self.fits(frozenset(gone)):
+            right = self.rights.right(uid, frozenset(gone))
+            if right is not None and not self.fits(frozenset(gone)):
                 gone.append(uid)
         return gone
 
@@ -402,6 +383,8 @@ CASES = {
     *("for both", "for nodes alone", "for quota alone", "reclaim below a hard node"),
     *("of no leaf: Preempting", "of no leaf: Reclaiming", "in_turn finds some"),
     *("_among_few finds nothing", "reclaims beyond a leaf"),
+    "reclaims one, borrows another",
+    *("by RECLAIM", "by PRIORITY", "by OWN_SHARE"),
     *("aggregate: 1 leave", "aggregate: 2 leave"),
 }
 
@@ -552,3 +535,126 @@ def test_without_trees_priority_alone_decides() -> None:
     assert told(scene.evict(preemptor, BOTH, ["b", "a"])) == [("b", PREEMPT)]
     assert scene.evict(preemptor, BOTH, ["a"]) is None
     assert scene.evict(preemptor, Settings(reclaim=True), ["b", "a"]) is None
+
+
+# -- right first, then priority ------------------------------------------------------------------
+
+THREE = [
+    subtree("root", child("root", cpu=8)),
+    subtree(
+        "teams", child("own", cpu=3), child("safe", cpu=3), child("over", cpu=0), parent="root"
+    ),
+]
+
+
+def test_work_within_its_own_share_stays_while_a_borrower_suffices() -> None:
+    scene = Scene(host("n1", 8), trees=THREE)
+    assert scene.run("safe", (bare(3),), at("safe"), priority=-5)
+    assert scene.run("over", (bare(5),), at("over"), priority=100)
+    preemptor = workload("w", (bare(3),), at("own"))
+
+    found = scene.evict(preemptor, BOTH, ["safe", "over"])
+    assert told(found) == [("over", RECLAIM)]
+
+
+def test_a_borrower_of_lower_priority_goes_before_work_within_its_own_share() -> None:
+    scene = Scene(host("n1", 8), trees=THREE)
+    assert scene.run("safe", (bare(3),), at("safe"), priority=-5)
+    assert scene.run("over", (bare(5),), at("over"), priority=-1)
+    preemptor = workload("w", (bare(3),), at("own"))
+
+    settings = Settings(reclaim=False, preemption=True)
+    assert told(scene.evict(preemptor, settings, ["safe", "over"])) == [("over", PREEMPT)]
+
+
+def test_where_no_borrower_suffices_a_priority_takes_work_within_its_own_share() -> None:
+    """A node is lost: there is less than all shares."""
+    scene = Scene(host("n1", 4), trees=THREE)
+    assert scene.run("safe", (bare(3),), at("safe"), priority=-5)
+    preemptor = workload("w", (bare(3),), at("own"))
+
+    assert told(scene.evict(preemptor, BOTH, ["safe"])) == [("safe", PREEMPT)]
+    assert scene.evict(preemptor, Settings(reclaim=True), ["safe"]) is None
+
+
+def test_two_borrowers_of_which_one_would_be_back_within_its_share_go_after_a_third() -> None:
+    """The first two free enough, but the second of them would be evicted within its own share."""
+    trees = [
+        subtree("root", child("root", cpu=12)),
+        subtree(
+            "teams", child("own", cpu=4), child("one", cpu=3), child("two", cpu=1), parent="root"
+        ),
+    ]
+    scene = Scene(host("n1", 12), trees=trees)
+    for uid, leaf, cpu, priority in (("a", "one", 2, -9), ("b", "one", 2, -8), ("c", "two", 8, 9)):
+        assert scene.run(uid, (bare(cpu),), at(leaf), priority)
+    preemptor = workload("w", (bare(4),), at("own"))
+
+    assert told(scene.evict(preemptor, BOTH, ["a", "b", "c"])) == [("c", RECLAIM)]
+
+
+# -- each resource by its own share --------------------------------------------------------------
+
+
+def both_kinds(**own: int) -> list[QuotaSubtree]:
+    teams = (QuotaChild("own", tuple(own.items())), child("lent", cpu=4, gpu=2))
+    return [subtree("root", child("root", cpu=8, gpu=4)), subtree("teams", *teams, parent="root")]
+
+
+@pytest.mark.parametrize("own", [{"cpu": 2, "gpu": 2}, {"gpu": 2}], ids=["used up", "no figure"])
+def test_a_share_of_gpus_comes_back_although_that_of_cpus_is_used_up(own: dict[str, int]) -> None:
+    scene = Scene(host("n1", 8, gpu=4), trees=both_kinds(**own))
+    if "cpu" in own:
+        assert scene.run("mine", (bare(2),), at("own"))
+    assert scene.run("other", (bare(2, gpu=2),), at("lent"))
+    assert scene.run("borrower", (bare(1, gpu=2),), at("lent"), priority=9)
+    preemptor = workload("w", (bare(2, gpu=2),), at("own"))
+
+    order = sorted(scene.running, reverse=True)
+    settings = Settings(reclaim=True)
+    assert told(scene.evict(preemptor, settings, ["borrower", *order])) == [("borrower", RECLAIM)]
+    path = scene.forest.path(Designation(preemptor.quota))
+    demand = scene.admission.demand(scene.capacity.shape(preemptor.sets))
+    assert scene.forest.may_reclaim(path, demand)
+
+
+@pytest.mark.parametrize("where", ["tree", "nodes"])
+def test_what_is_not_its_own_is_borrowed_only_where_it_is_idle(where: str) -> None:
+    """The borrower of GPUs has a right to its CPUs: they are not taken with them."""
+    scene = Scene(host("n1", 8 if where == "tree" else 4, gpu=4), trees=both_kinds(gpu=2))
+    assert scene.run("borrower", (bare(4, gpu=4),), at("lent"))
+    if where == "tree":
+        assert scene.run("more", (bare(4),), at("lent"), priority=9)
+    preemptor = workload("w", (bare(2, gpu=2),), at("own"))
+
+    settings = Settings(reclaim=True)
+    assert scene.evict(preemptor, settings, ["borrower"]) is None
+
+
+def test_a_borrower_of_what_the_preemptor_does_not_own_stays() -> None:
+    """There are CPUs enough in sum, but not on one node; the preemptor owns GPUs alone."""
+    scene = Scene(host("n1", 4, gpu=2), host("n2", 4, gpu=2), trees=both_kinds(gpu=2))
+    assert scene.run("a", (bare(3),), at("lent"))
+    assert scene.run("b", (bare(3),), at("lent"))
+    preemptor = workload("w", (bare(2, gpu=2),), at("own"))
+
+    assert scene.evict(preemptor, Settings(reclaim=True), ["a", "b"]) is None
+
+
+# -- in whatever order ---------------------------------------------------------------------------
+
+
+def test_victims_may_go_in_another_order_than_that_of_the_candidates() -> None:
+    """Without the first, the team borrows no CPU any more, so the second, which has none of its
+    GPUs, goes before it."""
+    trees = [
+        subtree("root", child("root", cpu=9, gpu=2)),
+        subtree("teams", child("red", cpu=5, gpu=1), child("blue", cpu=4, gpu=1), parent="root"),
+    ]
+    scene = Scene(host("n1", 6, gpu=2), trees=trees)
+    assert scene.run("a", (bare(3, gpu=2),), at("blue"), priority=0)
+    assert scene.run("b", (bare(2),), at("blue"), priority=1)
+    preemptor = workload("w", (bare(5, gpu=1),), at("red"))
+
+    found = scene.evict(preemptor, BOTH, ["a", "b"])
+    assert told(found) == [("b", RECLAIM), ("a", RECLAIM)]
