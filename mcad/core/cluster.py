@@ -23,7 +23,6 @@ from mcad.core.state.eviction_pace import EvictionPace
 from mcad.core.state.lifecycle import TEARING_DOWN, Phase, Signal
 from mcad.core.state.milestones import Milestone, Passed
 from mcad.core.state.model import (
-    Child,
     Dialect,
     DispatchRecord,
     HeldResource,
@@ -127,10 +126,9 @@ class Cluster:
         self.emit(RecordEvent(entry.uid, warning, reason, action, note))
 
     def announce_remnant(
-        self, entry: Entry, child: Child, reason: EventReason, note: str, *, action: str
+        self, entry: Entry, about: Remnant, reason: EventReason, note: str, *, action: str
     ) -> None:
         """Record a warning about an object that outlives its AppWrapper."""
-        about = Remnant(child.ref, child.uid)
         self.emit(RecordEvent(entry.uid, True, reason, action, note, about))
 
     # -- status ------------------------------------------------------------------------------
@@ -281,3 +279,5 @@ class Cluster:
         self.agenda.to_recover.pop(entry.uid, None)
         self.agenda.recovering.pop(entry.uid, None)
         self.restored.pop(entry.uid, None)
+        self.reservations.fulfilled.pop(entry.uid, None)
+        self.walk.in_flight.pop(entry.uid, None)

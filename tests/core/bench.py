@@ -164,6 +164,8 @@ class Bench:
     stubborn: set[str] = field(default_factory=set)  # pods that no kubelet ends
     graceful: bool = False  # deleted pods take all of their grace period
     dying: list[tuple[Instant, ObjectRef, str]] = field(default_factory=list)  # with the pod's uid
+    outliving: bool = False  # pods that run outlive their objects
+    left: dict[str, tuple[ObjectRef, Thing]] = field(default_factory=dict)  # by uid, such pods
     refusals: dict[str, list[Answer]] = field(default_factory=dict)
     refused_words: dict[str, str] = field(default_factory=dict)  # of Events, by name of the item
     forbidden: set[tuple[str, str]] = field(default_factory=set)  # (namespace, resource) to create
@@ -364,6 +366,11 @@ class Bench:
                     for r, t in self.things.items()
                     if t.child.workload == command.uid
                 ]
+                left += [
+                    Remnant(r, uid, True, ())
+                    for uid, (r, t) in self.left.items()
+                    if t.child.workload == command.uid
+                ]
                 return Remaining(command.uid, command.attempt, tuple(left))
         raise AssertionError(command)
 
@@ -416,9 +423,20 @@ class Bench:
                 self.settle()  # no two pods end at the same instant
 
     def remove(self, ref: ObjectRef) -> None:
-        """An object and its pod vanish."""
-        uid = self.things.pop(ref).child.uid
+        """An object and its pod vanish; a pod that outlives it is about to end."""
+        thing = self.things.pop(ref)
+        uid = thing.child.uid
+        if self.outliving and thing.phase is PodPhase.RUNNING:
+            self.left[uid] = (ref, thing)
+            thing.child = replace(thing.child, terminating=True)
+            self.feed(PodSeen(_pod(ref, thing)))
         self.feed(ChildGone(uid))
+        if uid not in self.left:
+            self.feed(PodGone(uid))
+
+    def end_pod(self, uid: str) -> None:
+        """A pod that has outlived its object vanishes."""
+        del self.left[uid]
         self.feed(PodGone(uid))
 
     def bind(self, name: str, on: str = "n1") -> Bench:
@@ -441,28 +459,7 @@ class Bench:
         wanted = Wanted(0 if ended else 1)
         child = replace(thing.child, wants=(wanted,), met=met, state=state or thing.child.state)
         self.feed(ChildSeen(child))
-        self.feed(
-            PodSeen(
-                Pod(
-                    child.uid,
-                    ref.namespace,
-                    ref.name,
-                    thing.node,
-                    thing.phase,
-                    thing.request,
-                    terminating=child.terminating,
-                    workload=child.workload,
-                    item=child.item,
-                    index=0,
-                    attempt=child.attempt,
-                    created=thing.created,
-                    grace=thing.grace,
-                    ready=thing.phase is PodPhase.RUNNING,
-                    disruption=thing.disruption,
-                    root=child.uid,
-                )
-            )
-        )
+        self.feed(PodSeen(_pod(ref, thing)))
 
     # -- looking -----------------------------------------------------------------------------
 
@@ -569,6 +566,28 @@ class Bench:
         child = thing.child
         exists = child.workload in self.works
         return Holder(child.uid, child.workload, True, exists, "x", child.attempt, False)
+
+
+def _pod(ref: ObjectRef, thing: Thing) -> Pod:
+    child = thing.child
+    return Pod(
+        child.uid,
+        ref.namespace,
+        ref.name,
+        thing.node,
+        thing.phase,
+        thing.request,
+        terminating=child.terminating,
+        workload=child.workload,
+        item=child.item,
+        index=0,
+        attempt=child.attempt,
+        created=thing.created,
+        grace=thing.grace,
+        ready=thing.phase is PodPhase.RUNNING,
+        disruption=thing.disruption,
+        root=child.uid,
+    )
 
 
 def random_life(bench: Bench, rng: Random, submitted: int) -> Iterator[None]:

@@ -109,6 +109,15 @@ class History:
         if self.bench.pending:
             self.bench.execute(self.bench.pending.pop(0))
 
+    def conflict(self, of: str = "") -> None:
+        """Another writer has changed the object before a write of ours."""
+        writes = [one for one in self.bench.pending if isinstance(one, WriteStatus)]
+        writes = [one for one in writes if of in ("", one.uid)]
+        if writes:
+            lost = self.random.choice(writes)
+            self.bench.pending.remove(lost)
+            self.bench.feed(StatusRefused(lost.uid, lost.serial, CONFLICT))
+
     def delete(self) -> None:
         if uid := self.any_work():
             self.bench.delete(uid)
@@ -258,15 +267,6 @@ class Lives(History):
         """Time passes, and nothing of what is decided then is carried out yet."""
         self.bench.now += self.random.choice((1, 30, 60)) * SECOND
         self.bench.decide()
-
-    def conflict(self, of: str = "") -> None:
-        """Another writer has changed the object before a write of ours."""
-        writes = [one for one in self.bench.pending if isinstance(one, WriteStatus)]
-        writes = [one for one in writes if of in ("", one.uid)]
-        if writes:
-            lost = self.random.choice(writes)
-            self.bench.pending.remove(lost)
-            self.bench.feed(StatusRefused(lost.uid, lost.serial, CONFLICT))
 
     def interrupted(self) -> None:
         """Things go on to one of the writes that are waited for, which are soon over; there the

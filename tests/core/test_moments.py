@@ -167,9 +167,8 @@ def test_force_is_used_in_every_teardown_that_needs_it() -> None:
 
 def test_what_was_created_late_is_swept_when_the_teardown_is_over() -> None:
     bench = Bench(nodes=[node()])
-    bench.submit(workload("a", 1))
-    bench.settle()
-    bench.edit("uid-a", suspended=True)
+    bench.start(workload("a", 1, run_limit=10 * SECOND)).bind("a-0").settle()
+    bench.now += 11 * SECOND
     bench.decide()
     while bench.entry("a").phase is not Phase.SETTLING:
         bench.execute(bench.pending.pop(0))

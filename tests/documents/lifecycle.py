@@ -27,7 +27,7 @@ MEANING = {
     Signal.TEARDOWN_WRITTEN: "the teardown is recorded in status",
     Signal.ALL_DELETED: "every deletion is accepted",
     Signal.NOTHING_LEFT: "a live list finds no object and no pod",
-    Signal.SETTLED_QUEUED: "recorded: it queues again",
+    Signal.REQUEUED: "a live list finds no object and no pod: it queues again",
     Signal.SETTLED_RESET: "recorded: it is tried again",
     Signal.SETTLED_COMPLETED: "recorded: its time to live is over",
     Signal.SETTLED_FAILED: "recorded: it has failed",

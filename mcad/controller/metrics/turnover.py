@@ -31,6 +31,7 @@ COMPLETED, DELETED, READ_ANEW = "Completed", "Deleted", "ReadAnew"
 wrote its status, and it was read again as at a start."""
 
 EVICTIONS = (TeardownReason.PREEMPTED.value, TeardownReason.RECLAIMED.value)
+_ENDING = (Phase.VERIFYING, Phase.SETTLING)
 CAUSES = tuple(one.rstrip(".") for one in TeardownReason)
 _REASONS = {
     "finished": (COMPLETED, DELETED, READ_ANEW, *CAUSES),
@@ -91,7 +92,7 @@ class Turnover:
             self._awaiting_pods.add(entry.uid)
         elif before is Phase.RUNNING and after is Phase.COMPLETED:
             self._end(entry, self.finished, COMPLETED, "completed")
-        elif before is Phase.SETTLING and after is not Phase.COMPLETED:
+        elif before in _ENDING and after not in (*_ENDING, Phase.COMPLETED):
             failed = after in ENDED
             counted = self.finished if failed else self.requeued
             reason = entry.record.reason.rstrip(".")

@@ -72,7 +72,7 @@ class _Verdicts:
     trial: those of the changed cluster must not stand."""
 
     def __init__(self, cluster: Cluster) -> None:
-        self._waiting, self._owners = cluster.waiting, cluster.walk.ask_back
+        self._waiting, self._owners = cluster.waiting, cluster.waiting.queue.ask_back
         self._refusals: dict[EquivalenceClass, Refusal | None] = {}
         self._asks_back: dict[EquivalenceClass, tuple[str, Instant]] = {}
         for eqclass in self._waiting.queue.eqclasses():

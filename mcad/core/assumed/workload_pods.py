@@ -47,6 +47,16 @@ class WorkloadPods:
         """Whether there are any, of whatever attempt."""
         return bool(self._pod_index.uses_of(uid))
 
+    def at_work(self, uid: str) -> bool:
+        """Whether there are any that have not ended, of whatever attempt."""
+        phases = self._pod_index.phases_of(uid)
+        return any(n and phase not in TERMINAL_PHASES for (_, phase, *_), n in phases.items())
+
+    def use_nodes(self, uid: str) -> bool:
+        """Whether any of these is on a node that exists."""
+        uses = self._pod_index.uses_of(uid)
+        return any(use.weighs and use.pod.node in self._ledger.rows for use in uses)
+
     def assumed(self, uid: str, pod_set: PodSet) -> list[str]:
         """The nodes on which slots of this set are assumed."""
         allotments = self._assumed.allotments(uid)

@@ -26,6 +26,7 @@ from mcad.core.state.model import (
     Item,
     Pod,
     PodSet,
+    Remnant,
     Resources,
     Wanted,
     Workload,
@@ -67,7 +68,8 @@ def _take_up_one(cluster: Cluster, left: list[Child], budget: _Budget) -> None:
             f"Its AppWrapper (uid {entry.uid}) does not exist. Room for its pods without a node is "
             f"kept for {format_duration(TOMBSTONE_GRACE)} at most ({kept})."
         )
-        cluster.announce_remnant(entry, left[0], EventReason.OWNER_UNKNOWN, note, action="Reserve")
+        first = Remnant(left[0].ref, left[0].uid)
+        cluster.announce_remnant(entry, first, EventReason.OWNER_UNKNOWN, note, action="Reserve")
         remains.bury(cluster, entry)
     else:
         cluster.forget(entry)

@@ -49,26 +49,36 @@ def object_gone(cluster: Cluster, entry: Entry) -> None:
 
 
 def bury(cluster: Cluster, entry: Entry) -> None:
-    """Forget the AppWrapper if nothing of it is left or can come any more; else look again."""
-    making = entry.creation
-    left = making.asked or making.created or cluster.objects.by_workload.get(entry.uid)
+    """Forget the AppWrapper if nothing of it is left or can come any more; else look again. As long
+    as pods of it use nodes its share is in use, however long that takes."""
+    making, has_pods = entry.creation, waits_for_pods(cluster, entry)
+    objects = making.asked or making.created or cluster.objects.by_workload.get(entry.uid)
     grace = TOMBSTONE_GRACE + (entry.workload.tolerance.forceful_deletion_grace or 0)
-    until = entry.step_since + grace if left else entry.creation.doubt
+    until = entry.step_since + grace if objects or has_pods else making.doubt
     _say_what_is_left(cluster, entry)
-    if cluster.now >= until:
-        cluster.forget(entry)
-    else:
+    if cluster.now < until:
         cluster.agenda.wake_in(entry, Timer.TOMBSTONE, min(until - cluster.now, TOMBSTONE_LOOK))
+    elif has_pods and cluster.capacity.pods.use_nodes(entry.uid):
+        cluster.agenda.wake_in(entry, Timer.TOMBSTONE, TOMBSTONE_LOOK)
+    else:
+        cluster.forget(entry)
+
+
+def waits_for_pods(cluster: Cluster, entry: Entry) -> bool:
+    """Whether pods of a deleted AppWrapper have not ended, and are not meant to stay."""
+    return not orphans.is_spared(entry) and cluster.capacity.pods.at_work(entry.uid)
 
 
 def _say_what_is_left(cluster: Cluster, entry: Entry) -> None:
     """Report once what is left, by an Event: there is no status any more."""
-    left = cluster.objects.of(entry)
-    if not left or entry.removal.remains_reported or cluster.now - entry.step_since < STUCK_AFTER:
+    if entry.removal.remains_reported or cluster.now - entry.step_since < STUCK_AFTER:
+        return
+    left = teardown.first_left(cluster, entry)
+    if left is None:
         return
     entry.removal.remains_reported = True
-    note = f"{left[0].ref} outlives its AppWrapper and keeps its room for now; what keeps it?"
-    cluster.announce_remnant(entry, left[0], EventReason.REMAINS, note, action="Delete")
+    note = f"{left.ref} outlives its AppWrapper and keeps its room for now; what keeps it?"
+    cluster.announce_remnant(entry, left, EventReason.REMAINS, note, action="Delete")
 
 
 def visit(cluster: Cluster, entry: Entry) -> None:

@@ -18,7 +18,14 @@ from mcad.core.state.bounds import (
 )
 from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import Phase, Signal
-from mcad.core.state.model import DispatchPhase, DispatchRecord, Next
+from mcad.core.state.model import (
+    TERMINAL_PHASES,
+    DispatchPhase,
+    DispatchRecord,
+    Next,
+    ObjectRef,
+    Remnant,
+)
 from mcad.core.state.reasons import (
     AWAITING_HEAD_OF_LINE,
     CAME_TO_NOTHING,
@@ -275,63 +282,74 @@ def last_one_gone(cluster: Cluster, entry: Entry) -> None:
 
 
 def _nothing_left(cluster: Cluster, entry: Entry) -> None:
-    now, record = cluster.now, entry.record
-    is_reset = record.next is Next.RESET
-    if not is_reset:
-        cluster.admission.release(entry.uid)
+    """The teardown is over (P4 c). A requeued AppWrapper is in line again in the same step in which
+    its room comes free, so that no AppWrapper behind it takes that first."""
+    now, is_reset = cluster.now, entry.record.next is Next.RESET
     phase = DispatchPhase.PAUSED if is_reset else DispatchPhase.RELEASED
     used = entry.limit_used()
-    limit_since = now - used if used else 0
-    entry.amend(phase=phase, entered=now, limit_since=limit_since)
-    cluster.move(entry, Signal.NOTHING_LEFT)
+    entry.amend(phase=phase, entered=now, limit_since=now - used if used else 0)
     entry.unset_condition(ConditionType.DELETING_RESOURCES, now, reason=DELETION_COMPLETE)
-    if record.next is Next.QUEUED:
-        entry.unset_condition(ConditionType.HEAD_OF_LINE, now, reason=AWAITING_HEAD_OF_LINE)
-        entry.stamp_condition(ConditionType.QUEUEING, now, reason=AWAITING_HEAD_OF_LINE)
-        if record.preemptor:
-            reason, message = record.reason, record.message
-            entry.unset_condition(ConditionType.PREEMPT_CANDIDATE, now, reason=reason)
-            entry.set_condition(ConditionType.PREEMPTED, now, reason=reason, message=message)
+    if entry.record.next is Next.QUEUED:
+        _requeue(cluster, entry)
+    else:
+        if not is_reset:
+            cluster.admission.release(entry.uid)
+        cluster.move(entry, Signal.NOTHING_LEFT)
     cluster.settle(entry, Urgency.DISPATCH)
 
 
-TAKEN_BACK = "TakeBack"
-"""The action of the Event at the end of a teardown, and of no other Event."""
-
-_SETTLED = {
-    Next.QUEUED: (Signal.SETTLED_QUEUED, EventReason.TAKEN_BACK),
-    Next.RESET: (Signal.SETTLED_RESET, EventReason.RESET),
-    Next.COMPLETED: (Signal.SETTLED_COMPLETED, EventReason.CLEARED),
-    Next.FAILED: (Signal.SETTLED_FAILED, EventReason.FAILED),
-    Next.DELETED: (Signal.SETTLED_DELETED, EventReason.GIVEN_UP),
-}
-"""How a teardown ends: the signal, and the reason of its Event."""
-
-
-def settled(cluster: Cluster, entry: Entry) -> None:
-    """The end of the teardown is persisted."""
-    record = entry.record
-    signal, reason = _SETTLED[record.next]
-    entry.creation.created.clear()
-    entry.stops_waiting()
-    if entry.edited is not None:
-        cluster.agenda.to_settle[entry.uid] = None  # EditPending ends with the attempt
-    if record.next is not Next.RESET:
-        cluster.end_attempt(entry)
-    cluster.move(entry, signal)
-    for child in cluster.objects.of(entry):
-        cluster.objects.unswept[child.uid] = None
-    note, warning = record.message or str(record.reason), record.reason not in _QUIET
-    cluster.announce(entry, reason, note, action=TAKEN_BACK, warning=warning)
-    if entry.phase is not Phase.WAITING:
-        return
-    pause = _pause_after(cluster, entry, record, cluster.now)
+def _requeue(cluster: Cluster, entry: Entry) -> None:
+    """Back to the line; that is recorded with the next write (P4 d), which may be an intent."""
+    now, record = cluster.now, entry.record
+    entry.unset_condition(ConditionType.HEAD_OF_LINE, now, reason=AWAITING_HEAD_OF_LINE)
+    entry.stamp_condition(ConditionType.QUEUEING, now, reason=AWAITING_HEAD_OF_LINE)
+    if record.preemptor:
+        reason, message = record.reason, record.message
+        entry.unset_condition(ConditionType.PREEMPT_CANDIDATE, now, reason=reason)
+        entry.set_condition(ConditionType.PREEMPTED, now, reason=reason, message=message)
+    cluster.move(entry, Signal.REQUEUED)
+    _end(cluster, entry, EventReason.TAKEN_BACK)
+    pause = _pause_after(cluster, entry, record, now)
     waits_for_name = pause is not None and pause.reason == WaitingReason.WAITING_FOR_NAME
     if not waits_for_name:
         cluster.waiting.pause(entry, pause)
     cluster.line_up(entry)
     if pause is not None and waits_for_name and entry.hold is None:
         cluster.waiting.hold(entry, pause)  # it ends when the name is free
+
+
+TAKEN_BACK = "TakeBack"
+"""The action of the Event at the end of a teardown, and of no other Event."""
+
+_SETTLED = {
+    Next.RESET: (Signal.SETTLED_RESET, EventReason.RESET),
+    Next.COMPLETED: (Signal.SETTLED_COMPLETED, EventReason.CLEARED),
+    Next.FAILED: (Signal.SETTLED_FAILED, EventReason.FAILED),
+    Next.DELETED: (Signal.SETTLED_DELETED, EventReason.GIVEN_UP),
+}
+"""How a teardown ends that leads to no queue: the signal, and the reason of its Event."""
+
+
+def settled(cluster: Cluster, entry: Entry) -> None:
+    """The end of a teardown that leads to no queue is persisted."""
+    signal, reason = _SETTLED[entry.record.next]
+    cluster.move(entry, signal)
+    _end(cluster, entry, reason)
+
+
+def _end(cluster: Cluster, entry: Entry, reason: EventReason) -> None:
+    """Nothing of the attempt counts any more, but for the room that a reset keeps."""
+    record = entry.record
+    entry.creation.created.clear()
+    entry.stops_waiting()
+    if entry.edited is not None:
+        cluster.agenda.to_settle[entry.uid] = None  # EditPending ends with the attempt
+    if record.next is not Next.RESET:
+        cluster.end_attempt(entry)
+    for child in cluster.objects.of(entry):
+        cluster.objects.unswept[child.uid] = None
+    note, warning = record.message or str(record.reason), record.reason not in _QUIET
+    cluster.announce(entry, reason, note, action=TAKEN_BACK, warning=warning)
 
 
 def pause_on_record(cluster: Cluster, entry: Entry) -> Hold | None:
@@ -376,5 +394,18 @@ def _waited_for(cluster: Cluster, entry: Entry) -> str:
     if (entry.phase is Phase.VERIFYING or entry.lingers) and _is_stuck(entry):
         return most_telling(entry.removal.remains).ref.kind if entry.removal.remains else ""
     if entry.phase is Phase.GONE and cluster.now - entry.step_since >= STUCK_AFTER:
-        return next((child.ref.kind for child in cluster.objects.of(entry)), "")
+        left = first_left(cluster, entry)
+        return left.ref.kind if left is not None else ""
     return ""
+
+
+def first_left(cluster: Cluster, entry: Entry) -> Remnant | None:
+    """The first object of a deleted AppWrapper that is observed, else its first pod that has not
+    ended."""
+    for child in cluster.objects.by_workload.get(entry.uid, {}).values():
+        return Remnant(child.ref, child.uid)
+    for pod in cluster.capacity.pods.of(entry.uid):
+        if pod.phase not in TERMINAL_PHASES:
+            ref = ObjectRef("", "v1", "pods", "Pod", pod.namespace, pod.name)
+            return Remnant(ref, pod.uid)
+    return None

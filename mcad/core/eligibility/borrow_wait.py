@@ -30,7 +30,7 @@ def ask_back(cluster: Cluster, eqclass: EquivalenceClass) -> None:
     if eqclass.asks_back[0] != first:
         eqclass.asks_back = (first, cluster.now)
     if cluster.now < _until(cluster, eqclass):
-        cluster.walk.ask_back[eqclass] = None
+        cluster.waiting.queue.ask_back[eqclass] = None
 
 
 class DeferredBorrowing:
@@ -40,12 +40,12 @@ class DeferredBorrowing:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._owners: list[EquivalenceClass] = []
-        self._others = iter(list(islice(cluster.walk.ask_back, OWNERS_MAX)))
+        self._others = iter(list(islice(cluster.waiting.queue.ask_back, OWNERS_MAX)))
 
     def waits(self, eqclass: EquivalenceClass) -> bool:
         """Whether the head of the class borrows and has to let another one go first, if it fits."""
         cluster = self._cluster
-        if not (cluster.walk.ask_back and eqclass.path) or _is_within(cluster, eqclass):
+        if not (cluster.waiting.queue.ask_back and eqclass.path) or _is_within(cluster, eqclass):
             return False
         leaves = dict(eqclass.path)
         return any(
@@ -68,7 +68,7 @@ class DeferredBorrowing:
                 self._owners.append(eqclass)
                 yield eqclass
             else:
-                del cluster.walk.ask_back[eqclass]
+                del cluster.waiting.queue.ask_back[eqclass]
 
 
 def _until(cluster: Cluster, eqclass: EquivalenceClass) -> Instant:

@@ -309,6 +309,7 @@ class Ledger:
         row = self.rows.pop(name)
         self._noted.pop(name, None)
         self.overcommitted.pop(name, None)
+        self.relieved.pop(name, None)
         self._unbook(row.profile.amounts.items())
         self._leave(row)
         self._drop_profile(row.node)

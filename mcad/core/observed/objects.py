@@ -109,11 +109,13 @@ def child_gone(cluster: Cluster, uid: str) -> None:
 
 
 def _something_gone(cluster: Cluster, entry: Entry) -> None:
-    """An object or pod of the AppWrapper is gone: that may have been the last one."""
+    """An object or pod of the AppWrapper is gone, or a pod has ended: that may have been the last
+    one."""
     if cluster.objects.by_workload.get(entry.uid):
         return
     if entry.phase is Phase.GONE:
-        remains.bury(cluster, entry)
+        if not remains.waits_for_pods(cluster, entry):
+            remains.bury(cluster, entry)
     elif not cluster.capacity.pods.exist(entry.uid):
         teardown.last_one_gone(cluster, entry)
 
@@ -164,6 +166,8 @@ def _take_pod(cluster: Cluster, pod: Pod, *, is_own: bool) -> None:
             entry.begin_stage(cluster.now)
         if _lost_gates(known, pod):
             entry.ungated_at = cluster.now
+        if entry.phase is Phase.GONE:
+            _something_gone(cluster, entry)
 
 
 def _goes_on(known: Pod | None, pod: Pod) -> bool:

@@ -88,7 +88,10 @@ class Turns:
         namespace, amounts = self._held.pop(uid, ("", ()))
         self._forget(uid, namespace)
         if amounts:
-            book(self._in_use[namespace], amounts, -1)
+            books = self._in_use[namespace]
+            book(books, amounts, -1)
+            if not any(books.values()):
+                del self._in_use[namespace]
 
     # -- order ---------------------------------------------------------------------------------
 

@@ -82,18 +82,16 @@ class Walk:
 
     ``resume_at`` is the turn at which the next pass continues, None at the first (R5).
     ``look_again_at`` is when refused classes are tested again at the latest. ``heads`` are the uids
-    of the heads whose holding time runs, by what they wait for (R6). ``ask_back`` (an ordered set)
-    are the classes that borrowers wait for (borrow_wait.py). ``in_flight`` are the uids of those
-    that were dispatched lately, the first one first, and when (binding_wait.py). It ``gives_way``
-    to what is looked at now and then, if a pass had no time for that. For ``protection``
-    (R8) the first in line are looked for among these; None if that is not under way, as with an
-    ``offer``.
+    of the heads whose holding time runs, by what they wait for (R6). ``in_flight`` are the uids of
+    those that were dispatched lately, the first one first, and when (binding_wait.py). It
+    ``gives_way`` to what is looked at now and then, if a pass had no time for that. For
+    ``protection`` (R8) the first in line are looked for among these; None if that is not under way,
+    as with an ``offer``.
     """
 
     resume_at: Turn | None = None
     look_again_at: Instant = 0
     heads: dict[Scope, str] = field(default_factory=dict)
-    ask_back: dict[EquivalenceClass, None] = field(default_factory=dict)
     in_flight: dict[str, Instant] = field(default_factory=dict)
     gives_way: bool = False
     search: Search = field(default_factory=Search)
@@ -106,7 +104,8 @@ class Queue:
 
     The capacity remembers the shape of each, ``inadmissible`` knows which of them need no verdict
     now, and ``waiting`` sums their demand per leaf. ``new`` holds the classes that gained a member
-    since reserved room was last offered to them (backfill.py).
+    since reserved room was last offered to them (backfill.py), ``ask_back`` (an ordered set) those
+    that borrowers wait for (borrow_wait.py).
     """
 
     def __init__(
@@ -119,6 +118,7 @@ class Queue:
         self._by_path: dict[Path, dict[EquivalenceClass, None]] = {}
         self._places: dict[str, tuple[EquivalenceClass, Key]] = {}
         self.new: dict[EquivalenceClass, None] = {}
+        self.ask_back: dict[EquivalenceClass, None] = {}
 
     def __len__(self) -> int:
         return len(self._places)
@@ -174,6 +174,7 @@ class Queue:
     def _drop(self, eqclass: EquivalenceClass) -> None:
         self._inadmissible.leave(eqclass)
         self.new.pop(eqclass, None)
+        self.ask_back.pop(eqclass, None)
         of_path = self._by_path[eqclass.path]
         del of_path[eqclass]
         if not of_path:

@@ -37,6 +37,8 @@ class Waiting:
                 book(books, shape.fixed, times)
                 if times < 0 and not any(books.values()):
                     del leaves[leaf]
+                if not leaves:
+                    del self._asked[tree]
 
     def of(self, tree: str, demand: Callable[[Shape], Resources]) -> Mapping[str, Resources]:
         """The demand in the tree by leaf; ``demand`` computes a shape on the present nodes."""

@@ -276,7 +276,7 @@ LEFTOVERS_PART = 10
 namespace: any tenant may write the labels that make a pod such a pod."""
 
 TOMBSTONE_GRACE: Duration = 600 * SECOND
-"""The longest time that the remains of a deleted AppWrapper hold room (protocol P9)."""
+"""The longest time that a deleted AppWrapper holds room without pods on nodes (protocol P9)."""
 
 TOMBSTONE_LOOK: Duration = 30 * SECOND
 """After this an object that was created and not observed since is read: it may have come and gone

@@ -49,7 +49,7 @@ class Signal(StrEnum):
     TEARDOWN_WRITTEN = "teardown-written"
     ALL_DELETED = "all-deleted"
     NOTHING_LEFT = "nothing-left"
-    SETTLED_QUEUED = "settled-queued"
+    REQUEUED = "requeued"
     SETTLED_RESET = "settled-reset"
     SETTLED_COMPLETED = "settled-completed"
     SETTLED_FAILED = "settled-failed"
@@ -74,8 +74,8 @@ TABLE: dict[tuple[Phase, Signal], Phase] = {
     (Phase.COMPLETED, Signal.TAKE_BACK): Phase.UNDEPLOYING,
     (Phase.UNDEPLOYING, Signal.TEARDOWN_WRITTEN): Phase.DELETING,
     (Phase.DELETING, Signal.ALL_DELETED): Phase.VERIFYING,
+    (Phase.VERIFYING, Signal.REQUEUED): Phase.WAITING,
     (Phase.VERIFYING, Signal.NOTHING_LEFT): Phase.SETTLING,
-    (Phase.SETTLING, Signal.SETTLED_QUEUED): Phase.WAITING,
     (Phase.SETTLING, Signal.SETTLED_RESET): Phase.PAUSING,
     (Phase.SETTLING, Signal.SETTLED_COMPLETED): Phase.COMPLETED,
     (Phase.SETTLING, Signal.SETTLED_FAILED): Phase.FAILED,

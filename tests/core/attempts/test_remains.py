@@ -5,14 +5,16 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from mcad.core.attempts.teardown import stuck_teardowns
 from mcad.core.commands import CreateItem, DeleteStray
-from mcad.core.events import AppWrapperGone
+from mcad.core.events import AppWrapperGone, ChildGone, NodeGone, NodeSeen, PodGone, PodSeen
 from mcad.core.state.answer import Answer
 from mcad.core.state.lifecycle import Phase
 from mcad.core.state.model import Cascade, PodPhase
 from mcad.core.state.run_policy import FaultTolerance
 from mcad.core.state.units import SECOND
 from tests.core.bench import Bench, node, workload
+from tests.core.quotas import GOLD, child, subtree
 
 FORBIDDEN = Answer(403, "Forbidden", "no")
 
@@ -187,3 +189,101 @@ def test_what_is_meant_to_stay_is_not_forced() -> None:
     gone(bench)
     bench.advance(2000)
     assert (bench.writes["force"], bench.names()) == (0, ["a-0"])
+
+
+def outlived() -> Bench:
+    """``a`` has the whole hard share of its team, and its pods outlive their objects; ``b`` waits
+    for the share, with room enough on the node."""
+    bench = Bench(nodes=[node(milli=10_000)])
+    team = child("red", hard=True, cpu=1000)
+    bench.share(subtree("root", child("root", cpu=9000)), subtree("team", team, parent="root"))
+    bench.outliving = True
+    works = (workload("a", 500, 500), workload("b", 900))
+    bench.start(*(replace(one, quota=((GOLD, "red"),)) for one in works))
+    bench.bind("a-0").bind("a-1").settle()
+    assert bench.order == ["a"]
+    return bench
+
+
+def objects_go(bench: Bench) -> None:
+    for ref in [ref for ref in bench.things if ref.name.startswith("a-")]:
+        bench.remove(ref)
+
+
+@pytest.mark.parametrize("order", ["appwrapper first", "objects first", "swept"])
+def test_its_share_is_held_until_its_pods_are_gone(order: str) -> None:
+    bench = outlived()
+    if order == "objects first":
+        objects_go(bench)
+    gone(bench)
+    if order == "appwrapper first":
+        objects_go(bench)
+    bench.advance(2000)
+    assert bench.order == ["a"]
+    assert not [ref for ref in bench.things if ref.name.startswith("a-")]
+    first, last = list(bench.left)
+    bench.end_pod(first)
+    bench.advance(31)
+    assert bench.order == ["a"]
+    bench.end_pod(last)
+    bench.settle()
+    assert bench.order == ["a", "b"]
+    assert "uid-a" not in bench.dispatcher.cluster.entries
+
+
+def test_pods_that_have_ended_or_are_on_no_node_hold_no_share() -> None:
+    bench = outlived()
+    gone(bench)
+    objects_go(bench)
+    pods = [bench.dispatcher.cluster.capacity.pods.get(uid) for uid in bench.left]
+    bench.feed(PodSeen(replace(pods[0], phase=PodPhase.FAILED)))
+    bench.advance(2000)
+    assert bench.order == ["a"]
+    bench.feed(NodeGone("n1"))
+    bench.feed(NodeSeen(node("n2", 10_000)))
+    bench.advance(31)
+    assert bench.order == ["a", "b"]
+
+
+def test_the_last_pod_that_ends_gives_the_share_back() -> None:
+    bench = outlived()
+    gone(bench)
+    objects_go(bench)
+    for uid in bench.left:
+        pod = bench.dispatcher.cluster.capacity.pods.get(uid)
+        bench.feed(PodSeen(replace(pod, phase=PodPhase.SUCCEEDED)))
+    bench.settle()
+    assert bench.order == ["a", "b"]
+
+
+def test_a_pod_that_outlives_its_appwrapper_is_reported_once() -> None:
+    bench = outlived()
+    gone(bench)
+    objects_go(bench)
+    bench.advance(3000)
+    told = [one.note for one in bench.events if "outlives its AppWrapper" in one.note]
+    assert len(told) == 1
+    assert told[0].startswith("Pod default/a-0 outlives its AppWrapper")
+    assert stuck_teardowns(bench.dispatcher.cluster) == {"Pod": 1}
+
+
+def test_a_pod_without_a_node_holds_the_share_until_it_is_collected() -> None:
+    bench = Bench(nodes=[node(milli=1000)]).start(workload("a", 900), workload("b", 900))
+    gone(bench)
+    (ref,) = bench.things
+    uid = bench.things.pop(ref).child.uid
+    bench.feed(ChildGone(uid))
+    bench.advance(60)
+    assert bench.order == ["a"]
+    bench.feed(PodGone(uid))
+    bench.settle()
+    assert bench.order == ["a", "b"]
+
+
+def test_pods_that_are_meant_to_stay_hold_no_share() -> None:
+    bench = outlived()
+    bench.edit("uid-a", deleting=True, cascade=Cascade.ORPHAN)
+    gone(bench)
+    objects_go(bench)  # they are no longer its own
+    bench.settle()
+    assert bench.order == ["a", "b"]

@@ -6,14 +6,19 @@ import pytest
 from msgspec.structs import replace
 
 from mcad.core.attempts.teardown import stuck_teardowns
-from mcad.core.commands import DeleteItem, LookForRemains
-from mcad.core.events import AppWrapperGone, ItemDeleted, PodSeen
+from mcad.core.commands import DeleteItem, LookForRemains, WriteStatus
+from mcad.core.events import AppWrapperGone, ItemDeleted, NodeSeen, PodSeen
 from mcad.core.state.answer import Answer
+from mcad.core.state.lifecycle import Phase
 from mcad.core.state.model import ObjectRef, Pod, PodPhase, Remnant
 from mcad.core.state.reasons import explain_remains
+from mcad.core.state.settings import Settings
+from mcad.core.state.units import SECOND
 from tests.core.bench import Bench, cpu, node, workload
 
 KEEP = "example.com/keep"
+CONFLICT = Answer(409, "Conflict", "the object has been modified")
+UNKNOWN = Answer(0, "RequestTimeout", "no answer")
 
 
 def stuck(*names: str) -> Bench:
@@ -190,3 +195,66 @@ def test_only_the_deletion_that_was_refused_is_repeated() -> None:
     bench.advance(1)
     assert bench.writes["delete"] == deletions + 1
     assert bench.names() == []
+
+
+def contested() -> Bench:
+    """``a`` has the only node and ``b``, which came later, waits for it."""
+    bench = Bench(nodes=[node(milli=1000)]).start(workload("a", 900), workload("b", 900))
+    assert bench.order == ["a"]
+    return bench
+
+
+def torn_down(bench: Bench) -> None:
+    """The look of the teardown has found nothing; whatever follows it is under way."""
+    bench.decide()
+    while bench.entry("a").phase is not Phase.VERIFYING:
+        bench.execute(bench.pending.pop(0))
+    (look,) = [one for one in bench.pending if isinstance(one, LookForRemains)]
+    bench.pending.remove(look)
+    bench.execute(look)
+
+
+@pytest.mark.parametrize("answers", [(), (CONFLICT,), (UNKNOWN, UNKNOWN)])
+def test_a_requeued_appwrapper_keeps_its_turn_while_its_end_is_written(
+    answers: tuple[Answer, ...],
+) -> None:
+    bench = contested()
+    bench.edit("uid-a", suspended=True)
+    bench.decide()
+    bench.edit("uid-a", suspended=False)
+    torn_down(bench)
+    bench.refuse("WriteStatus", *answers)
+    bench.decide()  # before the write is answered
+    assert bench.entry("b").phase is Phase.WAITING
+    bench.advance(30)
+    assert bench.order == ["a", "a"]
+
+
+def test_the_end_of_a_teardown_is_written_before_the_next_intent() -> None:
+    bench = contested()
+    bench.edit("uid-a", suspended=True)
+    bench.decide()
+    bench.edit("uid-a", suspended=False)
+    torn_down(bench)
+    bench.decide()
+    phases = []
+    while bench.pending:
+        command = bench.pending.pop(0)
+        if isinstance(command, WriteStatus) and command.uid == "uid-a":
+            phases.append(command.status.dispatch.phase)
+        bench.execute(command)
+    assert list(dict.fromkeys(phases)) == ["undeploying", "released", "creating", "dispatched"]
+
+
+def test_a_victim_keeps_its_turn_if_its_preemptor_vanishes() -> None:
+    bench = Bench(Settings(preemption=True, min_run_time=0, placement_timeout=0))
+    bench.feed(NodeSeen(node(milli=1000)))
+    bench.start(workload("a", 900), workload("b", 900))
+    bench.submit(workload("first", 900, priority=1))
+    bench.now += 60 * SECOND
+    bench.decide()
+    assert bench.entry("a").phase is Phase.UNDEPLOYING
+    bench.delete("uid-first")
+    torn_down(bench)
+    bench.settle()
+    assert bench.order == ["a", "a"]
