@@ -125,6 +125,27 @@ def parse(obj: Map, catalog: Catalog, *, from_json: bool = False) -> Parsed:
     return Parsed(workload, spec.manifests, tuple(spec.problems))
 
 
+def unread(obj: Map) -> Parsed:
+    """An AppWrapper that could not be read for an error of ours: its identity, and what its attempt
+    has on record, without its items."""
+    meta, status = as_map(obj.get("metadata")), obj.get("status")
+    uid, created = as_text(meta.get("uid")), parse_instant(meta.get("creationTimestamp"))
+    workload = Workload(
+        uid=uid,
+        namespace=as_text(meta.get("namespace")) or "default",
+        name=as_text(meta.get("name")),
+        generation=as_int(meta.get("generation")),
+        dialect=dialect_of(obj.get("spec")),
+        created=created,
+        payload="",
+        items=(),
+        sets=(),
+        deleting="deletionTimestamp" in meta,
+        persisted=read_status(status) if is_about(status, uid, created) else None,
+    )
+    return Parsed(workload, ())
+
+
 def _not_served(namespace: str) -> Problem:
     message = f"AppWrappers are not served in {namespace}; an administrator can remove it from "
     return Problem(WaitingReason.NOT_SERVED, "metadata.namespace", f"{message}excludedNamespaces.")

@@ -157,7 +157,7 @@ class DispatchDuration(Wire):
     limit: Int | None = Field(
         default=None,
         description="The maximum run time in seconds from the first dispatch; the AppWrapper then "
-        "fails.",
+        "fails. A limit of 366 days or more is none.",
     )
     expected: Int | None = Field(
         default=None,

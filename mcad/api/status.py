@@ -49,6 +49,8 @@ STATE_OF_PHASE = {"Suspended": QUEUED, "Succeeded": "Completed", "Failed": "Fail
 _TOTALS = {"totalcpu": "cpu", "totalmemory": "memory", "totalgpu": "nvidia.com/gpu"}
 """Milli-CPU, bytes and devices; MCAD had 32 bits for them, which is too few for bytes."""
 
+TOTAL_MAX = 2**63 - 1
+
 MAX_CONDITIONS = 64
 """Conditions that are read back, of either list; MCAD appended to its own without limit."""
 
@@ -89,7 +91,7 @@ def render_status(view: StatusView, uid: str) -> Map:
         "running": view.pods.running or None,
         "Succeeded": view.pods.succeeded or None,
         "failed": view.pods.failed or None,
-        **{word: totals.get(name) for word, name in _TOTALS.items()},
+        **{word: _saturated(totals.get(name)) for word, name in _TOTALS.items()},
         "pendingpodconditions": [
             _render_unscheduled(pod, why) for pod, why in view.pods.unscheduled
         ]
@@ -115,6 +117,11 @@ def _read_source(value: Map) -> PrioritySource | None:
     if not (kind and name):
         return None
     return PrioritySource(kind, name, clamp_priority(as_int(value.get("value"))))
+
+
+def _saturated(total: int | None) -> int | None:
+    """A sum of requests, each of which the API server takes, may be more than its 64 bits hold."""
+    return None if total is None else min(total, TOTAL_MAX)
 
 
 def _render_condition(condition: Condition, *, standard: bool) -> Map:

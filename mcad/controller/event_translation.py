@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import astuple, replace
 
 from mcad.api import projections
-from mcad.api.appwrapper import Parsed
+from mcad.api.appwrapper import Parsed, unread
 from mcad.api.catalog import Resource
 from mcad.api.children import child_item, read_child
 from mcad.api.config import Config
@@ -77,6 +77,7 @@ class Reading(Struct, frozen=True):
     status_mark: bytes
     workload: Workload
     manifests: Manifests
+    error: Exception | None = None
 
 
 def slim_node(document: Document) -> Json:
@@ -115,6 +116,7 @@ class EventTranslator:
 
     ``ask`` is called with an owner whose controller is unknown. ``judged`` returns, for an
     AppWrapper that was fed, the workload with the items and pod sets that its attempt is judged by.
+    ``errored`` is called with an error of ours about one AppWrapper (uid).
     """
 
     def __init__(
@@ -130,6 +132,7 @@ class EventTranslator:
         self._feed = feed
         self._ask = ask
         self._judged = judged
+        self.errored: Callable[[str, Exception], None] = _raise
         self._owners = Owners()
         self._early = EarlyObjects()
         self._nodes: dict[str, str] = {}
@@ -178,21 +181,28 @@ class EventTranslator:
         return self._reading(obj, spec_mark(obj), status_mark(obj.get("status")))
 
     def _reading(self, obj: Json, spec: bytes, status: bytes) -> Reading:
-        metadata, parsed = obj["metadata"], self._read.appwrapper(obj)
+        metadata, error = obj["metadata"], None
+        try:
+            parsed = self._read.appwrapper(obj)
+        except Exception as raised:  # noqa: BLE001 - it holds this AppWrapper, not the others
+            parsed, error = unread(obj), raised
         manifests = Manifests.of(parsed.manifests)
         uid, version = metadata["uid"], metadata["resourceVersion"]
-        return Reading(uid, version, spec, status, parsed.workload, manifests)
+        return Reading(uid, version, spec, status, parsed.workload, manifests, error)
 
     def appwrapper_read(self, reading: Reading) -> None:
         """Take an AppWrapper of the first list that was read before."""
         self._take(reading, listed=True, rewound=False)
 
     def _take(self, reading: Reading, *, listed: bool, rewound: bool) -> None:
-        uid, version, spec, status, work, manifests = astuple(reading)
-        work = self._read.completed(work, manifests)
+        uid, version, spec, status, work, manifests, error = astuple(reading)
+        if error is None:
+            work = self._read.completed(work, manifests)
         seat = Reflection(work, manifests, spec, version=version, status_mark=status, floor=version)
         self._mirror.put(uid, seat)
         self._feed(AppWrapperSeen(work, listed, rewound))
+        if error is not None:
+            self.errored(uid, error)
         for resource, child in self._early.take(uid):
             self.object_seen(resource, child)
 
@@ -273,7 +283,12 @@ class EventTranslator:
         seat = self._mirror.get(controller.uid)
         if seat is None:
             self._early.put(controller.uid, resource, obj)
-        self._feed(ChildSeen(self._child(resource, obj, controller.uid)))
+        try:
+            child = self._child(resource, obj, controller.uid)
+        except Exception as error:  # noqa: BLE001 - it holds this AppWrapper, not the others
+            self.errored(controller.uid, error)
+        else:
+            self._feed(ChildSeen(child))
 
     def _child(self, resource: Resource, obj: Json, uid: str) -> Child:
         """Read it by the pod sets that its attempt is judged by: the spec may be edited (P8)."""
@@ -310,3 +325,7 @@ def creation_order(obj: Json) -> CreationOrder:
 def _not_installed(seat: Reflection) -> bool:
     problem = seat.workload.problem
     return problem is not None and problem.kind is WaitingReason.NOT_INSTALLED
+
+
+def _raise(_uid: str, error: Exception) -> None:
+    raise error

@@ -6,6 +6,7 @@ change a write that was decided before it.
 
 import logging
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Protocol
 
 from mcad.api import labels
@@ -17,7 +18,7 @@ from mcad.controller.pod_warnings import PodWarnings
 from mcad.controller.quota_subtrees import Quotas
 from mcad.controller.request_failures import answer_of
 from mcad.controller.status_writer import StatusWriter
-from mcad.controller.write_lanes import Lane
+from mcad.controller.write_lanes import Job, Lane, held_alone
 from mcad.core.commands import (
     Command,
     CreateItem,
@@ -81,6 +82,10 @@ class Shell(Protocol):
         """Send Decide at this instant."""
         ...
 
+    def errored(self, uid: str, error: Exception) -> None:
+        """Hold the AppWrapper after an error of ours about it."""
+        ...
+
 
 class Executor:
     """Executes commands."""
@@ -104,7 +109,9 @@ class Executor:
         self._reports = Lane(REPORT_WIDTH, before=self._dispatches)
         self.lanes = {"dispatch": self._dispatches, "report": self._reports}
         self._warnings = PodWarnings(client)
-        self._statuses = StatusWriter(client, mirror, shell.feed, shell.observe_appwrapper)
+        self._statuses = StatusWriter(
+            client, mirror, shell.feed, shell.observe_appwrapper, shell.errored
+        )
 
     @property
     def is_behind(self) -> bool:
@@ -127,19 +134,23 @@ class Executor:
             case RecordEvent() | RecordQuotaEvent():
                 self._record(command)
             case InspectItem():
-                self._dispatches.submit(lambda: self._inspect(command))
+                self._run(command.uid, partial(self._inspect, command))
             case ReadWarnings():
-                self._reports.submit(lambda: self._read_warnings(command))
+                self._run(command.uid, partial(self._read_warnings, command), self._reports)
             case ReviewAccess():
                 self._dispatches.submit(lambda: self._review(command))
             case DeleteItem():
-                self._dispatches.submit(lambda: self._delete(command))
+                self._run(command.uid, partial(self._delete, command))
             case LookForRemains():
-                self._dispatches.submit(lambda: self._look_for_remains(command))
+                self._run(command.uid, partial(self._look_for_remains, command))
             case ForceDeletion():
-                self._dispatches.submit(lambda: self._force(command))
+                self._run(command.uid, partial(self._force, command))
             case DeleteStray():
-                self._dispatches.submit(lambda: self._delete_stray(command))
+                self._run(command.uid, partial(self._delete_stray, command))
+
+    def _run(self, uid: str, job: Job, lane: Lane | None = None) -> None:
+        """Run a job about one AppWrapper in its turn; an error of ours holds that one."""
+        (lane or self._dispatches).submit(partial(held_alone, self._shell.errored, uid, job))
 
     def _submit_quota(self, command: WriteQuota) -> None:
         quotas = self._shell.quotas
@@ -156,7 +167,7 @@ class Executor:
         manifest = seat.manifests.text(number)
         body = render(manifest, work, number, command.attempt, command.node_rules)
         ref = work.items[number].ref
-        self._dispatches.submit(lambda: self._create(command, ref, body))
+        self._run(command.uid, partial(self._create, command, ref, body))
 
     async def _create(self, command: CreateItem, ref: ObjectRef, body: bytes) -> None:
         uid, attempt, item = command.uid, command.attempt, command.item

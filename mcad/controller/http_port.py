@@ -120,8 +120,10 @@ class _Port:
         return await self.metrics(request)
 
     async def stacks(self, _: web.Request) -> web.Response:
-        """The stacks of all threads and tasks."""
-        return web.Response(text=stacks())
+        """The stacks of all threads and tasks, and of errors about single AppWrappers."""
+        leader = self._replica.controller
+        errors = leader.errors.page() if leader is not None else ""
+        return web.Response(text="\n".join([stacks(), errors]))
 
     async def config(self, _: web.Request) -> web.Response:
         """The version and the configuration in force."""

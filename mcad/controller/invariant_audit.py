@@ -1,7 +1,8 @@
 """Checks what the core keeps twice, for a few AppWrappers after each cycle.
 
-A difference is a fault of the core. It is logged and counted, and changes nothing: the dispatcher
-goes on with one wrong book rather than stop. The checks take a fixed share of the elapsed time.
+A difference is a fault of the core. It is about one AppWrapper, so that one is held like after any
+other error of the dispatcher about it (mcad/core/internal_errors.py), and the books of the whole
+are compared. The checks take a fixed share of the elapsed time.
 """
 
 from __future__ import annotations
@@ -35,8 +36,15 @@ class Checks(NamedTuple):
 class InvariantAudit:
     """Checks the AppWrappers in turn."""
 
-    def __init__(self, cluster: Cluster, cpu: Callable[[], float] = thread_time) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        found: Callable[[str, Exception], None],
+        cpu: Callable[[], float] = thread_time,
+    ) -> None:
+        """``found`` is called with the uid of the AppWrapper about which a check has failed."""
         self._cluster = cluster
+        self._found = found
         self._cpu = cpu
         self._turn: Iterator[str] = iter(())
         self._looked_at = 0.0
@@ -54,10 +62,12 @@ class InvariantAudit:
         checked, violations = 0, list[str]()
         while checked < most and self._cpu() - begun < self._left_s:
             checked += 1
-            violated = self._check(self._next())
+            uid = self._next()
+            violated = self._check(uid)
             if violated is not None:
                 violations.append(violated.name)
                 self._log(violated)
+                self._found(uid, violated)
         self._left_s -= self._cpu() - begun
         return Checks(checked, tuple(violations))
 

@@ -27,6 +27,7 @@ from mcad.controller.execute import Executor
 from mcad.controller.extra_reads import Lookups
 from mcad.controller.held_log import HoldLog
 from mcad.controller.installed_kinds import CrdWatch
+from mcad.controller.internal_errors import ErrorLog
 from mcad.controller.invariant_audit import InvariantAudit
 from mcad.controller.log_lines import LogLines
 from mcad.controller.metrics.leader import Metrics
@@ -37,8 +38,9 @@ from mcad.controller.quota_subtrees import Quotas
 from mcad.controller.served_kinds import Kinds
 from mcad.controller.wakeup import Alarm
 from mcad.controller.watches import Watches
+from mcad.core.commands import Command
 from mcad.core.dispatcher import Dispatcher
-from mcad.core.events import AppWrapperGone, Decide, Event, Leading
+from mcad.core.events import AppWrapperGone, Decide, Errored, Event, Leading
 from mcad.core.state.model import Pod
 from mcad.core.state.units import Instant
 from mcad.kube.client import Client
@@ -87,6 +89,7 @@ class Controller:
         self.clock = client.clock
         self.dispatcher = Dispatcher(to_settings(config))
         self.journal: Journal | None = None  # of every step, from the first one on
+        self.errors = ErrorLog(self.dispatcher.cluster)
         self._mirror = Mirror()
         self._kinds = Kinds(Discovery(client), config)
         self._recorder = Recorder(client, Reporter(f"{labels.GROUP}/mcad", identity))
@@ -107,6 +110,7 @@ class Controller:
             self._ask_owner,
             self.dispatcher.cluster.judged,
         )
+        self._sightings.errored = self.errored
         gate = Gate(preflight.installed, self.clock, self.spawn) if preflight else None
         alone = preflight is None or not preflight.coexist
         adoption = Adoption(client, self._recorder, self.spawn) if alone else None
@@ -117,7 +121,7 @@ class Controller:
         self._holds = HoldLog()
         self._log_lines = LogLines(self.dispatcher.cluster)
         self._overcommitments = OvercommitmentLog(self.dispatcher.cluster)
-        self._audit = InvariantAudit(self.dispatcher.cluster)
+        self._audit = InvariantAudit(self.dispatcher.cluster, self.errored)
         self._alarm = Alarm(self.clock, self._wake)
         self._inbox: deque[Event] = deque()
         self._stopped = False
@@ -281,7 +285,7 @@ class Controller:
 
     def feed(self, event: Event) -> None:
         """Feed an event to the core and execute its commands; never re-entrant."""
-        if self._stopped:
+        if self._stopped or self._failure is not None:
             return
         self._inbox.append(event)
         if self._stepping:
@@ -290,6 +294,10 @@ class Controller:
         try:
             while self._inbox:
                 self._step(self._inbox.popleft())
+        except Exception as error:
+            self._failure = error  # about the whole: no caller may take it for its own
+            self._wake()
+            raise
         finally:
             self._stepping = False
 
@@ -302,9 +310,9 @@ class Controller:
         if self.journal is not None:
             self.journal.note(now, event, commands)
         self.metrics.count_step(commands)
+        self.errors.log_raised()
         for command in commands:
-            self._log_lines.log(command)
-            self.executor.submit(command)
+            self._submit(command)
         self._holds.log_changes(self.dispatcher.cluster.held_resources(), now)
         if isinstance(event, Decide):
             self.metrics.observe_decision(self.clock.monotonic() - self.stepped_at)
@@ -312,6 +320,21 @@ class Controller:
             self.metrics.count_checks(self._audit.check_some(self.stepped_at))
         else:
             self._wake()
+
+    def _submit(self, command: Command) -> None:
+        """Execute a command. An error of ours about one AppWrapper holds that one."""
+        try:
+            self._log_lines.log(command)
+            self.executor.submit(command)
+        except Exception as error:
+            uid = getattr(command, "uid", "")
+            if not uid:
+                raise
+            self.errored(uid, error)
+
+    def errored(self, uid: str, error: Exception) -> None:
+        """Log an error about one AppWrapper, and have the core hold that one."""
+        self.feed(Errored(uid, self.errors.log(uid, error)))
 
     def wake_at(self, at: Instant) -> None:
         """Send Decide at this instant."""

@@ -12,7 +12,7 @@ from mcad.api.status import render_status
 from mcad.api.wire import to_json
 from mcad.controller.mirror import Mirror, Reflection, status_mark
 from mcad.controller.request_failures import answer_of
-from mcad.controller.write_lanes import Lane
+from mcad.controller.write_lanes import Lane, held_alone
 from mcad.core.commands import WriteStatus
 from mcad.core.events import Event, StatusRefused, StatusWritten
 from mcad.core.state.answer import Answer
@@ -34,12 +34,15 @@ class StatusWriter:
         mirror: Mirror,
         feed: Callable[[Event], None],
         observe: Callable[[Json], None],
+        errored: Callable[[str, Exception], None],
     ) -> None:
-        """``observe`` takes an AppWrapper that was read after a conflict."""
+        """``observe`` takes an AppWrapper that was read after a conflict, ``errored`` an error of
+        ours about one (uid)."""
         self._client = client
         self._mirror = mirror
         self._feed = feed
         self._observe = observe
+        self._errored = errored
         self._writing: dict[str, asyncio.Event] = {}
         self._latest: dict[str, int] = {}
 
@@ -56,7 +59,9 @@ class StatusWriter:
             return
         self._latest[command.uid] = command.serial
         job = partial(self._write_in_turn, command, wire, mark)
-        lane.submit(job, begins=_is_intent(command))
+        lane.submit(
+            partial(held_alone, self._errored, command.uid, job), begins=_is_intent(command)
+        )
 
     async def _write_in_turn(self, command: WriteStatus, wire: Json, mark: bytes) -> None:
         """Write after the running write of the same AppWrapper, unless superseded meanwhile."""

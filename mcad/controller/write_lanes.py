@@ -14,6 +14,15 @@ Job = Callable[[], Coroutine[None, None, None]]
 BEGIN_EVERY = 4  # of so many jobs one may begin, or large gangs would keep all others from it
 
 
+async def held_alone(errored: Callable[[str, Exception], None], uid: str, job: Job) -> None:
+    """Do a job about one AppWrapper. Jobs report through events, so what they raise is an error of
+    ours: it holds that AppWrapper."""
+    try:
+        await job()
+    except Exception as error:  # noqa: BLE001 - whatever it is, the others go on
+        errored(uid, error)
+
+
 class Lane:
     """A queue of jobs and the tasks that run them."""
 

@@ -19,6 +19,7 @@ from mcad.core.quota.status import QuotaStatuses
 from mcad.core.quota.usage import Forest
 from mcad.core.state.agenda import Agenda
 from mcad.core.state.entry import Entry
+from mcad.core.state.errors import Errors
 from mcad.core.state.eviction_pace import EvictionPace
 from mcad.core.state.lifecycle import TEARING_DOWN, Phase, Signal
 from mcad.core.state.milestones import Milestone, Passed
@@ -56,7 +57,7 @@ class Cluster:
     pass was made; until then ``restored`` (an ordered set) are the uids of the AppWrappers of which
     an attempt, an eviction or a place in a quota tree is on record. ``doubts`` is what a standby
     cannot know (standby_view.py), None for the dispatcher. ``passed`` are the milestones of the
-    present step, for figures.
+    present step, for figures. ``errors`` are those of the dispatcher itself.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -81,6 +82,7 @@ class Cluster:
         self.epoch = 0
         self.doubts: Doubts | None = None
         self.passed: list[Passed] = []
+        self.errors = Errors()
         self._commands: list[Command] = []
 
     @property
@@ -227,7 +229,8 @@ class Cluster:
 
     def adopt(self, entry: Entry) -> None:
         """Assume what it was dispatched with, whether it fits or not."""
-        leaves = entry.phase in TEARING_DOWN and not entry.keeps_room
+        at = entry.held_from if entry.phase is Phase.HELD else entry.phase
+        leaves = at in TEARING_DOWN and not entry.keeps_room
         leaving = entry.workload.deleting or leaves
         self.admission.adopt(*self.gang(entry), leaving=leaving)
         if entry.dispatch is not None and not entry.keeps_room:

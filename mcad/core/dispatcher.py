@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from mcad.core import events
+from mcad.core import events, internal_errors
 from mcad.core.attempts import create, orphans, pod_warnings, remains, teardown
 from mcad.core.cluster import AWAITED, Cluster
-from mcad.core.commands import Command
+from mcad.core.commands import Command, WakeAt, WriteStatus
 from mcad.core.cycle import cycle, quota_reports
 from mcad.core.observed import objects, workloads
 from mcad.core.running import items, reset
@@ -43,15 +43,66 @@ class Dispatcher:
             raise ClockWentBackError(f"step at {now} after one at {cluster.now}")
         cluster.agenda.now = now
         cluster.passed.clear()
-        observe = _OBSERVED.get(type(event))
-        if observe is not None:
-            observe(cluster, event)
-        else:
+        cluster.errors.raised.clear()
+        if cluster.errors.broken is not None:
+            return _until_recorded(cluster, event)
+        cluster.errors.about = _subject(cluster, event)
+        try:
             _take(cluster, event)
+        except Exception as error:  # noqa: BLE001 - hold raises what is about none
+            seen = event.workload if isinstance(event, events.AppWrapperSeen) else None
+            if cluster.errors.broken is None:
+                internal_errors.hold(cluster, error, seen)
+        if cluster.errors.broken is not None:
+            return _last_words(cluster)
         return cluster.take_commands()
 
 
+def _subject(cluster: Cluster, event: events.Event) -> str:
+    """The uid of the AppWrapper that an event is about, "" if it is about none in particular."""
+    match event:
+        case events.AppWrapperSeen():
+            return event.workload.uid
+        case events.PodSeen():
+            return event.pod.workload
+        case events.PodGone():
+            return cluster.capacity.pods.owner_of(event.uid)
+        case events.ChildSeen():
+            return event.child.workload
+        case events.ChildGone():
+            child = cluster.objects.by_uid.get(event.uid)
+            return child.workload if child is not None else ""
+        case events.QuotaGone() | events.PauseGone():
+            return ""
+        case _:
+            return getattr(event, "uid", "")
+
+
+def _last_words(cluster: Cluster) -> tuple[Command, ...]:
+    """The books are wrong: of what was decided by them only the holds are written."""
+    cluster.agenda.wake_at(cluster.now + internal_errors.RECORD_WITHIN)
+    held = {uid for uid, entry in cluster.entries.items() if entry.error is not None}
+    return tuple(
+        one
+        for one in cluster.take_commands()
+        if isinstance(one, WakeAt) or (isinstance(one, WriteStatus) and one.uid in held)
+    )
+
+
+def _until_recorded(cluster: Cluster, event: events.Event) -> tuple[Command, ...]:
+    """Take answers about the holds; raises the difference when all are on record, or too late."""
+    if isinstance(event, events.StatusWritten | events.StatusRefused):
+        _answered(cluster, event)
+    if cluster.errors.broken is not None and internal_errors.is_over(cluster):
+        raise cluster.errors.broken
+    return _last_words(cluster)
+
+
 def _take(cluster: Cluster, event: events.Event) -> None:
+    observe = _OBSERVED.get(type(event))
+    if observe is not None:
+        observe(cluster, event)
+        return
     match event:
         case events.Leading():
             cluster.epoch = event.epoch
@@ -90,10 +141,14 @@ _OBSERVED: dict[type, Callable[[Cluster, Any], None]] = {
 def _answered(cluster: Cluster, event: Any) -> None:
     """The outcome of a command about an AppWrapper, which may be deleted meanwhile."""
     entry = cluster.entries.get(event.uid)
-    if entry is not None:
+    if entry is not None and (entry.phase is not Phase.HELD or isinstance(event, _OF_STATUS)):
         _ANSWERS[type(event)](cluster, entry, event)
         if entry.phase is Phase.GONE:
             remains.bury(cluster, entry)
+
+
+_OF_STATUS = (events.StatusWritten, events.StatusRefused)
+"""Answers that count while an AppWrapper is held."""
 
 
 def _status_written(cluster: Cluster, entry: Entry, event: events.StatusWritten) -> None:
@@ -152,6 +207,9 @@ def _warnings_read(cluster: Cluster, entry: Entry, event: events.WarningsRead) -
 
 
 _ANSWERS: dict[type, Callable[[Cluster, Entry, Any], None]] = {
+    events.Errored: lambda cluster, entry, event: internal_errors.hold_for(
+        cluster, entry, event.error
+    ),
     events.StatusWritten: _status_written,
     events.StatusRefused: _status_refused,
     events.ItemCreated: create.item_created,

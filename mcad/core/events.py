@@ -7,6 +7,7 @@ is decided in the core (protocol P3a).
 
 from mcad.core.state.answer import Answer
 from mcad.core.state.dispatch_pause import DispatchPause
+from mcad.core.state.internal_error import InternalError
 from mcad.core.state.model import Child, Node, Pod, Remnant, Workload
 from mcad.core.state.quota_records import QuotaSubtree, QuotaView
 from mcad.core.state.records import Struct
@@ -127,6 +128,13 @@ class LookOn(Struct, frozen=True):
     """
 
     is_led: bool = True
+
+
+class Errored(Struct, frozen=True):
+    """The controller, or its audit of the books, had an error of its own about an AppWrapper."""
+
+    uid: str
+    error: InternalError
 
 
 class _OfWrite(Struct, frozen=True):
@@ -277,6 +285,7 @@ Event = (
     | KindWatched
     | Decide
     | LookOn
+    | Errored
     | StatusWritten
     | StatusRefused
     | QuotaWritten

@@ -37,11 +37,11 @@ def shaped(*keys: str) -> st.SearchStrategy[Any]:
     )
 
 
-def _places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     """The path of every value inside."""
     children: Any = value.items() if isinstance(value, dict) else ()
     children = enumerate(value) if isinstance(value, list) else children
-    return [path, *(place for key, child in children for place in _places(child, (*path, key)))]
+    return [path, *(place for key, child in children for place in places(child, (*path, key)))]
 
 
 @st.composite
@@ -49,18 +49,18 @@ def mutated(draw: st.DrawFn, originals: list[Any]) -> Any:
     """A valid object with a few of its values replaced, dropped or doubled."""
     value = copy.deepcopy(draw(st.sampled_from(originals)))
     for _ in range(draw(st.integers(1, 3))):
-        places = _places(value)[1:]
-        if not places:
+        inside = places(value)[1:]
+        if not inside:
             break
-        *way, key = draw(st.sampled_from(places))
-        owner = _follow(value, way)
+        *way, key = draw(st.sampled_from(inside))
+        owner = follow(value, way)
         match draw(st.sampled_from(["replace", "drop", "copy"])):
             case "replace":
                 owner[key] = draw(JSON)
             case "drop":
                 del owner[key]
             case _:
-                owner[key] = copy.deepcopy(_follow(value, draw(st.sampled_from(_places(value)))))
+                owner[key] = copy.deepcopy(follow(value, draw(st.sampled_from(places(value)))))
     return value
 
 
@@ -106,9 +106,9 @@ _OF_AMOUNTS = {"requests", "limits", "overhead", "allocatable", "allocatedResour
 _OF_WRAPPED = {"template", "generictemplate"}
 
 
-def _extremes(root: Any, place: tuple[Any, ...]) -> tuple[Any, ...]:
+def extremes_of(root: Any, place: tuple[Any, ...]) -> tuple[Any, ...]:
     """The extremes of a number, or of a text that is a quantity, a duration or a time."""
-    value = _follow(root, place)
+    value = follow(root, place)
     if isinstance(value, int | float) and not isinstance(value, bool):
         if not _OF_AMOUNTS.isdisjoint(place):
             return QUANTITIES
@@ -122,16 +122,17 @@ def _extremes(root: Any, place: tuple[Any, ...]) -> tuple[Any, ...]:
 def extreme(draw: st.DrawFn, originals: list[Any]) -> Any:
     """A valid object in which some numbers, quantities, durations and times are extreme."""
     value = json.loads(json.dumps(draw(st.sampled_from(originals))))  # no part is in two places
-    found = {place: _extremes(value, place) for place in _places(value)}
+    found = {place: extremes_of(value, place) for place in places(value)}
     numbers = [place for place, extremes in found.items() if extremes]
     few = min(4, len(numbers))
     for place in draw(st.permutations(numbers))[: draw(st.integers(few, max(few, 12)))]:
         *way, key = place
-        _follow(value, way)[key] = draw(st.sampled_from(found[place]))
+        follow(value, way)[key] = draw(st.sampled_from(found[place]))
     return value
 
 
-def _follow(value: Any, path: Any) -> Any:
+def follow(value: Any, path: Any) -> Any:
+    """The value at this path."""
     for step in path:
         value = value[step]
     return value

@@ -70,6 +70,9 @@ class Shell:
     def wake_at(self, at: int) -> None:
         raise NotImplementedError
 
+    def errored(self, uid: str, error: Exception) -> None:
+        raise error
+
 
 def view(state: str = "Pending") -> StatusView:
     return StatusView(

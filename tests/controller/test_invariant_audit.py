@@ -1,4 +1,4 @@
-"""The audit of a running dispatcher: bounded, in turn, loud, and never the end of it."""
+"""The audit of a running dispatcher: bounded, in turn, loud; what differs is held."""
 
 from __future__ import annotations
 
@@ -21,7 +21,17 @@ def audited(names: int = 3) -> tuple[Bench, InvariantAudit]:
     bench.submit(*(workload(f"a-{number}", 100) for number in range(names)))
     bench.settle()
     ticks = count()
-    return bench, InvariantAudit(bench.dispatcher.cluster, lambda: next(ticks) * READING_S)
+    found: list[tuple[str, str]] = []
+    audit = InvariantAudit(
+        bench.dispatcher.cluster,
+        lambda uid, error: found.append((uid, str(error))),
+        lambda: next(ticks) * READING_S,
+    )
+    return bench, audit
+
+
+def _unexpected(uid: str, error: Exception) -> None:
+    raise AssertionError(f"{uid}: {error}")
 
 
 def test_each_appwrapper_is_checked_once_at_most() -> None:
@@ -100,4 +110,4 @@ def test_what_the_next_cycle_is_going_to_change_is_left_to_it() -> None:
 
 
 def test_an_audit_of_nothing() -> None:
-    assert InvariantAudit(Bench().dispatcher.cluster).check_some(1.0) == (0, ())
+    assert InvariantAudit(Bench().dispatcher.cluster, _unexpected).check_some(1.0) == (0, ())

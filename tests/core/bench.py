@@ -267,6 +267,8 @@ class Bench:
     def decide(self) -> None:
         """The inbox is drained."""
         self.feed(Decide())
+        if self.dispatcher.cluster.errors.broken is not None:
+            return  # the process ends as soon as it has written why
         if len(self.dispatcher.cluster.entries) <= AUDITED_MAX:
             invariants.everything(self.dispatcher.cluster)
         assert self.dispatcher.cluster.agenda.timers.lines <= TIMERS_MAX, "timers pile up"

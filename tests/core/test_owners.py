@@ -16,6 +16,7 @@ OWNERS = {
     "workload edited story step_since superseded former": "state/entry.py",
     "phase dispatch": "state/entry.py observed/recovery.py",
     "unreadable": "observed/recovery.py",
+    "error held_from": "state/entry.py",
     "timers": "state/entry.py state/agenda.py",
     "tries": "state/entry.py",
     "finished failed": "state/entry.py running/completion.py",
@@ -65,7 +66,7 @@ OWNERS = {
     # set when an AppWrapper becomes known, and never again
     "first_seen rebuilt creation removal writes": "",
     # the cluster
-    "entries": "observed/workloads.py attempts/leftovers.py",
+    "entries": "observed/workloads.py attempts/leftovers.py internal_errors.py",
     "evictions": "preemption/eviction.py",
     "reservations": "reservations/manage.py views/standby_view.py",
     "started": "cycle/cycle.py",
@@ -74,7 +75,7 @@ OWNERS = {
     "doubts": "views/standby_view.py",
     "settings agenda objects capacity forest rights walk admission": "",
     "eviction_pace quota_statuses history": "",
-    "passed": "dispatcher.py",
+    "passed errors": "dispatcher.py",
 }
 """The fields, and the modules that may change them."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mcad.core.state.entry import Entry
-from mcad.core.state.lifecycle import RETAINING, TABLE, TEARING_DOWN, Phase, Signal
+from mcad.core.state.lifecycle import LEFT_ALONE, RETAINING, TABLE, TEARING_DOWN, Phase, Signal
 from mcad.core.state.model import Dialect, DispatchPhase, DispatchRecord, Next
 from mcad.core.state.waiting_reason import WaitingReason
 from mcad.core.state.waiting_state import CLASSES, WAITING
@@ -35,8 +35,12 @@ MEANING = {
     Signal.RETRY: "the pause is over, its room is still there",
     Signal.RETRY_REFUSED: "the object was changed first",
     Signal.GIVE_UP_ROOM: "suspended, edited, or its node is gone",
+    Signal.ERROR: "the dispatcher has an error of its own about it",
     Signal.OBJECT_GONE: "the AppWrapper is deleted",
 }
+
+_FROM_ANY = {Signal.ERROR: Phase.HELD, Signal.OBJECT_GONE: Phase.GONE}
+"""From any phase but itself, and from ``gone`` to no other."""
 
 _RECORDED = {
     Phase.CREATING: DispatchPhase.CREATING,
@@ -58,7 +62,7 @@ def _diagram() -> Iterator[str]:
     yield "stateDiagram-v2"
     yield "    [*] --> waiting"
     for (start, signal), end in TABLE.items():
-        if signal is not Signal.OBJECT_GONE:
+        if signal not in _FROM_ANY:
             yield f"    {start} --> {end}: {signal}"
     yield "```"
 
@@ -67,16 +71,17 @@ def _transitions() -> Iterator[str]:
     yield "| phase | what happens | signal | next phase |"
     yield "|---|---|---|---|"
     for (start, signal), end in TABLE.items():
-        if signal is not Signal.OBJECT_GONE:
+        if signal not in _FROM_ANY:
             yield f"| {start} | {MEANING[signal]} | `{signal}` | {end} |"
-    yield f"| any | {MEANING[Signal.OBJECT_GONE]} | `{Signal.OBJECT_GONE}` | {Phase.GONE} |"
+    for signal, end in _FROM_ANY.items():
+        yield f"| any | {MEANING[signal]} | `{signal}` | {end} |"
 
 
 def _words() -> Iterator[str]:
     yield "| phase | `status.state` | `status.phase` (v1beta2) |"
     yield "|---|---|---|"
     for phase in Phase:
-        if phase not in (Phase.GONE, Phase.FOREIGN) and phase not in TEARING_DOWN:
+        if phase not in (Phase.GONE, *LEFT_ALONE) and phase not in TEARING_DOWN:
             view = derive(_example(phase, Next.QUEUED))
             yield f"| {phase} | {view.state} | {view.phase} |"
     for then in Next:
@@ -86,7 +91,9 @@ def _words() -> Iterator[str]:
         held = derive(_example(Phase.DELETING, then, suspended=True))
         if held.phase != word:
             yield f"| the same, and suspended meanwhile | {held.state} | {held.phase} |"
-    leaving = {derive(_example(p, Next.QUEUED, deleting=True)).phase for p in RETAINING}
+    leaving = {
+        derive(_example(p, Next.QUEUED, deleting=True)).phase for p in RETAINING - {Phase.HELD}
+    }
     (word,) = leaving
     yield f"| any in which there are objects, and it is deleted after them | as before | {word} |"
 

@@ -143,6 +143,10 @@ class Process:
         if not self.is_dead:
             self._alarm.wake_at(at)
 
+    def errored(self, uid: str, error: Exception) -> None:
+        """An error of ours ends the history."""
+        raise AssertionError(uid) from error
+
     # -- the loop ------------------------------------------------------------------------------
 
     def _step(self, event: Event) -> None:

@@ -52,6 +52,7 @@ class AppWrapperGauges:
         states: Counter[str] = Counter()
         pending: Counter[tuple[str, ...]] = Counter()
         oldest: dict[tuple[str, ...], float] = {}
+        errors: Counter[str] = Counter()
         leaf_of = self._leaf_of()
         entries = iter(list(cluster.entries.values()))
         while some := list(islice(entries, _STEP)):
@@ -59,6 +60,8 @@ class AppWrapperGauges:
                 if entry.phase is Phase.GONE:
                     continue
                 states[state(entry).value] += 1
+                if entry.error is not None:
+                    errors[entry.error.id] += 1
                 if entry.phase not in PENDING:
                     continue
                 at, reason = leaf_of(entry), self._reason(entry)
@@ -68,6 +71,8 @@ class AppWrapperGauges:
                     oldest[here] = max(oldest.get(here, 0), waited)
             yield None
         yield filled(declared.APPWRAPPERS.gauge(), (((one,), states[one]) for one in State))
+        gauge = declared.INTERNAL_ERRORS.gauge()
+        yield filled(gauge, (((one,), held) for one, held in errors.items()))
         yield self._pending.fill(declared.PENDING.gauge(), pending)
         yield self._oldest.fill(declared.OLDEST_PENDING.gauge(), oldest)
         yield from self._reservations(now)

@@ -94,6 +94,11 @@ class _Section:
 _appwrappers = _Section("AppWrappers")
 
 APPWRAPPERS = _appwrappers.gauge("appwrappers", "state", "AppWrappers that exist, by status.state")
+INTERNAL_ERRORS = _appwrappers.gauge(
+    "internal_errors",
+    "id",
+    "AppWrappers that are left alone after an error of the dispatcher itself, by id of the error",
+)
 PENDING = _appwrappers.gauge(
     "pending_appwrappers",
     "namespace leaf reason",

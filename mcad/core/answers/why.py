@@ -20,6 +20,7 @@ from mcad.core.answers.smaller import smaller
 from mcad.core.cycle import cycle
 from mcad.core.quota.explain import Words
 from mcad.core.state.lifecycle import Phase
+from mcad.core.state.reasons import ConditionType
 from mcad.core.state.records import Struct, replace
 from mcad.core.state.refusal import Refusal
 from mcad.core.state.waiting_reason import WaitingReason
@@ -69,6 +70,8 @@ def why(run: DryRun, uid: str) -> Why:
     if is_waiting and hold is not None:
         found = _Found(run, uid).of_hold(hold.reason)
         return Why(hold.code, hold.message, remedies=found.in_order(), all_tried=found.all_tried)
+    if entry.error is not None:
+        return Why(ConditionType.INTERNAL_ERROR, entry.error.message)
     if not is_waiting or refusal is None:
         return Why()
     found = _Found(run, uid).of_refusal(refusal, evicts=bool(evicts))

@@ -10,7 +10,7 @@ from mcad.core.commands import DeleteStray
 from mcad.core.events import StrayRefused
 from mcad.core.state.bounds import REFUSED_WRITE_RETRY, RETRY_MAX, SWEPT_PER_PASS, is_denial
 from mcad.core.state.entry import Entry
-from mcad.core.state.lifecycle import RETAINING, TEARING_DOWN, Phase
+from mcad.core.state.lifecycle import LEFT_ALONE, RETAINING, TEARING_DOWN, Phase
 from mcad.core.state.model import Cascade, Child, Remnant
 from mcad.core.state.timers import Timer
 from mcad.core.state.units import SECOND, Instant
@@ -25,6 +25,7 @@ def sweep(cluster: Cluster) -> None:
     unswept = iter(cluster.objects.unswept)
     for uid in islice(unswept, SWEPT_PER_PASS):
         child = cluster.objects.by_uid[uid]
+        cluster.errors.about = child.workload
         entry = cluster.entries.get(child.workload)
         if entry is None or not _is_stray(entry, child, cluster.now):
             continue
@@ -99,7 +100,7 @@ def _lives_until(entry: Entry, child: Child) -> Instant:
 
 
 def _is_stray(entry: Entry, child: Child, now: Instant) -> bool:
-    if not child.labelled or child.terminating or entry.phase is Phase.FOREIGN:
+    if not child.labelled or child.terminating or entry.phase in LEFT_ALONE:
         return False
     if 0 < _lives_until(entry, child) <= now:
         return True

@@ -102,6 +102,7 @@ class _Pass:
     def _try(self, key: Turn, eqclass: EquivalenceClass) -> bool:
         """Judge the class if it needs a verdict, and start its head if it fits; returns False if
         the pass ends before it."""
+        self._cluster.errors.about = eqclass.first().uid
         until = self._leaves_until(key, eqclass)
         if until is None and not eqclass.is_inadmissible:
             if self._is_over(key):

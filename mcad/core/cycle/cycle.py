@@ -7,13 +7,16 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import islice
 
+from mcad.core import internal_errors
 from mcad.core.attempts import access, create, leftovers, orphans, remains, teardown
 from mcad.core.cluster import AWAITED, Cluster
 from mcad.core.cycle import hints, paused, quota_reports
 from mcad.core.cycle.admit import dispatch
 from mcad.core.fit.questions import Questions
+from mcad.core.internal_errors import for_each, part
 from mcad.core.observed import recovery
 from mcad.core.preemption import eviction, search
 from mcad.core.queue.equivalence import EquivalenceClass
@@ -41,6 +44,7 @@ from mcad.core.state.waiting_reason import Hold, WaitingReason
 def decide(cluster: Cluster, *, may_dispatch: bool) -> None:
     """One pass."""
     cluster.agenda.spent = 0
+    internal_errors.compare(cluster)
     if not cluster.started:
         _start(cluster)
     quota_reports.refresh(cluster)
@@ -49,7 +53,7 @@ def decide(cluster: Cluster, *, may_dispatch: bool) -> None:
         recovery.recover(cluster)
     stage.take_changed(cluster)
     for entry, timer in cluster.agenda.timers.expired(cluster.now):
-        _on_timer(cluster, entry, timer)
+        for_each(cluster, (entry,), partial(_on_timer, timer=timer))
     if cluster.agenda.is_behind:
         return
     if cluster.agenda.is_spent:
@@ -60,18 +64,18 @@ def decide(cluster: Cluster, *, may_dispatch: bool) -> None:
         leftovers.take_up(cluster)
     access.test(cluster)
     monitor.judge(cluster)
-    orphans.sweep(cluster)
+    part(cluster, orphans.sweep)
     _settle_changed(cluster)
     begun = cluster.admission.steps
     cluster.capacity.place_unplaced()
     cluster.agenda.spent += cluster.admission.steps - begun
     if paused.apply(cluster) and may_dispatch:
-        manage.keep(cluster)
+        part(cluster, manage.keep)
         reset.resume(cluster)
-        eviction.continue_attempt(cluster)
+        part(cluster, eviction.continue_attempt)
         quota_reports.report_late(cluster)
         _walk_and_look(cluster)
-        _report(cluster)
+        part(cluster, _report)
         quota_reports.report(cluster)
 
 
@@ -92,7 +96,7 @@ def _walk_and_look(cluster: Cluster) -> None:
             cluster.walk.gives_way = not is_look_first
             cluster.agenda.carry_over()
             return
-        step(cluster)
+        part(cluster, step)
         if cluster.capacity.is_behind:
             return
 
@@ -114,7 +118,7 @@ def _start(cluster: Cluster) -> None:
     quota_reports.expect_trees(cluster, found)
 
 
-def _on_timer(cluster: Cluster, entry: Entry, timer: Timer) -> None:
+def _on_timer(cluster: Cluster, entry: Entry, *, timer: Timer) -> None:
     match timer:
         case Timer.STATUS:
             if entry.writes.flying is None and (entry.writes.dirty or entry.phase in AWAITED):
@@ -148,8 +152,8 @@ def _repeat_step(cluster: Cluster, entry: Entry) -> None:
 
 
 def _settle_changed(cluster: Cluster) -> None:
-    for entry in cluster.known(cluster.agenda.take(cluster.agenda.to_settle, JUDGED_PER_PASS)):
-        cluster.settle(entry)
+    changed = cluster.known(cluster.agenda.take(cluster.agenda.to_settle, JUDGED_PER_PASS))
+    for_each(cluster, changed, Cluster.settle)
 
 
 # -- reports -------------------------------------------------------------------------------------
@@ -167,7 +171,7 @@ def _report(cluster: Cluster) -> None:
             agenda.to_report_later[uid] = None  # there may be thousands: others do not wait for it
         else:
             agenda.to_report_later.pop(uid, None)
-            _report_one(cluster, entry, words)
+            for_each(cluster, (entry,), partial(_report_one, words=words))
 
 
 def _take_up_reports(cluster: Cluster) -> None:
@@ -198,7 +202,7 @@ def _is_untested(cluster: Cluster, entry: Entry) -> bool:
     return entry in cluster.waiting.queue and cluster.waiting.queue.refusal_of(entry) is None
 
 
-def _report_one(cluster: Cluster, entry: Entry, words: Words) -> None:
+def _report_one(cluster: Cluster, entry: Entry, *, words: Words) -> None:
     refusal, before = cluster.waiting.queue.refusal_of(entry), entry.path
     entry.path = cluster.path(entry)
     if entry.hold is not None:

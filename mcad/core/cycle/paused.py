@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mcad.core.cluster import Cluster
+from mcad.core.internal_errors import for_each
 from mcad.core.state.bounds import PAUSED_PER_PASS
 from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import Phase
@@ -18,7 +19,7 @@ def apply(cluster: Cluster) -> bool:
     for uid in pauses.take(cluster.entries, PAUSED_PER_PASS):
         entry = cluster.entries.get(uid)
         if entry is not None and entry.phase is Phase.WAITING:
-            _look(cluster, entry)
+            for_each(cluster, (entry,), _look)
     if pauses.pending:
         cluster.agenda.wake_at(cluster.now)
     return not pauses.pending

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from mcad.core.cluster import Cluster
 from mcad.core.commands import RecordQuotaEvent, WriteQuota
 from mcad.core.events import QuotaGone, QuotaRefused, QuotaSeen, QuotaWritten
+from mcad.core.internal_errors import for_each
 from mcad.core.quota.status import QuotaWrites, findings, view
 from mcad.core.state.bounds import (
     FIGURES_STEPS,
@@ -67,9 +68,13 @@ def rank_anew(cluster: Cluster) -> None:
             break
         for entry in cluster.known(agenda.take(agenda.to_rank, 1)):
             agenda.spent += RANK_STEPS * (1 + len(entry.workload.sets))
-            cluster.waiting.rank_anew(entry)
+            for_each(cluster, (entry,), _rank_anew)
     if agenda.to_rank:
         agenda.carry_over()
+
+
+def _rank_anew(cluster: Cluster, entry: Entry) -> None:
+    cluster.waiting.rank_anew(entry)
 
 
 def refresh(cluster: Cluster) -> None:

@@ -45,7 +45,7 @@ def at_latest(cluster: Cluster, entry: Entry) -> Instant:
     """When an AppWrapper that holds room is gone, its teardown included, ``NEVER`` if nothing says
     so, or if it keeps its room for a reset."""
     record = entry.dispatch
-    if entry.keeps_room or record is None:
+    if entry.keeps_room or record is None or entry.phase is Phase.HELD:
         return NEVER
     if entry.phase in TEARING_DOWN or entry.phase is Phase.GONE:
         return max(record.entered + teardown_time(cluster, entry), cluster.now + TEARDOWN_MARGIN)

@@ -57,7 +57,7 @@ def disown_strangers(cluster: Cluster, entry: Entry) -> None:
 
 def apply(cluster: Cluster, entry: Entry, child: Child) -> None:
     """Apply what an object says about its attempt, if that is the present one."""
-    if child.attempt != entry.attempt:
+    if child.attempt != entry.attempt or entry.phase is Phase.HELD:
         return
     if child.item not in entry.creation.created:
         entry.found(child.item)

@@ -2,43 +2,27 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from mcad.core.attempts import create, edits, teardown
 from mcad.core.cluster import Cluster
+from mcad.core.internal_errors import for_each
 from mcad.core.observed import objects
 from mcad.core.preemption import eviction
 from mcad.core.reservations import manage
 from mcad.core.running import reset
 from mcad.core.state.bounds import COMMIT_GRACE, RECOVER_STEPS, RECOVERED_PER_PASS
 from mcad.core.state.entry import Entry
+from mcad.core.state.internal_error import on_record
 from mcad.core.state.lifecycle import Phase
 from mcad.core.state.model import DispatchPhase, DispatchRecord, Next, Persisted
-from mcad.core.state.reasons import EventReason, State, TeardownReason
+from mcad.core.state.reasons import ConditionType, EventReason, TeardownReason
 from mcad.core.state.records import replace
 from mcad.core.state.reservation import Reservation, ReservationReason
+from mcad.core.state.restored_phase import restored_phase
 from mcad.core.state.units import Instant
 
-_RESTORED = {
-    DispatchPhase.CREATING: Phase.CREATING,
-    DispatchPhase.DISPATCHED: Phase.RUNNING,
-    DispatchPhase.KEEPING: Phase.KEEPING,
-    DispatchPhase.UNDEPLOYING: Phase.DELETING,
-    DispatchPhase.PAUSED: Phase.PAUSING,
-}
-
 _LIVE = (Phase.CREATING, Phase.RUNNING, Phase.PAUSING)
-
-_ENDED = {
-    Next.QUEUED: Phase.WAITING,
-    Next.COMPLETED: Phase.COMPLETED,
-    Next.FAILED: Phase.FAILED,
-    Next.DELETED: Phase.DELETED,
-}
-
-_WITHOUT_RECORD: dict[str, Phase] = {
-    State.COMPLETED: Phase.COMPLETED,
-    State.FAILED: Phase.FAILED,
-    State.DELETED: Phase.DELETED,
-}
 
 
 def restore(cluster: Cluster, entry: Entry, saved: Persisted) -> None:
@@ -63,7 +47,8 @@ def restore(cluster: Cluster, entry: Entry, saved: Persisted) -> None:
     if saved.observed_generation not in (0, entry.workload.generation):
         # This dispatcher wrote it, and the spec was edited since.
         cluster.agenda.to_settle[entry.uid] = None
-    entry.phase = _restored_phase(saved)
+    entry.phase = restored_phase(saved)
+    _hold_on_record(cluster, entry, saved)
     if saved.dispatch is not None:
         if saved.dispatch.phase is not DispatchPhase.RELEASED:
             cluster.begin_attempt(entry, saved.dispatch)
@@ -71,6 +56,21 @@ def restore(cluster: Cluster, entry: Entry, saved: Persisted) -> None:
     elif entry.phase is Phase.FOREIGN:
         note = "Dispatched by another controller: it is left alone, its pods count."
         cluster.announce(entry, EventReason.LEFT_ALONE, note, action="Adopt", warning=True)
+
+
+def _hold_on_record(cluster: Cluster, entry: Entry, saved: Persisted) -> None:
+    """An error of this version about this spec would come again: it stays held."""
+    shown = entry.conditions.get(ConditionType.INTERNAL_ERROR)
+    if shown is None or not shown.status:
+        return
+    is_same_spec = saved.observed_generation in (0, entry.workload.generation)
+    error = on_record(shown.message)
+    if is_same_spec and error is not None:
+        entry.set_aside(cluster.now)
+        entry.blame(error, cluster.now)
+    else:
+        entry.drop_condition(ConditionType.INTERNAL_ERROR)
+        cluster.agenda.to_settle[entry.uid] = None
 
 
 def _leave_alone(cluster: Cluster, entry: Entry, what: str) -> None:
@@ -123,35 +123,24 @@ def _note_preemptor(cluster: Cluster, victim: Entry, record: DispatchRecord) -> 
     cluster.reservations.preemptors[record.preemptor] = reservation
 
 
-def _restored_phase(saved: Persisted) -> Phase:
-    record = saved.dispatch
-    if record is None:
-        is_others = saved.foreign or saved.state in (State.RUNNING, State.RUNNING_HOLD_COMPLETION)
-        return _WITHOUT_RECORD.get(saved.state, Phase.FOREIGN if is_others else Phase.WAITING)
-    if record.phase is DispatchPhase.DISPATCHED and saved.state == State.COMPLETED:
-        return Phase.COMPLETED
-    if record.phase is DispatchPhase.RELEASED:
-        return _ENDED.get(record.next, Phase.WAITING)
-    return _RESTORED[record.phase]
-
-
 def recover(cluster: Cluster) -> None:
     """Continue what an earlier leader began (P1, P11): those that hold their room by right come
     first, the oldest first. The next pass continues while any are ``recovering``."""
     begun = _take_begun(cluster, RECOVERED_PER_PASS)
     cluster.agenda.spent += RECOVER_STEPS * len(begun)
     late = {entry.uid for entry in begun if entry.untested and _may_be_late(entry)}
-    for entry in begun:
-        if entry.uid not in late:
-            _assume_again(cluster, entry)
-    for entry in begun:
-        entry.untested = False
-        if entry.uid in late and not _has_room(cluster, entry):
-            _give_way(cluster, entry)
-            continue
-        if entry.uid not in late:
-            _note_absence(cluster, entry)
-        _resume(cluster, entry)
+    for_each(cluster, [entry for entry in begun if entry.uid not in late], _assume_again)
+    for_each(cluster, begun, partial(_go_on, late=late))
+
+
+def _go_on(cluster: Cluster, entry: Entry, *, late: set[str]) -> None:
+    entry.untested, is_late = False, entry.uid in late
+    if is_late and not _has_room(cluster, entry):
+        _give_way(cluster, entry)
+        return
+    if not is_late:
+        _note_absence(cluster, entry)
+    _resume(cluster, entry)
 
 
 def take_as_recorded(cluster: Cluster) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from mcad.core.attempts import edits, remains
+from mcad.core.attempts import edits, orphans, remains
 from mcad.core.cluster import Cluster
 from mcad.core.events import AppWrapperSeen, NodeGone, NodeSeen
 from mcad.core.observed import objects, recovery
@@ -115,6 +115,9 @@ def _stamp(cluster: Cluster, created: Instant, *, listed: bool) -> Instant:
 
 
 def _changed(cluster: Cluster, entry: Entry, work: Workload, *, rewound: bool) -> None:
+    if entry.phase is Phase.HELD:
+        _changed_while_held(cluster, entry, work)
+        return
     if work.persisted is not None and _is_ahead(entry, work.persisted):
         _take_over(cluster, entry, work)
         return
@@ -141,6 +144,16 @@ def _changed(cluster: Cluster, entry: Entry, work: Workload, *, rewound: bool) -
         cluster.line_up(entry)
         if reservation is not None and reservation.reason in EVICTIONS:  # others have left for it
             cluster.reservations.on_record[entry.uid] = reservation
+
+
+def _changed_while_held(cluster: Cluster, entry: Entry, work: Workload) -> None:
+    """An edit of the spec tries again, from its stored status on; a deletion takes its course."""
+    if work.deleting and not entry.workload.deleting:
+        entry.edit(replace(work, persisted=None))
+        cluster.freeze(entry)
+        orphans.judge_anew(cluster, entry)
+    elif work.generation != entry.workload.generation:
+        _take_over(cluster, entry, work)
 
 
 _WANTED = (

@@ -73,6 +73,7 @@ def continue_attempt(cluster: Cluster) -> None:
 
 
 def _proceed(cluster: Cluster, preemptor: str, uids: Sequence[str]) -> None:
+    cluster.errors.about = preemptor
     owner = cluster.reservations.get(preemptor)
     reserved = owner.waits_for if owner is not None else {}
     standing = dict.fromkeys(uid for uid in uids if uid in reserved and _stands(cluster, uid))

@@ -257,6 +257,7 @@ def survey(cluster: Cluster) -> Survey:
     releasing_soon: list[str] = []
     now, shortest = cluster.now, cluster.settings.min_run_time
     for uid in cluster.capacity.assumed_uids():
+        cluster.errors.about = uid
         entry = cluster.entries.get(uid)
         if entry is None or uid in cluster.evictions:
             continue  # its room is promised to another preemptor already
@@ -325,6 +326,7 @@ def _are_there(cluster: Cluster, sought: Sought) -> bool:
 
 def _try(cluster: Cluster, entry: Entry, present: Survey) -> Sought:
     """Plan for a waiting AppWrapper, and evict if that is of use."""
+    cluster.errors.about = entry.uid
     sought = plan(cluster, entry, present)
     if sought.releasing is None or not _are_there(cluster, sought):
         return Sought(sought.steps)

@@ -117,6 +117,7 @@ def _offer_later(cluster: Cluster, begun: Offer) -> None:
 def _try(cluster: Cluster, eqclass: EquivalenceClass, room: _Room, most: int) -> tuple[int, bool]:
     """Start as many of the class as possible. Returns how many were tried, at most ``most`` and,
     once the work of the pass is done, no more than the first; and whether no other may start."""
+    cluster.errors.about = eqclass.first().uid
     for tries in range(most):
         if not eqclass.members:
             return tries, True

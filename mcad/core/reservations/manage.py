@@ -127,6 +127,7 @@ def keep(cluster: Cluster) -> None:
             reservations.leave(uid)
             cluster.agenda.carry_over()
             return
+        cluster.errors.about = uid
         is_due = uid in reservations.to_look
         reservations.to_look.pop(uid, None)
         _keep_one(cluster, entry, pressed.get(uid, ()), is_due=is_due)

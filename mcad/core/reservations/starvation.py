@@ -202,6 +202,7 @@ def _is_starved(cluster: Cluster, entry: Entry) -> bool:
 
 
 def _consider(cluster: Cluster, entry: Entry, line: list[tuple[Ends, str]]) -> None:
+    cluster.errors.about = entry.uid
     is_starved = _is_starved(cluster, entry)
     releasing = release_set.earliest(cluster, entry, outranked(cluster, entry), line)
     if releasing is None or not releasing.leaving or not (is_starved or releasing.start):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from mcad.core.attempts import create, orphans, pod_warnings, remains, teardown
 from mcad.core.cluster import Cluster
+from mcad.core.internal_errors import for_each
 from mcad.core.running import completion, health, items, requeue, reset, stage, stalls
 from mcad.core.state.bounds import JUDGE_STEPS, JUDGED_PER_PASS
 from mcad.core.state.entry import Entry
@@ -22,24 +23,27 @@ def judge(cluster: Cluster) -> None:
     waiting = cluster.agenda.to_judge
     uids = cluster.agenda.take(waiting, JUDGED_PER_PASS)
     cluster.agenda.spent += JUDGE_STEPS * len(uids)
-    for entry in cluster.known(uids):
-        if entry.workload.deleting:
-            remains.linger(cluster, entry)
-            continue
-        match entry.phase:
-            case Phase.CREATING:
-                create.judge(cluster, entry)
-            case Phase.RUNNING:
-                _judge_running(cluster, entry)
-            case Phase.COMPLETED:
-                completion.keep(cluster, entry)
-            case Phase.KEEPING:
-                reset.keep(cluster, entry)
-            case Phase.PAUSING:
-                reset.pause(cluster, entry)
-        _report_pod_counts(cluster, entry)
+    for_each(cluster, cluster.known(uids), _judge)
     for uid in uids:
         waiting.pop(uid, None)  # what it changed about itself was judged with the rest
+
+
+def _judge(cluster: Cluster, entry: Entry) -> None:
+    if entry.workload.deleting:
+        remains.linger(cluster, entry)
+        return
+    match entry.phase:
+        case Phase.CREATING:
+            create.judge(cluster, entry)
+        case Phase.RUNNING:
+            _judge_running(cluster, entry)
+        case Phase.COMPLETED:
+            completion.keep(cluster, entry)
+        case Phase.KEEPING:
+            reset.keep(cluster, entry)
+        case Phase.PAUSING:
+            reset.pause(cluster, entry)
+    _report_pod_counts(cluster, entry)
 
 
 def _report_pod_counts(cluster: Cluster, entry: Entry) -> None:

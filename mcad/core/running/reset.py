@@ -9,6 +9,7 @@ from __future__ import annotations
 from mcad.core.attempts import create, teardown
 from mcad.core.cluster import Cluster
 from mcad.core.eligibility import pre_enqueue
+from mcad.core.internal_errors import for_each
 from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import Phase, Signal
 from mcad.core.state.model import DispatchPhase, Next
@@ -99,14 +100,17 @@ def pause(cluster: Cluster, entry: Entry) -> None:
 def resume(cluster: Cluster) -> None:
     """AppWrappers whose pause is over continue with their room; they are requeued if it is gone
     with its node, or if something besides room prevents them."""
-    for entry in cluster.known(cluster.agenda.to_resume):
-        if entry.phase is not Phase.PAUSING or entry.workload.deleting:
-            continue
-        if cluster.capacity.unplaced(entry.uid) or pre_enqueue.obstacle(cluster, entry) is not None:
-            give_up_room(cluster, entry)
-        else:
-            create.begin(cluster, entry, Signal.RETRY)
+    for_each(cluster, list(cluster.known(cluster.agenda.to_resume)), _resume)
     cluster.agenda.to_resume.clear()
+
+
+def _resume(cluster: Cluster, entry: Entry) -> None:
+    if entry.phase is not Phase.PAUSING or entry.workload.deleting:
+        return
+    if cluster.capacity.unplaced(entry.uid) or pre_enqueue.obstacle(cluster, entry) is not None:
+        give_up_room(cluster, entry)
+    else:
+        create.begin(cluster, entry, Signal.RETRY)
 
 
 def give_up_room(cluster: Cluster, entry: Entry) -> None:

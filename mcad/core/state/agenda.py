@@ -166,6 +166,14 @@ class Agenda:
         than a whole pass may begin while half of it is left."""
         return self.spent + after + min(steps, WORK_PER_PASS // 2) <= WORK_PER_PASS
 
+    def forget(self, uid: str) -> None:
+        """Nothing of this AppWrapper is left for a pass."""
+        for uids in (
+            *(self.to_recover, self.recovering, self.to_rank, self.to_report),
+            *(self.to_report_later, self.to_judge, self.to_resume, self.to_settle),
+        ):
+            uids.pop(uid, None)
+
     def take(self, uids: dict[str, None], most: int) -> list[str]:
         """Take the first of an ordered set out of it; the rest is for the next pass."""
         taken = list(islice(uids, most))

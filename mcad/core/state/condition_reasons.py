@@ -78,6 +78,11 @@ MEANING: Final[Mapping[ConditionType, str]] = {
     ConditionType.UNHEALTHY: "Its pods or objects do not work (v1beta2).",
     ConditionType.DELETING_RESOURCES: "Its objects are being deleted.",
     ConditionType.EDIT_PENDING: "It was edited while it runs.",
+    ConditionType.INTERNAL_ERROR: (
+        "The dispatcher had an error of its own about it, and leaves it alone: nothing is created, "
+        "deleted or judged, and what its attempt declared stays booked. It is tried again after an "
+        "edit of its spec (`mcad requeue` makes two), or by another version of the dispatcher."
+    ),
 }
 
 TRUE: Final[Mapping[ConditionType, Mapping[str, str]]] = {
@@ -118,6 +123,9 @@ TRUE: Final[Mapping[ConditionType, Mapping[str, str]]] = {
     },
     ConditionType.EDIT_PENDING: {
         reasons.NEXT_ATTEMPT: "The edit counts from the next attempt on.",
+    },
+    ConditionType.INTERNAL_ERROR: {
+        reasons.DISPATCHER_ERROR: "The message has the place in the code, and an id to report.",
     },
 }
 """Reasons while the condition is True."""

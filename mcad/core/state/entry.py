@@ -6,8 +6,17 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from mcad.core.state.bounds import Tries
+from mcad.core.state.internal_error import InternalError
 from mcad.core.state.inventory import aligned
-from mcad.core.state.lifecycle import RETAINING, TEARING_DOWN, Phase, Signal, transition
+from mcad.core.state.lifecycle import (
+    ENDED,
+    LEFT_ALONE,
+    RETAINING,
+    TEARING_DOWN,
+    Phase,
+    Signal,
+    transition,
+)
 from mcad.core.state.model import (
     Cascade,
     Condition,
@@ -16,12 +25,13 @@ from mcad.core.state.model import (
     NameKey,
     Next,
     ObjectRef,
+    Persisted,
     PodCounts,
     Remnant,
     Workload,
 )
 from mcad.core.state.quota_records import Path
-from mcad.core.state.reasons import ConditionType, TeardownReason
+from mcad.core.state.reasons import DISPATCHER_ERROR, ConditionType, TeardownReason
 from mcad.core.state.records import replace
 from mcad.core.state.refusal import Refusal
 from mcad.core.state.reservation import Eviction, Patience, Reservation
@@ -135,6 +145,8 @@ class Entry:
     step_since: Instant = 0  # when the present step began
     tries: Tries = field(default_factory=Tries)  # failed requests of the present step
     timers: dict[str, Instant] = field(default_factory=dict)  # those that run, with their ends
+    error: InternalError | None = None  # why it is held
+    held_from: Phase = Phase.WAITING  # the phase that its status goes on to show while it is held
 
     # -- its attempt ---------------------------------------------------------------------------
 
@@ -253,6 +265,24 @@ class Entry:
         for timer in OF_PHASE.intersection(self.timers):
             del self.timers[timer]
 
+    def set_aside(self, now: Instant) -> None:
+        """It is held where it is: no timer of it runs."""
+        self.held_from = self.phase
+        self.move(Signal.ERROR, now)
+        self.timers.clear()
+
+    def blame(self, error: InternalError, now: Instant) -> None:
+        """Say why it is held."""
+        self.error = error
+        self.set_condition(
+            ConditionType.INTERNAL_ERROR, now, reason=DISPATCHER_ERROR, message=error.message
+        )
+
+    def recall(self, saved: Persisted, phase: Phase) -> None:
+        """What its status says, of one that is held before more of it was read."""
+        self.phase, self.dispatch = phase, saved.dispatch
+        self.conditions = {one.type: one for one in saved.conditions}
+
     def begin_step(self, now: Instant) -> None:
         """Failed requests are counted from here on."""
         self.tries, self.step_since = Tries(), now
@@ -342,6 +372,13 @@ class Entry:
         return max(0, record.since - (before - self.waited_for_nodes))
 
     @property
+    def may_have_objects(self) -> bool:
+        """Whether the attempt on record is not over."""
+        record = self.dispatch
+        is_over = self.held_from in (*ENDED, Phase.WAITING)
+        return record is not None and record.phase is not DispatchPhase.RELEASED and not is_over
+
+    @property
     def keeps_room(self) -> bool:
         """Whether its room is reserved for the attempt that follows a reset."""
         if self.phase is Phase.PAUSING:
@@ -353,7 +390,7 @@ class Entry:
         """Whether it is deleted after its objects, and there may be some (foreground deletion)."""
         if not self.workload.deleting or self.workload.cascade is not Cascade.FOREGROUND:
             return False
-        return self.phase in RETAINING and self.phase is not Phase.FOREIGN
+        return self.phase in RETAINING and self.phase not in LEFT_ALONE
 
     def is_at(self, attempt: int, item: int) -> bool:
         """Whether this item of this attempt is the one that is being created."""

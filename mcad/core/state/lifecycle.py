@@ -14,7 +14,8 @@ class Phase(StrEnum):
 
     KEEPING: it has failed, and its objects are kept for a while. PAUSING: it was reset and keeps
     its room. DELETED: it was given up after too many requeues (MCAD's word). GONE: its object is
-    deleted, its remains still hold room (P9).
+    deleted, its remains still hold room (P9). HELD: an error of the dispatcher about it keeps it as
+    it is (internal_errors.py).
     """
 
     WAITING = "waiting"
@@ -32,6 +33,7 @@ class Phase(StrEnum):
     FAILED = "failed"
     DELETED = "deleted"
     FOREIGN = "foreign"
+    HELD = "held"
     GONE = "gone"
 
 
@@ -57,6 +59,7 @@ class Signal(StrEnum):
     RETRY = "retry"
     RETRY_REFUSED = "retry-refused"
     GIVE_UP_ROOM = "give-up-room"
+    ERROR = "error"
     OBJECT_GONE = "object-gone"
 
 
@@ -83,6 +86,7 @@ TABLE: dict[tuple[Phase, Signal], Phase] = {
     (Phase.PAUSING, Signal.RETRY): Phase.INTENDING,
     (Phase.INTENDING, Signal.RETRY_REFUSED): Phase.PAUSING,
     (Phase.PAUSING, Signal.GIVE_UP_ROOM): Phase.WAITING,
+    **{(one, Signal.ERROR): Phase.HELD for one in Phase if one not in (Phase.HELD, Phase.GONE)},
     **{(phase, Signal.OBJECT_GONE): Phase.GONE for phase in Phase if phase is not Phase.GONE},
 }
 
@@ -94,12 +98,16 @@ RETAINING = frozenset(
         Phase.COMPLETED,
         Phase.KEEPING,
         Phase.FOREIGN,
+        Phase.HELD,
     }
 )
 """Phases in which objects of the recorded attempt are rightly there (protocol P7)."""
 
 TEARING_DOWN = frozenset({Phase.UNDEPLOYING, Phase.DELETING, Phase.VERIFYING, Phase.SETTLING})
 
+
+LEFT_ALONE = frozenset({Phase.FOREIGN, Phase.HELD})
+"""Phases in which nothing is done about its objects."""
 
 ENDED = frozenset({Phase.COMPLETED, Phase.FAILED, Phase.DELETED})
 """Phases that last until the AppWrapper is deleted."""

@@ -34,6 +34,7 @@ class ConditionType(StrEnum):
     UNHEALTHY = "Unhealthy"
     DELETING_RESOURCES = "DeletingResources"
     EDIT_PENDING = "EditPending"
+    INTERNAL_ERROR = "InternalError"
 
 
 AWAITING_HEAD_OF_LINE = "AwaitingHeadOfLine"
@@ -44,6 +45,7 @@ INSUFFICIENT_QUOTA = "Insufficient quota to dispatch AppWrapper."
 RUNNABLE = "AppWrapperRunnable"
 NEXT_ATTEMPT = "AwaitingNextAttempt"
 APPLIED = "Applied"
+DISPATCHER_ERROR = "DispatcherError"
 SOME_ITEMS_COMPLETED = "SomeItemsCompleted"
 PODS_COMPLETED = "PodsCompleted"
 PODS_RUNNING = "PodsRunning"

@@ -1,4 +1,6 @@
-"""Checks that stay on in production: better to stop leading than to go on with wrong books."""
+"""Checks that stay on in production. One that fails while the core works on one AppWrapper holds
+that AppWrapper; one that fails for the whole ends the process: better to stop leading than to go on
+with wrong books (internal_errors.py, ADR 59)."""
 
 
 class InvariantViolated(AssertionError):  # noqa: N818 - it names what happened, not a kind of error

@@ -79,12 +79,17 @@ _IN_TEARDOWN = {
 _UNTOLD = _Words(State.PENDING, "", None)
 
 
+def _at(entry: Entry) -> Phase:
+    """The phase that status shows: a held AppWrapper stays in that in which it was."""
+    return entry.held_from if entry.phase is Phase.HELD else entry.phase
+
+
 def _words(entry: Entry) -> _Words:
-    record = entry.dispatch
+    record, phase = entry.dispatch, _at(entry)
     is_cleared = record is not None and record.next is Next.COMPLETED
-    if entry.phase in TEARING_DOWN or (entry.phase is Phase.COMPLETED and is_cleared):
+    if phase in TEARING_DOWN or (phase is Phase.COMPLETED and is_cleared):
         return _IN_TEARDOWN[entry.record.next]
-    return _IN_PHASE.get(entry.phase, _UNTOLD)
+    return _IN_PHASE.get(phase, _UNTOLD)
 
 
 def derive(entry: Entry) -> StatusView:
@@ -147,9 +152,9 @@ def state(entry: Entry) -> State:
 
 def _has_ended(entry: Entry) -> bool:
     """Whether it holds nothing and waits for nothing any more, or will not once this is written."""
-    if entry.phase is Phase.SETTLING:
+    if _at(entry) is Phase.SETTLING:
         return _words(entry).state is not State.PENDING
-    return entry.phase in ENDED
+    return _at(entry) in ENDED
 
 
 def queue_job_state(entry: Entry) -> str:
@@ -168,15 +173,16 @@ def queue_job_state(entry: Entry) -> str:
 def _sender(entry: Entry) -> Sender:
     if state(entry) is State.RUNNING_HOLD_COMPLETION:
         return Sender.HOLD_COMPLETION
-    if entry.phase is Phase.WAITING and entry.shows(ConditionType.BACKOFF):
+    if _at(entry) is Phase.WAITING and entry.shows(ConditionType.BACKOFF):
         return Sender.BACKOFF
     return _words(entry).sender
 
 
 def _phase(entry: Entry) -> str:
-    if entry.workload.deleting and entry.phase is not Phase.WAITING:
+    phase = _at(entry)
+    if entry.workload.deleting and phase is not Phase.WAITING:
         return "Terminating"
-    if entry.phase in TEARING_DOWN and entry.record.next is Next.RESET and entry.workload.suspended:
+    if phase in TEARING_DOWN and entry.record.next is Next.RESET and entry.workload.suspended:
         return "Suspending"  # no attempt follows
     return _words(entry).phase
 
@@ -187,7 +193,9 @@ def _phase(entry: Entry) -> str:
 def keep_conditions(entry: Entry, now: Instant) -> None:
     """Bring the conditions that follow from the phase up to date (facts: v1beta2, 2.2). Times are
     those of the last change, so they are kept from one status to the next and read back after a
-    restart."""
+    restart. Those of a held AppWrapper stay as they are."""
+    if entry.phase is Phase.HELD:
+        return
     _keep_deletion(entry, now)
     is_on_the_way = entry.phase in TEARING_DOWN and entry.phase is not Phase.SETTLING
     standing = _words(entry).standing

@@ -1,0 +1,171 @@
+"""AppWrappers that the dispatcher leaves alone after an error of its own about them.
+
+An exception or a broken invariant about one AppWrapper holds that one (phase ``held``): it is in no
+list any more, its objects are left as they are, and its room stays booked. All others go on. An
+edit of its spec or another version of the dispatcher tries again, as at a start.
+
+What the raise may have left half done is put aside, and then the books of the whole are compared.
+If they differ the error was about the whole: ``broken`` ends the process, once the hold is on
+record, so that a restart, which makes all books anew, does not come to the same place again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from functools import partial
+
+from mcad.core.cluster import Cluster
+from mcad.core.state.entry import Entry
+from mcad.core.state.internal_error import InternalError, describe
+from mcad.core.state.lifecycle import Phase
+from mcad.core.state.milestones import Milestone
+from mcad.core.state.model import Workload
+from mcad.core.state.records import replace
+from mcad.core.state.restored_phase import restored_phase
+from mcad.core.state.status_view import Urgency
+from mcad.core.state.timers import Timer
+from mcad.core.state.units import SECOND, Duration
+
+CHECK_EVERY: Duration = 60 * SECOND
+"""The books of the whole take seconds to compare where 100,000 wait, and any user may provoke
+errors: so they are compared once in so long."""
+
+RECORD_WITHIN: Duration = 10 * SECOND
+"""How long a process with broken books waits until its last holds are on record."""
+
+GONE_RETRY: Duration = 300 * SECOND
+
+
+def for_each(
+    cluster: Cluster, entries: Iterable[Entry], act: Callable[[Cluster, Entry], object]
+) -> None:
+    """Do this for each. An AppWrapper about which it raises is held, and the others go on."""
+    for entry in entries:
+        cluster.errors.about = entry.uid
+        try:
+            act(cluster, entry)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the others go on
+            hold(cluster, error)
+    cluster.errors.about = ""
+
+
+def part(cluster: Cluster, act: Callable[[Cluster], None]) -> None:
+    """Do a part of a pass. If it raises about an AppWrapper (``about``), that one is held, and what
+    is left of this part is for the next pass."""
+    cluster.errors.about = ""
+    try:
+        act(cluster)
+    except Exception as error:  # noqa: BLE001 - whatever it is, the others go on
+        hold(cluster, error)
+        cluster.agenda.carry_over()
+    cluster.errors.about = ""
+
+
+def hold(cluster: Cluster, error: Exception, seen: Workload | None = None) -> None:
+    """Hold the AppWrapper that the error is about; raises the error if it is about none. ``seen``
+    is the AppWrapper as it was just observed: it may not be known yet."""
+    uid, cluster.errors.about = cluster.errors.about, ""
+    entry = cluster.entries.get(uid)
+    if entry is None and seen is not None:
+        entry = _unknown(cluster, seen)
+    if entry is None or cluster.errors.broken is not None:
+        raise error
+    cluster.errors.raised.append((uid, error))
+    hold_for(cluster, entry, describe(error))
+
+
+def hold_for(cluster: Cluster, entry: Entry, error: InternalError) -> None:
+    """Hold the AppWrapper for this error, and see whether all others can go on."""
+    if entry.error == error:
+        return
+    if entry.phase is Phase.GONE:  # there is no status to show it
+        cluster.agenda.wake_in(entry, Timer.TOMBSTONE, GONE_RETRY)
+    else:
+        cluster.note(Milestone.FORGOTTEN, entry)
+        _put_aside(cluster, entry)
+        _leave_alone(cluster, entry)
+        entry.blame(error, cluster.now)
+        cluster.note(Milestone.SEEN, entry)
+        _report(cluster, entry)
+    _compare(cluster, entry)
+
+
+def _unknown(cluster: Cluster, seen: Workload) -> Entry:
+    saved = seen.persisted
+    first_seen = saved.first_seen if saved is not None and saved.first_seen else seen.created
+    entry = Entry(replace(seen, persisted=None), first_seen)
+    if saved is not None:
+        entry.recall(saved, restored_phase(saved))
+    cluster.entries[seen.uid] = entry
+    return entry
+
+
+def _put_aside(cluster: Cluster, entry: Entry) -> None:
+    """Take it out of all lists. What was under way may be half done, so that some of this raises in
+    its turn; whether enough was done is seen when the books are compared."""
+    uid = entry.uid
+    acts: tuple[Callable[[], object], ...] = (
+        partial(cluster.leave_line, entry),
+        partial(cluster.reservations.waits_no_more, entry),
+        partial(cluster.admission.release, uid),
+        partial(cluster.agenda.forget, uid),
+        partial(cluster.evictions.pop, uid, None),
+    )
+    for act in acts:
+        with suppress(Exception):
+            act()
+    entry.timers.clear()
+
+
+def _leave_alone(cluster: Cluster, entry: Entry) -> None:
+    """The AppWrapper is out of all lists: from here on it is held. What its attempt declared stays
+    booked; if even that raises, what its pods use is."""
+    if entry.phase is not Phase.HELD:
+        entry.set_aside(cluster.now)
+    if not entry.may_have_objects:
+        return
+    try:
+        cluster.adopt(entry)
+    except Exception:  # noqa: BLE001 - the error may be in its pod sets
+        with suppress(Exception):
+            cluster.admission.release(entry.uid)
+
+
+def _report(cluster: Cluster, entry: Entry) -> None:
+    try:
+        cluster.settle(entry, Urgency.DISPATCH)
+    except Exception:  # noqa: BLE001 - what cannot be shown is in the log
+        entry.writes.dirty = False
+
+
+def _compare(cluster: Cluster, entry: Entry) -> None:
+    """Whether what the raise left behind is whole."""
+    cluster.errors.suspect = entry
+    compare(cluster)
+
+
+def compare(cluster: Cluster) -> None:
+    """The same as soon as it is time for it, after a hold."""
+    entry, due = cluster.errors.suspect, cluster.errors.compared_at + CHECK_EVERY
+    if entry is None:
+        return
+    if cluster.errors.compared_at and cluster.now < due:
+        cluster.agenda.wake_at(due)
+        return
+    cluster.errors.compared_at, cluster.errors.suspect = cluster.now, None
+    try:
+        cluster.waiting.check_one(entry)
+        cluster.reservations.check_one(entry)
+        cluster.admission.check()
+        cluster.waiting.queue.check()
+        cluster.agenda.timers.check()
+    except Exception as difference:  # noqa: BLE001 - what compares them may raise anything
+        cluster.errors.broken, cluster.errors.broken_at = difference, cluster.now
+
+
+def is_over(cluster: Cluster) -> bool:
+    """Whether a process with broken books may end: its holds are on record, or cannot be."""
+    held = [entry for entry in cluster.entries.values() if entry.error is not None]
+    is_recorded = all(entry.writes.flying is None and not entry.writes.dirty for entry in held)
+    return is_recorded or cluster.now >= cluster.errors.broken_at + RECORD_WITHIN
