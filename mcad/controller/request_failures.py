@@ -10,7 +10,6 @@ import re
 from mcad.core.state.answer import Answer
 from mcad.kube.errors import ApiError, KubeError
 
-
 _QUOTED = re.compile(
     r"""(?<=\bvalue: )("(?:\\.|[^"\\])*"|[\w.*\[\]]*[\[{].*[\]}](?=: |$))""", re.DOTALL
 )

@@ -106,7 +106,8 @@ def _put_aside(cluster: Cluster, entry: Entry) -> None:
     its turn; whether enough was done is seen when the books are compared."""
     uid = entry.uid
     acts: tuple[Callable[[], object], ...] = (
-        partial(cluster.leave_line, entry),
+        partial(cluster.unreserve, entry),
+        partial(cluster.waiting.put_out, entry),
         partial(cluster.reservations.waits_no_more, entry),
         partial(cluster.admission.release, uid),
         partial(cluster.agenda.forget, uid),
@@ -115,7 +116,6 @@ def _put_aside(cluster: Cluster, entry: Entry) -> None:
     for act in acts:
         with suppress(Exception):
             act()
-    entry.timers.clear()
 
 
 def _leave_alone(cluster: Cluster, entry: Entry) -> None:

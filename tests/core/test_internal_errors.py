@@ -138,6 +138,7 @@ def test_an_edit_that_no_dispatcher_saw_counts_at_the_next_start() -> None:
 
 def test_an_event_about_one_holds_that_one(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = running()
+
     def broken(*_: Any) -> None:
         raise KeyError("x")
 

@@ -50,7 +50,7 @@ OWNERS = {
     "path": "attempts/create.py cycle/cycle.py cycle/quota_reports.py observed/recovery.py",
     "flying flying_in urgency": "state/entry.py",
     "serial written": "state/entry.py observed/workloads.py",
-    "dirty": "cluster.py dispatcher.py",
+    "dirty": "cluster.py dispatcher.py internal_errors.py",
     # its wait, and what is reported of it
     "waiting hold pause": "queue/waiting.py",
     "head_since": "cycle/head_of_line.py",
@@ -73,9 +73,9 @@ OWNERS = {
     "recovered": "cycle/cycle.py",
     "epoch": "cycle/cycle.py dispatcher.py",
     "doubts": "views/standby_view.py",
-    "settings agenda objects capacity forest rights walk admission": "",
+    "settings agenda objects capacity forest rights walk admission errors": "",
     "eviction_pace quota_statuses history": "",
-    "passed errors": "dispatcher.py",
+    "passed": "dispatcher.py",
 }
 """The fields, and the modules that may change them."""
 

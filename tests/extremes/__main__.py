@@ -25,7 +25,9 @@ def main() -> int:
         for policy, begin in zip(cycle(options.policy), range(options.begin, options.count, ROUND)):
             begun = time.monotonic()
             numbers = range(begin, min(begin + ROUND, options.count))
-            found = soak(plane, account, Path(journals), policy=policy, seed=options.seed, numbers=numbers)
+            found = soak(
+                plane, account, Path(journals), policy=policy, seed=options.seed, numbers=numbers
+            )
             is_bad = is_bad or bool(found.ended or found.untold)
             print(f"{policy}: {len(numbers)} in {time.monotonic() - begun:.0f} s")
             for fate, count in found.fates.most_common():

@@ -95,7 +95,7 @@ _appwrappers = _Section("AppWrappers")
 
 APPWRAPPERS = _appwrappers.gauge("appwrappers", "state", "AppWrappers that exist, by status.state")
 INTERNAL_ERRORS = _appwrappers.gauge(
-    "internal_errors",
+    "appwrappers_internal_errors",
     "id",
     "AppWrappers that are left alone after an error of the dispatcher itself, by id of the error",
 )

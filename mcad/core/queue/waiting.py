@@ -128,6 +128,13 @@ class Waiting:
         self.for_kind.pop(entry.uid, None)
         self._follow(entry, WaitingSignal.LEAVE)
 
+    def put_out(self, entry: Entry) -> None:
+        """The same after an error about the AppWrapper, whatever it says of its state."""
+        self._forget_names(entry)
+        entry.hold, entry.waiting = None, WaitingState.OUT
+        self.for_kind.pop(entry.uid, None)
+        self.queue.remove(entry)
+
     def _forget_names(self, entry: Entry) -> None:
         for key in [item.ref.key for item in entry.workload.items]:
             waiters = self._for_name.get(key, {})
