@@ -11,6 +11,7 @@ from mcad.core import internal_errors
 from mcad.core.commands import WriteStatus
 from mcad.core.cycle import cycle
 from mcad.core.events import AppWrapperSeen, Decide, Errored, PodSeen
+from mcad.core.running import monitor
 from mcad.core.state import internal_error
 from mcad.core.state.internal_error import InternalError, describe
 from mcad.core.state.lifecycle import Phase
@@ -280,3 +281,23 @@ def test_a_pod_of_no_appwrapper_is_about_the_whole(monkeypatch: pytest.MonkeyPat
 
     with pytest.raises(KeyError):
         bench.feed(PodSeen(replace(pod, uid="other", workload="")))
+
+
+def test_the_others_that_a_loop_took_are_judged_in_the_same_pass(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    works = [workload(name, 10) for name in "abc"]
+    bench = Bench(nodes=[node(milli=1000)]).start(*works)
+    judged: list[str] = []
+
+    def noted(_: Any, entry: Any) -> None:
+        judged.append(entry.workload.name)
+        if entry.workload.name == "a":
+            raise KeyError("x")
+
+    monkeypatch.setattr(monitor, "_judge", noted)
+    bench.dispatcher.cluster.agenda.to_judge.update(dict.fromkeys(one.uid for one in works))
+    bench.feed(Decide())
+
+    assert judged == ["a", "b", "c"]
+    assert bench.entry("a").phase is Phase.HELD
