@@ -44,6 +44,7 @@ class ErrorLog:
         """Log what the core raised in the step that was just made."""
         for uid, error in self._cluster.errors.raised:
             self.log(uid, error)
+        self._cluster.errors.raised.clear()  # a snapshot of the journal holds no exception
 
     def log(self, uid: str, error: Exception) -> InternalError:
         """Log one error; returns it in the words of statuses."""

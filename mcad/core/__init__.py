@@ -14,7 +14,7 @@ reservations    room that is kept for an AppWrapper before it is free
 running         AppWrappers that run: finished, unhealthy, requeued
 attempts        objects are created and deleted
 eligibility     what keeps an AppWrapper from starting though there is room
-internal_errors AppWrappers that are left alone after an error of the dispatcher about them
+internal_errors  AppWrappers that an error of the dispatcher keeps as they are
 cluster         everything that the core knows
 status          what the status of an AppWrapper says
 admission       the books of nodes and quota, changed together
