@@ -21,4 +21,6 @@ inventory       the items that an attempt is judged by
 eviction_pace, survey   how many evictions in a minute; the candidates
 units, quantity   times, and amounts of resources
 violations      checks that stay on in production
+internal_error, errors   an error of the dispatcher about one AppWrapper; those of the present step
+restored_phase  the phase that a recorded status tells of
 """
