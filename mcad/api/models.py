@@ -353,6 +353,15 @@ class DomainLine(Wire):
     value: str = Field(description="The value of the label.")
 
 
+class ExcludedNodes(Wire):
+    """Nodes on which the pods of one template must not run, because other pods of the gang need
+    them."""
+
+    item: Int = Field(description="The number of the item.")
+    path: str | None = Field(default=None, description="The path of the pod template.")
+    nodes: list[str] = Field(description="The names of the nodes.")
+
+
 class DispatchStatus(Wire):
     """The current attempt: its objects are being created, exist, or are being deleted."""
 
@@ -423,6 +432,12 @@ class DispatchStatus(Wire):
         default=None,
         alias="preferredDomain",
         description="The topology domain that the pods prefer, which has room for all of them.",
+    )
+    excluded_nodes: list[ExcludedNodes] | None = Field(
+        default=None,
+        alias="excludedNodes",
+        description="The nodes that pods of a template leave to other pods of the gang, as "
+        "required node affinity.",
     )
     placed_time: Time | None = Field(
         default=None,

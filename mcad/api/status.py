@@ -21,12 +21,14 @@ from mcad.api.wire import (
     format_instant,
     parse_instant,
 )
+from mcad.core.state.bounds import AVOIDED_MAX
 from mcad.core.state.model import (
     ChosenDomain,
     Condition,
     DispatchPhase,
     DispatchRecord,
     Domain,
+    KeptApart,
     Next,
     ObjectRef,
     Persisted,
@@ -179,6 +181,7 @@ def _render_dispatch(record: DispatchRecord, uid: str) -> Map:
         "limitSince": format_instant(record.limit_since),
         "domains": [_render_domain(one) for one in record.domains] or None,
         "preferredDomain": _render_label(record.prefers) if record.prefers else None,
+        "excludedNodes": [_render_apart(one) for one in record.apart] or None,
         "placedTime": format_instant(record.placed),
         "suspendedPodSets": list(record.resumed) or None,
     }
@@ -187,6 +190,19 @@ def _render_dispatch(record: DispatchRecord, uid: str) -> Map:
 def _render_domain(one: ChosenDomain) -> Map:
     place = {"item": one.item, "index": one.index, "path": one.path or None}
     return place | _render_label(one.domain)
+
+
+def _render_apart(one: KeptApart) -> Map:
+    return {"item": one.item, "path": one.path or None, "nodes": list(one.nodes)}
+
+
+def _read_apart(value: Json) -> tuple[KeptApart, ...]:
+    found = map(as_map, as_list(value))
+    return tuple(
+        KeptApart(as_int(one.get("item")), as_text(one.get("path")), nodes)
+        for one in found
+        if (nodes := tuple(map(as_text, as_list(one.get("nodes"))[:AVOIDED_MAX])))
+    )
 
 
 def _render_label(domain: Domain) -> Map:
@@ -408,6 +424,7 @@ def _read_dispatch(value: Map) -> DispatchRecord | None:
         limit_since=parse_instant(value.get("limitSince")),
         domains=_read_domains(value.get("domains")),
         prefers=_read_label(value.get("preferredDomain")),
+        apart=_read_apart(value.get("excludedNodes")),
         placed=parse_instant(value.get("placedTime")),
         resumed=_read_numbers(value.get("suspendedPodSets")),
     )

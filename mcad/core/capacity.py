@@ -541,25 +541,24 @@ class Capacity:
                 for row, pods in part.spread(rows)
             ]
 
-    def kept_apart(self, uid: str, item: int) -> tuple[KeptApart, ...]:
-        """The nodes that templates of an item leave to other pods of the gang; none where only sums
-        count, because no pod has a planned node there."""
+    def keep_apart(self, uid: str) -> tuple[KeptApart, ...]:
+        """Decide which nodes the templates of a gang, which was assumed just now, leave to its
+        other pods; none where only sums count, because no pod has a planned node there."""
         allotments = self._assumed.allotments(uid)
         if not self._on_nodes or len(allotments) < 2:
             return ()
         gang = allotments[0].gang
-        if gang.apart is None:
-            gang.apart = apart.kept_apart(allotments, self._ledger.rows)
+        gang.apart = apart.kept_apart(allotments, self._ledger.rows)
         sets = ((one.pod_set, gang.apart.get(one.position, ())) for one in allotments)
-        return tuple(
-            KeptApart(each.path, nodes) for each, nodes in sets if nodes and each.item == item
-        )
+        return tuple(KeptApart(each.item, each.path, nodes) for each, nodes in sets if nodes)
 
-    def left_to_others(self, uid: str) -> tuple[str, ...]:
-        """The nodes that templates of this gang, as they were written, leave to its other pods."""
-        gangs = (one.gang for one in self._assumed.allotments(uid)[:1])
-        found = {name for gang in gangs for names in (gang.apart or {}).values() for name in names}
-        return tuple(sorted(found))
+    def note_apart(self, uid: str, recorded: Iterable[KeptApart]) -> None:
+        """It is on record which nodes the templates of an adopted gang leave to its other pods."""
+        known = {(one.item, one.path): one.nodes for one in recorded}
+        for one in self._assumed.allotments(uid) if known else ():
+            nodes = known.get((one.pod_set.item, one.pod_set.path))
+            if nodes is not None:
+                one.gang.apart[one.position] = nodes
 
     def in_flight(self, uids: Iterable[str]) -> InFlight:
         """The pods without a node of these AppWrappers, until the next event."""

@@ -235,6 +235,7 @@ class Cluster:
         self.admission.adopt(*self.gang(entry), leaving=leaving)
         if entry.dispatch is not None and not entry.keeps_room:
             self.capacity.give_up_sets(entry.uid, entry.dispatch.resumed)
+            self.capacity.note_apart(entry.uid, entry.dispatch.apart)
             if entry.dispatch.placed:
                 self.capacity.note_placed(entry.uid)
 

@@ -182,6 +182,7 @@ def test_nothing_is_required_that_an_old_object_may_lack() -> None:
         ".status.reservation.placement[]": ["node", "pods"],
         ".status.dispatch.domains[]": ["item", "index", "label", "value"],
         ".status.dispatch.preferredDomain": ["label", "value"],
+        ".status.dispatch.excludedNodes[]": ["item", "nodes"],
         ".status.eviction": ["count", "reason"],
         ".status.prioritySource": ["kind", "name", "value"],
     }

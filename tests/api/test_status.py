@@ -235,6 +235,7 @@ def test_the_wire_names_of_a_running_appwrapper() -> None:
             "limitSince": None,
             "domains": None,
             "preferredDomain": None,
+            "excludedNodes": None,
             "placedTime": None,
             "suspendedPodSets": None,
         },

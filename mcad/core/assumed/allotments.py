@@ -160,8 +160,7 @@ class AssumedGang:
     teardown, so terminating pods still stand for the room that they have. ``placed``: all of its
     declared pods have had nodes; from then on no pod without one ends the attempt. ``reserved``: it
     is a reservation, for an attempt that has not begun, on room that others may still use.
-    ``apart``: the nodes that its sets leave to each other by position, None as long as no item was
-    created.
+    ``apart``: the nodes that its sets leave to each other, by position.
     """
 
     uid: str
@@ -172,7 +171,7 @@ class AssumedGang:
     leaving: bool = False
     placed: bool = False
     reserved: bool = False
-    apart: dict[int, tuple[str, ...]] | None = None
+    apart: dict[int, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def request(self) -> Resources:

@@ -239,12 +239,14 @@ class Assumed:
                 self._ledger.post()
 
     def _find_nodes(self, allotment: Allotment) -> None:
-        pods = allotment.pods
+        pods, left_alone = allotment.pods, allotment.gang.apart.get(allotment.position, ())
         if pods.missing(1):
             return
         # Nodes that rose lately come early: among them is the one that a moved slot was vacated on.
         for row in pods.places():
             name = row.node.name
+            if name in left_alone:
+                continue
             part = min(pods.slots(row), allotment.unplaced)
             if part and pods.cap < UNBOUNDED:
                 part = min(part, max(0, pods.cap - allotment.crowd(name)))

@@ -42,7 +42,7 @@ class InFlight:
         gang = self._gangs.get(uid)
         for one in gang.allotments if gang is not None else ():
             if one.size and not one.pod_set.per_node:
-                off = (one.gang.apart or {}).get(one.position, ())
+                off = one.gang.apart.get(one.position, ())
                 self._merge(Unbound(one.pods, one.size, one.at, off), off)
 
     def _merge(self, more: Unbound, off: tuple[str, ...]) -> None:

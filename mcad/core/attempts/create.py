@@ -68,7 +68,7 @@ def begin(cluster: Cluster, entry: Entry, signal: Signal = Signal.RESERVED) -> N
     """Room is reserved: record the intent. Nothing is created before it is persisted (P1)."""
     work = entry.workload
     cluster.leave_line(entry)
-    binding_wait.note_dispatch(cluster, entry)
+    binding_wait.note_dispatch(cluster, entry, cluster.now)
     entry.path = cluster.forest.path_of(entry.uid)
     counted = entry.limit_counts_from(cluster.now)
     record = DispatchRecord(
@@ -82,6 +82,7 @@ def begin(cluster: Cluster, entry: Entry, signal: Signal = Signal.RESERVED) -> N
         limit_since=counted if counted < cluster.now else 0,
         domains=cluster.capacity.domains(entry.uid),
         prefers=cluster.capacity.preferred_domain(entry.uid),
+        apart=cluster.capacity.keep_apart(entry.uid),
     )
     entry.unset_condition(ConditionType.UNHEALTHY, cluster.now, reason=RESUMING)
     cluster.begin_attempt(entry, record)
@@ -126,7 +127,7 @@ def continue_attempt(cluster: Cluster, entry: Entry) -> None:
         entry.creation.asked = True
         item, rules = entry.creation.cursor, precedence.reserved_nodes(cluster, entry)
         rules = rules._replace(
-            apart=cluster.capacity.kept_apart(entry.uid, item),
+            apart=entry.record.apart_of(item),
             domains=entry.record.domains_of(item),
             prefers=entry.record.prefers,
         )
@@ -165,7 +166,7 @@ def confirmed(cluster: Cluster, entry: Entry) -> None:
     cluster.reservations.waits_no_more(entry)
     count, waited = len(entry.inventory), (cluster.now - entry.first_seen) // 1_000
     note = f"Created {count} item{'' if count == 1 else 's'} {waited} ms after it was first seen"
-    note += f"{_where(entry.record)}{_apart(cluster, entry)}."
+    note += f"{_where(entry.record)}{_apart(entry.record)}."
     cluster.announce(entry, EventReason.DISPATCHED, note, action="Dispatch")
     entry.awaits_nodes, entry.waited_for_nodes = True, 0
     entry.begin_stage(cluster.now)
@@ -180,9 +181,9 @@ def _where(record: DispatchRecord) -> str:
     return f"; its pods have to be in {some_of(tuple(found))}" if found else ""
 
 
-def _apart(cluster: Cluster, entry: Entry) -> str:
+def _apart(record: DispatchRecord) -> str:
     """The nodes that some of its pods leave to others of them (core R2), for people."""
-    nodes = cluster.capacity.left_to_others(entry.uid)
+    nodes = tuple(sorted({name for one in record.apart for name in one.nodes}))
     return f"; some of its pods keep off {some_of(nodes)}, which others need" if nodes else ""
 
 

@@ -16,16 +16,17 @@ from mcad.core.nodes.shape import Shape
 from mcad.core.queue.equivalence import EquivalenceClass
 from mcad.core.state.bounds import BINDING_WAITS_MAX
 from mcad.core.state.entry import Entry
-from mcad.core.state.units import Duration
+from mcad.core.state.units import Duration, Instant
 
 
-def note_dispatch(cluster: Cluster, entry: Entry) -> None:
-    """The AppWrapper is dispatched: until its pods are bound, others may have to wait for them."""
+def note_dispatch(cluster: Cluster, entry: Entry, since: Instant) -> None:
+    """The AppWrapper was dispatched then: until its pods are bound, others may have to wait for
+    them. Attempts are noted in the order of their dispatch, those of an earlier leader first."""
     flying, limit = cluster.walk.in_flight, _limit(cluster)
     _forget_old(cluster)
-    if limit:
+    if since + limit > cluster.now:
         flying.pop(entry.uid, None)  # of an earlier attempt: the latest dispatch comes last
-        flying[entry.uid] = cluster.now
+        flying[entry.uid] = since
 
 
 class BindingWait:

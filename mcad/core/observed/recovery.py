@@ -6,6 +6,7 @@ from functools import partial
 
 from mcad.core.attempts import create, edits, teardown
 from mcad.core.cluster import Cluster
+from mcad.core.eligibility import binding_wait
 from mcad.core.internal_errors import for_each
 from mcad.core.observed import objects
 from mcad.core.preemption import eviction
@@ -234,6 +235,9 @@ def _resume(cluster: Cluster, entry: Entry) -> None:
     edits.report(cluster, entry)
     if entry.phase in (Phase.CREATING, Phase.RUNNING):
         eviction.forget(cluster, entry)
+        # Pods that are yet to be created can only be bound from now on.
+        since = cluster.now if entry.phase is Phase.CREATING else entry.record.since
+        binding_wait.note_dispatch(cluster, entry, since)
     if entry.phase is Phase.CREATING:
         # An item before the last one found was deleted: not created again (P2).
         making.cursor = max(making.created, default=-1) + 1

@@ -145,9 +145,10 @@ class PodSet(Struct, frozen=True):
         )
 
 
-class KeptApart(NamedTuple):
+class KeptApart(Struct, frozen=True):
     """Nodes that the pods of one template of an item leave to other pods of the same gang."""
 
+    item: int
     path: str
     nodes: tuple[str, ...]
 
@@ -173,7 +174,7 @@ class NodeRules(NamedTuple):
 
     def apart_at(self, path: str) -> tuple[str, ...]:
         """The nodes that the pods of the template at this path leave to others of their gang."""
-        return dict(self.apart).get(path, ())
+        return next((one.nodes for one in self.apart if one.path == path), ())
 
 
 NO_NODE_RULES = NodeRules()
@@ -264,6 +265,7 @@ class DispatchRecord(Struct, frozen=True):
     limit_since: Instant = 0
     domains: tuple[ChosenDomain, ...] = ()  # where its pods have to be; items as in ``inventory``
     prefers: Domain | None = None  # where they should be, of a gang without topology (ADR 53)
+    apart: tuple[KeptApart, ...] = ()  # which nodes they leave to each other (ADR 48)
     placed: Instant = 0  # when all pods of the declared gang had had nodes
     # Positions of pod sets that a client suspended: their room is free for the rest of the attempt.
     resumed: tuple[int, ...] = ()
@@ -271,6 +273,10 @@ class DispatchRecord(Struct, frozen=True):
     def domains_of(self, item: int) -> tuple[ChosenDomain, ...]:
         """The topology domains of the pod sets of an item."""
         return tuple(one for one in self.domains if one.item == item)
+
+    def apart_of(self, item: int) -> tuple[KeptApart, ...]:
+        """The nodes that the templates of an item leave to other pods of the gang."""
+        return tuple(one for one in self.apart if one.item == item)
 
 
 class Condition(Struct, frozen=True):

@@ -27,13 +27,13 @@ def gpus(replicas: int, each: int, item: int = 0, **more: Any) -> PodSet:
 
 def off(capacity: Capacity, *items: int) -> list[KeptApart]:
     """What the templates of these items leave to others."""
-    return [one for item in items for one in capacity.kept_apart("gang", item)]
+    return [one for item in items for one in capacity.keep_apart("gang") if one.item == item]
 
 
 def test_a_small_pod_leaves_the_node_that_the_large_one_needs() -> None:
     capacity = cluster(node("whole", gpu=8), node("part", gpu=7))
     hold(capacity, "gang", gpus(1, 1), gpus(1, 8, item=1))
-    assert off(capacity, 0) == [KeptApart("items[0].sets[0]", ("whole",))]
+    assert off(capacity, 0) == [KeptApart(0, "items[0].sets[0]", ("whole",))]
     assert off(capacity, 1) == []
 
 
@@ -53,7 +53,7 @@ def test_each_template_of_an_item_leaves_other_nodes() -> None:
     capacity = cluster(node("cpu", "20", gpu=0), node("gpu", "14", gpu=8), node("full", "1"))
     head, workers = pods(1, "12"), pods(1, "4", gpu=8, index=1)
     hold(capacity, "gang", head, workers)
-    assert off(capacity, 0) == [KeptApart(head.path, ("gpu",))]
+    assert off(capacity, 0) == [KeptApart(0, head.path, ("gpu",))]
 
 
 def test_a_node_that_both_are_planned_on_is_left_to_both() -> None:

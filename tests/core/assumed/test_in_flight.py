@@ -77,14 +77,14 @@ def test_nodes_that_pods_in_flight_are_kept_off_are_safe_from_them() -> None:
     hold(capacity, "gang", gpus(1, 1), gpus(1, 8, item=1))
     more = (gpus(1, 1, where=on(pool="small")),)
     assert may_strand(capacity, "gang", gang=more), "the small pod of the gang may go anywhere"
-    assert capacity.kept_apart("gang", 0), "its template is written"
+    assert capacity.keep_apart("gang"), "its intent is on record"
     assert not may_strand(capacity, "gang", gang=more)
 
 
 def test_an_equal_pod_in_flight_that_is_kept_off_nodes_needs_those_that_are_left() -> None:
     capacity = cluster(node("one", gpu=8), node("two", gpu=9), node("part", gpu=1))
     hold(capacity, "gang", gpus(1, 1), gpus(2, 8, item=1))
-    assert [one.nodes for one in capacity.kept_apart("gang", 0)] == [("one", "two")]
+    assert [one.nodes for one in capacity.keep_apart("gang")] == [("one", "two")]
     for name in ("one", "two"):
         capacity.pod_seen(pod(f"large-{name}", name, gpu=8, of="gang", item=1, index=0))
     assert may_strand(capacity, "gang", gang=(gpus(1, 1),)), "one GPU is free on two and on part"
@@ -151,9 +151,9 @@ def gangs(rng: Random) -> tuple[Free, list[tuple[PodSet, ...]]]:
 
 
 def left_out(capacity: Capacity, uid: str, gang: tuple[PodSet, ...]) -> tuple[frozenset[int], ...]:
-    """The nodes that the templates of each set leave to the other; as of the first question."""
-    kept = [capacity.kept_apart(uid, item) for item in range(len(gang))]
-    return tuple(frozenset(int(name) for one in each for name in one.nodes) for each in kept)
+    """The nodes that the templates of each set leave to the other, as its intent says."""
+    kept = {one.item: one.nodes for one in capacity.keep_apart(uid)}
+    return tuple(frozenset(map(int, kept.get(item, ()))) for item in range(len(gang)))
 
 
 @pytest.mark.parametrize("begin", range(0, 3000, 1000))
@@ -164,6 +164,7 @@ def test_no_order_strands_a_gang_of_several_sets_beside_others(begin: int) -> No
         free, drawn_gangs = gangs(rng)
         capacity = cluster(*(node(str(at), gpu=n) for at, n in enumerate(free)))
         flying: dict[str, tuple[PodSet, ...]] = {}
+        off: dict[str, tuple[frozenset[int], ...]] = {}
         for uid, gang in zip("abc", drawn_gangs, strict=False):
             if capacity.refusal(capacity.shape(gang)) is not None:
                 continue
@@ -172,9 +173,7 @@ def test_no_order_strands_a_gang_of_several_sets_beside_others(begin: int) -> No
                 continue
             assert capacity.assume(uid, 1, capacity.shape(gang), gang) is None
             flying[uid] = gang
-            if rng.random() < 0.5:
-                left_out(capacity, uid, gang)  # its templates are written before the next starts
-        off = {uid: left_out(capacity, uid, gang) for uid, gang in flying.items()}
+            off[uid] = left_out(capacity, uid, gang)
         alone = any(can_strand(free, *amounts(flying[uid]), off[uid]) for uid in flying)
         if len(flying) > 1 and not alone:
             goes += 1

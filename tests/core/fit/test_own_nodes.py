@@ -20,7 +20,7 @@ def test_sets_that_could_strand_each_other_share_no_node_if_there_are_others() -
     """Small pods on both nodes would leave a single one for two large ones."""
     capacity = cluster(node("two", gpu=2), node("four", gpu=4))
     assert _held(capacity, _gpus(2, 1), _gpus(2, 2, item=1)) == {"two": (2, 0), "four": (0, 2)}
-    assert capacity.kept_apart("gang", 0) == (KeptApart("items[0].sets[0]", ("four",)),)
+    assert capacity.keep_apart("gang") == (KeptApart(0, "items[0].sets[0]", ("four",)),)
 
 
 def test_sets_that_cannot_strand_each_other_share_nodes() -> None:
