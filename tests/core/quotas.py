@@ -6,7 +6,7 @@ AppWrapper has), and nothing that draws conclusions from them.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from random import Random
@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from hypothesis import strategies as st
 
+from mcad.core.quota.usage import HeldShare
 from mcad.core.state.model import Resources
 from mcad.core.state.quota_records import NOBODYS, Designation, QuotaChild, QuotaSubtree
 from mcad.core.state.records import replace
@@ -21,8 +22,8 @@ from mcad.core.state.units import SECOND
 
 GOLD, SILVER, BRONZE = "gold", "silver", "bronze"
 RESOURCES = ("cpu", "gpu")
-Waits = Mapping[tuple[str, str], Container[str]]
-"""What waits at which (tree, node): the leaves."""
+Waits = Mapping[tuple[str, str], HeldShare]
+"""What waits at which (tree, node): the leaves, and how much it holds."""
 
 
 def child(name: str, hard: bool = False, flaw: str = "", **nominal: int) -> QuotaChild:
@@ -211,7 +212,8 @@ class Model:
 
     def vies(self, designation: Designation, demand: Resources, waits: Waits) -> bool:
         """Whether a leaf that others wait for, or a leaf that would borrow to get to a node that
-        others wait for, wants more."""
+        others wait for, wants more than there is besides what they hold."""
+        wanted = {resource for resource, _ in demand}
         for tree in self.trees():
             leaf = leaf_of(designation, tree)
             if leaf not in self.placed(tree):
@@ -224,7 +226,12 @@ class Model:
                     for resource, amount in demand
                     if resource in self.named(tree)
                 )
-                if (tree, node) in waits and (borrows or leaf in waits[tree, node]):
+                leaves, amounts = waits.get((tree, node), ((), {}))
+                both = {r: dict(demand).get(r, 0) + amounts.get(r, 0) for r in {*amounts} | wanted}
+                is_short = any(
+                    n > self.room(tree, node, r) for r, n in both.items() if r in self.named(tree)
+                )
+                if (tree, node) in waits and (borrows or leaf in leaves) and is_short:
                     return True
         return False
 
@@ -364,6 +371,8 @@ def designation(rng: Random, model: Model) -> Designation:
 def waits(rng: Random) -> Waits:
     """AppWrappers wait at a few nodes."""
     return {
-        (rng.choice(TREES), rng.choice(NAMES)): frozenset(rng.sample(NAMES, rng.randint(0, 2)))
+        (rng.choice(TREES), rng.choice(NAMES)): HeldShare(
+            {*rng.sample(NAMES, rng.randint(0, 2))}, dict(demand(rng))
+        )
         for _ in range(rng.randint(0, 4))
     }

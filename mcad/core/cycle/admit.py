@@ -118,6 +118,9 @@ class _Pass:
             self._left += 1
         if refusal is not None:
             self._blocking.refused(eqclass, refusal)
+        elif self._blocking.takes_room(eqclass):
+            self._refuse(eqclass, _BLOCKED)
+            self._lists.active.move(eqclass)
         elif self._deferred.waits(eqclass):
             self._refuse(eqclass, _LENDING)
             self._lists.active.move(eqclass)
@@ -214,6 +217,8 @@ class _Pass:
     def _refuse(self, eqclass: EquivalenceClass, refusal: Refusal) -> None:
         before = eqclass.refusal
         eqclass.refusal = refusal
+        if refusal is not _LENDING:
+            eqclass.deferred_at = 0
         if before is not None and before.signature == refusal.signature:
             return
         for entry in eqclass.front(RESTATED_PER_SHAPE):

@@ -5,8 +5,11 @@ from __future__ import annotations
 from mcad.core.cluster import Cluster
 from mcad.core.nodes.claimed import ClaimedNodes
 from mcad.core.nodes.pools import Pool
+from mcad.core.nodes.resources import book
 from mcad.core.queue.equivalence import EquivalenceClass
 from mcad.core.queue.queue import Scope
+from mcad.core.quota.usage import HeldShare
+from mcad.core.state.bounds import BESIDE_MAX, BLOCKED_LOOKS_MAX
 from mcad.core.state.entry import Entry
 from mcad.core.state.refusal import Refusal
 from mcad.core.state.settings import Policy
@@ -19,11 +22,15 @@ class HeadOfLineBlocking:
     """Head-of-line blocking in one pass.
 
     The head is the first of the refused that would fit on an empty cluster. Each node of a quota
-    tree has a head of its own, which blocks only AppWrappers that want the same share. A hold
-    starts on becoming head, once per attempt. While another AppWrapper is ahead its clock stands
-    still (``Entry.head_for``), so none blocks the others for longer than one holding time in all.
-    If the line is ``open_to_all`` none can be blocked, so refused classes need not be looked at in
-    order.
+    tree has a head of its own. A hold starts on becoming head, once per attempt. While another
+    AppWrapper is ahead its clock stands still (``Entry.head_for``), so none blocks the others for
+    longer than one holding time in all. If the line is ``open_to_all`` none can be blocked, so
+    refused classes need not be looked at in order.
+
+    With StrictFIFO each refused class holds all that its head demands, whatever the verdict named:
+    ``_held`` of shares, and of nodes those that it may go to, which are ``_blocked``. Of heads that
+    lack only a share, which are found ``_beside``, it holds as much as it demands. A class that is
+    blocked holds what it is blocked at in turn, so that no later one overtakes it there.
     """
 
     def __init__(self, cluster: Cluster) -> None:
@@ -32,7 +39,9 @@ class HeadOfLineBlocking:
         self._strict = settings.policy is Policy.STRICT_FIFO
         self._holding = settings.head_of_line_holding
         self._blocked = ClaimedNodes()
-        self._waited_for: dict[tuple[str, str], set[str]] = {}  # nodes of quota trees: leaves
+        self._beside: list[EquivalenceClass] = []
+        self._held: dict[tuple[str, str], HeldShare] = {}
+        self._looks = BLOCKED_LOOKS_MAX
         self.open_to_all = not cluster.waiting.turns.heads_block
         self._closed = False
         self._heads: dict[Scope, Entry] = {}
@@ -42,22 +51,26 @@ class HeadOfLineBlocking:
         """Whether a head further ahead keeps this class from starting."""
         if self.open_to_all:
             return False
-        if self._closed or not self._blocked.hit.isdisjoint(eqclass.pools):
+        if self._closed:
+            return True
+        if not self._blocked.hit.isdisjoint(eqclass.pools):
+            self._hold_nodes_behind(eqclass)
             return True  # most of ten thousand
-        cluster = self._cluster
-        if self._waited_for:
-            demand = cluster.admission.demand(eqclass.shape)
-            if cluster.forest.vies(eqclass.path, demand, self._waited_for):
-                return True
+        if self._held and (share := self._vies(eqclass)) is not None:
+            self._hold_share_behind(share, eqclass)
+            return True
         if self._blocked.has_one_of(eqclass.pools):
+            self._hold_nodes_behind(eqclass)
             return True
         return self._reserved is not None and self._reserved.blocks(eqclass)
 
-    def _block(self, scope: Scope, eqclass: EquivalenceClass) -> None:
-        if scope is None:
-            self._blocked.claim(eqclass.pools)
-        else:
-            self._waited_for.setdefault(scope, set()).add(dict(eqclass.path)[scope[0]])
+    def takes_room(self, eqclass: EquivalenceClass) -> bool:
+        """Whether the class, which fits, would take nodes that a head further ahead needs, which
+        lacks only a share."""
+        if not self._beside or self._has_room_beside(eqclass):
+            return False
+        self._hold_nodes_behind(eqclass)
+        return True
 
     def refused(self, eqclass: EquivalenceClass, refusal: Refusal) -> None:
         """The head of a class was refused: it may block those behind, unless it can never fit."""
@@ -67,10 +80,64 @@ class HeadOfLineBlocking:
         if not self._cluster.capacity.would_fit_emptied(eqclass.shape):
             return
         if self._strict:
-            self._block(scope, eqclass)
+            self._hold_all(scope, eqclass)
         if scope not in self._heads:
             self._heads[scope] = eqclass.first()
             self._hold(scope, eqclass)
+
+    # -- what is held --------------------------------------------------------------------------
+
+    def _hold_all(self, scope: Scope, eqclass: EquivalenceClass) -> None:
+        for at in self._cluster.forest.limits(eqclass.path):
+            self._hold_share(at, eqclass)
+        is_beside = scope is not None and len(self._beside) < BESIDE_MAX
+        if is_beside and self._has_room_beside(eqclass):
+            self._beside.append(eqclass)
+        else:
+            self._blocked.claim(eqclass.pools)
+
+    def _hold_share(self, at: tuple[str, str], eqclass: EquivalenceClass) -> None:
+        share = self._held.setdefault(at, HeldShare(set(), {}))
+        share.leaves.add(dict(eqclass.path)[at[0]])
+        book(share.amounts, self._cluster.admission.demand(eqclass.shape))
+
+    def _vies(self, eqclass: EquivalenceClass) -> HeldShare | None:
+        demand = self._cluster.admission.demand(eqclass.shape)
+        return self._cluster.forest.vies(eqclass.path, demand, self._held)
+
+    def _has_room_beside(self, eqclass: EquivalenceClass) -> bool:
+        """Whether the nodes have room for the class and for the heads that lack only a share."""
+        capacity, shapes = self._cluster.capacity, [eqclass.shape]
+        shapes += [o.shape for o in self._beside if capacity.compete(o.shape, eqclass.shape)]
+        if len(shapes) == 1:
+            return capacity.refusal(eqclass.shape) is None
+        if any(one.groups or one.per_node for one in shapes):
+            return False  # domains, and pods on each node, are those of one AppWrapper
+        together = capacity.shape(tuple(each for one in shapes for each in one.sets))
+        return capacity.refusal(together) is None
+
+    def _hold_nodes_behind(self, eqclass: EquivalenceClass) -> None:
+        if not self._strict or self._blocked.has_claimed(eqclass.pools):
+            return
+        self._looks -= sum(len(pool.rows) for pool in eqclass.pools)
+        if self._looks < 0:
+            self._closed = True
+        elif self._may_start(eqclass):
+            self._blocked.claim(eqclass.pools)
+
+    def _hold_share_behind(self, share: HeldShare, eqclass: EquivalenceClass) -> None:
+        leaves = {leaf for _, leaf in eqclass.path}
+        if self._strict and not leaves <= share.leaves and self._may_start(eqclass):
+            share.leaves.update(leaves)
+
+    def _may_start(self, eqclass: EquivalenceClass) -> bool:
+        """Whether anything that comes free may let in the class, which has no verdict."""
+        refusal = self._cluster.admission.quota_refusal(eqclass.shape, eqclass.path)
+        if refusal is not None and refusal.reason.is_impossible:
+            return False
+        return self._cluster.capacity.would_fit_emptied(eqclass.shape)
+
+    # -- heads ---------------------------------------------------------------------------------
 
     def asks(self, eqclass: EquivalenceClass, refusal: Refusal) -> bool:
         """Whether it is work to find out what the refusal of a head keeps from those behind."""
@@ -91,8 +158,8 @@ class HeadOfLineBlocking:
         if self._holding and cluster.now < until:
             if scope is None:
                 self._closed = True
-            else:
-                self._block(scope, eqclass)
+            elif not self._strict:
+                self._hold_share(scope, eqclass)
             cluster.agenda.wake_at(until)
 
     def goes(self, entry: Entry) -> None:

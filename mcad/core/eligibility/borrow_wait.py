@@ -4,7 +4,8 @@ the same nodes.
 Otherwise a borrower took what came free before the owner of the share had room for a whole gang,
 and was evicted minutes later. Reclaim evicts nothing within ``minRunTime`` of its dispatch, so an
 AppWrapper within its share gets its room within that time, if evicting borrowers can provide it. No
-AppWrapper keeps borrowers waiting for longer.
+AppWrapper keeps borrowers waiting for longer, and no borrower that fits waits for longer in all,
+however many AppWrappers of an owner follow each other.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from itertools import chain, islice
 from mcad.core.cluster import Cluster
 from mcad.core.queue.equivalence import NO_HEAD, EquivalenceClass
 from mcad.core.state.bounds import OWNERS_MAX
-from mcad.core.state.units import Instant
+from mcad.core.state.units import Duration, Instant
 
 
 def ask_back(cluster: Cluster, eqclass: EquivalenceClass) -> None:
@@ -43,14 +44,25 @@ class DeferredBorrowing:
         self._others = iter(list(islice(cluster.waiting.queue.ask_back, OWNERS_MAX)))
 
     def waits(self, eqclass: EquivalenceClass) -> bool:
-        """Whether the head of the class borrows and has to let another one go first, if it fits."""
-        cluster = self._cluster
+        """Whether the head of the class, which fits, borrows and has to let another one go first;
+        asks for a pass when it has waited for long enough."""
+        cluster, now = self._cluster, self._cluster.now
         if not (cluster.waiting.queue.ask_back and eqclass.path) or _is_within(cluster, eqclass):
             return False
-        leaves = dict(eqclass.path)
+        until = eqclass.count_deferred(now) + _longest(cluster)
+        if now >= until or not self._is_behind_an_owner(eqclass):
+            eqclass.deferred_at = 0
+            return False
+        eqclass.deferred_at = now
+        cluster.agenda.wake_at(until)
+        return True
+
+    def _is_behind_an_owner(self, eqclass: EquivalenceClass) -> bool:
+        """Whether an AppWrapper of another leaf wants the same nodes within its share."""
+        leaves, compete = dict(eqclass.path), self._cluster.capacity.compete
         return any(
             any(leaf != leaves.get(tree, leaf) for tree, leaf in owner.path)
-            and cluster.capacity.compete(owner.shape, eqclass.shape)
+            and compete(owner.shape, eqclass.shape)
             for owner in chain(self._owners, self._more())
             if owner.members
         )
@@ -72,7 +84,11 @@ class DeferredBorrowing:
 
 
 def _until(cluster: Cluster, eqclass: EquivalenceClass) -> Instant:
-    return eqclass.asks_back[1] + cluster.settings.min_run_time + cluster.settings.backoff
+    return eqclass.asks_back[1] + _longest(cluster)
+
+
+def _longest(cluster: Cluster) -> Duration:
+    return cluster.settings.min_run_time + cluster.settings.backoff
 
 
 def _may_ask_back(cluster: Cluster, eqclass: EquivalenceClass) -> bool:

@@ -71,7 +71,14 @@ class InsufficientSlots(NamedTuple):
     replicas: int
 
 
-Obstacle = NoNodes | InsufficientSum | InsufficientSlots
+class TooLarge(NamedTuple):
+    """A pod that no node could take even if it were empty: as long as that is so, no other node
+    gains enough room, and none that gains some matters."""
+
+    pods: PodClass
+
+
+Obstacle = NoNodes | TooLarge | InsufficientSum | InsufficientSlots
 """What surely keeps a gang out by itself, whatever is owed to others."""
 
 

@@ -16,6 +16,7 @@ from mcad.core.fit.feasible import (
     NoNodes,
     Part,
     Prospect,
+    TooLarge,
     looks_max,
 )
 from mcad.core.fit.greedy import Nodes, Outcome, as_many_as_fit, pack
@@ -346,6 +347,7 @@ def _too_large(prospect: Prospect) -> Refusal | None:
     for part in prospect.parts:
         pods = part.pods
         if pods.pool.rows and pods.too_large():
+            prospect.obstacle = TooLarge(pods)
             shortages = _shortages(pods.request, largest(pods.pool))
             return _refusal(WaitingReason.TOO_LARGE, prospect, shortages, part, part.replicas)
     return None

@@ -16,7 +16,14 @@ from typing import NamedTuple, TypeAlias
 
 from sortedcontainers import SortedList
 
-from mcad.core.fit.feasible import InsufficientSlots, InsufficientSum, NoNodes, Obstacle, Prospect
+from mcad.core.fit.feasible import (
+    InsufficientSlots,
+    InsufficientSum,
+    NoNodes,
+    Obstacle,
+    Prospect,
+    TooLarge,
+)
 from mcad.core.nodes.ledger import Ledger
 from mcad.core.nodes.pod_signature import UNBOUNDED, PodClass
 from mcad.core.nodes.pools import KeptPool, Pool, sum_of, widest
@@ -46,10 +53,13 @@ class _Registration(NamedTuple):
 class _Watch:
     """The prospects that are concerned when a node of one pool rises, or of one that is this pool
     without a few nodes: those that wait for a sum that the pool is part of, the least demand first;
-    those that wait for slots; and the ``any_rise``, always."""
+    those that wait for slots; those with a pod that is larger than any node, as of the change
+    ``sized_at``; and the ``any_rise``, always."""
 
     sums: dict[_Sum, _Line] = field(default_factory=dict)
     few: dict[PodClass, dict[Prospect, int]] = field(default_factory=dict)
+    large: dict[Prospect, None] = field(default_factory=dict)
+    sized_at: int = 0
     any_rise: dict[Prospect, None] = field(default_factory=dict)
 
 
@@ -106,6 +116,8 @@ class QueueingHints:
         match prospect.obstacle:
             case NoNodes(pool):
                 self._watch(pool).any_rise[prospect] = None
+            case TooLarge(pods):
+                self._watch(pods.pool).large[prospect] = None
             case InsufficientSum(pools, resource, needed, standing_in):
                 self._line((pools, resource)).add((needed, self._serial, prospect))
                 if standing_in:
@@ -156,6 +168,9 @@ class QueueingHints:
             case NoNodes(pool):
                 del self._watches[pool.base].any_rise[prospect]
                 self._tidy(pool.base)
+            case TooLarge(pods):
+                del self._watches[pods.pool.base].large[prospect]
+                self._tidy(pods.pool.base)
             case InsufficientSum(pools, resource, needed):
                 self._standing_in.pop(prospect, None)
                 line = self._line((pools, resource))
@@ -177,7 +192,7 @@ class QueueingHints:
 
     def _tidy(self, pool: KeptPool) -> None:
         watch = self._watches[pool]
-        if not (watch.sums or watch.few or watch.any_rise):
+        if not (watch.sums or watch.few or watch.large or watch.any_rise):
             del self._watches[pool]
 
     # -- waking --------------------------------------------------------------------------------
@@ -248,6 +263,8 @@ class QueueingHints:
         match self._registered.get(prospect):
             case None:
                 return False
+            case _Registration(TooLarge(pods)):
+                return not pods.too_large()
             case _Registration(InsufficientSum(pools, resource, needed)):
                 return sum_of(pools).get(resource, 0) >= needed
             case _Registration(InsufficientSlots(pods, replicas)):
@@ -279,6 +296,9 @@ def _candidates(pool: KeptPool, watch: _Watch) -> Iterator[Prospect]:
             yield prospect
     for pods in pool.take_rung():
         yield from watch.few.get(pods, ())
+    if watch.sized_at < pool.shifted:
+        watch.sized_at = pool.shifted
+        yield from watch.large
     yield from watch.any_rise
 
 

@@ -41,6 +41,10 @@ class ClaimedNodes:
                     break
                 self.hit.update(row.pools)
 
+    def has_claimed(self, pools: tuple[Pool, ...]) -> bool:
+        """Whether all of these pools are claimed, so that to claim them changes nothing."""
+        return self._claimed.issuperset(pools)
+
     def _take(self, pool: PoolWithout) -> dict[int, Row]:
         """Its nodes that no other pool with the same base has claimed: of thousands of such pools
         all but the first have few."""

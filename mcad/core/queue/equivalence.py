@@ -14,7 +14,7 @@ from sortedcontainers import SortedDict
 
 from mcad.core.state.quota_records import Path
 from mcad.core.state.refusal import Refusal
-from mcad.core.state.units import Instant
+from mcad.core.state.units import Duration, Instant
 from mcad.core.state.waiting_state import ClassSignal, ClassState, of_class
 
 if TYPE_CHECKING:
@@ -78,8 +78,9 @@ class EquivalenceClass:
     ``of_shape`` is the list of the classes with its shape and slope that wait for nodes.
     ``planned_at`` is when victims for its head were last searched, 0 if the head has changed since.
     ``asks_back`` is the uid of the head that keeps borrowers waiting, and since when
-    (borrow_wait.py). Its pods may go to the nodes of these ``pools``. The ``series`` is its own for
-    ever (active.py).
+    (borrow_wait.py). ``deferred_for`` is how long borrowers of the class fitted and were deferred
+    in all, and ``deferred_at`` the last instant of a wait that goes on, else 0. Its pods may go to
+    the nodes of these ``pools``. The ``series`` is its own for ever (active.py).
     """
 
     shape: Shape
@@ -99,6 +100,8 @@ class EquivalenceClass:
     planned_at: Instant = 0
     never_preempts: bool = False
     asks_back: tuple[str, Instant] = NO_HEAD
+    deferred_for: Duration = 0
+    deferred_at: Instant = 0
     series: Series = (0, (), "", frozenset())
     pools: tuple[Pool, ...] = ()
 
@@ -121,7 +124,16 @@ class EquivalenceClass:
     def join(self, key: Key, entry: Entry) -> None:
         """One more member."""
         self.members[key] = entry
+        entry.deferred_before = self.deferred_for
         self._find_head()
+
+    def count_deferred(self, now: Instant) -> Instant:
+        """Count the wait that goes on as deferred. Returns since when its head would have waited
+        if it had been deferred without a break: all members are equal, so each fitted when the head
+        did."""
+        if self.deferred_at:
+            self.deferred_for += now - self.deferred_at
+        return now - (self.deferred_for - self._head.deferred_before)
 
     def part(self, key: Key) -> None:
         """One member less."""

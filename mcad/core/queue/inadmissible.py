@@ -216,8 +216,9 @@ class InadmissibleLists:
         return listed_in
 
     def _let_in(self) -> list[InadmissibleList]:
-        """The lists at nodes of quota trees that have room enough now. Classes whose path to the
-        root has changed are requeued at once."""
+        """The lists at nodes of quota trees that have room enough now, and all of a tree of which a
+        share has changed: what was possible may be impossible by now, and the reverse. Classes
+        whose path to the root has changed are requeued at once."""
         news = self._forest.take_news()
         if news.rerouted:
             for eqclass in self._all_inadmissible():
@@ -228,7 +229,7 @@ class InadmissibleLists:
             for resource, lists in self._at_nodes.get((tree, node), {}).items():
                 room = self._forest.room(tree, node, resource)
                 for (amount, _), listed_in in lists.items():
-                    if amount > room:
+                    if amount > room and tree not in news.regrown:
                         break
                     found.append(listed_in)
         return found

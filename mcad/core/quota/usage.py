@@ -7,7 +7,7 @@ that shrank is overcommitted, and nothing more is charged to it until it is not.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping, Set
 from typing import NamedTuple
 
 from mcad.core.nodes.resources import Books, book, resources
@@ -24,8 +24,21 @@ from mcad.core.state.waiting_reason import WaitingReason
 UNLIMITED = 2**63
 
 
-Waits = Mapping[tuple[str, str], Container[str]]
-"""What waits for room at a node, by (tree, node): the leaves."""
+class HeldShare(NamedTuple):
+    """What AppWrappers that wait hold of the share of one node: their leaves, and how much."""
+
+    leaves: set[str]
+    amounts: Books
+
+    def with_more(self, demand: Resources) -> Books:
+        """What is held, and this as well."""
+        sums = self.amounts.copy()
+        book(sums, demand)
+        return sums
+
+
+HeldShares = Mapping[tuple[str, str], HeldShare]
+"""By (tree, node)."""
 
 
 class Charge(NamedTuple):
@@ -37,10 +50,11 @@ class Charge(NamedTuple):
 
 
 class News(NamedTuple):
-    """What changed since the last call: nodes (tree, node) that may have more room, and leaves
-    (tree, leaf) with another path to the root."""
+    """What changed since the last call: nodes (tree, node) that may have more room, trees of which
+    a share may have changed, and leaves (tree, leaf) with another path to the root."""
 
     risen: tuple[tuple[str, str], ...] = ()
+    regrown: frozenset[str] = frozenset()
     rerouted: frozenset[tuple[str, str]] = frozenset()
 
 
@@ -63,6 +77,7 @@ class Forest:
         self._faults: dict[str, list[Fault]] = {}
         self.charges: dict[str, Charge] = {}
         self._risen: dict[tuple[str, str], None] = {}
+        self._regrown: set[str] = set()
         self._rerouted: set[tuple[str, str]] = set()
         self._moved: dict[str, None] = {}  # trees that have other figures than before
         self.waiting = Waiting()
@@ -141,6 +156,7 @@ class Forest:
 
     def _compare(self, before: Tree, tree: Tree) -> None:
         self._risen.update(dict.fromkeys((tree.name, node) for node in tree.nodes))
+        self._regrown.add(tree.name)
         for leaf in before.nodes.keys() | tree.nodes.keys():
             if _route(before, leaf) != _route(tree, leaf):
                 self._rerouted.add((tree.name, leaf))
@@ -224,24 +240,34 @@ class Forest:
             return UNLIMITED
         return at.room(resource) if at in at.limits else UNLIMITED
 
-    def vies(self, path: Path, demand: Resources, waited_for: Waits) -> bool:
-        """Whether it competes with AppWrappers that wait: for the same leaf, or because it would
-        have to borrow to get there (R6)."""
+    def limits(self, path: Path) -> list[tuple[str, str]]:
+        """The nodes (tree, node) whose share what is charged there cannot exceed."""
+        return [
+            (tree.name, node.name)
+            for tree, leaf in self._seats(path)
+            for node in tree.node_of(leaf).limits
+        ]
+
+    def vies(self, path: Path, demand: Resources, held: HeldShares) -> HeldShare | None:
+        """What it competes for with AppWrappers that wait, None if for nothing: a node without room
+        for all of it, where its leaf is among theirs, or where it would have to borrow to get there
+        (R6)."""
         for name, leaf in path:
             tree, borrows = self.trees[name], False
             for node in tree.nodes[leaf].chain if leaf in tree.nodes else ():
-                leaves = waited_for.get((name, node.name))
-                if leaves is not None and (borrows or leaf in leaves):
-                    return True
+                share = held.get((name, node.name))
+                is_rival = share is not None and (borrows or leaf in share.leaves)
+                if is_rival and tree.exceeds(node, share.with_more(demand).items()):
+                    return share
                 borrows = borrows or tree.exceeds(node, demand)
-        return False
+        return None
 
     def take_news(self) -> News:
         """What happened since the last call that may let an AppWrapper in."""
-        if not self._risen:
+        if not (self._risen or self._regrown):
             return NO_NEWS
-        news = News(tuple(self._risen), frozenset(self._rerouted))
-        self._risen, self._rerouted = {}, set()
+        news = News(tuple(self._risen), frozenset(self._regrown), frozenset(self._rerouted))
+        self._risen, self._regrown, self._rerouted = {}, set(), set()
         return news
 
     # -- charges -------------------------------------------------------------------------------

@@ -192,6 +192,14 @@ BINDING_WAITS_MAX = 500
 """Equivalence classes that wait for bindings in a cycle and keep their nodes from those behind;
 beyond, all those behind wait."""
 
+BESIDE_MAX = 16
+"""Heads that lack only a share, beside which AppWrappers may start with StrictFIFO; beyond, none
+starts that competes for their nodes."""
+
+BLOCKED_LOOKS_MAX = 20_000
+"""Nodes that one cycle with StrictFIFO looks at for what blocked classes keep from those behind;
+beyond, all those behind wait."""
+
 OWNERS_MAX = 64
 """Heads that may defer borrowers at a time: all are looked at in every cycle in which one would
 borrow."""

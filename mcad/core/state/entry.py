@@ -198,6 +198,7 @@ class Entry:
     head_since: Instant = 0  # when it became the head of the line, if it is (R6)
     binding_since: Instant = 0  # since when it fits and waits for bindings of others (R2)
     head_for: Duration = 0  # for how long it was that before, until it is dispatched
+    deferred_before: Duration = 0  # ``deferred_for`` of its class when it joined that (ADR 30)
 
     # -- the reports of why it waits -----------------------------------------------------------
 

@@ -9,13 +9,18 @@ from mcad.core.events import NodeSeen
 from mcad.core.fit import queueing_hints
 from mcad.core.state.bounds import STEPS_PER_PASS
 from mcad.core.state.lifecycle import Phase
-from mcad.core.state.model import Constraint, Workload
+from mcad.core.state.model import Constraint, Node, Taint, Workload
 from mcad.core.state.records import replace
+from mcad.core.state.settings import Policy
 from mcad.core.state.units import SECOND
+from mcad.core.state.waiting_reason import WaitingReason
 from mcad.core.state.work_bounds import REQUEUE_STEPS, VERDICT_STEPS
-from tests.core.bench import Bench, node, workload
+from tests.core.bench import PATIENT, Bench, node, workload
 from tests.core.cycle.test_admit import begun, counted, refusals
 from tests.core.preemption.test_search import EAGER
+from tests.core.quotas import GOLD, teams
+
+BUSY = Taint("busy", "yes", "NoSchedule")
 
 
 def shorten(monkeypatch: pytest.MonkeyPatch, steps: int) -> None:
@@ -158,3 +163,74 @@ def test_a_dry_run_finds_all_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert cluster.capacity.is_behind
     hints.take_up_all(cluster)
     assert not cluster.capacity.has_news
+
+
+# -- what was impossible -------------------------------------------------------------------------
+
+STRICT = replace(PATIENT, policy=Policy.STRICT_FIFO)
+
+
+def waits_for(bench: Bench, name: str) -> WaitingReason:
+    refusal = bench.dispatcher.cluster.waiting.queue.refusal_of(bench.entry(name))
+    assert refusal is not None
+    return refusal.reason
+
+
+def too_large(one: Node) -> Bench:
+    """``large`` is larger than any node that admits it, and the first node is in use."""
+    bench = Bench(STRICT, nodes=[replace(one, taints=()), node("n2", 500)])
+    bench.start(workload("first", 900)).bind("first-0", "n1")
+    bench.feed(NodeSeen(one))
+    bench.start(workload("large", 1900))
+    assert waits_for(bench, "large") is WaitingReason.TOO_LARGE
+    return bench
+
+
+def above_quota() -> Bench:
+    """``large`` demands more than the share, of which a part is in use."""
+    bench = Bench(STRICT, nodes=[node("n1", 9000)]).share(*teams(1000, red=1000))
+    red = {"quota": ((GOLD, "red"),)}
+    bench.start(workload("first", 900, **red), workload("large", 1900, **red))
+    assert waits_for(bench, "large") is WaitingReason.ABOVE_QUOTA
+    return bench
+
+
+@pytest.mark.parametrize("before", [node("n1"), node("n1", 2000, taints=(BUSY,))])
+def test_too_large_ends_when_a_node_grows_or_loses_its_taint(before: Node) -> None:
+    """The room is in use, so a latecomer would take what comes free of it."""
+    bench = too_large(before)
+    bench.feed(NodeSeen(node("n1", 2000)))
+    bench.submit(workload("latecomer", 1000)).settle()
+    assert bench.order == ["first"]
+    assert waits_for(bench, "large") is WaitingReason.INSUFFICIENT
+    bench.delete("uid-first").settle()
+    assert bench.order == ["first", "large"]
+
+
+def test_above_quota_ends_when_the_share_grows() -> None:
+    bench = above_quota()
+    bench.share(*teams(2000, red=2000))
+    bench.submit(workload("latecomer", 1000, quota=((GOLD, "red"),))).settle()
+    assert bench.order == ["first"]
+    assert waits_for(bench, "large") is WaitingReason.QUOTA
+    bench.delete("uid-first").settle()
+    assert bench.order == ["first", "large"]
+
+
+def test_above_quota_begins_when_the_share_shrinks() -> None:
+    bench = above_quota()
+    bench.share(*teams(2000, red=2000))
+    bench.submit(workload("latecomer", 500, quota=((GOLD, "red"),))).settle()
+    assert bench.order == ["first"]
+    bench.share(*teams(1500, red=1500)).settle()
+    assert bench.order == ["first", "latecomer"], "large can never start, and holds up none"
+
+
+def test_room_that_comes_free_is_no_reason_to_judge_what_is_too_large(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    bench = Bench(nodes=[node(), node("n2")])
+    bench.start(workload("first", 900), *(workload(f"w{i}", 2000 + i) for i in range(9)))
+    judged = counted(bench, monkeypatch)
+    bench.delete("uid-first").settle()
+    assert judged == []

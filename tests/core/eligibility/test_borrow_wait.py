@@ -79,3 +79,57 @@ def test_an_owner_that_gets_nothing_back_keeps_borrowers_waiting_for_minutes_onl
     bench.advance((LENDING.min_run_time + LENDING.backoff) / SECOND)
     assert bench.order == ["a", "b", "small"]
     assert lent(replace(LENDING, reclaim=False)).order == bench.order, "at once"
+
+
+QUICK = replace(LENDING, min_run_time=30 * SECOND, backoff=6 * SECOND)
+LONGEST = 36
+
+
+def backlogged(settings: Settings, borrowers: int = 3) -> Bench:
+    """Red's gangs of two nodes end each other's wait every 25 s, and of three nodes one is idle."""
+    bench = Bench(settings, nodes=[node(f"n{number}") for number in range(3)])
+    bench.share(*teams(6000, red=5000, blue=0))
+    bench.submit(of("red", workload("r00", 900, 900))).settle()
+    bench.submit(
+        *(of("red", workload(f"r{number:02}", 900, 900)) for number in range(1, 40))
+    ).settle()
+    bench.submit(*(of("blue", workload(f"b{number}", 900)) for number in range(borrowers)))
+    bench.settle()
+    return bench
+
+
+def gangs_of_red(bench: Bench, count: int) -> None:
+    for _ in range(count):
+        bench.advance(25)
+        running = [name for name in bench.order if f"uid-{name}" in bench.works and name[0] == "r"]
+        bench.delete(f"uid-{running[0]}").settle()
+
+
+def borrowers(bench: Bench) -> list[str]:
+    return [name for name in bench.order if name[0] == "b"]
+
+
+def test_a_backlog_of_the_owner_keeps_no_borrower_waiting_anew_with_each_head() -> None:
+    bench = backlogged(QUICK)
+    bench.advance(LONGEST - 12)
+    assert not borrowers(bench), "the owner goes first for as long as it could be served"
+    gangs_of_red(bench, 1)
+    assert borrowers(bench) == ["b0"]
+    for ended in ("b0", "b1"):
+        bench.delete(f"uid-{ended}")
+        bench.advance(1)
+    assert borrowers(bench) == ["b0", "b1", "b2"], "they have waited as long as the first one"
+
+
+def test_a_borrower_that_comes_later_waits_for_as_long_as_the_first() -> None:
+    bench = backlogged(QUICK)
+    gangs_of_red(bench, 2)
+    bench.submit(of("blue", workload("blate", 900)))
+    for ended in ("b0", "b1", "b2"):
+        bench.delete(f"uid-{ended}")
+        bench.advance(1)
+    assert borrowers(bench) == ["b0", "b1", "b2"]
+    gangs_of_red(bench, 1)
+    assert borrowers(bench) == ["b0", "b1", "b2"]
+    gangs_of_red(bench, 1)
+    assert borrowers(bench) == ["b0", "b1", "b2", "blate"]
