@@ -256,9 +256,11 @@ class Forest:
             tree, borrows = self.trees[name], False
             for node in tree.nodes[leaf].chain if leaf in tree.nodes else ():
                 share = held.get((name, node.name))
-                is_rival = share is not None and (borrows or leaf in share.leaves)
-                if is_rival and tree.exceeds(node, share.with_more(demand).items()):
-                    return share
+                is_rival = borrows or (share is not None and leaf in share.leaves)
+                if share is not None and is_rival:
+                    sums = share.with_more(demand)
+                    if tree.exceeds(node, sums.items()):
+                        return share
                 borrows = borrows or tree.exceeds(node, demand)
         return None
 

@@ -142,9 +142,19 @@ def test_the_clock_begins_anew_in_another_wait() -> None:
     assert bench.order == ["small", "large", "next", "large"]
 
 
-def test_after_a_restart_nothing_is_known_to_be_in_flight() -> None:
+def test_a_restart_does_not_end_the_wait() -> None:
+    """The record of the attempt says when it was dispatched."""
     bench = scarce()
     bench.crash().settle()
+    assert bench.order == ["small"]
+    bench.advance(5.1)
+    assert bench.order == ["small", "large"]
+
+
+def test_what_was_dispatched_long_before_a_restart_is_not_in_flight() -> None:
+    bench = Bench(WAITING, nodes=[node("part", 900), node("whole", 1000)])
+    bench.start(workload("small", 100)).advance(6)
+    bench.crash().start(workload("large", 1000))
     assert bench.order == ["small", "large"]
 
 

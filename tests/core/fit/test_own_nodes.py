@@ -20,7 +20,9 @@ def test_sets_that_could_strand_each_other_share_no_node_if_there_are_others() -
     """Small pods on both nodes would leave a single one for two large ones."""
     capacity = cluster(node("two", gpu=2), node("four", gpu=4))
     assert _held(capacity, _gpus(2, 1), _gpus(2, 2, item=1)) == {"two": (2, 0), "four": (0, 2)}
-    assert capacity.keep_apart("gang") == (KeptApart(0, "items[0].sets[0]", ("four",)),)
+    small, large = capacity.keep_apart("gang")
+    assert small == KeptApart(0, "items[0].sets[0]", ("four",))
+    assert large == KeptApart(1, "items[1].sets[0]", ("two",))
 
 
 def test_sets_that_cannot_strand_each_other_share_nodes() -> None:
