@@ -80,7 +80,8 @@ class DeferredBorrowing:
                 self._owners.append(eqclass)
                 yield eqclass
             else:
-                del cluster.waiting.queue.ask_back[eqclass]
+                # It may have left the queue in this pass.
+                cluster.waiting.queue.ask_back.pop(eqclass, None)
 
 
 def _until(cluster: Cluster, eqclass: EquivalenceClass) -> Instant:

@@ -46,18 +46,16 @@ def judge(cluster: Cluster, entry: Entry) -> Instant:
 
 def _failed_pods(cluster: Cluster, entry: Entry) -> _Verdict:
     """Failed pods are tolerated for a grace period, and for ever if others have replaced them."""
-    left = _unreplaced(cluster, entry)
+    left, kind = _unreplaced(cluster, entry), ConditionType.UNHEALTHY
     if not left:
-        entry.unset_condition(ConditionType.UNHEALTHY, cluster.now, reason=FOUND_NO_FAILED_PODS)
+        entry.unset_condition(kind, cluster.now, reason=FOUND_NO_FAILED_PODS)
         return None, 0
     names = some_of([pod.name for pod in left])
     message = f"Failed and not replaced: {names}."
-    if not entry.shows(ConditionType.UNHEALTHY):
-        entry.set_condition(
-            ConditionType.UNHEALTHY, cluster.now, reason=FOUND_FAILED_PODS, message=message
-        )
+    if not entry.shows(kind):
+        entry.set_condition(kind, cluster.now, reason=FOUND_FAILED_PODS, message=message)
     tolerance = entry.workload.tolerance
-    due = entry.conditions[ConditionType.UNHEALTHY].changed + tolerance.failure_grace
+    due = entry.conditions[kind].changed + tolerance.failure_grace
     if cluster.now < due:
         return None, due
     codes = sorted({str(code) for pod in left for code in pod.exit_codes}, key=int)

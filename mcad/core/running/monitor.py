@@ -49,9 +49,8 @@ def _judge(cluster: Cluster, entry: Entry) -> None:
 def _report_pod_counts(cluster: Cluster, entry: Entry) -> None:
     """Pods changed and no other write reports it: report it when the last count is old."""
     interval = cluster.settings.pod_counts_interval
-    if entry.phase not in pod_counts.LIVE or Timer.COUNTS in entry.timers or not interval:
-        return
-    if pod_counts.are_right(entry, cluster.capacity):
+    is_due = entry.phase in pod_counts.LIVE and Timer.COUNTS not in entry.timers and interval
+    if not is_due or pod_counts.are_right(entry, cluster.capacity):
         return
     due = entry.counted_at + interval
     if cluster.now < due:

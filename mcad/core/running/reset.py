@@ -31,10 +31,8 @@ class Breakdown(Struct, frozen=True):
 
 def break_down(cluster: Cluster, entry: Entry, what: Breakdown) -> None:
     """Reset it if that is allowed, else fail it."""
-    entry.set_condition(
-        ConditionType.UNHEALTHY, cluster.now, reason=what.reason, message=what.message
-    )
-    limit = entry.workload.tolerance.retry_limit
+    kind, limit = ConditionType.UNHEALTHY, entry.workload.tolerance.retry_limit
+    entry.set_condition(kind, cluster.now, reason=what.reason, message=what.message)
     retried = not what.final and (not what.counted or entry.resets < limit)
     if retried:
         entry.resets += what.counted

@@ -84,8 +84,7 @@ def give_up(cluster: Cluster, entry: Entry) -> Instant:
         f"{'its' if given_up == 1 else 'their'} reservation ends. "
         "Is the controller of the wrapped kind running?"
     )
-    reason = EventReason.PODS_NOT_ATTRIBUTED
-    cluster.announce(entry, reason, note, action="Reserve", warning=True)
+    cluster.announce(entry, EventReason.PODS_NOT_ATTRIBUTED, note, action="Reserve", warning=True)
     return cluster.now + 1  # pods that are not waited for do not keep it from completing
 
 

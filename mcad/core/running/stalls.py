@@ -180,5 +180,6 @@ def _report(cluster: Cluster, entry: Entry, shown: Condition | None, found: Stal
     is_known = shown is not None and shown.reason == reason and found.has_words_of(shown.message)
     entry.set_condition(kind, cluster.now, reason=reason, message=found.explain())
     if not is_known and isinstance(found.reason, EventReason):
-        note = found.explain(cluster.now)
-        cluster.announce(entry, found.reason, note, action="Run", warning=True)
+        cluster.announce(
+            entry, found.reason, found.explain(cluster.now), action="Run", warning=True
+        )
