@@ -46,6 +46,8 @@ RARE: dict[tuple[str, str, str], str] = {
         "get",
     ): "a write met a conflict, or the owner of a taken name is unknown",
     ("", "events", "list"): "the controller of an item does not create its pods",
+    ("kueue.x-k8s.io", "workloadpriorityclasses", "list"): "Kueue is installed beside it",
+    ("kueue.x-k8s.io", "workloadpriorityclasses", "watch"): "Kueue is installed beside it",
     (GROUP, "appwrappers/finalizers", "update"): "never requested: the admission plugin"
     " OwnerReferencesPermissionEnforcement asks whether it is granted",
 }

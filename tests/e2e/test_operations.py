@@ -39,6 +39,8 @@ Start = Callable[..., Dispatcher]
 UNUSED: dict[tuple[str, str, str], str] = {
     (GROUP, "appwrappers", "get"): "after a conflict, which no test here can force",
     ("", "events", "list"): "of pods that are not created, or of a bare Pod that is gone",
+    ("kueue.x-k8s.io", "workloadpriorityclasses", "list"): "Kueue is not installed here",
+    ("kueue.x-k8s.io", "workloadpriorityclasses", "watch"): "the same",
     (GROUP, "appwrappers/finalizers", "update"): "admission asks for it, no request does",
     (GROUP, "appwrappers", "patch"): "upstream's finalizer, which nothing here has",
 }

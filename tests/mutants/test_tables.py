@@ -43,6 +43,7 @@ DECLARES = {
     "mcad/core/commands.py": "fields of commands",
     "mcad/core/events.py": "fields of events",
     "mcad/core/state/answer.py": "fields of an answer",
+    "mcad/core/state/errors.py": "fields of the errors of a step",
     "mcad/core/state/condition_reasons.py": "conditions and their reasons",
     "mcad/core/state/records.py": "names of msgspec",
     "mcad/core/state/run_policy.py": "fields of settings with their defaults",

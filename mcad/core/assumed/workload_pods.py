@@ -52,10 +52,10 @@ class WorkloadPods:
         phases = self._pod_index.phases_of(uid)
         return any(n and phase not in TERMINAL_PHASES for (_, phase, *_), n in phases.items())
 
-    def use_nodes(self, uid: str) -> bool:
-        """Whether any of these is on a node that exists."""
-        uses = self._pod_index.uses_of(uid)
-        return any(use.weighs and use.pod.node in self._ledger.rows for use in uses)
+    def are_ending(self, uid: str) -> bool:
+        """Whether any of these is being deleted on a node that exists."""
+        uses = (use for use in self._pod_index.uses_of(uid) if use.weighs and use.pod.terminating)
+        return any(use.pod.node in self._ledger.rows for use in uses)
 
     def assumed(self, uid: str, pod_set: PodSet) -> list[str]:
         """The nodes on which slots of this set are assumed."""

@@ -50,7 +50,9 @@ def object_gone(cluster: Cluster, entry: Entry) -> None:
 
 def bury(cluster: Cluster, entry: Entry) -> None:
     """Forget the AppWrapper if nothing of it is left or can come any more; else look again. As long
-    as pods of it use nodes its share is in use, however long that takes."""
+    as pods of it end on nodes its share is in use, however long that takes. Pods that nothing has
+    deleted by then are meant to stay: a client may have orphaned them while no dispatcher saw
+    it."""
     making, has_pods = entry.creation, waits_for_pods(cluster, entry)
     objects = making.asked or making.created or cluster.objects.by_workload.get(entry.uid)
     grace = TOMBSTONE_GRACE + (entry.workload.tolerance.forceful_deletion_grace or 0)
@@ -58,7 +60,7 @@ def bury(cluster: Cluster, entry: Entry) -> None:
     _say_what_is_left(cluster, entry)
     if cluster.now < until:
         cluster.agenda.wake_in(entry, Timer.TOMBSTONE, min(until - cluster.now, TOMBSTONE_LOOK))
-    elif has_pods and cluster.capacity.pods.use_nodes(entry.uid):
+    elif has_pods and cluster.capacity.pods.are_ending(entry.uid):
         cluster.agenda.wake_in(entry, Timer.TOMBSTONE, TOMBSTONE_LOOK)
     else:
         cluster.forget(entry)

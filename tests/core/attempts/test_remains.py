@@ -267,6 +267,20 @@ def test_a_pod_that_outlives_its_appwrapper_is_reported_once() -> None:
     assert stuck_teardowns(bench.dispatcher.cluster) == {"Pod": 1}
 
 
+def test_pods_that_nothing_deletes_hold_the_share_for_the_grace_only() -> None:
+    """A client has orphaned them, and no dispatcher saw that."""
+    bench = outlived()
+    gone(bench)
+    objects_go(bench)
+    for uid in bench.left:
+        pod = bench.dispatcher.cluster.capacity.pods.get(uid)
+        bench.feed(PodSeen(replace(pod, terminating=False)))
+    bench.advance(590)
+    assert bench.order == ["a"]
+    bench.advance(50)
+    assert bench.order == ["a", "b"]
+
+
 def test_a_pod_without_a_node_holds_the_share_until_it_is_collected() -> None:
     bench = Bench(nodes=[node(milli=1000)]).start(workload("a", 900), workload("b", 900))
     gone(bench)

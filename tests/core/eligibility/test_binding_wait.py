@@ -159,11 +159,10 @@ def test_what_was_dispatched_long_before_a_restart_is_not_in_flight() -> None:
 
 
 def dispatched_in_turn(limit: int) -> list[str]:
-    """What is kept of six AppWrappers that come and go, three seconds after each other."""
+    """What is kept of six AppWrappers that are dispatched three seconds after each other."""
     bench = Bench(replace(WAITING, binding_wait=limit * SECOND), nodes=[node()])
     for number in range(6):
-        bench.start(workload(f"a{number}", 100)).delete(f"uid-a{number}")
-        bench.advance(3)
+        bench.start(workload(f"a{number}", 100)).advance(3)
     return list(bench.dispatcher.cluster.walk.in_flight)
 
 
