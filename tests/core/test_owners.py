@@ -25,6 +25,7 @@ OWNERS = {
     "ungated_at": "state/entry.py observed/objects.py",
     "missing missing_since": "state/entry.py running/stage.py",
     "ends_at": "running/monitor.py",
+    "deferred_before": "queue/equivalence.py",
     "refused refused_read": "state/entry.py attempts/pod_warnings.py",
     "calm_since": "running/stalls.py",
     "awaits_nodes waited_for_nodes": ("running/stage.py attempts/create.py observed/recovery.py"),

@@ -57,9 +57,10 @@ READER = [
     {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["get"]},
     {"apiGroups": [""], "resources": ["limitranges"], "verbs": ["list"]},
     {"apiGroups": ["node.k8s.io"], "resources": ["runtimeclasses"], "verbs": ["list"]},
+    {"apiGroups": ["scheduling.k8s.io"], "resources": ["priorityclasses"], "verbs": ["list"]},
     {"apiGroups": ["quota.codeflare.dev"], "resources": ["quotasubtrees"], "verbs": ["list"]},
 ]
-"""All rights that `mcad queue`, `get` and `capacity` need; two of the last three for what admission
+"""All rights that `mcad queue`, `get` and `capacity` need; three of the last four for what admission
 adds, and the last for shares."""
 
 EVENTS = {"apiGroups": [""], "resources": ["events"], "verbs": ["list"]}

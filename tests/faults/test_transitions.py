@@ -13,7 +13,7 @@ from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import TABLE, Phase, Signal
 from mcad.core.state.model import Dialect
 from mcad.core.state.units import Instant
-from tests.core.test_histories import RESETS
+from tests.core.test_histories import ERRORS, RESETS
 from tests.faults.scenarios import (
     SCENARIOS,
     Scenario,
@@ -59,7 +59,7 @@ def test_the_scenarios_walk_every_line_of_the_table_in_both_dialects(
     monkeypatch.setattr(Entry, "move", noted)
     for scenario in (*SCENARIOS, IN_THE_OTHER_DIALECT):
         run(scenario)
-    lines = {line for line in TABLE if line[1] not in OTHERS}
+    lines = {line for line in TABLE.keys() - ERRORS if line[1] not in OTHERS}
     wanted = {(Dialect.V1BETA1, *line) for line in lines - RESETS}
     wanted |= {(Dialect.V1BETA2, *line) for line in lines - {GIVEN_UP}}
     assert wanted <= walked, sorted(wanted - walked)

@@ -264,7 +264,7 @@ class QueueingHints:
             case None:
                 return False
             case _Registration(TooLarge(pods)):
-                return not pods.too_large()
+                return not (pods.pool.rows and pods.too_large())
             case _Registration(InsufficientSum(pools, resource, needed)):
                 return sum_of(pools).get(resource, 0) >= needed
             case _Registration(InsufficientSlots(pods, replicas)):
