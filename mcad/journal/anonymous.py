@@ -131,6 +131,8 @@ RULES: dict[str, dict[str, Rule | _Pairs]] = {
         "preemptor": _name,
         "prefers": _LABELS,
     },
+    "KeptApart": {"path": _keep, "nodes": _name},
+    "InternalError": {"id": _keep, "message": _keep},
     "PodCounts": {"totals": _keep, "unscheduled": _name},
     "Unscheduled": {"message": _text},
     "Reservation": {"nodes": _name, "waits_for": _name},

@@ -60,8 +60,8 @@ READER = [
     {"apiGroups": ["scheduling.k8s.io"], "resources": ["priorityclasses"], "verbs": ["list"]},
     {"apiGroups": ["quota.codeflare.dev"], "resources": ["quotasubtrees"], "verbs": ["list"]},
 ]
-"""All rights that `mcad queue`, `get` and `capacity` need; three of the last four for what admission
-adds, and the last for shares."""
+"""All rights that `mcad queue`, `get` and `capacity` need; three of the last four for what is added
+at admission, and the last for shares."""
 
 EVENTS = {"apiGroups": [""], "resources": ["events"], "verbs": ["list"]}
 """`mcad describe` shows Events, too."""

