@@ -207,6 +207,16 @@ def test_too_large_ends_when_a_node_grows_or_loses_its_taint(before: Node) -> No
     assert bench.order == ["first", "large"]
 
 
+def test_too_large_ends_for_a_daemon_set_when_no_node_is_left_for_it() -> None:
+    bench = Bench(nodes=[node("n1", labels=(("zone", "a"),)), node("n2")])
+    work = in_zone(workload("agent", 2000), "a")
+    bench.start(replace(work, sets=(replace(work.sets[0], replicas=0, per_node=True),)))
+    assert waits_for(bench, "agent") is WaitingReason.TOO_LARGE
+    bench.feed(NodeSeen(node("n1", labels=(("zone", "b"),))))
+    bench.settle()
+    assert bench.order == ["agent"]
+
+
 def test_above_quota_ends_when_the_share_grows() -> None:
     bench = above_quota()
     bench.share(*teams(2000, red=2000))
