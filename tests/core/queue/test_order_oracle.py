@@ -1,8 +1,8 @@
 """The order of starts, against the documented rules (docs/inside/rules.md R6 and R11, ADR 24, 30).
 
-The oracle shares no code with the core. It knows what was submitted, which pods are on which nodes,
-and who has first come: from these facts it works out which AppWrapper starts next, and it is asked
-after each start. Pods take a node each, so that to count nodes decides what fits.
+The oracle shares no code with the core. It knows what was submitted and when, and which pods are on
+which nodes: from these facts it works out which AppWrapper starts next, and it is asked after each
+start. Pods take a node each, so that to count nodes decides what fits.
 """
 
 from __future__ import annotations
