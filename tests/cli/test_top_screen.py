@@ -190,6 +190,14 @@ CROWD = [
 ]
 
 
+async def test_what_comes_while_the_screen_closes_draws_nothing() -> None:
+    async with screen(*CROWD) as seen:
+        snapshot = seen.app._snapshot
+        assert snapshot is not None
+    seen.app._tick()
+    seen.app._take(snapshot)
+
+
 async def test_it_shows_queue_capacity_and_where_the_figures_come_from() -> None:
     async with screen(*CROWD) as seen:
         assert "current context  all namespaces" in seen.lines[0]

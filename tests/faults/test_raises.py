@@ -86,6 +86,7 @@ class _Traced(Dispatcher):
     def step(self, event: Event, now: Instant) -> tuple[Any, ...]:
         if not isinstance(event, Decide) or self._raiser.place:
             return super().step(event, now)
+        self.cluster.errors.about = ""  # what the step before was about
         sys.settrace(self._raiser.trace)
         try:
             return super().step(event, now)

@@ -286,12 +286,21 @@ def _item_fault(one: Attempt, item: Item) -> str:
         return "" if _has_failed(item, obj) else "the item has not failed"
     by_user = any(name == item.name for at_s, _, name in one.world.deleted if at_s <= one.now_s)
     if one.end.reason == MISSING:
-        if _has_succeeded(item, obj):
+        if _has_succeeded(item, obj) and not _ended_unseen(one, item):
             return "the item had succeeded"
         return "" if by_user else "no user deleted the item"
     pods = [pod for pod in one.pods if pod.name == item.name]
     is_lost = any(pod.disruption or pod.phase == "Failed" for pod in pods)
     return "" if item.kind == "Pod" and is_lost else "no pod was lost"
+
+
+def _ended_unseen(one: Attempt, item: Item) -> bool:
+    """Whether it succeeded and was deleted between two dispatchers, so that no word of it is left."""
+    for killed_s, kind, name in one.world.unseen:
+        if (kind, name) == (item.kind, item.name):
+            was = one.world.chronicle.at(kind, name, killed_s) or {}
+            return not _has_succeeded(item, was)
+    return False
 
 
 def _met(obj: Json, *types: str) -> bool:

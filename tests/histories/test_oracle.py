@@ -104,6 +104,18 @@ def test_a_user_may_delete_an_item_and_the_message_names_it() -> None:
     assert _forged(world, "MissingComponent", "Deployment default/d was deleted.") == set()
 
 
+def test_of_an_item_that_succeeded_and_was_deleted_with_no_dispatcher_only_the_deletion_is_known() -> (
+    None
+):
+    world = play(_history(Item(objects.job(Random(4), "j").obj, {"j": 1}, ends=True)))
+    world.deleted.append((AT_S - 1, "Job", "j"))
+    message = "Job default/j was deleted."
+    assert _forged(world, "MissingComponent", message) >= {"the item had succeeded"}
+    world.unseen.append((0.0, "Job", "j"))
+    world.chronicle.wrappers.pop()
+    assert "the item had succeeded" not in _forged(world, "MissingComponent", message)
+
+
 def test_a_late_pod_is_evidence_if_it_is_named() -> None:
     history = _history(_deployment())
     history.moods["d"] = {"pull-fails-for": "ever"}

@@ -86,12 +86,15 @@ class World:
         self._is_whole = is_whole
         self.history, self.cluster, self.registry = history, cluster, cluster.registry
         self.deleted: list[tuple[float, str, str]] = []  # by users: when, kind, name
-        self.suspended: list[tuple[float, str, str, bool, str]] = []  # the same
+        self.unseen: list[tuple[float, str, str]] = []  # with no dispatcher, since when
+        self.suspended: list[
+            tuple[float, str, str, bool, str]
+        ] = []  # when, kind, name, value, part
         self.refusing: list[tuple[float, bool]] = []  # since when pods are refused, or not
         self.refusals: list[tuple[float, str]] = []  # of pods: when, their set
         self.crowded_s = float("inf")  # from then on pods may find no room through no fault
         self.lives: list[Process | WholeProcess] = []
-        self.ended_s = 0.0
+        self.ended_s = self._killed_s = 0.0
         self._refuses = False
         self._firsts: dict[str, str] = {}  # uid of the first pod of a set
         kind = self.registry.kind("apiextensions.k8s.io/v1", "CustomResourceDefinition")
@@ -216,6 +219,8 @@ class World:
         served = self.registry.kind(KINDS[kind], kind)
         self.registry.delete(served, (NAMESPACE, name), Deletion(propagation="Background"))
         self.deleted.append((self.chronicle.now_s, kind, name))
+        if self.lives[-1].is_dead:
+            self.unseen.append((self._killed_s, kind, name))
 
     def _delete(self, name: str) -> None:
         kind = self.registry.kind(f"{GROUP}/v1beta2", "AppWrapper")
@@ -293,6 +298,7 @@ class World:
     def _restart(self, gap_s: float) -> None:
         if not self.lives[-1].is_dead:
             self.lives[-1].kill()
+            self._killed_s = self.chronicle.now_s
             asyncio.get_running_loop().call_later(gap_s, self._begin)
 
     def _crowd(self) -> None:

@@ -175,12 +175,13 @@ class Top(App[None]):
         return self._snapshot.namespace if self._snapshot is not None else self._asked_namespace
 
     def _tick(self) -> None:
-        self._draw_head()
-        self._table.tick(self._now_us())
+        if self.is_running:  # at the end the widgets go before the timer does
+            self._draw_head()
+            self._table.tick(self._now_us())
 
     def _draw(self) -> None:
         self._draw_head()
-        if self._snapshot is None:
+        if self._snapshot is None or not self.is_running:
             return
         choice = self._choice
         only = choice.namespace or self._namespace
@@ -194,7 +195,7 @@ class Top(App[None]):
         self._put("counts", told)
 
     def _draw_head(self) -> None:
-        if not self._is_composed:
+        if not (self._is_composed and self.is_running):
             return
         width, height = self.size
         now_us = self._now_us()
