@@ -295,7 +295,7 @@ def _item_fault(one: Attempt, item: Item) -> str:
 
 
 def _ended_unseen(one: Attempt, item: Item) -> bool:
-    """Whether it succeeded and was deleted between two dispatchers, so that no word of it is left."""
+    """Whether it succeeded and was deleted between two dispatchers, so no word of it is left."""
     for killed_s, kind, name in one.world.unseen:
         if (kind, name) == (item.kind, item.name):
             was = one.world.chronicle.at(kind, name, killed_s) or {}

@@ -104,9 +104,7 @@ def test_a_user_may_delete_an_item_and_the_message_names_it() -> None:
     assert _forged(world, "MissingComponent", "Deployment default/d was deleted.") == set()
 
 
-def test_of_an_item_that_succeeded_and_was_deleted_with_no_dispatcher_only_the_deletion_is_known() -> (
-    None
-):
+def test_a_success_that_was_deleted_between_two_dispatchers_is_unknown() -> None:
     world = play(_history(Item(objects.job(Random(4), "j").obj, {"j": 1}, ends=True)))
     world.deleted.append((AT_S - 1, "Job", "j"))
     message = "Job default/j was deleted."
