@@ -336,6 +336,17 @@ class QuotaLine(Wire):
     leaf: str = Field(description="The leaf of the tree.")
 
 
+class QuotaPlace(QuotaLine):
+    """The leaf of the AppWrapper in a quota tree."""
+
+    tree_deleted: Time | None = Field(
+        default=None,
+        alias="treeDeleted",
+        description="The time when the tree was deleted. It counts until quotaGracePeriod is over; "
+        "a few AppWrappers of the tree show this.",
+    )
+
+
 class PreferredDomain(Wire):
     """The topology domain that the pods of an AppWrapper without topology prefer."""
 
@@ -606,7 +617,7 @@ class AppWrapperStatus(Wire):
         default=None, alias="observedGeneration", description=OBSERVED_GENERATION
     )
     dispatch: DispatchStatus | None = None
-    quota: list[QuotaLine] | None = Field(
+    quota: list[QuotaPlace] | None = Field(
         default=None, description="The leaf of the AppWrapper in every quota tree in force."
     )
     reservation: ReservationStatus | None = None

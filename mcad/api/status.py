@@ -103,7 +103,7 @@ def render_status(view: StatusView, uid: str) -> Map:
         ],
         "componentStatus": render_components(view) if view.items else None,
         "dispatch": _render_dispatch(view.dispatch, uid) if view.dispatch else None,
-        "quota": _render_leaves(view.quota),
+        "quota": _render_places(view) or None,
         "reservation": render_reservation(view.reservation) if view.reservation else None,
         "eviction": render_eviction(view.eviction) if view.eviction else None,
         "observedGeneration": view.observed_generation or None,
@@ -269,6 +269,15 @@ def _render_leaves(path: tuple[tuple[str, str], ...]) -> Json:
     return [{"tree": tree, "leaf": leaf} for tree, leaf in path] or None
 
 
+def _render_places(view: StatusView) -> list[Json]:
+    places: list[Json] = []
+    deleted = dict(view.deleted_trees)
+    for tree, leaf in view.quota:
+        since = {"treeDeleted": format_instant(deleted[tree])} if tree in deleted else {}
+        places.append({"tree": tree, "leaf": leaf, **since})
+    return places
+
+
 def _render_ref(ref: ObjectRef) -> Map:
     rendered = {
         "group": ref.group,
@@ -322,6 +331,7 @@ def read_status(status: Json) -> Persisted | None:
         resets=clamp_count(as_int(status.get("resettingCount"))),
         pods=_read_pods(status),
         quota=_read_leaves(status.get("quota")),
+        deleted_trees=_read_deleted_trees(status.get("quota")),
         reservation=_read_reservation(as_map(status.get("reservation"))),
         eviction=_read_eviction(as_map(status.get("eviction"))),
         observed_generation=max(0, as_int(status.get("observedGeneration"))),
@@ -492,6 +502,13 @@ def _read_leaves(value: Json) -> tuple[tuple[str, str], ...]:
         return ()
     lines = [as_map(line) for line in as_list(value)]
     return tuple(sorted((as_text(one.get("tree")), as_text(one.get("leaf"))) for one in lines))
+
+
+def _read_deleted_trees(value: Json) -> tuple[tuple[str, Instant], ...]:
+    """The trees of ``status.quota`` that are deleted, and since when."""
+    lines = [as_map(line) for line in as_list(value)] if value else []
+    known = ((as_text(one.get("tree")), parse_instant(one.get("treeDeleted"))) for one in lines)
+    return tuple(sorted(one for one in known if one[1]))
 
 
 def _read_ref(value: Json) -> ObjectRef:

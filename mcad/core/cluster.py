@@ -57,7 +57,8 @@ class Cluster:
     pass was made; until then ``restored`` (an ordered set) are the uids of the AppWrappers of which
     an attempt, an eviction or a place in a quota tree is on record. ``doubts`` is what a standby
     cannot know (standby_view.py), None for the dispatcher. ``passed`` are the milestones of the
-    present step, for figures. ``errors`` are those of the dispatcher itself.
+    present step, for figures. ``deleted_trees`` are the AppWrappers in whose status the deletion of
+    a quota tree is recorded, by tree (deleted_trees.py). ``errors`` are those of the dispatcher.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -75,6 +76,7 @@ class Cluster:
         self.evictions: dict[str, PendingEviction] = {}
         self.eviction_pace = EvictionPace(settings.max_evictions_per_minute)
         self.quota_statuses = QuotaStatuses()
+        self.deleted_trees: dict[str, dict[str, None]] = {}
         self.history = History()
         self.started = False
         self.restored: dict[str, None] = {}
@@ -192,7 +194,7 @@ class Cluster:
 
     def path(self, entry: Entry) -> Path:
         """Where it would be charged now, by its labels."""
-        return self.forest.path(Designation(entry.workload.quota))
+        return self.forest.path(entry.designation)
 
     def remember_run(self, entry: Entry) -> None:
         """How long it ran, if it is Completed and its attempt is on record."""
@@ -210,7 +212,7 @@ class Cluster:
 
     def next_gang(self, entry: Entry) -> tuple[Gang, Designation]:
         """The same of the next attempt of a waiting AppWrapper."""
-        return self._gang(entry, entry.attempt + 1), Designation(entry.workload.quota)
+        return self._gang(entry, entry.attempt + 1), entry.designation
 
     def _gang(self, entry: Entry, attempt: int, sets: tuple[PodSet, ...] | None = None) -> Gang:
         work, sets = entry.workload, entry.workload.sets if sets is None else sets

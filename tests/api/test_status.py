@@ -549,6 +549,21 @@ def test_the_leaves_are_written_and_read_back() -> None:
     assert saved.quota == path
 
 
+def test_since_when_a_tree_is_deleted_is_written_and_read_back() -> None:
+    path, deleted = (("gold", "red"), ("silver", "default")), (("gold", START),)
+    status = rendered(replace(QUEUED, quota=path, deleted_trees=deleted))
+    assert status["quota"] == [
+        {"tree": "gold", "leaf": "red", "treeDeleted": format_instant(START)},
+        {"tree": "silver", "leaf": "default"},
+    ]
+    assert read_status(status).deleted_trees == deleted
+
+
+@pytest.mark.parametrize("quota", [None, "gold", [7], [{"tree": "gold", "treeDeleted": "soon"}]])
+def test_a_malformed_deletion_of_a_tree_is_none(quota: Any) -> None:
+    assert read_status(rendered(QUEUED) | {"quota": quota}).deleted_trees == ()
+
+
 CLAIM = Reservation(
     ReservationReason.PREEMPTING,
     since=START,

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from hypothesis import strategies as st
 
+from mcad.core.quota.absent import RETURN_TIME
 from mcad.core.quota.usage import HeldShare
 from mcad.core.state.model import Resources
 from mcad.core.state.quota_records import NOBODYS, Designation, QuotaChild, QuotaSubtree
@@ -157,6 +158,26 @@ class Model:
         names = sorted({one.tree for one in known})
         return [name for name in names if name and self.placed(name)]
 
+    def is_deleted(self, tree: str) -> bool:
+        """Whether what defines its root is gone for longer than a replacement takes."""
+        root = next(iter(self.placed(tree).values()))[1]
+        return any(
+            root in one.children and self.now - (until - self.grace) >= RETURN_TIME
+            for one, until in self.absent.values()
+            if one.tree == tree
+        )
+
+    def counts(self, designation: Designation, tree: str) -> bool:
+        """Whether an AppWrapper counts in the tree: in a deleted one only if it names the tree, or
+        has a leaf there all the same."""
+        named = tree in dict(designation.labels) or designation == NOBODYS
+        leaf = leaf_of(designation, tree)
+        return named or self.is_leaf(tree, leaf) or not self.is_deleted(tree)
+
+    def trees_of(self, designation: Designation) -> list[str]:
+        """The trees in which an AppWrapper counts."""
+        return [tree for tree in self.trees() if self.counts(designation, tree)]
+
     def above(self, tree: str, name: str) -> list[str]:
         """The node and all between it and the root; of a stranger the root alone."""
         placed = self.placed(tree)
@@ -169,7 +190,8 @@ class Model:
         return sum(
             dict(amounts).get(resource, 0)
             for designation, amounts in self.charges.values()
-            if node in self.above(tree, leaf_of(designation, tree))
+            if self.counts(designation, tree)
+            and node in self.above(tree, leaf_of(designation, tree))
         )
 
     def room(self, tree: str, node: str, resource: str) -> int:
@@ -196,7 +218,7 @@ class Model:
 
     def hindrances(self, designation: Designation, demand: Resources) -> Iterator[Hindrance]:
         """Whatever is in the way."""
-        for tree in self.trees():
+        for tree in self.trees_of(designation):
             leaf = leaf_of(designation, tree)
             absent = any(one.tree == tree for one, _ in self.absent.values())
             if not self.is_leaf(tree, leaf):
@@ -214,7 +236,7 @@ class Model:
         """Whether a leaf that others wait for, or a leaf that would borrow to get to a node that
         others wait for, wants more than there is besides what they hold."""
         wanted = {resource for resource, _ in demand}
-        for tree in self.trees():
+        for tree in self.trees_of(designation):
             leaf = leaf_of(designation, tree)
             if leaf not in self.placed(tree):
                 continue

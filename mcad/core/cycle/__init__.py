@@ -5,5 +5,6 @@ hints           what nodes may let in by now
 admit           the walk along the queue
 head_of_line    what a blocking head of the line keeps from those behind it
 paused          AppWrappers that a DispatchPause concerns
+deleted_trees   since when quota trees are deleted, on record in AppWrappers
 quota_reports   the statuses of QuotaSubtrees
 """

@@ -204,7 +204,7 @@ def _is_untested(cluster: Cluster, entry: Entry) -> bool:
 
 def _report_one(cluster: Cluster, entry: Entry, *, words: Words) -> None:
     refusal, before = cluster.waiting.queue.refusal_of(entry), entry.path
-    entry.path = cluster.path(entry)
+    entry.path = cluster.forest.has_place(cluster.path(entry), entry.designation)
     if entry.hold is not None:
         _report_hold(cluster, entry, entry.hold)
     elif _waits_for_bindings(cluster, entry):

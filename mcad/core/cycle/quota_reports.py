@@ -10,6 +10,7 @@ from collections.abc import Iterable
 
 from mcad.core.cluster import Cluster
 from mcad.core.commands import RecordQuotaEvent, WriteQuota
+from mcad.core.cycle import deleted_trees
 from mcad.core.events import QuotaGone, QuotaRefused, QuotaSeen, QuotaWritten
 from mcad.core.internal_errors import for_each
 from mcad.core.quota.status import QuotaWrites, findings, view
@@ -22,6 +23,7 @@ from mcad.core.state.bounds import (
     Tries,
 )
 from mcad.core.state.entry import Entry
+from mcad.core.state.lifecycle import Phase
 from mcad.core.state.reasons import EventReason
 
 
@@ -55,9 +57,11 @@ def heard(cluster: Cluster, event: QuotaSeen | QuotaGone | QuotaWritten | QuotaR
 
 def expect_trees(cluster: Cluster, restored: Iterable[Entry]) -> None:
     """After a start: the trees in which AppWrappers are recorded as charged may be about to
-    return."""
-    for name in sorted({tree for entry in restored for tree, _ in entry.path}):
-        cluster.forest.expect(name)
+    return. An AppWrapper that is left alone is recorded for ever, so it does not count."""
+    known = [entry for entry in restored if entry.phase is not Phase.FOREIGN]
+    deleted_trees.recall(cluster, known)
+    for name in sorted({tree for entry in known for tree, _ in entry.path}):
+        cluster.forest.expect(name, deleted_trees.since(cluster, name))
 
 
 def rank_anew(cluster: Cluster) -> None:
@@ -82,15 +86,17 @@ def refresh(cluster: Cluster) -> None:
     Statuses stop naming trees that are gone for good."""
     before = dict.fromkeys(cluster.forest.trees)
     is_other = cluster.forest.refresh(cluster.now)
-    if cluster.forest.absent.next_end:
-        cluster.agenda.wake_at(cluster.forest.absent.next_end)
+    if cluster.forest.absent.next_change:
+        cluster.agenda.wake_at(cluster.forest.absent.next_change)
+    deleted_trees.record(cluster)
     for news in cluster.forest.absent.take_news():
+        if news.is_over:
+            before[news.tree] = None
         reason = EventReason.QUOTA_DROPPED if news.is_over else EventReason.QUOTA_ABSENT
         cluster.emit(RecordQuotaEvent(news.subtree, True, reason, "Limit", news.text))
-    if not is_other:
-        return
-    cluster.agenda.to_rank = dict.fromkeys(cluster.waiting.queue.uids())
-    cluster.agenda.spent += len(cluster.agenda.to_rank) // LISTED_PER_STEP
+    if is_other:
+        cluster.agenda.to_rank = dict.fromkeys(cluster.waiting.queue.uids())
+        cluster.agenda.spent += len(cluster.agenda.to_rank) // LISTED_PER_STEP
     gone = before.keys() - cluster.forest.trees.keys()
     for entry in cluster.entries.values() if gone else ():
         if not gone.isdisjoint(tree for tree, _ in entry.path):

@@ -17,6 +17,7 @@ from mcad.core.state.entry import Entry
 from mcad.core.state.internal_error import on_record
 from mcad.core.state.lifecycle import Phase
 from mcad.core.state.model import DispatchPhase, DispatchRecord, Next, Persisted
+from mcad.core.state.quota_records import DEFAULT_LEAF
 from mcad.core.state.reasons import ConditionType, EventReason, TeardownReason
 from mcad.core.state.records import replace
 from mcad.core.state.reservation import Reservation, ReservationReason
@@ -36,6 +37,8 @@ def restore(cluster: Cluster, entry: Entry, saved: Persisted) -> None:
     entry.first_dispatch, entry.requeueings = saved.first_dispatch, saved.requeueings
     entry.requeueing_wait, entry.resets = saved.requeueing_wait, saved.resets
     entry.path, entry.eviction = saved.quota, saved.eviction
+    entry.counted = tuple(at for at in saved.quota if at[1] == DEFAULT_LEAF)
+    entry.deleted_trees = saved.deleted_trees
     entry.dispatch, entry.pods = saved.dispatch, saved.pods
     if saved.reservation is not None:
         cluster.reservations.on_record[entry.uid] = saved.reservation
@@ -106,7 +109,10 @@ def _timed(saved: Persisted, now: Instant) -> Persisted:
         times = {"since": past(since), "confirmed": past(confirmed), "entered": past(entered)}
         record = replace(record, **times)
     evicted = saved.eviction and replace(saved.eviction, at=past(saved.eviction.at))
-    return replace(saved, conditions=conditions, dispatch=record, eviction=evicted)
+    deleted = tuple((tree, past(since)) for tree, since in saved.deleted_trees)
+    return replace(
+        saved, conditions=conditions, dispatch=record, eviction=evicted, deleted_trees=deleted
+    )
 
 
 def _note_preemptor(cluster: Cluster, victim: Entry, record: DispatchRecord) -> None:

@@ -17,7 +17,6 @@ from mcad.core.state.agenda import Agenda
 from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import Phase
 from mcad.core.state.model import NameKey, ObjectRef
-from mcad.core.state.quota_records import Designation
 from mcad.core.state.reasons import FRONT_OF_QUEUE, ConditionType
 from mcad.core.state.rights import Rights
 from mcad.core.state.settings import Settings
@@ -86,7 +85,7 @@ class Waiting:
     def _stand(self, entry: Entry) -> None:
         work, now = entry.workload, self._agenda.now
         rank = priority_ceiling.rank(work, entry.first_seen, now, self.ceilings)
-        group, path = self.turns.group(work.namespace), self._forest.path(Designation(work.quota))
+        group, path = self.turns.group(work.namespace), self._forest.path(entry.designation)
         self.queue.add(entry, self._capacity.shape(work.sets), path, group, rank)
         if rank.until:
             self._agenda.set_timer(entry, Timer.CEILING, rank.until)

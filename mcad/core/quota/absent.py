@@ -3,7 +3,8 @@
 ``kubectl replace --force``, delete and apply, and a CRD that is created anew remove an object
 before its successor exists. Until the successor (same namespace and name) is seen or the grace
 period ends, the tree keeps its limits. After a restart the statuses of AppWrappers tell which trees
-existed, but not their limits: nothing is admitted in an *expected* tree.
+existed, but not their limits: nothing is admitted in an *expected* tree. What is not back within
+``RETURN_TIME`` is taken for deleted.
 """
 
 from __future__ import annotations
@@ -13,18 +14,24 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from mcad.core.state.quota_records import QuotaSubtree
-from mcad.core.state.units import Duration, Instant, format_duration
+from mcad.core.state.units import SECOND, Duration, Instant, format_duration
+
+RETURN_TIME: Duration = 10 * SECOND
+"""A replacement comes within this time; until then an absence changes and records nothing."""
 
 _UNTIL = " until it is back, for "
 
 
 @dataclass(slots=True)
 class _Absence:
-    """``subtree`` is None for an expected tree; ``until`` is 0 before the first ``expire``."""
+    """``subtree`` is None for an expected tree; ``since`` is 0 before the first ``expire``, unless
+    it is on record. ``lasts`` from ``RETURN_TIME`` on."""
 
     tree: str
     subtree: QuotaSubtree | None = None
+    since: Instant = 0
     until: Instant = 0
+    lasts: bool = False
 
     @property
     def title(self) -> str:
@@ -38,6 +45,7 @@ class AbsenceNews(NamedTuple):
     """An absence began, or its grace period ended (``is_over``). ``subtree`` is None for an
     expected tree."""
 
+    tree: str
     subtree: QuotaSubtree | None
     is_over: bool
     text: str
@@ -66,10 +74,11 @@ class AbsentSubtrees:
         before = self._absent.pop((namespace, name), None)
         return before.tree if before is not None else None
 
-    def expect(self, tree: str) -> None:
-        """AppWrappers counted in this tree before a restart."""
+    def expect(self, tree: str, since: Instant = 0) -> None:
+        """AppWrappers counted in this tree before a restart; ``since`` is when it was deleted, if
+        that is on record."""
         if self._grace:
-            self._absent["", tree] = _Absence(tree)
+            self._absent["", tree] = _Absence(tree, since=since)
 
     def arrived(self, tree: str) -> None:
         """The root of the tree exists, maybe without nodes: the tree is not expected any more."""
@@ -80,21 +89,34 @@ class AbsentSubtrees:
         ended: set[str] = set()
         for key, one in list(self._absent.items()):
             if not one.until:
-                one.until = now + self._grace
-                self._news.append(AbsenceNews(one.subtree, False, self._text(one)))
-            elif one.until <= now:
+                one.since = one.since or now
+                one.until = one.since + self._grace
+                self._news.append(AbsenceNews(one.tree, one.subtree, False, self._text(one)))
+            one.lasts = one.since + RETURN_TIME <= now
+            if one.until <= now:
                 del self._absent[key]
                 ended.add(one.tree)
                 text = f"{one.title} did not come back: it does not count any more."
-                self._news.append(AbsenceNews(one.subtree, True, text))
+                self._news.append(AbsenceNews(one.tree, one.subtree, True, text))
         return ended
 
     # -- answers -------------------------------------------------------------------------------
 
     @property
-    def next_end(self) -> Instant:
-        """When the next grace period ends, 0 if nothing is absent."""
-        return min((one.until for one in self._absent.values()), default=0)
+    def next_change(self) -> Instant:
+        """When the next absence is taken for a deletion or its grace period ends, 0 if nothing is
+        absent."""
+        ends = (o.until if o.lasts else o.since + RETURN_TIME for o in self._absent.values())
+        return min(ends, default=0)
+
+    def lasting(self, tree: str, root: str) -> Instant:
+        """Since when the QuotaSubtree of the root of a tree is deleted, by its uid ("" for an
+        expected tree); 0 if it exists, or may be about to return."""
+        for one in self._absent.values():
+            uid = one.subtree.uid if one.subtree is not None else ""
+            if one.lasts and one.tree == tree and uid == root:
+                return one.since
+        return 0
 
     def expects(self, tree: str) -> bool:
         """Whether the tree was in force before a restart, and has had no root since."""

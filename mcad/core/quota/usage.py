@@ -65,7 +65,8 @@ class Forest:
     """The trees in force, and what is charged to them. Without a tree nothing is limited.
 
     ``subtrees`` are the QuotaSubtrees that exist, by uid; ``trees`` those in force, by name;
-    ``charges`` what each AppWrapper holds, maybe nothing, by uid.
+    ``charges`` what each AppWrapper holds, maybe nothing, by uid. ``deleted`` are the trees in
+    force of which the root is deleted, and since when: there only AppWrappers of the tree count.
     """
 
     def __init__(self, grace: Duration = 0) -> None:
@@ -74,6 +75,7 @@ class Forest:
         self.absent = AbsentSubtrees(grace)
         self._stale: dict[str, None] = {}  # names of trees that have to grow anew
         self.trees: dict[str, Tree] = {}
+        self.deleted: dict[str, Instant] = {}
         self._faults: dict[str, list[Fault]] = {}
         self.charges: dict[str, Charge] = {}
         self._risen: dict[tuple[str, str], None] = {}
@@ -105,22 +107,36 @@ class Forest:
             if all((one.namespace, one.name) != at for one in self.subtrees.values()):
                 self.absent.leave(subtree)
 
-    def expect(self, tree: str) -> None:
-        """AppWrappers counted in this tree before a restart: it may be about to return."""
-        self.absent.expect(tree)
+    def expect(self, tree: str, since: Instant = 0) -> None:
+        """AppWrappers counted in this tree before a restart: it may be about to return. ``since``
+        is when it was deleted, if that is on record."""
+        self.absent.expect(tree, since)
         self._stale[tree] = None
 
     def refresh(self, now: Instant) -> bool:
-        """Rebuild the changed trees with their charges. Returns whether the set of trees has
-        changed, and with it every path."""
-        before = self.trees.keys()
+        """Rebuild the changed trees with their charges. Returns whether the set of trees, or of
+        those that are deleted, has changed, and with it paths."""
+        before, deleted = self.trees.keys(), self.deleted.keys()
         self._regrow_stale()
         self._stale.update(dict.fromkeys(self.absent.expire(now)))
         self._regrow_stale()
-        return self.trees.keys() != before
+        lasting = {n: self.absent.lasting(n, tree.root.subtree) for n, tree in self.trees.items()}
+        is_other = self._are_deleted({name: since for name, since in lasting.items() if since})
+        return is_other or self.trees.keys() != before or self.deleted.keys() != deleted
+
+    def _are_deleted(self, trees: dict[str, Instant]) -> bool:
+        """Charge what is held where it counts if these trees are deleted; whether others were."""
+        is_other, self.deleted = self.deleted.keys() != trees.keys(), trees
+        for uid, (designation, amounts, path) in list(self.charges.items()) if is_other else ():
+            if path != self.path(designation):
+                self.release(uid)
+                self.charge(uid, designation, amounts)
+        return is_other
 
     def _regrow_stale(self) -> None:
         stale, self._stale = sorted(self._stale), {}
+        if stale and self.deleted:
+            self._are_deleted({})  # they may have other leaves now
         for name in stale:
             self._moved[name] = None
             self._regrow(name, self.subtrees_of(name))
@@ -165,7 +181,23 @@ class Forest:
 
     def path(self, designation: Designation) -> Path:
         """Where an AppWrapper with this designation would be charged."""
+        if self.deleted:
+            return tuple(
+                (name, designation.leaf(name))
+                for name in self.trees
+                if name not in self.deleted or self._is_of(name, designation)
+            )
         return tuple((name, designation.leaf(name)) for name in self.trees)
+
+    def has_place(self, path: Path, designation: Designation) -> Path:
+        """What of the path counts, or would if the leaf that a label names existed."""
+        return tuple(at for at in path if at[0] in self.trees and self._is_of(at[0], designation))
+
+    def _is_of(self, tree: str, designation: Designation) -> bool:
+        """Whether an AppWrapper counts in a tree that is deleted: a label names the tree, or it has
+        a leaf for AppWrappers without the label."""
+        node = self.trees[tree].nodes.get(designation.leaf(tree))
+        return designation.is_of(tree) or (node is not None and not node.children)
 
     def refusal(self, path: Path, demand: Resources) -> Refusal | None:
         """Why so much more does not fit there now; None if it does. What could not fit even in
@@ -338,7 +370,8 @@ class Forest:
             for uid, charge in self.charges.items():
                 story = f"{uid} is charged to {charge.path}"
                 check(charge.path == self.path(charge.designation), "path-is-current", story)
-                book(held.setdefault(charge.designation.leaf(name), {}), charge.amounts)
+                if name in dict(charge.path):
+                    book(held.setdefault(charge.designation.leaf(name), {}), charge.amounts)
             for node in tree.nodes.values():
                 _check_node(tree, node, held)
 

@@ -30,7 +30,7 @@ from mcad.core.state.model import (
     Remnant,
     Workload,
 )
-from mcad.core.state.quota_records import Path
+from mcad.core.state.quota_records import Designation, Path
 from mcad.core.state.reasons import DISPATCHER_ERROR, ConditionType, TeardownReason
 from mcad.core.state.records import replace
 from mcad.core.state.refusal import Refusal
@@ -188,6 +188,8 @@ class Entry:
     # Where it counts in the quota trees; looked up when there is something to report, so that a new
     # tree does not rewrite the whole line.
     path: Path = ()
+    counted: Path = ()  # ``path`` as it was on record at the start, without a label for it
+    deleted_trees: tuple[tuple[str, Instant], ...] = ()  # of the path, and since when: on record
     writes: StatusWrites = field(default_factory=StatusWrites)
 
     # -- its wait in the line ------------------------------------------------------------------
@@ -228,6 +230,12 @@ class Entry:
     def title(self) -> str:
         """``namespace/name``, for messages."""
         return f"{self.workload.namespace}/{self.workload.name}"
+
+    @property
+    def designation(self) -> Designation:
+        """The leaves that its labels name; and of trees without a label where it counted before a
+        restart, which tells of a tree that is deleted that it had such a leaf."""
+        return Designation((*self.workload.quota, *self.counted))
 
     @property
     def record(self) -> DispatchRecord:

@@ -346,6 +346,7 @@ class Persisted(Struct, frozen=True):
     foreign: bool = False
     unreadable: str = ""  # what of the record is not understood: a later version or a user wrote it
     priority_source: PrioritySource | None = None
+    deleted_trees: tuple[tuple[str, Instant], ...] = ()  # as in StatusView
 
 
 MAX_PRIORITY = 2**31 - 1

@@ -27,6 +27,10 @@ class Designation(NamedTuple):
         """Its leaf in the tree, whether there is such a leaf or not."""
         return next((leaf for key, leaf in self.labels if key == tree), self.otherwise)
 
+    def is_of(self, tree: str) -> bool:
+        """Whether it counts in the tree whatever leaves that has: a label names the tree."""
+        return self.otherwise != DEFAULT_LEAF or any(key == tree for key, _ in self.labels)
+
 
 NOBODYS = Designation(otherwise="")
 """Of what holds room for an unknown AppWrapper: it counts at the root of every tree."""

@@ -42,6 +42,8 @@ class StatusView(Struct, frozen=True):
     reservation: Reservation | None = None  # the room that is reserved for it while it waits
     eviction: Eviction | None = None  # the last time that it was evicted for another one
     priority_source: PrioritySource | None = None
+    # Trees of ``quota`` that are deleted and still count, and since when: on record in some.
+    deleted_trees: tuple[tuple[str, Instant], ...] = ()
 
 
 class Urgency(StrEnum):

@@ -119,6 +119,7 @@ def derive(entry: Entry) -> StatusView:
         reservation=entry.reservation,
         eviction=entry.eviction,
         priority_source=entry.workload.priority_source,
+        deleted_trees=() if _has_ended(entry) else entry.deleted_trees,
     )
 
 
@@ -139,6 +140,7 @@ def persisted(view: StatusView) -> Persisted:
         view.reservation,
         view.eviction,
         priority_source=view.priority_source,
+        deleted_trees=view.deleted_trees,
     )
 
 

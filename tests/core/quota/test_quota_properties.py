@@ -12,11 +12,13 @@ from random import Random
 
 import pytest
 
+from mcad.core.quota.absent import RETURN_TIME
 from mcad.core.quota.tree import Flaw
 from mcad.core.quota.usage import Forest, HeldShare
 from mcad.core.state.quota_records import NOBODYS, Designation, Path, QuotaSubtree
 from mcad.core.state.records import replace
 from mcad.core.state.refusal import Refusal
+from mcad.core.state.units import SECOND
 from mcad.core.state.violations import InvariantViolated
 from mcad.core.state.waiting_reason import WaitingReason
 from tests.core.quotas import (
@@ -50,9 +52,10 @@ ODDS = {
     "release": 7,
     "replace": 4,
     "overtake": 2,
+    "fall": 3,
     "wait": 5,
 }
-GRACES = (0, 0, 1, 30)
+GRACES = (0, 0, 1, 30, 30)
 EVERYTHING = HeldShare(set(), dict.fromkeys(RESOURCES, 10**9))
 
 
@@ -62,7 +65,7 @@ class Play:
     def __init__(self, rng: Random) -> None:
         self.rng = rng
         self.told: list[object] = []
-        grace = rng.choice(GRACES)
+        grace = rng.choice(GRACES) * SECOND
         self.forest, self.model, self.now = Forest(grace), Model(grace=grace), 1
         self.lost: list[QuotaSubtree] = []
         self.refused: dict[tuple[Designation, Path, tuple], Refusal] = {}
@@ -99,6 +102,8 @@ class Play:
                 one = rng.choice(known)
                 self.lose(one)
                 self.lost.append(one)
+            case "fall" if known:  # a whole tree, for longer than a replacement takes
+                self.fall([one for one in known if one.tree == known[0].tree])
             case "return" if self.lost:  # by its name, as another object
                 one = self.lost.pop(rng.randrange(len(self.lost)))
                 self.cases["absent and back"] += one.title in model.absent
@@ -113,20 +118,34 @@ class Play:
                 self.look()
                 self.lose(one)
             case "wait":
-                self.now += rng.choice((1, 10, 31))
+                self.now += rng.choice((1, 10, 31)) * SECOND
                 self.cases["absent for good"] += bool(model.absent)
             case "ask":
-                self.ask(uid, designation(rng, model), demand(rng))
+                self.ask(uid, self.whose(), demand(rng))
             case "vie":
                 self.vie(designation(rng, model), demand(rng), waits(rng))
             case "adopt":
-                model.charges[uid] = (designation(rng, model), demand(rng))
+                model.charges[uid] = (self.whose(), demand(rng))
                 forest.charge(uid, *model.charges[uid])
                 self.told.append((uid, *model.charges[uid]))
             case "release":
                 model.charges.pop(uid, None)
                 forest.release(uid)
                 self.told.append(uid)
+
+    def fall(self, subtrees: list[QuotaSubtree]) -> None:
+        for one in subtrees:
+            self.lose(one)
+        self.lost += subtrees
+        self.look()
+        self.now += RETURN_TIME
+
+    def whose(self) -> Designation:
+        """The leaves that an AppWrapper names; now and then none in a tree without ``default``."""
+        one = designation(self.rng, self.model)
+        if one == NOBODYS or self.rng.random() < 0.8:
+            return one
+        return Designation(tuple(at for at in one.labels if self.rng.random() < 0.5))
 
     def lose(self, one: QuotaSubtree) -> None:
         self.model.lose(one.uid)
@@ -154,6 +173,8 @@ class Play:
         forest.charge(uid, designation, demand)
         for tree in model.trees():
             for node in model.limits(tree, leaf_of(designation, tree)):
+                if not model.counts(designation, tree):
+                    continue
                 for resource in dict(demand).keys() & model.named(tree):
                     assert model.room(tree, node, resource) >= 0
 
@@ -202,9 +223,12 @@ class Play:
         model.wait(self.now)
         forest.check()
         trees = model.trees()
-        assert [name for name, _ in forest.path(Designation())] == trees
+        assert [name for name, _ in forest.path(NOBODYS)] == trees
+        assert [name for name in trees if model.is_deleted(name)] == [*forest.deleted]
+        assert [name for name, _ in forest.path(Designation())] == model.trees_of(Designation())
         for uid, (whose, _) in model.charges.items():
-            path = tuple((name, leaf_of(whose, name)) for name in trees)
+            path = tuple((name, leaf_of(whose, name)) for name in model.trees_of(whose))
+            self.cases["not of a deleted tree"] += len(path) < len(trees)
             assert forest.path_of(uid) == path
         for name in trees:
             self.look_at(name)
@@ -303,7 +327,7 @@ CASES = {
     *("0 trees", "1 trees", "2 trees", "3 trees", "a tree came", "a tree went"),
     *("fits", "borrows", "unnamed", "vies", "requeued", "of no leaf", "no default"),
     *("quota", "above-quota", "no-leaf", "nothing of its own", "overcommitted"),
-    *("absent and back", "absent for good", "absent refuses"),
+    *("not of a deleted tree", "absent and back", "absent for good", "absent refuses"),
     *("leaf went", "leaf came", "leaf moved", "charged above leaves"),
 }
 
