@@ -102,6 +102,7 @@ def read_pod(obj: Map, workload_uid: str = "") -> Pod:
         grace=_grace(spec) if attempt else 0,
         bound=_since(known, POD_SCHEDULED),
         ready=_is_true(known, "Ready"),
+        ready_since=_since(known, "Ready"),
         gated=attempt > 0 and bool(as_list(spec.get("schedulingGates"))),
         amended=attempt > 0 and "nodeName" not in spec and _is_amended(meta),
         stuck=stuck_container(status) if attempt and phase not in TERMINAL_PHASES else None,

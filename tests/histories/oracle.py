@@ -220,10 +220,15 @@ def _is_lost(one: Attempt, grace_s: float) -> bool:
         lost = [
             pod
             for pod in pods
-            if (pod.disruption or pod.name in by_users)
+            if (
+                pod.disruption or pod.name in by_users or one.world.unseen_since(pod.gone_s) < NEVER
+            )
             and pod.deleted_s + grace_s <= one.now_s + SLACK_S
         ]
-        left = sum(pod.holds(one.now_s) and pod.deleted_s > one.now_s for pod in pods)
+        # A successor of this very moment may have come too late.
+        left = sum(
+            pod.holds(one.now_s - SLACK_S) and pod.deleted_s > one.now_s - SLACK_S for pod in pods
+        )
         if lost and left < wanted:
             return True
     return False
@@ -285,21 +290,23 @@ def _item_fault(one: Attempt, item: Item) -> str:
     if one.end.reason == FAILED:
         return "" if _has_failed(item, obj) else "the item has not failed"
     by_user = any(name == item.name for at_s, _, name in one.world.deleted if at_s <= one.now_s)
+    pods = [pod for pod in one.pods if pod.name == item.name]
     if one.end.reason == MISSING:
         if _has_succeeded(item, obj) and not _ended_unseen(one, item):
             return "the item had succeeded"
-        return "" if by_user else "no user deleted the item"
-    pods = [pod for pod in one.pods if pod.name == item.name]
+        # Nothing here leaves an Event about a pod that is lost, so it is missing later.
+        is_lost_unseen = any(one.world.unseen_since(pod.gone_s) < NEVER for pod in pods)
+        return "" if by_user or is_lost_unseen else "no user deleted the item"
     is_lost = any(pod.disruption or pod.phase == "Failed" for pod in pods)
     return "" if item.kind == "Pod" and is_lost else "no pod was lost"
 
 
 def _ended_unseen(one: Attempt, item: Item) -> bool:
     """Whether it succeeded and was deleted between two dispatchers, so no word of it is left."""
-    for killed_s, kind, name in one.world.unseen:
-        if (kind, name) == (item.kind, item.name):
-            was = one.world.chronicle.at(kind, name, killed_s) or {}
-            return not _has_succeeded(item, was)
+    for at_s, kind, name in one.world.deleted:
+        since_s = one.world.unseen_since(at_s)
+        if (kind, name) == (item.kind, item.name) and since_s < NEVER:
+            return not _has_succeeded(item, one.world.chronicle.at(kind, name, since_s) or {})
     return False
 
 

@@ -109,7 +109,7 @@ def test_a_success_that_was_deleted_between_two_dispatchers_is_unknown() -> None
     world.deleted.append((AT_S - 1, "Job", "j"))
     message = "Job default/j was deleted."
     assert _forged(world, "MissingComponent", message) >= {"the item had succeeded"}
-    world.unseen.append((0.0, "Job", "j"))
+    world.gaps.append((0.0, AT_S))
     world.chronicle.wrappers.pop()
     assert "the item had succeeded" not in _forged(world, "MissingComponent", message)
 

@@ -24,7 +24,7 @@ from mcad.sim.kinds import Kind
 from mcad.sim.registry import Registry, key_of
 from mcad.sim.store import Change, Key
 from mcad.sim.writes import Write
-from tests.histories.chronicle import Chronicle
+from tests.histories.chronicle import NEVER, Chronicle
 from tests.histories.client import merged
 from tests.histories.drawing import LASTS_S, SIM, History
 from tests.histories.objects import SET, custom_kinds
@@ -86,7 +86,7 @@ class World:
         self._is_whole = is_whole
         self.history, self.cluster, self.registry = history, cluster, cluster.registry
         self.deleted: list[tuple[float, str, str]] = []  # by users: when, kind, name
-        self.unseen: list[tuple[float, str, str]] = []  # with no dispatcher, since when
+        self.gaps: list[tuple[float, float]] = []  # without a dispatcher, from and until
         self.suspended: list[
             tuple[float, str, str, bool, str]
         ] = []  # when, kind, name, value, part
@@ -94,7 +94,7 @@ class World:
         self.refusals: list[tuple[float, str]] = []  # of pods: when, their set
         self.crowded_s = float("inf")  # from then on pods may find no room through no fault
         self.lives: list[Process | WholeProcess] = []
-        self.ended_s = self._killed_s = 0.0
+        self.ended_s = 0.0
         self._refuses = False
         self._firsts: dict[str, str] = {}  # uid of the first pod of a set
         kind = self.registry.kind("apiextensions.k8s.io/v1", "CustomResourceDefinition")
@@ -137,6 +137,11 @@ class World:
         life = WholeProcess if self._is_whole else Process
         self.lives.append(life(self.registry, self.history.config, rng, number))
         self.lives[-1].start()
+
+    def unseen_since(self, at_s: float) -> float:
+        """Since when no dispatcher looked at that time, ``NEVER`` if one did."""
+        begun = (from_s for from_s, until_s in self.gaps if from_s <= at_s <= until_s)
+        return next(begun, NEVER)
 
     # -- how pods live -------------------------------------------------------------------------
 
@@ -219,8 +224,6 @@ class World:
         served = self.registry.kind(KINDS[kind], kind)
         self.registry.delete(served, (NAMESPACE, name), Deletion(propagation="Background"))
         self.deleted.append((self.chronicle.now_s, kind, name))
-        if self.lives[-1].is_dead:
-            self.unseen.append((self._killed_s, kind, name))
 
     def _delete(self, name: str) -> None:
         kind = self.registry.kind(f"{GROUP}/v1beta2", "AppWrapper")
@@ -250,18 +253,9 @@ class World:
             status = status | {"conditions": [*status.get("conditions", ()), why]}
             write_status(self.registry, kind, pod, status)
             self.registry.delete(kind, key_of(pod), Deletion())
-            self._goes_unseen(pod)
-
-    def _goes_unseen(self, pod: Json) -> None:
-        """Nothing leaves an Event here, so a dispatcher that missed it sees a deletion."""
-        if self.lives[-1].is_dead:
-            self.deleted.append((self.chronicle.now_s, "Pod", pod["metadata"]["name"]))
 
     def _lose(self, node: str) -> None:
         self._crowd()
-        for pod in self.registry.list_all(self.registry.kind("v1", "Pod")):
-            if pod["spec"].get("nodeName") == node:
-                self._goes_unseen(pod)
         self.cluster.remove_node(node)
 
     def _silence(self, node: str) -> None:
@@ -298,7 +292,7 @@ class World:
     def _restart(self, gap_s: float) -> None:
         if not self.lives[-1].is_dead:
             self.lives[-1].kill()
-            self._killed_s = self.chronicle.now_s
+            self.gaps.append((self.chronicle.now_s, self.chronicle.now_s + gap_s))
             asyncio.get_running_loop().call_later(gap_s, self._begin)
 
     def _crowd(self) -> None:

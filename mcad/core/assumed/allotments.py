@@ -21,9 +21,10 @@ class Allotment:
     ``given_up`` is what of the declared pods is not waited for any more. ``wanted`` is what the
     live object says of its pods, None if it does not tell. ``have`` counts the own pods that cover
     the allotment, ``bound`` says on which nodes, ``live`` counts those that may come to cover it
-    too, and ``finished`` holds the uids of succeeded pods, gone ones included, for sets whose pods
-    are known in no other way. ``placed`` is how many pods had nodes at one time, when all of those
-    had one whose turn had come.
+    too, ``on_nodes`` those of the live ones with a node, be it ready or not, and ``finished`` holds
+    the uids of succeeded pods, gone ones included, for sets whose pods are known in no other way.
+    ``placed`` is how many pods had nodes at one time, when all of those had one whose turn had
+    come.
     """
 
     gang: AssumedGang
@@ -34,6 +35,7 @@ class Allotment:
     wanted: Wanted | None = None
     have: int = 0
     live: int = 0
+    on_nodes: int = 0
     placed: int = 0
     bound: dict[str, int] = field(default_factory=dict)
     finished: set[str] = field(default_factory=set)
@@ -134,11 +136,11 @@ class Allotment:
     def never_placed(self) -> int:
         """Pods whose turn has come, and that have not had nodes together with the others yet. One
         that had its node and lost it is not among them, nor is its successor."""
-        return max(0, self.turn - max(self.have, self.placed))
+        return max(0, self.turn - max(self.on_nodes, self.placed))
 
     def note_placement(self) -> None:
         """If all pods whose turn has come have nodes now, they had them."""
-        if self.turn <= self.have:
+        if self.turn <= self.on_nodes:
             self.placed = max(self.placed, self.turn)
 
     def give_up(self, pods: int) -> None:
@@ -180,7 +182,7 @@ class AssumedGang:
 
     def note_placement(self) -> None:
         """If all declared pods, those of later stages included, have had nodes, it is placed."""
-        if all(one.goal <= max(one.have, one.placed) for one in self.allotments):
+        if all(one.goal <= max(one.on_nodes, one.placed) for one in self.allotments):
             self.placed = True
 
     def allotment_for(self, pod: Pod) -> Allotment | None:

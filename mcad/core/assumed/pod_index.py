@@ -27,13 +27,14 @@ class Use:
     """One pod as the books know it.
 
     ``allotment`` is the one it is attributed to. ``live`` tells whether it counts as a live pod of
-    that, ``covers`` whether it covers one unit of it.
+    that, ``has_node`` as one with a node, ``covers`` whether it covers one unit of it.
     """
 
     pod: Pod
     request: Resources
     allotment: Allotment | None = None
     live: bool = False
+    has_node: bool = False
     covers: bool = False
 
     @property
@@ -183,7 +184,7 @@ class PodIndex:
     def part(self, uid: str) -> None:
         """The gang is about to end: no pod covers it any more."""
         for use in self._of.get(uid, {}).values():
-            use.allotment, use.live, use.covers = None, False, False
+            use.allotment, use.live, use.has_node, use.covers = None, False, False, False
 
     def _attribute(self, use: Use) -> None:
         """A pod that is attributed stays where it is: a second attribution might differ."""
@@ -242,13 +243,15 @@ def _recount(use: Use, *, live: bool, covers: bool) -> None:
     if allotment is None:
         return
     allotment.live += live - use.live
+    has_node = live and bool(node)
+    allotment.on_nodes += has_node - use.has_node
     if covers != use.covers:
         change = 1 if covers else -1
         allotment.have += change
         allotment.bound[node] = allotment.bound.get(node, 0) + change
         if not allotment.bound[node]:
             del allotment.bound[node]
-    use.live, use.covers = live, covers
+    use.live, use.has_node, use.covers = live, has_node, covers
 
 
 def _drop(index: dict[str, dict[str, Use]], key: str, uid: str) -> None:

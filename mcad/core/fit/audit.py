@@ -106,6 +106,8 @@ def _check_allotment(allotment: Allotment, uses: list[Use], ledger: Ledger) -> N
     book(bound, ((use.pod.node, 1) for use in uses if use.covers))
     _same("present-pods-are-counted", title, allotment.have, sum(bound.values()))
     _same("live-pods-are-counted", title, allotment.live, sum(use.live for use in uses))
+    with_nodes = sum(use.live and bool(use.pod.node) for use in uses)
+    _same("pods-with-nodes-are-counted", title, allotment.on_nodes, with_nodes)
     _same("bound-is-counted-by-node", title, allotment.bound, bound)
 
 

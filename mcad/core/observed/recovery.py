@@ -268,4 +268,4 @@ def _resume_run(cluster: Cluster, entry: Entry) -> None:
     entry.waited_for_nodes = 0
     entry.begin_stage(entry.record.confirmed)
     for pod in pods.live(entry.uid):
-        entry.begin_stage(min(max(pod.created, pod.bound), cluster.now))
+        entry.begin_stage(min(max(pod.created, pod.bound, pod.ready_since), cluster.now))

@@ -455,6 +455,7 @@ class Pod(Struct, frozen=True):
     # All that follows is read of pods with our label only.
     bound: Instant = 0  # when kube-scheduler found its node, 0 if that is not known
     ready: bool = False  # its condition Ready
+    ready_since: Instant = 0  # 0 if it is not ready
     gated: bool = False  # it has schedulingGates: kube-scheduler does not look at it yet
     amended: bool = False  # not as it was created, and without a node: it may have had gates
     stuck: Stuck | None = None  # a container that cannot start, or does not stay up

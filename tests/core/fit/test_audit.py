@@ -54,6 +54,7 @@ SPOILT: dict[str, Callable[[Capacity], object]] = {
         setattr(_allotment(c), "given_up", 1),
     ),
     "live-pods-are-counted": lambda c: setattr(_allotment(c), "live", 0),
+    "pods-with-nodes-are-counted": lambda c: setattr(_allotment(c), "on_nodes", 0),
     "bound-is-counted-by-node": lambda c: setattr(_allotment(c), "bound", {}),
     "allotments-are-of-known-gangs": lambda c: setattr(
         c._pod_index.uses["foreign"], "allotment", cluster_allotment()

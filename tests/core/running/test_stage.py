@@ -7,7 +7,15 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from mcad.core.events import ChildGone, ChildSeen, KindWatched, NodeGone, PodGone, PodSeen
+from mcad.core.events import (
+    ChildGone,
+    ChildSeen,
+    KindWatched,
+    NodeGone,
+    NodeSeen,
+    PodGone,
+    PodSeen,
+)
 from mcad.core.state.lifecycle import Phase
 from mcad.core.state.model import (
     Child,
@@ -690,3 +698,37 @@ def test_an_item_is_not_absent_while_its_kind_is_not_watched() -> None:
     world.bench.feed(KindWatched("batch", "jobs", watched=True, message=""))
     world.bench.advance(3600)
     assert world.runs
+
+
+# -- what was while no dispatcher looked, or too late for it --------------------------------------
+
+
+def test_pods_on_a_node_that_failed_before_they_were_attributed_have_had_nodes() -> None:
+    world = World(Dialect.V1BETA1, 2)
+    world.bench.feed(NodeSeen(node(milli=200, ready=False)))
+    world.pod("x", ready=False)
+    world.pod("y", ready=False)
+    world.bench.advance(10)
+    world.gone("x", "y")
+    world.bench.advance(2 * PLACEMENT_S)
+    assert world.runs
+
+
+@pytest.mark.parametrize(("since_s", "goes_on"), [(WARMUP_S - 10, True), (10, False)])
+def test_a_pod_that_became_ready_between_two_dispatchers_begins_the_clock_anew(
+    since_s: int, goes_on: bool
+) -> None:
+    world = World(Dialect.V1BETA2, 2)
+    world.pod("x", ready=False, phase=PodPhase.PENDING)
+    world.pod("y", ready=False, phase=PodPhase.PENDING)
+    began = world.bench.now
+    world.bench.now += WARMUP_S * SECOND
+    world.known["x"] = replace(
+        world.known["x"],
+        phase=PodPhase.RUNNING,
+        ready=True,
+        ready_since=began + since_s * SECOND,
+    )
+    world.crash()
+    world.bench.advance(20)
+    assert world.runs is goes_on
