@@ -421,3 +421,31 @@ def test_files_without_any(content: Any, words: str, check: Check) -> None:
 
 def test_a_directory_without_manifests(mcad: Type, tmp_path: Path) -> None:
     assert "there is no file that ends in" in mcad("quota", "check", "-f", str(tmp_path)).stderr
+
+
+# -- what deleted AppWrappers hold ----------------------------------------------------------------
+
+
+def test_the_share_of_a_deleted_appwrapper_is_used_until_its_pods_are_gone(
+    api: FakeApi, mcad: Type
+) -> None:
+    api.remove("appwrappers", "own")  # it held 4; a borrower holds 2
+    api.remove("deployments", "own")
+    (tree,) = json.loads(mcad("quota", "-o", "json").stdout)["trees"]
+    used = {node["node"]: node["allocated"] for node in tree["nodes"]}
+    assert used["cluster"] == {"cpu": "7"}
+    assert used["research"] == {"cpu": "6"}
+    node = json.loads(mcad("quota", "research", "-o", "json").stdout)
+    assert node["allocated"] == {"cpu": "6"}
+    held = {(one["name"], one["state"]): one["amounts"] for one in node["holders"]}
+    assert held == {("borrower", "Running"): {"cpu": "2"}, ("", "Deleted"): {"cpu": "4"}}
+    assert "<unknown>   <unknown>   research   Deleted   cpu=4" in mcad("quota", "research").stdout
+
+
+def test_figures_that_no_dispatcher_writes_any_more_are_not_shown(api: FakeApi, mcad: Type) -> None:
+    api.remove("appwrappers", "own")
+    api.remove("deployments", "own")
+    api.objects["leases"].clear()
+    node = json.loads(mcad("quota", "research", "-o", "json").stdout)
+    assert node["allocated"] == {"cpu": "2"}
+    assert [one["name"] for one in node["holders"]] == ["borrower"]

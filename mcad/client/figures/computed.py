@@ -22,6 +22,12 @@ from mcad.api.quotas import read_quota
 from mcad.api.wire import as_map
 from mcad.client.figures.pauses import notes_of
 from mcad.client.figures.presence import UNKNOWN, Heartbeat, Presence
+from mcad.client.figures.written_shares import (
+    Shares,
+    with_deleted,
+    with_deleted_holders,
+    written_shares,
+)
 from mcad.controller.event_translation import EventTranslator, Readers, SlimPod, creation_order
 from mcad.controller.mirror import Mirror
 from mcad.controller.owner_chains import CHAIN_MAX
@@ -112,12 +118,25 @@ class ComputedFigures(Struct, frozen=True):
 
     async def quota(self) -> Json:
         """All quota trees."""
-        return trees_view(self.cluster, enabled=self.quota_enabled)
+        view = trees_view(self.cluster, enabled=self.quota_enabled)
+        written = self._written_shares()
+        for tree in view["trees"]:
+            at = tree["tree"]
+            tree["nodes"] = [with_deleted(n, written.get((at, n["node"]))) for n in tree["nodes"]]
+        return view
 
     async def quota_node(self, tree: str, node: str) -> Json | None:
         """One quota node with its holders and its queue; None if it does not exist."""
         view = node_view(self.cluster, self.now, tree, node)
-        return view and view | {"queue": list(map(self.as_known, view["queue"]))}
+        if view is None:
+            return None
+        view = with_deleted_holders(view, self._written_shares().get((tree, node)))
+        return view | {"queue": list(map(self.as_known, view["queue"]))}
+
+    def _written_shares(self) -> Shares:
+        """What the dispatcher wrote of shares; nothing if none runs, which would be of the past."""
+        is_led = self.heartbeat.presence is not Presence.ABSENT
+        return written_shares(self.subtrees or ()) if is_led else {}
 
     def as_known(self, row: Json) -> Json:
         """The row with unknown figures as None, and a note if no dispatcher is running."""

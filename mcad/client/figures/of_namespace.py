@@ -7,14 +7,13 @@ capacity depend on the whole cluster: they are unknown, and reasons are those of
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from mcad.api.labels import TREE
 from mcad.api.wire import as_list, as_map, as_text
 from mcad.client.errors import McadError
+from mcad.client.figures.written_shares import BOOKS, Shares, written_shares
 from mcad.core.state.reasons import ConditionType
 from mcad.core.state.waiting_reason import WaitingReason
 
@@ -38,7 +37,6 @@ NO_SHARES = (
     "administrator for this right"
 )
 
-BOOKS = ("allocated", "borrowed", "lent", "waiting")
 NOT_WRITTEN: Json = dict.fromkeys(BOOKS)
 
 _FIGURE = re.compile(
@@ -107,15 +105,8 @@ class NamespaceFigures(Struct, frozen=True):
         if self.seen.subtrees is None:
             raise McadError(NO_SHARES)
 
-    def _shares(self) -> dict[tuple[str, str], Json]:
-        """The figures of the status of every node, by tree and node."""
-        found = {}
-        for obj in self.seen.subtrees or ():
-            tree = as_text(as_map(as_map(obj.get("metadata")).get("labels")).get(TREE))
-            for child in map(as_map, as_list(as_map(obj.get("status")).get("children"))):
-                figures = {book: as_map(child.get(book)) for book in BOOKS}
-                found[tree, as_text(child.get("name"))] = figures
-        return found
+    def _shares(self) -> Shares:
+        return written_shares(self.seen.subtrees or ())
 
     def _written(self, row: Json) -> Json:
         """The row with the state and reason of the status instead of computed ones."""
@@ -133,7 +124,7 @@ class NamespaceFigures(Struct, frozen=True):
         return row | known | unknown | {"waitsFor": _waits_for(why), "why": why or NOT_YET}
 
 
-def _with_written(tree: Json, shares: Mapping[tuple[str, str], Json]) -> Json:
+def _with_written(tree: Json, shares: Shares) -> Json:
     nodes = [node | shares.get((tree["tree"], node["node"]), NOT_WRITTEN) for node in tree["nodes"]]
     return tree | {"nodes": nodes}
 

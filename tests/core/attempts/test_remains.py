@@ -210,6 +210,12 @@ def objects_go(bench: Bench) -> None:
         bench.remove(ref)
 
 
+def shown(bench: Bench) -> dict[str, int]:
+    """What the QuotaSubtree of the team shows as used."""
+    (child,) = bench.quota_status[f"uid-{GOLD}-team"].children
+    return dict(child.allocated)
+
+
 @pytest.mark.parametrize("order", ["appwrapper first", "objects first", "swept"])
 def test_its_share_is_held_until_its_pods_are_gone(order: str) -> None:
     bench = outlived()
@@ -218,6 +224,8 @@ def test_its_share_is_held_until_its_pods_are_gone(order: str) -> None:
     gone(bench)
     if order == "appwrapper first":
         objects_go(bench)
+    bench.advance(60)
+    assert shown(bench) == {"cpu": 1000}
     bench.advance(2000)
     assert bench.order == ["a"]
     assert not [ref for ref in bench.things if ref.name.startswith("a-")]
