@@ -1,7 +1,7 @@
 """The figures that the dispatcher wrote into QuotaSubtrees, beside those that are computed here.
 
-A deleted AppWrapper holds its share until its pods are gone. Only the dispatcher knows how much that
-is: the objects of the cluster do not tell any more. So where it counts more than is found, its
+A deleted AppWrapper holds its share until its pods are gone. How much that is only the dispatcher
+knows: the objects of the cluster do not tell any more. So where it counts more than is found, its
 figures are shown.
 """
 
