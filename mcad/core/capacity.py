@@ -18,7 +18,7 @@ from mcad.core.assumed.reserved_room import ReservedRoom
 from mcad.core.assumed.unplaced import UnplacedPods
 from mcad.core.assumed.workload_pods import WorkloadPods
 from mcad.core.fit.audit import audit
-from mcad.core.fit.domains import Domains, confined, domains_of
+from mcad.core.fit.domains import LEFT_OFF, Domains, confined, domains_of
 from mcad.core.fit.feasible import Prospect
 from mcad.core.fit.fit import Judge
 from mcad.core.fit.own_nodes import unbound_of
@@ -49,7 +49,15 @@ from mcad.core.state.refusal import Refusal
 from mcad.core.state.settings import Fit, Settings
 from mcad.core.state.violations import check
 
-__all__ = ["NOTHING_REPORTED", "Capacity", "NodeReport", "Questions", "Shape", "Wants"]
+__all__ = [
+    "LEFT_OFF",
+    "NOTHING_REPORTED",
+    "Capacity",
+    "NodeReport",
+    "Questions",
+    "Shape",
+    "Wants",
+]
 
 Wants = Mapping[tuple[int, int], Wanted | None]
 """The pods that live objects want, by (item, index) of the set; None where one does not tell."""
@@ -176,7 +184,7 @@ class Capacity:
     def refusal(self, shape: Shape) -> Refusal | None:
         """Why a gang of this shape does not fit now; None if it does. A refused shape is registered
         for the changes that may let it in. For deciding only: the answer spends the budget of the
-        pass. People ask ``questions``."""
+        pass. People ask ``questions``. With ``LEFT_OFF`` the verdict goes on in the next pass."""
         with self._memory.held(shape) as prospect:
             found = self._domains.find(prospect)
             if isinstance(found, Refusal):
@@ -185,9 +193,9 @@ class Capacity:
             self._memory.queueing_hints.requeue(prospect)
             return None
 
-    def would_fit_emptied(self, shape: Shape) -> bool:
+    def would_fit_emptied(self, shape: Shape) -> bool | None:
         """Whether it would fit on an empty cluster: without the pods and assumed pods of all
-        AppWrappers (R6)."""
+        AppWrappers (R6); None if that goes on in the next pass."""
         with self._memory.held(shape) as prospect:
             return self._domains.fits_emptied(prospect)
 
@@ -248,6 +256,7 @@ class Capacity:
                 return Snapshot(self._view, prospect, lifted, shares, only)
             ways: list[Snapshot] = []
             view, nothing = self._view, Shares({}, {}, (), (), ())
+            begun = self._judge.steps
             preferred, needed = self._domains.variants(prospect)
             for one in (*needed, *preferred):
                 if view.pairs <= 0:
@@ -255,7 +264,9 @@ class Capacity:
                 ways.append(Snapshot(view, one, lifted, nothing, only))
                 view = view._replace(pairs=view.pairs - ways[-1].steps)
             ways = ways[len(needed) :] + ways[: len(needed)]
-            return InDomains(self._view, prospect, ways, shares)
+            snapshot = InDomains(self._view, prospect, ways, shares)
+            snapshot.steps += self._judge.steps - begun
+            return snapshot
 
     # -- assumed gangs -------------------------------------------------------------------------
 

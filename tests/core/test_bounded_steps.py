@@ -9,24 +9,31 @@ what grows with their numbers is measured by ``benchmarks/bench_core_hostile.py`
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from random import Random
 from types import FrameType
 from typing import NamedTuple
 
+import pytest
 from hypothesis import example, given, note, settings
 from hypothesis import strategies as st
 
 from benchmarks import bench_core_hostile as hostile
 from mcad.core.commands import Command
-from mcad.core.events import AppWrapperSeen, Event, NodeGone, NodeSeen, PodGone
+from mcad.core.events import AppWrapperSeen, Decide, Event, NodeGone, NodeSeen, PodGone
 from mcad.core.state.model import Constraint, Requirement
+from mcad.core.state.records import replace
 from mcad.core.state.settings import Policy, Settings
 from mcad.core.state.units import SECOND
 from tests.budget import SOAK
+from tests.core.bench import PATIENT, Bench, cpu, workload
+from tests.core.racks import close, rack
 
 CALLS_MAX = 400_000
 EXAMPLES = 400 if SOAK else 8
 NODES_MAX = 500
+RACKS = 512
+PASSES_MAX = 60
 BEST_EFFORT, STRICT, BACKFILL = Policy.BEST_EFFORT_FIFO, Policy.STRICT_FIFO, Policy.BACKFILL
 ANYWHERE, SELECTOR, IN, NOT_IN, PINNED = "anywhere", "selector", "In", "NotIn", "one node"
 
@@ -100,6 +107,22 @@ CASES = st.builds(
 )
 
 
+def _counted(step: Callable[[], tuple[Command, ...]]) -> tuple[int, tuple[Command, ...]]:
+    """The calls that a step makes, and what it commands."""
+    calls = 0
+
+    def count(frame: FrameType, what: str, _: object) -> None:
+        nonlocal calls
+        calls += what in ("call", "c_call")
+
+    sys.setprofile(count)
+    try:
+        commands = step()
+    finally:
+        sys.setprofile(None)
+    return calls, commands
+
+
 class Counted(hostile.Story):
     """A story that counts the calls of each step."""
 
@@ -107,18 +130,9 @@ class Counted(hostile.Story):
     longest: tuple[int, Event | None] = (0, None)
 
     def step(self, event: Event) -> tuple[Command, ...]:
-        calls = 0
-
-        def count(frame: FrameType, what: str, _: object) -> None:
-            nonlocal calls
-            calls += what in ("call", "c_call")
-
-        sys.setprofile(count)
-        try:
-            return super().step(event)
-        finally:
-            sys.setprofile(None)
-            self.longest = max(self.longest, (calls, event), key=lambda one: one[0])
+        calls, commands = _counted(lambda: super(Counted, self).step(event))
+        self.longest = max(self.longest, (calls, event), key=lambda one: one[0])
+        return commands
 
     def tell(self) -> None:
         """A short story: a start, one change of each kind, and a minute with little in it."""
@@ -174,3 +188,29 @@ def test_no_step_makes_more_calls_than_the_bound(case: Case) -> None:
     calls, event = story.longest
     note(f"{calls} calls: {type(event).__name__}")
     assert calls <= CALLS_MAX
+
+
+@pytest.mark.parametrize("policy", Policy)
+@pytest.mark.parametrize("more", [0, 1])
+def test_no_step_is_long_where_gangs_nearly_fit_in_each_of_many_racks(
+    policy: Policy, more: int
+) -> None:
+    """Before verdicts in domains had a bound such a step made 540,000 calls. The first gang has
+    room in sum, and for each set by itself, in each of the racks, which are equal or not; the
+    second one would have room in each if nothing ran there."""
+    bench = Bench(replace(PATIENT, policy=policy, preemption=True, min_run_time=0))
+    for number in range(RACKS):
+        for one in rack(f"r{number:03}", 2):
+            bench.feed(NodeSeen(replace(one, allocatable=cpu(8000 + more * number))))
+    longest, low = 0, [workload(f"low{n}", *(8 * [5000]), priority=-1) for n in range(128)]
+    for works in ([close("near", 6000, 6000, 4000)], low, [close("far", 6000, 6000)]):
+        bench.submit(*works)
+        bench.now += 20 * SECOND
+        for _ in range(PASSES_MAX):
+            calls, _ = _counted(lambda: bench.feed(Decide()))
+            longest = max(longest, calls)
+            if not bench.pending and bench.now not in bench.wishes:
+                break
+            while bench.pending:
+                bench.execute(bench.pending.pop(0))
+    assert longest <= CALLS_MAX // 2

@@ -10,6 +10,7 @@ any behind it starts, with up to half of the work of the pass; the rest waits fo
 from __future__ import annotations
 
 from mcad.core.attempts import create
+from mcad.core.capacity import LEFT_OFF
 from mcad.core.cluster import Cluster
 from mcad.core.cycle.head_of_line import HeadOfLineBlocking
 from mcad.core.eligibility import pre_enqueue
@@ -104,12 +105,13 @@ class _Pass:
         the pass ends before it."""
         self._cluster.errors.about = eqclass.first().uid
         until = self._leaves_until(key, eqclass)
-        if until is None and not eqclass.is_inadmissible:
-            if self._is_over(key):
-                return False
-            self._judge(eqclass)
+        needs_verdict = until is None and not eqclass.is_inadmissible
+        if needs_verdict and (self._is_over(key) or not self._judge(eqclass)):
+            return False
         refusal = eqclass.refusal
         if refusal and self._blocking.asks(eqclass, refusal) and self._is_over(key):
+            return False
+        if refusal and not self._blocking.refused(eqclass, refusal):
             return False
         if until is None:
             self._line.pop()
@@ -117,8 +119,8 @@ class _Pass:
             self._line.leave(until)
             self._left += 1
         if refusal is not None:
-            self._blocking.refused(eqclass, refusal)
-        elif self._blocking.takes_room(eqclass):
+            return True
+        if self._blocking.takes_room(eqclass):
             self._refuse(eqclass, _BLOCKED)
             self._lists.active.move(eqclass)
         elif self._deferred.waits(eqclass):
@@ -171,18 +173,22 @@ class _Pass:
         verdicts = self._cluster.admission.steps - self._begun
         return verdicts + self._holds * HOLD_STEPS + self._begun_attempts
 
-    def _judge(self, eqclass: EquivalenceClass) -> None:
-        """Its shares, then the nodes. On these all of one shape have the same verdict."""
+    def _judge(self, eqclass: EquivalenceClass) -> bool:
+        """Its shares, then the nodes. On these all of one shape have the same verdict. Returns
+        False, and changes nothing, if the verdict takes another pass."""
         cluster, shape = self._cluster, eqclass.shape
-        eqclass.tested_at = cluster.now
         refusal = cluster.admission.quota_refusal(shape, eqclass.path)
         refusal = refusal or eqclass.of_shape.refusal or cluster.capacity.refusal(shape)
+        if refusal is LEFT_OFF:
+            return False
+        eqclass.tested_at = cluster.now
         if refusal is None:
             eqclass.refusal = None
         else:
             self._binding.refused(eqclass)
             self._put_aside(eqclass, refusal)
             ask_back(cluster, eqclass)
+        return True
 
     def _start(self, eqclass: EquivalenceClass) -> None:
         """The head of the class fits: it starts, unless something besides room prevents it."""

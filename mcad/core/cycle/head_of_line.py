@@ -72,18 +72,21 @@ class HeadOfLineBlocking:
         self._hold_nodes_behind(eqclass)
         return True
 
-    def refused(self, eqclass: EquivalenceClass, refusal: Refusal) -> None:
-        """The head of a class was refused: it may block those behind, unless it can never fit."""
+    def refused(self, eqclass: EquivalenceClass, refusal: Refusal) -> bool:
+        """The head of a class was refused: it may block those behind, unless it can never fit.
+        Returns False if it takes another pass to find that out."""
         if not self._may_block(refusal):
-            return
+            return True
         scope = _scope(refusal)
-        if not self._cluster.capacity.would_fit_emptied(eqclass.shape):
-            return
+        may_fit = self._cluster.capacity.would_fit_emptied(eqclass.shape)
+        if not may_fit:
+            return may_fit is not None
         if self._strict:
             self._hold_all(scope, eqclass)
         if scope not in self._heads:
             self._heads[scope] = eqclass.first()
             self._hold(scope, eqclass)
+        return True
 
     # -- what is held --------------------------------------------------------------------------
 
@@ -135,7 +138,7 @@ class HeadOfLineBlocking:
         refusal = self._cluster.admission.quota_refusal(eqclass.shape, eqclass.path)
         if refusal is not None and refusal.reason.is_impossible:
             return False
-        return self._cluster.capacity.would_fit_emptied(eqclass.shape)
+        return self._cluster.capacity.would_fit_emptied(eqclass.shape) is not False
 
     # -- heads ---------------------------------------------------------------------------------
 

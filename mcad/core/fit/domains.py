@@ -8,6 +8,7 @@ has one; of those the one with the least room, so that large gangs find whole do
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import groupby, islice
 from operator import itemgetter
 from typing import Protocol
@@ -25,13 +26,26 @@ from mcad.core.state.records import replace
 from mcad.core.state.refusal import DomainLimit, Refusal
 from mcad.core.state.violations import check
 from mcad.core.state.waiting_reason import WaitingReason
-from mcad.core.state.work_bounds import DOMAINS_MAX, VARIANTS_MAX
+from mcad.core.state.work_bounds import (
+    DOMAIN_STEPS,
+    DOMAINS_MAX,
+    DOMAINS_WORK,
+    DOMAINS_WORK_MAX,
+    VARIANTS_MAX,
+)
 
 Choice = tuple[Domain | None, ...]
 """The domain of each group of a gang; None is any node."""
 
 _TOGETHER: Variant = ((-1,), ())
 """The gang as if its pods had to share a domain, among its variants."""
+
+LEFT_OFF = Refusal(WaitingReason.UNDECIDED)
+"""No verdict yet: its work of this pass is done, and it goes on in the next one (ADR 60)."""
+
+
+class _LeftOffError(Exception):
+    """Control flow of one verdict: its work of this pass is done."""
 
 
 class Prospects(Protocol):
@@ -55,6 +69,7 @@ class Domains:
         self._remembers = remembers
         self._counted: dict[tuple[str, bool], DomainSums] = {}
         self._undecided: dict[Prospect, None] = {}
+        self._left = 0
 
     def for_questions(self, judge: Judge, prospects: Prospects) -> Domains:
         """The same for questions, which start from what is counted and add nothing to it."""
@@ -73,43 +88,71 @@ class Domains:
         return [one for one in undecided if not late.isdisjoint(one.variants.values())]
 
     def find(self, prospect: Prospect) -> Prospect | Refusal:
-        """The gang in its domains if it fits there, else why not."""
-        found = self._find(prospect)
-        if isinstance(found, Refusal) and found.reason is WaitingReason.UNDECIDED:
-            self._undecided[prospect] = None
-        return found
-
-    def _find(self, prospect: Prospect) -> Prospect | Refusal:
+        """The gang in its domains if it fits there, else why not; or ``LEFT_OFF``."""
         refused = self._judge.refusal(prospect)
         if refused is not None or not prospect.shape.groups:
             return refused or prospect
         options = self._all_options(prospect, emptied=False)
         needed = _needed(prospect.shape, options)
+        found: Prospect | Refusal | None = None
+        self._left = DOMAINS_WORK
+        try:
+            found = self._find_needed(prospect, options, needed)
+            if isinstance(found, Prospect) and needed != options:
+                found = self._first(prospect, _choices(options), emptied=False) or found
+        except _LeftOffError:
+            if self._goes_on(prospect):
+                return LEFT_OFF
+        prospect.domains_work = 0
+        found = found or Refusal(WaitingReason.UNDECIDED)
+        if isinstance(found, Refusal) and found.reason is WaitingReason.UNDECIDED:
+            self._undecided[prospect] = None
+        return found
+
+    def _find_needed(
+        self,
+        prospect: Prospect,
+        options: Sequence[_Options],
+        needed: Sequence[Iterable[Domain | None]],
+    ) -> Prospect | Refusal:
         for number, group in enumerate(prospect.shape.groups):
             if group.topology.required and options[number].is_empty:
                 return self._refusal(prospect, number, group)
         choices = _choices(needed)
         found = self._first(prospect, choices, emptied=False)
-        if found is None:
-            is_decided = next(choices, None) is None and not _is_undecided(prospect)
-            return Refusal(WaitingReason.NO_DOMAIN if is_decided else WaitingReason.UNDECIDED)
-        if needed == options:
+        if found is not None:
             return found
-        return self._first(prospect, _choices(options), emptied=False) or found
+        is_decided = next(choices, None) is None and not _is_undecided(prospect)
+        return Refusal(WaitingReason.NO_DOMAIN if is_decided else WaitingReason.UNDECIDED)
 
-    def fits_emptied(self, prospect: Prospect) -> bool:
-        """Whether it would fit in its domains if every AppWrapper left (R6)."""
+    def fits_emptied(self, prospect: Prospect) -> bool | None:
+        """Whether it would fit in its domains if every AppWrapper left (R6); None if that goes on
+        in the next pass, where the domains that were tried are known."""
         fits = self._judge.would_fit_emptied(prospect)
         if not fits or not prospect.shape.groups:
             return fits
         needed = _needed(prospect.shape, self._all_options(prospect, emptied=True))
-        return self._first(prospect, _choices(needed), emptied=True) is not None
+        self._left = DOMAINS_WORK
+        try:
+            found = self._first(prospect, _choices(needed), emptied=True)
+        except _LeftOffError:
+            if self._goes_on(prospect):
+                return None
+            found = None
+        prospect.domains_work = 0
+        return found is not None
+
+    def _goes_on(self, prospect: Prospect) -> bool:
+        """Whether the verdict, which is left off, may take another pass."""
+        prospect.domains_work += DOMAINS_WORK
+        return prospect.domains_work < DOMAINS_WORK_MAX
 
     def variants(self, prospect: Prospect) -> tuple[list[Prospect], list[Prospect]]:
         """The gang in the domains in which it would fit if every AppWrapper left, up to a bound, in
         the order of preference: where it prefers to be, and then where it can be."""
         options = self._all_options(prospect, emptied=True)
         needed = _needed(prospect.shape, options)
+        self._left = DOMAINS_WORK
         preferred = [] if needed == options else self._variants(prospect, options)
         last = self._variants(prospect, needed)
         return [one for one in preferred if one not in last], last
@@ -118,7 +161,10 @@ class Domains:
         self, prospect: Prospect, options: Sequence[Iterable[Domain | None]]
     ) -> list[Prospect]:
         choices = islice(_choices(options), VARIANTS_MAX)
-        return [self._variant(prospect, None, one) for one in choices]
+        found: list[Prospect] = []
+        with suppress(_LeftOffError):
+            found.extend(self._variant(prospect, None, one) for one in choices)
+        return found
 
     def check(self, prospects: Iterable[Prospect]) -> None:
         """Recount everything that is remembered; raises ``InvariantViolated``."""
@@ -139,7 +185,10 @@ class Domains:
         if not known.shape.groups:
             return None  # it has no pods of its own
         choices = _choices(self._all_options(known, emptied=False))
-        return self._first(known, choices, emptied=False)
+        self._left = DOMAINS_WORK
+        with suppress(_LeftOffError):
+            return self._first(known, choices, emptied=False)
+        return None
 
     def _first(
         self, prospect: Prospect, choices: Iterator[Choice], *, emptied: bool
@@ -150,10 +199,28 @@ class Domains:
                 return variant
         return None
 
-    def _fits(self, prospect: Prospect, *, emptied: bool) -> bool:
-        if emptied:
-            return self._judge.would_fit_emptied(prospect)
-        return self._judge.refusal(prospect) is None
+    def _fits(self, variant: Prospect, *, emptied: bool) -> bool:
+        """Whether it fits in its domains. Where it was refused it is not tried again until
+        something rises, so a verdict that was left off goes on where it ended."""
+        judge = self._judge
+        if emptied and judge.knows_emptied(variant):
+            return judge.would_fit_emptied(variant)
+        if not emptied and variant.refused_at == variant.latest_rise():
+            judge.steps += 1
+            return False
+        if self._left <= 0:
+            raise _LeftOffError
+        begun = judge.steps
+        fits = judge.would_fit_emptied(variant) if emptied else self._fits_now(variant)
+        if not fits:  # what fits is few, and judged anew in each pass
+            self._left -= judge.steps - begun
+        return fits
+
+    def _fits_now(self, variant: Prospect) -> bool:
+        refused = self._judge.refusal(variant)
+        if refused is not None and refused.reason is not WaitingReason.UNDECIDED:
+            variant.refused_at = variant.latest_rise()
+        return refused is None
 
     # -- the domains of one group --------------------------------------------------------------
 
@@ -279,9 +346,14 @@ class Domains:
         key = (() if number is None else (number,), choice)
         variant = prospect.variants.get(key)
         if variant is None:
+            if self._left <= 0:
+                raise _LeftOffError
             concerned = groups if number is None else (groups[number],)
             shape = _in_domains(prospect.shape, concerned, choice, alone=number is not None)
             variant = prospect.variants[key] = self._prospects.hold(shape)
+            if variant.refused_at < 0:  # else a question, which starts from what is known
+                self._left -= DOMAIN_STEPS
+                self._judge.steps += DOMAIN_STEPS
         return variant
 
     # -- why not -------------------------------------------------------------------------------

@@ -103,7 +103,9 @@ class Prospect:
     ``lacking`` the part that alone did not fit there, and at least how many of its pods.
     ``variants`` are prospects of the gang, or of one of its topology groups, in domains, and
     ``domain_slots`` are counts by part, level and whether AppWrappers are left out; ``short_part``
-    is the part that found too few slots in a domain last.
+    is the part that found too few slots in a domain last. ``refused_at`` is ``latest_rise()`` when
+    one of the variants was refused last, and ``domains_work`` what a verdict on the gang that takes
+    several passes has taken so far.
     """
 
     shape: Shape
@@ -120,6 +122,8 @@ class Prospect:
     lacking: tuple[int, int] | None = None
     variants: dict[Variant, Prospect] = field(default_factory=dict)
     short_part: int = 0
+    refused_at: int = -1
+    domains_work: int = 0
     domain_slots: dict[tuple[int, str, bool], DomainSlots] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

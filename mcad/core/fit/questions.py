@@ -48,9 +48,9 @@ class Questions:
         return self._refusals[shape]
 
     def would_fit_emptied(self, shape: Shape) -> bool:
-        """Whether the gang would fit on an empty cluster: without the pods and assumed pods of all
-        AppWrappers (R6)."""
-        return self._domains.fits_emptied(self.hold(shape))
+        """Whether the gang would fit on an empty cluster, or may for all that is known: without the
+        pods and assumed pods of all AppWrappers (R6)."""
+        return self._domains.fits_emptied(self.hold(shape)) is not False
 
     def hold(self, shape: Shape) -> Prospect:
         """A prospect that starts from what is remembered and is dropped with the question."""

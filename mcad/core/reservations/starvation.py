@@ -90,7 +90,10 @@ def _look(cluster: Cluster, passed: Duration) -> None:
     before = firsts.waited
     waited = firsts.waited = {uid: n for uid, n in before.items() if _waits(cluster, uid)}
     unreserved = filter(_Unreserved(cluster).wants, cluster.walk.protection or ())
-    for entry in list(_firsts(cluster, unreserved)):
+    begun = cluster.admission.steps
+    found = list(_firsts(cluster, unreserved))
+    cluster.agenda.spent += cluster.admission.steps - begun
+    for entry in found:
         known = before.get(entry.uid)
         waited[entry.uid] = 0 if known is None else known + passed
         firsts.to_consider[entry.uid] = None

@@ -60,6 +60,18 @@ DOMAINS_MAX = 512
 """Topology domains of one level with slots enough that are tried in one verdict, each with a pool
 of its own. A zone has a hundred racks; a level of single nodes has as many domains as nodes."""
 
+DOMAIN_STEPS = 20
+"""The work that the pool of a gang in a domain counts for."""
+
+DOMAINS_WORK = 4_000
+"""The work of one verdict in topology domains in one pass, of one to five microseconds a step. A
+gang that nearly fits in each of 512 racks takes 30,000: the next pass goes on with the next rack.
+"""
+
+DOMAINS_WORK_MAX = 200_000
+"""The work of such a verdict in all its passes, which begin with it: those behind wait. Beyond, it
+is "undecided"."""
+
 LEVELS_KEPT = 16
 """Levels of which it is remembered what is free in each domain; users may name any label."""
 
