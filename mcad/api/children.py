@@ -7,6 +7,7 @@ from mcad.api.catalog import Resource
 from mcad.api.owner import controller_of
 from mcad.api.wire import Map, as_map, as_text
 from mcad.core.state.model import Child, ObjectRef, PodSet
+from mcad.core.state.quotation import quoted
 
 
 def child_item(obj: Map) -> int:
@@ -46,7 +47,7 @@ def read_child(obj: Map, resource: Resource, sets: Sequence[PodSet] = ()) -> Chi
         wants=tuple(told.wants.get(one.path) for one in sets),
         state=told.state,
         suspended=told.suspended,
-        words=told.words,
+        words=quoted(told.words),
         ended=told.ended,
         met=told.met,
         labelled=bool(as_text(tags.get(labels.APPWRAPPER_UID))) and labels.ATTEMPT in tags,

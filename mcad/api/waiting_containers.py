@@ -11,6 +11,7 @@ import re
 
 from mcad.api.wire import Json, Map, as_int, as_list, as_map, as_text
 from mcad.core.state.model import Stuck, StuckReason
+from mcad.core.state.quotation import quoted
 
 STATUSES = ("initContainerStatuses", "containerStatuses")
 """The fields with the container statuses of a pod, in the order in which its containers start."""
@@ -59,14 +60,16 @@ def _told(container: Map, waiting: Map) -> Stuck | None:
     kind = _KINDS.get(reason)
     if kind is None:
         return None
-    words = _SOURCE.sub("", " ".join(as_text(waiting.get("message")).split()))
+    words, end = _SOURCE.sub("", " ".join(as_text(waiting.get("message")).split())), ""
     if reason == _BACK_OFF:
         words = _cause_of_pull(words)
     elif reason in _PULLS:  # kubelet alternates between it and the wait for the next pull
         reason, words = _BACK_OFF, _joined(reason, words)
     elif kind is StuckReason.CRASH:
-        words = _joined(_RESTARTING.sub(r"\1 \2", words), _last_end(container.get("lastState")))
-    return Stuck(kind, _cut(_joined(f"container {as_text(container.get('name'))}", reason, words)))
+        words, end = _RESTARTING.sub(r"\1 \2", words), _last_end(container.get("lastState"))
+    title = _joined(f"container {as_text(container.get('name'))}", reason)
+    left = _MESSAGE_MAX - len(title) - len(end) - 6  # with colons and quotation marks
+    return Stuck(kind, _joined(title, quoted(_cut(words, left)), end))
 
 
 def _cause_of_pull(words: str) -> str:
@@ -91,7 +94,7 @@ def _joined(*parts: str) -> str:
     return ": ".join(filter(None, parts))
 
 
-def _cut(text: str) -> str:
-    if len(text) <= _MESSAGE_MAX:
-        return text
-    return f"{text[: _MESSAGE_MAX - _END - 3]}...{text[-_END:]}"
+def _cut(words: str, length: int) -> str:
+    if len(words) <= length:
+        return words
+    return f"{words[: max(0, length - _END - 3)]}...{words[-_END:]}"

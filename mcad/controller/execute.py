@@ -50,6 +50,7 @@ from mcad.core.events import (
     WarningsRead,
 )
 from mcad.core.state.model import ObjectRef, Remnant
+from mcad.core.state.quotation import quoted
 from mcad.core.state.status_view import Urgency
 from mcad.core.state.units import Instant
 from mcad.kube.client import Client, CreateOptions, DeleteOptions, Selection
@@ -180,7 +181,8 @@ class Executor:
             self._shell.feed(ItemRefused(uid, attempt, item, answer_of(error)))
             return
         object_uid = str(made.obj["metadata"]["uid"])
-        self._shell.feed(ItemCreated(uid, attempt, item, object_uid, made.warnings))
+        warnings = tuple(map(quoted, made.warnings))
+        self._shell.feed(ItemCreated(uid, attempt, item, object_uid, warnings))
 
     async def _inspect(self, command: InspectItem) -> None:
         uid, attempt, item, ref = command.uid, command.attempt, command.item, command.ref

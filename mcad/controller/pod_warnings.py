@@ -15,6 +15,7 @@ from mcad.api.wire import Json, Map, as_list, as_map, as_text, dig, parse_instan
 from mcad.controller.request_failures import answer_of
 from mcad.core.commands import ReadWarnings
 from mcad.core.state.model import ObjectRef
+from mcad.core.state.quotation import quoted
 from mcad.core.state.units import SECOND, Instant
 from mcad.kube.client import Client
 from mcad.kube.errors import KubeError
@@ -93,7 +94,7 @@ class PodWarnings:
             self._log_once(ref, error)
             return ""
         found = max(_warnings(answer.get("items"), command), default=None)
-        return found.words[:_WORDS_MAX] if found else ""
+        return found.words if found else ""
 
     def _log_once(self, ref: ObjectRef, error: KubeError) -> None:
         """Log the first failure of each kind."""
@@ -163,4 +164,5 @@ def _is_between(about: Map, ref: ObjectRef) -> bool:
 def _words(event: Map, about: Map, namespace: str) -> str:
     message = as_text(event.get("message")).removeprefix(_COMBINED)
     said = " ".join(message.split()) or as_text(event.get("reason"))
-    return f"{as_text(about.get('kind'))} {namespace}/{as_text(about.get('name'))}: {said}"
+    title = f"{as_text(about.get('kind'))} {namespace}/{as_text(about.get('name'))}: "
+    return title + quoted(said[: _WORDS_MAX - len(title) - 2])

@@ -24,6 +24,7 @@ from mcad.controller.initial_lists import Copy, FirstList
 from mcad.controller.served_kinds import Kinds, catalog_entry
 from mcad.controller.streams import Stream
 from mcad.core.events import Event, KindWatched
+from mcad.core.state.quotation import quoted
 from mcad.kube.client import EVERYTHING, Client, Selection
 from mcad.kube.document import HEAD, WHOLE, Document, Picks
 from mcad.kube.kinds import APPWRAPPERS, DISPATCH_PAUSES, NODES, PODS, QUOTA_SUBTREES
@@ -376,7 +377,8 @@ class Watches:
             return
         key = next(k for k, known in self.streams.items() if known is stream)
         if key not in ESSENTIAL:
-            self._host.feed(KindWatched(*key, stream.is_watched, stream.error))
+            words = stream.error if stream.is_absent else quoted(stream.error)
+            self._host.feed(KindWatched(*key, stream.is_watched, words))
             if stream.is_absent:
                 self._host.kind_denied()
         elif self._is_optional(stream):

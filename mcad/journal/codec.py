@@ -9,6 +9,7 @@ import msgspec
 
 from mcad.core.commands import Command
 from mcad.core.events import Event
+from mcad.journal.words import encoded_without_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -40,15 +41,24 @@ class CannotDecodeError(Exception):
 
 def digest(commands: Iterable[Command]) -> bytes:
     """``DIGEST_BYTES`` of each command, in order; empty without commands."""
-    return b"".join(map(_digest_of_one, commands))
+    return b"".join(_digest_of(_encoded(command)) for command in commands)
 
 
-def _digest_of_one(command: Command) -> bytes:
+def digest_to_keep(commands: Iterable[Command]) -> bytes:
+    """The same of what a core commands that replays the kept events."""
+    encoded = map(_encoded, commands)
+    return b"".join(_digest_of(encoded_without_words(one)) for one in encoded)
+
+
+def _encoded(command: Command) -> bytes:
     content = (_COMMAND_CODES[type(command)], command)
     try:
-        encoded = _encode(content)
+        return _encode(content)
     except OverflowError:  # msgpack has integers of 64 bits; sums of amounts can be larger
-        encoded = repr(content).encode()
+        return _encode(repr(content))
+
+
+def _digest_of(encoded: bytes) -> bytes:
     return blake2b(encoded, digest_size=DIGEST_BYTES).digest()
 
 
@@ -56,12 +66,13 @@ def matching(commands: Iterable[Command], digests: bytes) -> Iterator[bool]:
     """For each command, whether its digest was recorded."""
     for number, command in enumerate(commands):
         at = number * DIGEST_BYTES
-        yield _digest_of_one(command) == digests[at : at + DIGEST_BYTES]
+        yield _digest_of(_encoded(command)) == digests[at : at + DIGEST_BYTES]
 
 
 def encode_step(after: Duration, event: Event, of_commands: bytes) -> bytes:
     """One step as bytes; ``after`` is the time since the previous step of the frame."""
-    return _encode((after, _EVENT_CODES[type(event)], event, of_commands))
+    content = (after, _EVENT_CODES[type(event)], event, of_commands)
+    return encoded_without_words(_encode(content))
 
 
 def join_steps(first: int, now: Instant, steps: list[bytes]) -> bytes:

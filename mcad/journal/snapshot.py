@@ -1,7 +1,8 @@
 """The state of a core as bytes, and back.
 
 The bytes are a pickle. Only classes of the core, of its containers and of plain Python types are
-loaded, so that a foreign file runs no code. They are readable by the same version only.
+loaded, so that a foreign file runs no code. They are readable by the same version only. Texts with
+words of others are persistent ids of the pickle, because only those can replace a text.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ import pickle
 from typing import Any
 
 from mcad.core.cluster import Cluster
+from mcad.core.state.quotation import BEGIN
+from mcad.journal.words import without_words
 
 _CORE = "mcad.core."
 _PLAIN = {
@@ -30,7 +33,9 @@ class CannotRestoreError(Exception):
 
 def take(cluster: Cluster) -> bytes:
     """The state of a core as bytes."""
-    return pickle.dumps(cluster, protocol=5)
+    content = io.BytesIO()
+    _Taker(content, protocol=5).dump(cluster)
+    return content.getvalue()
 
 
 def restore(payload: bytes) -> Cluster:
@@ -44,7 +49,18 @@ def restore(payload: bytes) -> Cluster:
     return found
 
 
+class _Taker(pickle.Pickler):
+    def persistent_id(self, obj: Any) -> str | None:
+        return without_words(obj) if type(obj) is str and BEGIN in obj else None
+
+
 class _Restorer(pickle.Unpickler):
+    def persistent_load(self, pid: Any) -> str:
+        """A text that stands for another one."""
+        if not isinstance(pid, str):
+            raise CannotRestoreError("a text is no text")
+        return pid
+
     def find_class(self, module: str, name: str) -> Any:
         """Refuse names that a module imports, and nested ones."""
         if name in _PLAIN.get(module, ()):

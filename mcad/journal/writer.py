@@ -77,7 +77,7 @@ class Journal:
         if not self._steps:
             self._begun = self._last = now
         try:
-            step = codec.encode_step(now - self._last, event, codec.digest(commands))
+            step = codec.encode_step(now - self._last, event, codec.digest_to_keep(commands))
         except Exception as error:  # noqa: BLE001 - the dispatcher goes on
             self.flush()  # what came before
             self._end(error)

@@ -290,7 +290,9 @@ def test_what_is_picked_of_a_pod_is_all_that_is_read(obj: Any) -> None:
 def test_conditions_that_are_text_are_read_of_pods_of_appwrappers_only() -> None:
     ours, other = (read_pod(projections.POD.decode(to_json(BUSY[at]))) for at in (0, 2))
     assert (ours.ready, ours.gated, ours.disruption) == (True, True, "DeletionByPodGC")
-    assert ours.stuck == Stuck(StuckReason.IMAGE, "container main: ImagePullBackOff: ErrImagePull")
+    assert ours.stuck == Stuck(
+        StuckReason.IMAGE, "container main: ImagePullBackOff: “ErrImagePull”"
+    )
     assert ours.unscheduled == Unscheduled("0/3 nodes are available.", 2_000_000)
     assert (other.ready, other.gated, other.disruption, other.stuck) == (False, False, "", None)
 

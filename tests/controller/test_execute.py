@@ -243,7 +243,7 @@ async def test_what_the_server_warns_of_is_told_with_the_item() -> None:
     rig = Rig(lambda request: Response(201, made, {"Warning": warning}))
     await rig.run(CreateItem("uid-a", 3, 0))
 
-    told = ('unknown field "spec.paralelism"', "deprecated")
+    told = ('“unknown field "spec.paralelism"”', "“deprecated”")
     assert rig.shell.events == [ItemCreated("uid-a", 3, 0, "made", told)]
     assert rig.api.requests[0].params == {"fieldValidation": "Warn"}
 
@@ -267,7 +267,7 @@ async def test_a_refused_item_is_told_with_the_servers_words() -> None:
     rig = Rig(lambda request: status(422, "Invalid"))
     await rig.run(CreateItem("uid-a", 1, 0))
 
-    assert rig.shell.events == [ItemRefused("uid-a", 1, 0, Answer(422, "Invalid", "words"))]
+    assert rig.shell.events == [ItemRefused("uid-a", 1, 0, Answer(422, "Invalid", "“words”"))]
 
 
 def as_runner(namespace: str) -> str:

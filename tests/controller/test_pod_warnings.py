@@ -63,7 +63,7 @@ async def test_one_page_of_the_warnings_of_the_namespace_is_asked_for() -> None:
         "fieldSelector": "type=Warning,involvedObject.kind!=Pod",
         "limit": "500",
     }
-    assert rig.shell.events == [WarningsRead("uid-a", 3, 1, "Job default/x: forbidden")]
+    assert rig.shell.events == [WarningsRead("uid-a", 3, 1, "Job default/x: “forbidden”")]
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ async def test_reasons_that_something_was_not_created(
     reason: Any, message: Any, counts: bool
 ) -> None:
     words = await words_of(read_of("Job"), event(reason=reason, message=message))
-    assert words == (f"Job default/x: {message}" if counts else "")
+    assert words == (f"Job default/x: “{message}”" if counts else "")
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ async def test_events_about_an_item_or_what_stands_between_it_and_its_pods(
     item: str, group: str, kind: Any, name: Any, counts: bool
 ) -> None:
     words = await words_of(read_of(item, group), event(kind, name))
-    assert words == (f"{kind} default/{name}: forbidden" if counts else "")
+    assert words == (f"{kind} default/{name}: “forbidden”" if counts else "")
 
 
 @pytest.mark.parametrize(
@@ -159,18 +159,19 @@ async def test_the_latest_counts() -> None:
         time = f"2026-01-01T12:00:{second:02}Z"
         return event(metadata={"name": name}, lastTimestamp=time, message=message)
 
-    assert await words_of(read_of("Job"), at(1, "a"), at(3, "b"), at(2, "c")) == "Job default/x: b"
+    latest = "Job default/x: “b”"
+    assert await words_of(read_of("Job"), at(1, "a"), at(3, "b"), at(2, "c")) == latest
     same = [at(1, "a", "x.18a5f"), at(1, "b", "x.18a60"), at(1, "c", "x.18a00")]
-    assert await words_of(read_of("Job"), *same) == "Job default/x: b"
+    assert await words_of(read_of("Job"), *same) == latest
 
 
 @pytest.mark.parametrize(
     ("message", "words"),
     [
-        ("a\n  b\tc", "Job default/x: a b c"),
-        ("(combined from similar events): exceeded quota", "Job default/x: exceeded quota"),
-        ("", "Job default/x: FailedCreate"),
-        ("y" * 1000, f"Job default/x: {'y' * 497}"),
+        ("a\n  b\tc", "Job default/x: “a b c”"),
+        ("(combined from similar events): exceeded quota", "Job default/x: “exceeded quota”"),
+        ("", "Job default/x: “FailedCreate”"),
+        ("y" * 1000, f"Job default/x: “{'y' * 495}”"),
     ],
 )
 async def test_the_words(message: str, words: str) -> None:
@@ -250,7 +251,7 @@ async def test_events_say_what_took_a_bare_pod_away(
     reason: str, kind: str, name: str, *, counts: bool
 ) -> None:
     told = await words_of(read_of("Pod", ""), event(kind, name, reason=reason, type="Normal"))
-    assert told == ("Pod default/x: forbidden" if counts else "")
+    assert told == ("Pod default/x: “forbidden”" if counts else "")
 
 
 @pytest.mark.parametrize(
@@ -272,7 +273,7 @@ async def test_events_say_why_a_pod_is_not_started(reason: str, uid: Any, *, cou
     about = {"kind": "Pod", "name": "x", "namespace": "default", "uid": uid}
     rig = Rig(lambda _: Response(200, {"items": [event(reason=reason, involvedObject=about)]}))
     await rig.run(replace(read_of("Pod", ""), pod="uid-x"))
-    words = "Pod default/x: forbidden" if counts else ""
+    words = "Pod default/x: “forbidden”" if counts else ""
     assert rig.shell.events == [WarningsRead("uid-a", 3, 1, words, "uid-x")]
 
 

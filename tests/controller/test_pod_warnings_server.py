@@ -69,9 +69,9 @@ def namespace_without_pods(control_plane: ControlPlane) -> ControlPlane:
 @pytest.mark.parametrize(
     ("pair", "words"),
     [
-        (("batch", "jobs"), rf"Job full/x: Error creating: {REFUSED}.*"),
-        (("apps", "deployments"), rf"ReplicaSet full/x-\S+: Error creating: {REFUSED}.*"),
-        (("apps", "statefulsets"), rf"StatefulSet full/x: .*{REFUSED}.*"),
+        (("batch", "jobs"), rf"Job full/x: “Error creating: {REFUSED}.*"),
+        (("apps", "deployments"), rf"ReplicaSet full/x-\S+: “Error creating: {REFUSED}.*"),
+        (("apps", "statefulsets"), rf"StatefulSet full/x: “.*{REFUSED}.*"),
     ],
     ids=lambda one: one[1] if isinstance(one, tuple) else "",
 )

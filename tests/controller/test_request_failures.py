@@ -44,4 +44,4 @@ def test_an_answer_has_no_quoted_value() -> None:
 
     answer = answer_of(error)
 
-    assert answer.message == f'Pod "a" is invalid: {ENV}Invalid value: {LEFT_OUT}: no'
+    assert answer.message == f'“Pod "a" is invalid: {ENV}Invalid value: {LEFT_OUT}: no”'

@@ -229,7 +229,7 @@ async def test_a_right_that_is_missing_for_a_minute_is_told_once_and_fails_nothi
         assert f"{held} 0.0" in (await rig.controller.metrics.page()).decode()
     begin, end = [record.message for record in caplog.records]
     assert begin.startswith("held: not created for now resource=pods namespace=default")
-    assert "no right to create pods in namespace default: no. Grant it" in begin
+    assert "no right to create pods in namespace default: “no”. Grant it" in begin
     assert end.startswith("no longer held resource=pods namespace=default reason=MissingRight")
 
 

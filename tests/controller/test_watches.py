@@ -76,7 +76,7 @@ async def test_a_right_to_create_that_is_missing_is_a_line_of_readiness() -> Non
         assert await told(rig, "/readyz") == (
             200,
             "ok\ndegraded: pods in namespace default: The dispatcher has no right to create pods "
-            "in namespace default: no. Grant it; the AppWrappers that wait for it "
+            "in namespace default: “no”. Grant it; the AppWrappers that wait for it "
             "then go on by themselves.\n",
         )
         rig.server.recover()

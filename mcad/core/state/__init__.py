@@ -14,6 +14,7 @@ settings, run_policy, bounds   what users set, for all and for one AppWrapper; o
 work_bounds     limits of the work of a verdict
 waiting_reason, refusal   why an AppWrapper waits; the figures if it does not fit
 stall           why pods of a running AppWrapper do not run
+quotation       words of others, marked
 reasons, spelling   every word and text that users meet; suggestions for misspelled names
 condition_reasons   what conditions and their reasons mean
 rights          rights that are missing
