@@ -17,7 +17,15 @@ from mcad.api.anti_affinity import relate
 from mcad.api.catalog import Catalog
 from mcad.api.evictions import read_never_preempt
 from mcad.api.gangs import too_few_pods, too_small_gangs
-from mcad.api.items import Entry, Owner, ReadItem, completion_words, duplicates, read_item
+from mcad.api.items import (
+    Entry,
+    Owner,
+    ReadItem,
+    completion_words,
+    duplicates,
+    locate,
+    read_item,
+)
 from mcad.api.labels import CONTROLLERS, PRIORITY_CLASS
 from mcad.api.located_fields import clamp_count, count_fault, describe, join
 from mcad.api.models import AppWrapperSpec, Component, GenericItem, Wire
@@ -26,6 +34,7 @@ from mcad.api.scheduling import NOTHING as NO_RULES
 from mcad.api.scheduling import Scheduling, attempt_limit, read_scheduling
 from mcad.api.status import is_about, read_status
 from mcad.api.tolerance import read_tolerance
+from mcad.api.topology import divided_groups
 from mcad.api.validation import explain
 from mcad.api.wire import (
     Json,
@@ -323,6 +332,8 @@ def _read_items(entries: Sequence[Entry], owner: Owner, catalog: Catalog, spec: 
         spec.items = tuple(item for _, item in named)
         pods = [one for read in reads for one in read.pods]
         spec.sets = relate([one for read in reads for one in read.sets], pods)
+        for one, fault in divided_groups(spec.sets):
+            spec.refuse(locate(entries[one.item], fault.path), fault.message)
         spec.manifests = tuple(read.manifest for read in reads)
         spec.deadlines = tuple(read.deadline for read in reads if any(map(_has_pods, read.sets)))
         spec.graces = tuple(read.grace for read in reads if read.grace is not None)

@@ -118,7 +118,7 @@ def read_item(entry: Entry, index: int, owner: Owner, catalog: Catalog) -> ReadI
         entry = _without_declaration(entry, served.kind, read)
     demand, merged = _demand(entry, template, served, index, catalog)
     for fault in demand.faults:
-        read.refuse(_locate(entry, fault.path), fault.message)
+        read.refuse(locate(entry, fault.path), fault.message)
     for fault in _check_labels(merged, index, owner):
         read.refuse(f"{where}.{fault.path}", fault.message)
     if any(CLAIMS in one.unmodelled for one in demand.sets) and not catalog.ignores_claims:
@@ -321,7 +321,7 @@ def _check_declared(pods: Sequence[DeclaredPods]) -> Iterator[Fault]:
         yield from check_quantities(dict(entry.limits), f"{where}.limits")
 
 
-def _locate(entry: Entry, path: str) -> str:
+def locate(entry: Entry, path: str) -> str:
     """The full field path of a fault, in the template (``template`` in its path) or beside it."""
     head, _, rest = path.partition(".")
     return join(f"{entry.base}.{entry.key}", rest) if head == "template" else f"{entry.base}.{path}"

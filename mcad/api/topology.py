@@ -3,12 +3,12 @@
 They are Kueue's, so that its manifests need no change. Values are node labels.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from mcad.api.labels import key_fault
 from mcad.api.located_fields import Fault, describe, join
 from mcad.api.wire import Json, Map, as_map, as_text
-from mcad.core.state.model import Topology
+from mcad.core.state.model import PodSet, Topology
 
 PREFIX = "kueue.x-k8s.io/podset-"
 REQUIRED = f"{PREFIX}required-topology"
@@ -46,3 +46,17 @@ def topology_faults(annotations: Mapping[str, Json], path: str) -> Iterator[Faul
         if name in annotations:
             message = "is not supported: a pod set has one domain. Divide it into several sets."
             yield Fault(join(where, name), message)
+
+
+def divided_groups(sets: Iterable[PodSet]) -> Iterator[tuple[PodSet, Fault]]:
+    """Pod sets that ask for another topology than the first set of their group: a group has one
+    domain, so it has one topology, as in Kueue."""
+    firsts: dict[str, PodSet] = {}
+    for one in sets:
+        if one.topology is None or not one.topology.group:
+            continue
+        first = firsts.setdefault(one.topology.group, one)
+        if first.topology != one.topology:
+            message = f"another pod set of the group {one.topology.group!r} asks for another "
+            message += "topology; give all pod sets of a group the same."
+            yield one, Fault(join(one.path, f"metadata.annotations.{GROUP}"), message)

@@ -62,6 +62,22 @@ def test_what_cannot_be_honoured_is_refused(annotations: Map, message: str) -> N
     assert f"annotations.{PREFIX}" in problem.field
 
 
+@pytest.mark.parametrize(
+    "other", [{"preferred_topology": RACK}, {"required_topology": "topology.kubernetes.io/zone"}]
+)
+def test_a_group_has_one_topology(other: Map) -> None:
+    templates = ({"required_topology": RACK}, {}, {"required_topology": RACK}, other)
+    jobs = [
+        job(f"j{number}", template=_template(one | {"group_name": "g"} if one else one))
+        for number, one in enumerate(templates)
+    ]
+    problem = read(v1beta1(*map(generic, jobs))).workload.problem
+    assert problem is not None
+    assert "group 'g' asks for another topology" in problem.message
+    at = "spec.resources.GenericItems[3].generictemplate.spec.template.metadata.annotations"
+    assert problem.field == f"{at}.{PREFIX}group-name"
+
+
 def test_the_chosen_domain_is_required_of_every_pod() -> None:
     parsed = accepted(_job(required_topology=RACK))
     path = parsed.workload.sets[0].path
