@@ -156,7 +156,10 @@ def _furnish(rng: Random, template: Json) -> None:
     if rng.random() < 0.3 and template.get("kind") != "Pod":
         metadata = template.setdefault("metadata", {})
         wish = rng.choice(("required", "preferred"))
-        metadata["annotations"] = {f"kueue.x-k8s.io/podset-{wish}-topology": rng.choice(LEVELS)}
+        notes = {f"kueue.x-k8s.io/podset-{wish}-topology": rng.choice(LEVELS)}
+        if rng.random() < 0.5:  # with other pods of the AppWrapper, which may ask for something else
+            notes["kueue.x-k8s.io/podset-group-name"] = "together"
+        metadata["annotations"] = notes
 
 
 def _toleration() -> Json:
