@@ -157,7 +157,7 @@ def _furnish(rng: Random, template: Json) -> None:
         metadata = template.setdefault("metadata", {})
         wish = rng.choice(("required", "preferred"))
         notes = {f"kueue.x-k8s.io/podset-{wish}-topology": rng.choice(LEVELS)}
-        if rng.random() < 0.5:  # with other pods of the AppWrapper, which may ask for something else
+        if rng.random() < 0.5:  # others may ask for something else
             notes["kueue.x-k8s.io/podset-group-name"] = "together"
         metadata["annotations"] = notes
 
