@@ -508,7 +508,7 @@ class Replay:
         child = Child(f"{job.name}.{attempt}", ref, uid, attempt, 0, wants=wants)
         rules = command.node_rules
         members = [
-            Member(pod, self._numbered((*rules.exclude, *rules.apart_at(template(pod.index)))))
+            Member(pod, self._numbered(rules.excluded_at(template(pod.index))))
             for pod in self._pods(child, job)
         ]
         self.gangs[uid] = Gang(job, child, members, self._numbered(rules.avoid))

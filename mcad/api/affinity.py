@@ -48,8 +48,8 @@ def prefer(nodes: Map, term: Map, weight: int) -> None:
 
 def keep_off(template: Map, rules: NodeRules, path: str) -> None:
     """Keep the pods of the template at this path off nodes that are reserved for other pods."""
-    avoided = _not_named(rules.avoid)
-    forbidden = _not_named(dict.fromkeys((*rules.exclude, *rules.apart_at(path))))
+    avoided = _not_named(dict.fromkeys(rules.avoided_at(path)))
+    forbidden = _not_named(dict.fromkeys(rules.excluded_at(path)))
     nodes = node_affinity(template) if avoided or forbidden else None
     if nodes is None:
         return

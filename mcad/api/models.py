@@ -370,7 +370,12 @@ class ExcludedNodes(Wire):
 
     item: Int = Field(description="The number of the item.")
     path: str | None = Field(default=None, description="The path of the pod template.")
-    nodes: list[str] = Field(description="The names of the nodes.")
+    nodes: list[str] = Field(description="The names of the nodes, 128 at most.")
+    preferred: bool | None = Field(
+        default=None,
+        description="Whether the pods may run there if there is room nowhere else: those of items "
+        "that may run for ever.",
+    )
 
 
 class DispatchStatus(Wire):

@@ -193,13 +193,18 @@ def _render_domain(one: ChosenDomain) -> Map:
 
 
 def _render_apart(one: KeptApart) -> Map:
-    return {"item": one.item, "path": one.path or None, "nodes": list(one.nodes)}
+    rendered = {"item": one.item, "path": one.path or None, "nodes": list(one.nodes)}
+    return rendered | {"preferred": one.preferred or None}
+
+
+def _is_true(kept_apart: Map) -> bool:
+    return kept_apart.get("preferred") is True
 
 
 def _read_apart(value: Json) -> tuple[KeptApart, ...]:
     found = map(as_map, as_list(value))
     return tuple(
-        KeptApart(as_int(one.get("item")), as_text(one.get("path")), nodes)
+        KeptApart(as_int(one.get("item")), as_text(one.get("path")), nodes, _is_true(one))
         for one in found
         if (nodes := tuple(map(as_text, as_list(one.get("nodes"))[:AVOIDED_MAX])))
     )

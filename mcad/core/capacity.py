@@ -552,24 +552,43 @@ class Capacity:
                 for row, pods in part.spread(rows)
             ]
 
-    def keep_apart(self, uid: str) -> tuple[KeptApart, ...]:
+    def keep_apart(self, uid: str, lasting: Collection[int] = ()) -> tuple[KeptApart, ...]:
         """Decide which nodes the templates of a gang, which was assumed just now, leave to its
-        other pods; none where only sums count, because no pod has a planned node there."""
+        other pods; none where only sums count, because no pod has a planned node there. Templates
+        of ``lasting`` items outlive the reason, so their pods only prefer other nodes."""
         allotments = self._assumed.allotments(uid)
         if not self._on_nodes or len(allotments) < 2:
             return ()
-        gang = allotments[0].gang
-        gang.apart = apart.kept_apart(allotments, self._ledger.rows)
-        sets = ((one.pod_set, gang.apart.get(one.position, ())) for one in allotments)
-        return tuple(KeptApart(each.item, each.path, nodes) for each, nodes in sets if nodes)
+        found = apart.kept_apart(allotments, self._ledger.rows)
+        sets = ((one.pod_set, found.get(one.position, ())) for one in allotments)
+        kept = tuple(
+            KeptApart(each.item, each.path, nodes, each.item in lasting)
+            for each, nodes in sets
+            if nodes
+        )
+        self.note_apart(uid, kept)
+        return kept
 
     def note_apart(self, uid: str, recorded: Iterable[KeptApart]) -> None:
-        """It is on record which nodes the templates of an adopted gang leave to its other pods."""
-        known = {(one.item, one.path): one.nodes for one in recorded}
+        """It is on record which nodes the templates of a gang leave to its other pods. Where they
+        only prefer other nodes, nothing keeps its pods off these."""
+        known = {(one.item, one.path): one.nodes for one in recorded if not one.preferred}
         for one in self._assumed.allotments(uid) if known else ():
             nodes = known.get((one.pod_set.item, one.pod_set.path))
             if nodes is not None:
                 one.gang.apart[one.position] = nodes
+
+    def left_with_room(self, uid: str) -> list[str]:
+        """The nodes with room for pods that have none elsewhere: they are excluded from the
+        templates of these pods, and were left to others of their gang."""
+        rows = self._ledger.rows
+        return sorted(
+            name
+            for one in self._assumed.allotments(uid)
+            if one.unplaced
+            for name in one.gang.apart.get(one.position, ())
+            if name in rows and rows[name].rank in one.pods.pool.rows and one.pods.slots(rows[name])
+        )
 
     def in_flight(self, uids: Iterable[str]) -> InFlight:
         """The pods without a node of these AppWrappers, until the next event."""

@@ -121,7 +121,7 @@ RULES: dict[str, dict[str, Rule | _Pairs]] = {
     "Taint": {"key": _key, "value": _value, "effect": _keep},
     "HostPort": {"protocol": _keep, "address": _value},
     "Problem": {"field": _keep, "message": _text},
-    "Persisted": {"state": _keep, "quota": _name, "unreadable": _text},
+    "Persisted": {"state": _keep, "quota": _name, "unreadable": _text, "deleted_trees": _name},
     "Condition": {"type": _keep, "reason": _keep, "message": _text},
     "DispatchRecord": {
         "payload": _name,

@@ -15,12 +15,14 @@ from mcad.api.labels import MAX_ATTEMPT
 from mcad.api.located_fields import MAX_COUNT
 from mcad.api.status import CLOCK_SKEW, MAX_NAMES, is_about, read_status, render_status
 from mcad.api.wire import format_instant, parse_instant
+from mcad.core.state.bounds import AVOIDED_MAX
 from mcad.core.state.model import (
     MAX_PRIORITY,
     Condition,
     DispatchPhase,
     DispatchRecord,
     Item,
+    KeptApart,
     Next,
     ObjectRef,
     Persisted,
@@ -547,6 +549,23 @@ def test_the_leaves_are_written_and_read_back() -> None:
     ]
     saved = read_status(status)
     assert saved.quota == path
+
+
+def test_excluded_nodes_are_written_and_read_back() -> None:
+    names = tuple(sorted(f"n{number}" for number in range(AVOIDED_MAX)))
+    apart = (KeptApart(0, "a", names), KeptApart(1, "", ("n1",), preferred=True))
+    assert RUNNING.dispatch is not None
+    record = replace(RUNNING.dispatch, apart=apart)
+    status = rendered(replace(RUNNING, dispatch=record))
+    assert status["dispatch"]["excludedNodes"][1] == {
+        "item": 1,
+        "path": None,
+        "nodes": ["n1"],
+        "preferred": True,
+    }
+    assert read_status(status).dispatch.apart == apart
+    status["dispatch"]["excludedNodes"][0]["nodes"].append("one too many")
+    assert read_status(status).dispatch.apart == apart
 
 
 def test_since_when_a_tree_is_deleted_is_written_and_read_back() -> None:

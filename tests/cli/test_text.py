@@ -273,6 +273,20 @@ def test_the_topology_domains_of_an_attempt_are_shown_by_item() -> None:
         assert [one.strip() for one in lines if "Domain" in one or "Prefers" in one] == told
 
 
+def test_the_nodes_that_an_attempt_excludes_are_shown_briefly() -> None:
+    excluded = [
+        {"item": 0, "nodes": [f"n{number}" for number in range(1, 7)]},
+        {"item": 1, "nodes": ["n7"], "preferred": True},
+    ]
+    meta, dispatch = {"name": "a", "namespace": "team", "uid": "u"}, {"excludedNodes": excluded}
+    described = Description({"metadata": meta, "status": {"dispatch": dispatch}}, None)
+    lines = list(Page(0, palette("never")).lines(described))
+    assert [one.strip() for one in lines if "Not on" in one] == [
+        "Not on:       n1, n2, n3 and 3 more (item 0)",
+        "Not on:       n7 (item 1, if there is room elsewhere)",
+    ]
+
+
 def _record(message: str, at: float, *args: object) -> logging.LogRecord:
     record = logging.LogRecord("mcad.x", logging.INFO, "", 0, message, args, None)
     record.created = 1_800_000_000 + at

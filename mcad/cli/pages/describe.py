@@ -17,6 +17,7 @@ from mcad.cli.pages.start_times import start_lines
 from mcad.cli.pages.tables import NONE, UNKNOWN, Row, age, amounts, table
 from mcad.client.appwrappers.latest_events import event_time
 from mcad.client.figures.presence import NO_DISPATCHER
+from mcad.core.state.reasons import some_of
 from mcad.core.state.waiting_reason import HOLDS, WaitingReason
 
 Json = dict[str, Any]
@@ -65,6 +66,18 @@ def _domains(record: Json) -> list[tuple[str, str]]:
     facts = [("Domain", f"{named} (item {', '.join(found)})") for named, found in items.items()]
     if preferred := as_map(record.get("preferredDomain")):
         facts.append(("Prefers", _named(preferred)))
+    return facts
+
+
+def _excluded(record: Json) -> list[tuple[str, str]]:
+    """The nodes that the pods of each template leave to others of their gang."""
+    facts = []
+    for one in map(as_map, as_list(record.get("excludedNodes"))):
+        nodes = tuple(map(as_text, as_list(one.get("nodes"))))
+        where = f"item {as_int(one.get('item'))}"
+        if one.get("preferred"):
+            where += ", if there is room elsewhere"
+        facts.append(("Not on", f"{some_of(nodes)} ({where})"))
     return facts
 
 
@@ -165,6 +178,7 @@ class Page:
             ("Reason", record.get("reason")),
             ("Message", record.get("message")),
             *_domains(record),
+            *_excluded(record),
         ]
         yield from indented(pair(title, value) for title, value in facts if value)
 

@@ -82,12 +82,18 @@ def begin(cluster: Cluster, entry: Entry, signal: Signal = Signal.RESERVED) -> N
         limit_since=counted if counted < cluster.now else 0,
         domains=cluster.capacity.domains(entry.uid),
         prefers=cluster.capacity.preferred_domain(entry.uid),
-        apart=cluster.capacity.keep_apart(entry.uid),
+        apart=cluster.capacity.keep_apart(entry.uid, _lasting(entry)),
     )
     entry.unset_condition(ConditionType.UNHEALTHY, cluster.now, reason=RESUMING)
     cluster.begin_attempt(entry, record)
     cluster.move(entry, signal)
     cluster.settle(entry, Urgency.DISPATCH)
+
+
+def _lasting(entry: Entry) -> list[int]:
+    """The items that may run for ever, whose controllers replace pods: Deployments and others that
+    do not say when they have ended."""
+    return [number for number, item in enumerate(entry.workload.items) if not item.tells_end]
 
 
 def intent_refused(cluster: Cluster, entry: Entry) -> None:

@@ -146,11 +146,13 @@ class PodSet(Struct, frozen=True):
 
 
 class KeptApart(Struct, frozen=True):
-    """Nodes that the pods of one template of an item leave to other pods of the same gang."""
+    """Nodes that the pods of one template of an item leave to other pods of the same gang.
+    ``preferred``: they go there if there is room nowhere else."""
 
     item: int
     path: str
     nodes: tuple[str, ...]
+    preferred: bool = False
 
 
 class ChosenDomain(Struct, frozen=True):
@@ -168,13 +170,21 @@ class NodeRules(NamedTuple):
 
     avoid: tuple[str, ...] = ()  # its pods go elsewhere if there is room
     exclude: tuple[str, ...] = ()  # its pods must not go there
-    apart: tuple[KeptApart, ...] = ()  # nor the pods of these templates there
+    apart: tuple[KeptApart, ...] = ()  # the same for the pods of these templates
     domains: tuple[ChosenDomain, ...] = ()
     prefers: Domain | None = None  # its pods go there if there is room
 
-    def apart_at(self, path: str) -> tuple[str, ...]:
-        """The nodes that the pods of the template at this path leave to others of their gang."""
-        return next((one.nodes for one in self.apart if one.path == path), ())
+    def avoided_at(self, path: str) -> tuple[str, ...]:
+        """The nodes that the pods of the template at this path should avoid."""
+        return (*self.avoid, *self._apart_at(path, preferred=True))
+
+    def excluded_at(self, path: str) -> tuple[str, ...]:
+        """The nodes that the pods of the template at this path must avoid."""
+        return (*self.exclude, *self._apart_at(path, preferred=False))
+
+    def _apart_at(self, path: str, *, preferred: bool) -> tuple[str, ...]:
+        known = (o.nodes for o in self.apart if o.path == path and o.preferred is preferred)
+        return next(known, ())
 
 
 NO_NODE_RULES = NodeRules()

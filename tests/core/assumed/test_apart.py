@@ -37,6 +37,18 @@ def test_a_small_pod_leaves_the_node_that_the_large_one_needs() -> None:
     assert off(capacity, 1) == []
 
 
+def test_pods_of_an_item_that_may_run_for_ever_only_prefer_other_nodes() -> None:
+    """So the dispatcher finds places for its replacements there as well, as kube-scheduler does."""
+    capacity = cluster(node("whole", gpu=8), node("part", gpu=7))
+    hold(capacity, "gang", gpus(1, 1), gpus(1, 8, item=1))
+    (kept,) = capacity.keep_apart("gang", lasting=[0])
+    assert (kept.nodes, kept.preferred) == (("whole",), True)
+    (one, *_) = capacity._assumed.allotments("gang")
+    assert one.gang.apart == {}
+    capacity.note_apart("gang", [replace(kept, preferred=False)])
+    assert one.gang.apart == {0: ("whole",)}
+
+
 def test_where_there_is_room_for_any_order_nothing_is_kept_apart() -> None:
     capacity = cluster(*(node(name, gpu=8) for name in ("a", "b", "c")))
     hold(capacity, "gang", gpus(1, 1), gpus(1, 8, item=1))
@@ -63,10 +75,12 @@ def test_a_node_that_both_are_planned_on_is_left_to_both() -> None:
 
 
 def test_more_nodes_than_a_template_can_name_are_not_named() -> None:
-    names = [f"n{number}" for number in range(AVOIDED_MAX + 1)]
-    capacity = cluster(*(node(name, gpu=8) for name in names), node("part", gpu=7))
-    hold(capacity, "gang", pods(1, gpu=1), gpus(len(names), 8, item=1))
-    assert off(capacity, 0, 1) == []
+    for count in (AVOIDED_MAX, AVOIDED_MAX + 1):
+        names = sorted(f"n{number}" for number in range(count))
+        capacity = cluster(*(node(name, gpu=8) for name in names), node("part", gpu=7))
+        hold(capacity, "gang", pods(1, gpu=1), gpus(count, 8, item=1))
+        kept = [tuple(names)] if count <= AVOIDED_MAX else []
+        assert [one.nodes for one in off(capacity, 0)] == kept
 
 
 def test_where_only_sums_count_no_pod_has_a_node() -> None:

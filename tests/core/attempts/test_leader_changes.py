@@ -133,7 +133,7 @@ def free(bench: Watched) -> tuple[int, ...]:
 def barred(bench: Watched, name: str) -> frozenset[int]:
     """The nodes that the template of a pod does not allow."""
     rules = bench.rules[name]
-    names = {*rules.exclude, *rules.apart_at("template")}
+    names = rules.excluded_at("template")
     domains = {one.domain for one in rules.domains}
     return frozenset(
         at

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.controlplane.controlplane import ControlPlane
@@ -27,6 +29,8 @@ from tests.e2e.support import (
     status_of,
 )
 from tests.manifests import bearing
+
+Json = dict[str, Any]
 
 pytestmark = pytest.mark.controlplane
 
@@ -64,12 +68,18 @@ def test_a_gpu_that_autopilot_finds_broken_is_left(plane: ControlPlane) -> None:
         plane.remove_node(name)
 
 
-def test_a_small_pod_leaves_the_node_that_the_large_one_needs(plane: ControlPlane) -> None:
-    """kube-scheduler binds the small pod first, and would put it where most is free."""
+@pytest.mark.parametrize("lasts", [False, True])
+def test_a_small_pod_leaves_the_node_that_the_large_one_needs(
+    plane: ControlPlane, *, lasts: bool
+) -> None:
+    """kube-scheduler binds the small pod first, and would put it where most is free. The pods of
+    Deployments only prefer other nodes."""
     for name, cpu, gpus in (("whole", "8", "8"), ("part", "4", "7")):
         plane.add_node(name, cpu=cpu, labels={"pool": "gang"}, extended={GPU: gpus})
     here = {"nodeSelector": {"pool": "gang"}}
     small, large = (job(f"needs-{n}", "sleep 3600", **{GPU: str(n)}) for n in (1, 8))
+    if lasts:
+        small, large = (_for_ever(one) for one in (small, large))
     for one in (small, large):
         one["spec"]["template"]["spec"] |= here
     create(plane, appwrapper("gang", small, large))
@@ -79,6 +89,13 @@ def test_a_small_pod_leaves_the_node_that_the_large_one_needs(plane: ControlPlan
     delete(plane)
     for name in ("whole", "part"):
         plane.remove_node(name)
+
+
+def _for_ever(one: Json) -> Json:
+    """A Deployment of the same pod."""
+    made = deployment(one["metadata"]["name"], 1)
+    made["spec"]["template"]["spec"] = one["spec"]["template"]["spec"] | {"restartPolicy": "Always"}
+    return made
 
 
 def test_all_pods_of_a_gang_are_bound_in_one_rack(plane: ControlPlane) -> None:
