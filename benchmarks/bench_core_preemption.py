@@ -131,7 +131,8 @@ class Cluster(Fed):
             size = 1 + rng.randrange(2 * cores - 1) if kind.mixed else cores
             work = workload(number, (pods(0, 1, size),), priority, leaf)
             self._runs(work, places[number % nodes].name, rng.randrange(10**6))
-        self.feed(Decide())
+        while not self.dispatcher.cluster.recovered:  # a pass takes up some of them
+            self.feed(Decide())
         self.preemptor = workload(running, kind.sets, kind.priority, 0)
         self.feed(AppWrapperSeen(self.preemptor))
         self.dispatcher.cluster.capacity.place_unplaced()
