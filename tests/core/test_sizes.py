@@ -72,10 +72,10 @@ def everything_goes(life: History) -> None:
     bench = life.bench
     for uid in list(bench.works):
         bench.delete(uid)
-    for uid in list(bench.left):
-        bench.end_pod(uid)
     for ref in list(bench.things):
         bench.remove(ref)
+    for uid in list(bench.left):  # pods that have outlived their objects, some just now
+        bench.end_pod(uid)
     bench.unshare(*list(bench.quotas))
     for one in list(bench.dispatcher.cluster.capacity.nodes()):
         bench.feed(NodeGone(one.name))
