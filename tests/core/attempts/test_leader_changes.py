@@ -178,8 +178,9 @@ def tried(seed: int) -> Found:
 def test_no_gang_is_stranded_only_because_the_leader_changed(begin: int) -> None:
     found = {seed: tried(seed) for seed in range(begin, begin + 20)}
     assert not {seed: one.stranded for seed, one in found.items() if one.stranded}
-    assert sum(one.excludes for one in found.values()) > 1
-    assert sum(one.has_domains for one in found.values()) > 1
+    if begin == 0:  # a block of a soak may be without
+        assert sum(one.excludes for one in found.values()) > 1
+        assert sum(one.has_domains for one in found.values()) > 1
 
 
 def creates(bench: Bench) -> CreateItem:
