@@ -55,6 +55,9 @@ _WORDS = {
 }
 
 
+_WAITS = ("Backoff", "InternalError", "Unhealthy")  # the last is between two attempts
+
+
 class Found(NamedTuple):
     """What became of the manifests: ``fates`` counts outcomes, ``untold`` names AppWrappers with
     neither a run nor a reason, ``ended`` the processes that ended, ``log`` counts log lines."""
@@ -162,7 +165,7 @@ def fate_of(obj: Json) -> str:
     if state not in ("", "Pending"):
         return str(state)
     for one in status.get("conditions") or ():
-        is_wait = one["type"] in ("Backoff", "InternalError") and one["status"] == "True"
+        is_wait = one["type"] in _WAITS and one["status"] == "True"
         if is_wait and one.get("reason") and one.get("message"):
             return f"{one['type']}: {one['reason']}"
     return "dispatching" if status.get("canrun") else ""
