@@ -2,7 +2,8 @@
 
 As in kube-scheduler a term works both ways: a pod goes to no node with a pod that its term selects,
 nor with one that has a term which selects it. Terms of other topologies or namespaces are not
-modelled, and neither are pods outside the AppWrapper.
+modelled, and neither are pods outside the AppWrapper: any term may select some, but for one that
+selects by a label which a controller makes for its own pods.
 """
 
 from collections.abc import Sequence
@@ -15,14 +16,24 @@ from mcad.core.state.records import replace
 NAME = "podAntiAffinity"
 """The name of the predicate in ``unmodelled``."""
 
-_ELSEWHERE = ("namespaces", "namespaceSelector", "mismatchLabelKeys")
+_ELSEWHERE = ("namespaces", "namespaceSelector")
+
+_OF_ONE_CONTROLLER = {
+    "pod-template-hash",
+    "controller-revision-hash",
+    "job-name",
+    "controller-uid",
+    "batch.kubernetes.io/job-name",
+    "batch.kubernetes.io/controller-uid",
+}
+"""Labels that controllers add: each has another value for its pods than any other controller."""
 
 
 class Term(NamedTuple):
     """A label selector of pods that share no node with those of the term.
 
-    ``own`` terms select only pods of their own set: they have matchLabelKeys, as
-    ``pod-template-hash``.
+    ``own`` terms select only pods of their own set: they have matchLabelKeys that its controller
+    adds, as ``pod-template-hash``.
     """
 
     labels: tuple[tuple[str, str], ...]
@@ -46,37 +57,48 @@ class PodLabels(NamedTuple):
     terms: tuple[Term, ...] = ()
 
 
-def read_terms(affinity: Map) -> tuple[tuple[Term, ...], bool]:
-    """The required terms of a pod by hostname, and whether there are others."""
+def read_terms(affinity: Map, labels: Map) -> tuple[tuple[Term, ...], bool]:
+    """The required terms by hostname of a pod with these labels, and whether there are others."""
     required = as_list(affinity.get("requiredDuringSchedulingIgnoredDuringExecution"))
-    found = [_read_term(as_map(term)) for term in required]
+    found = [_read_term(as_map(term), labels) for term in required]
     terms = [term for term in found if term is not None]
     return tuple(dict.fromkeys(terms)), len(terms) < len(found)
 
 
-def _read_term(term: Map) -> Term | None:
+def may_select_others(terms: Sequence[Term]) -> bool:
+    """Whether a term may select pods outside the AppWrapper."""
+    return not all(term.own for term in terms)
+
+
+def _read_term(term: Map, labels: Map) -> Term | None:
     if term.get("topologyKey") != HOSTNAME or "labelSelector" not in term:
         return None
     if any(term.get(key) for key in _ELSEWHERE):
         return None
+    match, mismatch = _texts(term, "matchLabelKeys"), _texts(term, "mismatchLabelKeys")
+    added = {key for key in match if key not in labels}
+    if not added <= _OF_ONE_CONTROLLER or not all(key in labels for key in mismatch):
+        return None  # a key that only the pod may have
+    keys = [(key, "In") for key in match if key not in added]
+    keys += [(key, "NotIn") for key in mismatch]
     selector = as_map(term["labelSelector"])
     expressions = [
-        one for one in as_list(selector.get("matchExpressions")) if isinstance(one, dict)
+        (as_text(one.get("key")), as_text(one.get("operator")), _texts(one, "values"))
+        for one in as_list(selector.get("matchExpressions"))
+        if isinstance(one, dict)
     ]
+    expressions += [(key, operator, (as_text(labels[key]),)) for key, operator in keys]
     return Term(
         tuple(
             sorted((key, as_text(one)) for key, one in as_map(selector.get("matchLabels")).items())
         ),
-        tuple(
-            (as_text(one.get("key")), as_text(one.get("operator")), _texts(one))
-            for one in expressions
-        ),
-        own=bool(term.get("matchLabelKeys")),
+        tuple(expressions),
+        own=bool(added),
     )
 
 
-def _texts(expression: Map) -> tuple[str, ...]:
-    return tuple(one for one in as_list(expression.get("values")) if isinstance(one, str))
+def _texts(of: Map, field: str) -> tuple[str, ...]:
+    return tuple(one for one in as_list(of.get(field)) if isinstance(one, str))
 
 
 def _is_satisfied(value: Json, operator: str, values: Sequence[str]) -> bool:
@@ -95,7 +117,7 @@ def _is_satisfied(value: Json, operator: str, values: Sequence[str]) -> bool:
 
 def relate(sets: Sequence[PodSet], pods: Sequence[PodLabels]) -> tuple[PodSet, ...]:
     """The pod sets of an AppWrapper, with the numbers of the terms that concern several of them.
-    What a term selects besides, pods of a DaemonSet or of no set, is not modelled, and named."""
+    What a term selects of a DaemonSet besides is not modelled, and named."""
     repels: list[list[int]] = [[] for _ in sets]
     repelled: list[list[int]] = [[] for _ in sets]
     partly: set[int] = set()
@@ -138,7 +160,7 @@ def _is_modelled(term: Term, at: int, selects: Sequence[bool], sets: Sequence[Po
     """Whether a bound per node and a number say all that the term of this set asks for."""
     others = [each for each in range(len(sets)) if selects[each] and each != at]
     if term.own or not others:
-        return selects[at]
+        return True
     return not any(sets[each].per_node for each in (at, *others))
 
 

@@ -11,7 +11,7 @@ from msgspec import Raw, Struct
 from msgspec.structs import astuple
 
 from mcad.api.anti_affinity import NAME as POD_ANTI_AFFINITY
-from mcad.api.anti_affinity import Term, read_terms
+from mcad.api.anti_affinity import Term, may_select_others, read_terms
 from mcad.api.located_fields import describe
 from mcad.api.wire import Json, Map, as_int, as_list, as_map, as_text, read_json
 from mcad.core.state.model import (
@@ -22,6 +22,7 @@ from mcad.core.state.model import (
     Resources,
     Toleration,
 )
+from mcad.core.state.not_checked import OTHERS_PODS
 from mcad.core.state.quantity import (
     CPU,
     HUGE_PAGES,
@@ -267,12 +268,13 @@ def placement(template: Map) -> Placement:
     spec = as_map(template.get("spec"))
     affinity = as_map(spec.get("affinity"))
     labels = as_map(as_map(template.get("metadata")).get("labels"))
-    terms, has_others = read_terms(as_map(affinity.get("podAntiAffinity")))
+    terms, has_others = read_terms(as_map(affinity.get("podAntiAffinity")), labels)
     unmodelled = [
         name
         for name, present in (
             ("podAffinity", _required(affinity.get("podAffinity"))),
             (POD_ANTI_AFFINITY, has_others),
+            (OTHERS_PODS, may_select_others(terms)),
             ("topologySpread", _spreads(spec)),
             ("volumes", _claims_volumes(spec)),
             (CLAIMS, spec.get("resourceClaims")),

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from mcad.core.state.model import PodSet
+from mcad.core.state.not_checked import OTHERS_PODS
 from mcad.core.state.records import replace
 from tests import budget
 from tests.api.builders import Map, accepted, container, generic, obj, template, v1beta1, v1beta2
@@ -97,13 +98,15 @@ def test_two_deployments_of_two_pods_need_so_many_nodes(
     assert nodes_needed(*things[::-1]) == nodes
 
 
-NAMED = ("podAntiAffinity",)
+NAMED, OTHERS = ("podAntiAffinity",), (OTHERS_PODS,)
 
 
-def test_a_term_that_selects_pods_outside_the_appwrapper_only_is_named() -> None:
+def test_a_term_may_select_pods_outside_the_appwrapper_whatever_it_selects_inside() -> None:
     one = deployment("a", 1, "1", LEFT, off(app("other")))
-    assert unmodelled(one, deployment("b", 1, "1", RIGHT, None)) == [NAMED, ()]
-    assert unmodelled(one, deployment("b", 1, "1", {"app": "other"}, None)) == [(), ()]
+    assert unmodelled(one, deployment("b", 1, "1", RIGHT, None)) == [OTHERS, ()]
+    assert unmodelled(one, deployment("b", 1, "1", {"app": "other"}, None)) == [OTHERS, ()]
+    revision = off(app("left"), matchLabelKeys=["pod-template-hash"])
+    assert unmodelled(deployment("a", 1, "1", LEFT, revision)) == [()]
 
 
 def test_a_term_of_another_topology_is_named_beside_one_that_is_modelled() -> None:
@@ -111,17 +114,17 @@ def test_a_term_of_another_topology_is_named_beside_one_that_is_modelled() -> No
     terms = affinity["podAntiAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
     terms.append({"topologyKey": "zone", "labelSelector": app("left")})
     made = deployment("a", 2, "1", LEFT, affinity)
-    assert (nodes_needed(made), unmodelled(made)) == (2, [NAMED])
+    assert (nodes_needed(made), unmodelled(made)) == (2, [NAMED + OTHERS])
 
 
 def test_a_term_that_concerns_a_daemon_set_and_others_is_named() -> None:
     daemons = obj("apps/v1", "DaemonSet", "d", {"template": template(labels=RIGHT)})
     other = deployment("a", 1, "1", LEFT, off(app("right")))
-    assert unmodelled(other, daemons) == [NAMED, ()]
+    assert unmodelled(other, daemons) == [OTHERS + NAMED, ()]
     daemons["spec"]["template"]["spec"]["affinity"] = off(app("left"))
-    assert unmodelled(deployment("a", 1, "1", LEFT, None), daemons) == [(), NAMED]
+    assert unmodelled(deployment("a", 1, "1", LEFT, None), daemons) == [(), OTHERS + NAMED]
     daemons["spec"]["template"]["spec"]["affinity"] = off(app("right"))
-    assert unmodelled(deployment("a", 1, "1", LEFT, None), daemons) == [(), ()]
+    assert unmodelled(deployment("a", 1, "1", LEFT, None), daemons) == [(), OTHERS]
 
 
 def test_a_term_of_one_revision_concerns_its_own_set() -> None:
@@ -129,6 +132,27 @@ def test_a_term_of_one_revision_concerns_its_own_set() -> None:
     affinity = off(app("x"), matchLabelKeys=["pod-template-hash"])
     things = [deployment(name, 2, "1", BOTH, affinity) for name in "ab"]
     assert nodes_needed(*things) == 2
+
+
+@pytest.mark.parametrize(
+    ("keys", "nodes"),
+    [
+        ({"matchLabelKeys": ["tier"]}, 4),
+        ({"matchLabelKeys": ["app"]}, 2),
+        ({"matchLabelKeys": ["app", "tier"]}, 2),
+        ({"mismatchLabelKeys": ["app"]}, 2),
+        ({"mismatchLabelKeys": ["tier"]}, 1),
+        ({"mismatchLabelKeys": ["none"]}, 1),
+    ],
+)
+def test_keys_select_by_the_values_of_the_pod(keys: dict[str, list[str]], nodes: int) -> None:
+    """Two pods of each of two Deployments in one tier. Of a key that a pod lacks nothing is known:
+    then the term is named."""
+    things = [
+        deployment(name, 2, "1", {"app": name, "tier": "x"}, off({}, **keys) if own else None)
+        for name, own in (("a", True), ("b", keys.get("matchLabelKeys") == ["tier"]))
+    ]
+    assert nodes_needed(*things) == nodes
 
 
 def test_declared_pods_have_the_terms_of_the_template() -> None:
@@ -145,7 +169,7 @@ def test_terms_are_named_where_templates_of_declared_pods_differ() -> None:
     }
     made = obj("kubeflow.org/v1", "PyTorchJob", "job", {"pytorchReplicaSpecs": roles})
     entries = [{"replicas": 3, "requests": {"cpu": "1"}}]
-    assert unmodelled(generic(made, custompodresources=entries)) == [NAMED]
+    assert unmodelled(generic(made, custompodresources=entries)) == [OTHERS + NAMED]
 
 
 def test_pod_sets_have_the_terms_of_the_templates_at_their_paths() -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from mcad.api.pods import read_pod
 from mcad.api.podspec import effective_request, placement, quantity
 from mcad.core.state.model import Constraint, HostPort, Requirement, Toleration
+from mcad.core.state.not_checked import OTHERS_PODS
 from tests.api.builders import Gi, Mi, container, pod_spec, template
 
 SIDECAR = {"restartPolicy": "Always"}
@@ -273,8 +274,8 @@ def apart(selector: Any, key: str = "kubernetes.io/hostname", **more: Any) -> di
 MINE = {"matchLabels": {"app": "x"}}
 CAPS = {
     "nothing said": ({}, 0, ()),
-    "itself, by label": (apart(MINE), 1, ()),
-    "itself, by an empty selector": (apart({}), 1, ()),
+    "itself, by label": (apart(MINE), 1, (OTHERS_PODS,)),
+    "itself, by an empty selector": (apart({}), 1, (OTHERS_PODS,)),
     "itself, by expressions": (
         apart(
             {
@@ -285,12 +286,29 @@ CAPS = {
             }
         ),
         1,
-        (),
+        (OTHERS_PODS,),
     ),
-    "other pods, perhaps of another set": (apart({"matchLabels": {"app": "other"}}), 0, ()),
+    "other pods, perhaps of another set": (
+        apart({"matchLabels": {"app": "other"}}),
+        0,
+        (OTHERS_PODS,),
+    ),
     "no pods": (apart(None), 0, ("podAntiAffinity",)),
     "itself, but per zone": (apart(MINE, "topology.kubernetes.io/zone"), 0, ("podAntiAffinity",)),
     "itself, in other namespaces": (apart(MINE, namespaces=["b"]), 0, ("podAntiAffinity",)),
+    "itself, of one revision": (apart({}, matchLabelKeys=["pod-template-hash"]), 1, ()),
+    "itself, by a key that it has": (apart({}, matchLabelKeys=["app"]), 1, (OTHERS_PODS,)),
+    "itself, by a key that nothing is known of": (
+        apart({}, matchLabelKeys=["app", "made"]),
+        0,
+        ("podAntiAffinity",),
+    ),
+    "what has another value": (apart({}, mismatchLabelKeys=["app"]), 0, (OTHERS_PODS,)),
+    "what has another value of a key that nothing is known of": (
+        apart({}, mismatchLabelKeys=["made"]),
+        0,
+        ("podAntiAffinity",),
+    ),
     "near others": (
         {"affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{}]}}},
         0,

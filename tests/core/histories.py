@@ -30,6 +30,7 @@ from mcad.core.state.model import (
     ObjectRef,
     Persisted,
     PodPhase,
+    PodSet,
     Topology,
     Workload,
 )
@@ -579,7 +580,8 @@ class Places(History):
         where = Constraint(selector=(("zone", zone),) if zone else ())
         first = replace(work.sets[0], constraint=where, unmodelled=draw.choice(((), odd)))
         team = self.TEAMS[self.made % len(self.TEAMS)]
-        self.bench.submit(replace(work, sets=(first, *work.sets[1:]), quota=((GOLD, team),)))
+        sets = _kept_apart(Random(f"{self.made} {sizes} {zone}"), (first, *work.sets[1:]))
+        self.bench.submit(replace(work, sets=sets, quota=((GOLD, team),)))
 
     def bind(self) -> None:
         waiting = [ref.name for ref, thing in self.bench.things.items() if not thing.node]
@@ -673,3 +675,15 @@ class PausedTeams(Teams):
             return one.node in ("root", leaves[one.tree]) and one.node in tree.nodes
 
         return any(map(concerns, self.bench.pauses.values()))
+
+
+def _kept_apart(rng: Random, sets: tuple[PodSet, ...]) -> tuple[PodSet, ...]:
+    """Now and then with a term of anti-affinity that some have, and that selects some."""
+    if rng.random() >= 0.3:
+        return sets
+    made = []
+    for one in sets:
+        repels, repelled = ((0,) if rng.random() < 0.5 else () for _ in range(2))
+        cap = 1 if repels and repelled else 0
+        made.append(replace(one, cap=cap, repels=repels, repelled=repelled))
+    return tuple(made)

@@ -46,6 +46,7 @@ KINDS = (CONFIG_MAPS, DEPLOYMENTS, PODS, JOBS)
 PAUSES_S = (0.0, 0.01, 0.05, 0.3, 1.0, 3.0, 8.0, 30.0, 90.0)
 GUEST = "guest"
 KEEP = ["example.com/keep"]
+APART, APART_SHARE = "example.com/apart", 0.3
 CONFIGS = (QUIET, Config(policy="StrictFIFO"), Config(headOfLineHoldingTime=20, protectAfter=0))
 NEVER = "workload.codeflare.dev/never-preempt"
 LEAVES = ("red", "blue", "blue", "green")  # the last one is a stranger in some trees
@@ -351,7 +352,27 @@ def _wrapper(rng: Random, name: str) -> Json:
         _item(rng, rng.choice((f"{name}-{number}", f"{name}-{number}", f"shared-{number}")))
         for number in range(rng.randint(1, 3))
     ]
+    _keep_apart(items)
     return _wrapped(rng, name, items)
+
+
+def _keep_apart(items: list[Json]) -> None:
+    """Now and then pods of some items keep off pods of the same item, or of another one."""
+    rng = Random(repr(items))
+    made = {
+        one["metadata"]["name"]: one["spec"]["template"]
+        for one in items
+        if "template" in one.get("spec", {})
+    }
+    if not made or rng.random() >= APART_SHARE:
+        return
+    for name, one in made.items():
+        meta = one.setdefault("metadata", {})
+        meta["labels"] = meta.get("labels", {}) | {APART: name}
+        selector = {"matchLabels": {APART: rng.choice(list(made))}}
+        term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": selector}
+        required = {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
+        one["spec"]["affinity"] = {"podAntiAffinity": required}
 
 
 def _wrapped(rng: Random, name: str, items: list[Json]) -> Json:

@@ -16,6 +16,9 @@ Json = dict[str, Any]
 LASTS_S = 1500.0  # from the first submission to the last look
 ACTS_UNTIL_S = 800.0
 SIM = "sim.mcad.dev/"
+WRAPPER, TEAM = "example.com/wrapper", "example.com/team"
+HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
+APART_SHARE = 0.35  # of the AppWrappers have pods that keep off others
 
 WRAPPED = [
     *(one.model_dump(by_alias=True) for one in Config().wrapped_resources),
@@ -75,7 +78,13 @@ class History:
     acts: list[Act] = field(default_factory=list)
     moods: dict[str, Json] = field(default_factory=dict)
     gates_s: dict[str, float] = field(default_factory=dict)
+    apart: dict[str, Json] = field(default_factory=dict)  # a term of anti-affinity, by pod set
     lags_s: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def keeps_off_others(self) -> bool:
+        """Whether pods keep off what no fit test looks at: pods of other AppWrappers, and zones."""
+        return any(term["topologyKey"] != HOST or TEAM in str(term) for term in self.apart.values())
 
     def told(self) -> list[str]:
         """What happens in it."""
@@ -87,6 +96,7 @@ class History:
             lines.append(f"{one.name} {dialect} {dict(one.graces_s)}: {'; '.join(items)}")
         lines += [f"pods of {name}: {mood}" for name, mood in self.moods.items()]
         lines += [f"gates of {name}: {wait_s} s" for name, wait_s in self.gates_s.items()]
+        lines += [f"pods of {name} keep off {term}" for name, term in self.apart.items()]
         lines += [f"lags: {self.lags_s}"] if self.lags_s else []
         return lines + [str(act) for act in self.acts]
 
@@ -119,6 +129,7 @@ def _submit(history: History, name: str, at_s: float) -> None:
     rng = history.rng
     count = rng.choice((1, 1, 1, 2))
     items = [rng.choice(objects.MAKERS)(rng, f"{name}-{number}") for number in range(count)]
+    _keep_apart(history, name, items)
     is_v1beta2 = rng.random() < 0.5
     obj = objects.wrapped(name, "v1beta2" if is_v1beta2 else "v1beta1", items)
     notes = SHORT if rng.random() < 0.4 else {}
@@ -132,6 +143,35 @@ def _submit(history: History, name: str, at_s: float) -> None:
     for item in items:
         for pod_set in item.declared:
             _mood(history, pod_set)
+
+
+def _keep_apart(history: History, name: str, items: list[Item]) -> None:
+    """Required anti-affinity of some sets of some AppWrappers: off pods of their own, of another
+    set, of all sets, or of whatever bears the label of the team, on a node or, rarely, in a
+    zone."""
+    rng = Random(f"apart {history.seed} {name}")
+    if rng.random() >= APART_SHARE:
+        return
+    made = objects.templates([item.obj for item in items])
+    sets = [one["metadata"]["labels"][objects.SET] for one in made]
+    for one in made:
+        tags = one["metadata"]["labels"]
+        tags |= {WRAPPER: name} | ({TEAM: "x"} if rng.random() < 0.5 else {})
+        own, other = tags[objects.SET], rng.choice(sets)
+        key, value = rng.choice(
+            [(objects.SET, own), (objects.SET, other), (objects.SET, other), (WRAPPER, name)]
+            + [(TEAM, "x")] * (rng.random() < 0.3)
+        )
+        if rng.random() < 0.3:
+            continue
+        term = {"topologyKey": HOST, "labelSelector": {"matchLabels": {key: value}}}
+        if rng.random() < 0.06:
+            term["topologyKey"] = ZONE
+        elif rng.random() < 0.2:
+            term |= {"matchLabelKeys": [rng.choice((objects.SET, WRAPPER))]}
+        history.apart[own] = term
+        required = {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
+        one["spec"]["affinity"] = {"podAntiAffinity": required}
 
 
 def _mood(history: History, pod_set: str) -> None:

@@ -52,6 +52,17 @@ def template(name: str, command: list[str] | None = None, policy: str = "Always"
     return {"metadata": {"labels": {SET: name}}, "spec": spec}
 
 
+def templates(thing: Any) -> list[Json]:
+    """The pod templates in an object, or the object itself if it is a Pod."""
+    if isinstance(thing, list):
+        return [found for one in thing for found in templates(one)]
+    if not isinstance(thing, dict):
+        return []
+    if SET in ((thing.get("metadata") or {}).get("labels") or {}):
+        return [thing]
+    return [found for one in thing.values() for found in templates(one)]
+
+
 def _made(api_version: str, kind: str, name: str, spec: Json) -> Json:
     return {"apiVersion": api_version, "kind": kind, "metadata": {"name": name}, "spec": spec}
 

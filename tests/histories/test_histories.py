@@ -50,7 +50,9 @@ def test_every_kind_trouble_and_mood_is_drawn() -> None:
         moods.update(name for mood in history.moods.values() for name in mood)
         acts.update(act.what for act in history.acts)
         acts.update(["lag"] if history.lags_s else [])
+        acts.update(f"off {term['topologyKey']}" for term in history.apart.values())
+        acts.update(["off others"] if history.keeps_off_others else [])
     assert len(kinds) == len(set(MAKERS)), kinds
     assert set(moods) >= MOODS, moods
-    assert len(acts) >= len(set(TROUBLES)), acts
+    assert len(acts) >= len(set(TROUBLES)) + len(("a node", "a zone", "others")), acts
     assert min((kinds + moods + acts).values()) >= 5

@@ -92,7 +92,8 @@ class World:
         ] = []  # when, kind, name, value, part
         self.refusing: list[tuple[float, bool]] = []  # since when pods are refused, or not
         self.refusals: list[tuple[float, str]] = []  # of pods: when, their set
-        self.crowded_s = float("inf")  # from then on pods may find no room through no fault
+        # From then on pods may find no room through no fault.
+        self.crowded_s = 0.0 if history.keeps_off_others else float("inf")
         self.lives: list[Process | WholeProcess] = []
         self.ended_s = 0.0
         self._refuses = False

@@ -161,6 +161,25 @@ async def test_pods_keep_themselves_apart_on_nodes_in_their_own_namespace() -> N
 
 
 @virtually
+async def test_keys_of_a_term_stand_for_the_values_that_the_pod_has() -> None:
+    """As kube-apiserver merges them into the selector; a key that the pod lacks counts for
+    nothing."""
+    async with world("n1", "n2") as w:
+        match, other = {"matchLabelKeys": ["rev", "none"]}, {"mismatchLabelKeys": ["rev"]}
+        for name, more in (("match", match), ("other", other)):
+            affinity = _near("podAntiAffinity", HOST, **more)
+            for number in range(4):
+                labels = {"app": "a", "rev": f"{name}-{number % 2}"}
+                where = {HOST: "n1"}
+                w.pod(f"{name}-{number}", labels=labels, affinity=affinity, nodeSelector=where)
+            await w.settle()
+
+        placed = [name for name, node in w.placed().items() if node]
+        found = [w.get("Pod", name)["metadata"]["labels"]["rev"] for name in placed]
+        assert sorted(found) == ["match-0", "match-1"]
+
+
+@virtually
 async def test_a_pod_with_an_unknown_requirement_waits_and_says_so() -> None:
     async with world("n1") as w:
         company = _near("podAffinity", HOST)

@@ -104,7 +104,8 @@ class Domains:
             if self._goes_on(prospect):
                 return LEFT_OFF
         prospect.domains_work = 0
-        found = found or Refusal(WaitingReason.UNDECIDED)
+        unmodelled = prospect.shape.unmodelled
+        found = found or Refusal(WaitingReason.UNDECIDED, unmodelled=unmodelled)
         if isinstance(found, Refusal) and found.reason is WaitingReason.UNDECIDED:
             self._undecided[prospect] = None
         return found
@@ -123,7 +124,8 @@ class Domains:
         if found is not None:
             return found
         is_decided = next(choices, None) is None and not _is_undecided(prospect)
-        return Refusal(WaitingReason.NO_DOMAIN if is_decided else WaitingReason.UNDECIDED)
+        reason = WaitingReason.NO_DOMAIN if is_decided else WaitingReason.UNDECIDED
+        return Refusal(reason, unmodelled=prospect.shape.unmodelled)
 
     def fits_emptied(self, prospect: Prospect) -> bool | None:
         """Whether it would fit in its domains if every AppWrapper left (R6); None if that goes on
@@ -387,6 +389,7 @@ class Domains:
             WaitingReason.NO_DOMAIN if is_decided else WaitingReason.UNDECIDED,
             item=first.item,
             index=first.index,
+            unmodelled=prospect.shape.unmodelled,
             domain=DomainLimit(level, len(values), needed, nearest, most),
         )
 

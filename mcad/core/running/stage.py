@@ -12,6 +12,7 @@ from mcad.core.cluster import Cluster
 from mcad.core.state.bounds import NOTED_PER_PASS, RECORD_AFTER, SLOW_PLACEMENT
 from mcad.core.state.entry import Entry
 from mcad.core.state.model import Dialect, Pod
+from mcad.core.state.not_checked import not_checked
 from mcad.core.state.reasons import EventReason, TeardownReason, some_of
 from mcad.core.state.settings import Policy
 from mcad.core.state.stall import refusal
@@ -121,7 +122,11 @@ def take_back(cluster: Cluster, entry: Entry, waited: Duration) -> bool:
     missing = pods.missing(entry.uid, known=True)
     if late or missing:
         entry.requeueings += 1
-        message = (_describe(late, waited) + explain_missing(cluster, entry)).strip()
+        message = _describe(late, waited) + explain_missing(cluster, entry)
+        if late:
+            names = (name for one in entry.workload.sets for name in one.unmodelled)
+            message = f"{message} {not_checked(names)}"
+        message = message.strip()
         teardown.take_back(cluster, entry, TeardownReason.NOT_PLACED, message)
     return bool(late or missing)
 

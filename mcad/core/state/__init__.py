@@ -13,6 +13,7 @@ records         immutable records, implemented in C
 settings, run_policy, bounds   what users set, for all and for one AppWrapper; other limits
 work_bounds     limits of the work of a verdict
 waiting_reason, refusal   why an AppWrapper waits; the figures if it does not fit
+not_checked     what kube-scheduler looks at and no fit test does
 stall           why pods of a running AppWrapper do not run
 quotation       words of others, marked
 reasons, spelling   every word and text that users meet; suggestions for misspelled names

@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+from mcad.core.state.not_checked import not_checked
 from mcad.core.state.quantity import format_amount
 from mcad.core.state.records import Struct
 from mcad.core.state.waiting_reason import WaitingReason
@@ -140,8 +141,7 @@ class Refusal(Struct, frozen=True):
         if self.item >= 0 and self.missing:
             pods = "1 pod" if self.missing == 1 else f"{self.missing} pods"
             facts.append(f"No place for {pods} of item {self.item}.")
-        if self.unmodelled:
-            facts.append(f"Not checked: {', '.join(self.unmodelled)}.")
+        facts.append(not_checked(self.unmodelled))
         return " ".join(filter(None, facts))
 
     @property

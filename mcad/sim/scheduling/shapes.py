@@ -71,8 +71,10 @@ def _key(pod: Json, spec: Json) -> str:
         for name in ("containers", "initContainers")
     ]
     parts: list[Any] = [containers, *(spec.get(name) for name in _PARTS)]
-    if (spec.get("affinity") or {}).get("podAntiAffinity"):
+    if apart := (spec.get("affinity") or {}).get("podAntiAffinity"):
         parts.append(pod["metadata"]["namespace"])
+        if any(map(_has_keys, apart.get(_REQUIRED) or ())):
+            parts.append(pod["metadata"].get("labels"))
     return json.dumps(parts)
 
 
@@ -94,6 +96,7 @@ def _parse(pod: Json, spec: Json) -> Shape:
         affinity.get(name) or {} for name in ("nodeAffinity", "podAffinity", "podAntiAffinity")
     )
     away = apart.get(_REQUIRED) or ()
+    labels = pod["metadata"].get("labels") or {}
     spreads = spec.get("topologySpreadConstraints") or ()
     unknown = {
         "podAffinity": together.get(_REQUIRED),
@@ -120,7 +123,7 @@ def _parse(pod: Json, spec: Json) -> Shape:
         ),
         tolerations=tolerations,
         ports=tuple(_ports(spec)),
-        apart=tuple(_label_selector(one.get("labelSelector")) for one in away),
+        apart=tuple(_label_selector(_selector(one, labels)) for one in away),
         namespace=pod["metadata"]["namespace"] if away else "",
         unknown=tuple(name for name, required in unknown.items() if required),
         priority=spec.get("priority") or 0,
@@ -151,8 +154,29 @@ def _ports(spec: Json) -> list[Port]:
 
 def _is_of_node(term: Json) -> bool:
     """Whether it is about pods of the same namespace on the same node, so that one node tells."""
-    elsewhere = ("namespaces", "namespaceSelector", "matchLabelKeys", "mismatchLabelKeys")
+    elsewhere = ("namespaces", "namespaceSelector")
     return term.get("topologyKey") == HOSTNAME and not any(name in term for name in elsewhere)
+
+
+_KEYS = {"matchLabelKeys": "In", "mismatchLabelKeys": "NotIn"}
+
+
+def _has_keys(term: Json) -> bool:
+    return not _KEYS.keys().isdisjoint(term)
+
+
+def _selector(term: Json, labels: Labels) -> Json | None:
+    """With what kube-apiserver merges into it: the values that the pod has of the keys."""
+    selector = term.get("labelSelector")
+    more = [
+        {"key": key, "operator": operator, "values": [labels[key]]}
+        for name, operator in _KEYS.items()
+        for key in term.get(name) or ()
+        if key in labels
+    ]
+    if selector is None or not more:
+        return selector
+    return {**selector, "matchExpressions": [*(selector.get("matchExpressions") or ()), *more]}
 
 
 def _is_hard(spread: Json) -> bool:

@@ -1,0 +1,17 @@
+"""What kube-scheduler looks at and no fit test does, in words."""
+
+from collections.abc import Iterable
+
+OTHERS_PODS = "podAntiAffinity of others"
+"""The name, in ``unmodelled``, of terms of anti-affinity that may select pods outside the
+AppWrapper. Within it they are modelled."""
+
+_OTHERS_PODS = "Its anti-affinity towards pods of other AppWrappers is left to kube-scheduler."
+
+
+def not_checked(unmodelled: Iterable[str]) -> str:
+    """A sentence or two about these predicates; "" if there are none."""
+    names = list(dict.fromkeys(unmodelled))
+    plain = ", ".join(name for name in names if name != OTHERS_PODS)
+    told = (f"Not checked: {plain}." if plain else "", _OTHERS_PODS if OTHERS_PODS in names else "")
+    return " ".join(filter(None, told))
