@@ -5,19 +5,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cache
+from itertools import islice
 
 from mcad.core.answers.changes import Edit
 from mcad.core.answers.dry_run import DryRun
 from mcad.core.answers.remedies import Kind, Remedy
 from mcad.core.answers.search import earliest
-from mcad.core.eligibility import pre_enqueue
+from mcad.core.cluster import Cluster
 from mcad.core.preemption import search
+from mcad.core.queue.refused_line import is_refused
+from mcad.core.state.bounds import HEADS_TRIED
 from mcad.core.state.entry import Entry
 from mcad.core.state.reasons import some_of
 from mcad.core.state.records import replace
+from mcad.core.state.reservation import EVICTIONS
 from mcad.core.state.units import SECOND
 
 _TOP = 2**31 - 1  # of priorities in Kubernetes, and of spec.priority
+PLANNED_MAX = 20
+"""AppWrappers ahead of it for which it is planned whether they evict; beyond, nothing is said."""
+
 _SCALE = 1_000_000  # what a slope of one per second gains in a second
 
 
@@ -51,18 +58,34 @@ def priority(run: DryRun, uid: str) -> Iterator[Remedy]:
 
 
 def _victims(run: DryRun, entry: Entry) -> tuple[str, ...] | None:
-    """Those that it would evict, None if that is of no use."""
-    if entry.workload.never_preempts or pre_enqueue.obstacle(run.cluster, entry) is not None:
-        return None
-    if run.candidates is None:
-        return None
-    found = search.plan(run.cluster, entry, run.candidates).victims
-    return tuple(uid for uid, _ in found) or None
+    """Those that it would evict, None if that is of no use, or if another AppWrapper evicts before
+    it: what is left for it then is not known."""
+    for number, one in enumerate(_preemptors(run.cluster)):
+        if number == PLANNED_MAX or run.candidates is None:
+            return None
+        found = search.plan(run.cluster, one, run.candidates).victims
+        if one is entry:
+            return tuple(uid for uid, _ in found) or None
+        if found:
+            return None
+    return None
+
+
+def _preemptors(cluster: Cluster) -> Iterator[Entry]:
+    """The AppWrappers that may evict, in the order in which the dispatcher plans for them."""
+    for owner in cluster.reservations.values():
+        if owner.reserved.reason not in EVICTIONS and search.may_win(cluster, owner):
+            yield owner
+    refused = filter(is_refused, cluster.waiting.queue.eqclasses())
+    line = enumerate(cluster.waiting.turns.line(list(refused), cluster.now))
+    for _, _, eqclass in sorted((turn, number, one) for number, (turn, one) in line):
+        front = (one for one in eqclass.front(HEADS_TRIED) if search.may_win(cluster, one))
+        yield from islice(front, 1)
 
 
 def would_evict(run: DryRun, uid: str) -> tuple[str, ...]:
-    """The victims of an AppWrapper in line as it is; the dispatcher evicts them if their number and
-    its turn permit."""
+    """The victims of an AppWrapper in line as it is, if it is the next one for which others are
+    evicted; the dispatcher evicts them if their number permits."""
     return _victims(run, run.entry(uid)) or ()
 
 

@@ -24,7 +24,7 @@ class Kind(StrEnum):
 
 class Remedy(Struct, frozen=True):
     """One change that starts an AppWrapper in the next cycle, and nothing smaller of its kind does.
-    ``EVICT`` is the smallest priority with which it may evict others, if none ahead of it does.
+    ``EVICT`` is the smallest priority with which it may evict others, before any other does.
 
     ``number`` is the figure of the change: a priority, nodes, pods, or an amount. ``uids`` are the
     AppWrappers that it concerns.

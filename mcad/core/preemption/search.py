@@ -131,7 +131,7 @@ def _look(cluster: Cluster, due: RefusedLine, survey_before: Survey) -> None:
         entry = next(preemptors, None)
         if entry is None:
             return
-        if _may_win(cluster, entry):
+        if may_win(cluster, entry):
             if present is None:
                 present = survey(cluster)
             if not _has_a_right(cluster, entry, present.lowest):
@@ -221,7 +221,7 @@ def _take_owners(cluster: Cluster) -> Iterator[Entry]:
             yield owner
 
 
-def _may_win(cluster: Cluster, entry: Entry) -> bool:
+def may_win(cluster: Cluster, entry: Entry) -> bool:
     """Whether nothing but room keeps it from starting, and it may evict."""
     return _may_evict(cluster, entry) and pre_enqueue.obstacle(cluster, entry) is None
 
@@ -259,9 +259,11 @@ def survey(cluster: Cluster) -> Survey:
     for uid in cluster.capacity.assumed_uids():
         cluster.errors.about = uid
         entry = cluster.entries.get(uid)
-        if entry is None or uid in cluster.evictions:
-            continue  # its room is promised to another preemptor already
-        if eviction.may_be_evicted(entry):
+        if entry is None:
+            continue
+        if uid in cluster.evictions:  # its room is promised, and its share is lent no more
+            releasing_soon.append(uid)
+        elif eviction.may_be_evicted(entry):
             since = entry.record.since
             run_time = shortest if entry.eviction is None else _run_time(entry.eviction, shortest)
             if since + run_time <= now:
@@ -302,7 +304,12 @@ class Sought(NamedTuple):
 def plan(cluster: Cluster, entry: Entry, present: Survey) -> Sought:
     """The victims that would make room for a waiting AppWrapper; nothing is changed."""
     snapshot = release_set.what_if(cluster, entry, (*outranked(cluster, entry), entry.uid))
-    releasing_soon = [uid for uid in present.releasing_soon if snapshot.remove(uid)]
+    releasing_soon: list[str] = []
+    for uid in present.releasing_soon:
+        if snapshot.remove(uid):
+            releasing_soon.append(uid)
+        else:  # of no use for this one, but its team borrows so much less
+            snapshot.shares.remove(uid)
     found = evictions(entry.workload, present.candidates, snapshot, cluster.settings)
     if found is None or not found.victims:
         return Sought(snapshot.steps)
