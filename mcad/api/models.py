@@ -378,6 +378,14 @@ class ExcludedNodes(Wire):
     )
 
 
+class AddedRequests(Wire):
+    """What admission adds to each pod of a pod set, as its pods have shown."""
+
+    item: Int = Field(description="The number of the item.")
+    index: Int = Field(description="The number of the pod set within the item.")
+    requests: Quantities = Field(description="The amounts by resource.")
+
+
 class DispatchStatus(Wire):
     """The current attempt: its objects are being created, exist, or are being deleted."""
 
@@ -466,6 +474,12 @@ class DispatchStatus(Wire):
         alias="suspendedPodSets",
         description="The numbers of pod sets that a client suspended. Their room is free for the "
         "rest of the attempt.",
+    )
+    added_requests: list[AddedRequests] | None = Field(
+        default=None,
+        alias="addedRequests",
+        description="What mutating webhooks and policies add to the requests of pods. The next "
+        "attempt waits for room for that as well.",
     )
 
 

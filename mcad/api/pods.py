@@ -104,6 +104,7 @@ def read_pod(obj: Map, workload_uid: str = "") -> Pod:
         ready=_is_true(known, "Ready"),
         ready_since=_since(known, "Ready"),
         gated=attempt > 0 and bool(as_list(spec.get("schedulingGates"))),
+        edited=attempt > 0 and _is_amended(meta),
         amended=attempt > 0 and "nodeName" not in spec and _is_amended(meta),
         stuck=stuck_container(status) if attempt and phase not in TERMINAL_PHASES else None,
         disruption=_disruption(known),

@@ -10,6 +10,7 @@ from mcad.api.durations import clamp_seconds
 from mcad.api.labels import MAX_ATTEMPT
 from mcad.api.located_fields import clamp_count, describe
 from mcad.api.pods import POD_SCHEDULED, UNSCHEDULABLE
+from mcad.api.podspec import amounts, to_resources
 from mcad.api.wire import (
     Json,
     Map,
@@ -23,6 +24,7 @@ from mcad.api.wire import (
 )
 from mcad.core.state.bounds import AVOIDED_MAX
 from mcad.core.state.model import (
+    AddedRequests,
     ChosenDomain,
     Condition,
     DispatchPhase,
@@ -36,6 +38,7 @@ from mcad.core.state.model import (
     PrioritySource,
     Unscheduled,
 )
+from mcad.core.state.quantity import format_amount
 from mcad.core.state.reservation import Eviction, Reservation, ReservationReason
 from mcad.core.state.status_view import StatusView
 from mcad.core.state.units import SECOND, Duration, Instant
@@ -184,7 +187,22 @@ def _render_dispatch(record: DispatchRecord, uid: str) -> Map:
         "excludedNodes": [_render_apart(one) for one in record.apart] or None,
         "placedTime": format_instant(record.placed),
         "suspendedPodSets": list(record.resumed) or None,
+        "addedRequests": [_render_added(one) for one in record.added] or None,
     }
+
+
+def _render_added(one: AddedRequests) -> Map:
+    requests = {name: format_amount(name, size) for name, size in one.requests}
+    return {"item": one.item, "index": one.index, "requests": requests}
+
+
+def _read_added(value: Json) -> tuple[AddedRequests, ...]:
+    found = map(as_map, as_list(value))
+    return tuple(
+        AddedRequests(as_int(one.get("item")), as_int(one.get("index")), requests)
+        for one in found
+        if (requests := to_resources(amounts(one.get("requests"))))
+    )
 
 
 def _render_domain(one: ChosenDomain) -> Map:
@@ -442,6 +460,7 @@ def _read_dispatch(value: Map) -> DispatchRecord | None:
         apart=_read_apart(value.get("excludedNodes")),
         placed=parse_instant(value.get("placedTime")),
         resumed=_read_numbers(value.get("suspendedPodSets")),
+        added=_read_added(value.get("addedRequests")),
     )
 
 

@@ -21,6 +21,7 @@ from mcad.core.state.agenda import Agenda
 from mcad.core.state.entry import Entry
 from mcad.core.state.errors import Errors
 from mcad.core.state.eviction_pace import EvictionPace
+from mcad.core.state.injections import Injections
 from mcad.core.state.lifecycle import TEARING_DOWN, Phase, Signal
 from mcad.core.state.milestones import Milestone, Passed
 from mcad.core.state.model import (
@@ -85,6 +86,7 @@ class Cluster:
         self.doubts: Doubts | None = None
         self.passed: list[Passed] = []
         self.errors = Errors()
+        self.injections = Injections()
         self._commands: list[Command] = []
 
     @property
@@ -281,6 +283,7 @@ class Cluster:
         self.reservations.waits_no_more(entry)
         self.end_attempt(entry)
         del self.entries[entry.uid]
+        self.injections.forget(entry.uid)
         self.objects.leftovers.pop(entry.uid, None)
         self.agenda.to_recover.pop(entry.uid, None)
         self.agenda.recovering.pop(entry.uid, None)

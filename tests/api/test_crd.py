@@ -183,6 +183,7 @@ def test_nothing_is_required_that_an_old_object_may_lack() -> None:
         ".status.dispatch.domains[]": ["item", "index", "label", "value"],
         ".status.dispatch.preferredDomain": ["label", "value"],
         ".status.dispatch.excludedNodes[]": ["item", "nodes"],
+        ".status.dispatch.addedRequests[]": ["item", "index", "requests"],
         ".status.eviction": ["count", "reason"],
         ".status.prioritySource": ["kind", "name", "value"],
     }

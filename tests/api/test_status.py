@@ -18,6 +18,7 @@ from mcad.api.wire import format_instant, parse_instant
 from mcad.core.state.bounds import AVOIDED_MAX
 from mcad.core.state.model import (
     MAX_PRIORITY,
+    AddedRequests,
     Condition,
     DispatchPhase,
     DispatchRecord,
@@ -240,6 +241,7 @@ def test_the_wire_names_of_a_running_appwrapper() -> None:
             "excludedNodes": None,
             "placedTime": None,
             "suspendedPodSets": None,
+            "addedRequests": None,
         },
         "quota": None,
         "reservation": None,
@@ -402,6 +404,15 @@ RECORDS = st.builds(
     since=INSTANTS,
     quota=LEAVES,
     resumed=st.sets(st.integers(0, 511), max_size=3).map(lambda found: tuple(sorted(found))),
+    added=st.lists(
+        st.builds(
+            AddedRequests,
+            COUNTS,
+            COUNTS,
+            st.integers(1, 2**53).map(lambda n: (("cpu", n), ("memory", n))),
+        ),
+        max_size=2,
+    ).map(tuple),
     **dict.fromkeys(("confirmed", "entered", "placed"), LATER),
     **dict.fromkeys(("payload", "reason", "message", "preemptor"), TEXT),
 ).flatmap(finishing)
@@ -514,11 +525,21 @@ def test_an_unreadable_record_of_a_running_appwrapper_is_left_alone(dispatch: An
         ("suspendedPodSets", "2", ()),
         ("placedTime", "2023-07-21T11:18:27Z", START),
         ("placedTime", 7, 0),
+        (
+            "addedRequests",
+            [{"item": 1, "index": 2, "requests": {"cpu": "500m", "memory": "0", "x": []}}, {}, 7],
+            (AddedRequests(1, 2, (("cpu", 500),)),),
+        ),
+        ("addedRequests", {"item": 1}, ()),
     ],
 )
 def test_malformed_parts_of_a_record_are_left_out(field: str, given: Any, read: tuple) -> None:
     record = rendered(RUNNING)["dispatch"] | {field: given}
-    name = {"suspendedPodSets": "resumed", "placedTime": "placed"}.get(field, field)
+    name = {
+        "suspendedPodSets": "resumed",
+        "placedTime": "placed",
+        "addedRequests": "added",
+    }.get(field, field)
     assert getattr(read_status({"dispatch": record}).dispatch, name) == read
 
 

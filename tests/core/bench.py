@@ -156,6 +156,7 @@ class Bench:
     events: list[RecordEvent] = field(default_factory=list)
     quota_events: list[RecordQuotaEvent] = field(default_factory=list)
     warnings: tuple[str, ...] = ()  # what the API server says of every item
+    adds: Resources = ()  # to each pod, as a mutating webhook
     wishes: list[Instant] = field(default_factory=list)
     bodies: dict[tuple[str, int, int], tuple[ObjectRef, Resources]] = field(default_factory=dict)
     looks: int = 0
@@ -557,7 +558,8 @@ class Bench:
         if item == 0:
             self.order.append(work.name)
         child = Child(f"obj-{self._serial}", ref, uid, attempt, item)
-        self.things[ref] = Thing(child, request, created=self.now, grace=work.grace)
+        asks = tuple(sorted((Counter(dict(request)) + Counter(dict(self.adds))).items()))
+        self.things[ref] = Thing(child, asks, created=self.now, grace=work.grace)
         self.observe(ref)
         return ItemCreated(uid, attempt, item, child.uid, self.warnings)
 

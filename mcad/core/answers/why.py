@@ -19,6 +19,7 @@ from mcad.core.answers.remedies import Kind, Remedy
 from mcad.core.answers.smaller import smaller
 from mcad.core.cycle import cycle
 from mcad.core.quota.explain import Words
+from mcad.core.state.injections import explain
 from mcad.core.state.lifecycle import Phase
 from mcad.core.state.reasons import ConditionType
 from mcad.core.state.records import Struct, replace
@@ -61,6 +62,7 @@ def why(run: DryRun, uid: str) -> Why:
         hold = entry.hold
         is_waiting = entry.phase is Phase.WAITING
         text = Words(run.cluster.forest).explain(refusal) if refusal is not None else ""
+        text = " ".join(filter(None, (text, explain(entry.workload)))) if text else ""
         is_refused = refusal is not None and not refusal.reason.lets_others_first
         held = holding(run.cluster, entry, refusal) if is_refused and refusal else Holding()
         figures = certify(run.cluster, entry, refusal) if refusal is not None else None

@@ -83,6 +83,7 @@ def begin(cluster: Cluster, entry: Entry, signal: Signal = Signal.RESERVED) -> N
         domains=cluster.capacity.domains(entry.uid),
         prefers=cluster.capacity.preferred_domain(entry.uid),
         apart=cluster.capacity.keep_apart(entry.uid, _lasting(entry)),
+        added=cluster.injections.shown_by(entry.workload),
     )
     entry.unset_condition(ConditionType.UNHEALTHY, cluster.now, reason=RESUMING)
     cluster.begin_attempt(entry, record)

@@ -17,7 +17,7 @@ from mcad.core.cycle import hints, paused, quota_reports
 from mcad.core.cycle.admit import dispatch
 from mcad.core.fit.questions import Questions
 from mcad.core.internal_errors import for_each, part
-from mcad.core.observed import recovery
+from mcad.core.observed import recovery, workloads
 from mcad.core.preemption import eviction, search
 from mcad.core.queue.equivalence import EquivalenceClass
 from mcad.core.quota.absent import reports_absence
@@ -27,6 +27,7 @@ from mcad.core.running import monitor, reset, stage
 from mcad.core.state.bounds import JUDGED_PER_PASS, REPORTS_PER_PASS, RESTATE_INTERVAL
 from mcad.core.state.entry import Entry
 from mcad.core.state.eviction_pace import reports_due_evictions
+from mcad.core.state.injections import explain
 from mcad.core.state.lifecycle import Phase
 from mcad.core.state.reasons import (
     INSUFFICIENT_QUOTA,
@@ -47,6 +48,7 @@ def decide(cluster: Cluster, *, may_dispatch: bool) -> None:
     internal_errors.compare(cluster)
     if not cluster.started:
         _start(cluster)
+    workloads.complete_anew(cluster)
     quota_reports.refresh(cluster)
     quota_reports.rank_anew(cluster)
     if not cluster.agenda.to_rank:
@@ -250,7 +252,7 @@ def _report_refusal(cluster: Cluster, entry: Entry, refusal: Refusal, words: Wor
         entry.announced = True
         return
     lack = INSUFFICIENT_RESOURCES if refusal.quota is None else INSUFFICIENT_QUOTA
-    why = (lack, words.explain(refusal), due)
+    why = (lack, words.explain(refusal), explain(entry.workload), due)
     message = " ".join(filter(None, why))
     entry.set_condition(ConditionType.BACKOFF, cluster.now, reason=NOT_RUNNABLE, message=message)
     cluster.settle(entry)

@@ -11,6 +11,9 @@ from mcad.core.state.lifecycle import Phase
 from mcad.core.state.model import ENDED, Child, ItemState, Pod, Wanted
 from mcad.core.state.records import replace
 
+_MAY_SHOW = frozenset({Phase.CREATING, Phase.CONFIRMING, Phase.RUNNING})
+"""Phases in which pods of the present attempt come."""
+
 
 def child_seen(cluster: Cluster, child: Child) -> None:
     """A wrapped object appeared or changed."""
@@ -162,12 +165,22 @@ def _take_pod(cluster: Cluster, pod: Pod, *, is_own: bool) -> None:
     cluster.capacity.pod_seen(pod)
     for entry in cluster.known((before, pod.workload)):
         _look_at(cluster, entry)
+        if _shows_demand(entry, pod):
+            cluster.injections.pod_seen(entry.workload, pod)
         if entry.stage_since and _goes_on(known, pod):
             entry.begin_stage(cluster.now)
         if _lost_gates(known, pod):
             entry.ungated_at = cluster.now
         if entry.phase is Phase.GONE:
             _something_gone(cluster, entry)
+
+
+def _shows_demand(entry: Entry, pod: Pod) -> bool:
+    """Whether what it asks for can be compared with its template. It cannot if it was resized, or
+    if the spec was edited after its dispatch: its template may be another one."""
+    if pod.edited or pod.attempt != entry.attempt or pod.workload != entry.uid:
+        return False
+    return entry.edited is None and not entry.rebuilt and entry.phase in _MAY_SHOW
 
 
 def _goes_on(known: Pod | None, pod: Pod) -> bool:

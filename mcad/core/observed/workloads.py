@@ -10,6 +10,7 @@ from mcad.core.events import AppWrapperSeen, NodeGone, NodeSeen
 from mcad.core.observed import objects, recovery
 from mcad.core.queue.priority_ceiling import cut
 from mcad.core.state.entry import Entry
+from mcad.core.state.injections import explain
 from mcad.core.state.lifecycle import ENDED, Phase
 from mcad.core.state.milestones import Milestone
 from mcad.core.state.model import DispatchPhase, DispatchRecord, Persisted, Workload
@@ -24,6 +25,8 @@ _PHASES = tuple(DispatchPhase)
 LIVE = frozenset({DispatchPhase.CREATING, DispatchPhase.DISPATCHED})
 """Phases on record of an attempt that may have, or may still create, objects and pods."""
 
+_WITHOUT_DEMAND = frozenset({*ENDED, Phase.GONE, Phase.HELD, Phase.FOREIGN})
+
 LATE_ARRIVAL: Duration = SECOND * 9 // 10
 """What arrives after this much of its second or later stands here, each a microsecond behind the
 one before: they must not run over into the next second, where their order would end."""
@@ -35,6 +38,7 @@ def appwrapper_seen(cluster: Cluster, event: AppWrapperSeen) -> None:
         return
     entry = cluster.entries.get(event.workload.uid)
     work = cut(_with_fixed_priority(event.workload, entry), cluster.waiting.ceilings)
+    work = cluster.injections.completed(work)
     is_unreadable = work.persisted is not None and bool(work.persisted.unreadable)
     if entry is not None and (entry.rebuilt or (entry.unreadable and not is_unreadable)):
         cluster.forget(entry)
@@ -63,6 +67,9 @@ def _with_fixed_priority(work: Workload, entry: Entry | None) -> Workload:
 
 def _first_sight(cluster: Cluster, work: Workload, *, listed: bool) -> None:
     saved = work.persisted
+    if saved is not None and saved.dispatch is not None:
+        cluster.injections.recall(work, saved.dispatch)
+    work = cluster.injections.completed(work)
     if saved is not None and saved.first_seen:
         first_seen = saved.first_seen
         if first_seen // SECOND == work.created // SECOND:
@@ -144,6 +151,35 @@ def _changed(cluster: Cluster, entry: Entry, work: Workload, *, rewound: bool) -
         cluster.line_up(entry)
         if reservation is not None and reservation.reason in EVICTIONS:  # others have left for it
             cluster.reservations.on_record[entry.uid] = reservation
+
+
+def complete_anew(cluster: Cluster) -> None:
+    """Pods have shown what admission adds, or no AppWrapper is left that has: demands change."""
+    found = cluster.injections
+    if not found.stale:
+        return
+    entries = [one for one in cluster.entries.values() if found.concern(one.workload)]
+    found.stale.clear()
+    for entry in entries:
+        if entry.phase not in _WITHOUT_DEMAND and not entry.keeps_room:
+            _complete(cluster, entry)
+
+
+def _complete(cluster: Cluster, entry: Entry) -> None:
+    if entry.edited is not None:
+        entry.edited = cluster.injections.completed(entry.edited)
+        return
+    work = cluster.injections.completed(entry.workload)
+    if work == entry.workload:
+        return
+    _changed(cluster, entry, work, rewound=False)
+    shown = cluster.injections.shown_by(work)
+    if entry.phase is Phase.WAITING or shown == entry.record.added:
+        return
+    entry.amend(added=shown)
+    cluster.agenda.to_settle[entry.uid] = None
+    if note := explain(work):
+        cluster.announce(entry, EventReason.PODS_ASK_FOR_MORE, note, action="Run", warning=True)
 
 
 def _changed_while_held(cluster: Cluster, entry: Entry, work: Workload) -> None:

@@ -16,6 +16,7 @@ waiting_reason, refusal   why an AppWrapper waits; the figures if it does not fi
 not_checked     what kube-scheduler looks at and no fit test does
 stall           why pods of a running AppWrapper do not run
 quotation       words of others, marked
+injections      what admission adds to pods
 reasons, spelling   every word and text that users meet; suggestions for misspelled names
 condition_reasons   what conditions and their reasons mean
 rights          rights that are missing

@@ -128,6 +128,7 @@ class PodSet(Struct, frozen=True):
     # The live wish cannot be read from the child (unknown kinds, ``custompodresources``), so it is
     # the declared pods less those that succeeded (C2).
     counts_pods: bool = False
+    added: Resources = ()  # part of ``request`` that admission adds to the template (ADR 61)
     unmodelled: tuple[str, ...] = ()  # predicates of kube-scheduler that the fit test leaves out
     ports: tuple[HostPort, ...] = ()  # each is free once per node, for pods of any set
     topology: Topology | None = None
@@ -162,6 +163,14 @@ class ChosenDomain(Struct, frozen=True):
     index: int
     path: str
     domain: Domain
+
+
+class AddedRequests(Struct, frozen=True):
+    """What admission adds to each pod of a pod set, as pods of it have shown (ADR 61)."""
+
+    item: int
+    index: int
+    requests: Resources
 
 
 class NodeRules(NamedTuple):
@@ -279,6 +288,7 @@ class DispatchRecord(Struct, frozen=True):
     placed: Instant = 0  # when all pods of the declared gang had had nodes
     # Positions of pod sets that a client suspended: their room is free for the rest of the attempt.
     resumed: tuple[int, ...] = ()
+    added: tuple[AddedRequests, ...] = ()
 
     def domains_of(self, item: int) -> tuple[ChosenDomain, ...]:
         """The topology domains of the pod sets of an item."""
@@ -467,7 +477,8 @@ class Pod(Struct, frozen=True):
     ready: bool = False  # its condition Ready
     ready_since: Instant = 0  # 0 if it is not ready
     gated: bool = False  # it has schedulingGates: kube-scheduler does not look at it yet
-    amended: bool = False  # not as it was created, and without a node: it may have had gates
+    edited: bool = False  # its spec is not as it was created
+    amended: bool = False  # the same, and without a node: it may have had gates
     stuck: Stuck | None = None  # a container that cannot start, or does not stay up
     disruption: str = ""  # reason of its condition DisruptionTarget: why it is made to go
     root: str = ""  # the uid of the object next to ``workload`` in the chain, or the pod itself

@@ -234,6 +234,12 @@ class EventReason(StrEnum):
         EventType.WARNING,
         "A field of the manifest is ignored or has no effect.",
     )
+    PODS_ASK_FOR_MORE = (
+        "PodsAskForMore",
+        EventType.WARNING,
+        "Its pods ask for more than their templates: a mutating webhook or policy adds it. The "
+        "next attempt waits for room for that as well.",
+    )
     UNSCHEDULED = (
         "PodsUnschedulable",
         EventType.WARNING,
