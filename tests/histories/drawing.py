@@ -68,7 +68,8 @@ class Submitted:
 
 @dataclass
 class History:
-    """One history; ``moods`` are annotations of the pods of a set, or of one index of it."""
+    """One history; ``moods`` are annotations of the pods of a set, or of one index of it.
+    ``sidecars`` are the CPUs that a webhook adds to each pod of a set."""
 
     seed: int
     rng: Random
@@ -79,6 +80,7 @@ class History:
     moods: dict[str, Json] = field(default_factory=dict)
     gates_s: dict[str, float] = field(default_factory=dict)
     apart: dict[str, Json] = field(default_factory=dict)  # a term of anti-affinity, by pod set
+    sidecars: dict[str, str] = field(default_factory=dict)
     lags_s: dict[str, float] = field(default_factory=dict)
 
     @property
@@ -97,6 +99,7 @@ class History:
         lines += [f"pods of {name}: {mood}" for name, mood in self.moods.items()]
         lines += [f"gates of {name}: {wait_s} s" for name, wait_s in self.gates_s.items()]
         lines += [f"pods of {name} keep off {term}" for name, term in self.apart.items()]
+        lines += [f"to pods of {name} a webhook adds {cpu}" for name, cpu in self.sidecars.items()]
         lines += [f"lags: {self.lags_s}"] if self.lags_s else []
         return lines + [str(act) for act in self.acts]
 
@@ -111,7 +114,20 @@ def drawn(seed: int) -> History:
     for _ in range(rng.choice((0, 0, 1, 2, 3, 4, 5))):
         rng.choice(TROUBLES)(history)
     history.acts.sort(key=lambda act: act.at_s)
+    _inject(history)
     return history
+
+
+def _inject(history: History) -> None:
+    """A webhook adds a container to the pods of some sets. Drawn by itself, so that a history
+    without it is what it was."""
+    rng = Random(f"sidecars {history.seed}")
+    if rng.random() < 0.1:
+        for one in history.submitted:
+            for item in one.items:
+                for pod_set in item.declared:
+                    if rng.random() < 0.7:
+                        history.sidecars[pod_set] = rng.choice(("100m", "500m", "1"))
 
 
 def _config(rng: Random) -> Config:

@@ -396,8 +396,21 @@ def _crowded(world: World, by_name: dict[str, Submitted]) -> Iterator[Violation]
             is_calm = at_s < world.crowded_s and not _has_surplus(world)
             lasts = min(pod.bound_s, pod.deleted_s, world.ended_s) > at_s + LOOK_S
             is_known = attempt.wrapper.item_of(pod.set).kind != "Widget"
+            is_calm = is_calm and not _has_news_of_sidecars(world, at_s)
             if is_calm and lasts and is_known and attempt.declared(pod):
                 yield Violation("its room is taken", at_s, sets[pod.set].name, f"Pod {pod.name}")
+
+
+def _has_news_of_sidecars(world: World, at_s: float) -> bool:
+    """Whether pods ask for more than their template and are the first ones to show it: those of
+    later attempts find the room that was found for them (ADR 61)."""
+    every, added = world.chronicle.pods.values(), world.history.sidecars
+    return any(
+        pod.set in added
+        and pod.lives(at_s)
+        and not any(one.set == pod.set and one.attempt < pod.attempt for one in every)
+        for pod in every
+    )
 
 
 def _has_surplus(world: World) -> bool:

@@ -168,6 +168,9 @@ class World:
             self.refusals.append((self.chronicle.now_s, pod_set))
             words = "exceeded quota: small, requested: pods=1, used: pods=9, limited: pods=9"
             raise failures.forbidden(kind, obj["metadata"]["name"], words)
+        if cpu := self.history.sidecars.get(pod_set):
+            requests = {"resources": {"requests": {"cpu": cpu}}}
+            obj["spec"]["containers"].append({"name": "proxy", "image": "proxy", **requests})
         if pod_set in self.history.gates_s:
             obj["spec"]["schedulingGates"] = [{"name": GATE}]
             gated = {"type": "PodScheduled", "status": "False", "reason": "SchedulingGated"}

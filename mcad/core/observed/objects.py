@@ -55,7 +55,10 @@ def disown_strangers(cluster: Cluster, entry: Entry) -> None:
         if attribution.own_child(entry, child) is None:
             disown(cluster, entry, child)
     for pod in cluster.capacity.pods.of(entry.uid):
-        _take_pod(cluster, pod, is_own=attribution.is_own_pod(cluster, pod))
+        is_own = attribution.is_own_pod(cluster, pod)
+        _take_pod(cluster, pod, is_own=is_own)
+        if is_own:
+            _learn(cluster, entry, pod)
 
 
 def apply(cluster: Cluster, entry: Entry, child: Child) -> None:
@@ -165,8 +168,8 @@ def _take_pod(cluster: Cluster, pod: Pod, *, is_own: bool) -> None:
     cluster.capacity.pod_seen(pod)
     for entry in cluster.known((before, pod.workload)):
         _look_at(cluster, entry)
-        if _shows_demand(entry, pod):
-            cluster.injections.pod_seen(entry.workload, pod)
+        if pod.workload != before:
+            _learn(cluster, entry, pod)
         if entry.stage_since and _goes_on(known, pod):
             entry.begin_stage(cluster.now)
         if _lost_gates(known, pod):
@@ -175,12 +178,13 @@ def _take_pod(cluster: Cluster, pod: Pod, *, is_own: bool) -> None:
             _something_gone(cluster, entry)
 
 
-def _shows_demand(entry: Entry, pod: Pod) -> bool:
-    """Whether what it asks for can be compared with its template. It cannot if it was resized, or
-    if the spec was edited after its dispatch: its template may be another one."""
-    if pod.edited or pod.attempt != entry.attempt or pod.workload != entry.uid:
-        return False
-    return entry.edited is None and not entry.rebuilt and entry.phase in _MAY_SHOW
+def _learn(cluster: Cluster, entry: Entry, pod: Pod) -> None:
+    """A pod is seen for the first time, and may show what admission adds: later, defaults of its
+    namespace may be others. It shows nothing if it was resized, or if the spec was edited after its
+    dispatch: its template may be another one."""
+    is_present = pod.workload == entry.uid and pod.attempt == entry.attempt and not pod.edited
+    if is_present and entry.edited is None and not entry.rebuilt and entry.phase in _MAY_SHOW:
+        cluster.injections.pod_seen(entry.workload, pod)
 
 
 def _goes_on(known: Pod | None, pod: Pod) -> bool:

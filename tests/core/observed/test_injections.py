@@ -122,16 +122,29 @@ def test_pods_that_show_less_later_correct_it() -> None:
 def test_what_is_no_injection(change: dict[str, object]) -> None:
     bench = Bench(nodes=[node(milli=2000)]).start(workload("a", 2000))
     (pod,) = bench.dispatcher.cluster.capacity.pods.of("uid-a")
-    bench.feed(PodSeen(replace(pod, request=(("cpu", 2500), ("pods", 1)), **change)))
+    more = replace(pod, uid="other", request=(("cpu", 2500), ("pods", 1)))
+    bench.feed(PodSeen(replace(more, **change)))
     bench.settle()
     assert added(bench, "a") == ()
+    bench.feed(PodSeen(replace(more, uid="third")))
+    bench.settle()
+    assert added(bench, "a") == SIDECAR, "else the test shows nothing"
+
+
+def test_defaults_that_go_later_are_no_injection() -> None:
+    """The pod has the default of a LimitRange that was deleted since."""
+    bench = Bench(nodes=[node(milli=2000)]).start(workload("a", 2000))
+    bench.feed(AppWrapperSeen(workload("a", 1500)))
+    bench.bind("a-0")
+    bench.settle()
+    assert (added(bench, "a"), cpu_of(bench, "a")) == ((), 1500)
 
 
 def test_a_template_that_was_edited_shows_nothing() -> None:
     bench = Bench(nodes=[node(milli=2000)]).start(workload("a", 2000))
     (pod,) = bench.dispatcher.cluster.capacity.pods.of("uid-a")
     bench.submit(replace(workload("a", 1000), payload="other"))
-    bench.feed(PodSeen(pod))
+    bench.feed(PodSeen(replace(pod, uid="other", request=(("cpu", 2500), ("pods", 1)))))
     bench.settle()
     assert not bench.dispatcher.cluster.injections.shown
 
