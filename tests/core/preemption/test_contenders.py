@@ -32,6 +32,7 @@ def test_none_waits_behind_a_victim_that_it_may_evict(
             raise
         cases.update(one.cases)
         cases["evicted"] += sum(view.eviction is not None for view in one.bench.status.values())
-    assert cases["waits"] >= 5, cases
-    assert cases["evicted"] >= 3, cases
+    if begin == 0:  # a block of a longer run may have fewer
+        assert cases["waits"] >= 5, cases
+        assert cases["evicted"] >= 3, cases
     assert cases["not quiet"] + cases["still changing"] <= 5, cases
