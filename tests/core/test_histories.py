@@ -42,7 +42,7 @@ RESETS = {
     (Phase.INTENDING, Signal.RETRY_REFUSED),
     *((Phase.PAUSING, signal) for phase, signal in TABLE if phase is Phase.PAUSING),
 }
-"""What MCAD's dialect does not have."""
+"""Rare in MCAD's dialect: only a bare Pod that the cluster took away is tried again (ADR 57)."""
 
 ERRORS = {line for line in TABLE if line[1] is Signal.ERROR or line[0] is Phase.HELD}
 """What an error of the dispatcher itself does: test_internal_errors.py."""
@@ -64,14 +64,15 @@ def walked(monkeypatch: pytest.MonkeyPatch) -> Walked:
 
 def test_every_line_of_the_table_is_walked_in_both_dialects(walked: Walked) -> None:
     """In a push by seeds that its commit draws, and by more if a line is missing."""
+    rare = {(Dialect.V1BETA1, *line) for line in RESETS}
     lines = {(Dialect.V1BETA1, *line) for line in TABLE.keys() - RESETS - ERRORS}
     lines |= {(Dialect.V1BETA2, *line) for line in TABLE.keys() - ERRORS}
     seeds = budget.rng("lives").sample(range(SEEDS), SEEDS)
     for number, seed in enumerate(dict.fromkeys((*RARE, *seeds))):
-        if number >= IN_A_PUSH and walked == lines and not budget.SOAK:
+        if number >= IN_A_PUSH and walked - rare == lines and not budget.SOAK:
             break
         Lives(seed).run(120)
-    assert walked == lines, sorted(walked ^ lines)
+    assert walked - rare == lines, sorted((walked - rare) ^ lines)
 
 
 def lived(profile: type[Teams], seed: int) -> Teams:
