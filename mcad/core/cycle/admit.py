@@ -126,6 +126,7 @@ class _Pass:
         elif self._deferred.waits(eqclass):
             self._refuse(eqclass, _LENDING)
             self._lists.active.move(eqclass)
+            self._lists.hand_over(eqclass)  # it may be alone in waiting for that
         elif self._binding.waits(eqclass):
             eqclass.refusal = _BINDING  # for a moment, which is no reason for a report
             self._lists.active.move(eqclass)

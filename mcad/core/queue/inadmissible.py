@@ -218,11 +218,14 @@ class InadmissibleLists:
     def _let_in(self) -> list[InadmissibleList]:
         """The lists at nodes of quota trees that have room enough now, and all of a tree of which a
         share has changed: what was possible may be impossible by now, and the reverse. Classes
-        whose path to the root has changed are requeued at once."""
+        whose path to the root has changed are requeued at once. Where heads block so are those that
+        wait for nodes: one that has become impossible blocks none."""
         news = self._forest.take_news()
-        if news.rerouted:
+        regrown = news.regrown if self._turns.heads_block else frozenset()
+        if news.rerouted or regrown:
             for eqclass in self._all_inadmissible():
-                if not news.rerouted.isdisjoint(eqclass.path):
+                is_rerouted = not news.rerouted.isdisjoint(eqclass.path)
+                if is_rerouted or any(tree in regrown for tree, _ in eqclass.path):
                     self.requeue(eqclass)
         found: list[InadmissibleList] = []
         for tree, node in news.risen:
