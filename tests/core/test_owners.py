@@ -51,6 +51,8 @@ OWNERS = {
     "path": "attempts/create.py cycle/cycle.py cycle/quota_reports.py observed/recovery.py",
     "flying flying_in urgency": "state/entry.py",
     "serial written": "state/entry.py observed/workloads.py",
+    "counted": "observed/recovery.py",
+    "deleted_trees": "cycle/deleted_trees.py observed/recovery.py",
     "dirty": "cluster.py dispatcher.py internal_errors.py",
     # its wait, and what is reported of it
     "waiting hold pause": "queue/waiting.py",
@@ -74,7 +76,7 @@ OWNERS = {
     "recovered": "cycle/cycle.py",
     "epoch": "cycle/cycle.py dispatcher.py",
     "doubts": "views/standby_view.py",
-    "settings agenda objects capacity forest rights walk admission errors": "",
+    "settings agenda objects capacity forest rights walk admission errors injections": "",
     "eviction_pace quota_statuses history": "",
     "passed": "dispatcher.py",
 }

@@ -255,14 +255,15 @@ def survey(cluster: Cluster) -> Survey:
     latest dispatch."""
     found: list[tuple[int, int, str, Entry]] = []
     releasing_soon: list[str] = []
+    promised: list[str] = []
     now, shortest = cluster.now, cluster.settings.min_run_time
     for uid in cluster.capacity.assumed_uids():
         cluster.errors.about = uid
         entry = cluster.entries.get(uid)
         if entry is None:
             continue
-        if uid in cluster.evictions:  # its room is promised, and its share is lent no more
-            releasing_soon.append(uid)
+        if uid in cluster.evictions:
+            promised.append(uid)
         elif eviction.may_be_evicted(entry):
             since = entry.record.since
             run_time = shortest if entry.eviction is None else _run_time(entry.eviction, shortest)
@@ -272,7 +273,7 @@ def survey(cluster: Cluster) -> Survey:
             releasing_soon.append(uid)
     found.sort()
     cluster.agenda.spent += _survey_steps(cluster)
-    return Survey({uid: one.workload for _, _, uid, one in found}, releasing_soon)
+    return Survey({uid: one.workload for _, _, uid, one in found}, releasing_soon, promised)
 
 
 def _run_time(before: Eviction, shortest: Duration) -> Duration:
@@ -304,11 +305,10 @@ class Sought(NamedTuple):
 def plan(cluster: Cluster, entry: Entry, present: Survey) -> Sought:
     """The victims that would make room for a waiting AppWrapper; nothing is changed."""
     snapshot = release_set.what_if(cluster, entry, (*outranked(cluster, entry), entry.uid))
-    releasing_soon: list[str] = []
-    for uid in present.releasing_soon:
-        if snapshot.remove(uid):
-            releasing_soon.append(uid)
-        else:  # of no use for this one, but its team borrows so much less
+    releasing_soon = [uid for uid in present.releasing_soon if snapshot.remove(uid)]
+    removed = set(releasing_soon)
+    for uid in (*present.releasing_soon, *present.promised):
+        if uid not in removed:  # of no use for this one, but its team borrows so much less
             snapshot.shares.remove(uid)
     found = evictions(entry.workload, present.candidates, snapshot, cluster.settings)
     if found is None or not found.victims:
