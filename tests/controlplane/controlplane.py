@@ -126,6 +126,8 @@ class ControlPlane:
         self._until(lambda: listens(layout.ports.etcd), "etcd listens")
         self._spawn("kube-apiserver", commands.apiserver(layout))
         self._until(lambda: listens(layout.ports.apiserver), "kube-apiserver listens")
+        # Another process may have taken the port meanwhile; then ours ends without one.
+        self._until(layout.certificate.exists, "kube-apiserver has a certificate")
         self._rest = Rest(layout.url, layout.certificate, layout.tokens[commands.ADMIN], USER_AGENT)
         self._until(self.ready, "kube-apiserver is ready")
         if self.kinds:

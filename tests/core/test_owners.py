@@ -13,7 +13,8 @@ CORE = Path(__file__).parents[2] / "mcad" / "core"
 
 OWNERS = {
     # the AppWrapper, its life and its attempt
-    "workload edited story step_since superseded former": "state/entry.py",
+    "workload story step_since superseded former": "state/entry.py",
+    "edited": "state/entry.py observed/workloads.py",
     "phase dispatch": "state/entry.py observed/recovery.py",
     "unreadable": "observed/recovery.py",
     "error held_from": "state/entry.py",
