@@ -518,6 +518,22 @@ def test_a_bare_pod_on_a_lost_node_was_not_deleted_by_a_client(dialect: Dialect)
 
 
 @DIALECTS
+def test_a_bare_pod_that_a_client_deleted_just_before_its_node_failed_was_deleted(
+    dialect: Dialect,
+) -> None:
+    bench = bare(dialect)
+    bench.settle()
+    (item,) = bench.works["uid-a"].items
+    bench.stubborn.add("a-0")
+    bench.delete_object(item.ref)
+    bench.feed(NodeSeen(node(milli=100, ready=False)))
+    bench.remove(item.ref)
+    bench.settle()
+    assert bench.condition("a", "Unhealthy")[1] == "MissingComponent"
+    assert "was deleted" in bench.condition("a", "Unhealthy")[2]
+
+
+@DIALECTS
 @pytest.mark.parametrize("words", ["", "Preempted by pod x on node n1"])
 def test_events_say_what_became_of_a_bare_pod_that_went_unseen(
     dialect: Dialect, words: str
