@@ -131,8 +131,7 @@ def why_gone(cluster: Cluster, child: Child) -> Absence:
     if pod.disruption:
         words = DISRUPTIONS.get(pod.disruption, f"was disrupted ({pod.disruption})")
         return Absence(words, lost=True)
-    # The cluster deletes no pod without a word of that in DisruptionTarget.
-    if pod.node and not pod.terminating and not cluster.capacity.is_ready(pod.node):
+    if pod.node and not pod.terminating and not cluster.capacity.is_ready(pod.node):  # no client
         return Absence(f"was lost with node {pod.node}", lost=True)
     if pod.phase is PodPhase.FAILED:
         return Absence("failed and was deleted", lost=True)

@@ -12,7 +12,7 @@ from mcad.core.cluster import Cluster
 from mcad.core.state.bounds import NOTED_PER_PASS, RECORD_AFTER, SLOW_PLACEMENT
 from mcad.core.state.entry import Entry
 from mcad.core.state.model import Dialect, Pod
-from mcad.core.state.not_checked import not_checked
+from mcad.core.state.not_checked import not_checked_of
 from mcad.core.state.reasons import EventReason, TeardownReason, some_of
 from mcad.core.state.settings import Policy
 from mcad.core.state.stall import refusal
@@ -67,8 +67,7 @@ def missing_until(cluster: Cluster, entry: Entry, grace: Duration, *, known: boo
 def _warming_until(cluster: Cluster, entry: Entry) -> Instant:
     """When the last of its pods that are not ready has used up its warm-up grace."""
     grace, confirmed = entry.workload.tolerance.warmup_grace, entry.record.confirmed
-    live = cluster.capacity.pods.live(entry.uid)
-    begun = (max(p.created, p.bound) for p in live if not p.ready)
+    begun = (max(p.created, p.bound) for p in cluster.capacity.pods.live(entry.uid) if not p.ready)
     return max((max(at, confirmed) + grace for at in begun), default=0)
 
 
@@ -116,17 +115,13 @@ def take_back(cluster: Cluster, entry: Entry, waited: Duration) -> bool:
     waited for so long."""
     if entry.record.placed:
         return False
-    pods = cluster.capacity.pods
-    since = cluster.now - waited
-    late = [p for p in pods.never_placed(entry.uid) if waits_since(entry, p) <= since]
+    pods, now = cluster.capacity.pods, cluster.now
+    late = [p for p in pods.never_placed(entry.uid) if waits_since(entry, p) + waited <= now]
     missing = pods.missing(entry.uid, known=True)
     if late or missing:
         entry.requeueings += 1
-        message = _describe(late, waited) + explain_missing(cluster, entry)
-        if late:
-            names = (name for one in entry.workload.sets for name in one.unmodelled)
-            message = f"{message} {not_checked(names)}"
-        message = message.strip()
+        told = _describe(late, waited) + explain_missing(cluster, entry)
+        message = f"{told} {not_checked_of(entry.workload.sets) if late else ''}".strip()
         teardown.take_back(cluster, entry, TeardownReason.NOT_PLACED, message)
     return bool(late or missing)
 

@@ -28,7 +28,7 @@ from mcad.core.state.reasons import (
     EventReason,
     some_of,
 )
-from mcad.core.state.stall import Stall, refusal
+from mcad.core.state.stall import Stall, no_node
 from mcad.core.state.units import Instant
 
 # -- what there is -------------------------------------------------------------------------------
@@ -89,16 +89,8 @@ def unscheduled(cluster: Cluster, entry: Entry) -> Stall | None:
     what = f"{len(refused)} pod{'s' * (len(refused) != 1)} without a node"
     since = _oldest(entry, refused)
     until = entry.ends_at or stage.placement_until(cluster, entry)  # a copy judges nothing
-    words = "; ".join(filter(None, (refusal(refused), _excluded(cluster, entry))))
+    words = no_node(refused, cluster.capacity.left_with_room(entry.uid))
     return Stall(EventReason.UNSCHEDULED, what, words, since, until)
-
-
-def _excluded(cluster: Cluster, entry: Entry) -> str:
-    """The nodes that would take its pods, but that its attempt excludes (ADR 48)."""
-    nodes = tuple(dict.fromkeys(cluster.capacity.left_with_room(entry.uid)))
-    if not nodes:
-        return ""
-    return f"{some_of(nodes)} has room, and this attempt excludes it; requeue to place pods anew"
 
 
 def _of_items(cluster: Cluster, entry: Entry, children: list[Child]) -> Stall | None:

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable
 
+from mcad.core.state.model import PodSet
+
 OTHERS_PODS = "podAntiAffinity of others"
 """The name, in ``unmodelled``, of terms of anti-affinity that may select pods outside the
 AppWrapper. Within it they are modelled."""
@@ -15,3 +17,8 @@ def not_checked(unmodelled: Iterable[str]) -> str:
     plain = ", ".join(name for name in names if name != OTHERS_PODS)
     told = (f"Not checked: {plain}." if plain else "", _OTHERS_PODS if OTHERS_PODS in names else "")
     return " ".join(filter(None, told))
+
+
+def not_checked_of(sets: Iterable[PodSet]) -> str:
+    """The same about all predicates of these pod sets."""
+    return not_checked(name for one in sets for name in one.unmodelled)

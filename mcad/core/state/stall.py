@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from mcad.core.state.model import Pod
+from mcad.core.state.reasons import some_of
 from mcad.core.state.records import Struct
 from mcad.core.state.units import SECOND, Duration, Instant, format_clock, format_duration
 
@@ -69,3 +70,11 @@ def refusal(pods: Iterable[Pod]) -> str:
         if pod.unscheduled is not None
     )
     return min(said, key=lambda words: (-said[words], words), default="")
+
+
+def no_node(pods: Iterable[Pod], left_with_room: Iterable[str]) -> str:
+    """What kube-scheduler says of most of these pods, and the nodes that would take them, but that
+    their attempt excludes (ADR 48)."""
+    nodes = tuple(dict.fromkeys(left_with_room))
+    told = f"{some_of(nodes)} has room, and this attempt excludes it; requeue to place pods anew"
+    return "; ".join(filter(None, (refusal(pods), told if nodes else "")))
