@@ -131,7 +131,8 @@ def why_gone(cluster: Cluster, child: Child) -> Absence:
     if pod.disruption:
         words = DISRUPTIONS.get(pod.disruption, f"was disrupted ({pod.disruption})")
         return Absence(words, lost=True)
-    if pod.node and not pod.terminating and not cluster.capacity.is_ready(pod.node):  # no client
+    # The cluster says in DisruptionTarget why it deletes a pod; without that a client deleted it.
+    if pod.node and not pod.terminating and not cluster.capacity.is_ready(pod.node):
         return Absence(f"was lost with node {pod.node}", lost=True)
     if pod.phase is PodPhase.FAILED:
         return Absence("failed and was deleted", lost=True)

@@ -120,15 +120,12 @@ def take_back(cluster: Cluster, entry: Entry, waited: Duration) -> bool:
     missing = pods.missing(entry.uid, known=True)
     if late or missing:
         entry.requeueings += 1
-        told = _describe(late, waited) + explain_missing(cluster, entry)
-        message = f"{told} {not_checked_of(entry.workload.sets) if late else ''}".strip()
-        teardown.take_back(cluster, entry, TeardownReason.NOT_PLACED, message)
+        message = explain_missing(cluster, entry)
+        if late:
+            told = f"Without a node for {waited // SECOND} s: {name_with(late, refusal(late))}."
+            message = f"{told}{message} {not_checked_of(entry.workload.sets)}"
+        teardown.take_back(cluster, entry, TeardownReason.NOT_PLACED, message.strip())
     return bool(late or missing)
-
-
-def _describe(late: list[Pod], waited: Duration) -> str:
-    told = f"Without a node for {waited // SECOND} s: {name_with(late, refusal(late))}."
-    return told if late else ""
 
 
 def name_with(pods: list[Pod], words: str) -> str:
