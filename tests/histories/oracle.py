@@ -394,6 +394,7 @@ def _crowded(world: World, by_name: dict[str, Submitted]) -> Iterator[Violation]
                 0.0,
             )
             is_calm = at_s < world.crowded_s and not _has_surplus(world)
+            is_calm = is_calm and pod.set not in world.history.apart  # not every node will do
             lasts = min(pod.bound_s, pod.deleted_s, world.ended_s) > at_s + LOOK_S
             is_known = attempt.wrapper.item_of(pod.set).kind != "Widget"
             is_calm = is_calm and not _has_news_of_sidecars(world, at_s)

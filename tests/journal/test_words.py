@@ -180,7 +180,7 @@ def talk(folder: Path, seed: int, limits: Limits) -> None:
 def test_a_journal_decides_alike_without_them(tmp_path: Path, seed: int, limits: Limits) -> None:
     Talkative.shown = False
     talk(tmp_path, seed, limits)
-    assert Talkative.shown, "nobody said anything"
+    assert Talkative.shown, "no status had such words"
     kept = content(tmp_path)
     assert MARK not in kept
     assert BEGIN.encode().decode("latin-1") in kept

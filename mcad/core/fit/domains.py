@@ -41,7 +41,7 @@ _TOGETHER: Variant = ((-1,), ())
 """The gang as if its pods had to share a domain, among its variants."""
 
 LEFT_OFF = Refusal(WaitingReason.UNDECIDED)
-"""No verdict yet: its work of this pass is done, and it goes on in the next one (ADR 61)."""
+"""No verdict yet: its work of this pass is done, and it goes on in the next one (ADR 60)."""
 
 
 class _LeftOffError(Exception):
