@@ -516,8 +516,10 @@ def test_no_right_is_superfluous(plane: ControlPlane, account: Path) -> None:
         if entry.user == USER and entry.resource:
             resource = "/".join(filter(None, (entry.resource, entry.subresource)))
             asked.setdefault((entry.api_group, resource, entry.verb), set()).add(entry.code)
-    # An API server that has just started refuses everything for a moment.
-    assert [right for right, codes in asked.items() if codes == {403}] == []
+    # An API server that has just started refuses for a moment even what is granted: it may be all
+    # that it answered to a request that is rare.
+    refused = {right for right, codes in asked.items() if codes == {403}}
+    assert refused - granted == set(), "grant more"
     used = set(asked)
 
     wrapped = {
