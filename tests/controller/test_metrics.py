@@ -15,6 +15,7 @@ from mcad.core.state.run_policy import FaultTolerance
 from mcad.core.state.units import SECOND
 from mcad.core.views.rows import Picture
 from mcad.kube.clock import RealClock
+from tests.core.attempts.test_remains import gone, outlived
 from tests.core.bench import Bench, node, workload
 from tests.core.quota.test_usage import bench, of
 from tests.core.quotas import SILVER, child, subtree
@@ -105,6 +106,22 @@ async def test_every_node_of_a_quota_tree_has_its_figures_in_base_units() -> Non
         'mcad_quota_waiting{node="red",resource="cpu",tree="gold"} 0.9',
         'mcad_quota_waiting{node="root",resource="cpu",tree="gold"} 0.9',
     ]
+
+
+async def test_the_share_of_a_deleted_appwrapper_is_allocated_until_its_pods_are_gone() -> None:
+    made = outlived()
+    gone(made)
+    made.advance(60)
+    assert 'mcad_quota_allocated{node="red",resource="cpu",tree="gold"} 1.0' in (
+        await quota_lines(made)
+    )
+    for pod in list(made.left):
+        made.end_pod(pod)
+    made.settle()
+    assert made.order == ["a", "b"]
+    assert 'mcad_quota_allocated{node="red",resource="cpu",tree="gold"} 0.9' in (
+        await quota_lines(made)
+    )
 
 
 async def test_a_share_that_is_not_used_is_zero() -> None:

@@ -45,6 +45,7 @@ class Handovers(History):
         self._demand: dict[str, int] = {}
         self._leaf: dict[str, str] = {}
         self._released: dict[str, None] = {}  # nothing is left of their attempts
+        self._reserved: set[str] = set()  # room is reserved for them
         self.bench.outliving = True
         self.bench.heard = self._heard
         teams = (child(name, hard=True, cpu=SHARE) for name in LEAVES)
@@ -69,8 +70,9 @@ class Handovers(History):
         ]
 
     def end(self) -> None:
-        """All pods that are on the way go."""
+        """All pods run; then all that are on the way go."""
         for _ in range(30):
+            self.bind()
             for uid in list(self.bench.left):
                 self.bench.end_pod(uid)
             self.bench.advance(10)
@@ -163,13 +165,15 @@ class Handovers(History):
             if (one.before, one.after) == (Phase.WAITING, Phase.INTENDING):
                 self.started += 1
                 self._starts(one.entry)
+        self._reserved = set(self.bench.dispatcher.cluster.reservations)
 
     def _starts(self, entry: Entry) -> None:
-        """No AppWrapper starts beside pods that use up its share, or before an equal older one."""
+        """No AppWrapper starts beside pods that use up its share, or before an equal older one, but
+        for a preemptor: an older one that is in line again gets nothing of what was evicted."""
         leaf, demand, _ = alike = self._alike(entry)
         used = sum(self._demand[uid] for uid in self._users(leaf) - {entry.uid})
         assert used + demand <= SHARE, f"{entry.title} starts beside {self._users(leaf)} in {leaf}"
-        for uid in self._released:
+        for uid in self._released if entry.uid not in self._reserved else ():
             other = self.bench.dispatcher.cluster.entries.get(uid)
             if other is None or other is entry or self._alike(other) != alike:
                 continue

@@ -228,6 +228,14 @@ async def test_rows_of_a_quota_node_are_those_below_it() -> None:
     assert {"own", "borrower", "watchers", "late"} <= root
 
 
+async def test_the_share_of_a_deleted_appwrapper_is_used_until_its_pods_are_gone() -> None:
+    api = shares()
+    api.remove("appwrappers", "own")  # it held 4; a borrower holds 2
+    api.remove("deployments", "own")
+    async with opened(api) as page:
+        assert "research cpu 6 4" in _words(await page.get("/"))
+
+
 async def test_a_page_of_many_rows_has_one_hundred() -> None:
     api = tutorial()
     for number in range(130):

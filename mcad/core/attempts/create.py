@@ -132,8 +132,8 @@ def continue_attempt(cluster: Cluster, entry: Entry) -> None:
         teardown.take_back(cluster, entry, TeardownReason.MISSING_RIGHT, hold.message)
     else:
         entry.creation.asked = True
-        item, rules = entry.creation.cursor, precedence.reserved_nodes(cluster, entry)
-        rules = rules._replace(
+        item = entry.creation.cursor
+        rules = precedence.reserved_nodes(cluster, entry, item)._replace(
             apart=entry.record.apart_of(item),
             domains=entry.record.domains_of(item),
             prefers=entry.record.prefers,

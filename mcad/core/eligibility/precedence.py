@@ -41,24 +41,26 @@ def outranked(cluster: Cluster, entry: Entry) -> dict[str, None]:
     return {uid: None for uid, owner in cluster.reservations.items() if outranks(entry, owner)}
 
 
-def reserved_nodes(cluster: Cluster, entry: Entry) -> NodeRules:
-    """The nodes that are reserved for others and that its pods avoid, of the oldest reservations.
+def reserved_nodes(cluster: Cluster, entry: Entry, item: int) -> NodeRules:
+    """The nodes that are reserved for others and that the pods of an item of it avoid, of the
+    oldest reservations.
 
     kube-scheduler knows of no reservation and puts pods where most is free. That is where victims
     have left, so an owner would never see its nodes empty. Avoiding is a preference; where
     AppWrappers are evicted for the room it is a requirement, or their loss would be for nothing
-    (ADR 34). A reservation made between the dispatch and the create may share nodes with the slots
-    of its own pods: those nodes are never excluded, or the pods would find no node. Which nodes an
-    earlier leader planned for its pods is not on record, so none is excluded for these.
+    (ADR 34), unless the item may run for ever: the requirement would last as long. A reservation
+    made between the dispatch and the create may share nodes with the slots of its own pods: those
+    nodes are never excluded, or the pods would find no node. Which nodes an earlier leader planned
+    for its pods is not on record, so none is excluded for these.
     """
     own = frozenset(cluster.capacity.nodes_of(entry.uid))
     avoid = [name for name in _of_the_fulfilled(cluster) if name not in own]
     exclude: list[str] = []
-    is_planned = entry.record.epoch == cluster.epoch
+    ends = entry.workload.items[item].tells_end and entry.record.epoch == cluster.epoch
     for owner in cluster.reservations.values():
         reservation = owner.reservation
         if reservation is not None and not may_pass(cluster, entry, owner):
-            is_needed = is_planned and reservation.reason in EVICTIONS
+            is_needed = ends and reservation.reason in EVICTIONS
             (exclude if is_needed else avoid).extend(reservation.nodes)
     exclude = [name for name in exclude if name not in own]
     return NodeRules(_first(avoid), _first(exclude))

@@ -217,12 +217,20 @@ def test_a_gang_waits_for_the_bindings_of_gangs_that_an_earlier_leader_dispatche
 
 
 def test_what_an_earlier_leader_may_have_planned_is_not_excluded_for_others() -> None:
-    """The reservation is made for room that the first pod of ``a`` was planned on."""
-    bench = Bench(EVICTING, nodes=[node("n1")])
+    """The reservation is made for room beside the pods of ``a``; the new leader plans them
+    elsewhere, and does not know that they may have been meant for that node."""
+    bench = Bench(EVICTING, nodes=[node("n1"), node("n2", 20)])
     bench.submit(workload("low", 900)).settle()
-    bench.submit(workload("a", 50, priority=9))
+    bench.submit(workload("a", 25, 25, priority=9))
     creates(bench)
-    bench.submit(workload("high", 950, priority=5)).decide()
-    assert bench.dispatcher.cluster.reservations
+    assert bench.dispatcher.cluster.capacity.nodes_of("uid-a") == ["n1"]
+    bench.submit(workload("high", 930, priority=5)).decide()
+    bench.nodes = [node("n1", 940), node("n2", 500)]
     bench.crash()
-    assert creates(bench).node_rules.exclude == ()
+    creates(bench)
+    bench.execute(bench.pending.pop(0))
+    create = creates(bench)
+    cluster = bench.dispatcher.cluster
+    assert cluster.capacity.nodes_of("uid-a") == ["n2"]
+    assert [one.reservation.nodes for one in cluster.reservations.values()] == [("n1",)]
+    assert create.node_rules.exclude == ()

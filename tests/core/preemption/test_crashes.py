@@ -8,7 +8,7 @@ import pytest
 
 from mcad.core.commands import WriteStatus
 from mcad.core.state.lifecycle import Phase
-from mcad.core.state.model import Workload
+from mcad.core.state.model import Dialect, Next, PodPhase, Workload
 from mcad.core.state.records import replace
 from mcad.core.state.settings import Settings
 from mcad.core.state.units import SECOND
@@ -21,7 +21,8 @@ WRITES_MAX = 60
 
 
 def of(leaf: str, name: str, milli: int) -> Workload:
-    return workload(name, milli, quota=((GOLD, leaf),))
+    made = workload(name, milli, quota=((GOLD, leaf),), dialect=Dialect.V1BETA2)
+    return replace(made, tolerance=replace(made.tolerance, failure_grace=0, retry_pause=SECOND))
 
 
 class Reclaim:
@@ -41,6 +42,14 @@ class Reclaim:
                 bench.bind(f"b{number}-0", f"n{number}")
         bench.settle()
         bench.submit(of("red", "r0", 900), of("red", "r1", 900))
+
+    def fail(self, name: str) -> None:
+        """Its pod runs and fails, so it is reset."""
+        bench = self.bench
+        [node] = bench.dispatcher.cluster.capacity.nodes_of(f"uid-{name}")
+        bench.bind(f"{name}-0", node).change(f"{name}-0", phase=PodPhase.FAILED)
+        self.pump()
+        assert bench.status[f"uid-{name}"].dispatch.next is Next.RESET
 
     def run(self, seconds: int) -> None:
         for _ in range(seconds):
@@ -124,3 +133,28 @@ def test_a_crash_at_any_write_of_a_reclaim_evicts_no_more(settings: Settings) ->
         where = f"at write {dies_at}, stored: {is_stored}"
         assert {"r0", "r1"} <= crashed.running, where
         assert sum(crashed.evicted.values()) == sum(plain.evicted.values()), where
+
+
+@pytest.mark.parametrize("settings", [RECLAIMS, GRACE], ids=["at once", "grace"])
+def test_an_owner_that_is_reset_evicts_no_more(settings: Settings) -> None:
+    """Its share and its room stay with the next attempt, whatever crashes meanwhile."""
+    plain = Reclaim(settings, 10**9, is_stored=True)
+    plain.run(90)
+    writes, evicted = plain.writes, plain.evicted
+    plain.fail("r0")
+    plain.run(30)
+    assert "r0" in plain.running
+    assert plain.evicted == evicted
+    assert plain.bench.status["uid-r0"].dispatch.attempt == 2
+    assert plain.writes < writes + WRITES_MAX, "a crash at each of them"
+    for dies_at, is_stored in crashes():
+        if writes + dies_at > plain.writes:
+            break
+        crashed = Reclaim(settings, writes + dies_at, is_stored=is_stored)
+        crashed.run(90)
+        assert crashed.writes == writes
+        crashed.fail("r0")
+        crashed.run(30)
+        where = f"at write {dies_at}, stored: {is_stored}"
+        assert "r0" in crashed.running, where
+        assert crashed.evicted == evicted, where

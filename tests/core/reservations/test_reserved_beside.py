@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
 from mcad.core.events import ChildGone, PodGone
 from mcad.core.state.lifecycle import Phase
 from mcad.core.state.model import ObjectRef
 from mcad.core.state.reasons import EventReason
+from mcad.core.state.records import replace
 from tests.core.bench import Bench, node, workload
 from tests.core.preemption.test_search import EAGER, GRACE, conditions, phase, told
 
@@ -19,6 +22,23 @@ def test_pods_are_not_kept_off_the_node_that_they_were_given_before_it_was_reser
     assert conditions(bench, "a")["PreemptCandidate"][0]
     assert bench.dispatcher.cluster.capacity.nodes_of("uid-w") == ["n1"]
     assert bench.excluded["uid-s"] == ()
+
+
+@pytest.mark.parametrize("lasting", [False, True])
+def test_a_template_that_outlives_the_eviction_prefers_other_nodes(lasting: bool) -> None:
+    """The reservation ends within minutes; a service would be kept off the node for its life."""
+    bench = Bench(GRACE, nodes=[node("n1"), node("n2", 300)])
+    bench.submit(workload("a", 600))
+    bench.advance(1)
+    bench.bind("a-0", "n1")
+    beside = workload("s", 200)
+    items = tuple(replace(one, tells_end=not lasting) for one in beside.items)
+    bench.start(workload("w", 700, priority=5))
+    assert bench.entry("w").reservation is not None
+    bench.start(replace(beside, items=items))
+    assert phase(bench, "s") is Phase.RUNNING
+    assert bench.excluded["uid-s"] == (() if lasting else ("n1",))
+    assert bench.avoided["uid-s"] == (("n1",) if lasting else ())
 
 
 class LatePods(Bench):
