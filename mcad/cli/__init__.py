@@ -2,6 +2,7 @@
 
     start         entry points of the programs
     main          the table of commands; runs one and ends with its exit code
+    removed       what to type instead of a command or an option that is gone
     commands/     one module per command: its options, its help, what it does
     arguments/    options and names that commands share
     pages/        what is printed, as pure functions from figures to lines

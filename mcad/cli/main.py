@@ -30,6 +30,7 @@ from mcad.cli.errors import (
     show_error,
 )
 from mcad.cli.extras import MissingExtraError, extras_named
+from mcad.cli.removed import advice
 from mcad.client.errors import McadError, clause, one_line
 from mcad.client.figures.progress import shown_on
 from mcad.version import __version__
@@ -191,7 +192,8 @@ def _exit_with_code(call: Callable[[], Any]) -> NoReturn:
         code = USAGE
     except click.UsageError as error:
         program = error.ctx.command_path if error.ctx else "mcad"
-        show_error(f"{clause(error.format_message())} (see `{program} --help`)")
+        told = advice(error) or clause(error.format_message())
+        show_error(f"{told} (see `{program} --help`)")
         code = USAGE
     except click.ClickException as error:
         show_error(error.format_message())

@@ -21,7 +21,7 @@ from mcad.core.state.units import Instant
 from mcad.journal.header import Header
 from mcad.journal.reader import Begin, Gap, Session
 from mcad.journal.replay import drive
-from mcad.journal.script import present
+from mcad.journal.restart import present
 from mcad.journal.writer import Journal, Limits
 
 TEXT = "(text)"

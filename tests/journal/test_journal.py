@@ -323,6 +323,10 @@ def test_a_core_that_decides_otherwise_is_found_out(
     assert "commanded now (! marks what was not commanded then):" in out
 
 
+def test_only_one_question_at_a_time(tmp_path: Path) -> None:
+    assert run(tmp_path, "--aw", "w1", "--diff")[0] == 2
+
+
 def test_the_story_of_one(tmp_path: Path) -> None:
     live(tmp_path, 3, submitted=10)
     code, out, _ = run(tmp_path, "--aw", "w1")

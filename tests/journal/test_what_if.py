@@ -22,7 +22,7 @@ from mcad.journal.frames import Kind, pack
 from mcad.journal.header import Header, files_of
 from mcad.journal.reader import sessions
 from mcad.journal.replay import Made, replay
-from mcad.journal.script import present
+from mcad.journal.restart import present
 from tests.e2e.support import appwrapper, pod
 from tests.journal.recording import LARGE, SMALL, live
 
@@ -136,7 +136,9 @@ def test_a_journal_of_another_version_is_refused_as_by_replay(tmp_path: Path) ->
         (("--without", "nonesuch"), '--without: there is no AppWrapper "default/nonesuch"'),
         (("--nodes", "+1", "--like", "m0"), 'there is no node "m0"'),
         (("--set", "policy=Nonsense"), "policy"),
-        (("--set", "policy"), "policy"),
+        (("--set", "policy"), "KEY=VALUE"),
+        (("--set", "polcy=Backfill"), "policy"),
+        (("--set", "quotaEnabled=true"), "no decision depends on it"),
         (("--quota", "a/b", "cpu=1"), 'no node "b" in a quota tree "a"'),
         (("--without", "x", "--until", "noon"), "is not a time such as"),
     ],

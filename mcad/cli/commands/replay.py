@@ -15,7 +15,6 @@ from mcad.cli.arguments.instant import until_option
 from mcad.cli.arguments.options import record
 from mcad.cli.errors import FAILED
 from mcad.cli.pages.journal_history import AppWrapperHistory, named
-from mcad.cli.pages.settings_comparison import compare
 from mcad.cli.pages.tables import echo
 from mcad.client.errors import McadError
 from mcad.client.figures.progress import working
@@ -39,7 +38,6 @@ class ReplayOptions(Struct, frozen=True):
     until: Instant | None
     name: str | None
     diff: bool
-    assignments: tuple[str, ...]
     copy: Path | None
 
 
@@ -84,13 +82,6 @@ replay_options = record(
         "--diff", is_flag=True, help="Show the first decision that this version makes differently."
     ),
     click.option(
-        "--set",
-        "assignments",
-        metavar="KEY=VALUE",
-        multiple=True,
-        help="Compare with another setting; may be repeated.",
-    ),
-    click.option(
         "--anonymous",
         "copy",
         metavar="NEWDIR",
@@ -110,18 +101,11 @@ def replay(folder: Path, options: ReplayOptions) -> None:
 
     DIR is a folder that `mcad run --journal DIR` has written. No cluster is needed.
     """
-    asked = (options.assignments, options.copy, options.name, options.diff)
-    if sum(map(bool, asked)) > 1:
-        raise click.UsageError("Give one of --aw, --diff, --set and --anonymous")
+    if sum(map(bool, (options.copy, options.name, options.diff))) > 1:
+        raise click.UsageError("Give one of --aw, --diff and --anonymous")
     found, wrong = sessions(folder)
     if not found and not wrong:
         raise McadError(f"no journal in {folder}: `mcad run --journal {folder}` writes one")
-    if options.assignments:
-        with working("replaying the journal"):
-            lines, unreadable = compare(found, options.assignments, options.until)
-        echo(lines)
-        _end(wrong + unreadable)
-        return
     if options.copy is not None:
         if options.copy.exists():
             raise McadError(f"{options.copy} exists: choose a new folder")

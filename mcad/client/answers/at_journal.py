@@ -27,7 +27,7 @@ from mcad.core.state.records import replace
 from mcad.core.state.units import Instant
 from mcad.journal.reader import Begin, Gap, Session, sessions
 from mcad.journal.replay import drive
-from mcad.journal.script import present
+from mcad.journal.restart import present
 
 NAMESPACE = "default"  # of a name without one
 
