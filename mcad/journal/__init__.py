@@ -1,5 +1,8 @@
 """The journal: every event that entered the core, so that its decisions can be repeated.
 
+    event, commands ► writer ► codec ► frames ► a file of the ring, begun by header and snapshot
+    reader ◄ frames, codec ◄ file                      replay: the event in a core ► commands
+
 codec       events as bytes, and the digest of the commands that answer one
 words       leaves the words of others out
 frames      a file: frames with a length and a checksum

@@ -7,7 +7,7 @@ events are decided again, and the copy contains these decisions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +18,11 @@ from mcad.core.dispatcher import Dispatcher
 from mcad.core.events import Event
 from mcad.core.state.records import replace
 from mcad.core.state.units import Instant
+from mcad.journal import reader
+from mcad.journal.codec import Step
 from mcad.journal.header import Header
 from mcad.journal.reader import Begin, Gap, Session
-from mcad.journal.replay import drive
+from mcad.journal.replay import Made, drive
 from mcad.journal.restart import present
 from mcad.journal.writer import Journal, Limits
 
@@ -28,279 +30,230 @@ TEXT = "(text)"
 _PUBLIC_DOMAINS = ("kubernetes.io", "k8s.io", "nvidia.com", "amd.com", "codeflare.dev")
 _PUBLIC_VALUES = frozenset({"", "true", "false", "0.0.0.0", "::"})  # noqa: S104 - nothing is bound
 
-Rule = Callable[["Names", str], str]
+Rename = Callable[[str], str]
+Rule = Callable[[Rename, str], str]
 
 
-class Names:
-    """The pseudonym of each name: its rank among all names."""
-
-    def __init__(self, found: Iterable[str]) -> None:
-        ordered = sorted(set(found))
-        width = len(str(len(ordered)))
-        self._new = {name: f"n{at:0{width}}" for at, name in enumerate(ordered)}
-
-    def of(self, name: str) -> str:
-        """The pseudonym; "" stays."""
-        return self._new[name] if name else ""
+def pseudonyms(found: Iterable[str]) -> dict[str, str]:
+    """The pseudonym of each name: its rank among all names. "" stays."""
+    ordered = sorted({*found} - {""})
+    width = len(str(len(ordered)))
+    return {"": "", **{name: f"n{at:0{width}}" for at, name in enumerate(ordered)}}
 
 
-class _Collected(Names):
-    """Collects all names."""
-
-    def __init__(self) -> None:
-        self.found: set[str] = set()
-
-    def of(self, name: str) -> str:
-        self.found.add(name)
-        return name
-
-
-def _keep(_: Names, text: str) -> str:
+def _keep(_: Rename, text: str) -> str:
     return text
 
 
-def _name(names: Names, text: str) -> str:
-    return names.of(text)
+def _name(rename: Rename, text: str) -> str:
+    return rename(text)
 
 
-def _text(_: Names, text: str) -> str:
+def _text(_: Rename, text: str) -> str:
     return TEXT if text else ""
 
 
-def _title(names: Names, text: str) -> str:
-    return "/".join(map(names.of, text.split("/")))
+def _title(rename: Rename, text: str) -> str:
+    return "/".join(map(rename, text.split("/")))
 
 
-def _key(names: Names, text: str) -> str:
+def _key(rename: Rename, text: str) -> str:
     """Keys of Kubernetes and vendors stay: the scheduler needs them, and they identify no user."""
     domain, slash, _ = text.partition("/")
     is_public = slash and domain.endswith(_PUBLIC_DOMAINS)
-    return text if is_public else names.of(text)
+    return text if is_public else rename(text)
 
 
-def _value(names: Names, text: str) -> str:
+def _value(rename: Rename, text: str) -> str:
     """Numbers stay, because they can be compared (Gt, Lt)."""
-    return text if text in _PUBLIC_VALUES or text.lstrip("+-").isdecimal() else names.of(text)
+    return text if text in _PUBLIC_VALUES or text.lstrip("+-").isdecimal() else rename(text)
 
 
-class _Pairs:
-    """A field of one or more (key, value) strings, each renamed by its own rule."""
+_LABEL = _key, _value
+"""The rules of a pair of key and value."""
 
-    def __init__(self, key: Rule, value: Rule) -> None:
-        self.key, self.value = key, value
+_BY_KIND: dict[str, Rule | tuple[Rule, Rule]] = {
+    "name": _name,
+    "title": _title,
+    "key": _key,
+    "value": _value,
+    "label": _LABEL,
+    "text": _text,
+    "keep": _keep,
+}
 
 
-_LABELS = _Pairs(_key, _value)
+def _rules(**fields: str) -> dict[str, Rule | tuple[Rule, Rule]]:
+    """The rule of each field, from the fields of each kind."""
+    return {name: _BY_KIND[kind] for kind, names in fields.items() for name in names.split()}
 
-RULES: dict[str, dict[str, Rule | _Pairs]] = {
-    "Workload": {
-        "uid": _name,
-        "namespace": _name,
-        "name": _name,
-        "payload": _name,
-        "quota": _name,
-        "warnings": _text,
-        "priority_label": _name,
-    },
-    "PrioritySource": {"kind": _keep, "name": _name},
-    "ObjectRef": {
-        "group": _keep,
-        "version": _keep,
-        "resource": _keep,
-        "kind": _keep,
-        "namespace": _name,
-        "name": _name,
-    },
-    "Item": {"completion": _keep, "suspended": _text},
-    "PodSet": {
-        "path": _keep,
-        "request": _keep,
-        "added": _keep,
-        "unmodelled": _keep,
-        "domain": _LABELS,
-    },
-    "Topology": {"levels": _key, "group": _name},
-    "ChosenDomain": {"path": _keep, "domain": _LABELS},
-    "Constraint": {"selector": _LABELS, "node_name": _name},
-    "Requirement": {"key": _key, "operator": _keep, "values": _value},
-    "Toleration": {"key": _key, "operator": _keep, "value": _value, "effect": _keep},
-    "Taint": {"key": _key, "value": _value, "effect": _keep},
-    "HostPort": {"protocol": _keep, "address": _value},
-    "Problem": {"field": _keep, "message": _text},
-    "Persisted": {"state": _keep, "quota": _name, "unreadable": _text, "deleted_trees": _name},
-    "Condition": {"type": _keep, "reason": _keep, "message": _text},
-    "DispatchRecord": {
-        "payload": _name,
-        "reason": _keep,
-        "message": _text,
-        "quota": _name,
-        "preemptor": _name,
-        "prefers": _LABELS,
-    },
-    "AddedRequests": {"requests": _keep},
-    "KeptApart": {"path": _keep, "nodes": _name},
-    "InternalError": {"id": _keep, "message": _keep},
-    "PodCounts": {"totals": _keep, "unscheduled": _name},
-    "Unscheduled": {"message": _text},
-    "Reservation": {"nodes": _name, "waits_for": _name},
-    "Eviction": {"by": _name, "title": _title},
-    "Node": {"name": _name, "allocatable": _keep, "labels": _LABELS, "evicts": _keep},
-    "NodeGone": {"name": _name},
-    "QuotaSubtree": {
-        "uid": _name,
-        "namespace": _name,
-        "name": _name,
-        "tree": _name,
-        "parent": _name,
-    },
-    "DispatchPause": {
-        "uid": _name,
-        "name": _name,
-        "namespace": _name,
-        "tree": _name,
-        "node": _name,
-        "reason": _text,
-    },
-    "QuotaChild": {"name": _name, "nominal": _keep, "flaw": _text},
-    "QuotaCondition": {"type": _keep, "reason": _keep, "message": _text},
-    "NodeStatus": {
-        "name": _name,
-        "nominal": _keep,
-        "allocated": _keep,
-        "borrowed": _keep,
-        "lent": _keep,
-        "waiting": _keep,
-    },
-    "Pod": {
-        "uid": _name,
-        "namespace": _name,
-        "name": _name,
-        "node": _name,
-        "request": _keep,
-        "workload": _name,
-        "root": _name,
-        "disruption": _keep,
-        "nominated": _name,
-    },
-    "Stuck": {"message": _text},
-    "Child": {
-        "uid": _name,
-        "workload": _name,
-        "met": _keep,
-        "suspended": _text,
-        "words": _text,
-    },
-    "KindWatched": {"group": _keep, "resource": _keep, "message": _text},
-    "Answer": {"reason": _keep, "message": _text},
-    "ItemCreated": {"uid": _name, "object_uid": _name, "warnings": _text},
-    "Holder": {"uid": _name, "owner_uid": _name, "owner_name": _name},
-    "WarningsRead": {"uid": _name, "words": _text, "pod": _name},
-    "AccessReviewed": {"namespace": _name, "group": _keep, "resource": _keep, "user": _name},
-    "StrayRefused": {"uid": _name, "object_uid": _name},
-    "Remnant": {"uid": _name, "finalizers": _key},
+
+RULES = {
+    "Workload": _rules(name="uid namespace name payload quota priority_label", text="warnings"),
+    "PrioritySource": _rules(name="name", keep="kind"),
+    "ObjectRef": _rules(name="namespace name", keep="group version resource kind"),
+    "Item": _rules(text="suspended", keep="completion"),
+    "PodSet": _rules(label="domain", keep="path request added unmodelled"),
+    "Topology": _rules(name="group", key="levels"),
+    "ChosenDomain": _rules(label="domain", keep="path"),
+    "Constraint": _rules(name="node_name", label="selector"),
+    "Requirement": _rules(key="key", value="values", keep="operator"),
+    "Toleration": _rules(key="key", value="value", keep="operator effect"),
+    "Taint": _rules(key="key", value="value", keep="effect"),
+    "HostPort": _rules(value="address", keep="protocol"),
+    "Problem": _rules(text="message", keep="field"),
+    "Persisted": _rules(name="quota deleted_trees", text="unreadable", keep="state"),
+    "Condition": _rules(text="message", keep="type reason"),
+    "DispatchRecord": _rules(
+        name="payload quota preemptor", label="prefers", text="message", keep="reason"
+    ),
+    "AddedRequests": _rules(keep="requests"),
+    "KeptApart": _rules(name="nodes", keep="path"),
+    "InternalError": _rules(keep="id message"),
+    "PodCounts": _rules(name="unscheduled", keep="totals"),
+    "Unscheduled": _rules(text="message"),
+    "Reservation": _rules(name="nodes waits_for"),
+    "Eviction": _rules(name="by", title="title"),
+    "Node": _rules(name="name", label="labels", keep="allocatable evicts"),
+    "NodeGone": _rules(name="name"),
+    "QuotaSubtree": _rules(name="uid namespace name tree parent"),
+    "DispatchPause": _rules(name="uid name namespace tree node", text="reason"),
+    "QuotaChild": _rules(name="name", text="flaw", keep="nominal"),
+    "QuotaCondition": _rules(text="message", keep="type reason"),
+    "NodeStatus": _rules(name="name", keep="nominal allocated borrowed lent waiting"),
+    "Pod": _rules(
+        name="uid namespace name node workload root nominated", keep="request disruption"
+    ),
+    "Stuck": _rules(text="message"),
+    "Child": _rules(name="uid workload", text="suspended words", keep="met"),
+    "KindWatched": _rules(text="message", keep="group resource"),
+    "Answer": _rules(text="message", keep="reason"),
+    "ItemCreated": _rules(name="uid object_uid", text="warnings"),
+    "Holder": _rules(name="uid owner_uid owner_name"),
+    "WarningsRead": _rules(name="uid pod", text="words"),
+    "AccessReviewed": _rules(name="namespace user", keep="group resource"),
+    "StrayRefused": _rules(name="uid object_uid"),
+    "Remnant": _rules(name="uid", key="finalizers"),
 }
 """What becomes of each text by record and field. In all other records only ``uid`` is one."""
 
-_ONLY_UID: dict[str, Rule | _Pairs] = {"uid": _name}
+_ONLY_UID = _rules(name="uid")
 
 
-def renamed(value: Any, names: Names) -> Any:
+def renamed(value: Any, rename: Rename) -> Any:
     """An event, or a part of one, with pseudonyms."""
     rules = RULES.get(type(value).__name__, _ONLY_UID)
     fields = {
-        name: _renamed(getattr(value, name), rules.get(name), names)
+        name: _renamed(getattr(value, name), rules.get(name), rename)
         for name in value.__struct_fields__
     }
-    return msgspec.structs.replace(value, **fields)
+    return replace(value, **fields)
 
 
-def _renamed(value: Any, rule: Rule | _Pairs | None, names: Names) -> Any:
+def _renamed(value: Any, rule: Rule | tuple[Rule, Rule] | None, rename: Rename) -> Any:
     match value:
         case str() if type(value) is str:
             if not callable(rule):
                 raise TypeError(f"no rule for the text {value!r}")
-            return rule(names, value)
+            return rule(rename, value)
         case msgspec.Struct():
-            return renamed(value, names)
-        case (str() as key, str() as text) if isinstance(rule, _Pairs):
-            return rule.key(names, key), rule.value(names, text)
-        case tuple() if isinstance(rule, _Pairs):
-            return tuple((rule.key(names, k), rule.value(names, v)) for k, v in value)
+            return renamed(value, rename)
+        case (str(), str()) if isinstance(rule, tuple):
+            return tuple(one(rename, text) for one, text in zip(rule, value, strict=True))
         case tuple() | frozenset():
-            return type(value)(_renamed(one, rule, names) for one in value)
+            return type(value)(_renamed(one, rule, rename) for one in value)
         case _:
             return value  # a number, a word of an enumeration, or nothing
 
 
-def write_copy(sessions: Iterable[Session], folder: Path, wrong: list[str]) -> Iterator[str]:
-    """Write the copy of these leaderships; returns lines about it.
+def write_copy(
+    sessions: Sequence[Session], folder: Path, wrong: list[str], until: Instant | None = None
+) -> Iterator[str]:
+    """Write the copy of these leaderships, up to an instant; returns lines about it.
 
     What cannot be read is added to ``wrong``.
     """
-    sessions = list(sessions)
-    collected = _Collected()
-    for session in sessions:
-        for _, _, event in _events(session, wrong):
-            if event is not None:
-                renamed(event, collected)
-        for namespace, _ in session.header.settings.max_priority:
-            collected.of(namespace)
-    names = Names(collected.found)
+    rename = pseudonyms(_names(sessions, wrong)).__getitem__
     for number, session in enumerate(sessions, 1):
-        yield _copy(session, number, names, folder)
+        header = _header(session, f"leader-{number}", rename)
+        yield _copy(drive(session, until), header, rename, folder)
 
 
-def _copy(session: Session, number: int, names: Names, folder: Path) -> str:
+def _names(sessions: Iterable[Session], wrong: list[str]) -> set[str]:
+    """All names in these leaderships."""
+    found: set[str] = set()
+
+    def collect(name: str) -> str:
+        found.add(name)
+        return name
+
+    for session in sessions:
+        found.update(namespace for namespace, _ in session.header.settings.max_priority)
+        for event in _events(session, wrong):
+            renamed(event, collect)
+    return found
+
+
+def _events(session: Session, wrong: list[str]) -> Iterator[Event]:
+    for found in reader.steps(session):
+        match found:
+            case Step():
+                yield found.event
+            case Begin(cluster):
+                yield from present(cluster)
+            case Gap():
+                wrong.append(found.why)
+
+
+class _Recorded(Dispatcher):
+    """A core that begins a file, and writes its steps to it."""
+
+    def __init__(self, header: Header, folder: Path) -> None:
+        super().__init__(header.settings)
+        self.journal = Journal(folder, header, self.cluster, Limits(files=1_000_000))
+
+    def step(self, event: Event, now: Instant) -> tuple[Command, ...]:
+        """Make a step and record it."""
+        commands = super().step(event, now)
+        self.journal.note(now, event, commands)
+        return commands
+
+
+def _header(session: Session, name: str, rename: Rename) -> Header:
     old = session.header.settings
-    ceilings = tuple((names.of(name), n) for name, n in old.max_priority)
-    settings = replace(old, max_priority=ceilings)
-    header = Header(f"leader-{number}", session.header.epoch, settings)
-    core, journal, steps, differing = None, None, 0, 0
-    limits = Limits(files=1_000_000)
-    for now, then, event in _events(session, []):
-        if core is None or journal is None or event is None:
-            if journal is not None:
-                journal.close()
-            core = Dispatcher(settings)
-            journal = Journal(folder, header, core.cluster, limits)
-        if event is None:
-            continue
-        event = renamed(event, names)
-        commands = core.step(event, now)
-        journal.note(now, event, commands)
-        steps += 1
-        if then is not None:
-            differing += sorted(map(_gist, commands)) != sorted(
-                _gist(command, names) for command in then
-            )
-    if journal is not None:
-        journal.close()
+    ceilings = tuple((rename(namespace), n) for namespace, n in old.max_priority)
+    return Header(name, session.header.epoch, replace(old, max_priority=ceilings))
+
+
+def _copy(
+    repeated: Iterable[Made | Begin | Gap], header: Header, rename: Rename, folder: Path
+) -> str:
+    """Copy a leadership. The state that a file begins with is written as events of a restart."""
+    core, steps, differing = None, 0, 0
+    for found in repeated:
+        if isinstance(found, Begin):
+            if core is not None:
+                core.journal.close()
+            core = _Recorded(header, folder)
+            for event in present(found.cluster):
+                core.step(renamed(event, rename), found.cluster.now)
+                steps += 1
+        elif isinstance(found, Made) and core is not None:
+            commands = core.step(renamed(found.step.event, rename), found.step.now)
+            steps += 1
+            differing += _gists(commands, str) != _gists(found.commands, rename)
+    if core is not None:
+        core.journal.close()
     return f"{header.session}: {steps} steps, {differing} with other decisions than the original"
 
 
-def _events(
-    session: Session, wrong: list[str]
-) -> Iterator[tuple[Instant, tuple[Command, ...] | None, Event | None]]:
-    """Each time, digest and event; None where another core begins.
-
-    The state at that point is written as events of a restart, whose commands are not known.
-    """
-    for found in drive(session):
-        if isinstance(found, Gap):
-            wrong.append(found.why)
-        elif isinstance(found, Begin):
-            yield 0, None, None
-            if found.cluster is not None:
-                for event in present(found.cluster):
-                    yield found.cluster.now, None, event
-        else:
-            yield found.step.now, found.commands, found.step.event
+def _gists(commands: Iterable[Command], rename: Rename) -> list[tuple[str, ...]]:
+    """The commands without their texts, in any order."""
+    return sorted(_gist(command, rename) for command in commands)
 
 
-def _gist(command: Command, names: Names | None = None) -> tuple[str, ...]:
-    """A command without its texts."""
-    uid = getattr(command, "uid", "")
-    found = [type(command).__name__, names.of(uid) if names is not None else uid]
+def _gist(command: Command, rename: Rename) -> tuple[str, ...]:
+    found = [type(command).__name__, rename(getattr(command, "uid", ""))]
     found += [str(getattr(command, name, "")) for name in ("attempt", "item", "at")]
     record = getattr(getattr(command, "status", None), "dispatch", None)
     if record is not None:

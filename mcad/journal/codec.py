@@ -41,13 +41,19 @@ class CannotDecodeError(Exception):
 
 def digest(commands: Iterable[Command]) -> bytes:
     """``DIGEST_BYTES`` of each command, in order; empty without commands."""
-    return b"".join(_digest_of(_encoded(command)) for command in commands)
+    return _joined_digests(map(_encoded, commands))
 
 
 def digest_to_keep(commands: Iterable[Command]) -> bytes:
-    """The same of what a core commands that replays the kept events."""
-    encoded = map(_encoded, commands)
-    return b"".join(_digest_of(encoded_without_words(one)) for one in encoded)
+    """The digest of the commands of a core that replays the kept events."""
+    return _joined_digests(map(encoded_without_words, map(_encoded, commands)))
+
+
+def matching(commands: Iterable[Command], digests: bytes) -> Iterator[bool]:
+    """For each command, whether its digest was recorded."""
+    for number, command in enumerate(commands):
+        at = number * DIGEST_BYTES
+        yield digest((command,)) == digests[at : at + DIGEST_BYTES]
 
 
 def _encoded(command: Command) -> bytes:
@@ -58,15 +64,8 @@ def _encoded(command: Command) -> bytes:
         return _encode(repr(content))
 
 
-def _digest_of(encoded: bytes) -> bytes:
-    return blake2b(encoded, digest_size=DIGEST_BYTES).digest()
-
-
-def matching(commands: Iterable[Command], digests: bytes) -> Iterator[bool]:
-    """For each command, whether its digest was recorded."""
-    for number, command in enumerate(commands):
-        at = number * DIGEST_BYTES
-        yield _digest_of(_encoded(command)) == digests[at : at + DIGEST_BYTES]
+def _joined_digests(encoded: Iterable[bytes]) -> bytes:
+    return b"".join(blake2b(one, digest_size=DIGEST_BYTES).digest() for one in encoded)
 
 
 def encode_step(after: Duration, event: Event, of_commands: bytes) -> bytes:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from mcad.core.cluster import Cluster
 from mcad.journal import codec, frames, header, snapshot
 from mcad.journal.codec import Step
 from mcad.journal.frames import Kind
@@ -13,7 +14,6 @@ from mcad.journal.frames import Kind
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from mcad.core.cluster import Cluster
     from mcad.journal.header import Header
 
 UNREADABLE = (
@@ -35,9 +35,9 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class Begin:
-    """The next steps need a core with this memory, or a new one if None."""
+    """The next steps are those of a core in this state."""
 
-    cluster: Cluster | None
+    cluster: Cluster
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,29 +63,32 @@ def sessions(folder: Path) -> tuple[list[Session], list[str]]:
 
 def steps(session: Session) -> Iterator[Step | Begin | Gap]:
     """All steps in order; files overlap, and each step is returned once."""
-    expected: int | None = None
+    expected, is_after_gap = -1, True
     for path in session.files:
-        first = _header(path)
-        if first.first == 0:
-            expected = 0
-            yield Begin(None)
         try:
+            first = _header(path).first
+            if first == 0:
+                expected = 0
+                yield Begin(Cluster(session.header.settings))
             for frame in frames.read(path):
-                if frame.kind is Kind.SNAPSHOT and (expected is None or expected < first.first):
-                    expected = first.first
+                if frame.kind is Kind.SNAPSHOT and expected < first:
+                    if not is_after_gap:
+                        yield Gap(f"{path.name}: steps {expected} to {first - 1} are missing")
                     yield Begin(snapshot.restore(frame.payload))
-                elif frame.kind is Kind.STEPS and expected is not None:
+                    expected = first
+                elif frame.kind is Kind.STEPS:
                     for step in codec.split_steps(frame.payload):
                         if step.number == expected:
                             expected += 1
                             yield step
+            is_after_gap = False
         except UNREADABLE as error:
+            is_after_gap = True
             yield Gap(str(error))
 
 
 def _header(path: Path) -> Header:
-    for frame in frames.read(path):
-        if frame.kind is Kind.HEADER:
-            return header.decode(frame.payload, path.name)
-        break
-    raise frames.DamagedError(f"{path.name}: no header")
+    frame = next(frames.read(path), None)
+    if frame is None or frame.kind is not Kind.HEADER:
+        raise frames.DamagedError(f"{path.name}: no header")
+    return header.decode(frame.payload, path.name)

@@ -39,15 +39,15 @@ def drive(session: Session, until: Instant | None = None) -> Iterator[Made | Beg
     for found in reader.steps(session):
         if isinstance(found, Gap):
             yield found
-        elif isinstance(found, Begin):
-            dispatcher = Dispatcher(session.header.settings)
-            if found.cluster is not None:
-                dispatcher.cluster = found.cluster
-            yield found
-        elif until is not None and found.now > until:
+            continue
+        now = found.cluster.now if isinstance(found, Begin) else found.now
+        if until is not None and now > until:
             return
+        if isinstance(found, Begin):
+            dispatcher.cluster = found.cluster
+            yield found
         else:
-            yield Made(found, dispatcher.step(found.event, found.now), dispatcher.cluster)
+            yield Made(found, dispatcher.step(found.event, now), dispatcher.cluster)
 
 
 def replay(session: Session, until: Instant | None = None) -> Iterator[Made | Gap]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import logging
 import os
+import signal
 from contextlib import suppress
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -59,9 +60,8 @@ class Journal:
             left.unlink()
         present = header.files_of(folder)
         self._number = int(present[-1].stem) + 1 if present else 1
-        self._file: BinaryIO | None = _create(folder / header.file_name(self._number))
+        self._file: BinaryIO | None = _create(folder / header.file_name(self._number), first)
         self._next: _NextFile | None = None
-        self._file.write(pack(Kind.HEADER, header.encode(first)))
         self._file.flush()
         self._prune()
 
@@ -161,7 +161,7 @@ class _NextFile:
     def is_begun(self) -> bool:
         """Whether the child has ended; raises ``OSError`` if it failed."""
         pid, status = os.waitpid(self._child, os.WNOHANG)
-        if pid and status:
+        if status:
             raise OSError(f"no snapshot was written (status {status})")
         return pid != 0
 
@@ -175,21 +175,18 @@ class _NextFile:
 
     def give_up(self) -> None:
         """End the child; what it has written is of no use."""
-        if not self._child_has_ended():
-            os.kill(self._child, 9)
-            os.waitpid(self._child, 0)
+        with suppress(ChildProcessError):  # it has ended, and that was noticed
+            if os.waitpid(self._child, os.WNOHANG)[0] == 0:
+                os.kill(self._child, signal.SIGKILL)
+                os.waitpid(self._child, 0)
         self._part.unlink(missing_ok=True)
 
-    def _child_has_ended(self) -> bool:
-        try:
-            return os.waitpid(self._child, os.WNOHANG)[0] != 0
-        except ChildProcessError:
-            return True
 
-
-def _create(path: Path) -> BinaryIO:
-    """A new file that only its owner can read; raises ``OSError``."""
-    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _MODE), "wb")
+def _create(path: Path, first: Header) -> BinaryIO:
+    """A new file with its header that only its owner can read; raises ``OSError``."""
+    file = os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _MODE), "wb")
+    file.write(pack(Kind.HEADER, header.encode(first)))
+    return file
 
 
 def _begin(path: Path, first: Header, cluster: Cluster) -> None:
@@ -197,8 +194,7 @@ def _begin(path: Path, first: Header, cluster: Cluster) -> None:
     status = 1
     try:
         gc.disable()  # it would copy every page
-        with _create(path) as file:
-            file.write(pack(Kind.HEADER, header.encode(first)))
+        with _create(path, first) as file:
             file.write(pack(Kind.SNAPSHOT, snapshot.take(cluster)))
         status = 0
     finally:

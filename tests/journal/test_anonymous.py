@@ -12,12 +12,13 @@ from typing import Any, get_args, get_origin, get_type_hints
 import msgspec
 import pytest
 
+from mcad.api.wire import format_instant
 from mcad.core.events import Event
 from mcad.journal import frames
-from mcad.journal.anonymous import RULES, Names, renamed
+from mcad.journal.anonymous import RULES, pseudonyms, renamed
 from mcad.journal.header import files_of
-from mcad.journal.reader import Gap, sessions
-from mcad.journal.replay import replay
+from mcad.journal.reader import Begin, Gap, sessions
+from mcad.journal.replay import Made, drive, replay
 from tests.journal.recording import LARGE, SMALL, live, run
 
 
@@ -52,11 +53,11 @@ def test_every_text_of_every_event_has_a_rule() -> None:
 def test_order_and_equality_of_names_stay() -> None:
     rng = Random(1)
     found = ["".join(rng.choices("ab-/.9", k=rng.randint(1, 6))) for _ in range(500)]
-    names = Names(found)
+    names = pseudonyms(found)
     for _ in range(2000):
         one, other = rng.choice(found), rng.choice(found)
-        assert (one < other) == (names.of(one) < names.of(other))
-        assert (one == other) == (names.of(one) == names.of(other))
+        assert (one < other) == (names[one] < names[other])
+        assert (one == other) == (names[one] == names[other])
 
 
 def content(folder: Path) -> str:
@@ -94,6 +95,29 @@ def test_a_journal_that_begins_in_the_middle_can_be_copied(tmp_path: Path) -> No
     assert "default" not in content(copy)
 
 
+def test_a_part_can_be_copied(tmp_path: Path) -> None:
+    original, copy = tmp_path / "original", tmp_path / "copy"
+    live(original, 3, submitted=60)
+    found = [one for one in replay(sessions(original)[0][0]) if isinstance(one, Made)]
+    until = found[len(found) // 2].step.now
+    assert run(original, "--until", format_instant(until), "--anonymous", copy)[0] == 0
+    copied = [one for session in sessions(copy)[0] for one in replay(session)]
+    times = [one.step.now for one in copied if isinstance(one, Made)]
+    assert times == [one.step.now for one in found if one.step.now <= until]
+
+
+def test_a_state_of_later_is_not_copied(tmp_path: Path) -> None:
+    original = tmp_path / "original"
+    live(original, 3, SMALL, submitted=60)
+    files_of(original)[0].unlink()
+    begin = next(drive(sessions(original)[0][0]))
+    assert isinstance(begin, Begin)
+    for until, is_copied in ((begin.cluster.now, True), (begin.cluster.now - 1, False)):
+        copy = tmp_path / str(until)
+        out = run(original, "--until", format_instant(until), "--anonymous", copy)[1]
+        assert (", 0 with other" in out, "leader-1: 0 steps" in out) == (True, not is_copied)
+
+
 def test_a_text_without_a_rule_is_an_error() -> None:
     class Unknown(msgspec.Struct):
         """A record of a later version."""
@@ -101,7 +125,7 @@ def test_a_text_without_a_rule_is_an_error() -> None:
         secret: str
 
     with pytest.raises(TypeError, match="no rule"):
-        renamed(Unknown("x"), Names(["x"]))
+        renamed(Unknown("x"), str)
 
 
 def test_large_files_are_copied(tmp_path: Path) -> None:

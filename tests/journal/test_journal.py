@@ -6,6 +6,7 @@ import os
 import pickle
 import subprocess
 import sys
+import time
 from itertools import pairwise
 from pathlib import Path
 
@@ -28,7 +29,7 @@ from mcad.journal.replay import Made, replay
 from mcad.journal.writer import Journal, Limits
 from tests import budget
 from tests.core.bench import Bench, node, workload
-from tests.journal.recording import LARGE, SMALL, live, run
+from tests.journal.recording import LARGE, SMALL, flush, live, run
 
 
 def made(folder: Path) -> tuple[list[Made], list[str]]:
@@ -157,6 +158,33 @@ def test_after_a_damaged_frame_the_next_file_goes_on(tmp_path: Path) -> None:
     assert not [one for one in found if not isinstance(one, Gap) and one.differs]
 
 
+def test_a_file_that_is_gone_before_it_is_read_is_told(tmp_path: Path) -> None:
+    """A dispatcher that runs deletes its oldest file."""
+    live(tmp_path, 3, SMALL, submitted=60)
+    session = max(sessions(tmp_path)[0], key=lambda one: len(one.files))
+    session.files[0].unlink()
+    first, *others = replay(session)
+    assert isinstance(first, Gap)
+    assert session.files[0].name in first.why
+    assert others
+    assert not [one for one in others if isinstance(one, Gap) or one.differs]
+
+
+def test_steps_that_are_in_no_file_are_told(tmp_path: Path) -> None:
+    """A file may end with a whole frame before its time, or be lost."""
+    live(tmp_path, 3, SMALL, submitted=60)
+    session = max(sessions(tmp_path)[0], key=lambda one: len(one.files))
+    session.files.pop(1)
+    found = list(replay(session))
+    place, gap = next((at, one) for at, one in enumerate(found) if isinstance(one, Gap))
+    before, after = found[place - 1], found[place + 1]
+    assert isinstance(before, Made)
+    assert isinstance(after, Made)
+    lost = f"steps {before.step.number + 1} to {after.step.number - 1} are missing"
+    assert gap.why == f"{session.files[1].name}: {lost}"
+    assert not [one for one in found if one is not gap and one.differs]
+
+
 def test_another_version_is_told(tmp_path: Path) -> None:
     begun = header.encode(Header("leader", 1, Settings(), version="0.0.9"))
     (tmp_path / header.file_name(1)).write_bytes(frames.pack(frames.Kind.HEADER, begun))
@@ -210,9 +238,18 @@ def test_a_snapshot_names_no_attribute_of_what_it_may_make() -> None:
             snapshot.restore(payload)
 
 
-def begun(folder: Path) -> tuple[Dispatcher, Journal]:
+def begun(folder: Path, limits: Limits = LARGE) -> tuple[Dispatcher, Journal]:
     dispatcher = Dispatcher(Settings())
-    return dispatcher, Journal(folder, Header("leader", 1, Settings()), dispatcher.cluster, LARGE)
+    return dispatcher, Journal(folder, Header("leader", 1, Settings()), dispatcher.cluster, limits)
+
+
+def changing_over(folder: Path) -> Journal:
+    """A journal while its second file begins."""
+    dispatcher, journal = begun(folder, Limits(file_bytes=1))
+    journal.note(1, NodeSeen(node("n1")), dispatcher.step(NodeSeen(node("n1")), 1))
+    journal.flush()
+    assert journal.is_changing_over
+    return journal
 
 
 def test_what_cannot_be_written_ends_the_journal_and_nothing_else(
@@ -256,6 +293,33 @@ def test_a_fault_while_a_file_is_written_ends_the_journal_and_nothing_else(
     journal.flush()
     journal.close()
     assert len(caplog.records) == 1
+
+
+def test_a_snapshot_that_cannot_be_made_ends_the_journal_and_nothing_else(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(snapshot, "take", lambda _: 1 // 0)
+    journal = changing_over(tmp_path)
+    flush(journal)
+    journal.flush()
+    journal.close()
+    assert [one.getMessage() for one in caplog.records] == [
+        "the journal ends here error=no snapshot was written (status 256)"
+    ]
+    assert [one.step.number for one in made(tmp_path)[0]] == [0]
+    assert list(tmp_path.iterdir()) == files_of(tmp_path)
+
+
+def test_a_journal_that_ends_while_a_file_begins_keeps_every_step(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(snapshot, "take", lambda _: time.sleep(60))
+    journal = changing_over(tmp_path)
+    journal.note(2, NodeSeen(node("n2")), ())
+    journal.close()
+    assert not journal.is_changing_over
+    assert [one.step.number for one in made(tmp_path)[0]] == [0, 1]
+    assert list(tmp_path.iterdir()) == files_of(tmp_path)
 
 
 def test_a_sum_of_amounts_may_have_more_than_64_bits() -> None:

@@ -13,7 +13,7 @@ from msgspec import Struct
 from mcad.api.wire import format_instant, plural
 from mcad.cli.arguments.instant import until_option
 from mcad.cli.arguments.options import record
-from mcad.cli.errors import FAILED
+from mcad.cli.errors import FAILED, show_error
 from mcad.cli.pages.journal_history import AppWrapperHistory, named
 from mcad.cli.pages.tables import echo
 from mcad.client.errors import McadError
@@ -110,7 +110,7 @@ def replay(folder: Path, options: ReplayOptions) -> None:
         if options.copy.exists():
             raise McadError(f"{options.copy} exists: choose a new folder")
         with working("replaying the journal"):
-            told = list(write_copy(found, options.copy, wrong))
+            told = list(write_copy(found, options.copy, wrong, options.until))
         echo(told)
         _end(wrong)
         return
@@ -132,7 +132,7 @@ def _replayed(count: Count) -> str:
 
 def _end(wrong: list[str], *, failed: bool = False) -> None:
     for line in wrong:
-        click.echo(f"error: {line}", err=True)
+        show_error(line)
     if wrong or failed:
         raise click.exceptions.Exit(FAILED)
 

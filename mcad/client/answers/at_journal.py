@@ -25,8 +25,8 @@ from mcad.core.events import AppWrapperSeen, QuotaSeen
 from mcad.core.state.model import Workload
 from mcad.core.state.records import replace
 from mcad.core.state.units import Instant
-from mcad.journal.reader import Begin, Gap, Session, sessions
-from mcad.journal.replay import drive
+from mcad.journal.reader import Gap, Session, sessions
+from mcad.journal.replay import Made, drive
 from mcad.journal.restart import present
 
 NAMESPACE = "default"  # of a name without one
@@ -99,9 +99,9 @@ def _end(
     for found in drive(session, until):
         if isinstance(found, Gap):
             wrong.append(found.why)
-        elif not isinstance(found, Begin):
+            continue
+        if found.cluster.now:
             end = found.cluster
+        if isinstance(found, Made):
             progress.add("steps")
-        elif found.cluster is not None and (until is None or found.cluster.now <= until):
-            end = found.cluster
     return end
