@@ -57,12 +57,6 @@ class WorkloadPods:
         uses = (use for use in self._pod_index.uses_of(uid) if use.weighs and use.pod.terminating)
         return any(use.pod.node in self._ledger.rows for use in uses)
 
-    def assumed(self, uid: str, pod_set: PodSet) -> list[str]:
-        """The nodes on which slots of this set are assumed."""
-        allotments = self._assumed.allotments(uid)
-        found = (one.at for one in allotments if one.pod_set == pod_set)
-        return [name for at in found for name in at]
-
     def of(self, uid: str) -> list[Pod]:
         """All of them, of whatever attempt."""
         return [use.pod for use in self._pod_index.uses_of(uid)]
