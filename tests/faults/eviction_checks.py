@@ -1,8 +1,8 @@
 """No AppWrapper is evicted in vain, by what is stored alone.
 
-A victim is not evicted again for the same preemptor once that one was dispatched, and the preemptor
-is dispatched before long, unless others changed something. Only victims that the settings permit
-are evicted. No node is in two reservations."""
+The preemptor is dispatched before long, unless others changed something. Only victims that the
+settings permit are evicted: each has run for minRunTime, and for twice as long, at least a minute,
+with each eviction before. No node is in two reservations."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from mcad.api.config import Config
 from mcad.api.wire import parse_instant
+from mcad.core.state.bounds import RUN_TIME_DOUBLED, RUN_TIME_DOUBLES_MAX
 from mcad.core.state.units import SECOND
 from mcad.sim.registry import Registry
 from mcad.sim.store import Change
@@ -58,8 +59,6 @@ class EvictionChecks:
         self._store, self._clock = registry.store, registry.clock
         self._names: dict[str, str] = {}  # by uid, of all that ever were
         self._ranks: dict[str, list[_Rank]] = {}
-        self._attempts: dict[tuple[str, str], int] = {}  # of the victim, by it and for whom
-        self._met: set[tuple[str, str]] = set()  # of these, for whom that one went since
         self._twice: dict[str, float] = {}  # node -> since when two reservations have it
         self._owed: dict[str, tuple[str, float]] = {}  # uid -> a victim that left for it, and when
         registry.store.listen(STORAGE, self._heard)
@@ -80,8 +79,6 @@ class EvictionChecks:
         uid, name = obj["metadata"]["uid"], obj["metadata"]["name"]
         self._names[uid] = name
         self._note_rank(obj)
-        if goes(change):
-            self._met.update(pair for pair in self._attempts if pair[1] == uid)
         if goes(change) or obj["spec"].get("suspend"):
             self._owed.pop(uid, None)
         for winner, (_, since) in list(self._owed.items()):
@@ -91,15 +88,11 @@ class EvictionChecks:
                 self.faults.append(self._vain(winner))
                 del self._owed[winner]
         self._compare_claims()
-        winner, dispatch = dispatch_of(obj).get("preemptor"), dispatch_of(obj)
-        if winner is None or dispatch["phase"] != "undeploying":
+        winner = dispatch_of(obj).get("preemptor")
+        if winner is None or dispatch_of(obj)["phase"] != "undeploying":
             return
         if winner not in self._names:
             self.faults.append(f"{name} is evicted for an unknown preemptor: {winner}")
-        pair, attempt = (uid, winner), dispatch["attempt"]
-        known, self._attempts[pair] = self._attempts.get(pair), attempt
-        if pair in self._met and known != attempt:
-            self.faults.append(f"{name} is evicted twice for {self._names[winner]}")
         if dispatch_of(change.previous).get("phase") != "undeploying":
             self._evicted(obj, winner)
 
@@ -115,7 +108,11 @@ class EvictionChecks:
         lately = self._clock.monotonic() - BEHIND_S
         mine = self._ranks_since(obj["metadata"]["uid"], lately)
         ran = self._clock.now_us() - parse_instant(dispatch_of(obj)["intentTime"])
-        if ran < settings.min_run_time * SECOND:
+        shortest, before = settings.min_run_time * SECOND, obj["status"]["eviction"]["count"] - 1
+        if before:
+            doubles = min(before, RUN_TIME_DOUBLES_MAX)
+            shortest = max(shortest, RUN_TIME_DOUBLED) * 2**doubles
+        if ran < shortest:
             return False
         if settings.never_preempt and all(one.never for one in mine):
             return False
