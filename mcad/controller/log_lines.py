@@ -42,11 +42,13 @@ class LogLines:
         match command.reason:
             case EventReason.DISPATCHED:
                 self._waited("dispatched", entry, RUNNABLE)
-            case EventReason.QUEUED if entry.reported is not None:
-                refusal = entry.reported
+            case EventReason.QUEUED if entry.wait.reported is not None:
+                refusal = entry.wait.reported
                 self._waited("refused", entry, refusal.code, command.note)
-            case EventReason.REFUSED if entry.phase is Phase.WAITING and entry.hold is not None:
-                self._waited("refused", entry, entry.hold.reason)
+            case EventReason.REFUSED if (
+                entry.phase is Phase.WAITING and entry.wait.hold is not None
+            ):
+                self._waited("refused", entry, entry.wait.hold.reason)
             case EventReason.COMPLETED:
                 self._ran("completed", entry, PODS_COMPLETED)
             case reason if reason in _ENDS and entry.dispatch is not None:

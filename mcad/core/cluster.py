@@ -186,7 +186,7 @@ class Cluster:
     def look_again(self, uids: Iterable[str]) -> None:
         """What kept these AppWrappers out of the line may be over; the next Decide finds out."""
         for entry in self.known(uids):
-            if entry.phase is Phase.WAITING and entry.hold is not None:
+            if entry.phase is Phase.WAITING and entry.wait.hold is not None:
                 self.line_up(entry)
 
     def begin_attempt(self, entry: Entry, record: DispatchRecord) -> None:
@@ -258,7 +258,7 @@ class Cluster:
         """A live object of the present attempt wants these pods of a set. A failed one wants none,
         but the next attempt gets its room (C7)."""
         if not entry.keeps_room:
-            self.capacity.want(entry.uid, item, index, None if item in entry.failed else wanted)
+            self.capacity.want(entry.uid, item, index, None if item in entry.run.failed else wanted)
 
     def end_attempt(self, entry: Entry) -> None:
         """Nothing of its attempt is left: room and names are free, and its spec counts again."""

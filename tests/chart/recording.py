@@ -336,7 +336,7 @@ async def _break_the_books(stage: Stage) -> None:
     controller = stage.replica.controller
     assert controller is not None
     (entry,) = controller.dispatcher.cluster.entries.values()
-    entry.hold = object()  # type: ignore[assignment]  # no running AppWrapper has one
+    entry.wait.hold = object()  # type: ignore[assignment]  # no running AppWrapper has one
 
 
 async def _withdraw_a(stage: Stage) -> None:

@@ -177,7 +177,11 @@ class Handovers(History):
             other = self.bench.dispatcher.cluster.entries.get(uid)
             if other is None or other is entry or self._alike(other) != alike:
                 continue
-            is_held = other.pause is not None or other.hold is not None or other.workload.deleting
+            is_held = (
+                other.wait.pause is not None
+                or other.wait.hold is not None
+                or other.workload.deleting
+            )
             if is_held or self.bench.works[uid].suspended or other.first_seen > entry.first_seen:
                 continue
             raise AssertionError(f"{entry.title} starts before {other.title}")

@@ -388,7 +388,7 @@ def test_what_cannot_be_created_for_now_is_taken_back_when_it_is_wanted_no_more(
     bench.refusals.clear()
     bench.advance(80)  # the predecessor's create may be under way for so long
     assert bench.names() == ([] if edit.get("suspended") else ["a-0", "a-1"])
-    assert bench.entry("a").in_vain == 1
+    assert bench.entry("a").past.in_vain == 1
 
 
 def test_a_create_under_way_is_waited_for_before_it_is_taken_back() -> None:

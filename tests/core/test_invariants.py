@@ -96,13 +96,13 @@ FAULTS: dict[str, Callable[[Cluster], object]] = {
     "place-in-line-is-known": lambda w: _places(w).update({"uid-waits": _places(w)["uid-too"]}),
     "each-is-in-line-once": lambda w: _places(w).update({"uid-x": _places(w)["uid-too"]}),
     "held-by-its-state": lambda w: setattr(
-        w.entries["uid-waits"], "hold", Hold(WaitingReason.SUSPENDED, "")
+        w.entries["uid-waits"].wait, "hold", Hold(WaitingReason.SUSPENDED, "")
     ),
     "in-line-by-its-state": lambda w: setattr(
-        w.entries["uid-held"], "waiting", WaitingState.IN_LINE
+        w.entries["uid-held"].wait, "waiting", WaitingState.IN_LINE
     ),
     "reserved-by-its-state": lambda w: setattr(
-        w.entries["uid-held"], "waiting", WaitingState.RESERVED
+        w.entries["uid-held"].wait, "waiting", WaitingState.RESERVED
     ),
     "waits-in-its-phase": lambda w: setattr(w.entries["uid-waits"], "phase", Phase.COMPLETED),
     "represents-its-list": _claims_to_represent,

@@ -101,7 +101,10 @@ def _waits_in_vain(
     core: Cluster, entry: Entry, objects: Objects, names: set[tuple[str, str]], *, fits: bool
 ) -> Iterator[str]:
     """It fits, in its shares and on the nodes, nothing is in front of it, and it does not go."""
-    refusal, reason = core.waiting.queue.refusal_of(entry), entry.hold.reason if entry.hold else ""
+    refusal, reason = (
+        core.waiting.queue.refusal_of(entry),
+        entry.wait.hold.reason if entry.wait.hold else "",
+    )
     if (reason == WaitingReason.SUSPENDED) != entry.workload.suspended:
         yield f"{entry.title} is held: {reason}"
     if reason == WaitingReason.WAITING_FOR_NAME:

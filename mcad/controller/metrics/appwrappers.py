@@ -94,8 +94,8 @@ class AppWrapperGauges:
             return STARTING
         if entry.phase is Phase.PAUSING:
             return RETRYING
-        if entry.hold is not None:
-            return entry.hold.reason
+        if entry.wait.hold is not None:
+            return entry.wait.hold.reason
         refusal = self._cluster.waiting.queue.refusal_of(entry)
         return refusal.reason if refusal is not None else UNTESTED
 

@@ -59,7 +59,7 @@ def why(run: DryRun, uid: str) -> Why:
     run.allow(STEPS_MAX)
     with run.tried() as started:
         entry, refusal = run.entry(uid), _refusal(run, uid)
-        hold = entry.hold
+        hold = entry.wait.hold
         is_waiting = entry.phase is Phase.WAITING
         text = Words(run.cluster.forest).explain(refusal) if refusal is not None else ""
         text = " ".join(filter(None, (text, explain(entry.workload)))) if text else ""

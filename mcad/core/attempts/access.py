@@ -66,7 +66,7 @@ def _end(cluster: Cluster, key: RightKey) -> None:
     """The right is granted: AppWrappers that waited for it are in line again."""
     held = cluster.rights.held.pop(key, None)
     for entry in cluster.known(held.concerned if held is not None else ()):
-        if entry.hold is not None and entry.hold.reason == WaitingReason.MISSING_RIGHT:
+        if entry.wait.hold is not None and entry.wait.hold.reason == WaitingReason.MISSING_RIGHT:
             cluster.line_up(entry)
 
 

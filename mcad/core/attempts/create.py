@@ -157,7 +157,7 @@ def judge(cluster: Cluster, entry: Entry) -> bool:
 def _all_exist(cluster: Cluster, entry: Entry) -> None:
     now = cluster.now
     entry.amend(phase=DispatchPhase.DISPATCHED, confirmed=now)
-    entry.first_dispatch = entry.first_dispatch or now
+    entry.past.first_dispatch = entry.past.first_dispatch or now
     entry.unset_condition(ConditionType.BACKOFF, now, reason=RUNNABLE)
     entry.unset_condition(ConditionType.PREEMPTED, now, reason=RUNNABLE)
     entry.stamp_condition(ConditionType.DISPATCHED, now, reason=RUNNABLE)
@@ -169,13 +169,13 @@ def confirmed(cluster: Cluster, entry: Entry) -> None:
     """The confirmation is persisted: the AppWrapper runs."""
     cluster.move(entry, Signal.CONFIRMED)
     entry.stops_waiting()
-    entry.refusals, entry.head_for = 0, 0
+    entry.past.refusals, entry.wait.head_for = 0, 0
     cluster.reservations.waits_no_more(entry)
     count, waited = len(entry.inventory), (cluster.now - entry.first_seen) // 1_000
     note = f"Created {count} item{'' if count == 1 else 's'} {waited} ms after it was first seen"
     note += f"{_where(entry.record)}{_apart(entry.record)}."
     cluster.announce(entry, EventReason.DISPATCHED, note, action="Dispatch")
-    entry.awaits_nodes, entry.waited_for_nodes = True, 0
+    entry.run.awaits_nodes, entry.run.waited_for_nodes = True, 0
     entry.begin_stage(cluster.now)
     cluster.agenda.to_judge[entry.uid] = None
 
@@ -254,8 +254,8 @@ def access_reviewed(cluster: Cluster, event: AccessReviewed) -> None:
         if event.allowed is None:
             _retry(cluster, entry, Answer(0, "", entry.creation.words))
         elif event.allowed:  # retried after a pause, and given up after some attempts
-            entry.refusals += 1
-            is_hopeless = entry.refusals >= CREATION_ATTEMPTS_MAX
+            entry.past.refusals += 1
+            is_hopeless = entry.past.refusals >= CREATION_ATTEMPTS_MAX
             then = Next.FAILED if is_hopeless else Next.QUEUED
             _roll_back(cluster, entry, entry.creation.words, then)
         else:

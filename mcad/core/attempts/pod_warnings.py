@@ -19,21 +19,21 @@ from mcad.core.state.units import SECOND, Instant
 def ask(cluster: Cluster, entry: Entry) -> Instant:
     """Have the Events read about items with missing pods, or about a pod that does not start;
     returns when that is due, 0 if never."""
-    if not entry.missing:
-        entry.refused.clear()
-    late = None if entry.missing else _not_started(cluster, entry)
+    if not entry.run.missing:
+        entry.run.refused.clear()
+    late = None if entry.run.missing else _not_started(cluster, entry)
     if late is not None:
         due = max(late.created, late.bound) + START_WARNINGS_AFTER
-    elif entry.missing:
-        due = entry.missing_since + WARNINGS_AFTER
+    elif entry.run.missing:
+        due = entry.run.missing_since + WARNINGS_AFTER
     else:
         return 0
-    due = max(due, entry.refused_read + WARNINGS_INTERVAL)
+    due = max(due, entry.run.refused_read + WARNINGS_INTERVAL)
     if cluster.now < due:
         return due
     if not cluster.objects.warning_reads.take(cluster.now):
         return cluster.now + SECOND
-    entry.refused_read = cluster.now
+    entry.run.refused_read = cluster.now
     _ask(cluster, entry, late)
     return cluster.now + WARNINGS_INTERVAL
 
@@ -66,6 +66,6 @@ def read(cluster: Cluster, entry: Entry, event: WarningsRead) -> None:
             why = Stuck(StuckReason.CONTAINER, event.words)
             cluster.capacity.pod_seen(replace(pod, stuck=pod.stuck or why))
     elif event.words:
-        entry.refused[event.item] = event.words
+        entry.run.refused[event.item] = event.words
     else:
-        entry.refused.pop(event.item, None)
+        entry.run.refused.pop(event.item, None)

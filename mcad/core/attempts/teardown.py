@@ -76,7 +76,7 @@ def take_back(
     """
     if reason in _PAUSED:
         in_vain = entry.phase is not Phase.RUNNING or not cluster.capacity.pods.is_placed(entry.uid)
-        entry.in_vain = entry.in_vain + 1 if in_vain else 0
+        entry.past.in_vain = entry.past.in_vain + 1 if in_vain else 0
     if then is Next.RESET:
         cluster.keep_room(entry)
     else:
@@ -314,7 +314,7 @@ def _requeue(cluster: Cluster, entry: Entry) -> None:
     if not waits_for_name:
         cluster.waiting.pause(entry, pause)
     cluster.line_up(entry)
-    if pause is not None and waits_for_name and entry.hold is None:
+    if pause is not None and waits_for_name and entry.wait.hold is None:
         cluster.waiting.hold(entry, pause)  # it ends when the name is free
 
 
@@ -372,7 +372,7 @@ def _pause_after(
 ) -> Hold | None:
     """How long it stays out of the line: ever longer while its attempts fail."""
     why, is_wished = _PAUSED.get(record.reason), record.reason in _WISHED
-    times = entry.in_vain - is_wished
+    times = entry.past.in_vain - is_wished
     if why is None or (is_wished and times < 1):
         return None
     pause = backoff(times, CREATION_BACKOFF_BASE, CREATION_BACKOFF_MAX)

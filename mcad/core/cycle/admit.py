@@ -229,7 +229,7 @@ class _Pass:
         if before is not None and before.signature == refusal.signature:
             return
         for entry in eqclass.front(RESTATED_PER_SHAPE):
-            if entry.reported is not None:
+            if entry.wait.reported is not None:
                 self._cluster.agenda.to_report[entry.uid] = None
 
     def _end(self, first: Head | None) -> None:

@@ -207,8 +207,8 @@ def _is_untested(cluster: Cluster, entry: Entry) -> bool:
 def _report_one(cluster: Cluster, entry: Entry, *, words: Words) -> None:
     refusal, before = cluster.waiting.queue.refusal_of(entry), entry.path
     entry.path = cluster.forest.has_place(cluster.path(entry), entry.designation)
-    if entry.hold is not None:
-        _report_hold(cluster, entry, entry.hold)
+    if entry.wait.hold is not None:
+        _report_hold(cluster, entry, entry.wait.hold)
     elif _waits_for_bindings(cluster, entry):
         cluster.agenda.to_report_later[entry.uid] = None
     elif refusal is not None:
@@ -226,38 +226,38 @@ def _report_hold(cluster: Cluster, entry: Entry, hold: Hold) -> None:
         ConditionType.BACKOFF, cluster.now, reason=hold.reason, message=hold.message
     )
     cluster.settle(entry)
-    if entry.restored and entry.conditions[ConditionType.BACKOFF] == before:
-        entry.announced = True  # a restart does not repeat what is on record
-    entry.restored = False
-    if not entry.announced and entry.workload.problem is not None:
-        entry.announced = True
+    if entry.wait.restored and entry.conditions[ConditionType.BACKOFF] == before:
+        entry.wait.announced = True  # a restart does not repeat what is on record
+    entry.wait.restored = False
+    if not entry.wait.announced and entry.workload.problem is not None:
+        entry.wait.announced = True
         cluster.announce(entry, EventReason.REFUSED, hold.message, action="Parse", warning=True)
 
 
 def _report_refusal(cluster: Cluster, entry: Entry, refusal: Refusal, words: Words) -> None:
-    if entry.reported is not None and cluster.now - entry.reported_at < RESTATE_INTERVAL:
+    if entry.wait.reported is not None and cluster.now - entry.wait.reported_at < RESTATE_INTERVAL:
         if Timer.RESTATE not in entry.timers:
             cluster.agenda.wake_in(
-                entry, Timer.RESTATE, entry.reported_at + RESTATE_INTERVAL - cluster.now
+                entry, Timer.RESTATE, entry.wait.reported_at + RESTATE_INTERVAL - cluster.now
             )
         return
     due = cluster.eviction_pace.explain(entry.uid)
     is_brief = bool(due) or refusal.rests_on_absence
-    on_record = entry.restored and not is_brief and _shows_refusal(entry)
-    entry.restored = False
-    entry.reported, entry.reported_at = refusal, cluster.now
+    on_record = entry.wait.restored and not is_brief and _shows_refusal(entry)
+    entry.wait.restored = False
+    entry.wait.reported, entry.wait.reported_at = refusal, cluster.now
     cluster.waiting.stand_in_front(entry)
     if on_record:
         # After a restart the figures stay frozen at the refusal that is on record.
-        entry.announced = True
+        entry.wait.announced = True
         return
     lack = INSUFFICIENT_RESOURCES if refusal.quota is None else INSUFFICIENT_QUOTA
     why = (lack, words.explain(refusal), explain(entry.workload), due)
     message = " ".join(filter(None, why))
     entry.set_condition(ConditionType.BACKOFF, cluster.now, reason=NOT_RUNNABLE, message=message)
     cluster.settle(entry)
-    if not entry.announced:
-        entry.announced = True
+    if not entry.wait.announced:
+        entry.wait.announced = True
         cluster.announce(entry, EventReason.QUEUED, message, action="Queue")
 
 
@@ -271,9 +271,9 @@ def _shows_refusal(entry: Entry) -> bool:
 
 def _restate_if_changed(cluster: Cluster, entry: Entry) -> None:
     current = cluster.waiting.queue.refusal_of(entry)
-    if current is None or entry.reported is None:
+    if current is None or entry.wait.reported is None:
         return
-    if current.signature != entry.reported.signature:
+    if current.signature != entry.wait.reported.signature:
         cluster.agenda.to_report[entry.uid] = None
 
 

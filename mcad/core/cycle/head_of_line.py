@@ -156,8 +156,8 @@ class HeadOfLineBlocking:
         cluster, head = self._cluster, self._heads[scope]
         if cluster.walk.heads.get(scope) != head.uid:
             self._step_down(scope)
-            cluster.walk.heads[scope], head.head_since = head.uid, cluster.now
-        until = head.head_since + self._holding - head.head_for
+            cluster.walk.heads[scope], head.wait.head_since = head.uid, cluster.now
+        until = head.wait.head_since + self._holding - head.wait.head_for
         if self._holding and cluster.now < until:
             if scope is None:
                 self._closed = True
@@ -169,7 +169,7 @@ class HeadOfLineBlocking:
         """The AppWrapper is dispatched: another attempt may block again."""
         for scope in [each for each, uid in self._cluster.walk.heads.items() if uid == entry.uid]:
             self._step_down(scope)
-        entry.head_for = 0
+        entry.wait.head_for = 0
 
     def closes(self) -> None:
         """The whole line was looked at. Where there is no head, no clock runs."""
@@ -180,7 +180,7 @@ class HeadOfLineBlocking:
         cluster = self._cluster
         entry = cluster.entries.get(cluster.walk.heads.pop(scope, ""))
         if entry is not None:
-            entry.head_for += cluster.now - entry.head_since
+            entry.wait.head_for += cluster.now - entry.wait.head_since
 
 
 def _scope(refusal: Refusal) -> Scope:

@@ -28,10 +28,10 @@ def apply(cluster: Cluster) -> bool:
 def _look(cluster: Cluster, entry: Entry) -> None:
     """One that is on hold for another reason finds out when that is over."""
     wanted = cluster.waiting.dispatch_pauses.hold(entry.workload)
-    hold = entry.hold
+    hold = entry.wait.hold
     is_paused = hold is not None and hold.reason is WaitingReason.DISPATCH_PAUSED
     if (is_paused and hold != wanted) or (
-        wanted is not None and entry.waiting in (WaitingState.IN_LINE, WaitingState.RESERVED)
+        wanted is not None and entry.wait.waiting in (WaitingState.IN_LINE, WaitingState.RESERVED)
     ):
         entry.report_anew()
         cluster.line_up(entry)

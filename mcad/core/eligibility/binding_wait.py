@@ -46,13 +46,13 @@ class BindingWait:
             return False
         if not (self._is_behind(eqclass) or self._may_strand(eqclass.shape)):
             return False
-        entry.binding_since = entry.binding_since or cluster.now
+        entry.wait.binding_since = entry.wait.binding_since or cluster.now
         return self.still_waits(eqclass)
 
     def still_waits(self, eqclass: EquivalenceClass) -> bool:
         """Whether the head of the class, which had to wait when it was judged, goes on waiting. If
         so, its nodes are kept from those behind, and the pass that ends its wait is asked for."""
-        cluster, since = self._cluster, eqclass.first().binding_since
+        cluster, since = self._cluster, eqclass.first().wait.binding_since
         until = since + self._limit
         if not since or cluster.now >= until or not cluster.walk.in_flight:
             return False
@@ -65,11 +65,11 @@ class BindingWait:
     @staticmethod
     def refused(eqclass: EquivalenceClass) -> None:
         """Its head does not fit any more: when it does, another wait begins."""
-        eqclass.first().binding_since = 0
+        eqclass.first().wait.binding_since = 0
 
     def starts(self, entry: Entry) -> None:
         """It starts now, and its pods are in flight."""
-        entry.binding_since = 0
+        entry.wait.binding_since = 0
         if self._in_flight is not None:
             self._in_flight.add(entry.uid)
 

@@ -170,10 +170,10 @@ def _take_pod(cluster: Cluster, pod: Pod, *, is_own: bool) -> None:
         _look_at(cluster, entry)
         if pod.workload != before:
             _learn(cluster, entry, pod)
-        if entry.stage_since and _goes_on(known, pod):
+        if entry.run.stage_since and _goes_on(known, pod):
             entry.begin_stage(cluster.now)
         if _lost_gates(known, pod):
-            entry.ungated_at = cluster.now
+            entry.run.ungated_at = cluster.now
         if entry.phase is Phase.GONE:
             _something_gone(cluster, entry)
 

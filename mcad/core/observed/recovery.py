@@ -34,8 +34,8 @@ def restore(cluster: Cluster, entry: Entry, saved: Persisted) -> None:
         return
     saved = _timed(saved, cluster.now)
     entry.conditions = {condition.type: condition for condition in saved.conditions}
-    entry.first_dispatch, entry.requeueings = saved.first_dispatch, saved.requeueings
-    entry.requeueing_wait, entry.resets = saved.requeueing_wait, saved.resets
+    entry.past.first_dispatch, entry.past.requeueings = saved.first_dispatch, saved.requeueings
+    entry.past.requeueing_wait, entry.past.resets = saved.requeueing_wait, saved.resets
     entry.path, entry.eviction = saved.quota, saved.eviction
     entry.counted = tuple(at for at in saved.quota if at[1] == DEFAULT_LEAF)
     entry.deleted_trees = saved.deleted_trees
@@ -47,7 +47,7 @@ def restore(cluster: Cluster, entry: Entry, saved: Persisted) -> None:
     if not cluster.started:
         cluster.restored[entry.uid] = None
     entry.counted_at = cluster.now  # a start has more urgent things to write
-    entry.restored = True
+    entry.wait.restored = True
     if saved.observed_generation not in (0, entry.workload.generation):
         # This dispatcher wrote it, and the spec was edited since.
         cluster.agenda.to_settle[entry.uid] = None
@@ -264,8 +264,8 @@ def _resume_run(cluster: Cluster, entry: Entry) -> None:
     """Its pods are waited for as before: clocks that count from something on record go on. Since
     when a pod is missing is not: it may have vanished a moment ago, so that clock begins anew."""
     pods = cluster.capacity.pods
-    entry.awaits_nodes = not entry.record.placed and pods.lack_nodes(entry.uid)
-    entry.waited_for_nodes = 0
+    entry.run.awaits_nodes = not entry.record.placed and pods.lack_nodes(entry.uid)
+    entry.run.waited_for_nodes = 0
     entry.begin_stage(entry.record.confirmed)
     for pod in pods.live(entry.uid):
         entry.begin_stage(min(max(pod.created, pod.bound, pod.ready_since), cluster.now))

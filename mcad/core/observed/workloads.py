@@ -147,7 +147,7 @@ def _changed(cluster: Cluster, entry: Entry, work: Workload, *, rewound: bool) -
         cluster.leave_line(entry)  # under the record that it was added with
         entry.edit(work)
         entry.report_anew()
-        entry.reported_at = 0
+        entry.wait.reported_at = 0
         cluster.line_up(entry)
         if reservation is not None and reservation.reason in EVICTIONS:  # others have left for it
             cluster.reservations.on_record[entry.uid] = reservation

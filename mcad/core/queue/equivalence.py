@@ -124,7 +124,7 @@ class EquivalenceClass:
     def join(self, key: Key, entry: Entry) -> None:
         """One more member."""
         self.members[key] = entry
-        entry.deferred_before = self.deferred_for
+        entry.wait.deferred_before = self.deferred_for
         self._find_head()
 
     def count_deferred(self, now: Instant) -> Instant:
@@ -133,7 +133,7 @@ class EquivalenceClass:
         did."""
         if self.deferred_at:
             self.deferred_for += now - self.deferred_at
-        return now - (self.deferred_for - self._head.deferred_before)
+        return now - (self.deferred_for - self._head.wait.deferred_before)
 
     def part(self, key: Key) -> None:
         """One member less."""

@@ -63,12 +63,13 @@ class Waiting:
     def enter(self, entry: Entry) -> None:
         """Put an AppWrapper that is out in line, or on hold if its manifest or a pause requires."""
         hold = _own_hold(entry)
-        if entry.pause is not None and entry.pause.until <= self._agenda.now and hold is None:
-            entry.pause = None
+        pause = entry.wait.pause
+        if pause is not None and pause.until <= self._agenda.now and hold is None:
+            entry.wait.pause = None
         if hold is not None:
             self.hold(entry, hold)
-        elif entry.pause is not None:
-            self._keep_out(entry, entry.pause, WaitingSignal.PAUSE)
+        elif entry.wait.pause is not None:
+            self._keep_out(entry, entry.wait.pause, WaitingSignal.PAUSE)
         elif (hold := self.dispatch_pauses.hold(entry.workload)) is not None:
             self.hold(entry, hold)
         else:
@@ -92,7 +93,7 @@ class Waiting:
 
     def pause(self, entry: Entry, pause: Hold | None) -> None:
         """Keep the AppWrapper out of the line until then, whatever is edited meanwhile."""
-        entry.pause = pause
+        entry.wait.pause = pause
 
     def hold(self, entry: Entry, hold: Hold) -> None:
         """Keep a waiting AppWrapper out of the line; the next pass reports why."""
@@ -105,7 +106,7 @@ class Waiting:
     def _keep_out(self, entry: Entry, hold: Hold, signal: WaitingSignal) -> None:
         self.queue.remove(entry)
         self._follow(entry, signal)
-        entry.hold = hold
+        entry.wait.hold = hold
         self._agenda.to_report[entry.uid] = None
         if hold.until:
             self._agenda.set_timer(entry, Timer.HOLD, hold.until)
@@ -120,9 +121,9 @@ class Waiting:
     def leave(self, entry: Entry) -> None:
         """Take the AppWrapper out of the line and off any hold."""
         self.queue.remove(entry)
-        if entry.hold is not None and entry.hold.reason == WaitingReason.WAITING_FOR_NAME:
+        if entry.wait.hold is not None and entry.wait.hold.reason == WaitingReason.WAITING_FOR_NAME:
             self._forget_names(entry)
-        entry.hold = None
+        entry.wait.hold = None
         entry.stop(Timer.HOLD)
         self.for_kind.pop(entry.uid, None)
         self._follow(entry, WaitingSignal.LEAVE)
@@ -130,7 +131,7 @@ class Waiting:
     def put_out(self, entry: Entry) -> None:
         """The same after an error about the AppWrapper, whatever it says of its state."""
         self._forget_names(entry)
-        entry.hold, entry.waiting = None, WaitingState.OUT
+        entry.wait.hold, entry.wait.waiting = None, WaitingState.OUT
         self.for_kind.pop(entry.uid, None)
         self.queue.remove(entry)
 
@@ -160,16 +161,16 @@ class Waiting:
         return (heappop(line)[1] for _ in range(len(line)))
 
     def _follow(self, entry: Entry, signal: WaitingSignal) -> None:
-        entry.waiting = waiting(entry.title, entry.waiting, signal)
+        entry.wait.waiting = waiting(entry.title, entry.wait.waiting, signal)
 
     def check_one(self, entry: Entry) -> None:
         """One AppWrapper waits as its state says."""
-        state, title = entry.waiting, entry.title
+        state, title = entry.wait.waiting, entry.title
         is_out, is_in_line = state is WaitingState.OUT, state is WaitingState.IN_LINE
         check(is_out == (entry.phase is not Phase.WAITING), "waits-in-its-phase", title)
         check((entry in self.queue) == is_in_line, "in-line-by-its-state", title)
-        check((entry.hold is None) == (is_out or is_in_line), "held-by-its-state", title)
-        reason = entry.hold.reason if entry.hold is not None else ""
+        check((entry.wait.hold is None) == (is_out or is_in_line), "held-by-its-state", title)
+        reason = entry.wait.hold.reason if entry.wait.hold is not None else ""
         is_reserved = state is WaitingState.RESERVED
         check(
             (reason == WaitingReason.ROOM_RESERVED) == is_reserved, "reserved-by-its-state", title

@@ -310,10 +310,10 @@ def _look(cluster: Cluster, entry: Entry) -> None:
     plan = _room(cluster, entry) if cluster.capacity.may_fit(shape, free) else None
     if plan is not None:
         _fulfil(cluster, entry, plan)
-    elif cluster.now - entry.reported_at >= RESTATE_INTERVAL:
+    elif cluster.now - entry.wait.reported_at >= RESTATE_INTERVAL:
         left = _waits_for(cluster, entry)
         if left != entry.reserved.waits_for:
-            entry.reported_at = cluster.now
+            entry.wait.reported_at = cluster.now
             cluster.reservations.show(entry, left)
             cluster.settle(entry)
 

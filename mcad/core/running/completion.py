@@ -29,11 +29,11 @@ def hear(entry: Entry, child: Child) -> None:
         return
     is_v1beta2 = entry.workload.dialect is Dialect.V1BETA2
     if child.state is ItemState.SUCCEEDED if is_v1beta2 else _has_ended(entry, child):
-        entry.finished.add(child.item)
+        entry.run.finished.add(child.item)
     if is_v1beta2 and child.state is ItemState.FAILED:
-        entry.failed.add(child.item)
+        entry.run.failed.add(child.item)
     else:
-        entry.failed.discard(child.item)
+        entry.run.failed.discard(child.item)
 
 
 def _has_ended(entry: Entry, child: Child) -> bool:
@@ -67,7 +67,7 @@ def judge(cluster: Cluster, entry: Entry) -> bool:
 
 def _record(entry: Entry) -> None:
     """Record finished items: they may be deleted, and count as finished for the next leader too."""
-    finished = tuple(sorted(entry.finished))
+    finished = tuple(sorted(entry.run.finished))
     if finished != entry.record.finished:
         entry.amend(finished=finished)
 
@@ -75,7 +75,7 @@ def _record(entry: Entry) -> None:
 def _has_said_so(entry: Entry) -> bool:
     """v1beta1: every item with ``completionstatus`` was seen with one of its words."""
     flagged = [number for number, item in enumerate(entry.workload.items) if item.completion]
-    return bool(flagged) and entry.finished.issuperset(flagged)
+    return bool(flagged) and entry.run.finished.issuperset(flagged)
 
 
 def _has_succeeded(cluster: Cluster, entry: Entry) -> bool:
@@ -90,7 +90,7 @@ def _has_succeeded(cluster: Cluster, entry: Entry) -> bool:
             declared[one.item] = declared.get(one.item, 0) + max(1, one.replicas)
     items, pods = entry.workload.items, cluster.capacity.pods
     return bool(declared) and all(
-        item in entry.finished
+        item in entry.run.finished
         or (not items[item].tells_end and pods.succeeded(entry.uid, item) >= count)
         for item, count in declared.items()
     )

@@ -135,7 +135,7 @@ def _patience(cluster: Cluster, entry: Entry) -> Instant:
     if not idle:
         return missing
     shown = entry.conditions.get(ConditionType.PODS_READY)
-    since = max(shown.changed if shown is not None else 0, entry.stage_since)
+    since = max(shown.changed if shown is not None else 0, entry.run.stage_since)
     begun = max(max(stage.waits_since(entry, one), one.bound) for one in idle)
     return stage.earliest(missing, max(since, begun) + tolerance.warmup_grace)
 

@@ -47,7 +47,7 @@ def _absent(cluster: Cluster, entry: Entry, needed: Container[int]) -> Breakdown
         number: why
         for number, why in sorted(entry.creation.absent.items())
         if number in needed
-        and number not in entry.finished
+        and number not in entry.run.finished
         and cluster.objects.is_watched(entry.ref(number))
     }
     if not gone:
@@ -62,7 +62,7 @@ def _absent(cluster: Cluster, entry: Entry, needed: Container[int]) -> Breakdown
 
 def _failed(cluster: Cluster, entry: Entry) -> Breakdown | None:
     """v1beta2: in v1beta1 no item counts as failed (completion.py)."""
-    refs = (entry.ref(item) for item in sorted(entry.failed))
+    refs = (entry.ref(item) for item in sorted(entry.run.failed))
     failed = [str(ref) for ref in refs if ref.kind != "Pod"]
     if not failed:
         return None
@@ -81,7 +81,9 @@ def _look_for(cluster: Cluster, entry: Entry, needed: Container[int]) -> Instant
     the watch of a new leader may lag. Returns when the next read is due."""
     making, due = entry.creation, 0
     for number, item in enumerate(entry.workload.items):
-        is_known = number in making.created or number in making.absent or number in entry.finished
+        is_known = (
+            number in making.created or number in making.absent or number in entry.run.finished
+        )
         if number in needed and not is_known and cluster.objects.is_watched(item.ref):
             again = _read(cluster, entry, number)
             due = min(due or again, again)

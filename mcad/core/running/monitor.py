@@ -72,15 +72,15 @@ def _judge_running(cluster: Cluster, entry: Entry) -> None:
     if entry.workload.suspended:
         teardown.take_back(cluster, entry, TeardownReason.SUSPENDED, SUSPENDED_NOTE)
         return
-    looks, entry.ends_at = items.judge(cluster, entry), 0
+    looks, entry.run.ends_at = items.judge(cluster, entry), 0
     for rule in _ENDS:
         if entry.phase is Phase.RUNNING:
-            entry.ends_at = stage.earliest(entry.ends_at, rule(cluster, entry))
+            entry.run.ends_at = stage.earliest(entry.run.ends_at, rule(cluster, entry))
     if entry.phase is not Phase.RUNNING:
         return
     orphans.expire(cluster, entry)
     others = (act(cluster, entry) for act in (stage.give_up, pod_warnings.ask, stalls.report))
-    cluster.agenda.set_timer(entry, Timer.HEALTH, stage.earliest(entry.ends_at, looks, *others))
+    cluster.agenda.set_timer(entry, Timer.HEALTH, stage.earliest(entry.run.ends_at, looks, *others))
     _note_ready(cluster, entry)
     if said != (entry.conditions, entry.record):
         cluster.settle(entry)  # after a restart nothing is written that is on record already

@@ -72,7 +72,7 @@ def _too_few_until(cluster: Cluster, entry: Entry) -> Instant:
     entry.unset_condition(kind, cluster.now, reason=MIN_PODS_NOT_RUNNING)
     shown = entry.conditions.get(ConditionType.RUNNING)
     since = max(entry.record.confirmed, shown.changed if shown is not None else 0)
-    return since + (entry.requeueing_wait or entry.workload.requeuing.wait)
+    return since + (entry.past.requeueing_wait or entry.workload.requeuing.wait)
 
 
 def _requeue(cluster: Cluster, entry: Entry) -> None:
@@ -84,11 +84,11 @@ def _requeue(cluster: Cluster, entry: Entry) -> None:
     )
     reason, kind = TeardownReason.MIN_PODS_NOT_RUNNING, ConditionType.PREEMPT_CANDIDATE
     entry.set_condition(kind, cluster.now, reason=reason, message=message)
-    if rule.times_max and entry.requeueings >= rule.times_max:
+    if rule.times_max and entry.past.requeueings >= rule.times_max:
         teardown.take_back(cluster, entry, reason, message, Next.DELETED)
         return
-    entry.requeueing_wait = next_wait(rule, entry.requeueing_wait)
-    entry.requeueings += 1
+    entry.past.requeueing_wait = next_wait(rule, entry.past.requeueing_wait)
+    entry.past.requeueings += 1
     teardown.take_back(cluster, entry, reason, message)
 
 

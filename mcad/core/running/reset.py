@@ -33,10 +33,10 @@ def break_down(cluster: Cluster, entry: Entry, what: Breakdown) -> None:
     """Reset it if that is allowed, else fail it."""
     kind, limit = ConditionType.UNHEALTHY, entry.workload.tolerance.retry_limit
     entry.set_condition(kind, cluster.now, reason=what.reason, message=what.message)
-    retried = not what.final and (not what.counted or entry.resets < limit)
+    retried = not what.final and (not what.counted or entry.past.resets < limit)
     if retried:
-        entry.resets += what.counted
-        fate = f"reset {entry.resets} of {limit}" if what.counted else "reset, not counted"
+        entry.past.resets += what.counted
+        fate = f"reset {entry.past.resets} of {limit}" if what.counted else "reset, not counted"
     else:
         fate = "no retry" if what.final else f"all {limit} retries are used up"
     note = f"{what.reason}: {what.message} ({fate})"

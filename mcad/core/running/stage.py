@@ -32,9 +32,9 @@ def note(cluster: Cluster, entry: Entry) -> None:
     """Note since when pods are missing, and whether all declared pods have had nodes by now."""
     pods = cluster.capacity.pods
     missing = sum(pods.lacking(entry.uid).values())
-    if missing > entry.missing or not missing:
-        entry.missing_since = cluster.now if missing else 0
-    entry.missing = missing
+    if missing > entry.run.missing or not missing:
+        entry.run.missing_since = cluster.now if missing else 0
+    entry.run.missing = missing
     if not entry.record.placed and pods.is_placed(entry.uid):
         entry.amend(placed=cluster.now)
         cluster.agenda.wake_in(entry, Timer.RECORD, RECORD_AFTER)
@@ -45,10 +45,10 @@ def _count_run_time(cluster: Cluster, entry: Entry) -> None:
     """``dispatchDuration.limit`` counts from now on, if its pods had to wait for nodes. With
     backfill it counts from the confirmation: starts are promised to others by it."""
     record, is_promised = entry.record, cluster.settings.policy is Policy.BACKFILL
-    waited = cluster.now - record.confirmed if entry.awaits_nodes else 0
-    entry.awaits_nodes = False
+    waited = cluster.now - record.confirmed if entry.run.awaits_nodes else 0
+    entry.run.awaits_nodes = False
     if entry.workload.run_limit and waited >= SLOW_PLACEMENT and not is_promised:
-        entry.waited_for_nodes = waited
+        entry.run.waited_for_nodes = waited
         entry.amend(limit_since=entry.limit_counts_from(record.confirmed) + waited)
         cluster.settle(entry)
 
@@ -59,9 +59,10 @@ def _count_run_time(cluster: Cluster, entry: Entry) -> None:
 def missing_until(cluster: Cluster, entry: Entry, grace: Duration, *, known: bool) -> Instant:
     """When pods will have been missing for the grace, 0 if none is. ``known``: only those of which
     a live object says that they should exist."""
-    if not entry.missing or not cluster.capacity.pods.missing(entry.uid, known=known):
+    if not entry.run.missing or not cluster.capacity.pods.missing(entry.uid, known=known):
         return 0
-    return max(entry.missing_since, entry.stage_since, _warming_until(cluster, entry)) + grace
+    run = entry.run
+    return max(run.missing_since, run.stage_since, _warming_until(cluster, entry)) + grace
 
 
 def _warming_until(cluster: Cluster, entry: Entry) -> Instant:
@@ -119,7 +120,7 @@ def take_back(cluster: Cluster, entry: Entry, waited: Duration) -> bool:
     late = [p for p in pods.never_placed(entry.uid) if waits_since(entry, p) + waited <= now]
     missing = pods.missing(entry.uid, known=True)
     if late or missing:
-        entry.requeueings += 1
+        entry.past.requeueings += 1
         message = explain_missing(cluster, entry)
         if late:
             told = f"Without a node for {waited // SECOND} s: {name_with(late, refusal(late))}."
@@ -143,7 +144,7 @@ def explain_missing(cluster: Cluster, entry: Entry) -> str:
 def waits_since(entry: Entry, pod: Pod) -> Instant:
     """Since when a pod is waited for: from its own creation on, from the confirmation, or from when
     pods of the attempt lost their gates."""
-    return max(pod.created, entry.record.confirmed, entry.ungated_at)
+    return max(pod.created, entry.record.confirmed, entry.run.ungated_at)
 
 
 def earliest(*ends: Instant) -> Instant:

@@ -42,9 +42,9 @@ def look(cluster: Cluster, entry: Entry) -> Stall | None:
     live = cluster.capacity.pods.live(entry.uid) if counts.pending or counts.stuck else []
     found = _refused(entry, children) or _stuck(entry, live) or unscheduled(cluster, entry)
     found = found or _of_items(cluster, entry, children) or _gated(entry, live)
-    if found is None and entry.missing:
-        what = f"{_pods(entry.missing)} not created yet"
-        found = Stall(PODS_MISSING, what, since=entry.missing_since)
+    if found is None and entry.run.missing:
+        what = f"{_pods(entry.run.missing)} not created yet"
+        found = Stall(PODS_MISSING, what, since=entry.run.missing_since)
     if found is None and live and counts.running == counts.leaving:
         unseen = sum(not pod.node for pod in live)
         what = f"{_pods(unseen)} not looked at by kube-scheduler" if unseen else ""
@@ -55,15 +55,15 @@ def look(cluster: Cluster, entry: Entry) -> Stall | None:
 
 def _refused(entry: Entry, children: list[Child]) -> Stall | None:
     """Pods that a controller cannot create."""
-    if not entry.missing:
+    if not entry.run.missing:
         return None
     making = (ItemState.PROGRESSING, ItemState.UNKNOWN)
     said = [(str(one.ref), one.words) for one in children if one.words and one.state in making]
-    said += [(str(entry.ref(item)), words) for item, words in sorted(entry.refused.items())]
+    said += [(str(entry.ref(item)), words) for item, words in sorted(entry.run.refused.items())]
     if not said:
         return None
     what = f"Pods of {said[0][0]} cannot be created"
-    return Stall(EventReason.PODS_REFUSED, what, said[0][1], entry.missing_since, lasts=True)
+    return Stall(EventReason.PODS_REFUSED, what, said[0][1], entry.run.missing_since, lasts=True)
 
 
 def _stuck(entry: Entry, live: list[Pod]) -> Stall | None:
@@ -88,7 +88,7 @@ def unscheduled(cluster: Cluster, entry: Entry) -> Stall | None:
         return None
     what = f"{len(refused)} pod{'s' * (len(refused) != 1)} without a node"
     since = _oldest(entry, refused)
-    until = entry.ends_at or stage.placement_until(cluster, entry)  # a copy judges nothing
+    until = entry.run.ends_at or stage.placement_until(cluster, entry)  # a copy judges nothing
     words = no_node(refused, cluster.capacity.left_with_room(entry.uid))
     return Stall(EventReason.UNSCHEDULED, what, words, since, until)
 
@@ -101,7 +101,7 @@ def _of_items(cluster: Cluster, entry: Entry, children: list[Child]) -> Stall | 
             return Stall(EventReason.ITEM_SUSPENDED, what, one.suspended, lasts=True)
         if one.state is ItemState.RETRYING:
             return Stall(RETRYING, f"{one.ref} failed and is begun again", one.words)
-        if one.state is ItemState.FAILED and one.item not in entry.finished:
+        if one.state is ItemState.FAILED and one.item not in entry.run.finished:
             what = f"{one.ref} has failed"
             return Stall(EventReason.ITEM_FAILED, what, one.words, one.ended, lasts=True)
         if one.state in ENDED and any(wanted is not None and wanted.now for wanted in one.wants):
@@ -144,7 +144,7 @@ def report(cluster: Cluster, entry: Entry) -> Instant:
     shown, found = entry.conditions.get(ConditionType.STALLED), look(cluster, entry)
     if found is None:
         return _clear(cluster, entry, shown)
-    entry.calm_since = 0
+    entry.run.calm_since = 0
     is_told = shown is not None and shown.reason == found.reason and found.says(shown.message)
     due = 0 if is_told else _due(entry, shown, found)
     if not 0 < due <= cluster.now:
@@ -158,8 +158,8 @@ def _clear(cluster: Cluster, entry: Entry, shown: Condition | None) -> Instant:
     if shown is None:
         return 0
     interval = cluster.settings.pod_counts_interval
-    entry.calm_since = entry.calm_since or cluster.now
-    due = max(entry.calm_since + STALL_OVER, entry.counted_at + interval)
+    entry.run.calm_since = entry.run.calm_since or cluster.now
+    due = max(entry.run.calm_since + STALL_OVER, entry.counted_at + interval)
     if cluster.now < due:
         return due
     entry.drop_condition(ConditionType.STALLED)
@@ -168,7 +168,7 @@ def _clear(cluster: Cluster, entry: Entry, shown: Condition | None) -> Instant:
 
 def _due(entry: Entry, shown: Condition | None, found: Stall) -> Instant:
     patience = STARTED_AFTER if found.reason in (PODS_MISSING, PODS_STARTING) else STALL_AFTER
-    begun = found.since or entry.stage_since
+    begun = found.since or entry.run.stage_since
     due = entry.record.confirmed if found.lasts else begun + patience
     if shown is None:
         return due

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -122,6 +123,60 @@ class Removal:
         self.remains, self.looks = remains, self.looks + 1
 
 
+@dataclass(slots=True)
+class Run:
+    """The objects and pods of an attempt, as they run."""
+
+    finished: set[int] = field(default_factory=set)  # items that have said so
+    failed: set[int] = field(default_factory=set)  # items that say that they failed
+    awaits_nodes: bool = False  # this leader has seen it run before all of its pods had nodes
+    waited_for_nodes: Duration = 0  # for how long, if that does not count for its limit
+    # When a pod of it last appeared, lost its gates, got its node or became ready (stage.py).
+    stage_since: Instant = 0
+    ungated_at: Instant = 0  # when pods of it last lost their gates
+    missing: int = 0  # pods that should exist and do not
+    missing_since: Instant = 0  # when they began to be so many, 0 if none is
+    ends_at: Instant = 0  # when its attempt ends if nothing changes, 0 if never
+    refused: dict[int, str] = field(default_factory=dict)  # item -> why its pods are not created
+    calm_since: Instant = 0  # since when nothing keeps its pods from running, 0 while it does
+    refused_read: Instant = 0  # when that was asked for last
+
+    def begin(self, finished: Iterable[int]) -> None:
+        """An attempt stands whose items with these numbers have finished."""
+        self.finished, self.failed = set(finished), set()
+        self.stage_since = self.ungated_at = self.missing = self.missing_since = 0
+        self.refused, self.refused_read = {}, 0
+
+
+@dataclass(slots=True)
+class Past:
+    """The attempts so far, counted: a restart reads them from the status."""
+
+    first_dispatch: Instant = 0
+    requeueings: int = 0
+    requeueing_wait: Duration = 0  # the present wait before a requeue, 0 before the first
+    resets: int = 0
+    refusals: int = 0  # attempts since the last dispatch that a quota or admission refused
+    in_vain: int = 0  # in a row, without nodes for all of their pods at any time (ADR 17)
+
+
+@dataclass(slots=True)
+class Wait:
+    """Its place in the line or out of it, and what its status shows of why it waits."""
+
+    waiting: WaitingState = WaitingState.OUT
+    hold: Hold | None = None  # why it is out of the line
+    pause: Hold | None = None  # keeps it out after failed attempts, whatever is edited
+    head_since: Instant = 0  # when it became the head of the line, if it is (R6)
+    binding_since: Instant = 0  # since when it fits and waits for bindings of others (R2)
+    head_for: Duration = 0  # for how long it was that before, until it is dispatched
+    deferred_before: Duration = 0  # ``deferred_for`` of its class when it joined that (ADR 30)
+    reported: Refusal | None = None  # the refusal that its status shows
+    reported_at: Instant = 0  # when its status last showed other figures of its wait
+    announced: bool = False  # an Event has reported it, in this stay in the queue
+    restored: bool = False  # until the first report after a restart, which repeats no record
+
+
 @dataclass(slots=True, eq=False)
 class Entry:
     """Everything that is known about one AppWrapper.
@@ -156,29 +211,9 @@ class Entry:
     former: dict[NameKey, None] = field(default_factory=dict)
     creation: Creation = field(default_factory=Creation)
     removal: Removal = field(default_factory=Removal)
-    finished: set[int] = field(default_factory=set)  # items that have said so
-    failed: set[int] = field(default_factory=set)  # items that say that they failed
     untested: bool = False  # another leader's, seen after the barrier: it may not fit (P12)
-    awaits_nodes: bool = False  # this leader has seen it run before all of its pods had nodes
-    waited_for_nodes: Duration = 0  # for how long, if that does not count for its limit
-    # When a pod of it last appeared, lost its gates, got its node or became ready (stage.py).
-    stage_since: Instant = 0
-    ungated_at: Instant = 0  # when pods of it last lost their gates
-    missing: int = 0  # pods that should exist and do not
-    missing_since: Instant = 0  # when they began to be so many, 0 if none is
-    ends_at: Instant = 0  # when its attempt ends if nothing changes, 0 if never
-    refused: dict[int, str] = field(default_factory=dict)  # item -> why its pods are not created
-    calm_since: Instant = 0  # since when nothing keeps its pods from running, 0 while it does
-    refused_read: Instant = 0  # when that was asked for last
-
-    # -- its earlier attempts ------------------------------------------------------------------
-
-    first_dispatch: Instant = 0
-    requeueings: int = 0
-    requeueing_wait: Duration = 0  # the present wait before a requeue, 0 before the first
-    resets: int = 0
-    refusals: int = 0  # attempts since the last dispatch that a quota or admission refused
-    in_vain: int = 0  # in a row, without nodes for all of their pods at any time (ADR 17)
+    run: Run = field(default_factory=Run)
+    past: Past = field(default_factory=Past)
 
     # -- its status ----------------------------------------------------------------------------
 
@@ -192,22 +227,9 @@ class Entry:
     deleted_trees: tuple[tuple[str, Instant], ...] = ()  # of the path, and since when: on record
     writes: StatusWrites = field(default_factory=StatusWrites)
 
-    # -- its wait in the line ------------------------------------------------------------------
+    # -- its wait ------------------------------------------------------------------------------
 
-    waiting: WaitingState = WaitingState.OUT
-    hold: Hold | None = None  # why it is out of the line
-    pause: Hold | None = None  # keeps it out after failed attempts, whatever is edited
-    head_since: Instant = 0  # when it became the head of the line, if it is (R6)
-    binding_since: Instant = 0  # since when it fits and waits for bindings of others (R2)
-    head_for: Duration = 0  # for how long it was that before, until it is dispatched
-    deferred_before: Duration = 0  # ``deferred_for`` of its class when it joined that (ADR 30)
-
-    # -- the reports of why it waits -----------------------------------------------------------
-
-    reported: Refusal | None = None  # the refusal that its status shows
-    reported_at: Instant = 0  # when its status last showed other figures of its wait
-    announced: bool = False  # an Event has reported it, in this stay in the queue
-    restored: bool = False  # until the first report after a restart, which repeats no record
+    wait: Wait = field(default_factory=Wait)
 
     # -- its reservation -----------------------------------------------------------------------
 
@@ -303,9 +325,7 @@ class Entry:
             self.former.pop(ref.key, None)
         self.superseded, self.dispatch = self.dispatch, record
         self.creation.cursor, self.creation.created, self.creation.absent = 0, {}, {}
-        self.stage_since = self.ungated_at = self.missing = self.missing_since = 0
-        self.refused, self.refused_read = {}, 0
-        self.finished, self.failed = set(record.finished), set()
+        self.run.begin(record.finished)
         spec, self.workload = self.workload, aligned(self.workload, record)
         is_edited = record.payload not in ("", spec.payload) or self.workload is not spec
         self.edited = spec if is_edited else None
@@ -344,11 +364,11 @@ class Entry:
 
     def report_anew(self) -> None:
         """What its status shows of its wait does not hold any more."""
-        self.reported = None
+        self.wait.reported = None
 
     def stops_waiting(self) -> None:
         """This stay in the queue is over: in the next one, an Event reports why it waits."""
-        self.reported, self.announced = None, False
+        self.wait.reported, self.wait.announced = None, False
 
     def stop(self, timer: Timer) -> None:
         """Let a timer not ring, if it runs."""
@@ -356,7 +376,7 @@ class Entry:
 
     def begin_stage(self, since: Instant) -> None:
         """Something came of a pod of it: what is waited for is waited for anew."""
-        self.stage_since = max(self.stage_since, since)
+        self.run.stage_since = max(self.run.stage_since, since)
 
     def limit_counts_from(self, begun: Instant) -> Instant:
         """Since when ``dispatchDuration.limit`` counts in an attempt that begins at ``begun``."""
@@ -378,7 +398,7 @@ class Entry:
         before = record.limit_since or record.since
         if record.reason == TeardownReason.MIN_PODS_NOT_RUNNING or record.next is Next.RESET:
             return max(0, record.entered - before)
-        return max(0, record.since - (before - self.waited_for_nodes))
+        return max(0, record.since - (before - self.run.waited_for_nodes))
 
     @property
     def may_have_objects(self) -> bool:

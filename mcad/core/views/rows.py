@@ -14,7 +14,7 @@ from mcad.core.eligibility import pre_enqueue
 from mcad.core.queue.equivalence import EquivalenceClass
 from mcad.core.quota.explain import Words
 from mcad.core.running import stalls
-from mcad.core.state.entry import Entry
+from mcad.core.state.entry import Entry, Wait
 from mcad.core.state.lifecycle import ENDED, TEARING_DOWN, Phase
 from mcad.core.state.model import Condition, DispatchRecord, Resources, Workload
 from mcad.core.state.reasons import PODS_MISSING, PODS_STARTING, ConditionType, State
@@ -105,7 +105,7 @@ class Picture:
                 e.workload if e.edited is None else subject(e),
                 e.first_seen,
                 e.phase,
-                e.hold,
+                e.wait.hold,
                 e.dispatch,
                 e.conditions.copy(),
             )
@@ -237,7 +237,7 @@ class Picture:
         if found is not None and (shown is None or found.reason not in _VAGUE):
             return str(found.reason), found.explain(self.now)
         # What the dispatcher has read of Events is known here from the condition alone.
-        return (shown.reason, shown.message) if shown and not entry.calm_since else ("", "")
+        return (shown.reason, shown.message) if shown and not entry.run.calm_since else ("", "")
 
     def line(self, count: int) -> list[str]:
         """The uids of the first in line, at most so many."""
@@ -266,7 +266,8 @@ class Picture:
 
 def _copy(still: _Still) -> Entry:
     work, first_seen, phase, hold, dispatch, conditions = still
-    return Entry(work, first_seen, phase=phase, hold=hold, dispatch=dispatch, conditions=conditions)
+    wait = Wait(hold=hold)
+    return Entry(work, first_seen, phase=phase, wait=wait, dispatch=dispatch, conditions=conditions)
 
 
 def subject(entry: Entry) -> Workload:

@@ -130,8 +130,8 @@ def _of_another(estimate: StartEstimate, entry: Entry) -> StartTime:
         return StartTime()
     if entry.reservation is not None:
         return _of_reservation(estimate, entry, entry.reservation)
-    if entry.hold is not None:
-        return StartTime(why=f"It is kept out of the line ({entry.hold.reason}).")
+    if entry.wait.hold is not None:
+        return StartTime(why=f"It is kept out of the line ({entry.wait.hold.reason}).")
     return StartTime(why="Too many are ahead of it to tell.")
 
 

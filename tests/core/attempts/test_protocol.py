@@ -590,7 +590,7 @@ def test_p12_what_an_earlier_attempt_finished_says_nothing_of_a_late_one() -> No
     work = workload("a", 500)
     work = replace(work, items=(replace(work.items[0], completion=("done",)),))
     bench.start(work)
-    bench.entry("a").finished.add(0)  # its condition was met while it was taken back
+    bench.entry("a").run.finished.add(0)  # its condition was met while it was taken back
     bench.edit("uid-a", suspended=True)
     bench.settle()
     inventory = tuple(item.ref for item in work.items)
@@ -689,7 +689,7 @@ def test_trouble_with_the_server_does_not_count_as_a_refusal_by_quota() -> None:
     bench.submit(workload("a", 1))
     bench.refuse("CreateItem", *[Answer(503, "ServiceUnavailable", "later")] * 10_000)
     bench.settle()
-    while bench.entry("a").in_vain < 6:
+    while bench.entry("a").past.in_vain < 6:
         bench.advance(10)
     bench.refusals["CreateItem"] = [QUOTA] * 4
     bench.advance(800)

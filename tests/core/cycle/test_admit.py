@@ -123,7 +123,9 @@ def test_putting_on_hold_is_work_too(monkeypatch: pytest.MonkeyPatch) -> None:
     taken = [workload(f"w{i}", 1, items=bench.works["uid-holder"].items) for i in range(9)]
     bench.submit(*taken)
     bench.decide()
-    held = [entry for entry in bench.dispatcher.cluster.entries.values() if entry.hold is not None]
+    held = [
+        entry for entry in bench.dispatcher.cluster.entries.values() if entry.wait.hold is not None
+    ]
 
     assert 0 < len(held) <= 3
     assert bench.now in bench.wishes

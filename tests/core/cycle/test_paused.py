@@ -152,7 +152,7 @@ def test_a_suspended_one_is_paused_when_it_is_released() -> None:
     made.start(workload("a", 100, suspended=True))
     made.pause(ALL)
     made.settle()
-    hold = made.dispatcher.cluster.entries["uid-a"].hold
+    hold = made.dispatcher.cluster.entries["uid-a"].wait.hold
     assert hold is not None
     assert hold.reason is WaitingReason.SUSPENDED
     made.edit("uid-a", suspended=False)

@@ -115,7 +115,7 @@ def test_the_room_of_an_appwrapper_that_is_reset_cannot_be_counted_on() -> None:
 def test_expectations_say_at_the_earliest_and_never_at_the_latest_where_there_is_a_limit() -> None:
     bench = busy(workload("a", 1000, run_limit=10 * MINUTE, run_expected=5 * MINUTE))
     cluster, entry = bench.dispatcher.cluster, bench.entry("a")
-    early, limit = entry.record.since + 5 * MINUTE, entry.first_dispatch + 10 * MINUTE
+    early, limit = entry.record.since + 5 * MINUTE, entry.past.first_dispatch + 10 * MINUTE
     assert end_times.of_present(cluster, entry) == (early, limit + STUCK_AFTER, True)
     bench.edit("uid-a", run_expected=0, run_limit=0)
     assert end_times.of_present(cluster, entry) == (cluster.now, NEVER, False)

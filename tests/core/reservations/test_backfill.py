@@ -51,7 +51,7 @@ def test_the_first_in_line_has_a_date() -> None:
     assert reservation.nodes == ("n1", "n2")
     assert reservation.waits_for == ("default/one", "default/two")
     assert list(bench.dispatcher.cluster.capacity.report.overcommitted()) == []
-    assert reservation.start == bench.entry("two").first_dispatch + 1200 * SECOND + STUCK_AFTER
+    assert reservation.start == bench.entry("two").past.first_dispatch + 1200 * SECOND + STUCK_AFTER
 
 
 def test_several_pods_may_go_to_one_node_that_is_reserved() -> None:

@@ -273,9 +273,9 @@ def test_in_strict_order_a_reservation_blocks_those_behind_and_none_ahead() -> N
 
 def test_an_appwrapper_with_a_used_reservation_may_hold_the_line_again() -> None:
     bench = starving(replace(PROTECTING, head_of_line_holding=50 * SECOND))
-    assert bench.entry("gang").head_for
+    assert bench.entry("gang").wait.head_for
     for name in ("uid-s0", "uid-s1"):
         bench.delete(name)
     bench.settle()
     assert phase(bench, "gang") is Phase.RUNNING
-    assert not bench.entry("gang").head_for
+    assert not bench.entry("gang").wait.head_for

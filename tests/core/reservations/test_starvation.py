@@ -60,7 +60,7 @@ class Stream:
         return list(self.bench.dispatcher.cluster.reservations)
 
     def has_reservation(self, name: str) -> bool:
-        hold = self.bench.entry(name).hold
+        hold = self.bench.entry(name).wait.hold
         reservations = hold is not None and hold.reason == WaitingReason.ROOM_RESERVED
         assert reservations == (f"uid-{name}" in self.owners)
         return reservations

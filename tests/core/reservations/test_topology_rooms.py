@@ -47,7 +47,7 @@ def test_a_reservation_holds_one_whole_rack_though_two_nodes_are_free_earlier() 
     reservation = bench.entry("gang").reserved
     assert reservation.reason is ReservationReason.PLANNED
     assert reservation.nodes == ("r1n0", "r1n1")
-    assert reservation.start == bench.entry("b").first_dispatch + 1200 * SECOND + STUCK_AFTER
+    assert reservation.start == bench.entry("b").past.first_dispatch + 1200 * SECOND + STUCK_AFTER
     bench.advance(700)  # a node of each rack is free
     assert "gang" not in bench.order
     bench.advance(600)
@@ -65,7 +65,10 @@ def test_backfill_delays_no_gang_that_waits_for_its_rack() -> None:
     bench.advance(1400)
     assert "gang" in bench.order
     assert "late" not in bench.order[: bench.order.index("gang")]
-    assert bench.entry("gang").first_dispatch <= bench.entry("b").first_dispatch + 1300 * SECOND
+    assert (
+        bench.entry("gang").past.first_dispatch
+        <= bench.entry("b").past.first_dispatch + 1300 * SECOND
+    )
 
 
 def test_the_start_estimate_is_that_of_the_rack_that_is_free_first() -> None:
@@ -77,7 +80,7 @@ def test_the_start_estimate_is_that_of_the_rack_that_is_free_first() -> None:
         sets = tuple(replace(one, topology=topology) for one in gang.sets)
         bench.submit(replace(gang, sets=sets))
         bench.advance(1)
-        slowest = bench.entry("b" if topology else "a").first_dispatch
+        slowest = bench.entry("b" if topology else "a").past.first_dispatch
         latest = told(bench, "gang").latest
         assert latest is not None
         assert abs(latest - slowest - ends * SECOND) <= STUCK_AFTER + SECOND

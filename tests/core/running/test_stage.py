@@ -101,7 +101,7 @@ class World:
     def runs(self) -> bool:
         """Whether the first attempt goes on."""
         entry = self.bench.entry("a")
-        return entry.phase is Phase.RUNNING and (entry.attempt, entry.resets) == (1, 0)
+        return entry.phase is Phase.RUNNING and (entry.attempt, entry.past.resets) == (1, 0)
 
     @property
     def started(self) -> list[str]:
@@ -500,7 +500,7 @@ def test_a_bare_pod_that_the_cluster_took_away_is_tried_again(dialect: Dialect, 
     bench.change("a-0", disruption=why)
     bench.remove(bench.works["uid-a"].items[0].ref)
     bench.settle()
-    assert bench.entry("a").resets == 1
+    assert bench.entry("a").past.resets == 1
     assert bench.condition("a", "Unhealthy")[1] == "LostComponent"
     bench.advance(100)
     assert (bench.state("a"), bench.status["uid-a"].dispatch.attempt) == ("Running", 2)
@@ -513,7 +513,7 @@ def test_a_bare_pod_on_a_lost_node_was_not_deleted_by_a_client(dialect: Dialect)
     bench.feed(NodeGone("n1"))
     bench.remove(bench.works["uid-a"].items[0].ref)
     bench.settle()
-    assert bench.entry("a").resets == 1
+    assert bench.entry("a").past.resets == 1
     assert "was lost with node n1" in bench.condition("a", "Unhealthy")[2]
 
 

@@ -49,7 +49,7 @@ def test_a_refused_status_write_does_not_shorten_the_pause_after_a_refused_creat
     bench = Bench(nodes=[node()])
     bench.submit(workload("a", 1))
     bench.refuse("CreateItem", *[QUOTA] * 4)
-    while bench.entry("a").hold is None:
+    while bench.entry("a").wait.hold is None:
         if bench.pending:
             bench.execute(bench.pending.pop(0))
         else:

@@ -159,6 +159,6 @@ def test_doubts_concern_what_rests_on_them() -> None:
 def test_a_reason_of_the_spec_is_not_taken_from_the_record() -> None:
     bench = Bench(nodes=NODES)
     bench.submit(workload("a", 600, suspended=True)).settle()
-    assert bench.entry("a").hold == Hold(WaitingReason.SUSPENDED, bench.queue()[0].why)
+    assert bench.entry("a").wait.hold == Hold(WaitingReason.SUSPENDED, bench.queue()[0].why)
     bench.works["uid-a"] = replace(bench.works["uid-a"], suspended=False)
     assert [row.position for row in look(bench)] == [1]
