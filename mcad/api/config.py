@@ -4,7 +4,7 @@ Settings that MCAD had keep MCAD's names and units.
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
 from msgspec.structs import replace
 from pydantic import Field, StrictInt, ValidationInfo, field_validator, model_validator
@@ -15,7 +15,6 @@ from mcad.api.catalog import Resource, StaticCatalog
 from mcad.api.evictions import EVERYWHERE
 from mcad.api.identity import Impersonate, LeaderElection, is_name, is_namespace
 from mcad.api.labels import key_fault
-from mcad.api.podspec import quantity, quantity_fault
 from mcad.api.quotas import LeafLabels
 from mcad.api.strict import MILLISECONDS, SECONDS, Strict
 from mcad.api.tolerance import FaultToleranceSettings, Tolerances
@@ -206,11 +205,6 @@ class Config(Strict):
             "first."
         ),
     )
-    potential_capacity: dict[str, Any] = Field(
-        default_factory=dict,
-        alias="potentialCapacity",
-        description="With fit: aggregate, the resources that an autoscaler may add.",
-    )
     wrapped_resources: tuple[WrappedGroup, ...] = Field(
         default=DEFAULT_WRAPPED,
         alias="wrappedResources",
@@ -319,14 +313,6 @@ class Config(Strict):
             raise ValueError(f'{value!r} is not the name of a scheduler; "" names none')
         return value
 
-    @field_validator("potential_capacity")
-    @classmethod
-    def _quantities(cls, value: dict[str, Any]) -> dict[str, Any]:
-        for name, one in value.items():
-            if message := quantity_fault(name, one):
-                raise ValueError(f"{name}: {message}")
-        return value
-
     @field_validator("watch_namespaces", "excluded_namespaces")
     @classmethod
     def _namespaces(cls, value: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
@@ -413,9 +399,6 @@ def catalog_of(config: Config, served: Iterable[Resource]) -> StaticCatalog:
 
 def to_settings(config: Config) -> Settings:
     """The settings that decisions depend on, in the core's units."""
-    capacity = (
-        (name, quantity(name, value) or 0) for name, value in config.potential_capacity.items()
-    )
     return Settings(
         fit=config.fit,
         policy=config.policy,
@@ -435,7 +418,6 @@ def to_settings(config: Config) -> Settings:
         quota_grace=round(config.quota_grace_period * SECOND) if config.quota_enabled else 0,
         topology_levels=config.topology_levels,
         max_priority=tuple(sorted(config.max_priority.items())),
-        potential_capacity=tuple(sorted((name, value) for name, value in capacity if value)),
     )
 
 

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from mcad.api.config import Config
 from mcad.api.labels import GROUP
+from mcad.api.removed_settings import without_removed
 from mcad.api.sources import NAMES
 from mcad.api.wire import as_map
 
@@ -20,7 +21,8 @@ _PRIVATE = frozenset({"leader_election", "impersonate"})
 
 
 class Published(Struct, frozen=True):
-    """The settings to use, and the names of settings that this version does not know."""
+    """The settings to use, and the names of settings that this version does not know, or has no
+    more and with another value."""
 
     config: Config
     unknown: tuple[str, ...] = ()
@@ -46,10 +48,11 @@ def read_published(text: str, own: Config) -> Published | None:
     """The published settings, overridden by those given in ``own``; None if this version cannot
     read them."""
     try:
-        published = as_map(as_map(json.loads(text)).get("settings"))
+        published, changed = without_removed(as_map(as_map(json.loads(text)).get("settings")))
         given = own.model_dump(mode="json", by_alias=True, include=own.model_fields_set)
         known = {name: value for name, value in published.items() if name in NAMES}
         config = Config.model_validate(known | given)
     except (ValueError, ValidationError):
         return None
-    return Published(config, tuple(sorted(published.keys() - known.keys()))) if known else None
+    unknown = tuple(sorted({*published.keys() - known.keys(), *changed}))
+    return Published(config, unknown) if known else None

@@ -1,5 +1,6 @@
 """Loads settings from a file, the environment and ``--set``; later ones override earlier ones."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,6 +10,7 @@ from pydantic import ValidationError
 
 from mcad.api.config import Config
 from mcad.api.located_fields import describe
+from mcad.api.removed_settings import REMOVED, refusal
 from mcad.api.validation import explain
 from mcad.api.wire import Json, Map
 from mcad.api.yaml_text import read_yaml
@@ -23,6 +25,11 @@ NAMES: Mapping[str, str] = {
     for name, info in Config.model_fields.items()
 }
 """All settings, with their environment variables."""
+
+_REMOVED_VARIABLES: Mapping[str, str] = {
+    ENVIRONMENT_PREFIX + re.sub("([A-Z])", r"_\1", name).upper(): name for name in REMOVED
+}
+"""The environment variables of removed settings; a field never had one."""
 
 
 class ConfigError(Exception):
@@ -59,6 +66,8 @@ class _Layers:
 
     def put(self, source: str, name: str, value: Json, inner: str = "") -> None:
         """Set one value, or one entry of a map."""
+        if message := refusal(name, {inner: value} if inner else value):
+            raise ConfigError(f"{source}: {message}")
         if name not in NAMES:
             hint = did_you_mean(name, NAMES) or f"Settings: {', '.join(NAMES)}."
             raise ConfigError(f"{source}: there is no setting {name!r}. {hint}")
@@ -94,8 +103,9 @@ def _add_environment(layers: _Layers, environ: Mapping[str, str]) -> None:
     for variable, text in sorted(environ.items()):
         if not variable.startswith(ENVIRONMENT_PREFIX):
             continue
-        if variable in names:
-            layers.put(variable, names[variable], _from_yaml(text, variable))
+        name = names.get(variable) or _REMOVED_VARIABLES.get(variable)
+        if name:
+            layers.put(variable, name, _from_yaml(text, variable))
             continue
         if hint := did_you_mean(variable, names, similar=_SIMILAR):
             raise ConfigError(f"{variable}: there is no such setting. {hint}")
@@ -104,7 +114,7 @@ def _add_environment(layers: _Layers, environ: Mapping[str, str]) -> None:
 def _add_set(layers: _Layers, text: str) -> None:
     source = f"--set {text}"
     key, equals, value = text.partition("=")
-    # Only the first dot separates: resource names have dots too (potentialCapacity.nvidia.com/gpu).
+    # Only the first dot separates: names of resources and namespaces may have dots, too.
     name, _, inner = key.strip().partition(".")
     if not equals or not name:
         raise ConfigError(f"{source}: must be KEY=VALUE, like backoffTime=5.")

@@ -103,13 +103,6 @@ class FaultToleranceSettings(Strict):
         le=MAX_SECONDS,
         description="The ceiling of all grace periods in annotations.",
     )
-    retry_limit_ceiling: StrictInt | None = Field(
-        default=None,
-        alias="retryLimitCeiling",
-        ge=0,
-        le=MAX_RETRIES,
-        description="The ceiling of retryLimit in annotations; null is none.",
-    )
 
     @model_validator(mode="after")
     def _in_order(self) -> Self:
@@ -135,11 +128,6 @@ class FaultToleranceSettings(Strict):
                 f"warmupGracePeriod ({self.warmup_grace_period:g}): pods are created before they "
                 "run"
             )
-        most = self.retry_limit_ceiling
-        if most is not None and self.retry_limit > most:
-            raise ValueError(
-                f"retryLimit ({self.retry_limit}) must be at most retryLimitCeiling ({most})"
-            )
         return self
 
 
@@ -152,7 +140,6 @@ class Tolerances(Struct, frozen=True):
     tolerant: FaultTolerance
     lenient: FaultTolerance
     grace_max: Duration
-    retries_max: int
 
     @classmethod
     def of(cls, settings: FaultToleranceSettings) -> Self:
@@ -167,12 +154,10 @@ class Tolerances(Struct, frozen=True):
             deletion_on_failure_grace=_micros(settings.deletion_on_failure_grace_period),
             success_ttl=_micros(settings.success_ttl),
         )
-        most = settings.retry_limit_ceiling
         return cls(
             tolerant=tolerant,
             lenient=replace(tolerant, forceful_deletion_grace=None, success_ttl=None),
             grace_max=_micros(settings.grace_period_ceiling),
-            retries_max=MAX_RETRIES if most is None else most,
         )
 
 
@@ -256,8 +241,8 @@ class _Reader:
             self._cut(name, text, f"0s and {_span(most)}", _span(used))
 
     def retries(self, name: str, field: str, text: str) -> None:
-        """A number between 0 and the ceiling."""
-        given, most = _number(text), self._tolerances.retries_max
+        """A number between 0 and ``MAX_RETRIES``."""
+        given, most = _number(text), MAX_RETRIES
         if given is None:
             self._use_default(name, text, 'a whole number like "3"', str(self._base.retry_limit))
             return

@@ -462,7 +462,6 @@ class Capacity:
     def _is_free_by_sum(self, gang: AssumedGang) -> bool:
         """Younger reservations count for nothing: they get what is left."""
         left = dict(self._memory.everywhere.total)
-        book(left, self._settings.potential_capacity)
         book(left, self._unplaced_pods.demand(), -1)
         for other in self._assumed.reserved.values():
             if other.order > gang.order:

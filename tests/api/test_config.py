@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +11,8 @@ import pytest
 import yaml
 
 from mcad.api.config import Config, catalog_of, to_settings
-from mcad.api.sources import NAMES, ConfigError, load
+from mcad.api.removed_settings import REMOVED
+from mcad.api.sources import ENVIRONMENT_PREFIX, NAMES, ConfigError, load
 from mcad.core.state.settings import Fairness, Fit, Policy, Settings
 from mcad.core.state.units import SECOND
 
@@ -39,11 +42,6 @@ UNITS: list[tuple[str, str, Any]] = [
     ("preemptionGracePeriod=1.5", "preemption_grace", 1_500_000),
     ("topologyLevels=[block, rack]", "topology_levels", ("block", "rack")),
     ("maxPriority={team-a: 100, '*': -5}", "max_priority", (("*", -5), ("team-a", 100))),
-    (
-        "potentialCapacity={cpu: 1500m, memory: 1Gi, nvidia.com/gpu: 8, pods: 0}",
-        "potential_capacity",
-        (("cpu", 1500), ("memory", 1 << 30), ("nvidia.com/gpu", 8)),
-    ),
 ]
 
 
@@ -81,20 +79,20 @@ def test_a_file_may_be_json(tmp_path: Path) -> None:
 def test_maps_and_lists_are_yaml_in_the_environment() -> None:
     config = load(
         environ={
-            "MCAD_POTENTIAL_CAPACITY": "{cpu: 4}",
+            "MCAD_MAX_PRIORITY": "{team: 4}",
             "MCAD_WRAPPED_RESOURCES": "[{apiGroup: batch, resources: [jobs]}]",
             "MCAD_WATCH_NAMESPACES": "[b, a, b]",
         }
     )
-    assert config.potential_capacity == {"cpu": 4}
+    assert config.max_priority == {"team": 4}
     assert config.allowed == {("batch", "jobs")}
     assert config.watch_namespaces == ("a", "b")
 
 
 def test_one_entry_of_a_map() -> None:
-    environ = {"MCAD_POTENTIAL_CAPACITY": "{cpu: 4}"}
-    config = load(environ=environ, sets=["potentialCapacity.nvidia.com/gpu=8"])
-    assert config.potential_capacity == {"cpu": 4, "nvidia.com/gpu": 8}
+    environ = {"MCAD_MAX_PRIORITY": "{team: 4}"}
+    config = load(environ=environ, sets=["maxPriority.*=8"])
+    assert config.max_priority == {"team": 4, "*": 8}
 
 
 @pytest.mark.parametrize(
@@ -196,7 +194,6 @@ WRONG: list[tuple[str, ...]] = [
         "excludedNamespaces=[A]",
     ),
     ("wrappedResources.0.resource: is unknown.", "wrappedResources=[{apiGroup: a, resource: [b]}]"),
-    ("potentialCapacity: cpu: '4x' is not a quantity", "potentialCapacity.cpu=4x"),
     ("fit is the string 'nodes', not a map", "fit=nodes", "fit.x=1"),
     ("'A' is not the name of a namespace", "watchNamespaces=[A]"),
     (
@@ -254,6 +251,25 @@ def test_what_is_wrong_fits_into_one_line(message: str, given: tuple[str, ...]) 
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize("name", REMOVED)
+def test_a_removed_setting_is_refused_with_what_to_do(tmp_path: Path, name: str) -> None:
+    message = f"{name} is no longer a setting; {REMOVED[name].advice}."
+    setting, _, inner = name.partition(".")
+    variable = ENVIRONMENT_PREFIX + re.sub("([A-Z])", r"_\1", setting).upper()
+    text = json.dumps({inner: 1} if inner else 1)
+    path = written(tmp_path, f"{setting}: {text}")
+    for source, given in (
+        (f"--config {path}", {"path": path}),
+        (variable, {"environ": {variable: text}}),
+        (f"--set {name}=1", {"sets": [f"{name}=1"]}),
+        (f"--set {setting}={text}", {"sets": [f"{setting}={text}"]}),
+    ):
+        with pytest.raises(ConfigError) as caught:
+            load(**given)
+        assert str(caught.value) == f"{source}: {message}"
+        assert name not in NAMES
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -283,6 +299,6 @@ def test_a_file_that_is_not_text(tmp_path: Path) -> None:
 
 
 def test_a_configuration_can_be_written_down_and_read_again(tmp_path: Path) -> None:
-    config = load(sets=["fit=aggregate", "potentialCapacity.cpu=4"])
+    config = load(sets=["fit=aggregate", "maxPriority.team=4"])
     text = yaml.safe_dump(config.model_dump(mode="json", by_alias=True))
     assert load(written(tmp_path, text)) == config

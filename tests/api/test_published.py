@@ -1,12 +1,15 @@
 """The settings that the Lease tells: read back as they were, and nothing private among them."""
 
 import json
+from pathlib import Path
 
 import pytest
 
 from mcad.api.config import Config
-from mcad.api.published import is_of, publish, read_published
+from mcad.api.published import ANNOTATION, is_of, publish, read_published
+from mcad.api.removed_settings import REMOVED
 
+WORLD = Path(__file__).parents[1] / "chart" / "former" / "world.json"
 SETTINGS = Config(
     policy="StrictFIFO",
     quotaEnabled=True,
@@ -41,6 +44,33 @@ def test_settings_of_a_later_version_are_named_and_left_out() -> None:
     told["settings"]["later"] = 1
     found = read_published(json.dumps(told), Config())
     assert (found.config.policy, found.unknown) == ("StrictFIFO", ("later",))
+
+
+def test_removed_settings_of_a_former_version_are_left_out() -> None:
+    """They are named only if the dispatcher uses another value than the present one would."""
+    told = json.loads(publish(SETTINGS, "me"))
+    for name, removed in REMOVED.items():
+        setting, _, inner = name.partition(".")
+        place = told["settings"][setting] if inner else told["settings"]
+        place[inner or setting] = removed.value
+    before = read_published(publish(SETTINGS, "me"), Config())
+    assert read_published(json.dumps(told), Config()) == before
+
+    told["settings"]["potentialCapacity"] = {"cpu": 4}
+    told["settings"]["faultTolerance"]["retryLimitCeiling"] = 9
+    found = read_published(json.dumps(told), Config())
+    assert found.config == before.config
+    assert found.unknown == ("faultTolerance.retryLimitCeiling", "potentialCapacity")
+
+
+def test_what_a_former_version_published_is_read() -> None:
+    """As its dispatcher left it on a real API server."""
+    world = json.loads(WORLD.read_text())
+    text = world["lease"]["metadata"]["annotations"][ANNOTATION]
+    assert "potentialCapacity" in json.loads(text)["settings"]
+    found = read_published(text, Config())
+    assert (found.config.backoff_time, found.unknown) == (5, ())
+    assert "mcad-system" in found.config.excluded_namespaces
 
 
 @pytest.mark.parametrize(

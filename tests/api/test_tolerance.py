@@ -132,6 +132,7 @@ def test_nonsense_is_reported_and_the_default_used(given: str, expected: str, de
         ("admissionGracePeriodDuration=-5s", "admission_grace", 0, "0s and 24h", "0s"),
         ("successTTLDuration=169h", "success_ttl", WEEK, "0s and 168h", "168h"),
         ("retryLimit=-1", "retry_limit", 0, "0 and 2147483647", "0"),
+        ("retryLimit=2147483648", "retry_limit", 2**31 - 1, "0 and 2147483647", "2147483647"),
     ],
 )
 def test_values_beyond_the_bounds_are_cut(
@@ -140,14 +141,6 @@ def test_values_beyond_the_bounds_are_cut(
     name, _, text = given.partition("=")
     said = f"is the string {text!r}; between {bounds} is allowed, {used} is used."
     assert told(**{name: text}) == (replace(TOLERANT, **{field: value}), [said])
-
-
-def test_an_administrator_bounds_the_retries() -> None:
-    ceiling = "faultTolerance={retryLimitCeiling: 5}"
-    assert later(ceiling, retryLimit="5").retry_limit == 5
-    found, said = told(ceiling, retryLimit="6")
-    assert found.retry_limit == 5
-    assert said == ["is the string '6'; between 0 and 5 is allowed, 5 is used."]
 
 
 def test_a_misspelt_annotation_is_reported() -> None:
@@ -195,8 +188,7 @@ def test_every_setting_of_fault_tolerance() -> None:
     text = (
         "faultTolerance={admissionGracePeriod: 1, warmupGracePeriod: 2s, failureGracePeriod: 0.5, "
         "retryPausePeriod: 1m30s, retryLimit: 5, forcefulDeletionGracePeriod: 6, "
-        "deletionOnFailureGracePeriod: 7, successTTL: 8h, gracePeriodCeiling: 100, "
-        "retryLimitCeiling: 9}"
+        "deletionOnFailureGracePeriod: 7, successTTL: 8h, gracePeriodCeiling: 100}"
     )
     tolerances = catalog_of(load(sets=[text]), ()).tolerances
     expected = FaultTolerance(
@@ -211,7 +203,7 @@ def test_every_setting_of_fault_tolerance() -> None:
     )
     assert tolerances.tolerant == expected
     assert tolerances.lenient == replace(expected, forceful_deletion_grace=None, success_ttl=None)
-    assert (tolerances.grace_max, tolerances.retries_max) == (100 * SECOND, 9)
+    assert tolerances.grace_max == 100 * SECOND
 
 
 def test_the_configuration_is_the_default_of_the_annotations() -> None:
@@ -228,7 +220,6 @@ WRONG = {
     "{gracePeriodCeiling: 100}": "warmupGracePeriod (300) must be at most gracePeriodCeiling (100)",
     "{admissionGracePeriod: 301}": "admissionGracePeriod (301) must be at most warmupGracePeriod "
     "(300): pods are created before they run.",
-    "{retryLimitCeiling: 2}": "retryLimit (3) must be at most retryLimitCeiling (2).",
     "{successTTL: 0}": "faultTolerance.successTTL: must be more than 0, not 0.",
     "{successTTL: 100000h}": "faultTolerance.successTTL: must be at most 31622400, not",
     "{warmupGracePeriod: soon}": "faultTolerance.warmupGracePeriod: must be a number of seconds or "

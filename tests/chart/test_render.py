@@ -18,6 +18,7 @@ from mcad.api.catalog import WELL_KNOWN
 from mcad.api.config import SYSTEM_NAMESPACES, Config
 from mcad.api.crd import crds
 from mcad.api.labels import GROUP
+from mcad.api.removed_settings import REMOVED
 from mcad.api.strict import Strict
 from mcad.api.templates import PathError, follow
 from mcad.api.wrapped_kinds import DANGEROUS, DEFAULT_WITHOUT_PODS, DEFAULT_WRAPPED
@@ -73,13 +74,11 @@ settings:
     fit: aggregate
     policy: StrictFIFO
     fairness: namespace
-    potentialCapacity: {cpu: "100", nvidia.com/gpu: 8}
     maxPriority: {"*": 0, team-a: 2000000000}
     faultTolerance:
       retryPausePeriod: 1m30s
       successTTL: 31622400
       retryLimit: 2
-      retryLimitCeiling: 2000000000
     autopilot:
       monitorNodes: false
       resourceTaints: {cpu: [{key: a.b/c, value: "", effect: NoExecute}]}
@@ -446,11 +445,10 @@ def test_plurals_have_their_kinds() -> None:
 def test_settings_reach_the_dispatcher(helm: Helm) -> None:
     config = config_of(helm.template(**MATRIX["settings"]))
     assert (config.backoff_time, config.fit, config.policy) == (5, "aggregate", "StrictFIFO")
-    assert config.potential_capacity == {"cpu": "100", "nvidia.com/gpu": 8}
     assert config.max_priority == {"*": 0, "team-a": 2_000_000_000}
     assert config.fault_tolerance.retry_pause_period == 90
     assert config.fault_tolerance.success_ttl == 31_622_400
-    assert config.fault_tolerance.retry_limit_ceiling == 2_000_000_000
+    assert config.fault_tolerance.retry_limit == 2
     assert config.autopilot.evictions == ()
     assert list(config.autopilot.resource_taints) == ["cpu"]
     assert config.inject.labels == {"team": "research"}
@@ -869,7 +867,8 @@ def test_the_schema_knows_every_setting() -> None:
     schema = json.loads((CHART / "values.schema.json").read_text())
     ours = {"wrappedResources", "watchNamespaces", "excludedNamespaces", "impersonate"}
     settings = {info.alias or name for name, info in Config.model_fields.items()}
-    assert set(schema["properties"]["config"]["properties"]) == settings - ours
+    known = schema["properties"]["config"]["properties"]
+    assert {name for name in known if name not in REMOVED} == settings - ours
 
 
 @pytest.mark.parametrize("setting", ["faultTolerance", "autopilot", "inject", "leaderElection"])
@@ -883,7 +882,19 @@ def test_the_schema_knows_what_is_in_a_setting(setting: str) -> None:
     assert isinstance(model, type)
     assert issubclass(model, Strict)
     inner = {info.alias or name for name, info in model.model_fields.items()}
-    assert set(schema["properties"]["config"]["properties"][setting]["properties"]) == inner
+    known = schema["properties"]["config"]["properties"][setting]["properties"]
+    assert {name for name in known if f"{setting}.{name}" not in REMOVED} == inner
+
+
+@pytest.mark.parametrize("name", REMOVED)
+def test_the_chart_says_what_to_do_about_a_removed_setting(helm: Helm, name: str) -> None:
+    """The schema lets each value in, so that a template can say it."""
+    setting, _, inner = name.partition(".")
+    for value in ("former", 7, [], {}):
+        with pytest.raises(HelmError) as caught:
+            helm.template(config={setting: {inner: value} if inner else value})
+        message = f"config.{name} is no longer a setting; {REMOVED[name].advice}."
+        assert message in str(caught.value)
 
 
 def test_every_value_is_in_the_schema() -> None:

@@ -12,6 +12,7 @@ from mcad.api.additions import Injection
 from mcad.api.autopilot import AutopilotSettings
 from mcad.api.config import Config
 from mcad.api.identity import Impersonate, LeaderElection
+from mcad.api.removed_settings import REMOVED
 from mcad.api.sources import NAMES
 from mcad.api.strict import Strict, Unit
 from mcad.api.tolerance import FaultToleranceSettings
@@ -47,6 +48,9 @@ def generated() -> str:
         lines += (f"## {name}", "")
         lines += table(("field", "default", "meaning"), _rows(part))
         lines.append("")
+    lines += ("## Removed", "", "`mcad run` refuses these, and so does the chart:", "")
+    removed = ((code(name), escaped(one.advice)) for name, one in REMOVED.items())
+    lines += (*table(("setting of before", "what to do"), removed), "")
     return "\n".join(lines)
 
 

@@ -70,7 +70,7 @@ def certify(cluster: Cluster, entry: Entry, refusal: Refusal) -> Certificate | N
     shape = cluster.capacity.shape(entry.workload.sets)
     free = _free(cluster, shape)
     on_nodes = cluster.settings.fit is Fit.NODES
-    found = next(_sums(cluster, shape, free), None)
+    found = next(_sums(shape, free), None)
     if found is None and on_nodes:
         found = next(_sets(cluster, shape, free), None)
     if found is not None:
@@ -96,12 +96,10 @@ def _admits_any(node: Node, shape: Shape) -> bool:
     return any(admits(node, one.key.constraint) for one in shape.alike)
 
 
-def _sums(cluster: Cluster, shape: Shape, free: dict[str, Resources]) -> Iterator[Certificate]:
-    more = dict(cluster.settings.potential_capacity)
+def _sums(shape: Shape, free: dict[str, Resources]) -> Iterator[Certificate]:
     for resource, requested in shape.fixed:
         there = {name: dict(amounts).get(resource, 0) for name, amounts in free.items()}
         available = sum(max(0, n) for n in there.values())
-        available += more.get(resource, 0) if cluster.settings.fit is not Fit.NODES else 0
         if requested > available:
             nodes = tuple(FreeNode(name, ((resource, n),)) for name, n in there.items())
             yield Certificate(Proof.SUM, requested, available, resource, nodes=nodes)

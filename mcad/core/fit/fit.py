@@ -34,7 +34,7 @@ from mcad.core.nodes.pools import (
     sum_of,
     widest,
 )
-from mcad.core.nodes.resources import book
+from mcad.core.nodes.resources import Books, book
 from mcad.core.state.records import replace
 from mcad.core.state.refusal import Refusal, Shortage
 from mcad.core.state.settings import Fit, Settings
@@ -67,7 +67,6 @@ class Judge:
         self._ledger = ledger
         self._unplaced_pods = unplaced_pods
         self._on_nodes = settings.fit is Fit.NODES
-        self._potential = settings.potential_capacity
         self.steps = 0
         self._budget = EXACT_WORK_PER_PASS_MAX
         self._looks = GREEDY_WORK_PER_PASS_MAX
@@ -156,11 +155,9 @@ class Judge:
         owed = unplaced.weighing_on(prospect.pools) if unplaced.by_class else []
         if self._remembers:
             unplaced.note_weighed()
-        if self._on_nodes and not owed:
+        if not owed:
             return sums
         left = dict(sums)
-        if not self._on_nodes:
-            book(left, self._potential)
         for request, n in owed:
             book(left, request, -n)
         return left
@@ -171,7 +168,6 @@ class Judge:
         if pools is None:
             return
         resource, needed = most.resource, most.requested
-        needed -= 0 if self._on_nodes else dict(self._potential).get(resource, 0)
         if sum_of(pools).get(resource, 0) < needed:  # else what is owed to others made it short
             standing_in = len(prospect.pools) > 1 and pools is prospect.widest[1]
             if len(pools) == 1 and not standing_in:
@@ -332,7 +328,7 @@ class Judge:
         return self._pack(prospect, Nodes(emptied=True)).plan is not None
 
     def _sum_fits_emptied(self, prospect: Prospect) -> bool:
-        left = dict(self._potential)
+        left: Books = {}
         for pool in prospect.pools:
             for row in pool.rows.values():
                 book(left, ((name, max(0, n)) for name, n in row.idle.items()))

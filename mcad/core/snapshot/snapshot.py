@@ -126,7 +126,6 @@ class Snapshot:
         pools = self._prospect.pools
         counted = [row for row in usable if any(row.rank in pool.rows for pool in pools)]
         test = Sum(self._prospect.demand, counted, self._nodes)
-        test.give(self._view.settings.potential_capacity, 1)
         test.give(self._view.unplaced_pods.demand(), -1)
         for uid in lifted:
             if uid in self._view.assumed.reserved:

@@ -2,7 +2,6 @@
 
 from enum import StrEnum
 
-from mcad.core.state.model import Resources
 from mcad.core.state.records import Struct
 from mcad.core.state.units import SECOND, Duration
 
@@ -49,6 +48,5 @@ class Settings(Struct, frozen=True):
     preemption_grace: Duration = 0  # between the announcement of an eviction and its begin
     max_evictions_per_minute: int = 10  # of the whole cluster; 0 is no limit
     quota_grace: Duration = 0  # a deleted QuotaSubtree counts so long; 0 where quotas do not count
-    potential_capacity: Resources = ()
     topology_levels: tuple[str, ...] = ()  # node labels, those of the widest domains first
     max_priority: tuple[tuple[str, int], ...] = ()  # (namespace, ceiling); ``*`` is all others

@@ -4,7 +4,6 @@ import pytest
 
 from mcad.core.capacity import Capacity
 from mcad.core.state.model import Node, Wanted
-from mcad.core.state.settings import Settings
 from tests.core.builders import (
     adopt,
     cluster,
@@ -134,8 +133,7 @@ def test_c6_what_is_unplaced_finds_a_node_before_the_queue_does() -> None:
 
 def test_c6_the_queue_may_not_take_bit_by_bit_what_an_unplaced_pod_waits_for() -> None:
     """The sum leaves room for one small pod, but not on the node the large one waits for."""
-    autoscaled = Settings(potential_capacity=wants("10", pods="10"))  # which is for sums alone
-    capacity = cluster(node("a", "4"), node("b", "2"), node("c", "1"), settings=autoscaled)
+    capacity = cluster(node("a", "4"), node("b", "2"), node("c", "1"))
     capacity.pod_seen(pod("foreign", "a", "1"))
     adopt(capacity, "large", pods(1, "4"))
     capacity.place_unplaced()

@@ -4,12 +4,10 @@ import pytest
 
 from mcad.core.fit import fit
 from mcad.core.state.model import Node, PodSet
-from mcad.core.state.settings import Settings
 from mcad.core.state.waiting_reason import WaitingReason
 from tests.core.builders import (
     AGGREGATE,
     cluster,
-    figures,
     node,
     on,
     pod,
@@ -48,16 +46,6 @@ def test_aggregate_is_mcads_plain_sum(nodes: list[Node], sets: list[PodSet], fit
     assert found is None or found.reason is KIND.INSUFFICIENT
 
 
-def test_potential_capacity_counts_in_aggregate_only() -> None:
-    more = wants("10", pods="100")
-    autoscaled = cluster(settings=Settings(fit=AGGREGATE.fit, potential_capacity=more))
-    on_nodes = cluster(node("a", "1"), settings=Settings(potential_capacity=more))
-
-    assert refusal(autoscaled, pods(10)) is None
-    assert ("cpu", 11000, 10000) in figures(refusal(autoscaled, pods(11)))
-    assert ("cpu", 3000, 1000) in figures(refusal(on_nodes, pods(3)))
-
-
 def test_in_aggregate_what_has_no_node_weighs_on_the_sum() -> None:
     capacity = cluster(node("a", "3"), node("b", "3"), settings=AGGREGATE)
     gang = (pods(3, "2"),)
@@ -70,9 +58,8 @@ def test_in_aggregate_what_has_no_node_weighs_on_the_sum() -> None:
 
 
 def test_in_aggregate_a_release_of_what_has_no_node_is_a_rise() -> None:
-    more = wants("10", pods="100")
-    capacity = cluster(settings=Settings(fit=AGGREGATE.fit, potential_capacity=more))
-    shape = waiting(capacity, gang := pods(10))
+    capacity = cluster(node("a", "3"), node("b", "3"), settings=AGGREGATE)
+    shape = waiting(capacity, gang := pods(1, "5"))
     assert capacity.assume("one", 1, shape, (gang,)) is None
     assert capacity.refusal(shape) is not None
     assert capacity.take_requeued() == []

@@ -251,8 +251,9 @@ def test_where_only_sums_count_reservations_of_another_time_end() -> None:
     """A plan of sums has no place for all pods, so the reservation would have been planned for
     ever."""
     bench = starving()
-    more = (("cpu", 5000), ("pods", 10))
-    bench.settings = replace(PROTECTING, fit=Fit.AGGREGATE, potential_capacity=more)
+    bench.nodes += [node(f"small{i}", 500) for i in range(3)]  # seen from the restart on
+    assert reservations(bench) == {"gang": ("n0", "n1")}
+    bench.settings = replace(PROTECTING, fit=Fit.AGGREGATE)
     bench.restart()
     assert not reservations(bench)
     assert bench.order == ["s0", "s1", "gang"]

@@ -12,8 +12,26 @@ certificates.k8s.io: []
 rbac.authorization.k8s.io: []
 {{- end -}}
 
+{{/* Removed settings, and what to do, as mcad/api/removed_settings.py has it; a test compares. */}}
+{{- define "mcad.removed" -}}
+potentialCapacity: "remove it: only room of nodes that exist is counted"
+faultTolerance.retryLimitCeiling: "remove it: a ValidatingAdmissionPolicy can bound the annotation retryLimit"
+{{- end -}}
+
 {{/* Checks beyond the schema: values that contradict each other, or do not fit this cluster. */}}
 {{- define "mcad.checks" -}}
+{{- $removed := include "mcad.removed" . | fromYaml -}}
+{{- range $name, $value := .Values.config -}}
+{{- $names := list $name -}}
+{{- if kindIs "map" $value -}}
+{{- range keys $value | sortAlpha }}{{ $names = append $names (printf "%s.%s" $name .) }}{{ end -}}
+{{- end -}}
+{{- range $names -}}
+{{- if hasKey $removed . -}}
+{{- fail (printf "config.%s is no longer a setting; %s." . (get $removed .)) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
 {{- if eq .Values.authorization "policy" -}}
 {{- if semverCompare "<1.30.0-0" .Capabilities.KubeVersion.Version -}}
 {{- fail (printf "authorization: policy needs Kubernetes 1.30 or later, and this is %s: it has no ValidatingAdmissionPolicy. Set authorization to impersonate, or to none if all users with the right to create AppWrappers may create all of wrappedResources." .Capabilities.KubeVersion.Version) -}}

@@ -1,0 +1,49 @@
+"""Settings that former versions had, and what to do where one is still given."""
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from mcad.api.wire import Json, Map
+
+
+class Removed(Struct, frozen=True):
+    """A setting that is gone: the value that holds now, and what to do."""
+
+    value: Json
+    advice: str
+
+
+REMOVED: Mapping[str, Removed] = {
+    "potentialCapacity": Removed({}, "remove it: only room of nodes that exist is counted"),
+    "faultTolerance.retryLimitCeiling": Removed(
+        None, "remove it: a ValidatingAdmissionPolicy can bound the annotation retryLimit"
+    ),
+}
+"""By name; that of a field begins with its setting."""
+
+
+def refusal(setting: str, value: Json) -> str:
+    """What to do if this is a removed setting, or has a removed field; "" if it is not."""
+    fields = value if isinstance(value, dict) else ()
+    for name in (setting, *(f"{setting}.{field}" for field in fields)):
+        if name in REMOVED:
+            return f"{name} is no longer a setting; {REMOVED[name].advice}."
+    return ""
+
+
+def without_removed(settings: Map, setting: str = "") -> tuple[Map, list[str]]:
+    """The settings of a former version without those that are removed, and the names of removed
+    ones that had another value than the one that holds now."""
+    kept: Map = {}
+    changed: list[str] = []
+    for name, value in settings.items():
+        full = f"{setting}.{name}" if setting else name
+        if full in REMOVED:
+            changed += [full] if value != REMOVED[full].value else []
+        elif isinstance(value, dict) and not setting:
+            kept[name], inner = without_removed(value, name)
+            changed += inner
+        else:
+            kept[name] = value
+    return kept, changed
