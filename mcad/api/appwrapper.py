@@ -339,7 +339,7 @@ def _read_items(entries: Sequence[Entry], owner: Owner, catalog: Catalog, spec: 
         spec.graces = tuple(read.grace for read in reads if read.grace is not None)
         _check_sizes(reads, spec)
     if spec.items and not spec.problems:
-        few = too_few_pods(spec.scheduling.min_available, spec.items, spec.sets, catalog)
+        few = too_few_pods(spec.scheduling.min_available, spec.items, spec.sets)
         spec.warnings += [f"spec.{warning}" for warning in few]
         spec.warnings += too_small_gangs(spec.items, spec.sets, spec.manifests)
 

@@ -32,9 +32,6 @@ class Catalog(Protocol):
     def serves(self, namespace: str) -> bool:
         """Whether AppWrappers of the namespace are served (``excludedNamespaces``)."""
 
-    def makes_pods(self, group: str, resource: str) -> bool:
-        """Whether such an object can have pods (``resourcesWithoutPods``)."""
-
     @property
     def ignores_claims(self) -> bool:
         """Whether pods with ``resourceClaims`` may be wrapped (``ignoreResourceClaims``)."""
@@ -62,7 +59,6 @@ class StaticCatalog(Struct, frozen=True):
     installed: Mapping[tuple[str, str, str], Resource]
     allowed: frozenset[tuple[str, str]] = frozenset()
     excluded: frozenset[str] = frozenset()
-    podless: frozenset[tuple[str, str]] = frozenset()
     ignores_claims: bool = False
     tolerances: Tolerances = BY_DEFAULT
     additions: Additions = NO_ADDITIONS
@@ -75,12 +71,11 @@ class StaticCatalog(Struct, frozen=True):
         resources: Iterable[Resource],
         allowed: Iterable[tuple[str, str]],
         excluded: Iterable[str] = (),
-        podless: Iterable[tuple[str, str]] = (),
     ) -> "StaticCatalog":
-        """Index served kinds; ``allowed`` and ``podless`` hold pairs of (group, plural),
-        ``excluded`` the namespaces whose AppWrappers are not served."""
+        """Index served kinds; ``allowed`` holds pairs of (group, plural), ``excluded`` the
+        namespaces whose AppWrappers are not served."""
         served = {(one.group, one.version, one.kind): one for one in resources}
-        return cls(served, frozenset(allowed), frozenset(excluded), frozenset(podless))
+        return cls(served, frozenset(allowed), frozenset(excluded))
 
     def find(self, group: str, version: str, kind: str) -> Resource | None:
         """The served kind, None if it is not installed."""
@@ -93,10 +88,6 @@ class StaticCatalog(Struct, frozen=True):
     def serves(self, namespace: str) -> bool:
         """Whether AppWrappers of the namespace are served."""
         return namespace not in self.excluded
-
-    def makes_pods(self, group: str, resource: str) -> bool:
-        """Whether such an object can have pods."""
-        return (group, resource) not in self.podless
 
 
 _OF_KUBERNETES = "coordination discovery events networking rbac.authorization resource scheduling"

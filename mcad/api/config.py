@@ -18,7 +18,7 @@ from mcad.api.labels import key_fault
 from mcad.api.quotas import LeafLabels
 from mcad.api.strict import MILLISECONDS, SECONDS, Strict
 from mcad.api.tolerance import FaultToleranceSettings, Tolerances
-from mcad.api.wrapped_kinds import DEFAULT_WITHOUT_PODS, DEFAULT_WRAPPED, KindGroup, WrappedGroup
+from mcad.api.wrapped_kinds import DEFAULT_WRAPPED, WrappedGroup
 from mcad.core.queue.priority_ceiling import OTHERS
 from mcad.core.state.settings import Fairness, Fit, Policy, Settings
 from mcad.core.state.units import SECOND
@@ -212,14 +212,6 @@ class Config(Strict):
             "The kinds that may be wrapped, by API group and plural name; mcad rbac prints them."
         ),
     )
-    resources_without_pods: tuple[KindGroup, ...] = Field(
-        default=DEFAULT_WITHOUT_PODS,
-        alias="resourcesWithoutPods",
-        description=(
-            "Kinds without pods, in the form of wrappedResources: custompodresources and podSets "
-            "of such items are ignored, with a warning."
-        ),
-    )
     watch_namespaces: tuple[str, ...] = Field(
         default=(),
         alias="watchNamespaces",
@@ -376,17 +368,13 @@ class Config(Strict):
     @property
     def allowed(self) -> frozenset[tuple[str, str]]:
         """(group, plural) of everything that may be wrapped."""
-        return _pairs(self.wrapped_resources)
-
-
-def _pairs(groups: Iterable[KindGroup]) -> frozenset[tuple[str, str]]:
-    return frozenset((group.api_group, name) for group in groups for name in group.resources)
+        groups = self.wrapped_resources
+        return frozenset((group.api_group, name) for group in groups for name in group.resources)
 
 
 def catalog_of(config: Config, served: Iterable[Resource]) -> StaticCatalog:
     """The catalog of these kinds under this configuration."""
-    podless = _pairs(config.resources_without_pods)
-    found = StaticCatalog.of(served, config.allowed, config.excluded_namespaces, podless)
+    found = StaticCatalog.of(served, config.allowed, config.excluded_namespaces)
     return replace(
         found,
         ignores_claims=config.ignore_resource_claims,

@@ -9,9 +9,9 @@ import json
 from collections.abc import Iterator, Sequence
 
 from mcad.api import labels
-from mcad.api.catalog import Catalog
 from mcad.api.podsets import infer, template_of
 from mcad.api.wire import Json, Map, as_int, as_text, dig
+from mcad.api.wrapped_kinds import makes_pods
 from mcad.core.state.model import Item, PodSet
 
 NATIVE_GROUP = "scheduling.k8s.io"
@@ -24,13 +24,11 @@ POD_GROUPS = frozenset({NATIVE_GROUP, "scheduling.x-k8s.io", "scheduling.sigs.k8
 POD_GROUP_LABELS = ("scheduling.x-k8s.io/pod-group", "pod-group.scheduling.sigs.k8s.io")
 
 
-def too_few_pods(
-    least: int, items: Sequence[Item], sets: Sequence[PodSet], catalog: Catalog
-) -> Iterator[str]:
+def too_few_pods(least: int, items: Sequence[Item], sets: Sequence[PodSet]) -> Iterator[str]:
     """A warning if ``minAvailable`` is more than the number of pods, unless that is unknown."""
     counted = {one.item for one in sets}
     known = all(
-        number in counted or not catalog.makes_pods(item.ref.group, item.ref.resource)
+        number in counted or not makes_pods(item.ref.group, item.ref.resource)
         for number, item in enumerate(items)
     )
     there = sum(one.replicas for one in sets)

@@ -30,6 +30,7 @@ from mcad.api.podspec import CLAIMS
 from mcad.api.templates import find_templates, set_path
 from mcad.api.ttl import ttl_of
 from mcad.api.wire import Json, Map, as_int, as_map, as_text
+from mcad.api.wrapped_kinds import makes_pods
 from mcad.core.state.model import Item, ObjectRef, PodSet, Problem
 from mcad.core.state.spelling import did_you_mean
 from mcad.core.state.waiting_reason import WaitingReason
@@ -114,7 +115,7 @@ def read_item(entry: Entry, index: int, owner: Owner, catalog: Catalog) -> ReadI
         read.refuse(f"{where}.metadata.{fault.path}", fault.message)
     if served is None:
         return read
-    if not catalog.makes_pods(served.group, served.resource):
+    if not makes_pods(served.group, served.resource):
         entry = _without_declaration(entry, served.kind, read)
     demand, merged = _demand(entry, template, served, index, catalog)
     for fault in demand.faults:
@@ -289,7 +290,7 @@ def _demand(
         set_path(found.path) for found in inference.found if not found.implied
     ]
     completed, faults = merge_infos(template, paths, entry.infos)
-    if catalog.makes_pods(served.group, served.resource):
+    if makes_pods(served.group, served.resource):
         pods = [found.template for found in inference.found]
         completed, more = catalog.additions.add(completed, paths, pods)
         faults += more

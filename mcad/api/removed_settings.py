@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from mcad.api.wire import Json, Map
+from mcad.api.wrapped_kinds import WITHOUT_PODS
 
 
 class Removed(Struct, frozen=True):
@@ -16,6 +17,16 @@ class Removed(Struct, frozen=True):
 
 REMOVED: Mapping[str, Removed] = {
     "potentialCapacity": Removed({}, "remove it: only room of nodes that exist is counted"),
+    "resourcesWithoutPods": Removed(
+        [
+            {
+                "apiGroup": group,
+                "resources": sorted(one for key, one in WITHOUT_PODS if key == group),
+            }
+            for group in sorted({group for group, _ in WITHOUT_PODS})
+        ],
+        "remove it: the kinds without pods are fixed",
+    ),
     "faultTolerance.retryLimitCeiling": Removed(
         None, "remove it: a ValidatingAdmissionPolicy can bound the annotation retryLimit"
     ),

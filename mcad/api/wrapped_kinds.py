@@ -1,4 +1,4 @@
-"""The settings about kinds: which may be wrapped, which carry rights, which have no pods."""
+"""Kinds: which may be wrapped, which carry rights, which have no pods."""
 
 import re
 from collections.abc import Mapping
@@ -29,11 +29,13 @@ def is_dangerous(group: str, plural: str) -> bool:
     return kinds is not None and (not kinds or plural in kinds)
 
 
-class KindGroup(Strict):
-    """Kinds of one API group, by plural name."""
+class WrappedGroup(Strict):
+    """Kinds of one API group that may be wrapped, by plural name; ``dangerous`` confirms that some
+    of them carry rights."""
 
     api_group: str = Field(alias="apiGroup")
     resources: tuple[str, ...]
+    dangerous: bool = False
 
     @field_validator("api_group")
     @classmethod
@@ -48,17 +50,6 @@ class KindGroup(Strict):
         for name in value:
             if not _PLURAL.fullmatch(name):
                 raise ValueError(f"{name!r} is not a plural name; list each kind, never a pattern")
-        return value
-
-
-class WrappedGroup(KindGroup):
-    """Kinds that may be wrapped; ``dangerous`` confirms that some of them carry rights."""
-
-    dangerous: bool = False
-
-    @field_validator("resources")
-    @classmethod
-    def _not_itself(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         if "appwrappers" in value:
             raise ValueError("an AppWrapper cannot wrap another one; remove appwrappers")
         return value
@@ -97,9 +88,9 @@ DEFAULT_WRAPPED = (
 )
 
 
-DEFAULT_WITHOUT_PODS = tuple(
-    KindGroup(apiGroup=group, resources=tuple(names.split()))
-    for group, names in {
+WITHOUT_PODS = frozenset(
+    (group, plural)
+    for group, plurals in {
         "": "configmaps endpoints limitranges persistentvolumeclaims podtemplates resourcequotas "
         "secrets serviceaccounts services",
         "autoscaling": "horizontalpodautoscalers",
@@ -111,4 +102,11 @@ DEFAULT_WITHOUT_PODS = tuple(
         "scheduling.sigs.k8s.io": "podgroups",
         "scheduling.x-k8s.io": "podgroups",
     }.items()
+    for plural in plurals.split()
 )
+"""(group, plural) of kinds of which no pods come."""
+
+
+def makes_pods(group: str, plural: str) -> bool:
+    """Whether an object of this kind can have pods."""
+    return (group, plural) not in WITHOUT_PODS

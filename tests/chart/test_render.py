@@ -21,7 +21,7 @@ from mcad.api.labels import GROUP
 from mcad.api.removed_settings import REMOVED
 from mcad.api.strict import Strict
 from mcad.api.templates import PathError, follow
-from mcad.api.wrapped_kinds import DANGEROUS, DEFAULT_WITHOUT_PODS, DEFAULT_WRAPPED
+from mcad.api.wrapped_kinds import DANGEROUS, DEFAULT_WRAPPED, WITHOUT_PODS
 from mcad.cli.commands.run import run
 from mcad.client.installation import TRIED
 from tests.chart.helm import CHART, NAMESPACE, RELEASE, ROOT, Helm, HelmError, Object, of_kind, only
@@ -739,9 +739,7 @@ def test_the_policy_knows_the_kinds_without_pods(helm: Helm) -> None:
     rules = policies(helm.template())["mcad-manifests"]["spec"]["validations"]
     (told,) = (one["expression"] for one in rules if "has pods" in one["message"])
     kinds = {tuple(name.split("/")) for name in re.findall(r"'(\S*?/\S+?)'", told)}
-    assert {(group, plural_of(kind)) for group, kind in kinds} == {
-        (one.api_group, plural) for one in DEFAULT_WITHOUT_PODS for plural in one.resources
-    }
+    assert {(group, plural_of(kind)) for group, kind in kinds} == WITHOUT_PODS
 
 
 def plural_of(kind: str) -> str:

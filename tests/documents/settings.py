@@ -30,7 +30,6 @@ PARTS: dict[str, type[Strict]] = {
 }
 LONG = {
     "wrappedResources": "see `mcad rbac`",
-    "resourcesWithoutPods": "`configmaps`, `services`...",
     "watchNamespaces": "all",
     "resourceTaints": "`nvidia.com/gpu`: `autopilot.ibm.com/gpuhealth`",
 }

@@ -15,6 +15,7 @@ rbac.authorization.k8s.io: []
 {{/* Removed settings, and what to do, as mcad/api/removed_settings.py has it; a test compares. */}}
 {{- define "mcad.removed" -}}
 potentialCapacity: "remove it: only room of nodes that exist is counted"
+resourcesWithoutPods: "remove it: the kinds without pods are fixed"
 faultTolerance.retryLimitCeiling: "remove it: a ValidatingAdmissionPolicy can bound the annotation retryLimit"
 {{- end -}}
 

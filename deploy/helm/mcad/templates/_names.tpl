@@ -114,7 +114,7 @@ helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded
 ^template(\.[^.\[\]]+|\[[0-9]{1,6}\])*$
 {{- end -}}
 
-{{/* Kinds without pods, as group/Kind: resourcesWithoutPods by default; a test compares. */}}
+{{/* Kinds without pods, as group/Kind, as mcad/api/wrapped_kinds.py has them; a test compares. */}}
 {{- define "mcad.withoutPods" -}}
 '/ConfigMap', '/Endpoints', '/LimitRange', '/PersistentVolumeClaim', '/PodTemplate',
 '/ResourceQuota', '/Secret', '/ServiceAccount', '/Service', 'autoscaling/HorizontalPodAutoscaler',
