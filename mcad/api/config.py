@@ -282,15 +282,6 @@ class Config(Strict):
         ),
     )
 
-    warm_standby: bool = Field(
-        default=True,
-        alias="warmStandby",
-        description=(
-            "A standby holds a copy of the objects that a leader needs, to take over sooner. If "
-            "false, it reads them when it takes over, and uses less memory until then."
-        ),
-    )
-
     @field_validator("queue_name_tree")
     @classmethod
     def _tree(cls, value: str) -> str:

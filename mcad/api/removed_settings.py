@@ -27,6 +27,9 @@ REMOVED: Mapping[str, Removed] = {
         ],
         "remove it: the kinds without pods are fixed",
     ),
+    "warmStandby": Removed(
+        True, "remove it: a standby always holds a copy, and needs as much memory as a leader"
+    ),
     "faultTolerance.retryLimitCeiling": Removed(
         None, "remove it: a ValidatingAdmissionPolicy can bound the annotation retryLimit"
     ),

@@ -90,8 +90,8 @@ class _Port:
     async def readyz(self, _: web.Request) -> web.Response:
         """``ok`` if AppWrappers are dispatched, else 503 with the reason.
 
-        A standby is ready when its copy is complete (`warmStandby`). Each kind that AppWrappers
-        have to wait for has one more line.
+        A standby is ready when its copy is complete. Each kind that AppWrappers have to wait for
+        has one more line.
         """
         watches, cluster = self._controller.watches, self._controller.dispatcher.cluster
         obstacles = watches.obstacles()

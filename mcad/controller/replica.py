@@ -134,7 +134,7 @@ class Replica:
     async def _stand_by(self, controller: Controller) -> None:
         """Copy what a leader knows while another process leads. A process that finds the Lease free
         leads before that would be of use."""
-        while not (self.lease.leader and self.config.warm_standby):
+        while not self.lease.leader:
             await self._clock.sleep(LOOK_S)
         await controller.stand_by()
 

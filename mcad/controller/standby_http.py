@@ -85,7 +85,7 @@ class Standby:
             return web.Response(status=503, text=f"not leading: {lease.trouble}\n")
         if not lease.leader or lease.leader == lease.identity:
             return web.Response(status=503, text="not synced: no leader yet\n")
-        if self._replica.config.warm_standby and not self._is_copied:
+        if not self._is_copied:
             return web.Response(status=503, text="standby: its copy is not complete yet\n")
         return web.Response(text=f"standby; {lease.leader} leads\n")
 

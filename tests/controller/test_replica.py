@@ -238,14 +238,17 @@ async def fail() -> Table:
     raise FiguresUnavailable("you may not list nodes")
 
 
-def standby(*, warm: bool = False) -> Replica:
+def standby(*, is_copied: bool = True) -> Replica:
     """A process that knows the leader, and does nothing."""
     replica = Replica(
         Client(None, VirtualClock(), Random(1)),  # type: ignore[arg-type]  # not used
-        Config(warmStandby=warm),
+        Config(),
         identity="b",
     )
     replica.lease.leader, replica.lease.transitions = "a", 4
+    replica.standby = SimpleNamespace(  # type: ignore[assignment]
+        watches=SimpleNamespace(is_copied=is_copied)
+    )
     return replica
 
 
@@ -340,14 +343,12 @@ async def test_a_standby_that_could_not_take_over_is_not_ready(
 
 
 async def test_a_standby_is_ready_when_it_holds_its_copy() -> None:
-    replica = standby(warm=True)
     not_yet = 503, "standby", "standby: its copy is not complete yet\n"
+    replica = standby(is_copied=False)
     assert await asked(replica, "/readyz") == not_yet
-    watches = SimpleNamespace(is_copied=False)
-    replica.standby = SimpleNamespace(watches=watches)  # type: ignore[assignment]
+    replica.standby = None
     assert await asked(replica, "/readyz") == not_yet
-    watches.is_copied = True
-    assert await asked(replica, "/readyz") == (200, "standby", "standby; a leads\n")
+    assert await asked(standby(), "/readyz") == (200, "standby", "standby; a leads\n")
 
 
 @played

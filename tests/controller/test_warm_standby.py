@@ -83,10 +83,10 @@ class Wire(Line):
 class Process:
     """A replica, what its core was fed, and what became of it."""
 
-    def __init__(self, stage: Stage, name: str, config: Config | None = None, **more: Any) -> None:
+    def __init__(self, stage: Stage, name: str, **more: Any) -> None:
         self.wire = Wire(stage)
         client = Client(self.wire, stage.clock, Random(1))
-        self.replica = Replica(client, config or Config(), identity=name, **more)
+        self.replica = Replica(client, Config(), identity=name, **more)
         self.stop = asyncio.Event()
         self.life = asyncio.ensure_future(self.replica.run(self.stop))
 
@@ -108,11 +108,11 @@ class Process:
         return next(one for one in entries if one.workload.name == name)
 
 
-async def pair(stage: Stage, config: Config | None = None, **more: Any) -> tuple[Process, Process]:
+async def pair(stage: Stage, **more: Any) -> tuple[Process, Process]:
     """A leader, and a standby that has had time to copy everything."""
-    a = Process(stage, "a", config)
+    a = Process(stage, "a")
     await stage.clock.sleep(1)
-    b = Process(stage, "b", config, **more)
+    b = Process(stage, "b", **more)
     await stage.clock.sleep(20)
     assert (a.leads, b.leads) == (True, False)
     return a, b
@@ -223,18 +223,6 @@ async def test_lists_that_are_under_way_are_not_begun_again(stage: Stage) -> Non
     whole = [one.path.rpartition("/")[2] for one in b.wire.asked if b.wire._is_whole(one)]
     assert (whole.count("pods"), whole.count("appwrappers")) == (1, 1)
     assert b.entries == {"before", "after"}
-    assert (await stage.status("after"))["state"] == "Running"
-    b.life.cancel()
-
-
-@played
-async def test_a_cold_standby_watches_nothing(stage: Stage) -> None:
-    a, b = await pair(stage, Config(warmStandby=False))
-    assert b.wire.watches() == b.wire.whole_lists() == set()
-    await succeeded(stage, a, b)
-    await stage.submit("after")
-    await stage.clock.sleep(TO_CATCH_UP_S)
-    assert b.wire.whole_lists() == {*PLURALS}
     assert (await stage.status("after"))["state"] == "Running"
     b.life.cancel()
 

@@ -117,14 +117,3 @@ def test_a_copy_that_is_behind_changes_nothing_in_the_end(scenario: Scenario, la
         assert outcome.objects == expected.objects, where
         lists.add(pair.lists[1])
     assert max(lists) == LAGS_S[lag_s]
-
-
-@pytest.mark.parametrize("fault", [Fault.KILLED_AFTER, Fault.BEQUEATHED], ids=lambda one: one.name)
-def test_a_standby_without_a_copy_ends_where_one_with_a_copy_does(fault: Fault) -> None:
-    expected, leases = undisturbed(IN_TURN), Leases(are_warm=False)
-    for k in budget.draw(range(expected.writes), OF_EACH, fault.name, "cold"):
-        plan = Plan(writes=lambda number, k=k: fault if number == k else None)
-        outcome, pair = run(IN_TURN, plan, leases)
-        where = f"{fault.value}: write {k}, {expected.requests[k]}"
-        assert outcome.objects == expected.objects, where
-        assert pair.lists[1] == 1, where

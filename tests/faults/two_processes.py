@@ -47,12 +47,11 @@ class Stoppable:
 
 @dataclass(frozen=True)
 class Leases:
-    """How the processes hold the Lease: their terms, in turn, how many seconds the answer to each
-    renewal takes, and whether a standby holds a copy."""
+    """How the processes hold the Lease: their terms, in turn, and how many seconds the answer to
+    each renewal takes."""
 
     terms: tuple[LeaderElection, ...] = (LEASE,)
     answer_s: float = 0.0
-    are_warm: bool = True
 
     def of(self, number: int) -> LeaderElection:
         """The terms of a life, which count from 1."""
@@ -109,10 +108,7 @@ class Pair(World):
         noting = Noting(wire, number, self._order, slow)
         self._noting.append(noting)
         client = Client(noting, clock, Random(number))
-        terms = {
-            "leader_election": self._leases.of(number),
-            "warm_standby": self._leases.are_warm,
-        }
+        terms = {"leader_election": self._leases.of(number)}
         config = self._scenario.settings(number).model_copy(update=terms)
         replica = Replica(client, config, identity=f"life-{number}")
         self._replicas.append(replica)

@@ -16,6 +16,7 @@ rbac.authorization.k8s.io: []
 {{- define "mcad.removed" -}}
 potentialCapacity: "remove it: only room of nodes that exist is counted"
 resourcesWithoutPods: "remove it: the kinds without pods are fixed"
+warmStandby: "remove it: a standby always holds a copy, and needs as much memory as a leader"
 faultTolerance.retryLimitCeiling: "remove it: a ValidatingAdmissionPolicy can bound the annotation retryLimit"
 {{- end -}}
 
