@@ -6,7 +6,7 @@
 Everything is read from the journal of a dispatcher, which is replayed: a gang waits from the pass
 in which it fits, but some order of binding could strand it or another one (ADR 52), until it
 starts or fits no more; of several such waits the sum counts. Journals of any dispatcher with
-``bindingWait`` will do.
+``BINDING_WAIT`` will do.
 """
 
 from __future__ import annotations

@@ -81,16 +81,6 @@ class Config(Strict):
             "limit."
         ),
     )
-    binding_wait: Annotated[float, SECONDS] = Field(
-        default=5,
-        alias="bindingWait",
-        ge=0,
-        le=60,
-        description=(
-            "How long an AppWrapper that fits waits at most until pods that were dispatched a "
-            "moment ago are bound, where they could take each other's nodes. 0: it never waits."
-        ),
-    )
     pod_counts_interval: Annotated[float, SECONDS] = Field(
         default=30,
         alias="podCountsInterval",
@@ -386,7 +376,6 @@ def to_settings(config: Config) -> Settings:
         head_of_line_holding=round(config.head_of_line_holding_time * SECOND),
         reservation_timeout=round(config.dispatch_resource_reservation_timeout * MILLISECOND),
         placement_timeout=round(config.placement_timeout * SECOND),
-        binding_wait=round(config.binding_wait * SECOND),
         pod_counts_interval=round(config.pod_counts_interval * SECOND),
         protect_after=round(config.protect_after * SECOND),
         preemption=config.preemption,

@@ -16,6 +16,9 @@ class Removed(Struct, frozen=True):
 
 
 REMOVED: Mapping[str, Removed] = {
+    "bindingWait": Removed(
+        5, "remove it: a gang that fits waits for the bindings of others for 5 s at most"
+    ),
     "potentialCapacity": Removed({}, "remove it: only room of nodes that exist is counted"),
     "resourcesWithoutPods": Removed(
         [

@@ -4,7 +4,7 @@ gang that was dispatched a moment ago (core R2).
 kube-scheduler binds pods one by one. Where the room is scarce, those of two gangs may take each
 other's nodes, and both wait until ``placementTimeout`` takes them back. So the second one waits
 until the pods of the first are bound, mostly for less than a second, and never for longer than
-``bindingWait``. Nothing behind it that could take its room starts meanwhile.
+``BINDING_WAIT``. Nothing behind it that could take its room starts meanwhile.
 """
 
 from __future__ import annotations

@@ -188,6 +188,10 @@ FIRSTS_MAX = 8
 FIRSTS_LOOKED_AT = 2_000
 """Equivalence classes whose head is tested for being first in line for its nodes."""
 
+BINDING_WAIT: Duration = 5 * SECOND
+"""How long a gang that fits waits at most until pods of gangs in flight are bound (R2). With a real
+kube-scheduler the longest wait was 0.3 s (ADR 52); one that stands still must hold nothing up."""
+
 BINDING_WAITS_MAX = 500
 """Equivalence classes that wait for bindings in a cycle and keep their nodes from those behind;
 beyond, all those behind wait."""

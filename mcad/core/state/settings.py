@@ -2,6 +2,7 @@
 
 from enum import StrEnum
 
+from mcad.core.state.bounds import BINDING_WAIT
 from mcad.core.state.records import Struct
 from mcad.core.state.units import SECOND, Duration
 
@@ -39,7 +40,7 @@ class Settings(Struct, frozen=True):
     head_of_line_holding: Duration = 0
     reservation_timeout: Duration = 300 * SECOND
     placement_timeout: Duration = 300 * SECOND
-    binding_wait: Duration = 5 * SECOND  # for pods of others to be bound (R2); 0 is never
+    binding_wait: Duration = BINDING_WAIT  # 0 is never, for dry runs; users cannot set it
     pod_counts_interval: Duration = 30 * SECOND  # age of pod counts in status; 0: final ones only
     protect_after: Duration = 600 * SECOND  # first in line without room until reserved; 0 is never
     preemption: bool = False  # evictions for a higher priority (R10)
