@@ -6,24 +6,29 @@ PIP := $(BIN)/pip install --quiet --disable-pip-version-check
 # Modules are compiled once, also where the environment of a container forbids to keep that.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test suite soak lint mutants browser cluster golden lock crd docs release
+.PHONY: demo test test-all suite soak lint mutants browser cluster golden lock crd docs release
 .DEFAULT_GOAL := test
 
 demo: .venv/runtime
 	@echo "Starting the demo: $(BIN)/python -m mcad demo"
 	@$(BIN)/python -m mcad demo
 
-# Linters beside the tests: most of the suite waits for servers.
+# Linters beside the tests: a part of the suite waits for servers.
 test: .venv/ready
-	$(MAKE) --jobs 2 lint suite
+	$(MAKE) --jobs 2 lint suite CHOSEN="not slow"
+
+# The rest: most tests on a real control plane, and what takes long.
+test-all: .venv/ready
+	$(MAKE) suite CHOSEN=slow
 
 # Five files of tests at a time, each with the control plane of its own; tests/conftest.py orders
 # them. A file stays whole, because its tests share what it started.
 WORKERS ?= 5
 suite: .venv/ready
-	@# Once, before five workers each rewrite the assertions of every module.
-	@$(BIN)/python -m pytest --collect-only --quiet >/dev/null
-	MAKEFLAGS= $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
+	@# The first time, before all workers rewrite the assertions of every module.
+	@test -d tests/__pycache__ || $(BIN)/python -m pytest --collect-only --quiet >/dev/null
+	MAKEFLAGS= $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile \
+	  --no-loadscope-reorder $(if $(CHOSEN),-m "$(CHOSEN)")
 
 # Every fault at every write, every seed, the default clocks: what a push draws representatives of,
 # or makes faster. An hour.

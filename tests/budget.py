@@ -11,7 +11,9 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from random import Random
-from typing import TypeVar
+from typing import Any, TypeVar
+
+import pytest
 
 T = TypeVar("T")
 
@@ -42,6 +44,15 @@ def draw(cases: Sequence[T], count: int, *salt: object) -> list[T]:
         return list(cases)
     numbers = sorted(rng(*salt).sample(range(len(cases)), count))
     return [cases[number] for number in numbers]
+
+
+def slow_by_turns(cases: Sequence[tuple[object, ...]]) -> list[Any]:
+    """The parameters of a test, every second case of which ``make test`` leaves to ``make
+    test-all``."""
+    return [
+        pytest.param(*case, marks=[pytest.mark.slow] * (number % 2))
+        for number, case in enumerate(cases)
+    ]
 
 
 PART = 0.2

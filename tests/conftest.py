@@ -61,8 +61,49 @@ LONGEST = (
 AT_ONCE = 4
 SPREAD = 0.8
 
+REAL = (
+    "contract/test_contract.py",
+    "e2e/test_bad_manifests.py",
+    "e2e/test_kill.py",
+    "e2e/test_kubectl.py",
+    "lifecycle/test_lifecycle.py",
+    "lifecycle/test_phases.py",
+)
+"""What ``make test`` runs on a real control plane: both dialects and their lives, bad manifests,
+kubectl, a killed dispatcher, and that the embedded cluster answers alike."""
 
+LONG = (
+    "benchmarks/test_replay.py",
+    "chart/test_alerts.py",
+    "chart/test_dockerfile.py",
+    "cli/test_top.py",
+    "cli/test_top_screen.py",
+    "core/test_bounded_steps.py",
+    "cycle/test_looks_in_parts.py",
+    "faults/test_edits.py",
+    "faults/test_growth.py",
+    "faults/test_leaders.py",
+    "faults/test_onlookers.py",
+    "faults/test_raises.py",
+    "faults/test_stale_lists.py",
+    "preemption/test_slow_victims.py",
+    "reservations/test_promises.py",
+    "upgrades/test_upgrades.py",
+)
+"""Files without a control plane that take long: ``make test-all`` runs them."""
+
+
+@pytest.hookimpl(tryfirst=True)  # before marks are selected by
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark as slow what ``make test`` leaves to ``make test-all``, and order the files."""
+    for item in items:
+        is_real = item.get_closest_marker("controlplane") is not None
+        if _name(item.path) in LONG or (is_real and _name(item.path) not in REAL):
+            item.add_marker(pytest.mark.slow)
+    _put_in_order(items)
+
+
+def _put_in_order(items: list[pytest.Item]) -> None:
     """Files that wait for servers among those that compute, so that neither the processor nor a
     worker rests: some wait from the beginning, and the others are spread over most of the rest.
     The longest files of both come first, because the one begun last is played by one worker

@@ -58,7 +58,7 @@ def test_one_is_evicted_and_once(scenario: Scenario) -> None:
 
 @pytest.mark.parametrize(
     ("scenario", "fault"),
-    PLAYED,
+    budget.slow_by_turns(PLAYED),
     ids=[f"{one.name}: {fault.name.lower()}" for one, fault in PLAYED],
 )
 def test_one_fault_changes_nothing_in_the_end(scenario: Scenario, fault: Fault) -> None:
@@ -88,7 +88,9 @@ def test_an_outage_from_any_write_on_changes_nothing_in_the_end(
 
 
 @pytest.mark.parametrize(
-    ("scenario", "gap"), MISSED, ids=[f"{one.name}: {gap.name.lower()}" for one, gap in MISSED]
+    ("scenario", "gap"),
+    budget.slow_by_turns(MISSED),
+    ids=[f"{one.name}: {gap.name.lower()}" for one, gap in MISSED],
 )
 def test_one_gap_in_a_watch_changes_nothing_in_the_end(scenario: Scenario, gap: Gap) -> None:
     expected = undisturbed(scenario)
