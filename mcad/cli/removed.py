@@ -6,6 +6,7 @@ import click
 from click.exceptions import NoSuchCommand, NoSuchOption
 
 REMOVED = {
+    "drain": "`mcad what-if --drain NODE` shows what a drain would move; `kubectl drain` drains",
     "replay --set": "a journal is replayed under its own settings;"
     " `mcad what-if --journal DIR --set KEY=VALUE` tries another one on the state at its end",
 }

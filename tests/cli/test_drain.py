@@ -1,4 +1,4 @@
-"""``mcad drain --plan`` in the tutorial's cluster, which has one node, and in one with two."""
+"""``mcad what-if --drain`` in the tutorial's cluster, which has one node, and in one with two."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def two_nodes() -> FakeApi:
 
 
 def test_without_another_node_there_is_no_place(mcad: Type) -> None:
-    result = mcad("drain", "minikube", "--plan")
+    result = mcad("what-if", "--drain", "minikube")
     assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()
     assert lines[0].split() == ["APPWRAPPER", "PODS", "FIT", "ON", "NO", "PLACE"]
@@ -28,20 +28,20 @@ def test_without_another_node_there_is_no_place(mcad: Type) -> None:
 
 @pytest.mark.parametrize("api", [two_nodes()])
 def test_pods_fit_on_the_other_node(mcad: Type) -> None:
-    (move,) = json.loads(mcad("drain", "minikube", "--plan", "-o", "json").stdout)["moves"]
+    (move,) = json.loads(mcad("what-if", "--drain", "minikube", "-o", "json").stdout)["moves"]
     assert (move["places"], move["unplaced"]) == ({"second": 2}, 0)
-    assert mcad("drain", "second", "--plan").stdout == "No pods of AppWrappers are there.\n"
+    assert mcad("what-if", "--drain", "node/second").stdout == "No pods of AppWrappers are there.\n"
 
 
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (("minikube",), "`kubectl drain` drains"),
-        (("minikub", "--plan"), 'there is no node "minikub". Did you mean "minikube"?'),
-        (("--plan",), "Missing argument"),
+        (("--drain", "minikub"), 'there is no node "minikub". Did you mean "minikube"?'),
+        (("--drain", "minikube", "--without", "a"), "--drain is asked alone"),
+        ((), "--set or --drain"),
     ],
 )
 def test_what_cannot_be_planned_is_said(mcad: Type, given: tuple[str, ...], said: str) -> None:
-    result = mcad("drain", *given)
+    result = mcad("what-if", *given)
     assert result.exit_code != 0
     assert said in result.stderr

@@ -11,8 +11,10 @@ import click
 
 from mcad.cli.arguments.environment import environment
 from mcad.cli.arguments.instant import until_option
+from mcad.cli.arguments.names import node_names
 from mcad.cli.arguments.options import filename_option, namespace_option, record, target_options
 from mcad.cli.errors import FAILED, show_error
+from mcad.cli.pages.drain import page as drain_page
 from mcad.cli.pages.tables import echo, echo_structured
 from mcad.cli.pages.what_if import page
 from mcad.client.answers.changes import Changes
@@ -22,6 +24,7 @@ from mcad.core.state.units import Instant
 
 if TYPE_CHECKING:
     from mcad.client.answers.at_journal import AtEnd
+    from mcad.core.answers.node_drain import Drain
 
 Json = dict[str, Any]
 
@@ -61,6 +64,13 @@ change_options = record(
 @click.command("what-if")
 @filename_option("named", "Add the AppWrappers of this file")
 @change_options
+@click.option(
+    "--drain",
+    "drained",
+    metavar="NODE",
+    multiple=True,
+    help="Show which pods a drain of the node moves, and where they fit; may be repeated.",
+)
 @namespace_option
 @target_options
 @click.option(
@@ -77,6 +87,7 @@ def what_if(  # noqa: PLR0913 - one per group of options
     *,
     named: tuple[str, ...],
     changes: Changes,
+    drained: tuple[str, ...],
     namespace: str | None,
     target: Target,
     journal: Path | None,
@@ -89,12 +100,21 @@ def what_if(  # noqa: PLR0913 - one per group of options
     run their next cycles. What differs is shown: which AppWrappers start or are evicted, and the
     positions and start time estimates of those that wait. Nothing is changed in the cluster.
 
+    With --drain it is shown what a drain of nodes moves: the AppWrappers go on, and their
+    controllers create the pods anew, on other nodes. Pods without a place wait for room.
+
     The caller must be allowed to list nodes and pods in the whole cluster. With --journal the
     copies get what was there at the end of a journal of `mcad run --journal DIR`, or at --until,
     and its settings.
     """
+    if drained:
+        if changes != Changes() or named or journal:
+            raise click.UsageError("--drain is asked alone: omit the other changes and --journal")
+        _show_drain(asyncio.run(_drain(node_names(drained), target)), form)
+        return
     if changes == Changes() and not named:
-        raise click.UsageError("say what is different: -f, --nodes, --without, --quota or --set")
+        told = "-f, --nodes, --without, --quota, --set or --drain"
+        raise click.UsageError(f"say what is different: {told}")
     if (changes.nodes is None) != (changes.like is None):
         raise click.UsageError("--nodes and --like go together: --nodes +2 --like NODE")
     if journal is not None:
@@ -107,6 +127,20 @@ def what_if(  # noqa: PLR0913 - one per group of options
         _ask_journal(_read_end(journal, until), changes, documents, namespace, form)
         return
     show_answer(asyncio.run(ask(changes, documents, namespace, target)), form)
+
+
+async def _drain(names: tuple[str, ...], target: Target) -> Drain:
+    from mcad.client.answers.drain import drain  # noqa: PLC0415 - the core takes a while
+
+    async with environment().connect(target, watches=False) as session:
+        return await drain(session, names)
+
+
+def _show_drain(found: Drain, form: str | None) -> None:
+    if form:
+        echo_structured({"moves": [one._asdict() for one in found.moves]}, form)
+    else:
+        echo(drain_page(found))
 
 
 def _read_end(folder: Path, until: Instant | None) -> AtEnd:
