@@ -25,6 +25,7 @@ from random import Random
 from benchmarks.builders import Fed, item, machines, own_child, own_pod, with_attempt
 from benchmarks.measuring import rss_mb
 from mcad.core.events import AppWrapperSeen, ChildSeen, Decide, NodeSeen, PodGone, PodSeen
+from mcad.core.state.bounds import POD_COUNTS_INTERVAL
 from mcad.core.state.model import Dialect, Pod, PodPhase, PodSet, Workload
 from mcad.core.state.records import replace
 from mcad.core.state.run_policy import TOLERANT
@@ -35,7 +36,7 @@ from tests.core.builders import START, appwrapper
 PODS = 4
 REQUEST = (("cpu", 1000), ("pods", 1))
 HOUR = 3600
-DELAY = Settings().pod_counts_interval // SECOND + 1
+DELAY = POD_COUNTS_INTERVAL // SECOND + 1
 """Seconds within which a change is told; a write about one that changed earlier tells nothing."""
 
 

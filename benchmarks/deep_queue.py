@@ -29,7 +29,7 @@ from mcad.core.state.settings import Fairness, Settings
 from mcad.core.state.units import Duration, Instant
 
 TEAMS, PRIORITIES, RUNS_H = 6, 3, 3
-SETTINGS = Settings(fairness=Fairness.NAMESPACE, pod_counts_interval=0)
+SETTINGS = Settings(fairness=Fairness.NAMESPACE)
 
 
 class Measured:

@@ -341,7 +341,7 @@ class Replay:
     ) -> None:
         self.now: Instant = START
         self.nodes, self.shutdown = nodes, shutdown
-        self.brain = brain or Dispatcher(replace(settings or Settings(), pod_counts_interval=0))
+        self.brain = brain or Dispatcher(settings or Settings())
         self.lives: dict[str, Life] = {}
         self.gangs: dict[str, Gang] = {}
         self.meter = meter or Meter()

@@ -27,7 +27,6 @@ from mcad.core.commands import Command, CreateItem, WakeAt
 from mcad.core.dispatcher import Dispatcher
 from mcad.core.events import AppWrapperGone, AppWrapperSeen, Event, NodeSeen
 from mcad.core.state.model import Resources
-from mcad.core.state.records import replace
 from mcad.core.state.settings import Policy, Settings
 from mcad.core.state.units import SECOND, Duration, Instant
 from tests.core.builders import START
@@ -133,7 +132,7 @@ class Outcome(NamedTuple):
 
 def play(jobs: list[Job], settings: Settings | None, watched: Duration = WATCHED) -> Outcome:
     """One stream, decided by us, or by MCAD if there are no settings."""
-    brain = McadRule() if settings is None else Dispatcher(replace(settings, pod_counts_interval=0))
+    brain = McadRule() if settings is None else Dispatcher(settings)
     replay = Replay(jobs, machines(NODES, CPUS), brain=brain)
     replay.plan(START + COMES, lambda: replay.meter.reset(replay.now))
     replay.run(COMES + watched)

@@ -81,17 +81,6 @@ class Config(Strict):
             "limit."
         ),
     )
-    pod_counts_interval: Annotated[float, SECONDS] = Field(
-        default=30,
-        alias="podCountsInterval",
-        ge=0,
-        le=MAX_SECONDS,
-        description=(
-            "How old the pod counts in status may be (running, pending, pendingpodconditions). "
-            "Every other write of the status renews them. 0: they are written with Completed "
-            "only."
-        ),
-    )
     quota_enabled: bool = Field(
         default=False,
         alias="quotaEnabled",
@@ -376,7 +365,6 @@ def to_settings(config: Config) -> Settings:
         head_of_line_holding=round(config.head_of_line_holding_time * SECOND),
         reservation_timeout=round(config.dispatch_resource_reservation_timeout * MILLISECOND),
         placement_timeout=round(config.placement_timeout * SECOND),
-        pod_counts_interval=round(config.pod_counts_interval * SECOND),
         protect_after=round(config.protect_after * SECOND),
         preemption=config.preemption,
         reclaim=config.reclaim,

@@ -19,6 +19,7 @@ REMOVED: Mapping[str, Removed] = {
     "bindingWait": Removed(
         5, "remove it: a gang that fits waits for the bindings of others for 5 s at most"
     ),
+    "podCountsInterval": Removed(30, "remove it: pod counts in status are 30 s old at most"),
     "potentialCapacity": Removed({}, "remove it: only room of nodes that exist is counted"),
     "resourcesWithoutPods": Removed(
         [

@@ -160,7 +160,7 @@ class Cluster:
         view = derive(entry)
         if view == writes.written and entry.phase not in AWAITED:
             return
-        if pod_counts.recount(entry, self.capacity, self.settings.pod_counts_interval, self.now):
+        if pod_counts.recount(entry, self.capacity, self.now):
             view = replace(view, pods=entry.pods)
         serial = writes.send(view, entry.phase, urgency)
         self.emit(WriteStatus(entry.uid, serial, view, urgency))

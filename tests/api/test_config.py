@@ -28,7 +28,6 @@ UNITS: list[tuple[str, str, Any]] = [
     ("headOfLineHoldingTime=30", "head_of_line_holding", 30 * SECOND),
     ("dispatchResourceReservationTimeout=1500", "reservation_timeout", 1_500_000),
     ("placementTimeout=0.5", "placement_timeout", 500_000),
-    ("podCountsInterval=2.5", "pod_counts_interval", 2_500_000),
     ("fit=aggregate", "fit", Fit.AGGREGATE),
     ("policy=StrictFIFO", "policy", Policy.STRICT_FIFO),
     ("fairness=leaf", "fairness", Fairness.LEAF),

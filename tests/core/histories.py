@@ -138,7 +138,6 @@ class Lives(History):
             placement_timeout=draw.choice((0, 50 * SECOND)),
             protect_after=draw.choice((0, 30 * SECOND)),
             policy=draw.choice((Policy.BEST_EFFORT_FIFO, Policy.BACKFILL)),
-            pod_counts_interval=draw.choice((10 * SECOND, 30 * SECOND)),
             backoff=5 * SECOND,
             preemption=draw.random() < 0.4,
             min_run_time=draw.choice((0, 30 * SECOND)),

@@ -11,6 +11,7 @@ import urllib.request
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
+from typing import TypedDict
 
 from tests.controlplane.controlplane import ControlPlane
 from tests.controlplane.processes import tail
@@ -57,6 +58,18 @@ def install(plane: ControlPlane) -> Path:
 SHORT_LEASE = ("--set", "leaderElection={leaseDuration: 3, renewDeadline: 2.6, retryPeriod: 0.4}")
 """For tests that kill a leader and wait for the next one. A renewal may take more than two seconds
 where all tests run at the same time."""
+
+
+class Program(TypedDict):
+    """What a dispatcher is started with instead of ``python -m mcad``."""
+
+    module: str
+    env: Mapping[str, str]
+
+
+def counts_every(seconds: int) -> Program:
+    """The dispatcher with pod counts in status that are so old at most."""
+    return {"module": "tests.e2e.pod_counts", "env": {"POD_COUNTS_S": str(seconds)}}
 
 
 class Dispatcher:

@@ -16,7 +16,7 @@ import pytest
 from tests.controlplane.audit import AuditEntry
 from tests.controlplane.controlplane import ControlPlane
 from tests.e2e.fleet import LONG, events, is_check, reads, wait_until_quiet, watches, writes
-from tests.e2e.process import Dispatcher
+from tests.e2e.process import Dispatcher, counts_every
 from tests.e2e.support import appwrappers, appwrappers_path, create, get, in_state, state
 from tests.manifests import generic, pod
 
@@ -53,14 +53,14 @@ def roomy(control_plane: ControlPlane) -> ControlPlane:
     return control_plane
 
 
-UNCOUNTED = ("--set", "podCountsInterval=0")
+UNCOUNTED_S = 3600
 """What a dispatch costs; the counts of pods that come with time are a test of their own."""
 
 
 @pytest.fixture
 def dispatcher(roomy: ControlPlane, account: Path) -> Iterator[Dispatcher]:
     """A running dispatcher."""
-    with Dispatcher(roomy, account, *UNCOUNTED) as running:
+    with Dispatcher(roomy, account, **counts_every(UNCOUNTED_S)) as running:
         yield running
 
 
@@ -126,14 +126,14 @@ def test_created_before_the_dispatcher_starts(roomy: ControlPlane, account: Path
     """What a start reads does not depend on how much there is to do."""
     plane, wanted = roomy, names("early")
     mark = plane.audit_mark()
-    with Dispatcher(plane, account, *UNCOUNTED):
+    with Dispatcher(plane, account, **counts_every(UNCOUNTED_S)):
         wait_until_quiet(plane)
         idle = start_of(plane.audit(mark))
     assert writes(idle) == events(idle) == []
 
     create(plane, *(generic(name, pod(name)) for name in wanted))
     mark = plane.audit_mark()
-    with Dispatcher(plane, account, *UNCOUNTED):
+    with Dispatcher(plane, account, **counts_every(UNCOUNTED_S)):
         wait_until_running(plane, wanted)
         wait_until_placed(plane, wanted)
         wait_until_quiet(plane)
@@ -201,7 +201,7 @@ def test_at_rest_nothing_is_written(roomy: ControlPlane, dispatcher: Dispatcher)
 
 def test_pods_that_come_cost_a_write_and_none_at_rest(roomy: ControlPlane, account: Path) -> None:
     plane, wanted = roomy, names("counted", 20)
-    with Dispatcher(plane, account, "--set", "podCountsInterval=5"):
+    with Dispatcher(plane, account, **counts_every(5)):
         wait_until_quiet(plane, 10)  # those that run already are told of now
         mark = plane.audit_mark()
         create(plane, *(generic(name, pod(name)) for name in wanted))

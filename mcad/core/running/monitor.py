@@ -9,7 +9,7 @@ from mcad.core.attempts import create, orphans, pod_warnings, remains, teardown
 from mcad.core.cluster import Cluster
 from mcad.core.internal_errors import for_each
 from mcad.core.running import completion, health, items, requeue, reset, stage, stalls
-from mcad.core.state.bounds import JUDGE_STEPS, JUDGED_PER_PASS
+from mcad.core.state.bounds import JUDGE_STEPS, JUDGED_PER_PASS, POD_COUNTS_INTERVAL
 from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import Phase
 from mcad.core.state.milestones import Milestone
@@ -48,15 +48,14 @@ def _judge(cluster: Cluster, entry: Entry) -> None:
 
 def _report_pod_counts(cluster: Cluster, entry: Entry) -> None:
     """Pods changed and no other write reports it: report it when the last count is old."""
-    interval = cluster.settings.pod_counts_interval
-    is_due = entry.phase in pod_counts.LIVE and Timer.COUNTS not in entry.timers and interval
+    is_due = entry.phase in pod_counts.LIVE and Timer.COUNTS not in entry.timers
     if not is_due or pod_counts.are_right(entry, cluster.capacity):
         return
-    due = entry.counted_at + interval
+    due = entry.counted_at + POD_COUNTS_INTERVAL
     if cluster.now < due:
         cluster.agenda.set_timer(entry, Timer.COUNTS, due)
     else:
-        pod_counts.recount(entry, cluster.capacity, interval, cluster.now)
+        pod_counts.recount(entry, cluster.capacity, cluster.now)
         cluster.settle(entry)
 
 

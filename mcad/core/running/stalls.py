@@ -11,6 +11,7 @@ from __future__ import annotations
 from mcad.core.cluster import Cluster
 from mcad.core.running import stage
 from mcad.core.state.bounds import (
+    POD_COUNTS_INTERVAL,
     STALL_AFTER,
     STALL_INTERVAL,
     STALL_NEWS,
@@ -157,9 +158,8 @@ def _clear(cluster: Cluster, entry: Entry, shown: Condition | None) -> Instant:
     """That all pods run is reported along with the pod counts."""
     if shown is None:
         return 0
-    interval = cluster.settings.pod_counts_interval
     entry.run.calm_since = entry.run.calm_since or cluster.now
-    due = max(entry.run.calm_since + STALL_OVER, entry.counted_at + interval)
+    due = max(entry.run.calm_since + STALL_OVER, entry.counted_at + POD_COUNTS_INTERVAL)
     if cluster.now < due:
         return due
     entry.drop_condition(ConditionType.STALLED)

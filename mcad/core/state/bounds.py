@@ -235,6 +235,10 @@ RUN_TIME_DOUBLES_MAX = 6
 """An AppWrapper that was evicted this often runs at least 64 times ``minRunTime`` before the next
 eviction: 5 hours by default."""
 
+POD_COUNTS_INTERVAL: Duration = 30 * SECOND
+"""How old the pod counts in status may be: 5 s, as MCAD once had it, would double the writes of
+gangs that come up (ADR 22)."""
+
 START_TIMES_AHEAD = 100
 START_TIMES_STEPS = 30_000
 """AppWrappers in line that get a start time estimate, and the work for all, about a microsecond

@@ -41,7 +41,6 @@ class Settings(Struct, frozen=True):
     reservation_timeout: Duration = 300 * SECOND
     placement_timeout: Duration = 300 * SECOND
     binding_wait: Duration = BINDING_WAIT  # 0 is never, for dry runs; users cannot set it
-    pod_counts_interval: Duration = 30 * SECOND  # age of pod counts in status; 0: final ones only
     protect_after: Duration = 600 * SECOND  # first in line without room until reserved; 0 is never
     preemption: bool = False  # evictions for a higher priority (R10)
     reclaim: bool = True  # evictions for a share that others borrow (R10)

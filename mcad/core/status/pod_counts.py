@@ -11,7 +11,7 @@ from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import Phase
 from mcad.core.state.model import Next, PodCounts
 from mcad.core.state.records import replace
-from mcad.core.state.units import Duration, Instant
+from mcad.core.state.units import Instant
 
 LIVE = frozenset({Phase.RUNNING, Phase.KEEPING, Phase.UNDEPLOYING, Phase.DELETING, Phase.VERIFYING})
 """Phases that may last while pods come and go. What leads to the first of them is written there."""
@@ -22,10 +22,9 @@ UNSCHEDULED_SHOWN = 10
 """Pods without a node that status names: a gang of thousands waits for the same few reasons."""
 
 
-def recount(entry: Entry, capacity: Capacity, interval: Duration, now: Instant) -> bool:
-    """Count before a write of status, unless the counts are final; returns whether they changed.
-    With an interval of 0 only final counts are written."""
-    if not interval or _are_final(entry):
+def recount(entry: Entry, capacity: Capacity, now: Instant) -> bool:
+    """Count before a write of status, unless the counts are final; returns whether they changed."""
+    if _are_final(entry):
         return False
     before = entry.pods
     count(entry, capacity, now)

@@ -7,7 +7,7 @@ import pytest
 
 from tests.controlplane.controlplane import ControlPlane
 from tests.e2e.lifecycle.phases import full
-from tests.e2e.process import Dispatcher
+from tests.e2e.process import Dispatcher, counts_every
 from tests.e2e.support import delete
 
 __all__ = ["full"]
@@ -22,8 +22,7 @@ def plane(control_plane: ControlPlane) -> ControlPlane:
 
 @pytest.fixture(scope="module", autouse=True)
 def dispatcher(plane: ControlPlane, account: Path) -> Iterator[Dispatcher]:
-    often = ("--set", "backoffTime=1", "--set", "podCountsInterval=1")
-    with Dispatcher(plane, account, *often) as running:
+    with Dispatcher(plane, account, "--set", "backoffTime=1", **counts_every(1)) as running:
         yield running
 
 

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from tests.controlplane.controlplane import ControlPlane
-from tests.e2e.process import Dispatcher, mcad
+from tests.e2e.process import Dispatcher, counts_every, mcad
 from tests.e2e.running.case import DIALECTS, Case, Json, at_once, wrapped
 from tests.e2e.running.told import SOON, Why, assert_not_stalled, assert_told, pods_ready
 from tests.e2e.support import cli
@@ -29,7 +29,7 @@ def plane(control_plane: ControlPlane) -> ControlPlane:
 @pytest.fixture(scope="module", autouse=True)
 def dispatcher(plane: ControlPlane, account: Path) -> Iterator[Dispatcher]:
     """One that renews pod counts often: that a stall is over is told along with them."""
-    with Dispatcher(plane, account, "--set", "podCountsInterval=5") as running:
+    with Dispatcher(plane, account, **counts_every(5)) as running:
         yield running
 
 

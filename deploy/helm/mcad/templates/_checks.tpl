@@ -15,6 +15,7 @@ rbac.authorization.k8s.io: []
 {{/* Removed settings, and what to do, as mcad/api/removed_settings.py has it; a test compares. */}}
 {{- define "mcad.removed" -}}
 bindingWait: "remove it: a gang that fits waits for the bindings of others for 5 s at most"
+podCountsInterval: "remove it: pod counts in status are 30 s old at most"
 potentialCapacity: "remove it: only room of nodes that exist is counted"
 resourcesWithoutPods: "remove it: the kinds without pods are fixed"
 warmStandby: "remove it: a standby always holds a copy, and needs as much memory as a leader"
