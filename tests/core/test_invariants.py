@@ -116,7 +116,7 @@ FAULTS: dict[str, Callable[[Cluster], object]] = {
     ),
     "listed-in-its-list": lambda w: _class_of(w).of_list.line.clear(),
     "listed-by-its-head": _shift,
-    "demand-in-line-is-the-sum": lambda w: w.forest.waiting.join(
+    "demand-in-line-is-the-sum": lambda w: w.forest.in_line.join(
         _class_of(w).path, _class_of(w).shape
     ),
     "timers-have-lines": lambda w: w.entries["uid-runs"].timers.update({Timer.HEALTH: 7}),

@@ -138,4 +138,4 @@ def test_an_appwrapper_and_its_tree_are_forgotten_with_what_they_were_remembered
     bench.delete("uid-b").delete("uid-a").settle()
     assert not cluster.reservations.fulfilled
     assert not cluster.walk.in_flight
-    assert not sizes(cluster.forest.waiting)["Waiting._asked"]
+    assert not sizes(cluster.forest.in_line)["DemandInLine._asked"]

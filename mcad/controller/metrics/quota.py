@@ -60,7 +60,7 @@ class QuotaGauges:
         forest = self._cluster.forest
         by_depth = sorted(tree.nodes.values(), key=lambda node: len(node.chain))
         shown = iter([node.name for node in by_depth[:NODES_SHOWN]])
-        lines = figures(tree, forest.waiting.of(tree.name, self._cluster.admission.demand))
+        lines = figures(tree, forest.in_line.of(tree.name, self._cluster.admission.demand))
         yield None
         while some := list(islice(shown, _STEP)):
             for node in some:

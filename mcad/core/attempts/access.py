@@ -16,7 +16,7 @@ from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import TEARING_DOWN, Phase
 from mcad.core.state.model import HeldResource, ObjectRef
 from mcad.core.state.reasons import EventReason, missing_right
-from mcad.core.state.rights import Held, RightKey, right_key
+from mcad.core.state.rights import MissingRight, RightKey, right_key
 from mcad.core.state.waiting_reason import WaitingReason
 
 
@@ -49,7 +49,7 @@ def _begin(cluster: Cluster, entry: Entry, user: str) -> None:
     key = right_key(ref)
     message = missing_right(ref, entry.creation.words, user)
     resource = HeldResource(*key, WaitingReason.MISSING_RIGHT, message, cluster.now)
-    cluster.rights.held[key] = Held(resource, ref)
+    cluster.rights.held[key] = MissingRight(resource, ref)
     cluster.announce(entry, EventReason.HELD, message, action="Create", warning=True)
     _test_later(cluster, key)
 

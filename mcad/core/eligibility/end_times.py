@@ -25,7 +25,7 @@ QUICK, SLOW = 10, 90
 _AT_WORK = frozenset({Phase.INTENDING, Phase.CREATING, Phase.CONFIRMING, Phase.RUNNING})
 
 
-class End(NamedTuple):
+class ExpectedEnd(NamedTuple):
     """When an AppWrapper is gone: not before ``early``, and probably at ``late``; ``firm`` ends are
     declared."""
 
@@ -79,23 +79,23 @@ def grace(cluster: Cluster, entry: Entry) -> Duration:
     return max(entry.workload.grace, cluster.capacity.pods.grace(entry.uid))
 
 
-def of_present(cluster: Cluster, entry: Entry) -> End:
+def of_present(cluster: Cluster, entry: Entry) -> ExpectedEnd:
     """The end of an AppWrapper that holds room."""
     late, record = at_latest(cluster, entry), entry.dispatch
     if record is None or entry.phase not in _AT_WORK:
-        return End(cluster.now, late, late != NEVER)
+        return ExpectedEnd(cluster.now, late, late != NEVER)
     return _end(cluster, entry.workload, late, record.since)
 
 
-def of_start(cluster: Cluster, entry: Entry, at: Instant) -> End:
+def of_start(cluster: Cluster, entry: Entry, at: Instant) -> ExpectedEnd:
     """The end of an AppWrapper that waits, if it started then."""
     return _end(cluster, entry.workload, if_begun(cluster, entry, at), at)
 
 
-def _end(cluster: Cluster, work: Workload, late: Instant, since: Instant) -> End:
+def _end(cluster: Cluster, work: Workload, late: Instant, since: Instant) -> ExpectedEnd:
     """With a limit, expectations only say when it is over at the earliest."""
     early, likely = _expected(cluster, work, since)
-    return End(min(early, late), likely if late == NEVER else late, late != NEVER)
+    return ExpectedEnd(min(early, late), likely if late == NEVER else late, late != NEVER)
 
 
 def _expected(cluster: Cluster, work: Workload, since: Instant) -> tuple[Instant, Instant]:

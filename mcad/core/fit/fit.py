@@ -19,7 +19,7 @@ from mcad.core.fit.feasible import (
     TooLarge,
     looks_max,
 )
-from mcad.core.fit.greedy import Nodes, Outcome, as_many_as_fit, pack
+from mcad.core.fit.greedy import Nodes, Packing, as_many_as_fit, pack
 from mcad.core.fit.own_nodes import on_own_nodes
 from mcad.core.nodes.host_ports import in_whole_ports, is_port
 from mcad.core.nodes.ledger import Ledger
@@ -250,10 +250,10 @@ class Judge:
         """Whether a search that is undecided now would be so in any other pass."""
         return self._looks > 0 and self._budget >= EXACT_WORK_MAX
 
-    def _pack(self, prospect: Prospect, nodes: Nodes) -> Outcome:
+    def _pack(self, prospect: Prospect, nodes: Nodes) -> Packing:
         """Search within what is left of the budgets of the pass."""
         if self._looks <= 0:
-            return Outcome(decided=False)
+            return Packing(decided=False)
         budget = min(self._budget, EXACT_WORK_MAX)
         outcome = pack(prospect, nodes, budget, self._ledger.allocatable)
         self._looks -= outcome.looked

@@ -92,7 +92,7 @@ class Overlay:
             self.take(row, by_part[part], times)
 
 
-class Outcome(Struct, frozen=True):
+class Packing(Struct, frozen=True):
     """A plan; or none, with the part that had no place (-1: the sets together) and how many of its
     pods at least; or undecided. ``looked`` counts the nodes that the first greedy placement looked
     at, ``work`` what was done beyond it."""
@@ -105,7 +105,7 @@ class Outcome(Struct, frozen=True):
     work: int = 0
 
 
-def pack(prospect: Prospect, nodes: Nodes, budget: int, weights: Mapping[str, int]) -> Outcome:
+def pack(prospect: Prospect, nodes: Nodes, budget: int, weights: Mapping[str, int]) -> Packing:
     """Place all pods of a gang, or say why not. ``weights`` are the cluster's totals: they tell
     which pods are large. ``budget`` bounds the work; 0 leaves the first greedy placement."""
     overlay = Overlay(nodes)
@@ -130,7 +130,7 @@ def pack(prospect: Prospect, nodes: Nodes, budget: int, weights: Mapping[str, in
         plan += outcome.plan
         if number < len(groups):
             overlay.apply(outcome.plan, group)
-    return Outcome(plan, looked=looked, work=work)
+    return Packing(plan, looked=looked, work=work)
 
 
 def as_many_as_fit(prospect: Prospect, nodes: Nodes) -> Draft:
@@ -168,7 +168,7 @@ def _fill(
     return plan, left, looked
 
 
-def _one_per_node(need: Need, nodes: Nodes, overlay: Overlay) -> Outcome:
+def _one_per_node(need: Need, nodes: Nodes, overlay: Overlay) -> Packing:
     """A DaemonSet's pods have no choice: one on every admitted node."""
     part, pods = need.part, need.pods
     plan: Draft = []
@@ -179,10 +179,10 @@ def _one_per_node(need: Need, nodes: Nodes, overlay: Overlay) -> Outcome:
         else:
             plan.append((part, row, 1))
     if missing:
-        return Outcome(None, part, missing)
+        return Packing(None, part, missing)
     for _, row, times in plan:
         overlay.take(row, need, times)
-    return Outcome(plan)
+    return Packing(plan)
 
 
 def size(request: Resources, weights: Mapping[str, int]) -> int:
@@ -208,12 +208,12 @@ def _sharing_nodes(needs: Sequence[Need]) -> list[list[Need]]:
     return [[need for need in needs if need in group] for group in groups]
 
 
-def _together(group: list[Need], nodes: Nodes, overlay: Overlay, budget: int) -> Outcome:
+def _together(group: list[Need], nodes: Nodes, overlay: Overlay, budget: int) -> Packing:
     first = _greedy(group, {need.part: nodes.places(need.pods) for need in group}, overlay)
     if first.plan is not None or len(group) == 1:
         return first  # for identical pods greed is exact
     if budget <= 0:
-        return Outcome(decided=False, looked=first.looked)
+        return Packing(decided=False, looked=first.looked)
     most = min(budget, _candidates_max(len(group))) // len(group)
     candidates = {need.part: list(islice(nodes.places(need.pods), most)) for need in group}
     by_slots = {
@@ -224,14 +224,14 @@ def _together(group: list[Need], nodes: Nodes, overlay: Overlay, budget: int) ->
     if second.plan is not None:
         return replace(second, looked=first.looked, work=work)
     if any(len(rows) >= most for rows in candidates.values()):
-        return Outcome(decided=False, looked=first.looked, work=work)
+        return Packing(decided=False, looked=first.looked, work=work)
     rows = {row.rank: row for need in group for row in candidates[need.part]}
     in_order = [rows[rank] for rank in sorted(rows)]
     verdict = exact(group, in_order, overlay.free, min(budget, EXACT_WORK_MAX), nodes.known_choices)
-    return Outcome(verdict.plan, -1, 1, verdict.decided, first.looked, work + verdict.work)
+    return Packing(verdict.plan, -1, 1, verdict.decided, first.looked, work + verdict.work)
 
 
-def _greedy(group: list[Need], places: Mapping[int, Iterable[Row]], overlay: Overlay) -> Outcome:
+def _greedy(group: list[Need], places: Mapping[int, Iterable[Row]], overlay: Overlay) -> Packing:
     """Set after set, the last of which is usually the most numerous one."""
     trial = overlay.fork()
     plan: Draft = []
@@ -243,9 +243,9 @@ def _greedy(group: list[Need], places: Mapping[int, Iterable[Row]], overlay: Ove
         placed, left, more = _fill(need, rows, trial, is_last=need is group[-1])
         looked += more
         if left:
-            return Outcome(None, need.part, left, looked=looked)
+            return Packing(None, need.part, left, looked=looked)
         plan += placed
-    return Outcome(plan, looked=looked)
+    return Packing(plan, looked=looked)
 
 
 def _fewest_slots_first(need: Need, rows: list[Row], free: FreeOf) -> list[Row]:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from mcad.core.queue.equivalence import MS, EquivalenceClass, Key, Turn
 from mcad.core.queue.refused_line import RefusedLine
-from mcad.core.quota.demand import Waiting
+from mcad.core.quota.demand_in_line import DemandInLine
 from mcad.core.state.quota_records import Path
 from mcad.core.state.records import Struct
 from mcad.core.state.refusal import Refusal
@@ -109,7 +109,7 @@ class Queue:
     """
 
     def __init__(
-        self, capacity: Capacity, inadmissible: InadmissibleLists, waiting: Waiting
+        self, capacity: Capacity, inadmissible: InadmissibleLists, waiting: DemandInLine
     ) -> None:
         self._capacity = capacity
         self._inadmissible = inadmissible
@@ -222,7 +222,7 @@ class Queue:
 
     def check(self) -> None:
         """Classes, places and sums agree; raises ``InvariantViolated``. O(all in line)."""
-        asked = Waiting()
+        asked = DemandInLine()
         for eqclass in self.eqclasses():
             story = f"{eqclass.path} {eqclass.group}"
             check(bool(eqclass.members), "classes-have-members", story)

@@ -50,7 +50,7 @@ class Waiting:
         self.ceilings = dict(settings.max_priority)
         self.turns = Turns(settings, capacity, forest)
         self.inadmissible = InadmissibleLists(capacity, forest, self.turns)
-        self.queue = Queue(capacity, self.inadmissible, forest.waiting)
+        self.queue = Queue(capacity, self.inadmissible, forest.in_line)
         self.dispatch_pauses = DispatchPauses(forest)
         self.last_seen: Instant = 0
         self.for_kind: dict[str, None] = {}

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from mcad.core.nodes.resources import Books, book, resources
 from mcad.core.quota.absent import AbsentSubtrees
-from mcad.core.quota.demand import Waiting
+from mcad.core.quota.demand_in_line import DemandInLine
 from mcad.core.quota.tree import Fault, QuotaNode, Tree, grow, without_nodes
 from mcad.core.state.model import Resources
 from mcad.core.state.quota_records import Designation, Path, QuotaSubtree
@@ -49,7 +49,7 @@ class Charge(NamedTuple):
     path: Path
 
 
-class News(NamedTuple):
+class ShareNews(NamedTuple):
     """What changed since the last call: nodes (tree, node) that may have more room, trees of which
     a share may have changed, and leaves (tree, leaf) with another path to the root."""
 
@@ -58,7 +58,7 @@ class News(NamedTuple):
     rerouted: frozenset[tuple[str, str]] = frozenset()
 
 
-NO_NEWS = News()
+NO_NEWS = ShareNews()
 
 
 class Forest:
@@ -82,7 +82,7 @@ class Forest:
         self._regrown: set[str] = set()
         self._rerouted: set[tuple[str, str]] = set()
         self._moved: dict[str, None] = {}  # trees that have other figures than before
-        self.waiting = Waiting()
+        self.in_line = DemandInLine()
 
     # -- observations --------------------------------------------------------------------------
 
@@ -296,11 +296,11 @@ class Forest:
                 borrows = borrows or tree.exceeds(node, demand)
         return None
 
-    def take_news(self) -> News:
+    def take_news(self) -> ShareNews:
         """What happened since the last call that may let an AppWrapper in."""
         if not (self._risen or self._regrown):
             return NO_NEWS
-        news = News(tuple(self._risen), frozenset(self._regrown), frozenset(self._rerouted))
+        news = ShareNews(tuple(self._risen), frozenset(self._regrown), frozenset(self._rerouted))
         self._risen, self._regrown, self._rerouted = {}, set(), set()
         return news
 
@@ -354,9 +354,9 @@ class Forest:
 
     def take_moved(self) -> list[str]:
         """The names of the trees with other figures than at the last call, or other subtrees."""
-        moved = sorted(self._moved.keys() | self.waiting.moved.keys())
+        moved = sorted(self._moved.keys() | self.in_line.moved.keys())
         self._moved.clear()
-        self.waiting.moved.clear()
+        self.in_line.moved.clear()
         return moved
 
     def faults(self, name: str) -> list[Fault]:

@@ -18,7 +18,7 @@ def right_key(ref: ObjectRef) -> RightKey:
 
 
 @dataclass(slots=True)
-class Held:
+class MissingRight:
     """A held resource: ``ref`` is one object of it; ``concerned`` are the uids that wait."""
 
     resource: HeldResource
@@ -32,7 +32,7 @@ class Rights:
     """Which rights are missing, and for which of them a review is asked: uid -> (attempt, item)."""
 
     def __init__(self) -> None:
-        self.held: dict[RightKey, Held] = {}
+        self.held: dict[RightKey, MissingRight] = {}
         self.asked: dict[RightKey, dict[str, tuple[int, int]]] = {}
 
     def concern(self, uid: str, refs: Iterable[ObjectRef]) -> None:

@@ -15,7 +15,7 @@ from mcad.core.state.reservation import Reservation
 from mcad.core.status.status import state
 
 
-class Holder(Struct, frozen=True):
+class ShareHolder(Struct, frozen=True):
     """An AppWrapper that is charged below a node, and what for, as far as the tree names it.
 
     ``leaf`` may be missing in the tree: then it counts at the root. ``name`` is "" for an
@@ -32,7 +32,7 @@ class Holder(Struct, frozen=True):
 
 def waiting(cluster: Cluster) -> dict[str, Mapping[str, Resources]]:
     """What the AppWrappers in line demand, by tree and leaf."""
-    asked, demand = cluster.forest.waiting, cluster.admission.demand
+    asked, demand = cluster.forest.in_line, cluster.admission.demand
     return {tree: asked.of(tree, demand) for tree in cluster.forest.names()}
 
 
@@ -56,7 +56,7 @@ def paths(cluster: Cluster, entry: Entry) -> Iterator[tuple[str, str, tuple[str,
         yield name, leaf, tuple(one.name for one in node.chain) if node and is_leaf else ()
 
 
-def holders(cluster: Cluster, tree: Tree, node: str) -> list[Holder]:
+def holders(cluster: Cluster, tree: Tree, node: str) -> list[ShareHolder]:
     """What is charged at the node or below it, of what the tree names, by namespace and name."""
     found = []
     for uid, (designation, amounts, _) in cluster.forest.charges.items():
@@ -69,7 +69,7 @@ def holders(cluster: Cluster, tree: Tree, node: str) -> list[Holder]:
         if entry is not None and not entry.rebuilt:
             namespace, name = entry.workload.namespace, entry.workload.name
             shown = str(state(entry))
-        found.append(Holder(namespace, name, uid, shown, leaf, named))
+        found.append(ShareHolder(namespace, name, uid, shown, leaf, named))
     return sorted(found, key=lambda one: (one.namespace, one.name, one.uid))
 
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from mcad.core.cluster import Cluster
 from mcad.core.eligibility import end_times
-from mcad.core.eligibility.end_times import NEVER, End
+from mcad.core.eligibility.end_times import NEVER, ExpectedEnd
 from mcad.core.nodes.shape import Shape
 from mcad.core.reservations import release_set
 from mcad.core.snapshot.removal import soonest
@@ -41,7 +41,7 @@ class _Placed(NamedTuple):
     uid: str
     key: _Key
     start: Start
-    end: End
+    end: ExpectedEnd
     planned: Planned
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from mcad.core.nodes.shape import Shape
 
 
-class Waiting:
+class DemandInLine:
     """The demand in line by tree and leaf. Demand that depends on the number of nodes is kept as
     shapes, and computed when asked for. ``moved`` names the trees whose demand has changed."""
 
@@ -49,7 +49,7 @@ class Waiting:
                 book(found.setdefault(leaf, {}), demand(shape), count)
         return {leaf: resources(books) for leaf, books in found.items()}
 
-    def equals(self, other: Waiting) -> bool:
+    def equals(self, other: DemandInLine) -> bool:
         """Whether both have the same demand; for checks."""
         return self._sums() == other._sums() and self._per_node == other._per_node
 
