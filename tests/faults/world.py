@@ -13,6 +13,8 @@ from typing import Any
 from mcad.api import labels
 from mcad.cli.demo_cluster.cluster import embedded_cluster
 from mcad.controller.runtime import Controller
+from mcad.core.state.bounds import TOMBSTONE_GRACE
+from mcad.core.state.lifecycle import Phase
 from mcad.core.state.units import SECOND
 from mcad.core.state.violations import InvariantViolated
 from mcad.kube.client import Client
@@ -152,6 +154,8 @@ class World:
             await act(self._user)
             self.done += 1
         await clock.sleep(self._scenario.settles_s)
+        if self._is_one_buried():
+            await clock.sleep(TOMBSTONE_GRACE / SECOND)
         before = self._written()
         await clock.sleep(REST_S)
         if self._written() != before:
@@ -236,6 +240,13 @@ class World:
             requests=requests,
             moments=self._plan.moments,
         )
+
+    def _is_one_buried(self) -> bool:
+        """Whether what a deleted AppWrapper left still holds room, which ends after a while: pods
+        that a client orphaned, which no dispatcher saw."""
+        leader = self.leading()
+        entries = leader.dispatcher.cluster.entries.values() if leader is not None else ()
+        return any(one.phase is Phase.GONE for one in entries)
 
     def _unrest(self) -> list[str]:
         """What the dispatcher itself gets wrong at rest."""
