@@ -73,6 +73,7 @@ REAL = (
 kubectl, a killed dispatcher, and that the embedded cluster answers alike."""
 
 LONG = (
+    "attempts/test_edits.py",
     "benchmarks/test_replay.py",
     "chart/test_alerts.py",
     "chart/test_dockerfile.py",
@@ -80,15 +81,23 @@ LONG = (
     "cli/test_top_screen.py",
     "core/test_bounded_steps.py",
     "cycle/test_looks_in_parts.py",
+    "decisions/test_decisions.py",
     "faults/test_edits.py",
     "faults/test_growth.py",
+    "faults/test_histories.py",
     "faults/test_leaders.py",
     "faults/test_onlookers.py",
     "faults/test_raises.py",
     "faults/test_stale_lists.py",
+    "fit/test_capacity_properties.py",
+    "journal/test_journal.py",
+    "preemption/test_crashes.py",
     "preemption/test_slow_victims.py",
     "reservations/test_promises.py",
+    "snapshot/test_removal.py",
+    "tests/test_budget.py",
     "upgrades/test_upgrades.py",
+    "views/test_start_times.py",
 )
 """Files without a control plane that take long: ``make test-all`` runs them."""
 
