@@ -72,7 +72,7 @@ REAL = (
 """What ``make test`` runs on a real control plane: both dialects and their lives, bad manifests,
 kubectl, a killed dispatcher, and that the embedded cluster answers alike."""
 
-LONG = (
+SLOW = (
     "attempts/test_edits.py",
     "benchmarks/test_replay.py",
     "chart/test_alerts.py",
@@ -99,7 +99,7 @@ LONG = (
     "upgrades/test_upgrades.py",
     "views/test_start_times.py",
 )
-"""Files without a control plane that take long: ``make test-all`` runs them."""
+"""Files without a control plane that take long: ``make test`` leaves them to ``make test-all``."""
 
 
 @pytest.hookimpl(tryfirst=True)  # before marks are selected by
@@ -107,7 +107,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark as slow what ``make test`` leaves to ``make test-all``, and order the files."""
     for item in items:
         is_real = item.get_closest_marker("controlplane") is not None
-        if _name(item.path) in LONG or (is_real and _name(item.path) not in REAL):
+        if _name(item.path) in SLOW or (is_real and _name(item.path) not in REAL):
             item.add_marker(pytest.mark.slow)
     _put_in_order(items)
 

@@ -38,6 +38,7 @@ def test_pods_fit_on_the_other_node(mcad: Type) -> None:
     [
         (("--drain", "minikub"), 'there is no node "minikub". Did you mean "minikube"?'),
         (("--drain", "minikube", "--without", "a"), "--drain is asked alone"),
+        (("--drain", "minikube", "--until", "2026-11-29T00:00:00Z"), "--drain is asked alone"),
         ((), "--set or --drain"),
     ],
 )

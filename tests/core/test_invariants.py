@@ -99,10 +99,10 @@ FAULTS: dict[str, Callable[[Cluster], object]] = {
         w.entries["uid-waits"].wait, "hold", Hold(WaitingReason.SUSPENDED, "")
     ),
     "in-line-by-its-state": lambda w: setattr(
-        w.entries["uid-held"].wait, "waiting", WaitingState.IN_LINE
+        w.entries["uid-held"].wait, "state", WaitingState.IN_LINE
     ),
     "reserved-by-its-state": lambda w: setattr(
-        w.entries["uid-held"].wait, "waiting", WaitingState.RESERVED
+        w.entries["uid-held"].wait, "state", WaitingState.RESERVED
     ),
     "waits-in-its-phase": lambda w: setattr(w.entries["uid-waits"], "phase", Phase.COMPLETED),
     "represents-its-list": _claims_to_represent,

@@ -56,7 +56,7 @@ OWNERS = {
     "deleted_trees": "cycle/deleted_trees.py observed/recovery.py",
     "dirty": "cluster.py dispatcher.py internal_errors.py",
     # its wait, and what is reported of it
-    "waiting hold pause": "queue/waiting.py",
+    "state hold pause": "queue/waiting.py",
     "head_since": "cycle/head_of_line.py",
     "head_for": "cycle/head_of_line.py attempts/create.py",
     "binding_since": "eligibility/binding_wait.py",
@@ -77,7 +77,7 @@ OWNERS = {
     "recovered": "cycle/cycle.py",
     "epoch": "cycle/cycle.py dispatcher.py",
     "doubts": "views/standby_view.py",
-    "settings agenda objects capacity forest rights walk admission errors injections": "",
+    "settings agenda objects capacity forest waiting rights walk admission errors injections": "",
     "eviction_pace quota_statuses history": "",
     "passed": "dispatcher.py",
 }

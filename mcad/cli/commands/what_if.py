@@ -100,15 +100,15 @@ def what_if(  # noqa: PLR0913 - one per group of options
     run their next cycles. What differs is shown: which AppWrappers start or are evicted, and the
     positions and start time estimates of those that wait. Nothing is changed in the cluster.
 
-    With --drain it is shown what a drain of nodes moves: the AppWrappers go on, and their
-    controllers create the pods anew, on other nodes. Pods without a place wait for room.
+    --drain shows what a drain of nodes moves: the AppWrappers go on, and their controllers create
+    the pods anew, on other nodes. Pods without a place wait for room.
 
     The caller must be allowed to list nodes and pods in the whole cluster. With --journal the
     copies get what was there at the end of a journal of `mcad run --journal DIR`, or at --until,
     and its settings.
     """
     if drained:
-        if changes != Changes() or named or journal:
+        if changes != Changes() or named or journal or until is not None:
             raise click.UsageError("--drain is asked alone: omit the other changes and --journal")
         _show_drain(asyncio.run(_drain(node_names(drained), target)), form)
         return

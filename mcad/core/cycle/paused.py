@@ -31,7 +31,7 @@ def _look(cluster: Cluster, entry: Entry) -> None:
     hold = entry.wait.hold
     is_paused = hold is not None and hold.reason is WaitingReason.DISPATCH_PAUSED
     if (is_paused and hold != wanted) or (
-        wanted is not None and entry.wait.waiting in (WaitingState.IN_LINE, WaitingState.RESERVED)
+        wanted is not None and entry.wait.state in (WaitingState.IN_LINE, WaitingState.RESERVED)
     ):
         entry.report_anew()
         cluster.line_up(entry)

@@ -131,7 +131,7 @@ class Waiting:
     def put_out(self, entry: Entry) -> None:
         """The same after an error about the AppWrapper, whatever it says of its state."""
         self._forget_names(entry)
-        entry.wait.hold, entry.wait.waiting = None, WaitingState.OUT
+        entry.wait.hold, entry.wait.state = None, WaitingState.OUT
         self.for_kind.pop(entry.uid, None)
         self.queue.remove(entry)
 
@@ -161,11 +161,11 @@ class Waiting:
         return (heappop(line)[1] for _ in range(len(line)))
 
     def _follow(self, entry: Entry, signal: WaitingSignal) -> None:
-        entry.wait.waiting = waiting(entry.title, entry.wait.waiting, signal)
+        entry.wait.state = waiting(entry.title, entry.wait.state, signal)
 
     def check_one(self, entry: Entry) -> None:
         """One AppWrapper waits as its state says."""
-        state, title = entry.wait.waiting, entry.title
+        state, title = entry.wait.state, entry.title
         is_out, is_in_line = state is WaitingState.OUT, state is WaitingState.IN_LINE
         check(is_out == (entry.phase is not Phase.WAITING), "waits-in-its-phase", title)
         check((entry in self.queue) == is_in_line, "in-line-by-its-state", title)

@@ -164,7 +164,7 @@ class Past:
 class Wait:
     """Its place in the line or out of it, and what its status shows of why it waits."""
 
-    waiting: WaitingState = WaitingState.OUT
+    state: WaitingState = WaitingState.OUT
     hold: Hold | None = None  # why it is out of the line
     pause: Hold | None = None  # keeps it out after failed attempts, whatever is edited
     head_since: Instant = 0  # when it became the head of the line, if it is (R6)
