@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from mcad.core.assumed.assumed import RemovedGang
 from mcad.core.capacity import NOTHING_REPORTED, Capacity, Wants
-from mcad.core.nodes.pools import Plan
+from mcad.core.nodes.ledger import Plan
 from mcad.core.nodes.shape import Shape
 from mcad.core.queue.ordering import Turns
 from mcad.core.quota.usage import Charge, Forest

@@ -19,15 +19,14 @@ from mcad.core.assumed.unplaced import UnplacedPods
 from mcad.core.assumed.workload_pods import WorkloadPods
 from mcad.core.fit.audit import audit
 from mcad.core.fit.domains import LEFT_OFF, Domains, confined, domains_of
-from mcad.core.fit.feasible import Prospect
 from mcad.core.fit.fit import Judge
+from mcad.core.fit.memory import Memory
 from mcad.core.fit.own_nodes import unbound_of
+from mcad.core.fit.prospect import Prospect
 from mcad.core.fit.questions import Questions
-from mcad.core.fit.shape_cache import Memory
 from mcad.core.fit.topology_levels import common_domain, domain_levels, put_together, widened
-from mcad.core.nodes.ledger import Ledger
-from mcad.core.nodes.pod_signature import UNBOUNDED
-from mcad.core.nodes.pools import Plan, Pool, meet
+from mcad.core.nodes.constraints import NodeSet
+from mcad.core.nodes.ledger import Ledger, Plan
 from mcad.core.nodes.reserved_free import Spare
 from mcad.core.nodes.resources import book, total, with_pod_slot
 from mcad.core.nodes.shape import Shape
@@ -36,6 +35,7 @@ from mcad.core.snapshot.quota import Shares
 from mcad.core.snapshot.snapshot import Snapshot, View
 from mcad.core.state.model import (
     ChosenDomain,
+    Constraint,
     Domain,
     KeptApart,
     Node,
@@ -48,6 +48,7 @@ from mcad.core.state.records import replace
 from mcad.core.state.refusal import Refusal
 from mcad.core.state.settings import Fit, Settings
 from mcad.core.state.violations import check
+from mcad.core.state.work_bounds import WAYS_WORK_MAX
 
 __all__ = [
     "LEFT_OFF",
@@ -83,9 +84,10 @@ class Capacity:
             self._ledger, self._unplaced_pods, self._memory, on_nodes=self._on_nodes
         )
         self._pod_index = PodIndex(self._ledger, self._assumed)
-        self._judge = Judge(settings, self._ledger, self._unplaced_pods, remembers=True)
+        self._judge = Judge(
+            settings, self._ledger, self._unplaced_pods, self._memory.bounds, remembers=True
+        )
         self._domains = Domains(self._ledger, self._judge, self._memory)
-        self._domains.keep_counted(domain_levels(self._levels) if self._on_nodes else ())
         self._view = View(
             settings, self._ledger, self._unplaced_pods, self._pod_index, self._assumed
         )
@@ -146,18 +148,19 @@ class Capacity:
     def place_unplaced(self) -> None:
         """The first step of each pass: take slots off overcommitted nodes, find nodes for unplaced
         pods, and set nodes aside for those that find none."""
-        if self._ledger.has_many_ports():
-            self._forget_unused_ports()
+        self._memory.end_questions()
+        if self._ledger.has_many_columns():
+            self._forget_unused_columns()
         self._assumed.place_unplaced()
         self._unplaced_pods.new_pass()
         put_off = self._judge.new_pass()
         for prospect in (*put_off, *self._domains.take_put_off(put_off)):
             self._memory.queueing_hints.requeue(prospect)
 
-    def _forget_unused_ports(self) -> None:
+    def _forget_unused_columns(self) -> None:
         taken = (use.request for use in self._pod_index.uses.values())
         asked_for = (pods.request for pods in self._memory.classes())
-        self._ledger.keep_ports({name for load in (*taken, *asked_for) for name, _ in load})
+        self._ledger.keep_columns({name for load in (*taken, *asked_for) for name, _ in load})
 
     # -- verdicts ------------------------------------------------------------------------------
 
@@ -172,10 +175,10 @@ class Capacity:
             )
         return Shape.of(sets)
 
-    def remember(self, shape: Shape) -> tuple[Pool, ...]:
+    def remember(self, shape: Shape) -> None:
         """An AppWrapper waits with this shape: remember what verdicts on it found out, as long as
-        one does. Returns the nodes that its pods may go to."""
-        return self._memory.hold(shape).pools
+        one does."""
+        self._memory.hold(shape)
 
     def forget(self, shape: Shape) -> None:
         """No AppWrapper waits with this shape any more, if as many have left as came."""
@@ -188,7 +191,8 @@ class Capacity:
         with self._memory.held(shape) as prospect:
             found = self._domains.find(prospect)
             if isinstance(found, Refusal):
-                self._memory.queueing_hints.register(prospect)
+                is_impossible = found.reason.is_impossible
+                self._memory.queueing_hints.register(prospect, is_impossible=is_impossible)
                 return found
             self._memory.queueing_hints.requeue(prospect)
             return None
@@ -205,20 +209,14 @@ class Capacity:
 
     @property
     def steps(self) -> int:
-        """The work of all verdicts and queueing hints so far, and of what was posted on nodes, in
-        steps of about a microsecond; never timed."""
-        return self._judge.steps + self._ledger.steps + self._memory.queueing_hints.steps
+        """The work of all verdicts so far, and of setting nodes aside, in steps of about a
+        microsecond; never timed."""
+        return self._judge.steps + self._unplaced_pods.steps
 
-    def take_requeued(self, most: int = UNBOUNDED) -> list[Shape]:
-        """The refused shapes that something may have let in since the last call (R4), as far as
-        they are found in about ``most`` steps. Unless it ``is_behind``, all others are refused as
-        before, although the figures of their refusal grow old."""
-        return [prospect.shape for prospect in self._memory.queueing_hints.take_requeued(most)]
-
-    @property
-    def is_behind(self) -> bool:
-        """Whether ``take_requeued`` has more to look at of what it has begun."""
-        return self._memory.queueing_hints.is_behind
+    def take_requeued(self) -> list[Shape]:
+        """The refused shapes that something may have let in since the last call (R4). All others
+        are refused as before, although the figures of their refusal grow old."""
+        return [prospect.shape for prospect in self._memory.queueing_hints.take_requeued()]
 
     @property
     def has_news(self) -> bool:
@@ -227,12 +225,11 @@ class Capacity:
 
     def compete(self, one: Shape, other: Shape) -> bool:
         """Whether pods of both could go to the same node; both must be remembered."""
-        mine, others = self._memory.remembered(one).pools, self._memory.remembered(other).pools
-        return any(meet(a, b) for a in mine for b in others)
+        return bool(self.nodes_for(one) & self.nodes_for(other))
 
-    def pools_of(self, shape: Shape) -> tuple[Pool, ...]:
-        """The nodes that pods of the shape, which is remembered, may go to."""
-        return self._memory.remembered(shape).pools
+    def nodes_for(self, shape: Shape) -> NodeSet:
+        """The nodes that pods of the shape, which is remembered, may go to now."""
+        return self._memory.remembered(shape).nodes
 
     def questions(self) -> Questions:
         """The same questions for people: no answer changes anything. Good until the next event."""
@@ -251,22 +248,20 @@ class Capacity:
         The reservations of ``lifted`` count as free room. ``only`` names the nodes that it may use
         (none: all). Good until the next event."""
         shares = shares or Shares({}, {}, (), (), ())
-        with self._memory.held(shape) as prospect:
-            if not shape.groups:
-                return Snapshot(self._view, prospect, lifted, shares, only)
-            ways: list[Snapshot] = []
-            view, nothing = self._view, Shares({}, {}, (), (), ())
-            begun = self._judge.steps
-            preferred, needed = self._domains.variants(prospect)
-            for one in (*needed, *preferred):
-                if view.pairs <= 0:
-                    break
-                ways.append(Snapshot(view, one, lifted, nothing, only))
-                view = view._replace(pairs=view.pairs - ways[-1].steps)
-            ways = ways[len(needed) :] + ways[: len(needed)]
-            snapshot = InDomains(self._view, prospect, ways, shares)
-            snapshot.steps += self._judge.steps - begun
-            return snapshot
+        prospect = self._memory.hold_for_questions(shape)
+        if not shape.groups:
+            return Snapshot(self._view, prospect, lifted, shares, only)
+        ways: list[Snapshot] = []
+        nothing, begun = Shares({}, {}, (), (), ()), self._judge.steps
+        preferred, needed = self._domains.variants(prospect)
+        for one in (*needed, *preferred):
+            ways.append(Snapshot(self._view, one, lifted, nothing, only))
+            if sum(way.steps for way in ways) >= WAYS_WORK_MAX:
+                break
+        ways = ways[len(needed) :] + ways[: len(needed)]
+        snapshot = InDomains(self._view, prospect, ways, shares)
+        snapshot.steps += self._judge.steps - begun
+        return snapshot
 
     # -- assumed gangs -------------------------------------------------------------------------
 
@@ -290,7 +285,9 @@ class Capacity:
             refused = self._judge.refusal(prospect)
             if refused is not None:
                 self._end(uid)
-                self._memory.queueing_hints.register_for_any_rise(self._memory.prospect(shape))
+                known = self._memory.prospect(shape)
+                if known is not None:
+                    self._memory.queueing_hints.register(known)
                 return refused
             together = self._put_together(prospect) if left == sets else None
             self._place(gang, self._judge.plan(together or prospect))
@@ -304,7 +301,7 @@ class Capacity:
         with self._memory.held(shape) as prospect:
             found = self._domains.find(prospect)
             if isinstance(found, Refusal):
-                self._memory.queueing_hints.register_for_any_rise(prospect)
+                self._memory.queueing_hints.register(prospect)
                 return found
             self.assume_at(uid, attempt, shape, sets, self._judge.plan(found))
         return None
@@ -461,7 +458,10 @@ class Capacity:
 
     def _is_free_by_sum(self, gang: AssumedGang) -> bool:
         """Younger reservations count for nothing: they get what is left."""
-        left = dict(self._memory.everywhere.total)
+        ledger = self._ledger
+        left = {
+            name: ledger.free.to_lend(name, ledger.facts.in_service) for name, _ in gang.request
+        }
         book(left, self._unplaced_pods.demand(), -1)
         for other in self._assumed.reserved.values():
             if other.order > gang.order:
@@ -470,16 +470,12 @@ class Capacity:
 
     def has_place(self, shape: Shape, spare: Spare) -> bool:
         """Whether any pod of this shape, which is remembered, fits there."""
-        return self._memory.remembered(shape).has_place(spare)
+        return any(spare.slots(part.pods) for part in self._memory.remembered(shape).parts)
 
     def may_fit(self, shape: Shape, spare: Spare) -> bool:
         """Whether there are enough slots for each part of the gang by itself, there and on free
         nodes, and enough in sum; the shape is remembered. A cheap test before ``what_if``."""
-        prospect = self._memory.remembered(shape)
-        looked = prospect.looked
-        may_fit = prospect.may_fit(spare)
-        self._judge.steps += prospect.looked - looked
-        return may_fit
+        return self._judge.may_fit(self._memory.remembered(shape), spare)
 
     # -- questions -----------------------------------------------------------------------------
 
@@ -488,7 +484,7 @@ class Capacity:
         DaemonSet's pods are counted on the nodes of now."""
         if not shape.per_node:
             return shape.fixed
-        count = self._memory.count_nodes
+        count = self._count_nodes
         return total(
             (
                 with_pod_slot(one.key.request),
@@ -496,6 +492,9 @@ class Capacity:
             )
             for one in shape.alike
         )
+
+    def _count_nodes(self, constraint: Constraint) -> int:
+        return int(self._ledger.facts.admitting(constraint).sum())
 
     def assumed_uids(self) -> Collection[str]:
         """The uids of all assumed gangs, also of those that hold nothing."""
@@ -558,7 +557,7 @@ class Capacity:
         allotments = self._assumed.allotments(uid)
         if not self._on_nodes or len(allotments) < 2:
             return ()
-        found = apart.kept_apart(allotments, self._ledger.rows)
+        found = apart.kept_apart(allotments)
         sets = ((one.pod_set, found.get(one.position, ())) for one in allotments)
         kept = tuple(
             KeptApart(each.item, each.path, nodes, each.item in lasting)
@@ -586,12 +585,12 @@ class Capacity:
             for one in self._assumed.allotments(uid)
             if one.unplaced
             for name in one.gang.apart.get(one.position, ())
-            if name in rows and rows[name].rank in one.pods.pool.rows and one.pods.slots(rows[name])
+            if name in rows and one.pods.admitted_by(rows[name]) and one.pods.slots_on(rows[name])
         )
 
     def in_flight(self, uids: Iterable[str]) -> InFlight:
         """The pods without a node of these AppWrappers, until the next event."""
-        return InFlight(self._assumed.by_uid, uids, self._ledger.rows)
+        return InFlight(self._assumed.by_uid, uids)
 
     def may_strand(self, in_flight: InFlight, shape: Shape) -> bool:
         """Whether a gang of this shape, which is remembered and fits, and those in flight could
@@ -632,7 +631,6 @@ class Capacity:
     def check(self) -> None:
         """Recompute everything from pods and allotments; raises ``InvariantViolated``. O(all)."""
         audit(self._ledger, self._memory, self._pod_index, self._assumed, self._unplaced_pods)
-        self._domains.check(self._memory.prospects())
 
     # -- in common -----------------------------------------------------------------------------
 

@@ -15,6 +15,7 @@ from itertools import islice
 from pathlib import Path
 from types import BuiltinFunctionType, FunctionType, MethodType
 
+import numpy as np
 import pytest
 
 from mcad.controller.views import capacity_view, detail_view, rows_view
@@ -86,9 +87,9 @@ def test_a_question_changes_nothing_that_is_remembered(profile: type[History], s
 
 # -- everything that can be reached from an object, as text ----------------------------------------
 
-_CACHES = frozenset({"KeptPool.neighbours", "Assumed.held"})
-"""They hold only what is computed anew otherwise: the nodes that two pools share, and what an
-AppWrapper has on nodes."""
+_CACHES = frozenset({"Prospect._nodes", "PodClass._witness", "Assumed.held"})
+"""They hold only what is computed anew otherwise: the nodes that a gang may go to, a node that had
+room for a pod, and what an AppWrapper has on nodes."""
 
 _ATOMS = (type(None), bool, int, str, bytes, float, Enum, type, FunctionType, BuiltinFunctionType)
 
@@ -123,14 +124,13 @@ def _parts(one: object) -> Iterator[object]:
         yield from one
     elif isinstance(one, MethodType):
         yield one.__self__
+    elif isinstance(one, np.ndarray):
+        yield one.tobytes()
     else:
-        for name, value in vars(one).items() if hasattr(one, "__dict__") else ():
-            if f"{type(one).__name__}.{name}" not in _CACHES:
-                yield value
-        for kind in type(one).__mro__:
-            for name in getattr(kind, "__slots__", ()):
-                if name not in ("__weakref__", "__dict__") and hasattr(one, name):
-                    yield getattr(one, name)
+        slots = (name for kind in type(one).__mro__ for name in getattr(kind, "__slots__", ()))
+        for name in (*getattr(one, "__dict__", ()), *slots):
+            if f"{type(one).__name__}.{name}" not in _CACHES and hasattr(one, name):
+                yield getattr(one, name)
 
 
 if __name__ == "__main__":

@@ -137,7 +137,9 @@ FAULTS: dict[str, Callable[[Cluster], object]] = {
     ),
     "each-object-has-one-appwrapper": lambda w: w.objects.by_workload.clear(),
     "charged-while-assumed": lambda w: w.forest.release("uid-runs"),
-    "free-is-what-is-left": lambda w: w.capacity._ledger.rows["n1"].free.update(cpu=7),
+    "free-is-what-is-left": lambda w: w.capacity._ledger.free.fill(
+        "cpu", 7, w.capacity._ledger.facts.ready
+    ),
     "in-line-with-its-shape": lambda w: _becomes(w, 150),
 }
 

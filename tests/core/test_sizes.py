@@ -1,7 +1,8 @@
 """Nothing grows for ever: after everything has gone every container of the core is as at the start.
 
-Pools and the news of nodes are caches with a bound in numbers, whatever comes and goes; the run
-times of shapes are kept for start time estimates, ``SHAPES_MAX`` of them."""
+Arrays are as large as they had to be at some time, and some resources that nothing uses any more
+are forgotten later; the run times of shapes are kept for start time estimates, ``SHAPES_MAX`` of
+them."""
 
 from __future__ import annotations
 
@@ -13,8 +14,11 @@ from mcad.core.events import NodeGone, QuotaGone, QuotaSeen
 from mcad.core.state.records import replace
 from mcad.core.state.settings import Fairness, Policy, Settings
 from mcad.core.state.units import SECOND
+from mcad.core.state.work_bounds import COLUMNS_KEPT_MIN
 from tests import budget
 from tests.core.bench import PATIENT, Bench, node, workload
+from tests.core.builders import cluster, pod, pods, waiting, wants
+from tests.core.builders import node as worker
 from tests.core.handovers import Handovers
 from tests.core.histories import SIZE, History, Lives, Teams
 from tests.core.preemption.test_search import of
@@ -24,12 +28,14 @@ from tests.core.sizes import sizes
 BLOCK, HISTORIES = 10, 500
 
 BOUNDED = {
-    # pools of nodes: POOLS_KEPT_MIN and twice those in use, with the order of their nodes
-    *("Memory._pools", "Ledger._pools", "Ledger._asked", "Ledger._asked[]", "KeptPool.neighbours"),
-    *("Tails._tails", "Tails._risen", "Tail.amounts", "Tail.rows", "Profile.amounts"),
-    *("Row.sums", "Row.sums[]", "Row.free", "Row.idle", "Ledger.domain_sums"),
-    # the last changes of nodes: CATCH_UP_MAX
-    *("Ledger._left", "ChangeLog._last"),
+    # vacancies of arrays, whose sizes are those of the most that were in use at a time
+    *("Bounds._vacant", "Constraints._unused", "Codes._values", "Codes._uses", "Codes._unused"),
+    *("QueueingHints._refused", "QueueingHints._vacant"),
+    *("QueueingHints._parts_of", "QueueingHints._vacant_parts"),
+    # resources: COLUMNS_KEPT_MIN and twice those in use
+    *("Columns._columns", "Bounds._needs"),
+    # sums of what is free, until the next verdict
+    *("Judge._summed", "Judge._summed[]"),
     # looks by their kind; run times of the last shapes
     *("Agenda.looked_at", "History._by_shape"),
 }
@@ -132,10 +138,31 @@ def test_an_appwrapper_and_its_tree_are_forgotten_with_what_they_were_remembered
     bench = Bench(replace(PATIENT, binding_wait=5 * SECOND), nodes=[node(milli=1000)])
     bench.share(*teams(2000, red=1000))
     bench.start(of("red", workload("a", 900)), of("red", workload("b", 900)))
-    cluster = bench.dispatcher.cluster
-    cluster.reservations.fulfilled["uid-a"] = None  # as if its room had been reserved
-    assert cluster.walk.in_flight
+    world = bench.dispatcher.cluster
+    world.reservations.fulfilled["uid-a"] = None  # as if its room had been reserved
+    assert world.walk.in_flight
     bench.delete("uid-b").delete("uid-a").settle()
-    assert not cluster.reservations.fulfilled
-    assert not cluster.walk.in_flight
-    assert not sizes(cluster.forest.in_line)["DemandInLine._asked"]
+    assert not world.reservations.fulfilled
+    assert not world.walk.in_flight
+    assert not sizes(world.forest.in_line)["DemandInLine._asked"]
+
+
+@pytest.mark.parametrize("of", ["node", "foreign pod", "gang"])
+def test_resources_with_ever_new_names_are_forgotten(of: str) -> None:
+    capacity = cluster(worker("kept"))
+    for number in range(4 * COLUMNS_KEPT_MIN):
+        more = {f"example.com/r{number}": "1"}
+        if of == "node":
+            capacity.node_seen(replace(worker(), allocatable=wants("1", **more)))
+            capacity.node_gone("n1")
+        elif of == "foreign pod":
+            capacity.pod_seen(replace(pod("p", "kept"), request=wants("1", **more)))
+            capacity.pod_gone("p")
+        else:
+            shape = waiting(capacity, replace(pods(1), request=wants("1", **more)))
+            assert capacity.refusal(shape) is not None
+            capacity.forget(shape)
+        capacity.place_unplaced()
+    columns = (capacity._ledger.whole, capacity._ledger.free, capacity._ledger.idle)
+    assert max(len(each.names()) for each in columns) <= COLUMNS_KEPT_MIN + 1
+    assert len(capacity._memory.bounds._needs) <= COLUMNS_KEPT_MIN + 1

@@ -9,12 +9,14 @@ import pytest
 from mcad.api.config import Config
 from mcad.api.wrapped_kinds import DEFAULT_WRAPPED
 from mcad.cli.demo_cluster.cluster import dispatching, embedded_cluster
-from mcad.core.fit import shape_cache
-from mcad.core.nodes import ledger
+from mcad.core.events import NodeGone, NodeSeen
+from mcad.core.nodes import ledger, pod_class
+from mcad.core.state.records import replace
 from mcad.kube.kinds import APPWRAPPERS, PODS
 from mcad.kube.recorder import Limits
 from mcad.sim.clock import VirtualClock, run_virtually
 from tests import budget
+from tests.core.bench import Bench, node
 from tests.faults.growth import grown, held, live_a_day
 
 EPISODES = 2 if budget.SOAK else 1  # of each kind and day
@@ -38,9 +40,8 @@ CONFIGS = {
 @pytest.fixture(autouse=True)
 def tight_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is kept within a bound reaches it on the first days."""
-    monkeypatch.setattr(ledger, "CATCH_UP_MAX", 4)
-    monkeypatch.setattr(ledger, "PORTS_KEPT_MIN", 1)
-    monkeypatch.setattr(shape_cache, "POOLS_KEPT_MIN", 1)
+    monkeypatch.setattr(ledger.Ledger, "has_many_columns", lambda _: True)
+    monkeypatch.setattr(pod_class, "RISES_MAX", 1)
     monkeypatch.setattr("mcad.api.template_cache._KNOWN_MAX", 1)
     monkeypatch.setattr("mcad.core.queue.run_history.SHAPES_MAX", 1)
     for module, name in (
@@ -70,3 +71,17 @@ def test_nothing_is_left_of_a_day(name: str) -> None:
                 return grown(before, held())
 
     assert run_virtually(days()) == {}
+
+
+def test_resources_that_come_and_go_with_nodes_leave_nothing() -> None:
+    bench = Bench(nodes=[node("n0")])
+    sizes = []
+    for number in range(9):
+        joins = node(f"n{number + 1}")
+        allocatable = (*joins.allocatable, (f"example.com/device-{number}", 1))
+        bench.feed(NodeSeen(replace(joins, allocatable=allocatable)))
+        bench.feed(NodeGone(joins.name))
+        bench.decide()
+        ledger = bench.dispatcher.cluster.capacity._ledger
+        sizes.append([len(one.names()) for one in (ledger.whole, ledger.free, ledger.idle)])
+    assert sizes[-1] == sizes[2]

@@ -63,7 +63,7 @@ from mcad.journal import snapshot
 
 cluster = snapshot.restore(sys.stdin.buffer.read())
 shape = cluster.entries["uid-w"].workload.sets
-assert cluster.capacity.pools_of(cluster.capacity.shape(shape)), "its shape is known"
+assert cluster.capacity.nodes_for(cluster.capacity.shape(shape)), "its shape is known"
 dispatcher = Dispatcher(cluster.settings)
 dispatcher.cluster = cluster
 dispatcher.step(Decide(), cluster.agenda.now + 1)

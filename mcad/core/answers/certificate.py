@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from enum import StrEnum
 
 from mcad.core.cluster import Cluster
+from mcad.core.nodes.columns import UNBOUNDED, slots
 from mcad.core.nodes.filters import admits, in_service
-from mcad.core.nodes.pod_signature import UNBOUNDED, slots
 from mcad.core.nodes.resources import with_pod_slot
 from mcad.core.nodes.shape import Alike, Shape
 from mcad.core.state.entry import Entry

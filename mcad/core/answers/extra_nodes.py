@@ -8,8 +8,8 @@ from mcad.core.answers.changes import AddNodes
 from mcad.core.answers.dry_run import DryRun
 from mcad.core.answers.remedies import Kind, Remedy
 from mcad.core.answers.search import smallest
+from mcad.core.nodes.columns import UNBOUNDED, slots
 from mcad.core.nodes.filters import admits
-from mcad.core.nodes.pod_signature import UNBOUNDED, slots
 from mcad.core.nodes.resources import with_pod_slot
 from mcad.core.state.entry import Entry
 from mcad.core.state.model import Node

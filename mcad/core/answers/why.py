@@ -29,7 +29,7 @@ from mcad.core.state.waiting_reason import WaitingReason
 _FOR_OTHERS_TOO = frozenset({Kind.ENDS, Kind.NODES, Kind.QUOTA, Kind.AHEAD})
 """Changes by which other AppWrappers may start too."""
 
-STEPS_MAX = 10_000
+STEPS_MAX = 12_000
 """The work of one question, in steps of about 5 microseconds, and a last trial."""
 
 STARTS = "It fits and is dispatched next."

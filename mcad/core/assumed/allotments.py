@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from mcad.core.nodes.host_ports import without_ports
-from mcad.core.nodes.pod_signature import PodClass
+from mcad.core.nodes.pod_class import PodClass
 from mcad.core.nodes.resources import total, with_pod_slot
 from mcad.core.nodes.shape import Neighbours, neighbours
 from mcad.core.state.model import Pod, PodSet, Resources, Wanted
@@ -50,7 +50,7 @@ class Allotment:
     @property
     def manifested(self) -> int:
         """The pods of the manifest; a DaemonSet's are one per node that admits them, now."""
-        return len(self.pods.pool.rows) if self.pod_set.per_node else self.pod_set.replicas
+        return self.pods.count if self.pod_set.per_node else self.pod_set.replicas
 
     @property
     def declared(self) -> int:

@@ -2,19 +2,19 @@
 
 A pod q takes away at most ``max over r of ceil(q_r / p_r)`` of the slots of p, because
 ``floor((f - q) / p) >= floor(f / p) - ceil(q / p)``; one that shares no node with p takes away all
-of one node. So the pods of one class are safe if its slots
-on all nodes, less what all other pods that can come there take away, are as many as they are.
+of one node. So the pods of one class are safe if its slots on all nodes, less what all other pods
+that can come there take away, are as many as they are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from mcad.core.nodes.pod_signature import PodClass, slots
-from mcad.core.nodes.pools import Row
-from mcad.core.nodes.resources import Books, book
+from mcad.core.nodes.columns import Columns, Mask, counted
+from mcad.core.nodes.pod_class import PodClass
 from mcad.core.state.model import PodSet
+from mcad.core.state.work_bounds import ROWS_PER_STEP, SAFETY_STEPS
 
 
 class Unbound(NamedTuple):
@@ -29,55 +29,69 @@ class Unbound(NamedTuple):
     pod_set: PodSet | None = None
 
 
-class RowBudget:
-    """The nodes that may still be looked at; a test that cannot be ended counts as passed."""
+class Budget:
+    """The work that may still be done; a test that cannot be ended counts as passed."""
 
-    def __init__(self, rows: int) -> None:
-        self._left = rows
+    def __init__(self, steps: int) -> None:
+        self._most = steps
+        self.spent = 0
 
     @property
     def is_spent(self) -> bool:
-        """Whether no more may be looked at."""
-        return self._left <= 0
+        """Whether no more may be done."""
+        return self.spent >= self._most
 
-    def spend(self, rows: int) -> None:
-        """Nodes are looked at, each for every set of pods that may come there."""
-        self._left -= rows
+    def spend(self, steps: int) -> None:
+        """So much is done."""
+        self.spent += steps
 
 
-def is_safe(
-    one: Unbound, others: Sequence[Unbound], budget: RowBudget, own: Mapping[str, Row]
-) -> bool:
-    """Whether these pods find room wherever the others go that can come to their nodes. ``own`` has
-    the nodes on which any of all these pods is assumed, by name; others do no harm."""
-    budget.spend(len(others))
-    request, cap = one.pods.request, one.pods.cap
-    spoils = [each.size * _spoils(each.pods, one.pods) for each in others]
-    if excluded := [n for n, each in enumerate(others) if _exclude(each, one)]:
-        cap = min(cap, one.size)  # what a pod that comes to a node takes away at most
-        for n in excluded:
-            spoils[n] = others[n].size * cap
-    need, most, have = one.size, one.size + sum(spoils), 0
-    absent = list(range(len(others)))  # those that have not been found to come to these nodes
-    everyone, off = (one, *others), one.off
-    for row in _rows(one.pods, own):
-        budget.spend(1 + len(absent))
-        if have >= most or budget.is_spent:
-            return True
-        name, free = row.node.name, row.free
-        if name in off:
-            continue
-        if name in own:
-            budget.spend(len(everyone))
-            free = _emptied(row, everyone)
-        here = slots(free, request, cap)
-        if not here:
-            continue  # whatever comes there takes nothing from it
-        have += here
-        for number in [each for each in absent if _may_come(others[each], row, free)]:
-            absent.remove(number)
-            need += spoils[number]
+def are_safe(unbound: Sequence[Unbound], budget: Budget) -> bool:
+    """Whether no order of binding strands any of these pods."""
+    return all(
+        is_safe(one, [other for other in unbound if other is not one], budget) for one in unbound
+    )
+
+
+def is_safe(one: Unbound, others: Sequence[Unbound], budget: Budget) -> bool:
+    """Whether these pods find room wherever the others go that can come to their nodes."""
+    ledger = one.pods.ledger
+    budget.spend((1 + len(others)) * (SAFETY_STEPS + ledger.size // ROWS_PER_STEP))
+    if budget.is_spent:
+        return True
+    excluded = [_exclude(each, one) for each in others]
+    # What a pod that comes to a node takes away at most.
+    cap = min(one.pods.cap, one.size) if any(excluded) else one.pods.cap
+    free = _emptied((one, *others))
+    here = free.slots(one.pods.request, cap, _admitted(one))
+    have, need = here.total, one.size
+    reached = ledger.nothing()
+    reached[here.rows] = True
+    for other, is_excluded in zip(others, excluded, strict=True):
+        if have < need:
+            break
+        if len(free.slots(other.pods.request, 1, reached & _admitted(other)).rows):
+            need += other.size * (cap if is_excluded else _spoils(other.pods, one.pods))
     return have >= need
+
+
+def _emptied(unbound: Sequence[Unbound]) -> Columns:
+    """What is free if none of these pods is assumed anywhere."""
+    ledger = unbound[0].pods.ledger
+    free = ledger.free.copy({name: None for each in unbound for name, _ in each.pods.request})
+    for each in unbound:
+        amounts = [(name, counted(n)) for name, n in each.pods.request]
+        for name, pods in each.at.items():
+            if name in ledger.rows:
+                free.add(ledger.rows[name].at, amounts, pods)
+    return free
+
+
+def _admitted(one: Unbound) -> Mask:
+    """The rows that these pods may go to."""
+    mask, rows = one.pods.mask, one.pods.ledger.rows
+    mask[[rows[name].at for name in one.off if name in rows]] = False
+    return mask
 
 
 def _exclude(one: Unbound, other: Unbound) -> bool:
@@ -87,39 +101,7 @@ def _exclude(one: Unbound, other: Unbound) -> bool:
     return one.pod_set.excludes(other.pod_set)
 
 
-def _may_come(other: Unbound, row: Row, free: Books) -> bool:
-    """Whether such a pod may come to a node on which this much is free."""
-    if row.node.name in other.off or row.rank not in other.pods.pool.rows:
-        return False
-    return slots(free, other.pods.request) > 0
-
-
-def _rows(pods: PodClass, own: Mapping[str, Row]) -> Iterator[Row]:
-    """The nodes of the class that may have room for one of its pods if the pods assumed there were
-    gone, each once."""
-    told: set[int] = set()
-    for row in pods.places():
-        if row.rank not in told:
-            told.add(row.rank)
-            yield row
-    admitted = pods.pool.rows
-    yield from [row for row in own.values() if row.rank in admitted and row.rank not in told]
-
-
 def _spoils(other: PodClass, pods: PodClass) -> int:
     """How many slots of a class one pod of the other takes away at most."""
-    wanted, most = dict(other.request), 0
-    for name, n in pods.request:  # asked for each pair of dozens of sets
-        if name in wanted:
-            most = max(most, -(-wanted[name] // n))
-    return most
-
-
-def _emptied(row: Row, unbound: Iterable[Unbound]) -> Books:
-    """What is free on the node if none of these pods is assumed there."""
-    free = dict(row.free)
-    name = row.node.name
-    for each in unbound:
-        if name in each.at:  # of dozens of parts few are there
-            book(free, each.pods.request, each.at[name])
-    return free
+    wanted = dict(other.request)
+    return max(-(-wanted.get(name, 0) // n) for name, n in pods.request)

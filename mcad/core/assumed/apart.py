@@ -12,15 +12,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from mcad.core.assumed.allotments import Allotment
-from mcad.core.assumed.any_order import RowBudget, Unbound, is_safe
-from mcad.core.nodes.pools import Row
+from mcad.core.assumed.any_order import Budget, Unbound, is_safe
 from mcad.core.state.bounds import AVOIDED_MAX
-from mcad.core.state.work_bounds import APART_ROWS_MAX
+from mcad.core.state.work_bounds import APART_WORK_MAX
 
 
-def kept_apart(gang: Sequence[Allotment], rows: Mapping[str, Row]) -> dict[int, tuple[str, ...]]:
-    """By position of a set, the sorted names of the nodes that its pods leave to others. ``rows``
-    are all nodes by name.
+def kept_apart(gang: Sequence[Allotment]) -> dict[int, tuple[str, ...]]:
+    """By position of a set, the sorted names of the nodes that its pods leave to others.
 
     Nothing is kept apart if a set would leave more nodes than a pod template can name, or if that
     takes more work than is allowed: then the gang is as safe as kube-scheduler makes it.
@@ -29,10 +27,9 @@ def kept_apart(gang: Sequence[Allotment], rows: Mapping[str, Row]) -> dict[int, 
     if all(one.is_like(waiting[0]) for one in waiting):
         return {}
     off: dict[int, set[str]] = {one.position: set() for one in waiting}
-    budget = RowBudget(APART_ROWS_MAX)
-    own = {name: rows[name] for one in gang for name in one.at if name in rows}
+    budget = Budget(APART_WORK_MAX)
     asked = waiting
-    while (found := _first_unsafe(gang, asked, off, budget, own)) is not None:
+    while (found := _first_unsafe(gang, asked, off, budget)) is not None:
         asked = [one for one in asked if one is not found]
         for other in waiting:
             if not other.is_like(found):
@@ -46,16 +43,13 @@ def _first_unsafe(
     gang: Sequence[Allotment],
     waiting: Iterable[Allotment],
     off: Mapping[int, Collection[str]],
-    budget: RowBudget,
-    own: Mapping[str, Row],
+    budget: Budget,
 ) -> Allotment | None:
     """A set that is not safe on the nodes that are left to it, None if there is none. What one set
     leaves to others makes the room of that set smaller, so each is judged again."""
     for one in waiting:
-        if budget.is_spent:
-            return None
         others = [_unbound(each, off) for each in gang if not each.is_like(one)]
-        if not is_safe(_unbound(one, off), others, budget, own):
+        if not is_safe(_unbound(one, off), others, budget):
             return one
     return None
 

@@ -12,9 +12,9 @@ from typing import NamedTuple, Protocol
 
 from mcad.core.assumed.allotments import Allotment, AssumedGang
 from mcad.core.assumed.unplaced import UnplacedPods
-from mcad.core.nodes.ledger import Ledger
-from mcad.core.nodes.pod_signature import UNBOUNDED, PodClass
-from mcad.core.nodes.pools import Plan, Row
+from mcad.core.nodes.columns import UNBOUNDED, take_slots
+from mcad.core.nodes.ledger import Ledger, Plan, Row
+from mcad.core.nodes.pod_class import PodClass
 from mcad.core.nodes.shape import ClassKey
 from mcad.core.state.model import PodSet, Resources
 from mcad.core.state.records import replace
@@ -214,7 +214,7 @@ class Assumed:
         more."""
         row = unless_admitted_by
         for allotment in list(self.slots_on.get(name, {})):
-            if row is None or row.rank not in allotment.pods.pool.rows:
+            if row is None or not allotment.pods.admitted_by(row):
                 self._unplace(allotment, name, allotment.at[name])
 
     # -- homes ---------------------------------------------------------------------------------
@@ -240,14 +240,12 @@ class Assumed:
 
     def _find_nodes(self, allotment: Allotment) -> None:
         pods, left_alone = allotment.pods, allotment.gang.apart.get(allotment.position, ())
-        if pods.missing(1):
-            return
-        # Nodes that rose lately come early: among them is the one that a moved slot was vacated on.
-        for row in pods.places():
-            name = row.node.name
+        slots = pods.slots(self._ledger.free)
+        for at, fit in take_slots(slots, slots.total, most_first=False).pairs():
+            name = self._ledger.row(at).node.name
             if name in left_alone:
                 continue
-            part = min(pods.slots(row), allotment.unplaced)
+            part = min(fit, allotment.unplaced)
             if part and pods.cap < UNBOUNDED:
                 part = min(part, max(0, pods.cap - allotment.crowd(name)))
             if part and allotment.is_kept_off(name):

@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from mcad.core.assumed.allotments import AssumedGang
-from mcad.core.assumed.any_order import RowBudget, Unbound, is_safe
-from mcad.core.nodes.pod_signature import PodClass
-from mcad.core.nodes.pools import Row, meet
-from mcad.core.state.work_bounds import IN_FLIGHT_ROWS_MAX
+from mcad.core.assumed.any_order import Budget, Unbound, is_safe
+from mcad.core.nodes.pod_class import PodClass
+from mcad.core.state.work_bounds import IN_FLIGHT_WORK_MAX
 
 _Key = tuple[PodClass, tuple[str, ...]]
 
@@ -24,16 +23,11 @@ class InFlight:
     Good for one pass, with a bound of work for all of its questions.
     """
 
-    def __init__(
-        self, gangs: Mapping[str, AssumedGang], uids: Iterable[str], rows: Mapping[str, Row]
-    ) -> None:
-        """``gangs`` are all that are assumed, by the uid of the AppWrapper, ``rows`` all nodes by
-        name."""
+    def __init__(self, gangs: Mapping[str, AssumedGang], uids: Iterable[str]) -> None:
+        """``gangs`` are all that are assumed, by the uid of the AppWrapper."""
         self._gangs = gangs
-        self._rows = rows
-        self._budget = RowBudget(IN_FLIGHT_ROWS_MAX)
+        self._budget = Budget(IN_FLIGHT_WORK_MAX)
         self._unbound: dict[_Key, Unbound] = {}
-        self._own: dict[str, Row] = {}
         for uid in uids:
             self.add(uid)
 
@@ -46,7 +40,6 @@ class InFlight:
                 self._merge(Unbound(one.pods, one.size, one.at, off), off)
 
     def _merge(self, more: Unbound, off: tuple[str, ...]) -> None:
-        self._own.update((name, self._rows[name]) for name in more.at if name in self._rows)
         key = (more.pods, off)
         known = self._unbound.get(key) or Unbound(more.pods, 0, {}, off)
         for name, count in more.at.items():
@@ -61,22 +54,23 @@ class InFlight:
         if not any(one.pods is not each.pods or each.off for one in gang for each in flying):
             return False
         self._budget.spend(2 * (len(flying) + len(gang)) ** 2)  # each is compared with each
-        if self._budget.is_spent:
-            return False
-        for one in gang:
-            if near := _near(one, flying):
-                others = [*near, *_near(one, [each for each in gang if each is not one])]
-                if not is_safe(one, others, self._budget, self._own):
-                    return True
-        for one in flying:
-            if near := _near(one, gang):
-                others = [*near, *_near(one, [each for each in flying if each is not one])]
-                if not is_safe(one, others, self._budget, self._own):
+        return self._strands(gang, flying) or self._strands(flying, gang)
+
+    def _strands(self, those: Sequence[Unbound], other: Sequence[Unbound]) -> bool:
+        """Whether the others could keep any of those from nodes."""
+        for one in those:
+            if self._budget.is_spent:
+                return False
+            if near := _near(one, other):
+                others = [*near, *_near(one, [each for each in those if each is not one])]
+                if not is_safe(one, others, self._budget):
                     return True
         return False
 
 
 def _near(one: Unbound, others: Iterable[Unbound]) -> list[Unbound]:
     """Those of the others that may come to a node of its class."""
-    pool = one.pods.pool
-    return [each for each in others if each.pods.pool is pool or meet(pool, each.pods.pool)]
+    nodes, constraint = one.pods.nodes, one.pods.constraint
+    return [
+        each for each in others if each.pods.constraint == constraint or each.pods.nodes & nodes
+    ]

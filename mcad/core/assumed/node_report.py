@@ -8,8 +8,7 @@ from mcad.core.assumed.assumed import Assumed
 from mcad.core.assumed.pod_index import PodIndex
 from mcad.core.assumed.unplaced import UnplacedPods
 from mcad.core.nodes.host_ports import without_ports
-from mcad.core.nodes.ledger import Ledger
-from mcad.core.nodes.pools import Row
+from mcad.core.nodes.ledger import Ledger, Row
 from mcad.core.nodes.resources import Books, book, resources, total
 from mcad.core.state.model import TERMINAL_PHASES, Resources
 from mcad.core.state.records import Struct
@@ -74,11 +73,10 @@ class Report:
         ledger = self._ledger
         free: Books = {}
         used: Books = dict(ledger.allocatable)
-        for row in ledger.rows.values():
-            for name, n in row.free.items():
-                used[name] = used.get(name, 0) - n
-                if n > 0:
-                    free[name] = free.get(name, 0) + n
+        for name in ledger.free.names():
+            column = ledger.free.column(name)
+            used[name] = used.get(name, 0) - int(column.sum())
+            free[name] = int(column.clip(0).sum())
         reserved = total(
             (allotment.pods.request, allotment.at[name])
             for name, allotments in self._assumed.slots_on.items()

@@ -221,7 +221,7 @@ class PodIndex:
         row = self._ledger.rows.get(name)
         if row is None or not row.node.ready:
             return False
-        return not allotment.pod_set.per_node or row.rank in allotment.pods.pool.rows
+        return not allotment.pod_set.per_node or allotment.pods.admitted_by(row)
 
 
 def is_live(pod: Pod) -> bool:

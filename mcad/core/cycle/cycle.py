@@ -89,8 +89,8 @@ def _walk_and_look(cluster: Cluster) -> None:
     done the rest is left for the next pass, which begins with it: so neither keeps the other from
     its turn. None begins before all is found that may fit."""
     is_look_first = cluster.walk.gives_way
-    if is_look_first and not hints.take_up(cluster, is_brief=True):
-        return
+    if is_look_first:
+        hints.take_up(cluster)
     cluster.walk.gives_way = False
     stages = (*_LOOKS, _walk) if is_look_first else (_walk, *_LOOKS)
     for number, step in enumerate(stages):
@@ -99,14 +99,12 @@ def _walk_and_look(cluster: Cluster) -> None:
             cluster.agenda.carry_over()
             return
         part(cluster, step)
-        if cluster.capacity.is_behind:
-            return
 
 
 def _walk(cluster: Cluster) -> None:
     """Looks may have released room: it is for the first in line."""
-    if hints.take_up(cluster):
-        dispatch(cluster)
+    hints.take_up(cluster)
+    dispatch(cluster)
 
 
 def _start(cluster: Cluster) -> None:
@@ -291,7 +289,7 @@ def start_what_fits(cluster: Cluster) -> bool:
         quota_reports.rank_anew(cluster)
     cluster.capacity.place_unplaced()
     manage.keep(cluster)
-    hints.take_up_all(cluster)
+    hints.take_up(cluster)
     dispatch(cluster)
     return continues or not is_at_rest(cluster)
 

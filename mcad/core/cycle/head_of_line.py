@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from mcad.core.cluster import Cluster
-from mcad.core.nodes.claimed import ClaimedNodes
-from mcad.core.nodes.pools import Pool
+from mcad.core.nodes.constraints import NodeSet
 from mcad.core.nodes.resources import book
 from mcad.core.queue.equivalence import EquivalenceClass
 from mcad.core.queue.queue import Scope
@@ -38,7 +37,7 @@ class HeadOfLineBlocking:
         self._cluster = cluster
         self._strict = settings.policy is Policy.STRICT_FIFO
         self._holding = settings.head_of_line_holding
-        self._blocked = ClaimedNodes()
+        self._blocked: NodeSet = 0
         self._beside: list[EquivalenceClass] = []
         self._held: dict[tuple[str, str], HeldShare] = {}
         self._looks = BLOCKED_LOOKS_MAX
@@ -53,13 +52,10 @@ class HeadOfLineBlocking:
             return False
         if self._closed:
             return True
-        if not self._blocked.hit.isdisjoint(eqclass.pools):
-            self._hold_nodes_behind(eqclass)
-            return True  # most of ten thousand
         if self._held and (share := self._vies(eqclass)) is not None:
             self._hold_share_behind(share, eqclass)
             return True
-        if self._blocked.has_one_of(eqclass.pools):
+        if self._blocked & self._nodes_for(eqclass):
             self._hold_nodes_behind(eqclass)
             return True
         return self._reserved is not None and self._reserved.blocks(eqclass)
@@ -97,7 +93,10 @@ class HeadOfLineBlocking:
         if is_beside and self._has_room_beside(eqclass):
             self._beside.append(eqclass)
         else:
-            self._blocked.claim(eqclass.pools)
+            self._blocked |= self._nodes_for(eqclass)
+
+    def _nodes_for(self, eqclass: EquivalenceClass) -> NodeSet:
+        return self._cluster.capacity.nodes_for(eqclass.shape)
 
     def _hold_share(self, at: tuple[str, str], eqclass: EquivalenceClass) -> None:
         share = self._held.setdefault(at, HeldShare(set(), {}))
@@ -120,13 +119,14 @@ class HeadOfLineBlocking:
         return capacity.refusal(together) is None
 
     def _hold_nodes_behind(self, eqclass: EquivalenceClass) -> None:
-        if not self._strict or self._blocked.has_claimed(eqclass.pools):
+        nodes = self._nodes_for(eqclass)
+        if not self._strict or not nodes & ~self._blocked:
             return
-        self._looks -= sum(len(pool.rows) for pool in eqclass.pools)
+        self._looks -= nodes.bit_count()
         if self._looks < 0:
             self._closed = True
         elif self._may_start(eqclass):
-            self._blocked.claim(eqclass.pools)
+            self._blocked |= nodes
 
     def _hold_share_behind(self, share: HeldShare, eqclass: EquivalenceClass) -> None:
         leaves = {leaf for _, leaf in eqclass.path}
@@ -196,21 +196,21 @@ class _Reserved:
         self._capacity = cluster.capacity
         owners = sorted(cluster.reservations.values(), key=_place)
         self._owners = [(_place(one), self._capacity.shape(one.workload.sets)) for one in owners]
-        self._nodes = ClaimedNodes()
-        for pools in dict.fromkeys(self._capacity.pools_of(shape) for _, shape in self._owners):
-            self._nodes.claim(pools)
-        self._first: dict[tuple[Pool, ...], _Place] = {}
+        self._nodes: NodeSet = 0
+        for _, shape in self._owners:
+            self._nodes |= self._capacity.nodes_for(shape)
+        self._first: dict[NodeSet, _Place] = {}
 
     def blocks(self, eqclass: EquivalenceClass) -> bool:
         """Whether one of them is ahead of the head of the class and wants the same nodes."""
-        pools = eqclass.pools
-        if not self._nodes.has_one_of(pools):
+        nodes = self._capacity.nodes_for(eqclass.shape)
+        if not self._nodes & nodes:
             return False
-        first = self._first.get(pools)
+        first = self._first.get(nodes)
         if first is None:
-            compete, shape = self._capacity.compete, eqclass.shape
-            first = next(place for place, other in self._owners if compete(other, shape))
-            self._first[pools] = first
+            reserved = self._capacity.nodes_for
+            first = next(place for place, other in self._owners if reserved(other) & nodes)
+            self._first[nodes] = first
         return first < _place(eqclass.first())
 
 

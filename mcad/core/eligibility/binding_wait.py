@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from mcad.core.assumed.in_flight import InFlight
 from mcad.core.cluster import Cluster
-from mcad.core.nodes.claimed import ClaimedNodes
+from mcad.core.nodes.constraints import NodeSet
 from mcad.core.nodes.shape import Shape
 from mcad.core.queue.equivalence import EquivalenceClass
 from mcad.core.state.bounds import BINDING_WAITS_MAX
@@ -36,7 +36,7 @@ class BindingWait:
         self._cluster = cluster
         self._limit = _limit(cluster)
         self._in_flight: InFlight | None = None
-        self._ahead = ClaimedNodes()  # the nodes of the classes that wait
+        self._ahead: NodeSet = 0  # the nodes of the classes that wait
         self._waiting = 0  # how many classes wait
 
     def waits(self, eqclass: EquivalenceClass) -> bool:
@@ -59,7 +59,7 @@ class BindingWait:
         cluster.agenda.wake_at(until)
         self._waiting += 1
         if self._waiting < BINDING_WAITS_MAX:
-            self._ahead.claim(eqclass.pools)
+            self._ahead |= cluster.capacity.nodes_for(eqclass.shape)
         return True
 
     @staticmethod
@@ -74,7 +74,8 @@ class BindingWait:
             self._in_flight.add(entry.uid)
 
     def _is_behind(self, eqclass: EquivalenceClass) -> bool:
-        return self._waiting >= BINDING_WAITS_MAX or self._ahead.has_one_of(eqclass.pools)
+        nodes = self._cluster.capacity.nodes_for(eqclass.shape)
+        return self._waiting >= BINDING_WAITS_MAX or bool(self._ahead & nodes)
 
     def _may_strand(self, shape: Shape) -> bool:
         cluster = self._cluster

@@ -5,7 +5,7 @@ domains, domain_counts   the verdict on a gang whose pods have to be close toget
 topology_levels  the levels of a cluster's topology, for gangs that prefer a domain or ask for none
 greedy, exact   the two searches for a placement
 own_nodes       another placement, where sets on one node could strand each other
-feasible, shape_cache   what was found out about a shape, and how long it is kept
+prospect, memory   what was found out about a shape, and how long it is kept
 questions       the same verdicts for people; nothing is remembered
 queueing_hints  which refused shapes may fit after a change
 audit           recomputes the books, for tests

@@ -1,75 +1,89 @@
-"""How many slots there are in a topology domain, counted without a pool per domain.
+"""What is free in each topology domain of a level, and how many slots there are: sums over the rows
+by the code of a label.
 
-A verdict on a gang with topology needs a pool only for the domains that may have room. Two counts
-name these: of amounts, which all gangs share (nodes/domain_sums.py), and of the slots for one pod
-class. The latter is made for the domains that are asked about, and again for those with a node that
-changed.
+A verdict on a gang with topology tries only the domains that have enough of both.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 
+import numpy as np
+
+from mcad.core.nodes.columns import Amounts, Columns
 from mcad.core.nodes.ledger import Ledger
-from mcad.core.nodes.pod_signature import PodClass, slots
-from mcad.core.nodes.sorted_nodes import with_at_least
+from mcad.core.nodes.pod_class import PodClass
+from mcad.core.nodes.resources import Books
 from mcad.core.state.model import Resources
 
-ONCE = 1_000_000
-"""The room for a demand, in millionths of it, where it is there exactly once."""
+_MILLION = 1_000_000
 
 
-class DomainSlots:
-    """How many pods of one class have slots in the domains of a level that were asked about.
-    ``looked`` counts the nodes it looked at so far."""
+class DomainCounts:
+    """Counts of all domains of a level, kept until something changes. ``emptied``: as if every
+    AppWrapper had left. Pods and reservations without a node are not looked at."""
 
-    def __init__(self, ledger: Ledger, pods: PodClass, level: str, *, emptied: bool) -> None:
-        self.looked = 0
+    def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
-        self._pods = pods
-        self._level = level
-        self._emptied = emptied
-        self._seen = -1
-        self._counts: dict[str, int] = {}
+        self._at = -1
+        self._slots: dict[tuple[str, PodClass, bool], Mapping[str, int]] = {}
+        self._sums: dict[tuple[str, str, bool], Mapping[str, int]] = {}
 
-    def of(self, value: str) -> int:
-        """Exactly how many; pods and reservations without a node are not looked at."""
-        now = self._ledger.log.now
-        if self._seen != now:
-            changed = self._ledger.values_changed(self._level, self._seen)
-            if changed is None:
-                self._counts.clear()
-            for each in changed or ():
-                self._counts.pop(each, None)
-            self._seen = now
-        count = self._counts.get(value)
-        if count is None:
-            count = self._counts[value] = self._count(value)
-            self.looked += len(self._ledger.with_label((self._level, value)))
-        return count
+    def slots(self, level: str, pods: PodClass, *, emptied: bool) -> Mapping[str, int]:
+        """How many pods of the class have slots in each domain; exact."""
+        self._renew()
+        key = level, pods, emptied
+        found = self._slots.get(key)
+        if found is None:
+            slots = pods.slots(self._columns(emptied))
+            found = self._slots[key] = self._by_value(level, slots.rows, slots.pods)
+        return found
 
-    def with_room(self) -> Collection[str] | None:
-        """The domains that may have a slot, if the class knows of every node with room; else
-        None."""
-        rows = None if self._emptied else self._pods.rows_with_room()
-        if rows is None:
-            return None
-        return {value for row in rows for key, value in row.node.labels if key == self._level}
+    def sums(self, level: str, value: str) -> Books:
+        """What is free in one domain of each resource."""
+        names = self._ledger.free.names()
+        return {name: self._free(level, name, emptied=False).get(value, 0) for name in names}
 
-    def counts_truly(self) -> bool:
-        """Whether it is as if it had counted now. This changes nothing."""
-        copied = DomainSlots(self._ledger, self._pods, self._level, emptied=self._emptied)
-        copied._seen, copied._counts = self._seen, dict(self._counts)
-        return all(copied.of(value) == self._count(value) for value in self._counts)
+    def with_room(self, level: str, demand: Resources, *, emptied: bool) -> list[str]:
+        """The domains that have so much in sum."""
+        sums = [(self._free(level, name, emptied=emptied), n) for name, n in demand]
+        values = self._ledger.label(level).values()
+        return [value for value in values if all(one.get(value, 0) >= n for one, n in sums)]
 
-    def _count(self, value: str) -> int:
-        among, request, cap = self._pods.pool.rows, self._pods.request, self._pods.cap
-        rows = [row for row in self._ledger.with_label((self._level, value)) if row.rank in among]
-        if self._emptied:
-            return sum(slots(row.idle, request, cap) for row in rows)
-        return sum(slots(row.free, request, cap) for row in with_at_least(rows, *request[0]))
+    def rooms(self, level: str, demand: Resources) -> Mapping[str, int]:
+        """How often the demand is there in each domain, in millionths: of the scarcest resource."""
+        sums = [(self._free(level, name, emptied=False), n) for name, n in demand]
+        values = self._ledger.label(level).values()
+        return {v: min(one.get(v, 0) * _MILLION // n for one, n in sums) for v in values}
 
+    def labels_of(self, level: str, value: str) -> dict[str, str]:
+        """The labels of the first node of a domain."""
+        codes = self._ledger.label(level)
+        at = int(np.argmax(codes.of == codes.code(value)))
+        return dict(self._ledger.row(at).node.labels)
 
-def room(sums: Mapping[str, int], demand: Resources) -> int:
-    """How often the demand is there, as a multiple of ``ONCE``: of the scarcest resource."""
-    return min([sums.get(name, 0) * ONCE // n for name, n in demand])
+    def _free(self, level: str, name: str, *, emptied: bool) -> Mapping[str, int]:
+        """Of one resource in each domain, on ready nodes; an overcommitted node lends nothing."""
+        self._renew()
+        key = level, name, emptied
+        found = self._sums.get(key)
+        if found is None:
+            rows = np.flatnonzero(self._ledger.facts.ready)
+            lent = np.maximum(self._columns(emptied).column(name)[rows], 0)
+            found = self._sums[key] = self._by_value(level, rows, lent)
+        return found
+
+    def _columns(self, emptied: bool) -> Columns:  # noqa: FBT001 - private
+        return self._ledger.idle if emptied else self._ledger.free
+
+    def _by_value(self, level: str, rows: Amounts, amounts: Amounts) -> Mapping[str, int]:
+        codes = self._ledger.label(level)
+        sums = np.zeros(codes.size, np.int64)
+        np.add.at(sums, codes.of[rows], amounts)
+        return {value: int(sums[codes.code(value)]) for value in codes.values()}
+
+    def _renew(self) -> None:
+        if self._at != self._ledger.now:
+            self._at = self._ledger.now
+            self._slots.clear()
+            self._sums.clear()

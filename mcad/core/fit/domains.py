@@ -13,24 +13,22 @@ from itertools import groupby, islice
 from operator import itemgetter
 from typing import Protocol
 
-from mcad.core.fit.domain_counts import ONCE, DomainSlots, room
-from mcad.core.fit.feasible import Prospect, Variant
+from mcad.core.fit.domain_counts import DomainCounts
 from mcad.core.fit.fit import Judge
-from mcad.core.nodes.domain_sums import DomainSums
-from mcad.core.nodes.ledger import Ledger
-from mcad.core.nodes.pools import Plan
+from mcad.core.fit.prospect import Prospect, Variant
+from mcad.core.nodes.ledger import Ledger, Plan
 from mcad.core.nodes.resources import total
 from mcad.core.nodes.shape import Shape, TopologyGroup
 from mcad.core.state.model import Domain, PodSet, Resources
 from mcad.core.state.records import replace
 from mcad.core.state.refusal import DomainLimit, Refusal
-from mcad.core.state.violations import check
 from mcad.core.state.waiting_reason import WaitingReason
 from mcad.core.state.work_bounds import (
     DOMAIN_STEPS,
     DOMAINS_MAX,
     DOMAINS_WORK,
     DOMAINS_WORK_MAX,
+    ROWS_PER_STEP,
     VARIANTS_MAX,
 )
 
@@ -59,26 +57,17 @@ class Prospects(Protocol):
 class Domains:
     """Finds the domains of a gang, with the verdicts of a judge on these prospects."""
 
-    def __init__(
-        self, ledger: Ledger, judge: Judge, prospects: Prospects, *, remembers: bool = True
-    ) -> None:
-        """Without ``remembers``, what is counted is kept for as long as this lives."""
+    def __init__(self, ledger: Ledger, judge: Judge, prospects: Prospects) -> None:
         self._ledger = ledger
         self._judge = judge
         self._prospects = prospects
-        self._remembers = remembers
-        self._counted: dict[tuple[str, bool], DomainSums] = {}
+        self._counts = DomainCounts(ledger)
         self._undecided: dict[Prospect, None] = {}
         self._left = 0
 
     def for_questions(self, judge: Judge, prospects: Prospects) -> Domains:
         """The same for questions, which start from what is counted and add nothing to it."""
-        return Domains(self._ledger, judge, prospects, remembers=False)
-
-    def keep_counted(self, levels: Iterable[str]) -> None:
-        """Count these levels from now on, while nodes are read, not when a gang asks for one."""
-        for level in levels:
-            self._sums_of(level, emptied=False)
+        return Domains(self._ledger, judge, prospects)
 
     def take_put_off(self, variants: Collection[Prospect]) -> list[Prospect]:
         """The gangs that are undecided since the last call because one of these variants was put
@@ -123,9 +112,15 @@ class Domains:
         found = self._first(prospect, choices, emptied=False)
         if found is not None:
             return found
-        is_decided = next(choices, None) is None and not _is_undecided(prospect)
+        is_decided = next(choices, None) is None and not self._is_undecided(prospect)
         reason = WaitingReason.NO_DOMAIN if is_decided else WaitingReason.UNDECIDED
         return Refusal(reason, unmodelled=prospect.shape.unmodelled)
+
+    def _is_undecided(self, prospect: Prospect) -> bool:
+        """Whether a search for the gang, or for a group, in domains ended at its bound."""
+        latest, variants = self._judge.latest_rise, prospect.variants.values()
+        found = (one.found for one in variants if one.searched == latest(one))
+        return any(one is not None and one.reason is WaitingReason.UNDECIDED for one in found)
 
     def fits_emptied(self, prospect: Prospect) -> bool | None:
         """Whether it would fit in its domains if every AppWrapper left (R6); None if that goes on
@@ -168,16 +163,6 @@ class Domains:
             found.extend(self._variant(prospect, None, one) for one in choices)
         return found
 
-    def check(self, prospects: Iterable[Prospect]) -> None:
-        """Recount everything that is remembered; raises ``InvariantViolated``."""
-        for sums in self._ledger.domain_sums.values():
-            fresh = self._ledger.count_domains(sums.level, emptied=sums.emptied)
-            truly = sums.amounts() == fresh.amounts()
-            check(truly, "domains-are-counted-truly", f"{sums.level}: {sums.amounts()}")
-        for prospect in prospects:
-            for one in prospect.domain_slots.values():
-                check(one.counts_truly(), "domains-are-counted-truly", repr(one))
-
     def together(self, prospect: Prospect, shape: Shape) -> Prospect | None:
         """A gang that fits, in the first domain with room for all of it. The ``shape`` is the same
         gang with a topology that all sets share; None if no domain has room."""
@@ -207,7 +192,7 @@ class Domains:
         judge = self._judge
         if emptied and judge.knows_emptied(variant):
             return judge.would_fit_emptied(variant)
-        if not emptied and variant.refused_at == variant.latest_rise():
+        if not emptied and variant.refused_at == judge.latest_rise(variant):
             judge.steps += 1
             return False
         if self._left <= 0:
@@ -221,7 +206,7 @@ class Domains:
     def _fits_now(self, variant: Prospect) -> bool:
         refused = self._judge.refusal(variant)
         if refused is not None and refused.reason is not WaitingReason.UNDECIDED:
-            variant.refused_at = variant.latest_rise()
+            variant.refused_at = self._judge.latest_rise(variant)
         return refused is None
 
     # -- the domains of one group --------------------------------------------------------------
@@ -250,30 +235,17 @@ class Domains:
         """The domains with enough in sum and slots enough for each part of a group, those with the
         least room first."""
         group = prospect.shape.groups[number]
-        demand = _demand(prospect, group)
-        values = self._with_room(prospect, group, level, emptied=emptied)
-        if emptied:
-            idle = self._sums_of(level, emptied=True)
-            values = [value for value in values if room(idle.of(value), demand) >= ONCE]
-        free = self._sums_of(level, emptied=False)
-        found = [(room(free.of(value), demand), value) for value in values]
-        rooms = sorted(found if emptied else [one for one in found if one[0] >= ONCE])
+        demand, counts = _demand(prospect, group), self._counts
+        possible = set(counts.with_room(level, demand, emptied=emptied))
+        for part in (prospect.parts[number] for number in group.parts):
+            self._judge.steps += self._ledger.size // ROWS_PER_STEP
+            slots = counts.slots(level, part.pods, emptied=emptied)
+            possible.intersection_update(v for v, n in slots.items() if n >= part.replicas)
+        room = counts.rooms(level, demand)
+        rooms = sorted((room[value], value) for value in possible)
         wider = group.topology.levels[group.topology.levels.index(level) + 1 :]
         for value in self._nested(level, wider, demand, rooms) if wider else (v for _, v in rooms):
-            if self._lacking(prospect, group, (level, value), emptied=emptied) is None:
-                yield level, value
-
-    def _with_room(
-        self, prospect: Prospect, group: TopologyGroup, level: str, *, emptied: bool
-    ) -> Collection[str]:
-        """The domains of a level that may have room for each part of a group: where all nodes with
-        room are known, these are few of thousands."""
-        values = self._sums_of(level, emptied=False).values()
-        for number in group.parts:
-            known = self._slots_of(prospect, number, level, emptied=emptied).with_room()
-            if known is not None and prospect.parts[number].replicas and len(known) < len(values):
-                values = known
-        return values
+            yield level, value
 
     def _nested(
         self,
@@ -284,59 +256,18 @@ class Domains:
     ) -> Iterator[str]:
         """The values in this order; of those with equal room first what is in a wider domain with
         less. So a block is filled before a rack of another one is opened."""
-        around = [(one, self._sums_of(one, emptied=False)) for one in wider]
+        outer = [(one, self._counts.rooms(one, demand)) for one in wider]
         for _, equal in groupby(rooms, key=itemgetter(0)):
-            found = []
-            for _, value in equal:
-                row = next(iter(self._ledger.with_label((level, value))))
-                labels = dict(row.node.labels)
-                outer = (sums.of(labels.get(one, "")) for one, sums in around)
-                found.append(([room(sums, demand) for sums in outer], value))
-            yield from (value for _, value in sorted(found))
-
-    def _sums_of(self, level: str, *, emptied: bool) -> DomainSums:
-        key = (level, emptied)
-        known = self._ledger.domain_sums.get(key) or self._counted.get(key)
-        if known is None:
-            known = self._ledger.count_domains(level, emptied=emptied)
-            self._judge.steps += len(self._ledger.rows)
-            if self._remembers:
-                self._ledger.keep_domains(known)
-            else:
-                self._counted[key] = known
-        return known
-
-    def _lacking(
-        self, prospect: Prospect, group: TopologyGroup, domain: Domain, *, emptied: bool
-    ) -> tuple[int, int] | None:
-        """A part of the group without slots enough in the domain, and how many pods have none; the
-        part that refused a domain last is asked first."""
-        for number in sorted(group.parts, key=lambda n: n != prospect.short_part):
-            part = prospect.parts[number]
-            missing = part.replicas - self._slots(prospect, number, domain, emptied=emptied)
-            if missing > 0:
-                prospect.short_part = number
-                return number, missing
-        return None
-
-    def _slots(self, prospect: Prospect, number: int, domain: Domain, *, emptied: bool) -> int:
-        level, value = domain
-        counts = self._slots_of(prospect, number, level, emptied=emptied)
-        looked = counts.looked
-        found = counts.of(value)
-        self._judge.steps += counts.looked - looked
-        return found
-
-    def _slots_of(
-        self, prospect: Prospect, number: int, level: str, *, emptied: bool
-    ) -> DomainSlots:
-        key = (number, level, emptied)
-        counts = prospect.domain_slots.get(key)
-        if counts is None:
-            pods = prospect.parts[number].pods
-            counts = DomainSlots(self._ledger, pods, level, emptied=emptied)
-            prospect.domain_slots[key] = counts
-        return counts
+            values = [value for _, value in equal]
+            if len(values) > 1:
+                around = {value: self._counts.labels_of(level, value) for value in values}
+                values.sort(
+                    key=lambda value: (
+                        [room.get(around[value].get(one, ""), 0) for one, room in outer],
+                        value,
+                    )
+                )
+            yield from values
 
     def _variant(self, prospect: Prospect, number: int | None, choice: Choice) -> Prospect:
         """The gang, or one group of it alone, in these domains."""
@@ -363,7 +294,7 @@ class Domains:
     def _refusal(self, prospect: Prospect, number: int, group: TopologyGroup) -> Refusal:
         """The group fits in no domain; the nearest of the widest level has the most places."""
         level = group.topology.levels[-1]
-        values = self._ledger.values_of(level)
+        values = sorted(self._ledger.label(level).values())
         needed = sum(prospect.shape.sets[position].replicas for position in group.positions)
         nearest, most, is_decided = "", 0, True
         candidates = {
@@ -395,11 +326,15 @@ class Domains:
 
     def _places(self, prospect: Prospect, group: TopologyGroup, domain: Domain, needed: int) -> int:
         """At most how many of the pods have places in a domain that has too few."""
-        sums = self._sums_of(domain[0], emptied=False).of(domain[1])
-        demand = _demand(prospect, group)
-        enough = min(sums.get(name, 0) * needed // n for name, n in demand)
-        lacking = self._lacking(prospect, group, domain, emptied=False)
-        return max(0, min(enough, needed - lacking[1] if lacking else needed))
+        level, value = domain
+        sums = self._counts.sums(level, value)
+        enough = min(sums.get(name, 0) * needed // n for name, n in _demand(prospect, group))
+        for part in (prospect.parts[number] for number in group.parts):
+            slots = self._counts.slots(level, part.pods, emptied=False).get(value, 0)
+            if slots < part.replicas:
+                enough = min(enough, needed - part.replicas + slots)
+                break
+        return max(0, enough)
 
 
 class _Options:
@@ -453,13 +388,6 @@ def _demand(prospect: Prospect, group: TopologyGroup) -> Resources:
 
 def _is_all(shape: Shape, group: TopologyGroup) -> bool:
     return len(group.positions) == len(shape.sets)
-
-
-def _is_undecided(prospect: Prospect) -> bool:
-    """Whether a search for the gang, or for a group, in domains ended at its bound."""
-    known = (one for one in prospect.variants.values() if one.searched == one.latest_rise())
-    found = (one.found for one in known)
-    return any(one is not None and one.reason is WaitingReason.UNDECIDED for one in found)
 
 
 def _places(refusal: Refusal, needed: int) -> int:

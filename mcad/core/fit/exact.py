@@ -9,19 +9,18 @@ so that a replay reaches the same verdict (core rule R1).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import product
 from math import gcd, prod
 from operator import add, lt, sub
 from typing import NamedTuple
 
-from mcad.core.nodes.pod_signature import PodClass, slots
-from mcad.core.nodes.pools import Draft, Row
-from mcad.core.nodes.resources import Books
+from mcad.core.nodes.pod_class import PodClass
 from mcad.core.state.records import Struct
 from mcad.core.state.work_bounds import EXACT_STATES_MAX
 
-FreeOf = Callable[[Row], Books]
+Free = tuple[int, ...]
+"""What is free on a node of each resource that any of the pods asks for, in one order."""
 
 
 class Need(NamedTuple):
@@ -34,10 +33,18 @@ class Need(NamedTuple):
     apart: frozenset[int] = frozenset()
 
 
+class Place(NamedTuple):
+    """A node (its row), what is free there, and slots there for each of the needs alone."""
+
+    at: int
+    free: Free
+    slots: tuple[int, ...]
+
+
 class Verdict(Struct, frozen=True):
     """What the search found: a plan, or none (``decided``), or that its budget ran out."""
 
-    plan: Draft | None
+    plan: list[tuple[int, int, int]] | None
     decided: bool
     work: int
 
@@ -46,7 +53,7 @@ class _Step(NamedTuple):
     """One node's share of a way to reach a state, and the steps before it."""
 
     before: _Step | None
-    row: Row
+    place: Place
     counts: tuple[int, ...]
 
 
@@ -61,33 +68,32 @@ class _Stage(NamedTuple):
     """One node: what it could take of each other set, and what has to be placed by its end because
     the nodes after it cannot take more."""
 
-    row: Row
+    place: Place
     caps: tuple[int, ...]
     due: tuple[int, ...]
 
 
 _States = dict[tuple[int, ...], tuple[int, _Step | None]]
 
-KnownChoices = dict[int, tuple[tuple[int, ...], list[_Choice]]]
-"""What nodes could take, by rank, and what was free there then: for searches of one gang that come
+KnownChoices = dict[int, tuple[tuple[Free, tuple[int, ...]], list[_Choice]]]
+"""What nodes could take, by row, and what was free there then: for searches of one gang that come
 one after the other, between which most nodes stay as they were."""
 
 
 def exact(
     needs: Sequence[Need],
-    rows: Sequence[Row],
-    free_of: FreeOf,
+    places: Sequence[Place],
+    names: Sequence[str],
     budget: int,
     known: KnownChoices | None = None,
 ) -> Verdict:
-    """Whether all needs can be placed on the rows together, within ``budget`` steps."""
-    main = max(needs, key=lambda need: need.replicas)
-    others = [need for need in needs if need is not main]
-    if prod(need.replicas + 1 for need in others) > EXACT_STATES_MAX:
+    """Whether all needs can be placed together, within ``budget`` steps. ``names`` are the
+    resources that places tell of, in their order, all that the pods ask for among them."""
+    search = _Search(needs, names, budget, {} if known is None else known)
+    if search.states > EXACT_STATES_MAX:
         return Verdict(None, decided=False, work=0)
-    search = _Search(main, others, free_of, budget, {} if known is None else known)
     try:
-        plan = search.run(rows)
+        plan = search.run(places)
     except _BudgetSpentError:
         return Verdict(None, decided=False, work=search.work)
     return Verdict(plan, decided=True, work=search.work)
@@ -99,31 +105,35 @@ class _BudgetSpentError(Exception):
 
 class _Search:
     def __init__(
-        self, main: Need, others: list[Need], free_of: FreeOf, budget: int, known: KnownChoices
+        self, needs: Sequence[Need], names: Sequence[str], budget: int, known: KnownChoices
     ) -> None:
-        self._main = main
-        self._others = others
-        self._free_of = free_of
+        self._needs = needs
+        self._main_at = max(range(len(needs)), key=lambda n: needs[n].replicas)
+        self._others_at = [n for n in range(len(needs)) if n != self._main_at]
+        self._main = needs[self._main_at]
+        self._others = [needs[n] for n in self._others_at]
+        self.states = prod(need.replicas + 1 for need in self._others)
         self._budget = budget
         self._known = known
-        self._names = sorted({n for need in (main, *others) for n, _ in need.pods.request})
-        self._goal = tuple(need.replicas for need in others)
-        self._beside_main = [n for n, need in enumerate(others) if need.part in main.apart]
+        self._asks = [_asks(need, names) for need in needs]
+        self._goal = tuple(need.replicas for need in self._others)
+        self._beside_main = [
+            n for n, need in enumerate(self._others) if need.part in self._main.apart
+        ]
         self._apart = [
             (n, m)
-            for n, need in enumerate(others)
-            for m, other in enumerate(others[:n])
+            for n, need in enumerate(self._others)
+            for m, other in enumerate(self._others[:n])
             if other.part in need.apart
         ]
         self.work = 0
 
-    def run(self, rows: Sequence[Row]) -> Draft | None:
-        self._spend(len(rows))
-        if len(self._others) > 1 and not self._sums_suffice(rows):
+    def run(self, places: Sequence[Place]) -> list[tuple[int, int, int]] | None:
+        self._spend(len(places))
+        if len(self._others) > 1 and not self._sums_suffice(places):
             return None
-        bearable = sum(self._main_slots(row, self._free_of(row)) for row in rows)
-        bearable -= self._main.replicas
-        stages = self._stages(rows)
+        bearable = sum([place.slots[self._main_at] for place in places]) - self._main.replicas
+        stages = self._stages(places)
         if bearable < 0 or stages is None:
             return None
         states: _States = {(0,) * len(self._others): (0, None)}
@@ -132,19 +142,22 @@ class _Search:
             self._spend(len(choices) * len(states))
             states = self._advance(states, stage, choices, bearable)
             if self._goal in states:
-                return self._plan(states[self._goal][1], rows)
+                return self._plan(states[self._goal][1], places)
         return None
 
-    def _sums_suffice(self, rows: Iterable[Row]) -> bool:
+    def _sums_suffice(self, places: Sequence[Place]) -> bool:
         """Whether these nodes together have what all pods need, which three sets or more would
         find out by trying most of their states. A node counts with what pods can use of it: where
         all ask for multiples of 4 GPUs, one with 7 has 4."""
-        everywhere = [self._free_of(row) for row in rows]
-        needs = (self._main, *self._others)
-        for name in self._names:
-            asked = [(dict(need.pods.request).get(name, 0), need.replicas) for need in needs]
+        for at in range(len(self._asks[0])):
+            asked = [
+                (asks[at], need.replicas)
+                for asks, need in zip(self._asks, self._needs, strict=True)
+            ]
             unit = gcd(*(n for n, _ in asked))
-            usable = sum([max(0, free.get(name, 0)) // unit for free in everywhere]) * unit
+            if not unit:
+                continue
+            usable = sum([max(0, place.free[at]) // unit for place in places]) * unit
             if usable < sum(n * replicas for n, replicas in asked):
                 return False
         return True
@@ -154,74 +167,66 @@ class _Search:
         if self.work > self._budget:
             raise _BudgetSpentError
 
-    def _main_slots(self, row: Row, free: Books) -> int:
-        pods = self._main.pods
-        return slots(free, pods.request, pods.cap) if row.rank in pods.pool.rows else 0
-
-    def _stages(self, rows: Sequence[Row]) -> list[_Stage] | None:
+    def _stages(self, places: Sequence[Place]) -> list[_Stage] | None:
         """The nodes that can take any of the others; None if they cannot take all of them."""
         found: list[_Stage] = []
         due = self._goal
-        for row in reversed(rows):
-            caps = self._caps(row)
+        for place in reversed(places):
+            caps = tuple([min(place.slots[n], self._needs[n].replicas) for n in self._others_at])
             if any(caps):
-                found.append(_Stage(row, caps, due))
+                found.append(_Stage(place, caps, due))
                 due = tuple([max(0, left - cap) for left, cap in zip(due, caps, strict=True)])
         return None if any(due) else found[::-1]
-
-    def _caps(self, row: Row) -> tuple[int, ...]:
-        free, rank = self._free_of(row), row.rank
-        caps = [
-            min(replicas, slots(free, pods.request, pods.cap)) if rank in pods.pool.rows else 0
-            for _, pods, replicas, _ in self._others
-        ]
-        return tuple(caps)
 
     def _choices(self, stage: _Stage) -> list[_Choice]:
         """What the node could take of the others, nothing included, without what takes no more
         for the same loss."""
-        free = self._free_of(stage.row)
-        amounts = tuple([free.get(name, 0) for name in self._names])
-        before, choices = self._known.get(stage.row.rank, ((), []))
-        if before != amounts:
-            choices = self._find_choices(stage, free)
-            self._known[stage.row.rank] = amounts, choices
+        at, free, slots = stage.place
+        before, choices = self._known.get(at, (None, []))
+        if before != (free, slots):
+            choices = self._find_choices(stage)
+            self._known[at] = (free, slots), choices
         return choices
 
-    def _find_choices(self, stage: _Stage, free: Books) -> list[_Choice]:
+    def _find_choices(self, stage: _Stage) -> list[_Choice]:
         self._spend(prod(cap + 1 for cap in stage.caps))
-        before = self._main_slots(stage.row, free)
+        place = stage.place
+        before = place.slots[self._main_at]
         found: list[_Choice] = []
         for counts in product(*(range(cap, -1, -1) for cap in stage.caps)):
-            left = self._less(free, counts)
+            left = self._less(place.free, counts)
             if left is None:
                 continue
-            loss = before - self._main_beside(counts, stage.row, left)
+            loss = before - self._main_beside(counts, place, left)
             self._spend(len(found))
             if not any(_covers(known, counts, loss) for known in found):
                 found.append(_Choice(counts, loss))
         return found
 
-    def _main_beside(self, counts: tuple[int, ...], row: Row, left: Books) -> int:
+    def _main_beside(self, counts: tuple[int, ...], place: Place, left: Free) -> int:
         """Its slots on a node with so many pods of the others."""
-        if any(counts[n] for n in self._beside_main if counts):
+        slots = place.slots[self._main_at]
+        if not slots or not any(counts):
+            return slots
+        if any(counts[n] for n in self._beside_main):
             return 0
-        return self._main_slots(row, left)
+        asks = self._asks[self._main_at]
+        return min(slots, *(there // n for there, n in zip(left, asks, strict=True) if n))
 
-    def _less(self, free: Books, counts: tuple[int, ...]) -> Books | None:
+    def _less(self, free: Free, counts: tuple[int, ...]) -> Free | None:
         """What so many pods of the others leave; None if they do not go together."""
         if not any(counts):
             return free
         if any(counts[n] and counts[m] for n, m in self._apart):
             return None
-        left = dict(free)
-        for count, need in zip(counts, self._others, strict=True):
+        left = list(free)
+        for count, number in zip(counts, self._others_at, strict=True):
             if count:
-                for name, n in need.pods.request:
-                    left[name] = left.get(name, 0) - n * count
-                    if left[name] < 0:
+                for at, n in enumerate(self._asks[number]):
+                    left[at] -= n * count
+                    if n and left[at] < 0:
                         return None
-        return left
+        return tuple(left)
 
     def _advance(
         self, states: _States, stage: _Stage, choices: list[_Choice], bearable: int
@@ -230,7 +235,7 @@ class _Search:
         if len(self._others) == 1:
             return _undominated(self._advance_one(states, stage, choices, bearable))
         after: _States = {}
-        row, due, goal = stage.row, stage.due, self._goal
+        place, due, goal = stage.place, stage.due, self._goal
         for state, (loss, step) in states.items():
             for counts, more in choices:
                 total = loss + more
@@ -242,7 +247,7 @@ class _Search:
                     continue
                 known = after.get(reached)
                 if known is None or total < known[0]:
-                    after[reached] = (total, _Step(step, row, counts) if any(counts) else step)
+                    after[reached] = (total, _Step(step, place, counts) if any(counts) else step)
         return after
 
     def _advance_one(
@@ -250,7 +255,7 @@ class _Search:
     ) -> _States:
         """The same with one other set, of which most gangs are: a third of the time."""
         after: _States = {}
-        row, (due,), (goal,) = stage.row, stage.due, self._goal
+        place, (due,), (goal,) = stage.place, stage.due, self._goal
         for (placed,), (loss, step) in states.items():
             for counts, more in choices:
                 total, sum_placed = loss + more, placed + counts[0]
@@ -259,30 +264,36 @@ class _Search:
                 reached = (sum_placed if sum_placed < goal else goal,)
                 known = after.get(reached)
                 if known is None or total < known[0]:
-                    after[reached] = (total, _Step(step, row, counts) if counts[0] else step)
+                    after[reached] = (total, _Step(step, place, counts) if counts[0] else step)
         return after
 
-    def _plan(self, last: _Step | None, rows: Sequence[Row]) -> Draft:
+    def _plan(self, last: _Step | None, places: Sequence[Place]) -> list[tuple[int, int, int]]:
         """Read the steps backwards; then the main set takes what they left."""
-        plan: Draft = []
+        plan: list[tuple[int, int, int]] = []
         taken: dict[int, tuple[int, ...]] = {}
         missing: tuple[int, ...] = self._goal
         step = last
         while step is not None:
-            counts = taken[step.row.rank] = tuple(map(min, step.counts, missing))
+            counts = taken[step.place.at] = tuple(map(min, step.counts, missing))
             missing = tuple(map(sub, missing, counts))
             parts = zip(self._others, counts, strict=True)
-            plan += [(need.part, step.row, count) for need, count in parts if count]
+            plan += [(need.part, step.place.at, count) for need, count in parts if count]
             step = step.before
         left = self._main.replicas
-        for row in rows:
-            counts = taken.get(row.rank, ())
-            free = self._less(self._free_of(row), counts)
-            room = min(left, self._main_beside(counts, row, free)) if free is not None else 0
+        for place in places:
+            counts = taken.get(place.at, ())
+            free = self._less(place.free, counts) if counts else place.free
+            room = min(left, self._main_beside(counts, place, free)) if free is not None else 0
             if room:
-                plan.append((self._main.part, row, room))
+                plan.append((self._main.part, place.at, room))
                 left -= room
         return plan
+
+
+def _asks(need: Need, names: Iterable[str]) -> tuple[int, ...]:
+    """What one of its pods asks for, in the order of the names."""
+    request = dict(need.pods.request)
+    return tuple(request.get(name, 0) for name in names)
 
 
 def _covers(known: _Choice, counts: tuple[int, ...], loss: int) -> bool:

@@ -1,8 +1,8 @@
 """Verdicts: whether a gang fits now, and if not, why, with figures (core rules R1, R4).
 
-In this order, cheapest first: is there a node at all; does the sum suffice; does each set fit
-alone, the one that refused last asked first; do the sets fit together. With ``fit: aggregate`` only
-the sum counts, as in MCAD.
+In this order: is there a node at all; does each set fit alone; do the sets fit together. A refusal
+names the first of these that explains it: no node, the sum, a set, all of them together. With
+``fit: aggregate`` only the sum counts, as in MCAD.
 """
 
 from __future__ import annotations
@@ -10,31 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from mcad.core.assumed.unplaced import UnplacedPods
-from mcad.core.fit.feasible import (
-    InsufficientSlots,
-    InsufficientSum,
-    NoNodes,
-    Part,
-    Prospect,
-    TooLarge,
-    looks_max,
-)
 from mcad.core.fit.greedy import Nodes, Packing, as_many_as_fit, pack
 from mcad.core.fit.own_nodes import on_own_nodes
+from mcad.core.fit.prospect import NOWHERE, Part, Prospect
+from mcad.core.nodes.columns import Columns, Mask, take_slots
+from mcad.core.nodes.constraints import NodeSet
 from mcad.core.nodes.host_ports import in_whole_ports, is_port
-from mcad.core.nodes.ledger import Ledger
-from mcad.core.nodes.pod_signature import slots
-from mcad.core.nodes.pools import (
-    Draft,
-    Plan,
-    Pool,
-    joint_total,
-    largest,
-    rough_total,
-    sum_of,
-    widest,
-)
-from mcad.core.nodes.resources import Books, book
+from mcad.core.nodes.ledger import Ledger, Plan
+from mcad.core.nodes.pod_class import Bounds, PodClass
+from mcad.core.nodes.reserved_free import Spare
+from mcad.core.state.model import Resources
 from mcad.core.state.records import replace
 from mcad.core.state.refusal import Refusal, Shortage
 from mcad.core.state.settings import Fit, Settings
@@ -42,8 +27,8 @@ from mcad.core.state.waiting_reason import WaitingReason
 from mcad.core.state.work_bounds import (
     EXACT_WORK_MAX,
     EXACT_WORK_PER_PASS_MAX,
-    GREEDY_WORK_PER_PASS_MAX,
     PART_STEPS,
+    ROWS_PER_STEP,
     VERDICT_STEPS,
 )
 
@@ -56,28 +41,34 @@ class Judge:
     """Answers whether the gangs of a prospect fit, and notes in the prospect what helps the next
     time.
 
-    ``steps`` counts its work so far, about a microsecond each: verdicts, and nodes looked at. The
-    judge of the cycle ``remembers``: the unplaced pods learn that it has counted them.
+    ``steps`` counts its work so far, about a microsecond each. The judge of the cycle
+    ``remembers``: the ``bounds`` and the unplaced pods learn what it has counted.
     """
 
     def __init__(
-        self, settings: Settings, ledger: Ledger, unplaced_pods: UnplacedPods, *, remembers: bool
+        self,
+        settings: Settings,
+        ledger: Ledger,
+        unplaced_pods: UnplacedPods,
+        bounds: Bounds,
+        *,
+        remembers: bool,
     ) -> None:
+        self._bounds = bounds
         self._remembers = remembers
         self._ledger = ledger
         self._unplaced_pods = unplaced_pods
         self._on_nodes = settings.fit is Fit.NODES
         self.steps = 0
         self._budget = EXACT_WORK_PER_PASS_MAX
-        self._looks = GREEDY_WORK_PER_PASS_MAX
         self._put_off: list[Prospect] = []
-        self._fits: dict[Prospect, Draft | None] = {}
-        self._fits_at = -1
+        self._summed_at = -1
+        self._summed: dict[NodeSet, dict[str, int]] = {}
 
     def new_pass(self) -> list[Prospect]:
         """A fresh budget; returns the prospects that the last one did not suffice for."""
-        self._budget, self._looks = EXACT_WORK_PER_PASS_MAX, GREEDY_WORK_PER_PASS_MAX
-        put_off, self._put_off, self._fits = self._put_off, [], {}
+        self._budget = EXACT_WORK_PER_PASS_MAX
+        put_off, self._put_off = self._put_off, []
         for prospect in put_off:
             prospect.searched = -1
         return put_off
@@ -86,185 +77,177 @@ class Judge:
 
     def refusal(self, prospect: Prospect) -> Refusal | None:
         """Why the gang does not fit now; None if it does. That is known, with the plan that it
-        rests on, until something changes, whatever else is judged in between."""
-        if self._fits_at != self._ledger.log.now:
-            self._fits, self._fits_at = {}, self._ledger.log.now
-        if prospect in self._fits:
+        rests on, until something changes."""
+        if prospect.fits[0] == self._ledger.now:
             return None
-        refused = self._judge(prospect)
+        if self._remembers:
+            self._bounds.catch_up()
+        if not prospect.parts:
+            prospect.fits = self._ledger.now, []
+            return None
+        refused = self._judge_on_nodes(prospect) if self._on_nodes else self._judge_sum(prospect)
+        return _in_words(refused) if refused is not None and self._ledger.ports else refused
+
+    def _judge_sum(self, prospect: Prospect) -> Refusal | None:
+        self._spend(1)
+        refused = self._sum_refuses(prospect)
         if refused is None:
-            self._fits.setdefault(prospect, None)
+            prospect.fits = self._ledger.now, as_many_as_fit(prospect, self._nodes())
         return refused
 
-    def _judge(self, prospect: Prospect) -> Refusal | None:
-        self.steps += VERDICT_STEPS + PART_STEPS * max(0, len(prospect.parts) - 1)
-        prospect.obstacle = None
-        if not prospect.parts:
-            return None
-        sums = self._sums(prospect)
-        if not self._on_nodes:
-            return self._sum_refuses(prospect, sums or {})
+    def _judge_on_nodes(self, prospect: Prospect) -> Refusal | None:
+        self._spend(len(prospect.parts))
         for part in prospect.parts:
-            if not part.pods.pool.rows and not part.per_node:
-                prospect.obstacle = NoNodes(part.pods.pool)
+            if not part.per_node and not part.pods.nodes:
+                self._note(part, 0)
                 return _refusal(WaitingReason.NO_NODE, prospect, (), part, part.replicas)
-        refused = self._sum_refuses(prospect, sums) if sums is not None else None
-        refused = refused or self._some_part_refuses(prospect) or self._refused_together(prospect)
+        short = self._short_part(prospect)
+        refused: Refusal | None = None
+        if short is not None:
+            refused = self._sum_refuses(prospect) or self._part_refusal(prospect, *short)
+        else:
+            if self._unplaced_pods.by_class:
+                refused = self._sum_refuses(prospect)
+            if refused is None and not _is_decided_alone(prospect):
+                refused = self._refused_together(prospect)
         if refused is None:
             return None
-        refused = _too_large(prospect) or refused
-        return _in_words(refused) if self._ledger.ports else refused
+        prospect.fits = NOWHERE
+        return self._too_large(prospect) or refused
 
     def plan(self, prospect: Prospect) -> Plan:
         """Where the gang goes that was found to fit just now. With ``fit: aggregate`` the plan may
         hold fewer pods than the gang has."""
-        nodes, weights = Nodes(self._unplaced_pods.barred), self._ledger.allocatable
-        if not self._on_nodes:
-            return prospect.plan(as_many_as_fit(prospect, nodes))
-        draft = self._fits[prospect]
-        if draft is None:  # the pods are equal, so slots were counted, and greed finds them
-            draft = pack(prospect, nodes, 0, weights).plan or []
-        draft, looked = on_own_nodes(prospect, draft, nodes, weights)
-        self.steps += looked
+        _, draft = prospect.fits
+        if self._on_nodes:
+            weights = self._ledger.allocatable
+            draft, steps = on_own_nodes(prospect, draft, self._nodes(), weights)
+            self.steps += steps
         return prospect.plan(draft)
+
+    def _nodes(self) -> Nodes:
+        return Nodes(self._ledger.free, self._unplaced_pods.usable)
+
+    def _spend(self, parts: int) -> None:
+        looks = parts * (self._ledger.size // ROWS_PER_STEP)
+        self.steps += VERDICT_STEPS + PART_STEPS * (parts - 1) + looks
+
+    def _note(self, part: Part, slots: int) -> None:
+        if self._remembers:
+            self._bounds[part.pods] = slots
 
     # -- sums ----------------------------------------------------------------------------------
 
-    def _sums(self, prospect: Prospect) -> Sums | None:
-        """What is free on all its nodes; None if that takes a look at every node."""
-        at, pools = prospect.widest
-        if at != self._ledger.joins:
-            pools = widest(prospect.pools)
-            self.steps += len(prospect.pools) ** 2
-            prospect.widest = (self._ledger.joins, pools)
-        return None if pools is None else sum_of(pools)
-
-    def _sum_refuses(self, prospect: Prospect, sums: Sums) -> Refusal | None:
-        demand, available = prospect.demand, self._less_unplaced(prospect, sums)
-        for name, n in demand:
-            if available.get(name, 0) < n:
-                shortages = _shortages(demand, available)
-                if not prospect.shape.per_node:  # what is short of most lasts longest
-                    self._remember_short(prospect, prospect.widest[1], shortages[0])
-                return _refusal(WaitingReason.INSUFFICIENT, prospect, shortages)
-        return None
-
-    def _less_unplaced(self, prospect: Prospect, sums: Sums) -> Sums:
-        """What is left of the sums after those whose reservations have no node (C6)."""
-        unplaced = self._unplaced_pods
-        owed = unplaced.weighing_on(prospect.pools) if unplaced.by_class else []
+    def _sum_refuses(self, prospect: Prospect) -> Refusal | None:
+        """By what is free on all its nodes, less what is owed to pods without a node (C6)."""
+        demand = prospect.demand
+        available = self._sums(prospect, demand)
         if self._remembers:
-            unplaced.note_weighed()
-        if not owed:
-            return sums
-        left = dict(sums)
-        for request, n in owed:
-            book(left, request, -n)
-        return left
+            self._unplaced_pods.note_weighed()
+        for request, n in self._unplaced_pods.weighing_on(prospect.nodes):
+            for name, each in request:
+                if name in available:
+                    available[name] -= each * n
+        if all(available[name] >= n for name, n in demand):
+            return None
+        return _refusal(WaitingReason.INSUFFICIENT, prospect, _shortages(demand, available))
 
-    def _remember_short(
-        self, prospect: Prospect, pools: tuple[Pool, ...] | None, most: Shortage
-    ) -> None:
-        if pools is None:
-            return
-        resource, needed = most.resource, most.requested
-        if sum_of(pools).get(resource, 0) < needed:  # else what is owed to others made it short
-            standing_in = len(prospect.pools) > 1 and pools is prospect.widest[1]
-            if len(pools) == 1 and not standing_in:
-                base = pools[0].base  # one line for all that lack a few of its nodes
-                pools = (base,) if base.total.get(resource, 0) < needed else pools
-            prospect.obstacle = InsufficientSum(pools, resource, needed, standing_in)
+    def _sums(self, whose: Prospect | PodClass, demand: Resources) -> dict[str, int]:
+        """What is free of each of these resources on the nodes that admit the pods; known until
+        something changes."""
+        if self._summed_at != self._ledger.now:
+            self._summed_at, self._summed = self._ledger.now, {}
+        known = self._summed.setdefault(whose.nodes, {})
+        missing = [name for name, _ in demand if name not in known]
+        if missing:
+            self.steps += len(missing) * self._ledger.size // ROWS_PER_STEP
+            mask = whose.mask
+            known.update({name: self._ledger.free.to_lend(name, mask) for name in missing})
+        return {name: known[name] for name, _ in demand}
 
     # -- each part alone -----------------------------------------------------------------------
 
-    def _some_part_refuses(self, prospect: Prospect) -> Refusal | None:
-        first = (prospect.watched,) if prospect.watched else ()
-        most = self.steps + looks_max(len(prospect.parts))
-        for number in (*first, *range(len(prospect.parts))):
-            if self.steps >= most:
-                return None  # of dozens of large parts; placing them together decides
-            refused = self._part_refuses(prospect, number)
-            if refused is not None:
-                prospect.watched = number
-                return refused
+    def _short_part(self, prospect: Prospect) -> tuple[Part, int] | None:
+        """The first part that finds too few slots alone, and how many pods have none. Of a
+        DaemonSet no count of slots decides it: it is placed first when sets are combined."""
+        usable = self._unplaced_pods.usable
+        for part in prospect.parts:
+            if part.per_node:
+                continue
+            slots = part.pods.slots(self._ledger.free)
+            there = slots.total
+            self._note(part, there)
+            if usable is not None:
+                slots = slots.among(usable)
+                there = slots.total
+            if there < part.declared:
+                return part, part.declared - there
+            if _is_decided_alone(prospect):
+                taken = take_slots(slots, part.declared, most_first=False)
+                prospect.fits = self._ledger.now, [(0, at, pods) for at, pods in taken.pairs()]
         return None
 
-    def _part_refuses(self, prospect: Prospect, number: int) -> Refusal | None:
-        part = prospect.parts[number]
-        pods, replicas = part.pods, part.replicas
-        if part.per_node:
-            return None  # no count of slots decides it; it is placed first when sets are combined
-        held = self._unplaced_pods.held_slots(pods) if self._unplaced_pods.barred else 0
-        looked = pods.looked
-        missing = pods.missing(replicas + held)
-        self.steps += pods.looked - looked
-        if not missing:
-            return None
-        shortages = _shortages([(r, n * replicas) for r, n in pods.request], pods.pool.total)
-        missing = min(missing, replicas)
-        if not shortages[0].missing:
-            if pods.at_most() < replicas:  # else what is set aside for others made them few
-                prospect.obstacle = InsufficientSlots(pods, replicas)
-            return _refusal(WaitingReason.FRAGMENTED, prospect, shortages, part, missing)
-        self._remember_short(prospect, (pods.pool,), shortages[0])
-        return _refusal(WaitingReason.INSUFFICIENT, prospect, shortages, part, missing)
+    def _part_refusal(self, prospect: Prospect, part: Part, missing: int) -> Refusal:
+        request = part.pods.request
+        needed = tuple((name, n * part.declared) for name, n in request)
+        shortages = _shortages(needed, self._sums(part.pods, request))
+        is_short = bool(shortages[0].missing)
+        reason = WaitingReason.INSUFFICIENT if is_short else WaitingReason.FRAGMENTED
+        return _refusal(reason, prospect, shortages, part, missing)
 
     # -- all parts together --------------------------------------------------------------------
 
+    def latest_rise(self, prospect: Prospect) -> int:
+        """The change at which something last rose for one of its pods. A node less is a pod less:
+        what is a fall for others may let a DaemonSet in."""
+        if self._bounds.has_news and not self._remembers:
+            return self._ledger.now
+        latest = self._bounds.latest([part.pods for part in prospect.parts])
+        return max(latest, self._ledger.moved) if prospect.shape.per_node else latest
+
     def _refused_together(self, prospect: Prospect) -> Refusal | None:
-        if len(prospect.parts) == 1 and not prospect.shape.per_node:
-            return None  # alone is all there is
-        if prospect.searched == prospect.latest_rise():
-            return prospect.found  # only falls since the search failed
-        refused = self._search(prospect)
-        if refused is not None:
-            prospect.searched, prospect.found = prospect.latest_rise(), refused
+        latest = self.latest_rise(prospect)
+        if prospect.searched == latest and prospect.found is not None:
+            # Only falls since the search failed: the figures may be others.
+            shortages = _shortages(prospect.demand, self._sums(prospect, prospect.demand))
+            return self._sum_refuses(prospect) or replace(prospect.found, shortages=shortages)
+        is_ample = self._budget >= EXACT_WORK_MAX
+        outcome = self._pack(prospect, self._nodes())
+        if outcome.plan is not None:
+            prospect.fits = self._ledger.now, outcome.plan
+            return None
+        if not outcome.decided and not is_ample:
+            self._put_off.append(prospect)
+        refused = self._sum_refuses(prospect)
+        if refused is None:
+            shortages = _shortages(prospect.demand, self._sums(prospect, prospect.demand))
+            kind = WaitingReason.FRAGMENTED if outcome.decided else WaitingReason.UNDECIDED
+            part = prospect.parts[outcome.part] if outcome.part >= 0 else None
+            refused = _refusal(kind, prospect, shortages, part, outcome.missing)
+        prospect.searched, prospect.found = latest, refused
         return refused
 
-    def _search(self, prospect: Prospect) -> Refusal | None:
-        sums = self._sums(prospect)
-        if sums is None and not self._plainly_suffices(prospect):
-            sums = self._joint_total(prospect)
-            refused = self._sum_refuses(prospect, sums)
-            if refused is not None:
-                return refused
-        ample = self._ample()
-        outcome = self._pack(prospect, Nodes(self._unplaced_pods.barred))
-        if outcome.plan is not None:
-            self._fits[prospect] = outcome.plan
-            return None
-        if not outcome.decided and not ample:
-            self._put_off.append(prospect)
-        sums = self._joint_total(prospect) if sums is None else sums
-        shortages = _shortages(prospect.demand, self._less_unplaced(prospect, sums))
-        kind = WaitingReason.FRAGMENTED if outcome.decided else WaitingReason.UNDECIDED
-        part = prospect.parts[outcome.part] if outcome.part >= 0 else None
-        return _refusal(kind, prospect, shortages, part, outcome.missing)
-
-    def _joint_total(self, prospect: Prospect) -> Sums:
-        bases = dict.fromkeys(pool.base for pool in prospect.pools)
-        self.steps += 2 * sum(len(base.rows) for base in bases)
-        return joint_total(prospect.pools)
-
-    def _ample(self) -> bool:
-        """Whether a search that is undecided now would be so in any other pass."""
-        return self._looks > 0 and self._budget >= EXACT_WORK_MAX
-
     def _pack(self, prospect: Prospect, nodes: Nodes) -> Packing:
-        """Search within what is left of the budgets of the pass."""
-        if self._looks <= 0:
-            return Packing(decided=False)
-        budget = min(self._budget, EXACT_WORK_MAX)
-        outcome = pack(prospect, nodes, budget, self._ledger.allocatable)
-        self._looks -= outcome.looked
+        """Search within what is left of the budget of the pass."""
+        self._spend(len(prospect.parts))
+        outcome = pack(prospect, nodes, min(self._budget, EXACT_WORK_MAX), self._ledger.allocatable)
         self._budget -= outcome.work
-        self.steps += outcome.looked + outcome.work
+        self.steps += outcome.work
         return outcome
 
-    def _plainly_suffices(self, prospect: Prospect) -> bool:
-        """A lower bound of the sum, so that nodes need not be added up at every dispatch."""
-        available = self._less_unplaced(prospect, rough_total(prospect.pools))
-        return all(available.get(name, 0) >= n for name, n in prospect.demand)
+    def may_fit(self, prospect: Prospect, spare: Spare) -> bool:
+        """Whether there are slots enough for each part by itself there and on nodes that are free
+        for all, and enough in sum."""
+        self._spend(len(prospect.parts))
+        for part in prospect.parts:
+            if not part.per_node:
+                there = part.pods.slots(self._ledger.free).total
+                if there + spare.slots(part.pods) < part.declared:
+                    return False
+        if len(prospect.parts) == 1:
+            return True
+        sums = self._sums(prospect, prospect.demand)
+        return all(sums[name] + spare.total(name) >= n for name, n in prospect.demand)
 
     # -- emptied -------------------------------------------------------------------------------
 
@@ -273,17 +256,13 @@ class Judge:
 
         Undecided counts as no: a gang that cannot be shown to fit must not hold up others.
         """
-        fitted, now = prospect.emptied[1], self._ledger.log.now
         if self.knows_emptied(prospect):
-            return fitted
-        if not fitted and self._still_lacks(prospect):
-            prospect.emptied = (now, False)
-            return False
-        ample = self._ample()
-        self.steps += sum(len(pool.rows) for pool in prospect.pools)
+            return prospect.emptied[1]
+        is_ample = self._budget >= EXACT_WORK_MAX
+        self._spend(len(prospect.parts))
         fits = self._fits_emptied(prospect)
-        if fits or ample:
-            prospect.emptied = (now, fits)
+        if fits or is_ample:
+            prospect.emptied = (self._ledger.now, fits)
         return fits
 
     def knows_emptied(self, prospect: Prospect) -> bool:
@@ -294,59 +273,38 @@ class Judge:
             return at >= max(ledger.idle_falls, ledger.idle_rises)
         return at >= (ledger.idle_falls if fitted else ledger.idle_rises)
 
-    def _still_lacks(self, prospect: Prospect) -> bool:
-        """Whether all slots on the nodes that changed since are surely too few for those pods that
-        did not fit at the last look."""
-        changed = self._ledger.log.since(prospect.emptied[0])
-        if changed is None or prospect.lacking is None:
-            return False
-        number, missing = prospect.lacking
-        pods, rows = prospect.parts[number].pods, prospect.parts[number].pods.pool.rows
-        there = (rows[rank] for rank in changed if rank in rows)
-        missing -= sum(slots(row.idle, pods.request, pods.cap) for row in there)
-        prospect.lacking = (number, missing)
-        return missing > 0
-
     def _fits_emptied(self, prospect: Prospect) -> bool:
-        prospect.lacking = None
+        idle = self._ledger.idle
         if not self._on_nodes:
-            return self._sum_fits_emptied(prospect)
-        for number, part in enumerate(prospect.parts):
-            pods = part.pods
-            if part.per_node:
-                continue
-            missing = part.replicas
-            for row in pods.pool.rows.values():
-                missing -= slots(row.idle, pods.request, pods.cap)
-                if missing <= 0:
-                    break
-            else:
-                prospect.lacking = (number, missing)
-                return False
-        if len(prospect.parts) == 1 and not prospect.shape.per_node:
-            return True
-        return self._pack(prospect, Nodes(emptied=True)).plan is not None
+            mask = prospect.mask
+            return all(idle.to_lend(name, mask) >= n for name, n in prospect.demand)
+        return fit_alone(prospect, idle) and (
+            _is_decided_alone(prospect) or self._pack(prospect, Nodes(idle)).plan is not None
+        )
 
-    def _sum_fits_emptied(self, prospect: Prospect) -> bool:
-        left: Books = {}
-        for pool in prospect.pools:
-            for row in pool.rows.values():
-                book(left, ((name, max(0, n)) for name, n in row.idle.items()))
-        return all(left.get(name, 0) >= n for name, n in prospect.demand)
+    # -- figures -------------------------------------------------------------------------------
+
+    def _too_large(self, prospect: Prospect) -> Refusal | None:
+        """A pod larger than every node that admits it makes all other figures beside the point."""
+        for part in prospect.parts:
+            pods, whole = part.pods, self._ledger.whole
+            if not pods.fits_whole() and pods.nodes:
+                most = {name: int(whole.column(name)[pods.mask].max()) for name, _ in pods.request}
+                shortages = _shortages(pods.request, most)
+                return _refusal(WaitingReason.TOO_LARGE, prospect, shortages, part, part.replicas)
+        return None
 
 
-# -- figures -------------------------------------------------------------------------------------
-
-
-def _too_large(prospect: Prospect) -> Refusal | None:
-    """A pod larger than every node that admits it makes all other figures beside the point."""
+def fit_alone(prospect: Prospect, columns: Columns, usable: Mask | None = None) -> bool:
+    """Whether each part has slots enough by itself, by these columns."""
     for part in prospect.parts:
-        pods = part.pods
-        if pods.pool.rows and pods.too_large():
-            prospect.obstacle = TooLarge(pods)
-            shortages = _shortages(pods.request, largest(pods.pool))
-            return _refusal(WaitingReason.TOO_LARGE, prospect, shortages, part, part.replicas)
-    return None
+        if not part.per_node and part.pods.slots(columns, usable).total < part.declared:
+            return False
+    return True
+
+
+def _is_decided_alone(prospect: Prospect) -> bool:
+    return len(prospect.parts) == 1 and not prospect.shape.per_node
 
 
 def _refusal(

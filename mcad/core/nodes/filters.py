@@ -30,13 +30,20 @@ def admits(node: Node, constraint: Constraint) -> bool:
         return False
     if constraint.node_name and constraint.node_name != node.name:
         return False
-    repelling = [taint for taint in node.taints if taint.effect in _REPELLING]
-    if node.unschedulable:
-        repelling.append(UNSCHEDULABLE)
-    for taint in repelling:
-        if not any(_tolerates(toleration, taint) for toleration in constraint.tolerations):
-            return False
+    if not all(tolerates(constraint, taint) for taint in repelling(node)):
+        return False
     return _selected(node, constraint)
+
+
+def repelling(node: Node) -> tuple[Taint, ...]:
+    """The taints that a pod has to tolerate, that of a cordoned node among them."""
+    found = tuple(taint for taint in node.taints if taint.effect in _REPELLING)
+    return (*found, UNSCHEDULABLE) if node.unschedulable else found
+
+
+def tolerates(constraint: Constraint, taint: Taint) -> bool:
+    """Whether the taint repels no pod with this constraint."""
+    return any(_tolerates(toleration, taint) for toleration in constraint.tolerations)
 
 
 def _tolerates(toleration: Toleration, taint: Taint) -> bool:
@@ -76,7 +83,12 @@ def _matches_field(node: Node, requirement: Requirement) -> bool:
 
 
 def _matches_label(labels: Mapping[str, str], requirement: Requirement) -> bool:
-    value, wanted = labels.get(requirement.key), requirement.values
+    return matches(requirement, labels.get(requirement.key))
+
+
+def matches(requirement: Requirement, value: str | None) -> bool:
+    """Whether a label with this value, or its absence, satisfies the requirement."""
+    wanted = requirement.values
     match requirement.operator:
         case "In":
             return value in wanted

@@ -1,4 +1,4 @@
-"""The books of all nodes: what is taken of each and for which AppWrapper, and which changed last.
+"""The books of all nodes: what is taken of each and for which AppWrapper, and which gained room.
 
 Entries are noted while an event is processed and posted at its end, so that a pod which binds where
 its slot was assumed changes nothing, and a net fall requeues nothing (core rule R4).
@@ -6,236 +6,153 @@ its slot was assumed changes nothing, and a net fall requeues nothing (core rule
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Callable, Collection, Container, Iterable, Sequence
+from collections.abc import Container, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
 
 from mcad.core.nodes import host_ports
-from mcad.core.nodes.domain_sums import DomainSums, follow_idle
-from mcad.core.nodes.pool_without import Label, PoolWithout
-from mcad.core.nodes.pools import KeptPool, Pool, Profile, Row
+from mcad.core.nodes.codes import Codes
+from mcad.core.nodes.columns import ROWS_MIN, Columns, Mask, counted, offered
+from mcad.core.nodes.constraints import Constraints, Facts
 from mcad.core.nodes.resources import Books, book, with_pod_slot
-from mcad.core.state.model import Constraint, HostPort, Node, Requirement, Resources
-from mcad.core.state.work_bounds import (
-    CATCH_UP_MAX,
-    LEVELS_KEPT,
-    POOLS_PER_STEP,
-    PORTS_KEPT_MIN,
-    PORTS_MAX,
-)
+from mcad.core.state.model import HostPort, Node, Resources
+from mcad.core.state.work_bounds import COLUMNS_KEPT_MIN, PORTS_MAX
 
 
-class ChangeLog:
-    """Which nodes changed, the latest last; a pod class reads from the end what it has not seen
-    yet. ``gained`` is the last change at which any pool rose or shifted. Without one since, no pool
-    need be looked at."""
+@dataclass(slots=True, eq=False)
+class Row:
+    """One node as the ledger knows it: row ``at`` of its columns.
 
-    __slots__ = ("_floor", "_last", "gained", "now")
+    ``reserved`` is the part of the assumed amounts that belongs to a reservation, whose owner has
+    the uid ``reserved_for``: it is not free for others, but it takes nothing from pods that are
+    there.
+    """
 
-    def __init__(self) -> None:
+    at: int
+    node: Node
+    ledger: Ledger = field(repr=False)
+    reserved_for: str = ""
+    reserved: Books = field(default_factory=dict)
+
+    @property
+    def free(self) -> Books:
+        """What is free there: allocatable less use and assumed pods, perhaps below zero."""
+        return self.ledger.free.row(self.at)
+
+    @property
+    def idle(self) -> Books:
+        """What would be free there without AppWrappers."""
+        return self.ledger.idle.row(self.at)
+
+    @property
+    def overcommitted(self) -> bool:
+        """Whether more is used and assumed than there is, reservations aside."""
+        return any(n + self.reserved.get(name, 0) < 0 for name, n in self.free.items())
+
+    @property
+    def has_room(self) -> bool:
+        """Whether, reservations aside, there is room for some of each reserved resource."""
+        free = self.ledger.free
+        return all(free.get(self.at, name) + n > 0 for name, n in self.reserved.items())
+
+    def unreserved(self, resource: str) -> int:
+        """What would be free without the reservation on this node."""
+        return self.ledger.free.get(self.at, resource) + self.reserved.get(resource, 0)
+
+    @property
+    def owes_reservation(self) -> bool:
+        """Whether others still use room that is reserved."""
+        free = self.ledger.free
+        return any(n and free.get(self.at, name) < 0 for name, n in self.reserved.items())
+
+
+Plan = list[tuple[tuple[int, ...], Row, int]]
+"""(sets, node, pods): where the pods of a gang go, by pod sets, which are named by their positions
+in the gang; where there are several their pods are equal."""
+
+
+class Ledger:
+    """Every node's row, what is free on it, and the entries not yet posted.
+
+    ``free`` is allocatable less use and assumed pods, ``idle`` allocatable less the use of pods
+    that belong to no AppWrapper, ``whole`` what an empty node has; ``allocatable`` is the sum of
+    that. ``now`` numbers changes; ``risen`` is the last one at which a node gained room, and
+    ``moved`` the last one at which one came or went, ``idle_rises`` and ``idle_falls`` those of
+    what would be free without AppWrappers. What rose since the bounds caught up is ``rose``: by
+    row, what was free before of the resources concerned; ``came`` are the rows of nodes that came
+    or were resized since; after ``is_eased`` all refused have to be
+    looked at. ``overcommitted`` are the names of nodes with a resource below zero, ``relieved``
+    those of reserved nodes that an AppWrapper has left since the set was last emptied, ``pressed``
+    those of which more is used, and ``evicting`` nodes that some of their pods have to leave.
+    ``ports`` are the host ports that are used or requested,
+    with what every node has of each; ``with_ports`` is False where only sums count.
+    """
+
+    def __init__(self, *, with_ports: bool = True) -> None:
+        self._with_ports = with_ports
+        self._rows = ROWS_MIN
+        self._vacant = list(range(ROWS_MIN - 1, -1, -1))
+        self._columns_max = COLUMNS_KEPT_MIN
+        self.rows: dict[str, Row] = {}
+        self.at_row: list[Row | None] = [None] * ROWS_MIN
+        self.whole, self.free, self.idle = Columns(), Columns(), Columns()
+        self.facts = Facts(ROWS_MIN)
+        self.constraints = Constraints(self.facts, ROWS_MIN)
+        self.allocatable: Books = {}
+        self.ports: Books = {}
         self.now = 0
-        self.gained = 0
-        self._last: OrderedDict[int, int] = OrderedDict()
-        self._floor = 0
+        self.risen = 0
+        self.moved = 0
+        self.idle_rises = 0
+        self.idle_falls = 0
+        self.rose: dict[int, Books] = {}
+        self.came: set[int] = set()
+        self.is_eased = False
+        self.overcommitted: dict[str, None] = {}
+        self.relieved: dict[str, None] = {}
+        self.pressed: dict[str, None] = {}
+        self.evicting: dict[str, None] = {}
+        self._noted: dict[str, Books] = {}
+
+    @property
+    def size(self) -> int:
+        """How many rows there are, with those that no node has."""
+        return self._rows
+
+    def nothing(self) -> Mask:
+        """A mask without rows."""
+        return np.zeros(self._rows, np.bool_)
+
+    def label(self, key: str) -> Codes[str]:
+        """The values of a label of the nodes."""
+        return self.facts.label(key)
+
+    def row(self, at: int) -> Row:
+        """The row of this number; ``KeyError`` if no node has it."""
+        row = self.at_row[at]
+        if row is None:
+            raise KeyError(at)
+        return row
 
     def tick(self) -> int:
         """The number of a new change."""
         self.now += 1
         return self.now
 
-    def gain(self) -> int:
-        """The number of a new change at which pools rise or shift."""
-        self.gained = self.tick()
-        return self.gained
+    def rise(self) -> None:
+        """Something came free, if only for some."""
+        self.risen = self.tick()
 
-    def touch(self, rank: int, *, gained: bool = False) -> int:
-        """The node changed; returns the number of the change."""
-        self.now += 1
-        if gained:
-            self.gained = self.now
-        self._last[rank] = self.now
-        self._last.move_to_end(rank)
-        if len(self._last) > CATCH_UP_MAX:
-            _, self._floor = self._last.popitem(last=False)
-        return self.now
+    def look_again(self, at: int) -> None:
+        """What is free in the row may be of use by now to those that could not have it."""
+        self.rise()
+        self.rose.setdefault(at, {})
 
-    def since(self, change: int) -> list[int] | None:
-        """The nodes that changed after ``change``; None if there are too many to visit."""
-        if change < self._floor:
-            return None
-        ranks = []
-        for rank, at in reversed(self._last.items()):
-            if at <= change:
-                break
-            ranks.append(rank)
-        return ranks
-
-
-class Ledger:
-    """Every node's row, the pools that hold them, and the entries not yet posted.
-
-    ``overcommitted`` are the names of nodes with a resource below zero. ``membership`` numbers
-    changes of pool membership, ``joins`` the additions alone. ``idle_rises`` and ``idle_falls``
-    number the last changes of what would be free without AppWrappers. ``relieved`` are the names of
-    reserved nodes that an AppWrapper has left since the set was last emptied, ``pressed`` those of
-    which more is used, and ``evicting`` nodes that some of their pods have to leave. ``ports`` are
-    the host ports that are used or requested, with what every node has of each; ``with_ports`` is
-    False where only sums count. ``domain_sums`` are kept for topology levels, by label and whether
-    AppWrappers are left out. ``steps`` counts the work of posting, about a microsecond each: with
-    thousands of node selectors a node is in hundreds of pools.
-    """
-
-    def __init__(self, *, with_ports: bool = True) -> None:
-        self._with_ports = with_ports
-        self._ports_max = PORTS_KEPT_MIN
-        self.ports: Books = {}
-        self.log = ChangeLog()
-        self.rows: dict[str, Row] = {}
-        self.allocatable: Books = {}
-        self.overcommitted: dict[str, None] = {}
-        self.membership = 0
-        self.joins = 0
-        self.idle_rises = 0
-        self.idle_falls = 0
-        self.relieved: dict[str, None] = {}
-        self.pressed: dict[str, None] = {}
-        self.evicting: dict[str, None] = {}
-        self.domain_sums: dict[tuple[str, bool], DomainSums] = {}
-        self.steps = 0
-        self._pools: dict[KeptPool, None] = {}
-        self._asked: dict[Label | None, dict[KeptPool, None]] = {}
-        self._without: dict[Label, dict[PoolWithout, None]] = {}
-        self._profiles: dict[Resources, Profile] = {}
-        self._labelled: dict[Label, dict[str, Row]] = {}
-        self._values: dict[str, tuple[int, tuple[str, ...]]] = {}
-        self._at_rank: dict[int, Row] = {}
-        self._left: dict[int, tuple[tuple[str, str], ...]] = {}
-        self._rank = 0
-        self._noted: dict[str, Books] = {}
-
-    # -- pools ---------------------------------------------------------------------------------
-
-    def pool(
-        self, admits: Callable[[Node], bool], labels: tuple[Label, ...] | None = None
-    ) -> KeptPool:
-        """A new pool, filled with the nodes it admits: nodes with one of these ``labels``, if they
-        are known. Only such nodes are offered to it later on."""
-        pool = KeptPool(admits, labels)
-        self._pools[pool] = None
-        for label in (None,) if labels is None else labels:
-            self._asked.setdefault(label, {})[pool] = None
-        for row in self.rows.values() if labels is None else self.with_labels(labels):
-            pool.offer(row, self.log.now)
-        return pool
-
-    def pool_without(self, base: KeptPool, constraint: Constraint) -> PoolWithout:
-        """A new pool: what the constraint, which has ``NotIn``, admits of the other pool."""
-        pool = PoolWithout(base, constraint, self)
-        for label in pool.labels:
-            self._without.setdefault(label, {})[pool] = None
-        return pool
-
-    def with_labels(self, labels: Iterable[Label]) -> list[Row]:
-        """The nodes with one of the labels, in the order of their ranks."""
-        groups = [self._labelled[label] for label in labels if label in self._labelled]
-        if len(groups) == 1:
-            return list(groups[0].values())
-        found = {row.rank: row for group in groups for row in group.values()}
-        return [found[rank] for rank in sorted(found)]
-
-    def demanded(self, constraint: Constraint) -> tuple[Label, ...] | None:
-        """Labels of which every node that the constraint admits has one, as few nodes as possible:
-        its name, the rarest label of the selector, or for each term of the affinity those of one
-        ``In``. None if it demands none."""
-        if constraint.node_name:
-            return (_name_of(constraint.node_name),)
-        choices: list[tuple[Label, ...]] = [(label,) for label in constraint.selector]
-        terms = [self._of_term(term) for term in constraint.affinity or ()]
-        named = [one for one in terms if one is not None]
-        if terms and len(named) == len(terms):
-            choices.append(tuple(dict.fromkeys(label for labels in named for label in labels)))
-        return min(choices, key=self.count_labelled, default=None)
-
-    def _of_term(self, term: tuple[Requirement, ...]) -> tuple[Label, ...] | None:
-        """The labels that the term demands by ``In``, those of the rarest such requirement; None if
-        it has no such requirement."""
-        demanded = [
-            tuple((one.key, value) for value in one.values)
-            for one in term
-            if one.operator == "In" and not one.field
-        ]
-        return min(demanded, key=self.count_labelled, default=None)
-
-    def count_labelled(self, labels: Iterable[Label]) -> int:
-        """At most how many nodes have one of the labels."""
-        return sum(len(self._labelled.get(label, ())) for label in labels)
-
-    def values_of(self, label: str) -> tuple[str, ...]:
-        """The values that nodes have of a label, sorted."""
-        at, values = self._values.get(label, (-1, ()))
-        if at != self.membership:
-            values = tuple(sorted(value for key, value in self._labelled if key == label))
-            self._values[label] = (self.membership, values)
-        return values
-
-    def with_label(self, label: tuple[str, str]) -> Collection[Row]:
-        """The nodes with this value of a label, whether they are ready or not."""
-        return self._labelled.get(label, {}).values()
-
-    def values_changed(self, label: str, since: int) -> Sequence[str] | None:
-        """The values of a label that nodes have or had which changed after ``since``; None if there
-        are too many to visit."""
-        ranks = self.log.since(since)
-        if ranks is None:
-            return None
-        found: dict[str, None] = {}
-        for rank in ranks:
-            row = self._at_rank.get(rank)
-            labels = self._left[rank] if row is None else row.node.labels
-            found.update((value, None) for key, value in labels if key == label)
-        return list(found)
-
-    def keep_pools(self, used: dict[Pool, None]) -> None:
-        """Disband the pools that are not among ``used``."""
-        for pool in [pool for pool in self._pools if pool not in used]:
-            pool.disband()
-            del self._pools[pool]
-            for label in (None,) if pool.labels is None else pool.labels:
-                del self._asked[label][pool]
-                if not self._asked[label]:
-                    del self._asked[label]
-        for label, pools in list(self._without.items()):
-            kept = {pool: None for pool in pools if pool in used}
-            self._without[label] = kept
-            if not kept:
-                del self._without[label]
-
-    def pools(self) -> list[KeptPool]:
-        """All pools that keep books, in the order of their making."""
-        return list(self._pools)
-
-    def pools_without(self) -> list[PoolWithout]:
-        """All pools that are another without a few nodes."""
-        return list(dict.fromkeys(pool for pools in self._without.values() for pool in pools))
-
-    # -- topology ------------------------------------------------------------------------------
-
-    def count_domains(self, level: str, *, emptied: bool) -> DomainSums:
-        """What is free in each domain of a level now: a look at every node."""
-        return DomainSums(level, self.rows.values(), emptied=emptied)
-
-    def keep_domains(self, counted: DomainSums) -> None:
-        """Keep these sums, which were counted just now, in step from now on. There are at most
-        ``LEVELS_KEPT`` of them; beyond, the others have to be counted again."""
-        if len(self.domain_sums) >= LEVELS_KEPT:
-            self._forget_domains()
-        self.domain_sums[counted.level, counted.emptied] = counted
-        for row in self.rows.values():
-            counted.follow(row)
-
-    def _forget_domains(self) -> None:
-        self.domain_sums.clear()
-        for row in self.rows.values():
-            row.sums, row.idle_sums = [], []
+    def ease(self) -> None:
+        """Room anywhere may be of use by now to those that could not have it."""
+        self.rise()
+        self.is_eased = True
 
     # -- host ports ----------------------------------------------------------------------------
 
@@ -249,7 +166,7 @@ class Ledger:
             for name in taken:
                 self._open(name, host_ports.of_each_node(name))
             if not all(name in self.ports for name in taken):
-                self._ports_max = 0  # perhaps some are in use no more
+                self._columns_max = 0  # perhaps some are in use no more
         return self.known_load(request, wanted)
 
     def known_load(self, request: Resources, wanted: tuple[HostPort, ...]) -> Resources:
@@ -266,157 +183,126 @@ class Ledger:
         if name in self.ports or len(self.ports) >= PORTS_MAX:
             return
         self.ports[name] = n
-        self._forget_domains()  # every node has something more, which is rare
-        for profile in self._profiles.values():
-            profile.amounts[name] = n
-        for row in self.rows.values():
-            row.free[name] = row.idle[name] = n
-        for pool in self._pools:
-            pool.total[name] = n * len(pool.rows)
+        present = np.array([row is not None for row in self.at_row])
+        for columns in (self.whole, self.free, self.idle):
+            columns.fill(name, n, present)
         self.allocatable[name] = n * len(self.rows)
 
-    def has_many_ports(self) -> bool:
-        """Whether it is time to look for unused ports."""
-        return len(self.ports) > self._ports_max
+    def has_many_columns(self) -> bool:
+        """Whether it is time to look for resources and ports that are not used any more."""
+        return len(self.free.names()) > self._columns_max
 
-    def keep_ports(self, used: Container[str]) -> None:
-        """Forget the ports that are not among ``used``; between two events, when all is posted."""
-        self._forget_domains()
+    def keep_columns(self, used: Container[str]) -> None:
+        """Forget the ports that are not among ``used``, and resources that no node has; between two
+        events, when all is posted."""
         for name in [name for name in self.ports if name not in used]:
             del self.ports[name]
-            for profile in self._profiles.values():
-                del profile.amounts[name]
-            for row in self.rows.values():
-                del row.free[name], row.idle[name]
-            for pool in self._pools:
-                pool.total.pop(name, None)  # one without nodes may never have heard of it
             self.allocatable.pop(name, None)  # without nodes there is nothing of it
-        self._ports_max = max(PORTS_KEPT_MIN, 2 * len(self.ports))
+            for columns in (self.whole, self.free, self.idle):
+                columns.drop(name)
+        for name in self.free.names():
+            if name not in used and not any(
+                columns.column(name).any() for columns in (self.whole, self.free, self.idle)
+            ):
+                for columns in (self.whole, self.free, self.idle):
+                    columns.drop(name)
+        self._columns_max = max(COLUMNS_KEPT_MIN, 2 * len(self.free.names()))
 
     # -- nodes ---------------------------------------------------------------------------------
 
     def add(self, node: Node) -> Row:
         """A node appears, empty; what is bound to it is noted by the caller."""
-        profile = self._profile(node)
-        row = Row(self._next_rank(), node, profile, dict(profile.amounts), dict(profile.amounts))
-        self._join(row)
-        book(self.allocatable, profile.amounts.items())
-        self.idle_rises = self.log.now
+        if not self._vacant:
+            self._grow()
+        at = self._vacant.pop()
+        row = self.at_row[at] = self.rows[node.name] = Row(at, node, self)
+        has = self._has(node)
+        for columns in (self.whole, self.free, self.idle):
+            columns.set(at, has)
+        book(self.allocatable, has.items())
+        self._enter(row)
         return row
+
+    def _has(self, node: Node) -> Books:
+        return {**{name: offered(n) for name, n in node.allocatable}, **self.ports}
+
+    def _grow(self) -> None:
+        before, self._rows = self._rows, self._rows + max(ROWS_MIN, self._rows // 2 // 8 * 8)
+        self.at_row += [None] * (self._rows - before)
+        self._vacant = list(range(self._rows - 1, before - 1, -1))
+        for each in (self.whole, self.free, self.idle, self.facts, self.constraints):
+            each.grow(self._rows)
+
+    def _enter(self, row: Row) -> None:
+        """The node of a row came, or changed in more than its amounts."""
+        node = row.node
+        if node.evicts:
+            self.evicting[node.name] = None
+        self.facts.enter(row.at, node)
+        self.constraints.enter(row.at, node)
+        self.rise()
+        self.moved = self.idle_rises = self.now
+        # As if nothing had been free: whatever admits it now may not have done so before.
+        self.rose[row.at] = dict.fromkeys(self.free.names(), 0)
+        self.came.add(row.at)
+
+    def _leave(self, row: Row) -> None:
+        self.evicting.pop(row.node.name, None)
+        self.facts.leave(row.at, row.node)
+        self.constraints.leave(row.at)
+        self.rose.pop(row.at, None)
+        self.came.discard(row.at)
+        self.rise()  # a node less is a pod less of a DaemonSet
+        self.moved = self.idle_falls = self.now
 
     def remove(self, name: str) -> Row:
         """A node is gone, and with it the entries noted against it."""
         row = self.rows.pop(name)
-        self._noted.pop(name, None)
-        self.overcommitted.pop(name, None)
-        self.relieved.pop(name, None)
-        self._unbook(row.profile.amounts.items())
+        for names in (self._noted, self.overcommitted, self.relieved):
+            names.pop(name, None)
+        self._unbook(self._has(row.node))
         self._leave(row)
-        self._drop_profile(row.node)
-        self.idle_falls = self.log.now
+        for columns in (self.whole, self.free, self.idle):
+            columns.set(row.at, {})
+        self.at_row[row.at] = None
+        self._vacant.append(row.at)
         return row
 
     def replace(self, node: Node) -> Row:
-        """The node has changed for placement: a new rank, the same books (R4)."""
-        old = self.rows[node.name]
-        row = Row(self._next_rank(), node, self._profile(node), old.free, old.idle)
-        row.reserved, row.reserved_for = old.reserved, old.reserved_for
-        self._leave(old)
-        self._drop_profile(old.node)
-        self._join(row)
-        self._rebook(node.name, old.node.allocatable, node.allocatable)
-        self.idle_rises = self.idle_falls = self.log.tick()
+        """The node has changed for placement; its books stay (R4)."""
+        row = self.rows[node.name]
+        self._leave(row)
+        self._resize(row, node)
+        self._enter(row)
         return row
 
     def resize(self, node: Node) -> None:
-        """Only allocatable changed; the node keeps its rank."""
-        row = self.rows[node.name]
-        old, row.node = row.node, node
-        before, row.profile = row.profile, self._profile(node)
-        change = self.log.gain()
-        for pool in row.pools:
-            pool.resized(before, row.profile, change)
-        self._drop_profile(old)
-        self._rebook(node.name, old.allocatable, node.allocatable)
+        """Only allocatable changed."""
+        self._resize(self.rows[node.name], node)
+        self.tick()
 
-    def _rebook(self, name: str, old: Resources, new: Resources) -> None:
-        book(self.allocatable, new)
-        self._unbook(old)
-        for amounts, times in ((old, 1), (new, -1)):
-            self.note(name, amounts, times)
-            self.note_idle(name, amounts, times)
+    def _resize(self, row: Row, node: Node) -> None:
+        """Its allocatable may differ: so much more is there now, taken by none."""
+        before = row.node.allocatable
+        row.node = node
+        if before == node.allocatable:
+            return
+        more = {name: offered(n) for name, n in node.allocatable}
+        book(more, ((name, offered(n)) for name, n in before), -1)
+        changed = tuple((name, n) for name, n in more.items() if n)
+        self.whole.add(row.at, changed, 1)
+        self._unbook({name: -n for name, n in changed})
+        self.note(node.name, changed, -1)
+        self.note_idle(node.name, changed, -1)
+        self.idle_falls = self.now  # of some resources there may be less
+        self.came.add(row.at)
 
-    def _unbook(self, amounts: Iterable[tuple[str, int]]) -> None:
+    def _unbook(self, amounts: Books) -> None:
         """Subtract amounts, and drop entries that become 0."""
-        for name, n in amounts:
-            self.allocatable[name] -= n
+        for name, n in amounts.items():
+            self.allocatable[name] = self.allocatable.get(name, 0) - n
             if not self.allocatable[name]:
                 del self.allocatable[name]
-
-    def _profile(self, node: Node) -> Profile:
-        profile = self._profiles.get(node.allocatable)
-        if profile is None:
-            profile = Profile({**dict(node.allocatable), **self.ports})
-            self._profiles[node.allocatable] = profile
-        profile.nodes += 1
-        return profile
-
-    def _drop_profile(self, node: Node) -> None:
-        profile = self._profiles[node.allocatable]
-        profile.nodes -= 1
-        if not profile.nodes:
-            del self._profiles[node.allocatable]
-
-    def _next_rank(self) -> int:
-        self._rank += 1
-        return self._rank
-
-    def _join(self, row: Row) -> None:
-        self.rows[row.node.name] = row
-        if row.node.evicts:
-            self.evicting[row.node.name] = None
-        asking = self._asked.get(None, {}).copy()
-        for label in _labels_of(row.node):
-            self._labelled.setdefault(label, {})[row.node.name] = row
-            asking.update(self._asked.get(label, {}))
-        self._at_rank[row.rank] = row
-        self.membership += 1
-        self.joins += 1
-        change = self.log.touch(row.rank, gained=True)
-        for pool in asking:
-            pool.offer(row, change)
-        for sums in self.domain_sums.values():
-            sums.join(row)
-        self._mark_stale(row.node)
-
-    def _leave(self, row: Row) -> None:
-        self.evicting.pop(row.node.name, None)
-        for label in _labels_of(row.node):
-            del self._labelled[label][row.node.name]
-            if not self._labelled[label]:
-                del self._labelled[label]
-        self._note_left(row)
-        self.membership += 1
-        change = self.log.touch(row.rank, gained=True)
-        for pool in list(row.pools):
-            pool.withdraw(row, change)
-        for sums in self.domain_sums.values():
-            sums.leave(row)
-        self._mark_stale(row.node)
-        row.free, row.idle = {}, {}  # a sorted tail may still name it
-
-    def _mark_stale(self, node: Node) -> None:
-        """A node came or went: pools that may lack it have to look at those that they lack."""
-        for label in node.labels if self._without else ():
-            for pool in self._without.get(label, ()):
-                pool.is_stale = True
-
-    def _note_left(self, row: Row) -> None:
-        """Keep its labels for as long as the log may name its rank."""
-        del self._at_rank[row.rank]
-        self._left[row.rank] = row.node.labels
-        if len(self._left) > CATCH_UP_MAX:
-            del self._left[next(iter(self._left))]
 
     # -- entries -------------------------------------------------------------------------------
 
@@ -424,26 +310,24 @@ class Ledger:
         """Take ``times`` the amounts from the node (give back if negative), when posted."""
         noted = self._noted.setdefault(name, {})
         for resource, n in amounts:
-            noted[resource] = noted.get(resource, 0) + n * times
+            noted[resource] = noted.get(resource, 0) + counted(n) * times
 
     def reserve(self, name: str, uid: str, amounts: Resources, times: int) -> None:
         """So much of what is assumed on the node belongs to a reservation, when posted."""
         row = self.rows[name]
-        book(row.reserved, amounts, times)
+        book(row.reserved, [(resource, counted(n)) for resource, n in amounts], times)
         row.reserved = {resource: n for resource, n in row.reserved.items() if n}
         row.reserved_for = uid if row.reserved else ""
         self.note(name, amounts, times)
 
     def note_idle(self, name: str, amounts: Resources, times: int) -> None:
         """The same for what would be used without AppWrappers; at once."""
-        row = self.rows[name]
-        if row.idle_sums:
-            follow_idle(row, amounts, times)
-        book(row.idle, amounts, -times)
+        self.idle.add(self.rows[name].at, [(each, counted(n)) for each, n in amounts], -times)
+        self.tick()
         if times < 0:
-            self.idle_rises = self.log.touch(row.rank)
+            self.idle_rises = self.now
         else:
-            self.idle_falls = self.log.touch(row.rank)
+            self.idle_falls = self.now
 
     def post(self) -> None:
         """Bring the books up to date with what was noted; only the balance is a change."""
@@ -453,44 +337,26 @@ class Ledger:
         for name, amounts in noted.items():
             self._post(self.rows[name], amounts)
 
-    def _post(self, row: Row, amounts: Books) -> None:
-        free, changed, rose = row.free, False, False
-        for name, taken in amounts.items():
-            if not taken:
+    def _post(self, row: Row, amounts: Mapping[str, int]) -> None:
+        at, name, rose = row.at, row.node.name, self.rose
+        is_over, reserved = name in self.overcommitted, row.reserved
+        is_changed = False
+        for resource, n in amounts.items():
+            if not n:
                 continue
-            changed = True
-            if name not in free:
-                row.introduce(name)
-            before = free[name]
-            after = free[name] = before - taken
-            # Clamped per node: an overcommitted node lends nothing. (Calling max for this would be
-            # a quarter of what a pod costs.)
-            lent = before if before > 0 else 0
-            rose = rose or after > lent
-            if row.reserved:
-                (self.relieved if after > before else self.pressed)[row.node.name] = None
-            if delta := (after if after > 0 else 0) - lent:
-                for pool in row.pools:
-                    pool.total[name] += delta
-                for sums in row.sums:
-                    sums[name] = sums.get(name, 0) + delta
-        if not changed:
-            return
-        self.steps += len(row.pools) // POOLS_PER_STEP
-        change = self.log.touch(row.rank, gained=rose)
-        for pool in row.pools if rose else ():
-            pool.rise(row, change)
-        if row.overcommitted:
-            self.overcommitted[row.node.name] = None
-        else:
-            self.overcommitted.pop(row.node.name, None)
-
-
-def _labels_of(node: Node) -> tuple[Label, ...]:
-    """Its labels, and its name as one."""
-    return (*node.labels, _name_of(node.name))
-
-
-def _name_of(node: str) -> Label:
-    """The name of a node as a label: no key of a label is empty."""
-    return ("", node)
+            if not is_changed:
+                is_changed, _ = True, self.tick()
+            column = self.free.opened(resource)
+            before = int(column[at])
+            column[at] = after = before - n
+            if n < 0 and after > 0:  # an overcommitted node lends nothing
+                self.risen = self.now
+                rose.setdefault(at, {}).setdefault(resource, before)
+            if after < 0 and not is_over:
+                is_over = after + reserved.get(resource, 0) < 0
+            if reserved:
+                (self.relieved if n < 0 else self.pressed)[name] = None
+        if is_over and row.overcommitted:
+            self.overcommitted[name] = None
+        elif is_changed:
+            self.overcommitted.pop(name, None)

@@ -1,7 +1,7 @@
 """Shapes: what equal gangs have in common, so that equal gangs share their verdicts.
 
 A shape is a value: it says what a gang demands and nothing of what becomes of it. What a capacity
-made of it (pools, the last verdict) is a ``Prospect``, and every capacity has its own.
+made of it (classes, the last verdict) is a ``Prospect``, and every capacity has its own.
 """
 
 from __future__ import annotations

@@ -29,6 +29,7 @@ from mcad.core.state.bounds import (
     EVICTION_STEPS,
     HEADS_TRIED,
     HOLD_STEPS,
+    RIGHT_STEPS,
     RUN_TIME_DOUBLED,
     RUN_TIME_DOUBLES_MAX,
     TEARDOWN_MARGIN,
@@ -311,6 +312,8 @@ def plan(cluster: Cluster, entry: Entry, present: Survey) -> Sought:
         if uid not in removed:  # of no use for this one, but its team borrows so much less
             snapshot.shares.remove(uid)
     found = evictions(entry.workload, present.candidates, snapshot, cluster.settings)
+    if snapshot.shares.seats:
+        snapshot.steps += RIGHT_STEPS * len(present.candidates)
     if found is None or not found.victims:
         return Sought(snapshot.steps)
     room = Room((), found.plan)

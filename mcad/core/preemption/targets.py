@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from enum import IntEnum
 from typing import NamedTuple
 
-from mcad.core.nodes.pools import Plan
+from mcad.core.nodes.ledger import Plan
 from mcad.core.quota.tree import QuotaNode
 from mcad.core.snapshot.quota import Seat
 from mcad.core.snapshot.removal import Room, fewest, spare_victims

@@ -18,7 +18,6 @@ from mcad.core.state.units import Duration, Instant
 from mcad.core.state.waiting_state import ClassSignal, ClassState, of_class
 
 if TYPE_CHECKING:
-    from mcad.core.nodes.pools import Pool
     from mcad.core.nodes.shape import Shape
     from mcad.core.state.entry import Entry
 
@@ -79,8 +78,8 @@ class EquivalenceClass:
     ``planned_at`` is when victims for its head were last searched, 0 if the head has changed since.
     ``asks_back`` is the uid of the head that keeps borrowers waiting, and since when
     (borrow_wait.py). ``deferred_for`` is how long borrowers of the class fitted and were deferred
-    in all, and ``deferred_at`` the last instant of a wait that goes on, else 0. Its pods may go to
-    the nodes of these ``pools``. The ``series`` is its own for ever (active.py).
+    in all, and ``deferred_at`` the last instant of a wait that goes on, else 0. The ``series``
+    is its own for ever (active.py).
     """
 
     shape: Shape
@@ -103,7 +102,6 @@ class EquivalenceClass:
     deferred_for: Duration = 0
     deferred_at: Instant = 0
     series: Series = (0, (), "", frozenset())
-    pools: tuple[Pool, ...] = ()
 
     def follow(self, signal: ClassSignal, of_list: InadmissibleList | None = None) -> None:
         """Change state by the table, waiting in ``of_list`` or representing it."""

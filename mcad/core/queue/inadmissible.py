@@ -132,17 +132,15 @@ class InadmissibleLists:
         self._retry(lists, everyone=True)
         self.requeue(eqclass)
 
-    def requeue_for_nodes(self, most: int, *, everyone: bool) -> bool:
+    def requeue_for_nodes(self, *, everyone: bool) -> None:
         """Requeue the classes that nodes may let in after what happened: the first of each list, or
-        ``everyone``. Returns whether these are all, or only what was found in about ``most`` steps.
-        """
+        ``everyone``."""
         self._turns.renew()
         for listed_in in list(self._contested) if self._turns.change else ():
             if listed_in.representative is not None:
                 self.reconsider(listed_in.representative)
-        for shape in self._capacity.take_requeued(most):  # a reservation may know it alone
+        for shape in self._capacity.take_requeued():  # a reservation may know it alone
             self._retry([*self._of_shapes.get(shape, {}).values()], everyone=everyone)
-        return not self._capacity.is_behind
 
     def requeue_others(self, until: Instant, *, everyone: bool) -> bool:
         """The same for those that shares may let in, and for those tested at ``until`` or before.

@@ -140,7 +140,7 @@ class Queue:
             alike[path, group, never] = eqclass
             self._by_path.setdefault(path, {})[eqclass] = None
             self._inadmissible.enter(eqclass)
-            eqclass.pools = self._capacity.remember(shape)
+            self._capacity.remember(shape)
         else:
             eqclass.join(key, entry)
         if eqclass.key == key:

@@ -7,7 +7,7 @@ from mcad.core.attempts import create
 from mcad.core.cluster import Cluster
 from mcad.core.eligibility import pre_enqueue
 from mcad.core.eligibility.precedence import ends_before, may_pass
-from mcad.core.nodes.pools import Plan
+from mcad.core.nodes.ledger import Plan
 from mcad.core.nodes.reserved_free import Spare
 from mcad.core.queue.equivalence import EquivalenceClass
 from mcad.core.queue.queue import Offer

@@ -16,7 +16,7 @@ from mcad.core.attempts import create
 from mcad.core.cluster import Cluster
 from mcad.core.eligibility import end_times, pre_enqueue
 from mcad.core.eligibility.precedence import outranked, outranks
-from mcad.core.nodes.pools import Plan
+from mcad.core.nodes.ledger import Plan
 from mcad.core.reservations import release_set
 from mcad.core.reservations.release_set import ReleaseSet
 from mcad.core.state.bounds import (

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from mcad.core.cluster import Cluster
 from mcad.core.eligibility import end_times
-from mcad.core.nodes.pools import Plan
+from mcad.core.nodes.ledger import Plan
 from mcad.core.snapshot.removal import Room, fewest
 from mcad.core.snapshot.snapshot import Snapshot
 from mcad.core.state.entry import Entry

@@ -145,7 +145,7 @@ def _firsts(cluster: Cluster, line: Iterable[EquivalenceClass]) -> Iterator[Entr
     for eqclass in islice(line, FIRSTS_LOOKED_AT):
         if len(taken) >= FIRSTS_MAX or cluster.admission.steps >= most:
             return
-        kind = _kind(eqclass)
+        kind = _kind(cluster, eqclass)
         if kind in behind:
             continue
         if any(cluster.capacity.compete(one, eqclass.shape) for one in taken):
@@ -161,8 +161,8 @@ def _firsts(cluster: Cluster, line: Iterable[EquivalenceClass]) -> Iterator[Entr
             yield eqclass.first()
 
 
-def _kind(eqclass: EquivalenceClass) -> _Kind:
-    return eqclass.pools, eqclass.first().workload.priority
+def _kind(cluster: Cluster, eqclass: EquivalenceClass) -> _Kind:
+    return cluster.capacity.nodes_for(eqclass.shape), eqclass.first().workload.priority
 
 
 class _Unreserved:
@@ -175,7 +175,7 @@ class _Unreserved:
     def wants(self, eqclass: EquivalenceClass) -> bool:
         if not self._cluster.reservations:
             return True
-        kind = _kind(eqclass)
+        kind = _kind(self._cluster, eqclass)
         is_behind = self._behind.get(kind)
         if is_behind is None:
             is_behind = _is_behind_a_reservation(self._cluster, eqclass)

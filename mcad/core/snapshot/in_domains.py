@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from mcad.core.fit.feasible import Prospect
-from mcad.core.nodes.pools import Plan
+import numpy as np
+
+from mcad.core.fit.prospect import Prospect
+from mcad.core.nodes.ledger import Plan
 from mcad.core.snapshot.quota import Shares
 from mcad.core.snapshot.snapshot import Planned, Snapshot, View
 
@@ -27,12 +29,13 @@ class InDomains(Snapshot):
         self._known = view.assumed.held
         self._planned: dict[str, Planned] = {}
         self._ways = [way for way in ways if not way.hopeless]
-        self._rows = {name: row for way in self._ways for name, row in way._rows.items()}
+        self._concerned = view.ledger.nothing()
         self._asked = list(self._ways)
-        self._at: dict[str, list[Snapshot]] = {}
+        self._at: dict[int, list[Snapshot]] = {}
         for way in self._ways:
-            for name in way._rows:
-                self._at.setdefault(name, []).append(way)
+            self._concerned |= way._concerned
+            for at in np.flatnonzero(way._concerned).tolist():
+                self._at.setdefault(at, []).append(way)
         self.hopeless = shares.hopeless or not self._ways
         self.steps = sum(way.steps for way in ways)
 
@@ -54,7 +57,7 @@ class InDomains(Snapshot):
         for uid in uids:
             if self.remove(uid):
                 gone.append(uid)
-                enough = enough or any(way.suffices() for way in self._concerned(uid))
+                enough = enough or any(way.suffices() for way in self._ways_of(uid))
                 if len(gone) >= least and enough and self.shares.fits():
                     break
         return gone
@@ -76,15 +79,14 @@ class InDomains(Snapshot):
     def restore_idle(self, gone: Sequence[str]) -> list[str]:
         return list(gone)
 
-    def _concerned(self, uid: str) -> list[Snapshot]:
+    def _ways_of(self, uid: str) -> list[Snapshot]:
         """The snapshots with a node of the AppWrapper."""
-        at = self._at
-        ways = (way for name, _ in self._held(uid) for way in at.get(name, ()))
+        ways = (way for at, _ in self._on_usable(self._held(uid)) for way in self._at[at])
         return list(dict.fromkeys(ways))
 
     def _shift_all(self, uid: str, times: int) -> bool:
         self.steps += 2
-        found = [way._shift(uid, times) for way in self._concerned(uid)]
+        found = [way._shift(uid, times) for way in self._ways_of(uid)]
         return any(found)
 
     def assume(self, uid: str, planned: Planned) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from mcad.core.nodes.pools import Plan
+from mcad.core.nodes.ledger import Plan
 from mcad.core.snapshot.snapshot import Snapshot
 
 

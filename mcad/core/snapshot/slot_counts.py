@@ -3,126 +3,18 @@ kept up to date node by node, so that asking is free."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Sequence
 
-from mcad.core.fit.exact import Need
-from mcad.core.fit.feasible import Part
-from mcad.core.fit.greedy import Nodes, size
-from mcad.core.nodes.pod_signature import PodClass, slots
-from mcad.core.nodes.pools import Row
+import numpy as np
+
+from mcad.core.fit.greedy import size
+from mcad.core.fit.prospect import Part, Prospect
+from mcad.core.nodes.columns import Amounts, Columns, Mask, slots
+from mcad.core.nodes.columns import Slots as FreeSlots
+from mcad.core.nodes.pod_class import PodClass
 from mcad.core.nodes.resources import Books, book
 from mcad.core.state.model import Resources
 from mcad.core.state.work_bounds import FILLED_PARTS_MAX, FILLS_MAX
-
-
-class Later(Nodes):
-    """The nodes as they would be. Those with room for most pods come first, so that a plan uses few
-    nodes.
-
-    ``room`` has, by rank, for how many pods of a class a node would have room, where that is
-    counted.
-    """
-
-    def __init__(self, barred: Collection[int], names: Collection[str]) -> None:
-        super().__init__(barred)
-        self.known_choices = {}
-        self.names = names
-        self._changed: dict[int, Books] = {}
-        self.room: dict[PodClass, dict[int, int]] = {}
-        self._groups: list[list[Need]] | None = None
-
-    def free(self, row: Row) -> Books:
-        """What would be free there, at least of what the gang demands."""
-        return self._changed.get(row.rank, row.free)
-
-    def to_change(self, row: Row) -> Books:
-        """What would be free there, to be changed: of all resources held there. At first that is
-        what is free now, without regard to a reservation on the node."""
-        free = self._changed.get(row.rank)
-        if free is None:
-            free = self._changed[row.rank] = self._unreserved(row)
-        return free
-
-    def _unreserved(self, row: Row) -> Books:
-        free = row.free.copy()
-        for name in self.names:
-            free.setdefault(name, 0)
-        book(free, row.reserved.items())
-        return free
-
-    def places(self, pods: PodClass) -> Iterator[Row]:
-        """Every node that would have room for the class."""
-        rows, room = pods.pool.base.rows, self.room.get(pods)
-        if room is None:
-            usable = [row for row in pods.pool.rows.values() if not self.barred(row)]
-            room = {row.rank: slots(self.free(row), pods.request, pods.cap) for row in usable}
-        order = sorted([(-fit, rank) for rank, fit in room.items() if fit])
-        return iter([rows[rank] for _, rank in order])
-
-    def groups(self, needs: Sequence[Need]) -> list[list[Need]]:
-        """Made once: all searches are for one gang, of which each part is compared with each."""
-        if self._groups is None:
-            self._groups = super().groups(needs)
-        return self._groups
-
-    def listed(self, pods: PodClass) -> int:
-        """How many nodes a search for the class puts in order."""
-        return len(self.room.get(pods, ()))
-
-
-class _Counted:
-    """One part: for how many pods there is room on each node that has any, now and at first."""
-
-    __slots__ = (
-        "admitted",
-        "cap",
-        "first",
-        "least",
-        "missing",
-        "name",
-        "pool",
-        "request",
-        "room",
-        "without",
-    )
-
-    def __init__(self, part: Part, free_on: Mapping[int, Books]) -> None:
-        self.request, self.cap = part.pods.request, part.pods.cap
-        self.name, self.least = self.request[0]
-        self.pool = part.pods.pool
-        # By rank: the pool has the nodes of the first that are not in the second. They are asked
-        # for dozens of parts whenever something is removed, so they are looked up once.
-        self.admitted, self.without = self.pool.base.rows, self.pool.without
-        name, least, admitted, without = self.name, self.least, self.admitted, self.without
-        if len(admitted) < len(free_on):  # a constraint may name a few nodes only
-            free_on = {rank: free_on[rank] for rank in admitted if rank in free_on}
-        self.room = {
-            rank: fit
-            for rank, free in free_on.items()
-            if free.get(name, 0) >= least  # first: most nodes have no room
-            and rank in admitted
-            and rank not in without
-            and (fit := slots(free, self.request, self.cap))
-        }
-        self.first = self.room.copy()
-        self.missing = part.replicas - sum(self.room.values())
-
-    def count(self, changed: Mapping[int, Books]) -> None:
-        """These nodes have so much free now."""
-        room, name, least = self.room, self.name, self.least
-        admitted, without = self.admitted, self.without
-        for rank, free in changed.items():
-            before = 0
-            if rank in room:
-                before = room[rank]
-            elif free[name] < least or rank not in admitted or rank in without:
-                continue  # most nodes have no room and get none by one departure
-            now = slots(free, self.request, self.cap)
-            self.missing += before - now
-            if now:
-                room[rank] = now
-            elif before:
-                del room[rank]
 
 
 class _Fill:
@@ -130,26 +22,31 @@ class _Fill:
     of any parts; a pod counts as its size. Necessary for several parts, and it saves most searches
     that would find nothing."""
 
-    def __init__(self, parts: Sequence[Part], weights: Mapping[str, int]) -> None:
-        kinds = [
-            (size(part.pods.request, weights), part.pods) for part in parts if not part.per_node
-        ]
-        self._kinds = sorted(kinds, key=lambda kind: -kind[0])
-        self.most: dict[int, int] = {}  # by rank, of the nodes that had room for any pod
-        self._known: dict[object, int] = {}
-        self.missing = sum(
-            size(part.pods.request, weights) * part.replicas for part in parts if not part.per_node
+    def __init__(self, parts: Sequence[Part], weights: Books) -> None:
+        sizes = [size(part.pods.request, weights) for part in parts]
+        self._order = sorted(
+            (n for n, part in enumerate(parts) if not part.per_node), key=lambda n: -sizes[n]
         )
+        self._pods = [part.pods for part in parts]
+        self._sizes = sizes
+        self._most: dict[int, int] = {}  # by row, of the nodes that had room for any pod
+        self._known: dict[object, int] = {}
+        self.missing = sum(sizes[n] * parts[n].replicas for n in self._order)
 
-    def count(self, rank: int, kind: object, free: Books) -> None:
+    def has(self, at: int) -> bool:
+        """Whether the row is counted."""
+        return at in self._most
+
+    def count(self, at: int, kind: tuple[int, ...], names: Sequence[str]) -> None:
         """The node has so much free now; many nodes are of one kind, so each kind is computed
         once."""
         now = self._known.get(kind)
         if now is None:
-            kinds = [(n, pods) for n, pods in self._kinds if rank in pods.pool.rows]
-            now = self._known[kind] = _best_fill(free, kinds)
-        self.missing += self.most.get(rank, 0) - now
-        self.most[rank] = now
+            admitting, *free = kind
+            kinds = [(self._sizes[n], self._pods[n]) for n in self._order if admitting >> n & 1]
+            now = self._known[kind] = _best_fill(dict(zip(names, free, strict=True)), kinds)
+        self.missing += self._most.get(at, 0) - now
+        self._most[at] = now
 
 
 def _best_fill(free: Books, kinds: Sequence[tuple[int, PodClass]]) -> int:
@@ -180,51 +77,43 @@ def _fill(free: Books, kinds: Sequence[tuple[int, PodClass]]) -> int:
 
 
 class Slots:
-    """Slots of each part on the nodes: ``exact`` for one part, otherwise only necessary.
+    """Slots of each part on the usable rows: ``exact`` for one part, otherwise only necessary.
 
-    A node without so much of any resource of ``least`` has no room for any part. ``changed`` has
-    the nodes where something was given back or taken, by rank, with what would be free there; they
-    are counted when asked.
+    ``changed`` are the rows where something was given back or taken; they are counted when asked.
     """
 
     def __init__(
-        self,
-        parts: Sequence[Part],
-        rows: Collection[Row],
-        nodes: Later,
-        weights: Mapping[str, int],
+        self, parts: Sequence[Part], columns: Columns, usable: Mask, weights: Books
     ) -> None:
         self.exact = len(parts) <= 1
-        self.changed: dict[int, Books] = {}
-        self._unfilled = {row.rank: nodes.free(row) for row in rows}  # that it has not looked at
-        self._parts = [_Counted(part, self._unfilled) for part in parts]
-        self._names = sorted({name for part in self._parts for name, _ in part.request})
-        self._admitting: dict[int, int] = {}
+        self.changed: set[int] = set()
+        self._parts = parts
+        self._columns = columns
+        self._names = sorted({name for part in parts for name, _ in part.pods.request})
+        self._masks = [part.pods.mask & usable for part in parts]
+        self.room = [_by_row(part.pods.slots(columns, usable), columns.rows) for part in parts]
+        self._first = [room.copy() for room in self.room]
+        self._missing = [
+            part.replicas - int(room.sum()) for part, room in zip(parts, self.room, strict=True)
+        ]
         self._fill = _Fill(parts, weights) if 1 < len(parts) <= FILLED_PARTS_MAX else None
-        least: Books = {}
-        for part, counted in zip(parts, self._parts, strict=True):
-            nodes.room[part.pods] = counted.room
-            least[counted.name] = min(counted.least, least.get(counted.name, counted.least))
-        self.least = tuple(least.items())
+        self._unfilled = dict.fromkeys(self._with_room()) if self._fill else {}
 
-    def gained(self) -> Collection[int]:
-        """The nodes with more room than at first, by rank."""
+    def _with_room(self) -> list[int]:
+        rows = np.logical_or.reduce([room > 0 for room in self.room])
+        return list(np.flatnonzero(rows).tolist())
+
+    def gained(self) -> Mask:
+        """The rows with more room than at first."""
         self._look()
-        return {
-            rank
-            for part in self._parts
-            for rank, n in part.room.items()
-            if n > part.first.get(rank, 0)
-        }
+        pairs = zip(self.room, self._first, strict=True)
+        more: Mask = np.logical_or.reduce([room > first for room, first in pairs])
+        return more
 
-    def kind(self, rank: int, free: Books) -> tuple[int, ...]:
-        """What matters to the gang of a node with so much free: which parts the node admits, and
-        the amounts."""
-        admitting = self._admitting.get(rank)
-        if admitting is None:
-            admits = [rank in part.pool.rows for part in self._parts]
-            admitting = self._admitting[rank] = sum(yes << i for i, yes in enumerate(admits))
-        return (admitting, *[free.get(name, 0) for name in self._names])
+    def kind(self, at: int) -> tuple[int, ...]:
+        """What matters to the gang of a row: which parts it admits, and what is free."""
+        admitting = sum(bool(mask[at]) << n for n, mask in enumerate(self._masks))
+        return (admitting, *[self._columns.get(at, name) for name in self._names])
 
     def give(self, amounts: Resources, times: int) -> None:
         """Unplaced amounts take nothing here: while there are any, nothing is planned."""
@@ -233,25 +122,33 @@ class Slots:
         """Whether no further AppWrapper has to be removed."""
         if self.changed:
             self._look()
-        for part in self._parts:
-            if part.missing > 0:
-                return False
+        if max(self._missing, default=0) > 0:
+            return False
         return self._fill is None or self._is_filled(self._fill)
 
     def _look(self) -> None:
-        for part in self._parts:
-            part.count(self.changed)
+        for at in self.changed:
+            for number, part in enumerate(self._parts):
+                if self._masks[number][at]:
+                    now = self._columns.slots_at(at, part.pods.request, part.pods.cap)
+                    self._missing[number] += int(self.room[number][at]) - now
+                    self.room[number][at] = now
         if self._fill is not None:
-            self._unfilled.update(self.changed)
+            self._unfilled.update(dict.fromkeys(self.changed))
         self.changed.clear()
 
     def _is_filled(self, fill: _Fill) -> bool:
-        rooms = [part.room for part in self._parts]
-        for rank, free in self._unfilled.items():
-            if rank in fill.most or any(rank in room for room in rooms):
-                fill.count(rank, self.kind(rank, free), free)
+        for at in self._unfilled:
+            if fill.has(at) or any(room[at] for room in self.room):
+                fill.count(at, self.kind(at), self._names)
         self._unfilled.clear()
         return fill.missing <= 0
+
+
+def _by_row(slots: FreeSlots, rows: int) -> Amounts:
+    found = np.zeros(rows, np.int64)
+    found[slots.rows] = slots.pods
+    return found
 
 
 class Sum:
@@ -260,23 +157,28 @@ class Sum:
 
     exact = True
 
-    def __init__(self, demand: Resources, rows: Collection[Row], nodes: Nodes) -> None:
-        self.changed: dict[int, Books] = {}
-        self.least = tuple((name, 1) for name, _ in demand)
-        self._missing = dict(demand)
-        self._lent = {row.rank: self._lends(nodes.free(row)) for row in rows}
-        for lent in self._lent.values():
-            book(self._missing, lent, -1)
+    def __init__(self, prospect: Prospect, columns: Columns, usable: Mask) -> None:
+        self.changed: set[int] = set()
+        self._demand = dict(prospect.demand)
+        self._columns = columns
+        self._usable = usable
+        self._given: Books = {}
+        self._missing: Books = {}
+        self._count()
 
-    def _lends(self, free: Books) -> Resources:
-        return tuple((name, max(0, free.get(name, 0))) for name in self._missing)
+    def _count(self) -> None:
+        there = {name: self._columns.to_lend(name, self._usable) for name in self._demand}
+        self._missing = {
+            name: n - there[name] - self._given.get(name, 0) for name, n in self._demand.items()
+        }
 
     def gained(self) -> None:
         """Nodes do not matter."""
 
     def give(self, amounts: Resources, times: int) -> None:
         """So much is given back that is on no node."""
-        book(self._missing, ((name, n) for name, n in amounts if name in self._missing), -times)
+        book(self._given, amounts, times)
+        self._count()
 
     def suffices(self) -> bool:
         """Whether no further AppWrapper has to be removed."""
@@ -284,11 +186,7 @@ class Sum:
 
     def missing(self) -> Books:
         """What the gang demands beyond what is free, below 0 if there is more than that."""
-        for rank, free in self.changed.items():
-            before = self._lent.get(rank)
-            if before is not None:
-                self._lent[rank] = now = self._lends(free)
-                book(self._missing, before)
-                book(self._missing, now, -1)
-        self.changed.clear()
+        if self.changed:
+            self.changed.clear()
+            self._count()
         return self._missing

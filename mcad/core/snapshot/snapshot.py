@@ -1,10 +1,9 @@
 """A snapshot of nodes and shares: where one gang would go if some AppWrappers were removed.
 
-Removing and restoring change copies, never the books, and no event may come in between. Creating a
-snapshot costs a look at every node of the gang's pools for each of its parts, and where that is too
-much for one step of the core it has only some of these nodes (node_choice.py). Removing or
-restoring an AppWrapper costs a look at its nodes. The gang may use what it could use at once: no
-node that is set aside for unplaced pods (C6), and none that is reserved for another AppWrapper.
+Removing and restoring change a copy of the columns, never the books, and no event may come in
+between. Creating a snapshot costs about as much as a verdict, removing or restoring an AppWrapper a
+look at its nodes. The gang may use what it could use at once: no node that is set aside for
+unplaced pods (C6), and none that is reserved for another AppWrapper.
 """
 
 from __future__ import annotations
@@ -16,40 +15,35 @@ from typing import NamedTuple
 from mcad.core.assumed.assumed import Assumed, Held
 from mcad.core.assumed.pod_index import PodIndex
 from mcad.core.assumed.unplaced import UnplacedPods
-from mcad.core.fit.feasible import Prospect
-from mcad.core.fit.greedy import as_many_as_fit, pack
-from mcad.core.nodes.ledger import Ledger
-from mcad.core.nodes.pools import Draft, Plan, Row
-from mcad.core.nodes.resources import Books, total
-from mcad.core.snapshot.node_choice import choose, suffice, with_room
+from mcad.core.fit.fit import fit_alone
+from mcad.core.fit.greedy import Nodes, as_many_as_fit, pack
+from mcad.core.fit.prospect import Draft, Prospect
+from mcad.core.nodes.columns import Mask, counted
+from mcad.core.nodes.ledger import Ledger, Plan
+from mcad.core.nodes.resources import total
 from mcad.core.snapshot.quota import Seat, Shares
-from mcad.core.snapshot.slot_counts import Later, Slots, Sum
+from mcad.core.snapshot.slot_counts import Slots, Sum
 from mcad.core.snapshot.tentative import TentativePlan
 from mcad.core.state.model import Resources
 from mcad.core.state.settings import Fit, Settings
 from mcad.core.state.work_bounds import (
-    LISTED_PER_STEP,
+    PART_STEPS,
+    ROWS_PER_STEP,
     SHIFT_STEPS,
-    SNAPSHOT_PAIRS_MAX,
     WHAT_IF_LOOKS_MAX,
     WHAT_IF_SEARCH_MAX,
     WHAT_IF_WORK_MAX,
 )
 
-_Spot = tuple[int, Books]
-"""(rank, what would be free there): a node that the gang could go to."""
-
 
 class View(NamedTuple):
-    """The books of the nodes that a snapshot reads, and at how many pairs of a node and a part of
-    the gang it may look."""
+    """The books of the nodes that a snapshot reads."""
 
     settings: Settings
     ledger: Ledger
     unplaced_pods: UnplacedPods
     pod_index: PodIndex
     assumed: Assumed
-    pairs: int = SNAPSHOT_PAIRS_MAX
 
 
 class Planned(NamedTuple):
@@ -88,44 +82,44 @@ class Snapshot:
         self._found: TentativePlan | None = None
         self._in_vain = False  # whether a search has found none for those that are removed now
         self._needed: set[object] = set()
-        self._spots: dict[str, _Spot] = {}
         self._known = view.assumed.held
         self._on_nodes = view.settings.fit is Fit.NODES
-        pools = prospect.pools
-        rows = list(view.ledger.rows.values())
-        if self._on_nodes:
-            rows = list({row.rank: row for pool in pools for row in pool.rows.values()}.values())
-        reserved = {row.rank for row in rows if row.reserved_for and row.reserved_for not in lifted}
-        if only:
-            reserved |= {row.rank for row in rows if row.node.name not in only}
-        names = {name for part in prospect.parts for name, _ in part.pods.request}
-        barred = view.unplaced_pods.barred.keys() | reserved
-        self._nodes = Later(barred, names)
-        usable = [row for row in rows if row.rank not in barred]
-        self.steps = 0
-        if self._on_nodes and len(usable) * len(prospect.parts) > view.pairs:
-            usable, self.steps = choose(prospect.parts, usable, view.pairs, view.ledger.allocatable)
-        for row in usable:
-            if row.reserved_for:
-                self._nodes.to_change(row)
-        self.steps += len(usable) * len(prospect.parts)
+        self._names = {name for part in prospect.parts for name, _ in part.pods.request}
+        ledger, parts = view.ledger, prospect.parts
+        self._free = ledger.free.copy(self._names)
+        self._usable = self._use(lifted, only)
+        self._nodes = Nodes(self._free, self._usable, most_first=True)
+        self._nodes.known_choices = {}
+        self.steps = len(parts) * (PART_STEPS + ledger.size // ROWS_PER_STEP)
         self.hopeless = shares.hopeless
         self._test: Slots | Sum
         if self._on_nodes:
-            self._test = Slots(prospect.parts, usable, self._nodes, view.ledger.allocatable)
-            concerned = with_room(prospect.parts, usable)
-            weighs = bool(view.unplaced_pods.by_class and view.unplaced_pods.weighing_on(pools))
-            self.hopeless |= weighs or not suffice(prospect.parts, concerned)
+            self._test = Slots(parts, self._free, self._usable, ledger.allocatable)
+            weighs = bool(view.unplaced_pods.weighing_on(prospect.nodes))
+            self.hopeless |= weighs or not fit_alone(prospect, ledger.idle, self._usable)
+            self._concerned = ledger.nothing()
+            for part in parts:
+                self._concerned[part.pods.slots(ledger.idle, self._usable).rows] = True
         else:
-            self._test, concerned = self._sum_of(usable, lifted), usable
-        self._looks = len(prospect.parts) if self._on_nodes else 1
-        self._least = self._test.least
-        self._rows = {row.node.name: row for row in concerned}
+            self._test, self._concerned = self._sum_of(lifted), self._usable
+        self._looks = len(parts) if self._on_nodes else 1
 
-    def _sum_of(self, usable: list[Row], lifted: Collection[str]) -> Sum:
-        pools = self._prospect.pools
-        counted = [row for row in usable if any(row.rank in pool.rows for pool in pools)]
-        test = Sum(self._prospect.demand, counted, self._nodes)
+    def _use(self, lifted: Collection[str], only: Collection[str]) -> Mask:
+        """The rows that the gang may use; reservations that are lifted are given back there."""
+        ledger, set_aside = self._view.ledger, self._view.unplaced_pods.usable
+        usable = self._prospect.mask.copy()
+        if set_aside is not None:
+            usable &= set_aside
+        for name, row in ledger.rows.items():
+            if (row.reserved_for and row.reserved_for not in lifted) or (only and name not in only):
+                usable[row.at] = False
+            elif row.reserved_for:
+                reserved = ((one, n) for one, n in row.reserved.items() if one in self._names)
+                self._free.add(row.at, reserved, 1)
+        return usable
+
+    def _sum_of(self, lifted: Collection[str]) -> Sum:
+        test = Sum(self._prospect, self._free, self._usable)
         test.give(self._view.unplaced_pods.demand(), -1)
         for uid in lifted:
             if uid in self._view.assumed.reserved:
@@ -150,7 +144,6 @@ class Snapshot:
         removed; those with nothing that the gang lacks stay. Each is taken from ``uids`` when those
         before it are removed."""
         self._needed.clear()
-        shift, changed, suffices = self._shift, self._test.changed, self._test.suffices
         gone: list[str] = []
         for uid in uids:
             if self._looked >= WHAT_IF_LOOKS_MAX:
@@ -160,9 +153,9 @@ class Snapshot:
                     gone.append(uid)
                     if len(gone) >= least and self.suffices():
                         break
-            elif shift(uid, 1):  # asked of ten thousand
+            elif self._shift(uid, 1):  # asked of ten thousand
                 gone.append(uid)
-                if changed and len(gone) >= least and suffices():
+                if len(gone) >= least and self._test.suffices():
                     break
         return gone
 
@@ -204,8 +197,7 @@ class Snapshot:
         if self._is_there():
             return True
         if isinstance(test, Slots) and not test.exact:
-            pods = [(*self._spots[name], amounts) for name, amounts in held if name in self._spots]
-            alike = tuple([(test.kind(rank, free), amounts) for rank, free, amounts in pods])
+            alike = tuple([(test.kind(at), amounts) for at, amounts in self._on_usable(held)])
         if alike not in self._needed and self._fits_on_nodes():
             return True
         self._shift(uid, 1)
@@ -218,15 +210,12 @@ class Snapshot:
         gained = None if self._has_seats or not self._test.exact else self._test.gained()
         if gained is None:
             return list(gone)
-        missed = {name for name, (rank, _) in self._spots.items() if rank in gained}
         left: list[str] = []
         idle: list[Held] = []
         for uid in gone:
             held = self._held(uid)
-            for name, _ in held:
-                if name in missed:
-                    left.append(uid)
-                    break
+            if any(gained[at] for at, _ in self._on_usable(held)):
+                left.append(uid)
             else:
                 idle.append(held)
         self._take_again(chain.from_iterable(idle))
@@ -247,42 +236,34 @@ class Snapshot:
             self._test.give(unplaced, times)
         return found or bool(unplaced)
 
-    def _give_back(self, held: Held) -> bool:
-        spots, least, changed, found = self._spots, self._least, self._test.changed, False
+    def _on_usable(self, held: Iterable[tuple[str, Resources]]) -> Iterable[tuple[int, Resources]]:
+        """Of what is held, what is on nodes that the gang could use, by row."""
+        rows, concerned = self._view.ledger.rows, self._concerned
         for name, amounts in held:
-            spot = spots.get(name) or self._spot(name)
-            if spot:
-                rank, free = spot
-                for resource, n in amounts:
-                    free[resource] += n
-                for resource, n in least:
-                    if free[resource] >= n:
-                        changed[rank] = free
-                        break
-                found = True
+            row = rows.get(name)
+            if row is not None and concerned[row.at]:
+                yield row.at, amounts
+
+    def _give_back(self, held: Held) -> bool:
+        found, changed = False, self._test.changed
+        for at, amounts in self._on_usable(held):
+            self._free.add(at, self._asked_for(amounts), 1)
+            changed.add(at)
+            found = True
         return found
 
     def _take_again(self, held: Iterable[tuple[str, Resources]]) -> bool:
-        spots, changed, plan, found = self._spots, self._test.changed, self._found, False
-        for name, amounts in held:
-            spot = spots.get(name) or self._spot(name)
-            if spot:
-                rank, free = spot
-                for resource, n in amounts:
-                    free[resource] -= n
-                changed[rank] = free
-                if plan is not None:
-                    plan.fell(rank)
-                found = True
+        found, changed, plan = False, self._test.changed, self._found
+        for at, amounts in self._on_usable(held):
+            self._free.add(at, self._asked_for(amounts), -1)
+            changed.add(at)
+            if plan is not None:
+                plan.fell(at)
+            found = True
         return found
 
-    def _spot(self, name: str) -> _Spot | None:
-        """(rank, what would be free there) of a node; None if the gang could not go there."""
-        row = self._rows.get(name)
-        if row is None:
-            return None
-        spot = self._spots[name] = (row.rank, self._nodes.to_change(row))
-        return spot
+    def _asked_for(self, amounts: Resources) -> list[tuple[str, int]]:
+        return [(name, counted(n)) for name, n in amounts if name in self._names]
 
     def _held(self, uid: str) -> Held:
         """What it has on nodes, cached until that changes."""
@@ -321,14 +302,11 @@ class Snapshot:
             self._known = self._known.copy()  # assumptions stay in this snapshot
         self._planned[uid] = planned
         self._known[uid] = planned.pods
-        for name, amounts in planned.pods:
-            free = (self._spot(name) or (0, {}))[1]
-            free.update((resource, 0) for resource, _ in amounts if resource not in free)
         self._shift(uid, -1)
 
     def competes(self, other: Snapshot) -> bool:
         """Whether pods of both gangs could go to the same node."""
-        return not self._rows.keys().isdisjoint(other._rows)
+        return bool((self._concerned & other._concerned).any())
 
     # -- the answer ----------------------------------------------------------------------------
 
@@ -341,8 +319,8 @@ class Snapshot:
         """Whether so much of the resource is free in sum on the nodes that the gang may use."""
         if isinstance(self._test, Sum):
             return self._test.missing().get(resource, 0) <= 0
-        self.steps += len(self._rows)
-        free = sum(max(0, self._nodes.free(row).get(resource, 0)) for row in self._rows.values())
+        self.steps += self._view.ledger.size // ROWS_PER_STEP
+        free = self._free.to_lend(resource, self._concerned)
         return free - dict(self._view.unplaced_pods.demand()).get(resource, 0) >= amount
 
     def fits(self) -> bool:
@@ -385,8 +363,8 @@ class Snapshot:
         if self._in_vain:
             return False
         plan = self._search()
-        if plan is not None:
-            self._found = TentativePlan(self._prospect.parts, self._nodes, plan)
+        if plan is not None and isinstance(self._test, Slots):
+            self._found = TentativePlan(self._prospect.parts, self._free, self._test, plan)
         self._in_vain = plan is None
         return plan is not None
 
@@ -395,7 +373,6 @@ class Snapshot:
         if budget <= 0:
             return None
         outcome = pack(self._prospect, self._nodes, budget, self._view.ledger.allocatable)
-        listed = sum(self._nodes.listed(part.pods) for part in self._prospect.parts)
-        work = outcome.looked + outcome.work + listed // LISTED_PER_STEP
+        work = outcome.work + len(self._prospect.parts) * self._view.ledger.size // ROWS_PER_STEP
         self._searched, self.steps = self._searched + work, self.steps + work
         return outcome.plan

@@ -220,6 +220,9 @@ RESERVED_RETRY: Duration = SECOND
 """Pause before an owner of reserved room that is free, and could not start, is planned for again,
 if its plan takes most of a pass."""
 
+RIGHT_STEPS = 4
+"""The work of finding out by which right a candidate may be evicted, where shares count."""
+
 EVICTION_STEPS = 6_000
 """Work of the plans of one look, about a microsecond each; another plan is begun while any is left.
 """

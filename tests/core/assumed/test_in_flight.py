@@ -101,7 +101,7 @@ def test_a_test_that_takes_too_much_work_lets_the_gang_start(
 ) -> None:
     capacity = cluster(node("whole", gpu=8), node("part", gpu=7))
     hold(capacity, "small", gpus(1, 1))
-    monkeypatch.setattr("mcad.core.assumed.in_flight.IN_FLIGHT_ROWS_MAX", 0)
+    monkeypatch.setattr("mcad.core.assumed.in_flight.IN_FLIGHT_WORK_MAX", 0)
     assert not may_strand(capacity, "small", gang=(gpus(1, 8),))
 
 

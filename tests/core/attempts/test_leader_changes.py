@@ -221,11 +221,11 @@ def test_what_an_earlier_leader_may_have_planned_is_not_excluded_for_others() ->
     elsewhere, and does not know that they may have been meant for that node."""
     bench = Bench(EVICTING, nodes=[node("n1"), node("n2", 20)])
     bench.submit(workload("low", 900)).settle()
-    bench.submit(workload("a", 25, 25, priority=9))
+    bench.submit(workload("a", 35, 35, priority=9))
     creates(bench)
     assert bench.dispatcher.cluster.capacity.nodes_of("uid-a") == ["n1"]
     bench.submit(workload("high", 930, priority=5)).decide()
-    bench.nodes = [node("n1", 940), node("n2", 500)]
+    bench.nodes = [node("n1", 930), node("n2", 500)]
     bench.crash()
     creates(bench)
     bench.execute(bench.pending.pop(0))

@@ -1,4 +1,4 @@
-"""What may fit is found in parts, and nothing begins before all is found."""
+"""What may fit by now is judged in the order of the line, however short passes are."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from mcad.core.cycle import admit, cycle, hints
 from mcad.core.events import NodeSeen
-from mcad.core.fit import queueing_hints
+from mcad.core.state import agenda
 from mcad.core.state.bounds import STEPS_PER_PASS
 from mcad.core.state.lifecycle import Phase
 from mcad.core.state.model import Constraint, Node, Taint, Workload
@@ -14,52 +14,36 @@ from mcad.core.state.records import replace
 from mcad.core.state.settings import Policy
 from mcad.core.state.units import SECOND
 from mcad.core.state.waiting_reason import WaitingReason
-from mcad.core.state.work_bounds import REQUEUE_STEPS, VERDICT_STEPS
+from mcad.core.state.work_bounds import VERDICT_STEPS
 from tests.core.bench import PATIENT, Bench, node, workload
 from tests.core.cycle.test_admit import begun, counted, refusals
 from tests.core.preemption.test_search import EAGER
 from tests.core.quotas import GOLD, teams
 
 BUSY = Taint("busy", "yes", "NoSchedule")
+SHORT = pytest.mark.parametrize("steps", [1, 2 * VERDICT_STEPS, STEPS_PER_PASS])
 
 
-def shorten(monkeypatch: pytest.MonkeyPatch, steps: int) -> None:
-    for module in (admit, hints):
-        monkeypatch.setattr(module, "STEPS_PER_PASS", steps)
-
-
-def test_to_find_out_what_may_fit_is_work_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    shorten(monkeypatch, 12 * VERDICT_STEPS)
-    bench = Bench(nodes=[node(f"n{i}", 100) for i in range(4)])
-    bench.submit(*(workload(f"w{i:02}", *[51 + i] * 6) for i in range(20))).settle()
-    assert refusals(bench) == 20
-    bench.feed(NodeSeen(node("n0", 300)))
-    judged = counted(bench, monkeypatch)
-    bench.decide()
-    assert judged == [], "to find out took all of the pass"
-    assert bench.now in bench.wishes
-    bench.decide()
-    assert 0 < len(judged) <= 3
-    assert bench.now in bench.wishes
-
-
-def test_nothing_starts_before_all_are_found_that_may_fit(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Small demands are found first, and would take the room of a higher priority."""
-    bench = Bench(nodes=[node(milli=100)])
-    low = [workload(f"w{i}", 200 + i) for i in range(5)]
+@SHORT
+def test_room_that_rose_goes_to_the_first_in_line(
+    monkeypatch: pytest.MonkeyPatch, steps: int
+) -> None:
+    """Smaller demands have room as well, and one that came later was not refused yet."""
+    bench = Bench(nodes=[node("n1", 100), node("n2", 200)])
+    low = [workload(f"w{i}", 240 + i) for i in range(5)]
     bench.submit(*low, workload("high", 300, priority=9)).settle()
-    shorten(monkeypatch, 4)
-    bench.feed(NodeSeen(node(milli=350)))
-    for _ in range(5):
-        bench.decide()
-        assert begun(bench) == []
-        assert bench.now in bench.wishes
+    monkeypatch.setattr(admit, "STEPS_PER_PASS", steps)
+    bench.submit(workload("late", 220))
+    bench.feed(NodeSeen(node("n2", 350)))
+    bench.decide()
+    bench.feed(NodeSeen(node("n1", 230)))
     bench.settle()
-    assert bench.order == ["high"]
+    assert bench.order == ["high", "late"]
 
 
-def test_nothing_is_evicted_before_all_are_found_that_may_fit(
-    monkeypatch: pytest.MonkeyPatch,
+@SHORT
+def test_nothing_is_evicted_for_what_fits_by_now(
+    monkeypatch: pytest.MonkeyPatch, steps: int
 ) -> None:
     """``low`` would evict ``a`` and take the new node, on which ``high`` fits."""
     bench = Bench(EAGER, nodes=[node("n1")])
@@ -70,53 +54,28 @@ def test_nothing_is_evicted_before_all_are_found_that_may_fit(
     bench.submit(*small, workload("high", 900, priority=9, never_preempts=True))
     bench.submit(workload("low", 900, 900, priority=5))
     bench.advance(30)
-    shorten(monkeypatch, 4)
+    monkeypatch.setattr(admit, "STEPS_PER_PASS", steps)
     bench.now += 30 * SECOND
     bench.feed(NodeSeen(node("n2")))
     bench.settle()
     assert bench.order[:2] == ["a", "high"]
 
 
-def test_a_walk_goes_on_however_often_nodes_rise(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What rises while it is found out what may fit is for the time after the next pass."""
+@SHORT
+def test_a_walk_goes_on_however_often_nodes_rise(
+    monkeypatch: pytest.MonkeyPatch, steps: int
+) -> None:
     bench = Bench(nodes=[node("n0", 200), *(node(f"n{i}", 100) for i in range(1, 4))])
     bench.submit(*(workload(f"w{i}", 150 + i, 150 + i) for i in range(20))).settle()
     assert refusals(bench) == 20
     bench.submit(workload("last", 50))
-    shorten(monkeypatch, 4)
+    monkeypatch.setattr(admit, "STEPS_PER_PASS", steps)
     passes = 0
     while not begun(bench) and passes < 50:
         passes += 1
-        bench.feed(NodeSeen(node("n0", 200 + passes)))  # which concerns 20 pod signatures
+        bench.feed(NodeSeen(node("n0", 200 + passes)))  # which concerns all 20 gangs
         bench.decide()
     assert begun(bench) == ["last"]
-    assert passes > 1
-
-
-def in_zone(work: Workload, zone: str) -> Workload:
-    sets = tuple(
-        replace(one, constraint=Constraint(selector=(("zone", zone),))) for one in work.sets
-    )
-    return replace(work, sets=sets)
-
-
-def test_what_rises_while_a_round_ends_is_looked_at_as_far_as_the_work_goes(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    nodes = {zone: replace(node(zone, 100), labels=(("zone", zone),)) for zone in "ab"}
-    bench = Bench(nodes=[*nodes.values()])
-    bench.submit(*(in_zone(workload(f"w{i}", 200 + i), "a") for i in range(5)))
-    bench.submit(in_zone(workload("high", 300, priority=9), "b")).settle()
-    monkeypatch.setattr(hints, "STEPS_PER_PASS", 2 * REQUEUE_STEPS)
-    bench.feed(NodeSeen(replace(nodes["a"], allocatable=(("cpu", 250), ("pods", 9)))))
-    for _ in range(2):
-        bench.decide()
-        assert bench.dispatcher.cluster.capacity.is_behind
-    bench.feed(NodeSeen(replace(nodes["b"], allocatable=(("cpu", 350), ("pods", 9)))))
-    bench.submit(in_zone(workload("low", 290), "b"))
-    bench.settle()
-    assert "high" in bench.order
-    assert "low" not in bench.order
 
 
 def test_room_that_a_look_releases_goes_to_the_first_in_line(
@@ -134,8 +93,9 @@ def test_room_that_a_look_releases_goes_to_the_first_in_line(
     assert begun(bench) == ["high"]
 
 
-def test_the_search_for_evictions_comes_however_much_is_found_in_each_pass(
-    monkeypatch: pytest.MonkeyPatch,
+@SHORT
+def test_the_search_for_evictions_comes_however_much_is_judged_in_each_pass(
+    monkeypatch: pytest.MonkeyPatch, steps: int
 ) -> None:
     bench = Bench(EAGER, nodes=[node("n1"), node("n2", 500), node("n3", 500)])
     bench.submit(workload("a", 950)).settle()
@@ -145,7 +105,8 @@ def test_the_search_for_evictions_comes_however_much_is_found_in_each_pass(
     gangs = (workload(f"w{i}", 300 + i, 310 + i, 320 + i, never_preempts=True) for i in range(8))
     bench.submit(*gangs).settle()
     bench.submit(workload("high", 960, priority=9))
-    monkeypatch.setattr(queueing_hints, "REQUEUE_STEPS", STEPS_PER_PASS // 12)
+    monkeypatch.setattr(admit, "STEPS_PER_PASS", steps)
+    monkeypatch.setattr(agenda, "WORK_PER_PASS", min(steps, agenda.WORK_PER_PASS))
     for number in range(20):
         bench.now += SECOND
         bench.feed(NodeSeen(node("n2", 501 + number)))
@@ -153,21 +114,27 @@ def test_the_search_for_evictions_comes_however_much_is_found_in_each_pass(
     assert bench.entry("a").phase is not Phase.RUNNING
 
 
-def test_a_dry_run_finds_all_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_found_is_news_no_more() -> None:
     bench = Bench(nodes=[node(milli=100)])
     bench.submit(*(workload(f"w{i}", 200 + i) for i in range(9))).settle()
-    shorten(monkeypatch, 4)
-    bench.feed(NodeSeen(node(milli=250)))
-    bench.decide()
     cluster = bench.dispatcher.cluster
-    assert cluster.capacity.is_behind
-    hints.take_up_all(cluster)
+    bench.feed(NodeSeen(node(milli=250)))
+    assert cluster.capacity.has_news
+    hints.take_up(cluster)
     assert not cluster.capacity.has_news
+    assert len(cluster.waiting.inadmissible.active) == 9
 
 
 # -- what was impossible -------------------------------------------------------------------------
 
 STRICT = replace(PATIENT, policy=Policy.STRICT_FIFO)
+
+
+def in_zone(work: Workload, zone: str) -> Workload:
+    sets = tuple(
+        replace(one, constraint=Constraint(selector=(("zone", zone),))) for one in work.sets
+    )
+    return replace(work, sets=sets)
 
 
 def waits_for(bench: Bench, name: str) -> WaitingReason:

@@ -6,6 +6,7 @@ import pytest
 
 from mcad.core.capacity import Capacity
 from mcad.core.cluster import Cluster
+from mcad.core.nodes.shape import ClassKey
 from mcad.core.state.model import Wanted
 from mcad.core.state.violations import InvariantViolated
 from tests.core.bench import Bench, workload
@@ -24,6 +25,7 @@ def lived_in() -> Capacity:
     lost = (pods(2, "9"),)
     capacity.adopt("two", 1, lost)
     capacity.place_unplaced()
+    assert not capacity.take_requeued()
     capacity.check()
     return capacity
 
@@ -32,19 +34,21 @@ def _allotment(capacity: Capacity, position: int = 0) -> object:
     return capacity._assumed.by_uid["one"].allotments[position]
 
 
+def _at(capacity: Capacity, name: str) -> int:
+    return capacity._ledger.rows[name].at
+
+
 SPOILT: dict[str, Callable[[Capacity], object]] = {
-    "free-is-what-is-left": lambda c: c._ledger.rows["a"].free.update(cpu=1),
-    "idle-is-what-foreign-pods-leave": lambda c: c._ledger.rows["b"].idle.update(cpu=1),
+    "free-is-what-is-left": lambda c: c._ledger.free.add(_at(c, "a"), [("cpu", 1)], 1),
+    "idle-is-what-foreign-pods-leave": lambda c: c._ledger.idle.add(_at(c, "b"), [("cpu", 1)], 1),
     "one-reservation-at-most": lambda c: setattr(c._ledger.rows["a"], "reserved_for", "x"),
     "reserved-is-what-is-reserved": lambda c: c._ledger.rows["b"].reserved.update(cpu=1),
     "overcommitted-is-known": lambda c: c._ledger.overcommitted.update(a=None),
-    "pool-holds-what-it-admits": lambda c: c._ledger.pools()[0].rows.popitem(),
-    "pool-total-is-clamped-sum": lambda c: c._ledger.pools()[0].total.update(cpu=1),
-    "shared-nodes-are-counted": lambda c: [
-        pool.neighbours.update(dict.fromkeys(pool.neighbours, 9)) for pool in c._ledger.pools()
-    ],
-    "class-room-is-exact": lambda c: setattr(
-        c._memory.classes()[0], "_total", c._memory.classes()[0]._total + 50
+    "constraints-hold-what-they-admit": lambda c: c._ledger.constraints.leave(_at(c, "a")),
+    "bounds-are-bounds": lambda c: c._memory.bounds.__setitem__(_allotment(c).pods, 0),
+    "slots-are-positive": lambda c: _allotment(c).at.update(gone=0),
+    "slots-are-where-pods-may-go": lambda c: setattr(
+        _allotment(c, 1), "pods", c._memory.hold_class(ClassKey((("cpu", 1000),), on(zone="b"), 0))
     ),
     "slots-are-known-by-node": lambda c: c._assumed.slots_on.update(gone={}),
     "assumed-is-the-sum-of-slots": lambda c: setattr(_allotment(c), "assumed", 7),

@@ -1,6 +1,8 @@
-"""Counts by topology domain are those of a recount, whatever happened since, and spare pools."""
+"""Counts by topology domain are those of a recount, whatever happened since."""
 
 from __future__ import annotations
+
+from collections import Counter
 
 import pytest
 from hypothesis import given
@@ -9,116 +11,104 @@ from msgspec.structs import replace
 
 from mcad.core.capacity import Capacity
 from mcad.core.fit import fit
-from mcad.core.fit.domain_counts import DomainSlots
-from mcad.core.nodes.ledger import Ledger
-from mcad.core.nodes.pod_signature import PodClass
-from mcad.core.nodes.shape import ClassKey
-from mcad.core.state.model import Constraint, Node, Topology
-from mcad.core.state.work_bounds import CATCH_UP_MAX
-from tests.core.builders import cluster, node, pods
+from mcad.core.fit.domain_counts import DomainCounts
+from mcad.core.nodes.columns import slots
+from mcad.core.nodes.pod_class import PodClass
+from mcad.core.nodes.shape import ClassKey, Shape
+from mcad.core.state.model import Constraint, PodSet, Topology
+from mcad.core.state.settings import Settings
+from tests.core.builders import cluster, node, pod, pods, taint, waiting, wants
 
 NODES = 5
-VALUES = ("a", "b", "")
-
-
-def _labels(value: str) -> dict[str, str]:
-    return {"rack": value} if value else {}
-
-
-def _admits_all(_: object) -> bool:
-    return True
-
-
-def _recounted(ledger: Ledger) -> dict[str, int]:
-    """The slots of pods of 2 CPUs, by rack, one node at a time."""
-    slots: dict[str, int] = {}
-    for row in ledger.rows.values():
-        rack = dict(row.node.labels).get("rack")
-        if rack is not None:
-            slots[rack] = slots.get(rack, 0) + max(0, row.free["cpu"] // 2000)
-    return slots
-
+VALUES = ("a", "b", "c", "")
 
 _STEPS = st.lists(
     st.tuples(
-        st.sampled_from(["use", "free", "label", "remove", "flood"]),
+        st.sampled_from(["node", "node", "gone", "pod", "ours", "end"]),
         st.integers(0, NODES - 1),
         st.sampled_from(VALUES),
+        st.integers(0, 5),
         st.booleans(),
     ),
     max_size=30,
 )
+"""What happens to which node: its label, its CPUs or those of a pod there, and whether the counts
+are asked for before the next step."""
+
+DEMAND = wants("2", gpu=1)
+"""One pod of the class; of two resources, of which a domain may have only one."""
+
+
+def _happen(capacity: Capacity, what: str, name: str, value: str, cpus: int) -> None:
+    if what == "node":
+        capacity.node_seen(
+            node(
+                name,
+                str(cpus),
+                gpu=2,
+                labels={"rack": value} if value else {},
+                ready=cpus != 3,
+                taints=[taint("t")] if cpus == 5 else (),
+            )
+        )
+    elif what == "gone":
+        capacity.node_gone(name)
+    elif what == "end":
+        capacity.pod_gone(f"p-{name}")
+    else:
+        owner = "one" if what == "ours" else ""
+        capacity.pod_seen(pod(f"p-{name}", name, str(cpus), gpu=1, of=owner))
 
 
 @given(_STEPS)
 def test_counts_are_those_of_a_recount_whatever_happened_since(
-    steps: list[tuple[str, int, str, bool]],
+    steps: list[tuple[str, int, str, int, bool]],
 ) -> None:
-    ledger = Ledger()
-    key = ClassKey((("cpu", 2000),), Constraint(), 0)
-    for number in range(NODES):
-        ledger.add(node(f"n{number}", "4", labels=_labels(VALUES[number % 3])))
-    counted = PodClass(key, ledger.pool(_admits_all), ledger.log)
-    slots = DomainSlots(ledger, counted, "rack", emptied=False)
-    for what, number, value, looks in steps:
-        name = f"n{number}"
-        seen = node(name, "4", labels=_labels(value))
-        if what == "remove" and name in ledger.rows:
-            ledger.remove(name)
-        elif what == "label" and name in ledger.rows:
-            ledger.replace(seen)
-        elif what == "label":
-            ledger.add(seen)
-        elif what == "flood":
-            for other in range(CATCH_UP_MAX + 1):
-                ledger.add(node(f"more-{other}", "1"))
-            for other in range(CATCH_UP_MAX + 1):
-                ledger.remove(f"more-{other}")
-        elif name in ledger.rows:
-            ledger.note(name, (("cpu", 1000),), 1 if what == "use" else -1)
-            ledger.post()
+    capacity = Capacity(Settings())
+    counted = capacity._memory.hold_class(ClassKey(DEMAND, Constraint(), cap=1))
+    counts = DomainCounts(capacity._ledger)
+    for what, number, value, cpus, looks in [*steps, ("gone", 0, "", 0, True)]:
+        _happen(capacity, what, f"n{number}", value, cpus)
         if looks:
-            expected = _recounted(ledger)
-            assert {rack: slots.of(rack) for rack in expected} == expected
-            assert slots.counts_truly()
-            counted.missing(100, closely=True)
-            known = slots.with_room()
-            if known is not None:
-                assert {rack for rack, n in expected.items() if n} <= set(known)
+            _compare(counts, counted, emptied=False)
+            _compare(counts, counted, emptied=True)
 
 
-def _pools(capacity: Capacity) -> int:
-    return len(capacity._ledger.pools())
+def _compare(counts: DomainCounts, counted: PodClass, *, emptied: bool) -> None:
+    """With one node at a time; a node that is not ready lends nothing, whatever it admits."""
+    there, free = Counter[str](), dict[str, Counter[str]]()
+    for row in counted.ledger.rows.values():
+        rack, left = dict(row.node.labels).get("rack"), row.idle if emptied else row.free
+        if rack is not None:
+            sums = free.setdefault(rack, Counter())
+            there[rack] += slots(left, counted.request, 1) if counted.admitted_by(row) else 0
+            sums.update({name: max(0, n) for name, n in left.items() if row.node.ready})
+
+    assert counts.slots("rack", counted, emptied=emptied) == {rack: there[rack] for rack in free}
+    often = {rack: min(sums[name] / n for name, n in DEMAND) for rack, sums in free.items()}
+    enough = [rack for rack, times in often.items() if times >= 1]
+    assert sorted(counts.with_room("rack", DEMAND, emptied=emptied)) == sorted(enough)
+    if not emptied:
+        rooms = counts.rooms("rack", DEMAND)
+        assert rooms == {rack: int(times * 1_000_000) for rack, times in often.items()}
+        assert {rack: Counter(counts.sums("rack", rack)) for rack in free} == free
+        assert all(counts.labels_of("rack", rack) == {"rack": rack} for rack in free)
 
 
-def _racks(first: int, last: int, *cpus: str) -> list[Node]:
-    """Racks of nodes with so much CPU each."""
-    return [
-        node(f"r{n}n{i}", cpu, labels=_labels(f"r{n}"))
-        for n in range(first, last)
-        for i, cpu in enumerate(cpus)
-    ]
-
-
-@pytest.mark.parametrize("replicas", [1, 2])
-def test_only_domains_that_may_have_room_get_a_pool(replicas: int) -> None:
+@pytest.mark.parametrize(("replicas", "cpu", "tried"), [(1, "4", 1), (2, "2", 1), (5, "2", 0)])
+def test_only_domains_that_may_have_room_are_tried(replicas: int, cpu: str, tried: int) -> None:
     """Of 40 racks one has room for such pods; twenty have enough in sum, ten of them room for one
     that is smaller."""
-    racks = _racks(0, 10, "1", "1", "1", "1"), _racks(10, 20, "3", "1"), _racks(20, 39, "0")
-    capacity = cluster(*(one for some in racks for one in some), *_racks(39, 40, "4", "4"))
-    before = _pools(capacity)
-    cpu = "4" if replicas == 1 else "2"
-    sets = (replace(pods(replicas, cpu), topology=Topology(("rack",))),)
-    shape = capacity.shape(sets)
-    capacity.remember(shape)
-    assert capacity.refusal(shape) is None
-    assert _pools(capacity) - before == 2, "that of any nodes, and that of the rack"
-
-    none = capacity.shape((replace(pods(5, "2"), topology=Topology(("rack",))),))
-    capacity.remember(none)
-    refused = capacity.refusal(none)
-    assert refused is not None
-    assert _pools(capacity) - before == 2
+    racks = [("1", "1", "1", "1")] * 10 + [("3", "1")] * 10 + [("0",)] * 19 + [("4", "4")]
+    nodes = [
+        node(f"r{rack}n{at}", each, labels={"rack": f"r{rack}"})
+        for rack, cpus in enumerate(racks)
+        for at, each in enumerate(cpus)
+    ]
+    capacity = cluster(*nodes)
+    shape = waiting(capacity, replace(pods(replicas, cpu), topology=Topology(("rack",))))
+    assert (capacity.refusal(shape) is None) is (tried > 0)
+    assert len(capacity._memory.remembered(shape).variants) == tried
 
 
 def test_a_level_with_more_domains_than_are_tried_is_decided() -> None:
@@ -138,27 +128,22 @@ def test_a_gang_whose_search_in_a_domain_was_put_off_is_asked_again_in_the_next_
     """It fits on the nodes of all racks at a glance, and in the one rack only by a search; so do
     two groups, each of which fits there by itself."""
     monkeypatch.setattr(fit, "EXACT_WORK_PER_PASS_MAX", 10)
-    rack = [node(name, "5", labels=_labels("a")) for name in ("a", "b")]
+    rack = [node(name, "5", labels={"rack": "a"}) for name in ("a", "b")]
     capacity = cluster(*rack, *(node(f"n{n}", "5") for n in range(3)))
-    shapes = [
-        capacity.shape(
-            tuple(
-                replace(one, topology=Topology(("rack",), group=group))
-                for one, group in zip((pods(2, "3"), pods(1, size, item=1)), groups, strict=True)
-            )
-        )
-        for size in ("3.5", "4")
-    ]
+    gangs = [(pods(2, "3"), pods(1, size, item=1)) for size in ("3.5", "4")]
+    shapes = [waiting(capacity, *map(_in_rack, gang, groups)) for gang in gangs]
     capacity.place_unplaced()
-    kinds = []
-    for shape in shapes:
-        capacity.remember(shape)
-        refused = capacity.refusal(shape)
-        assert refused is not None
-        kinds.append(refused.reason.name)
-    assert kinds == ["NO_DOMAIN", "UNDECIDED"]
+    assert [_reason(capacity, shape) for shape in shapes] == ["NO_DOMAIN", "UNDECIDED"]
     capacity.place_unplaced()
     assert capacity.take_requeued() == [shapes[1]]
-    refused = capacity.refusal(shapes[1])
+    assert _reason(capacity, shapes[1]) == "NO_DOMAIN"
+
+
+def _in_rack(one: PodSet, group: str) -> PodSet:
+    return replace(one, topology=Topology(("rack",), group=group))
+
+
+def _reason(capacity: Capacity, shape: Shape) -> str:
+    refused = capacity.refusal(shape)
     assert refused is not None
-    assert refused.reason.name == "NO_DOMAIN"
+    return refused.reason.name

@@ -1,6 +1,7 @@
 """The exact search for mixed gangs by itself, without greed before it."""
 
 from collections import Counter
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import event, given, settings
@@ -8,9 +9,9 @@ from hypothesis import strategies as st
 
 from mcad.core.capacity import Capacity
 from mcad.core.fit import exact as exact_search
-from mcad.core.fit.exact import KnownChoices, Need, Verdict, exact
-from mcad.core.nodes.pod_signature import slots
-from mcad.core.nodes.pools import Plan, Row
+from mcad.core.fit.exact import KnownChoices, Need, Place, Verdict, exact
+from mcad.core.nodes.columns import slots
+from mcad.core.nodes.ledger import Row
 from mcad.core.nodes.resources import Books
 from mcad.core.state.model import Node, PodSet
 from mcad.core.state.work_bounds import EXACT_WORK_MAX
@@ -20,40 +21,50 @@ from tests.core.builders import cluster, fits_by_brute_force, hosts_of, node, po
 AMPLE = 1_000_000
 
 
+class Search:
+    """A gang in a capacity, and what is free on the nodes there."""
+
+    def __init__(self, capacity: Capacity, sets: tuple[PodSet, ...]) -> None:
+        parts = capacity._memory.hold(capacity.shape(sets)).parts
+        self.needs = [Need(i, one.pods, one.replicas, one.apart) for i, one in enumerate(parts)]
+        self.names = sorted({name for one in parts for name, _ in one.pods.request})
+        self.rows = list(capacity._ledger.rows.values())
+        self.free = [row.free for row in self.rows]
+
+    def run(self, budget: int = AMPLE, known: KnownChoices | None = None) -> Verdict:
+        places = [self._place(*each) for each in zip(self.rows, self.free, strict=True)]
+        verdict = exact(self.needs, places, self.names, budget, known)
+        if verdict.plan is not None:
+            self._check(verdict.plan)
+        return verdict
+
+    def _place(self, row: Row, free: Books) -> Place:
+        there = (
+            slots(free, one.pods.request, one.pods.cap) if one.pods.admitted_by(row) else 0
+            for one in self.needs
+        )
+        return Place(row.at, tuple(free.get(name, 0) for name in self.names), tuple(there))
+
+    def _check(self, plan: Sequence[tuple[int, int, int]]) -> None:
+        """Every pod has a place, every place takes its pods, one line per part and node."""
+        placed: Counter[int] = Counter()
+        rows = {row.at: (row, dict(free)) for row, free in zip(self.rows, self.free, strict=True)}
+        for part, at, times in plan:
+            (row, free), need = rows[at], self.needs[part]
+            assert need.pods.admitted_by(row)
+            assert 0 < times <= slots(free, need.pods.request, need.pods.cap)
+            for name, n in need.pods.request:
+                free[name] -= n * times
+            placed[part] += times
+            beside = {other for other, there, _ in plan if there == at and other != part}
+            assert beside.isdisjoint(need.apart)
+        assert placed == Counter({need.part: need.replicas for need in self.needs})
+        lines = [(part, at) for part, at, _ in plan]
+        assert len(lines) == len(dict.fromkeys(lines))
+
+
 def search(nodes: list[Node], sets: tuple[PodSet, ...], budget: int = AMPLE) -> Verdict:
-    return search_in(cluster(*nodes), sets, budget)
-
-
-def search_in(capacity: Capacity, sets: tuple[PodSet, ...], budget: int = AMPLE) -> Verdict:
-    shape = capacity._memory.hold(capacity.shape(sets))
-    needs = [Need(i, part.pods, part.replicas, part.apart) for i, part in enumerate(shape.parts)]
-    rows = {rank: row for part in shape.parts for rank, row in part.pods.pool.rows.items()}
-    verdict = exact(needs, [rows[rank] for rank in sorted(rows)], _free, budget)
-    if verdict.plan is not None:
-        _check_plan(verdict.plan, needs)
-    return verdict
-
-
-def _free(row: Row) -> Books:
-    return row.free
-
-
-def _check_plan(plan: Plan, needs: list[Need]) -> None:
-    """Every pod has a place, every place takes its pods, one line per part and node."""
-    placed: Counter[int] = Counter()
-    left: dict[int, Books] = {}
-    for part, row, times in plan:
-        pod_class = needs[part].pods
-        free = left.setdefault(row.rank, dict(row.free))
-        assert row.rank in pod_class.pool.rows
-        assert 0 < times <= slots(free, pod_class.request, pod_class.cap)
-        for name, n in pod_class.request:
-            free[name] -= n * times
-        placed[part] += times
-        assert not any(row is other and each in needs[part].apart for each, other, _ in plan)
-    assert placed == Counter({need.part: need.replicas for need in needs})
-    lines = [(part, row.rank) for part, row, _ in plan]
-    assert len(lines) == len(dict.fromkeys(lines))
+    return Search(cluster(*nodes), sets).run(budget)
 
 
 @settings(max_examples=150)
@@ -76,15 +87,11 @@ def test_what_is_known_of_nodes_from_searches_before_makes_no_difference(
     found: tuple[dict[str, Node], tuple[PodSet, ...]], changes: list[tuple[int, int]]
 ) -> None:
     nodes, sets = found
-    capacity = cluster(*nodes.values())
-    parts = capacity._memory.hold(capacity.shape(sets)).parts
-    needs = [Need(i, part.pods, part.replicas) for i, part in enumerate(parts)]
-    rows = list({rank: row for part in parts for rank, row in part.pods.pool.rows.items()}.values())
-    free, known = {row.rank: dict(row.free) for row in rows}, KnownChoices()
+    one, known = Search(cluster(*nodes.values()), sets), KnownChoices()
     for number, cpu in [(0, 0), *changes]:
-        free[rows[number % len(rows)].rank]["cpu"] += 1000 * cpu
-        alone = exact(needs, rows, lambda row: free[row.rank], AMPLE)
-        after_others = exact(needs, rows, lambda row: free[row.rank], AMPLE, known)
+        one.free[number % len(one.free)]["cpu"] += 1000 * cpu
+        alone = one.run()
+        after_others = one.run(known=known)
         assert alone.plan == after_others.plan
         assert after_others.work <= alone.work
 
@@ -122,7 +129,7 @@ def test_three_sets_that_ask_for_more_than_their_nodes_have_are_not_searched_for
     overcommitted = cluster(*nodes, node("small", "1"))
     overcommitted.pod_seen(pod("p", "small", "900"))
     fits = (pods(16, "4"), pods(16, "4", "1Mi", item=1), pods(3, "8", item=2))
-    assert search_in(overcommitted, fits).plan is not None
+    assert Search(overcommitted, fits).run().plan is not None
 
 
 def test_a_head_and_its_workers_are_decided_on_thousands_of_nodes_within_the_budget() -> None:

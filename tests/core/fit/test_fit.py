@@ -4,10 +4,10 @@ import pytest
 
 from mcad.core.capacity import Capacity
 from mcad.core.fit import fit, greedy
+from mcad.core.nodes import pod_class
 from mcad.core.state.model import Node, PodSet
 from mcad.core.state.refusal import Shortage
 from mcad.core.state.waiting_reason import WaitingReason
-from mcad.core.state.work_bounds import ROOM_MAX
 from tests.core.builders import (
     GPU,
     cluster,
@@ -61,6 +61,14 @@ def test_a_gang_without_pods_needs_nothing_not_even_a_node(sets: tuple[PodSet, .
         ),
         pytest.param(
             [node("a"), node("b")], [pods(3, cap=1)], KIND.FRAGMENTED, 0, 1, id="one per node"
+        ),
+        pytest.param(
+            [node("a"), node("b")],
+            [pods(5, cap=1), pods(3, cap=1, item=1)],
+            KIND.FRAGMENTED,
+            0,
+            3,
+            id="both sets are short, the first is named with all its pods that have no slot",
         ),
         pytest.param(
             [node("a", labels={"z": "a"}), node("b", "8", labels={"z": "b"})],
@@ -139,7 +147,8 @@ def test_an_overcommitted_node_lends_nothing() -> None:
 
 
 def _crossing(cpu: str) -> Capacity:
-    """Three nodes in two pools that overlap in one: neither pool tells what both have together."""
+    """Each zone and each kind has two nodes, one of which they share: neither tells what both have
+    together."""
     return cluster(
         node("a", cpu, labels={"zone": "a", "kind": "y"}),
         node("ax", cpu, labels={"zone": "a", "kind": "x"}),
@@ -151,7 +160,7 @@ def _crossing(cpu: str) -> Capacity:
     ("replicas", "kind"),
     [(5, None), (6, None), (7, KIND.INSUFFICIENT), (8, KIND.INSUFFICIENT)],
 )
-def test_the_sum_of_pools_that_overlap_counts_shared_nodes_once(
+def test_the_sum_for_sets_whose_nodes_overlap_counts_shared_nodes_once(
     replicas: int, kind: WaitingReason | None
 ) -> None:
     in_a = pods(6, "1", where=on(zone="a"))
@@ -164,7 +173,7 @@ def test_the_sum_of_pools_that_overlap_counts_shared_nodes_once(
         assert figures(found)[0] == ("cpu", (6 + replicas) * 1000, 12000)
 
 
-def test_pools_that_overlap_may_have_the_sum_and_not_the_nodes() -> None:
+def test_nodes_that_overlap_may_have_the_sum_and_not_the_slots() -> None:
     found = refused(
         _crossing("3"),
         pods(3, "2", where=on(zone="a", kind="y")),
@@ -184,24 +193,6 @@ def test_sets_that_share_no_node_are_placed_independently() -> None:
 
     assert refusal(capacity, *sets) is None
     assert refusal(capacity, *sets[:2], pods(41, "2", item=2, where=on(zone="c"))) is not None
-
-
-def test_when_a_pass_has_looked_at_too_many_nodes_the_rest_waits_for_the_next(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """A thousand gangs that nearly fit must not keep the process from renewing its lease."""
-    monkeypatch.setattr(fit, "GREEDY_WORK_PER_PASS_MAX", 3)
-    capacity = cluster(node("a", "5"), node("b", "5"))
-    sizes = ("3.5", "3.6", "3.7", "4")
-    shapes = [waiting(capacity, pods(2, "3"), pods(1, size, item=1)) for size in sizes]
-    decided = []
-    for _ in range(4):
-        capacity.place_unplaced()
-        found = [capacity.refusal(shape) for shape in shapes]
-        decided.append(sum(r is not None and r.reason is KIND.FRAGMENTED for r in found))
-        assert all(r is not None and figures(r)[0][0] == "cpu" for r in found)
-
-    assert decided == [1, 2, 3, 4]
 
 
 def test_too_large_compares_one_pod_with_the_largest_node() -> None:
@@ -266,7 +257,7 @@ def test_sets_of_equal_pods_are_one_part_of_the_gang() -> None:
 # -- memory --------------------------------------------------------------------------------------
 
 
-def test_the_set_that_refused_last_is_asked_first_and_the_others_after_it() -> None:
+def test_a_set_that_was_short_is_short_no_more_when_a_node_has_grown() -> None:
     capacity = cluster(node("a", "6"), *(node(name, "3") for name in "bcd"))
     shape = capacity.shape((pods(2, "3"), pods(2, "4", item=1)))
     found = refused(capacity, *shape.sets)
@@ -365,18 +356,21 @@ def test_a_question_has_the_answer_of_the_cycle() -> None:
     assert unplaced.questions().refusal(waiting(unplaced, pods(1, "1"))) is not None
 
 
-@pytest.mark.parametrize("count", [ROOM_MAX - 14, ROOM_MAX + 36])
-def test_a_smaller_gang_of_equal_pods_keeps_no_larger_one_from_what_rises(count: int) -> None:
-    """It looks at as many nodes as it needs, where the larger one had looked at all."""
-    names = [f"n{number:03}" for number in range(count)]
+@pytest.mark.parametrize("rises", [1, 100])
+def test_a_smaller_gang_of_equal_pods_keeps_no_larger_one_from_what_rises(
+    rises: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether what rises is added to the bound of their slots, or the bound is estimated anew."""
+    monkeypatch.setattr(pod_class, "RISES_MAX", rises)
+    names = [f"n{number:03}" for number in range(50)]
     capacity = cluster(*map(node, names))
     for name in names:
         capacity.pod_seen(pod(f"on-{name}", name, "1"))
-    shape = waiting(capacity, pods(count * 6 // 5, "2"))
+    shape = waiting(capacity, pods(60, "2"))
     assert capacity.refusal(shape) is not None
-    hold(capacity, "small", pods(count // 10, "2"))
+    hold(capacity, "small", pods(5, "2"))
     assert capacity.take_requeued() == [], "nothing rose"
-    for name in names[: count // 2]:
+    for name in names[:25]:
         capacity.pod_gone(f"on-{name}")
     assert capacity.take_requeued() == [shape]
     assert capacity.refusal(shape) is None

@@ -60,7 +60,8 @@ def test_a_mixed_gang_at_the_edge_fits_if_and_only_if_brute_force_places_it(
     shape = capacity.shape(sets)
     expected = fits_by_brute_force(hosts_of(nodes.values()), sets)
     prospect = capacity._memory.hold(shape)
-    is_packed = greedy.pack(prospect, greedy.Nodes(), 0, {"cpu": 1}).plan is not None
+    free = greedy.Nodes(capacity._ledger.free)
+    is_packed = greedy.pack(prospect, free, 0, {"cpu": 1}).plan is not None
 
     found = capacity.refusal(shape)
     event(f"brute force {expected}, greed {is_packed}, {found.reason if found else 'fits'}")

@@ -7,6 +7,7 @@ from random import Random
 
 import pytest
 
+from mcad.core import capacity as capacity_module
 from mcad.core.assumed.assumed import Held
 from mcad.core.capacity import Capacity
 from mcad.core.fit import domains
@@ -147,7 +148,7 @@ def test_a_gang_that_fits_is_not_judged_again_when_it_starts(topology: Topology 
     capacity.remember(shape)
     assert capacity.refusal(shape) is None
     assert capacity.refusal(other) is None
-    capacity._judge._looks = capacity._judge._budget = 0
+    capacity._judge._budget = 0
     assert capacity.assume("w", 1, shape, sets) is None
 
 
@@ -172,11 +173,11 @@ def test_a_gang_starts_though_its_preferences_end_the_search(
 def test_a_gang_makes_room_though_its_preferences_end_the_search(
     tried: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two ways to choose racks take all looks at a node that a dry run has."""
+    """The ways to choose racks that it needs take all the work of making snapshots."""
     monkeypatch.setattr(domains, "VARIANTS_MAX", tried)
+    monkeypatch.setattr(capacity_module, "WAYS_WORK_MAX", 1)
     capacity = cluster()
     sets = _preferring(capacity)
-    capacity._view = capacity._view._replace(pairs=9)
     hold(capacity, "low", pods(6))
     snapshot = capacity.what_if(capacity.shape(sets))
     snapshot.remove("low")

@@ -97,12 +97,15 @@ def test_emptied_a_daemon_set_has_to_fit_on_a_node_that_joins_too() -> None:
 def test_emptied_what_a_pass_had_no_time_for_is_tried_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    capacity = cluster(node("a", "5"), node("b", "5"))
-    shape = capacity.shape((pods(1, "4"), pods(1, "5", item=1)))
+    """Greed puts the large pod on b, where none of the others fits beside it."""
+    capacity = cluster(node("a", "7"), node("b", "6"))
+    shape = capacity.shape((pods(1, "4"), pods(3, "3", item=1)))
+    capacity.remember(shape)
     with monkeypatch.context() as patch:
-        patch.setattr(fit, "GREEDY_WORK_PER_PASS_MAX", 0)
+        patch.setattr(fit, "EXACT_WORK_PER_PASS_MAX", 0)
         capacity.place_unplaced()
         assert not capacity.would_fit_emptied(shape)
+        assert not capacity.knows_emptied(shape)
 
     capacity.place_unplaced()
     assert capacity.would_fit_emptied(shape)

@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from mcad.core.nodes import ledger as ledgers
 from mcad.core.nodes.host_ports import load
@@ -114,27 +115,23 @@ def test_only_the_sum_counts_where_only_the_sum_counts() -> None:
     assert fits(capacity, pods(2, ports=[port(80)]))
 
 
-def test_unused_ports_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ledgers, "PORTS_KEPT_MIN", 2)
+def test_ports_and_resources_that_are_not_used_any_more_are_forgotten(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(ledgers, "COLUMNS_KEPT_MIN", 0)
     capacity = cluster(node("a"))
-    capacity._ledger._ports_max = 2
-    for number in range(80, 90):
+    ledger = capacity._ledger
+    books = ledger.whole, ledger.free, ledger.idle
+    for number in range(80, 120):
+        devices = wants("4", pods="110", **{f"x.com/{number}": "1"})
+        capacity.node_seen(replace(node("b"), allocatable=devices))
         capacity.pod_seen(pod("x", "a", ports=[port(number)]))
+        assert not fits(capacity, pods(1, where=on(zone="nowhere"), ports=[port(number)]))
         capacity.place_unplaced()
-        assert not fits(capacity, pods(1, ports=[port(number)]))
-        assert len(capacity._ledger.ports) <= 5
-    assert dict(capacity._ledger.rows["a"].free).keys() >= capacity._ledger.ports.keys()
-
-
-def test_ports_are_forgotten_where_a_pool_has_no_node(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ledgers, "PORTS_KEPT_MIN", 0)
-    capacity = cluster(node("a"))
-    capacity._ledger._ports_max = 0
-    capacity.pod_seen(pod("x", "a", ports=[port(80)]))
-    assert not fits(capacity, pods(1, where=on(zone="nowhere")))
-    capacity.pod_gone("x")
-    capacity.place_unplaced()
-    assert not capacity._ledger.ports
+        assert not fits(capacity, pods(2, "0", ports=[port(number)]))
+        assert fits(capacity, pods(1, ports=[port(number)]))
+        assert all(len(columns.names()) <= 16 for columns in books)
+    assert ledger.ports.keys() <= ledger.rows["a"].free.keys()
 
 
 def test_ports_beyond_what_the_books_take_are_kept_apart_within_their_set(

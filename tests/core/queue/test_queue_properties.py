@@ -15,7 +15,7 @@ from hypothesis import settings as profile
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from mcad.core.cycle import admit, hints
+from mcad.core.cycle import admit
 from mcad.core.events import NodeGone, NodeSeen
 from mcad.core.state.bounds import STEPS_PER_PASS
 from mcad.core.state.lifecycle import Phase
@@ -269,8 +269,7 @@ class ShortPasses(Histories):
     @initialize(steps=st.sampled_from([1, 2 * VERDICT_STEPS, 4 * VERDICT_STEPS]))
     def shorten(self, steps: int) -> None:
         self.patch = pytest.MonkeyPatch()
-        for module in (admit, hints):
-            self.patch.setattr(module, "STEPS_PER_PASS", steps)
+        self.patch.setattr(admit, "STEPS_PER_PASS", steps)
 
     def teardown(self) -> None:
         if hasattr(self, "patch"):

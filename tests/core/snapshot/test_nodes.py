@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcad.core.capacity import Capacity
-from mcad.core.nodes.pools import Plan
+from mcad.core.nodes.ledger import Plan
 from mcad.core.nodes.shape import Shape
 from mcad.core.snapshot.snapshot import Snapshot
 from mcad.core.state.model import Node, Pod, PodPhase, PodSet
@@ -222,7 +222,7 @@ def test_no_search_for_parts_that_have_room_only_one_without_the_other() -> None
 
 
 def test_a_search_that_costs_too_much_finds_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mcad.core.snapshot.snapshot.WHAT_IF_WORK_MAX", 3)
+    monkeypatch.setattr("mcad.core.snapshot.snapshot.WHAT_IF_WORK_MAX", 1)
     asked = _whose_pods_have_to_change_places()
 
     asked.remove("a")
@@ -239,8 +239,8 @@ def test_a_search_that_costs_too_much_finds_nothing(monkeypatch: pytest.MonkeyPa
 def _whose_pods_have_to_change_places() -> Snapshot:
     """Without a, the larger pod is where a was, and the smaller one on n3; with a and without b, it
     has to be on n3 and the smaller one where b was."""
-    capacity = cluster(node("n1", "4"), node("n2", "2"), node("n3", "3"))
-    bound(capacity, "a", "n1", "4")
+    capacity = cluster(node("n1", "3"), node("n2", "2"), node("n3", "3"))
+    bound(capacity, "a", "n1", "3")
     bound(capacity, "b", "n2", "2")
     return what_if(capacity, pods(1, "3"), pods(1, "2", item=1))
 

@@ -1,0 +1,125 @@
+"""Prospects: what one capacity made of one shape, and what it found out about it so far.
+
+What waits with a shape, or asks about it, holds its prospect; ``Memory`` counts the holders.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from mcad.core.nodes.columns import Mask, slots
+from mcad.core.nodes.constraints import NodeSet, as_set
+from mcad.core.nodes.ledger import Ledger, Plan, Row
+from mcad.core.nodes.pod_class import PodClass
+from mcad.core.nodes.resources import total
+from mcad.core.nodes.shape import Shape
+from mcad.core.state.model import Domain, Resources
+from mcad.core.state.refusal import Refusal
+
+Draft = list[tuple[int, int, int]]
+"""(part, row, pods): where the pods of a gang go, by the parts of one prospect. The parts of a gang
+are others in each of its domains."""
+
+
+NOWHERE: tuple[int, Draft] = (-1, [])
+"""At no change it was found to fit."""
+
+
+class Part(NamedTuple):
+    """The equal pods of a gang (``shape.Alike``), with their class in this capacity. Pods of the
+    parts with the numbers in ``apart`` share no node with these."""
+
+    pods: PodClass
+    declared: int
+    positions: tuple[int, ...]
+    per_node: bool
+    apart: frozenset[int] = frozenset()
+
+    @property
+    def replicas(self) -> int:
+        """How many pods the part has now."""
+        return self.pods.count if self.per_node else self.declared
+
+    def spread(self, rows: Iterable[Row]) -> Iterator[tuple[Row, int]]:
+        """Its pods over these nodes in their order, as many on each as fit without AppWrappers."""
+        left = self.replicas
+        for row in rows:
+            if self.pods.admitted_by(row):
+                pods = min(left, slots(row.idle, self.pods.request, self.pods.cap))
+                if pods:
+                    yield row, pods
+                    left -= pods
+
+
+Variant = tuple[tuple[int, ...], tuple[Domain | None, ...]]
+"""Topology groups of a gang, and the domain of each; None is any node. Without groups in the first
+place it is about the whole gang."""
+
+
+@dataclass(slots=True, eq=False)
+class Prospect:
+    """A shape in one capacity, and what its last tests found out.
+
+    ``fixed`` is the demand that does not depend on the number of nodes, ``holders`` counts its
+    holders. ``fits`` is the change at which it was found to fit, and where. ``searched`` is
+    ``Ledger.risen`` at its last search for all parts that found no place, and ``found`` the
+    verdict, which stands until something rises. ``emptied`` is the change at which it was tried on
+    emptied nodes, and whether it fitted. ``variants`` are prospects of the gang, or of one of its
+    topology groups, in domains; ``refused_at`` is ``Ledger.risen`` when such a variant was refused
+    last, and ``domains_work`` what a verdict on the gang that takes several passes has taken so
+    far. ``line`` is its place among the refused (queueing_hints.py), -1 if it has none.
+    """
+
+    shape: Shape
+    parts: tuple[Part, ...]
+    ledger: Ledger
+    on_nodes: bool = True
+    fixed: Resources = field(init=False)
+    holders: int = 0
+    fits: tuple[int, Draft] = NOWHERE
+    searched: int = -1
+    found: Refusal | None = None
+    emptied: tuple[int, bool] = (-1, False)
+    variants: dict[Variant, Prospect] = field(default_factory=dict)
+    refused_at: int = -1
+    domains_work: int = 0
+    line: int = -1
+    _nodes: tuple[int, NodeSet] = (-1, 0)
+
+    def __post_init__(self) -> None:
+        parts = (part for part in self.parts if not part.per_node)
+        self.fixed = total((part.pods.request, part.declared) for part in parts)
+
+    @property
+    def demand(self) -> Resources:
+        """What the whole gang declares now, with ``pods`` slots and host ports."""
+        if not self.shape.per_node:
+            return self.fixed
+        return total((part.pods.request, part.replicas) for part in self.parts)
+
+    @property
+    def mask(self) -> Mask:
+        """The rows that admit any of its pods; where only sums count, those in service."""
+        if not self.on_nodes:
+            return self.ledger.facts.in_service
+        if len(self.parts) == 1:
+            return self.parts[0].pods.mask
+        mask = self.ledger.nothing()
+        for number in dict.fromkeys(part.pods.constraint for part in self.parts):
+            mask |= self.ledger.constraints.mask(number)
+        return mask
+
+    @property
+    def nodes(self) -> NodeSet:
+        """The same as a set, which is kept until a node changes: thousands are asked for it."""
+        changes = self.ledger.constraints.changes
+        if self._nodes[0] != changes:
+            self._nodes = changes, as_set(self.mask)
+        return self._nodes[1]
+
+    def plan(self, draft: Draft) -> Plan:
+        """The draft, which is by its parts, by the pod sets of the gang."""
+        row = self.ledger.row
+        return [(self.parts[number].positions, row(at), pods) for number, at, pods in draft]

@@ -1,0 +1,92 @@
+"""One fact of all nodes (the value of a label, the taints) as a small integer per row.
+
+Whether nodes satisfy a requirement is found out once per value, not once per node, and the codes of
+a label are the topology domains of its level.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Hashable, Iterable
+from typing import Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mcad.core.nodes.columns import Mask, Packed, grown
+
+Value = TypeVar("Value", bound=Hashable)
+
+ABSENT = 0
+
+
+class Codes(Packed, Generic[Value]):
+    """``of`` has a code per row, ``ABSENT`` where the fact is. ``size`` is above every code."""
+
+    def __init__(self, rows: int) -> None:
+        self.of: NDArray[np.int32] = np.zeros(rows, np.int32)
+        self._codes: dict[Value, int] = {}
+        self._values: list[Value | None] = [None]
+        self._uses = [0]
+        self._unused: list[int] = []
+
+    @property
+    def size(self) -> int:
+        """One more than the highest code."""
+        return len(self._uses)
+
+    def values(self) -> Collection[Value]:
+        """The values that rows have now."""
+        return self._codes.keys()
+
+    def value(self, code: int) -> Value | None:
+        """The value of a code, None if no row has it."""
+        return self._values[code]
+
+    def code(self, value: Value) -> int:
+        """The code of a value; ``size``, which no row has, if there is none."""
+        return self._codes.get(value, self.size)
+
+    def grow(self, rows: int) -> None:
+        """There are so many rows now."""
+        self.of = grown(self.of, rows)  # type: ignore[assignment]
+
+    def set(self, at: int, value: Value | None) -> None:
+        """The row has this value now, or none."""
+        before = int(self.of[at])
+        code = ABSENT if value is None else self._enter(value)
+        self.of[at] = code
+        if before:
+            self._leave(before)
+
+    def _enter(self, value: Value) -> int:
+        code = self._codes.get(value)
+        if code is None:
+            if not self._unused:
+                self._unused.append(self.size)
+                self._uses.append(0)
+                self._values.append(None)
+            code = self._codes[value] = self._unused.pop()
+            self._values[code] = value
+        self._uses[code] += 1
+        return code
+
+    def _leave(self, code: int) -> None:
+        self._uses[code] -= 1
+        if not self._uses[code]:
+            del self._codes[self._values[code]]  # type: ignore[arg-type]
+            self._values[code] = None
+            self._unused.append(code)
+
+    def are_in(self, values: Iterable[Value]) -> Mask:
+        """Which rows have one of the values."""
+        found = np.zeros(self.size + 1, np.bool_)
+        found[[self.code(value) for value in values]] = True
+        return found[self.of]
+
+    def where(self, holds: Callable[[Value | None], bool]) -> Mask:
+        """Which rows have a value for which that holds; None is asked for those without."""
+        found = np.zeros(self.size, np.bool_)
+        found[ABSENT] = holds(None)
+        for value, code in self._codes.items():
+            found[code] = holds(value)
+        return found[self.of]

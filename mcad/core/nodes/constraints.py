@@ -1,0 +1,216 @@
+"""Which nodes each placement constraint admits: a row of bits per constraint that is in use.
+
+Computed once, from the facts of all nodes, and for a node that changes from the node alone; both by
+the rules of filters.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mcad.core.nodes.codes import Codes
+from mcad.core.nodes.columns import Mask, Packed, grown
+from mcad.core.nodes.filters import admits, in_service, matches, repelling, tolerates
+from mcad.core.state.model import Constraint, Node, Requirement, Taint
+
+NodeSet = int
+"""Nodes as bits, by row: what two sets have in common, and whether they meet, is one operation."""
+
+
+class Facts(Packed):
+    """What constraints look at, of every row: its name, readiness, labels and taints.
+
+    ``in_service`` are the rows that count where placement does not (``fit: aggregate``).
+    """
+
+    def __init__(self, rows: int) -> None:
+        self._rows = rows
+        self._ready: Mask = np.zeros(rows, np.bool_)
+        self.in_service: Mask = np.zeros(rows, np.bool_)
+        self._names: dict[str, int] = {}
+        self._labels: dict[str, Codes[str]] = {}
+        self._taints: Codes[tuple[Taint, ...]] = Codes(rows)
+
+    def grow(self, rows: int) -> None:
+        """There are so many rows now."""
+        self._rows = rows
+        self._ready = grown(self._ready, rows)  # type: ignore[assignment]
+        self.in_service = grown(self.in_service, rows)  # type: ignore[assignment]
+        self._taints.grow(rows)
+        for codes in self._labels.values():
+            codes.grow(rows)
+
+    def enter(self, at: int, node: Node) -> None:
+        """This node is in the row."""
+        self._names[node.name] = at
+        self._ready[at], self.in_service[at] = node.ready, in_service(node)
+        self._taints.set(at, repelling(node))
+        for key, value in node.labels:
+            codes = self._labels.get(key)
+            if codes is None:
+                codes = self._labels[key] = Codes(self._rows)
+            codes.set(at, value)
+
+    def leave(self, at: int, node: Node) -> None:
+        """It was this one, and is in the row no more."""
+        del self._names[node.name]
+        self._ready[at] = self.in_service[at] = False
+        self._taints.set(at, None)
+        for key, _ in node.labels:
+            codes = self._labels.get(key)
+            if codes is not None:
+                codes.set(at, None)
+                if not codes.values():
+                    del self._labels[key]
+
+    def label(self, key: str) -> Codes[str]:
+        """The values of a label, ready nodes or not."""
+        return self._labels.get(key) or Codes(self._rows)
+
+    @property
+    def ready(self) -> Mask:
+        """The rows of ready nodes."""
+        return self._ready
+
+    def admitting(self, constraint: Constraint) -> Mask:
+        """The rows that the constraint admits, as ``filters.admits`` says of each."""
+        found = self._ready & self._taints.where(partial(_tolerates_all, constraint))
+        if constraint.node_name:
+            found &= self._named(constraint.node_name)
+        for key, value in constraint.selector:
+            found &= self.label(key).are_in((value,))
+        if constraint.affinity is not None:
+            found &= self._any_of(map(self._term, constraint.affinity))
+        return found
+
+    def _named(self, name: str) -> Mask:
+        found = np.zeros(self._rows, np.bool_)
+        if name in self._names:
+            found[self._names[name]] = True
+        return found
+
+    def _any_of(self, masks: Iterable[Mask]) -> Mask:
+        found = np.zeros(self._rows, np.bool_)
+        for mask in masks:
+            found |= mask
+        return found
+
+    def _term(self, term: tuple[Requirement, ...]) -> Mask:
+        found = np.full(self._rows, bool(term))
+        for one in term:
+            found &= self._satisfying(one)
+        return found
+
+    def _satisfying(self, one: Requirement) -> Mask:
+        if one.field:
+            return self._of_field(one)
+        codes = self.label(one.key)
+        if one.operator == "In":  # of thousands of values few are named
+            return codes.are_in(one.values)
+        if one.operator == "NotIn" and one.values:
+            return ~codes.are_in(one.values)
+        return codes.where(partial(matches, one))
+
+    def _of_field(self, one: Requirement) -> Mask:
+        """matchFields knows one field and one value; anything else is an error, so no match."""
+        if one.key != "metadata.name" or len(one.values) != 1:
+            return np.zeros(self._rows, np.bool_)
+        named = self._named(one.values[0])
+        if one.operator == "NotIn":
+            return ~named
+        return named if one.operator == "In" else np.zeros(self._rows, np.bool_)
+
+
+def _tolerates_all(constraint: Constraint, taints: tuple[Taint, ...] | None) -> bool:
+    return taints is None or all(tolerates(constraint, taint) for taint in taints)
+
+
+class Constraints(Packed):
+    """The constraints in use, and the nodes that each admits. ``changes`` numbers the changes of
+    nodes: what is known of a row of bits holds as long as it stays."""
+
+    def __init__(self, facts: Facts, rows: int) -> None:
+        self._facts = facts
+        self._bits: NDArray[np.uint8] = np.zeros((0, rows // 8), np.uint8)
+        self._used: dict[Constraint, int] = {}
+        self._numbers: dict[Constraint, int] = {}
+        self._unused: list[int] = []
+        self.changes = 0
+
+    def hold(self, constraint: Constraint) -> int:
+        """The number of the constraint, which is in use until it is let go as often."""
+        number = self._numbers.get(constraint)
+        if number is None:
+            if not self._unused:
+                count = len(self._bits)
+                self._bits = grown(self._bits, max(16, 2 * count))  # type: ignore[assignment]
+                self._unused = list(range(len(self._bits) - 1, count - 1, -1))
+            number = self._numbers[constraint] = self._unused.pop()
+            self._used[constraint] = 0
+            self._bits[number] = np.packbits(self._facts.admitting(constraint), bitorder="little")
+        self._used[constraint] += 1
+        return number
+
+    def let_go(self, constraint: Constraint) -> None:
+        """One user less."""
+        self._used[constraint] -= 1
+        if not self._used[constraint]:
+            del self._used[constraint]
+            number = self._numbers.pop(constraint)
+            self._bits[number] = 0
+            self._unused.append(number)
+
+    def grow(self, rows: int) -> None:
+        """There are so many rows now."""
+        longer = np.zeros((len(self._bits), rows // 8), np.uint8)
+        longer[:, : self._bits.shape[1]] = self._bits
+        self._bits = longer
+
+    def enter(self, at: int, node: Node) -> None:
+        """This node is in the row now, or has changed."""
+        self.leave(at)
+        bit = 1 << (at & 7)
+        for constraint, number in self._numbers.items():
+            if admits(node, constraint):
+                self._bits[number, at >> 3] |= bit
+
+    def leave(self, at: int) -> None:
+        """No node is in the row."""
+        self.changes += 1
+        self._bits[:, at >> 3] &= 0xFF ^ (1 << (at & 7))
+
+    def mask(self, number: int) -> Mask:
+        """The rows that a constraint admits."""
+        return np.unpackbits(self._bits[number], bitorder="little").view(np.bool_)
+
+    def nodes(self, number: int) -> NodeSet:
+        """The same as a set."""
+        return int.from_bytes(self._bits[number].tobytes(), "little")
+
+    def count(self, number: int) -> int:
+        """How many there are."""
+        return self.nodes(number).bit_count()
+
+    def admits(self, number: int, at: int) -> bool:
+        """Whether a constraint admits one row."""
+        return bool(self._bits[number, at >> 3] >> (at & 7) & 1)
+
+    def admitting(self, at: int) -> Mask:
+        """By number, which constraints admit a row."""
+        return ((self._bits[:, at >> 3] >> (at & 7)) & 1).view(np.bool_)
+
+    def check(self) -> bool:
+        """Whether each row of bits is what the facts say. O(all)."""
+        return all(
+            bool((self.mask(number) == self._facts.admitting(constraint)).all())
+            for constraint, number in self._numbers.items()
+        )
+
+
+def as_set(mask: Mask) -> NodeSet:
+    """The rows of a mask as a set."""
+    return int.from_bytes(np.packbits(mask, bitorder="little").tobytes(), "little")
