@@ -20,6 +20,7 @@ from tests.faults.scenarios import (
     IN_TURN,
     KEPT_AND_CLEARED,
     LATE,
+    RECLAIMED,
     REQUEUED,
     RESET,
     ROLLED_BACK,
@@ -39,6 +40,7 @@ from tests.faults.world import Outcome, run, undisturbed
 from tests.manifests import components, config_map, generic
 
 WRITES_OF_AN_EDIT = 16  # an attempt is taken back, and another one is made of what was edited
+LENT_MEANWHILE = 12  # while no attempt has the share another team borrows it, and gives it back
 IN_A_ROW = 10
 SHARE = 12  # of the writes one in so many has its edit or upheaval in a push
 TOGGLED_FROM = 3
@@ -66,7 +68,8 @@ def test_one_edit_at_any_write_leaves_everything_whole(scenario: Scenario) -> No
             outcome = run(replace(scenario, acts=acts), plan)
             where = f"{edit.value}: write {k}, {expected.requests[k]}"
             assert outcome.lives == 1, where
-            assert outcome.writes <= expected.writes + WRITES_OF_AN_EDIT, where
+            most = WRITES_OF_AN_EDIT + LENT_MEANWHILE * (scenario is RECLAIMED)
+            assert outcome.writes <= expected.writes + most, where
 
 
 def test_every_edit_has_its_moments() -> None:
