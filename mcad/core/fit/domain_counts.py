@@ -35,7 +35,7 @@ class DomainCounts:
         key = level, pods, emptied
         found = self._slots.get(key)
         if found is None:
-            slots = pods.slots(self._columns(emptied))
+            slots = pods.slots(self._columns(emptied=emptied))
             found = self._slots[key] = self._by_value(level, slots.rows, slots.pods)
         return found
 
@@ -69,11 +69,11 @@ class DomainCounts:
         found = self._sums.get(key)
         if found is None:
             rows = np.flatnonzero(self._ledger.facts.ready)
-            lent = np.maximum(self._columns(emptied).column(name)[rows], 0)
+            lent = np.maximum(self._columns(emptied=emptied).column(name)[rows], 0)
             found = self._sums[key] = self._by_value(level, rows, lent)
         return found
 
-    def _columns(self, emptied: bool) -> Columns:  # noqa: FBT001 - private
+    def _columns(self, *, emptied: bool) -> Columns:
         return self._ledger.idle if emptied else self._ledger.free
 
     def _by_value(self, level: str, rows: Amounts, amounts: Amounts) -> Mapping[str, int]:

@@ -152,16 +152,16 @@ class Judge:
             return None
         return _refusal(WaitingReason.INSUFFICIENT, prospect, _shortages(demand, available))
 
-    def _sums(self, whose: Prospect | PodClass, demand: Resources) -> dict[str, int]:
+    def _sums(self, pods: Prospect | PodClass, demand: Resources) -> dict[str, int]:
         """What is free of each of these resources on the nodes that admit the pods; known until
         something changes."""
         if self._summed_at != self._ledger.now:
             self._summed_at, self._summed = self._ledger.now, {}
-        known = self._summed.setdefault(whose.nodes, {})
+        known = self._summed.setdefault(pods.nodes, {})
         missing = [name for name, _ in demand if name not in known]
         if missing:
             self.steps += len(missing) * self._ledger.size // ROWS_PER_STEP
-            mask = whose.mask
+            mask = pods.mask
             known.update({name: self._ledger.free.to_lend(name, mask) for name in missing})
         return {name: known[name] for name, _ in demand}
 

@@ -22,8 +22,8 @@ class QueueingHints(Packed):
     """The refused prospects of a capacity, by their places, and those that may fit by now and were
     not taken yet.
 
-    Each of their parts has a place too: the class, how many pods, and whose it is. Those with a
-    DaemonSet may fit when a node goes: a node less is a pod less.
+    Each part of a prospect has a place too, with its class, its number of pods and its prospect. A
+    gang with a DaemonSet may fit when a node goes: a node less is a pod less.
     """
 
     def __init__(self, ledger: Ledger, bounds: Bounds, *, on_nodes: bool) -> None:
@@ -104,16 +104,16 @@ class QueueingHints(Packed):
         size = max(64, 2 * before)
         self._refused += [None] * (size - before)
         self._parts_of += [[] for _ in range(size - before)]
-        self._refused_at = grown(self._refused_at, size)  # type: ignore[assignment]
+        self._refused_at = grown(self._refused_at, size)
         self._vacant = list(range(size - 1, before - 1, -1))
 
     def _grow_parts(self) -> None:
         before = len(self._owners)
         size = max(64, 2 * before)
-        self._classes = grown(self._classes, size)  # type: ignore[assignment]
-        self._wanted = grown(self._wanted, size)  # type: ignore[assignment]
-        self._owners = grown(self._owners, size)  # type: ignore[assignment]
-        self._impossible = grown(self._impossible, size)  # type: ignore[assignment]
+        self._classes = grown(self._classes, size)
+        self._wanted = grown(self._wanted, size)
+        self._owners = grown(self._owners, size)
+        self._impossible = grown(self._impossible, size)
         self._owners[before:] = _VACANT
         self._vacant_parts = list(range(size - 1, before - 1, -1))
 

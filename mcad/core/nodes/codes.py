@@ -48,7 +48,7 @@ class Codes(Packed, Generic[Value]):
 
     def grow(self, rows: int) -> None:
         """There are so many rows now."""
-        self.of = grown(self.of, rows)  # type: ignore[assignment]
+        self.of = grown(self.of, rows)
 
     def set(self, at: int, value: Value | None) -> None:
         """The row has this value now, or none."""
@@ -73,8 +73,9 @@ class Codes(Packed, Generic[Value]):
     def _leave(self, code: int) -> None:
         self._uses[code] -= 1
         if not self._uses[code]:
-            del self._codes[self._values[code]]  # type: ignore[arg-type]
-            self._values[code] = None
+            value, self._values[code] = self._values[code], None
+            if value is not None:
+                del self._codes[value]
             self._unused.append(code)
 
     def are_in(self, values: Iterable[Value]) -> Mask:

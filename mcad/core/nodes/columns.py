@@ -7,7 +7,7 @@ count room (nodes, assumed, fit, snapshot) knows that there are columns.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,12 +21,16 @@ Amounts = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 """Which rows are meant."""
 
+Entry = TypeVar("Entry", bound=np.generic)
+
 AMOUNT_MAX = 1 << 50
 """More than a node has of anything: a node that says that it has more counts with this, and a pod
 that asks for more with one unit more than this, so that few sums leave 64 bits."""
 
 SUM_MAX = (1 << 63) - 1
-_ROWS_SURE = SUM_MAX // AMOUNT_MAX
+"""The largest sum of amounts that an array can hold."""
+
+_ROWS_SURE = SUM_MAX // AMOUNT_MAX  # of so many rows no sum is larger
 
 UNBOUNDED = 1 << 62
 """Slots of a pod that takes nothing; no request is without ``pods``, so none has them."""
@@ -64,9 +68,9 @@ def _unpack(value: object) -> object:
     return value
 
 
-def grown(array: NDArray[np.generic], rows: int) -> NDArray[np.generic]:
+def grown(array: NDArray[Entry], rows: int) -> NDArray[Entry]:
     """The array with so many rows; new ones are zero."""
-    longer = np.zeros((rows, *array.shape[1:]), array.dtype)
+    longer: NDArray[Entry] = np.zeros((rows, *array.shape[1:]), array.dtype)
     longer[: len(array)] = array
     return longer
 
@@ -123,7 +127,7 @@ class Columns(Packed):
         """There are so many rows now."""
         self.rows = rows
         for name, column in self._columns.items():
-            self._columns[name] = grown(column, rows)  # type: ignore[assignment]
+            self._columns[name] = grown(column, rows)
 
     def copy(self, names: Iterable[str]) -> Columns:
         """What there is of these resources, to be changed."""
@@ -213,7 +217,8 @@ def take_slots(slots: Slots, pods: int, *, most_first: bool) -> Slots:
     return Slots(rows, here, free[:upto])
 
 
-_ROW_BITS, _FREE_BITS, _PODS_MAX = 17, 30, (1 << 15) - 1
+_ROW_BITS, _FREE_BITS = 17, 30
+_PODS_MAX = (1 << 15) - 1  # the rest of 62 bits
 
 
 def _in_order(slots: Slots, *, most_first: bool) -> NDArray[np.int64]:

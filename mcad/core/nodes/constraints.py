@@ -38,8 +38,8 @@ class Facts(Packed):
     def grow(self, rows: int) -> None:
         """There are so many rows now."""
         self._rows = rows
-        self._ready = grown(self._ready, rows)  # type: ignore[assignment]
-        self.in_service = grown(self.in_service, rows)  # type: ignore[assignment]
+        self._ready = grown(self._ready, rows)
+        self.in_service = grown(self.in_service, rows)
         self._taints.grow(rows)
         for codes in self._labels.values():
             codes.grow(rows)
@@ -147,7 +147,7 @@ class Constraints(Packed):
         if number is None:
             if not self._unused:
                 count = len(self._bits)
-                self._bits = grown(self._bits, max(16, 2 * count))  # type: ignore[assignment]
+                self._bits = grown(self._bits, max(16, 2 * count))
                 self._unused = list(range(len(self._bits) - 1, count - 1, -1))
             number = self._numbers[constraint] = self._unused.pop()
             self._used[constraint] = 0

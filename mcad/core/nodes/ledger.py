@@ -81,12 +81,12 @@ class Ledger:
     ``moved`` the last one at which one came or went, ``idle_rises`` and ``idle_falls`` those of
     what would be free without AppWrappers. What rose since the bounds caught up is ``rose``: by
     row, what was free before of the resources concerned; ``came`` are the rows of nodes that came
-    or were resized since; after ``is_eased`` all refused have to be
-    looked at. ``overcommitted`` are the names of nodes with a resource below zero, ``relieved``
-    those of reserved nodes that an AppWrapper has left since the set was last emptied, ``pressed``
-    those of which more is used, and ``evicting`` nodes that some of their pods have to leave.
-    ``ports`` are the host ports that are used or requested,
-    with what every node has of each; ``with_ports`` is False where only sums count.
+    or were resized since; after ``is_eased`` all refused have to be looked at. ``overcommitted``
+    are the names of nodes with a resource below zero, ``relieved`` those of reserved nodes that an
+    AppWrapper has left since the set was last emptied, ``pressed`` those of which more is used, and
+    ``evicting`` nodes that some of their pods have to leave. ``ports`` are the host ports that are
+    used or requested, with what every node has of each; ``with_ports`` is False where only sums
+    count.
     """
 
     def __init__(self, *, with_ports: bool = True) -> None:

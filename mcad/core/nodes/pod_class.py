@@ -8,7 +8,7 @@ suffice.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -134,13 +134,13 @@ class Bounds(Packed):
     def _grow(self) -> None:
         before = len(self._bound)
         size = max(64, before * 2)
-        self._bound = grown(self._bound, size)  # type: ignore[assignment]
-        self.risen = grown(self.risen, size)  # type: ignore[assignment]
-        self.joined = grown(self.joined, size)  # type: ignore[assignment]
-        self._caps = grown(self._caps, size)  # type: ignore[assignment]
-        self._constraints = grown(self._constraints, size)  # type: ignore[assignment]
+        self._bound = grown(self._bound, size)
+        self.risen = grown(self.risen, size)
+        self.joined = grown(self.joined, size)
+        self._caps = grown(self._caps, size)
+        self._constraints = grown(self._constraints, size)
         for name, needs in self._needs.items():
-            self._needs[name] = grown(needs, size)  # type: ignore[assignment]
+            self._needs[name] = grown(needs, size)
         self._vacant = list(range(size - 1, before - 1, -1))
 
     def enter(self, pods: PodClass) -> None:
@@ -180,12 +180,11 @@ class Bounds(Packed):
         if ledger.is_eased:
             ledger.is_eased = False
             self.risen[:] = self.seen
-        if max(len(rose), len(came)) > RISES_MAX:
+        self._note_joined(came)
+        if len(rose) > RISES_MAX:
             self._estimate()
-            self.risen[:] = self.joined[:] = self.seen
+            self.risen[:] = self.seen
             return
-        for at in came:
-            self.joined[ledger.constraints.admitting(at)[self._constraints]] = self.seen
         for at, before in rose.items():
             now = ledger.free.row(at)
             classes = self._fitting(now, ledger.constraints.admitting(at)[self._constraints])
@@ -193,6 +192,14 @@ class Bounds(Packed):
             if before and len(classes):
                 gain = self._slots(now, classes) - self._slots({**now, **before}, classes)
                 self._bound[classes] += np.maximum(gain, 0)
+
+    def _note_joined(self, came: Collection[int]) -> None:
+        if len(came) > RISES_MAX:
+            self.joined[:] = self.seen
+            return
+        for at in came:
+            admitting = self._ledger.constraints.admitting(at)
+            self.joined[admitting[self._constraints]] = self.seen
 
     def _fitting(self, free: Books, among: Mask) -> Places:
         """The classes of which a pod fits into so much; to compare is cheaper than to divide."""
@@ -205,10 +212,10 @@ class Bounds(Packed):
         self.catch_up()
         return max((int(self.risen[pods.at]) for pods in classes), default=0)
 
-    def _slots(self, free: Books, classes: Places) -> NDArray[np.float64]:
-        """How many pods of these classes fit into so much. Floats below 2^53, whose quotient is
-        never rounded up to the next integer."""
-        found = self._caps[classes]
+    def _slots(self, free: Books, classes: Places, nodes: int = 1) -> NDArray[np.float64]:
+        """How many pods of these classes fit into so much, which is free on so many nodes. The
+        amounts are floats below 2^53, so no quotient is rounded up to the next integer."""
+        found = self._caps[classes] * nodes
         with np.errstate(divide="ignore", invalid="ignore"):  # what is not asked for bounds nothing
             for name, needs in self._needs.items():
                 there = max(0, free.get(name, 0))
@@ -224,10 +231,5 @@ class Bounds(Packed):
         for number in constraints:
             mask = self._ledger.constraints.mask(int(number))
             free = {name: self._ledger.free.to_lend(name, mask) for name in self._needs}
-            of_this = self._constraints == number
-            nodes = int(mask.sum())
-            with np.errstate(divide="ignore", invalid="ignore"):
-                bound = self._caps * nodes
-                for name, needs in self._needs.items():
-                    np.fmin(bound, np.floor(free[name] / needs), out=bound)
-            self._bound[of_this] = bound[of_this]
+            classes = np.flatnonzero(self._constraints == number)
+            self._bound[classes] = self._slots(free, classes, int(mask.sum()))

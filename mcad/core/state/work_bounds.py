@@ -78,8 +78,8 @@ ROWS_PER_STEP = 100
 """Nodes that one vector operation of a verdict looks at in a step, a few operations together."""
 
 RISES_MAX = 256
-"""Nodes whose gains of room are added to the bounds of pod classes; beyond, all are estimated anew,
-by sums."""
+"""Nodes that gained room of which the gain is added to the bounds of pod classes; beyond, all
+bounds are estimated anew, by sums."""
 
 CONSTRAINTS_SUMMED_MAX = 256
 """Different constraints for which these sums are made, 50 microseconds each on 5,000 nodes."""
