@@ -44,7 +44,7 @@ class QueueingHints(Packed):
         self._requeued: dict[Prospect, None] = {}
 
     def take_requeued(self) -> list[Prospect]:
-        """Those that may fit after what happened; they are not registered any more."""
+        """The prospects that may fit after what happened; they are not registered any more."""
         self._look()
         requeued, self._requeued = self._requeued, {}
         return list(requeued)

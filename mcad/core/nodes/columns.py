@@ -85,11 +85,11 @@ class Slots(NamedTuple):
 
     @property
     def total(self) -> int:
-        """On all of them."""
+        """The slots on all rows."""
         return int(self.pods.sum())
 
     def among(self, rows: Mask) -> Slots:
-        """Those on these rows."""
+        """The slots on these rows alone."""
         kept = rows[self.rows]
         return Slots(self.rows[kept], self.pods[kept], self.free[kept])
 
@@ -111,7 +111,7 @@ class Columns(Packed):
         return list(self._columns)
 
     def column(self, name: str) -> Amounts:
-        """Of one resource; the column itself, to be looked at."""
+        """The column of a resource itself, to be looked at."""
         found = self._columns.get(name)
         return np.zeros(self.rows, np.int64) if found is None else found
 
@@ -194,7 +194,7 @@ class Columns(Packed):
         return Slots(rows, np.minimum(pods, cap, out=pods) if cap < UNBOUNDED else pods, free)
 
     def to_lend(self, name: str, rows: Mask) -> int:
-        """What these rows have of a resource in sum, those below zero nothing."""
+        """The sum of a resource on these rows; a row below zero counts as empty."""
         column = self._columns.get(name)
         if column is None:
             return 0

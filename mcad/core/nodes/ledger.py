@@ -141,16 +141,16 @@ class Ledger:
         return self.now
 
     def rise(self) -> None:
-        """Something came free, if only for some."""
+        """Something came free, if only for some gangs."""
         self.risen = self.tick()
 
     def look_again(self, at: int) -> None:
-        """What is free in the row may be of use by now to those that could not have it."""
+        """A node that was set aside is free for all gangs again."""
         self.rise()
         self.rose.setdefault(at, {})
 
     def ease(self) -> None:
-        """Room anywhere may be of use by now to those that could not have it."""
+        """Pods without a node are fewer: room anywhere may be of use to refused gangs now."""
         self.rise()
         self.is_eased = True
 

@@ -122,7 +122,7 @@ class Bounds(Packed):
 
     @property
     def all(self) -> NDArray[np.float64]:
-        """All of them, to be looked at."""
+        """The bounds of all classes by their places, to be looked at."""
         return self._bound
 
     def place(self) -> int:
