@@ -8,12 +8,13 @@ and must not be changed; objects that come in are copied.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
 from random import Random
 
 from mcad.kube.clock import Clock
+from mcad.kube.port import Request, Response
 from mcad.kube.types import Json
 from mcad.sim import admission, deletion, failures, strategies
 from mcad.sim.copying import copied, with_own_metadata
@@ -44,6 +45,8 @@ class Registry:
         self.store = store or Store()
         self.webhooks: list[Callable[[Kind, Json], None]] = []
         """Each is asked about every object that is to be created, and raises Failure to deny it."""
+        self.aggregated: dict[str, Callable[[Request], Awaitable[Response]]] = {}
+        """By API group: where its requests are forwarded to, as by an APIService."""
         self.kinds = KindTable()
         self.checks = Checks()
         for name in (*admission.IMMORTAL, "kube-node-lease"):

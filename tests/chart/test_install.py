@@ -16,7 +16,7 @@ from tests.chart import rarely
 from tests.chart.cluster import PULLED_NOWHERE, Release, generic
 from tests.chart.helm import NAMESPACE, RELEASE, Helm, HelmError
 from tests.chart.rights import granted_to
-from tests.chart.test_render import config_of
+from tests.chart.test_render import INVISIBLE, config_of
 from tests.controlplane.audit import AuditEntry
 from tests.controlplane.controlplane import ControlPlane
 from tests.controlplane.operators import KUBERAY, Operators
@@ -102,7 +102,7 @@ def test_no_right_is_missing(walk: list[AuditEntry]) -> None:
 def test_no_right_is_superfluous(helm: Helm, walk: list[AuditEntry]) -> None:
     """Every right is used, or there is a reason. Wrapped kinds that no sample wraps have the verbs
     of those that one does."""
-    objects = helm.template()
+    objects = helm.template(**INVISIBLE)
     granted = {one[1:4] for one in granted_to(objects, RELEASE, NAMESPACE)}
     used, wrapped = used_by(walk), config_of(objects).allowed
     sampled = {(group, plural) for group, plural, verb in used if verb == "create"} & wrapped
@@ -144,11 +144,11 @@ def test_upgrade_and_uninstall(control_plane: ControlPlane, release: Release) ->
     release.upgrade(authorization="none", **PULLED_NOWHERE)
     names = release.objects()
     left = {one for one in names if one.startswith(("role/", "rolebinding/"))}
-    assert left == {  # of the Lease
+    assert left == {  # of the Lease, and of the visibility API
         f"{kind}/mcad-{name}"
         for kind in ("role", "rolebinding")
-        for name in ("leader", "leader-viewer")
-    }
+        for name in ("leader", "leader-viewer", "visibility")
+    } | {"rolebinding/mcad-visibility-authentication-reader"}
     assert {one for one in names if one.startswith("validating")} == {
         "validatingadmissionpolicy/mcad-manifests",
         "validatingadmissionpolicybinding/mcad-manifests",

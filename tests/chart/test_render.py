@@ -40,6 +40,7 @@ none: {authorization: none}
 jobs: {wrappedResources: [{apiGroup: batch, resources: {jobs: Job}}]}
 quota: {config: {quotaEnabled: true, queueNameTree: teams}}
 quota where it watches: {config: {quotaEnabled: true}, watchNamespaces: [team-a, team-b]}
+no visibility: {visibility: {enabled: false}}
 no crds: {crds: {enabled: false}}
 crds deleted: {crds: {keep: false}}
 monitors:
@@ -92,6 +93,8 @@ settings:
 names: {fullnameOverride: dispatcher, nameOverride: queue}
 """)
 IMPERSONATE = MATRIX["impersonate"]
+REPORTS = {"appwrapperreports", "capacityreports", "quotareports", "quotareports/node"}
+INVISIBLE: dict[str, Any] = {"visibility": {"enabled": False}}
 
 REFUSED: dict[str, str] = {
     "{replica: 2}": "additional properties 'replica' not allowed",
@@ -235,7 +238,8 @@ def test_every_object_is_labelled_and_in_its_place(objects: list[Object]) -> Non
             f"app.kubernetes.io/{key}"
             for key in ("name", "instance", "version", "component", "managed-by")
         }
-        namespaced = not one["kind"].startswith(("Cluster", "Custom", "ValidatingAdmission"))
+        unbound = ("Cluster", "Custom", "ValidatingAdmission", "APIService")
+        namespaced = not one["kind"].startswith(unbound)
         assert ("namespace" in one["metadata"]) == namespaced
 
 
@@ -257,7 +261,7 @@ def test_only_the_dispatcher_writes_the_status(objects: list[Object]) -> None:
         labels = role["metadata"]["labels"]
         resources = {one for rule in role["rules"] for one in rule.get("resources", ())}
         if any("aggregate-to" in key for key in labels):
-            assert resources <= {"appwrappers", "quotasubtrees"}
+            assert resources <= {"appwrappers", "quotasubtrees"} | REPORTS
             assert "appwrappers" in resources
 
 
@@ -325,13 +329,15 @@ def test_notes_tell_how_to_begin_with_shares(helm: Helm) -> None:
 def test_selectors_find_the_pod(objects: list[Object]) -> None:
     labels = pod_template(objects)["metadata"]["labels"].items()
     selectors = [only(objects, "Deployment")["spec"]["selector"]["matchLabels"]]
-    selectors += [only(objects, "Service")["spec"]["selector"]]
+    services = {one["metadata"]["name"]: one for one in of_kind(objects, "Service")}
+    name = only(objects, "Deployment")["metadata"]["name"]
+    selectors += [services[name]["spec"]["selector"]]
     selectors += [
         one["spec"]["podSelector"]["matchLabels"] for one in of_kind(objects, "NetworkPolicy")
     ]
     selectors += [one["spec"]["selector"]["matchLabels"] for one in of_kind(objects, "PodMonitor")]
     assert all(selector.items() <= labels for selector in selectors)
-    service = only(objects, "Service")["metadata"]["labels"].items()
+    service = services[name]["metadata"]["labels"].items()
     monitors = of_kind(objects, "ServiceMonitor")
     assert all(one["spec"]["selector"]["matchLabels"].items() <= service for one in monitors)
 
@@ -462,7 +468,7 @@ def test_impersonation_reaches_the_dispatcher(helm: Helm) -> None:
 
 
 def test_the_pod_runs_the_dispatcher(helm: Helm) -> None:
-    template = pod_template(helm.template(logLevel="debug", logFormat="json"))
+    template = pod_template(helm.template(logLevel="debug", logFormat="json", **INVISIBLE))
     (container,) = template["spec"]["containers"]
     assert container["args"] == [
         "run",
@@ -510,7 +516,7 @@ def test_what_is_added_to_the_pod(helm: Helm, visible: bool) -> None:
 
 
 def test_without_additions_there_are_no_variables(helm: Helm) -> None:
-    (container,) = pod_template(helm.template())["spec"]["containers"]
+    (container,) = pod_template(helm.template(**INVISIBLE))["spec"]["containers"]
     assert "env" not in container
 
 
@@ -608,7 +614,7 @@ SECURE: dict[str, Any] = {"metrics": {"secure": {"enabled": True}}}
 
 def test_secure_metrics(helm: Helm) -> None:
     """A port of its own, a certificate for the name that Prometheus expects, and a role to bind."""
-    objects = helm.template(**MATRIX["secure metrics"])
+    objects = helm.template(**MATRIX["secure metrics"] | INVISIBLE)
     (container,) = pod_template(objects)["spec"]["containers"]
     context = run.make_context(container["args"][0], container["args"][1:])
     address = context.params["metrics"]
@@ -648,7 +654,7 @@ def test_rights_to_review_only_with_secure_metrics(helm: Helm) -> None:
     }
     plain, secure = (
         {one[1:4] for one in granted_to(helm.template(**values), RELEASE, NAMESPACE)}
-        for values in ({}, SECURE)
+        for values in (INVISIBLE, SECURE | INVISIBLE)
     )
     assert secure - plain == reviews
 
@@ -657,6 +663,7 @@ def test_secure_metrics_with_a_certificate_and_a_token_of_ones_own(helm: Helm) -
     token = {"credentials": {"name": "prometheus-token", "key": "token"}}
     own = {"enabled": True, "namespace": "monitoring", "tlsConfig": {"insecureSkipVerify": True}}
     objects = helm.template(
+        **INVISIBLE,
         metrics={"secure": {"enabled": True, "secretName": "mine"}},
         podMonitor={"enabled": True, "authorization": token},
         serviceMonitor=own | {"authorization": token},
@@ -673,9 +680,11 @@ def test_secure_metrics_with_a_certificate_and_a_token_of_ones_own(helm: Helm) -
 
 
 def test_the_network_policy(helm: Helm) -> None:
-    spec = only(helm.template(), "NetworkPolicy")["spec"]
+    spec = only(helm.template(**INVISIBLE), "NetworkPolicy")["spec"]
     assert spec["policyTypes"] == ["Ingress"]
     assert spec["ingress"] == [{"ports": [{"port": "http"}]}]
+    _, visible = only(helm.template(), "NetworkPolicy")["spec"]["ingress"]
+    assert visible["ports"] == [{"port": "visibility"}]
     closed = only(helm.template(**MATRIX["closed"]), "NetworkPolicy")["spec"]
     assert closed["policyTypes"] == ["Ingress", "Egress"]
     assert closed["egress"] == MATRIX["closed"]["networkPolicy"]["egress"]

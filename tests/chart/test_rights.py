@@ -12,7 +12,7 @@ from mcad.api.config import Config
 from mcad.api.rbac import OWNED_THROUGH, rules
 from tests.chart.helm import NAMESPACE, Helm
 from tests.chart.rights import granted_to
-from tests.chart.test_render import IMPERSONATE, MATRIX, config_of
+from tests.chart.test_render import IMPERSONATE, INVISIBLE, MATRIX, config_of
 
 KINDS = {(one.group, one.resource): one.kind for one in WELL_KNOWN}
 
@@ -36,7 +36,7 @@ VALUES: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("values", VALUES.values(), ids=[name.replace(" ", "-") for name in VALUES])
 def test_the_chart_grants_what_the_cli_prints(helm: Helm, values: dict[str, Any]) -> None:
-    objects = helm.template(**values)
+    objects = helm.template(**values | INVISIBLE)
     account = values.get("fullnameOverride", "mcad")
     expected = granted_to(rules(config_of(objects), NAMESPACE, account), account, NAMESPACE)
     assert expected
@@ -45,7 +45,7 @@ def test_the_chart_grants_what_the_cli_prints(helm: Helm, values: dict[str, Any]
 
 def test_another_account_gets_the_same_rights(helm: Helm) -> None:
     robot = {"create": False, "name": "robot"}
-    objects = helm.template(serviceAccount=robot)
+    objects = helm.template(serviceAccount=robot, **INVISIBLE)
     assert not kinds(objects) & {"ServiceAccount"}
     expected = granted_to(rules(Config(), NAMESPACE, "robot"), "robot", NAMESPACE)
     assert granted_to(objects, "robot", NAMESPACE) == expected

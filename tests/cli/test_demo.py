@@ -19,6 +19,7 @@ import yaml
 from click.testing import CliRunner
 
 from mcad.api.config import Config
+from mcad.api.labels import VISIBILITY_GROUP
 from mcad.cli import invocation
 from mcad.cli.commands.demo import load_shares, load_tutorial
 from mcad.cli.demo_cluster import quota_tour, tutorial_objects
@@ -29,7 +30,9 @@ from mcad.cli.errors import show, warn
 from mcad.cli.main import main
 from mcad.cli.pages.colours import PLAIN
 from mcad.client.errors import McadError
+from mcad.kube.port import Request, Response
 from mcad.sim.clock import VirtualClock, run_virtually
+from tests.cli.embedded import Embedded
 
 MCAD = (sys.executable, "-m", "mcad")
 CLI = (*MCAD, "demo")
@@ -170,6 +173,25 @@ def test_the_quota_tour_uses_the_samples() -> None:
         *quota_tour.subtrees(),
     ]
     assert found == told
+
+
+def test_the_embedded_cluster_forwards_to_the_dispatcher(tmp_path: Path) -> None:
+    """Figures are those of the dispatcher; nothing but the API server is answered by it."""
+    with Embedded(tmp_path).running() as cluster:
+        root = f"/apis/{VISIBILITY_GROUP}"
+        forwarded: list[str] = []
+        real = cluster.on_loop(lambda one: one.registry.aggregated[VISIBILITY_GROUP])
+
+        async def counted(request: Request) -> Response:
+            forwarded.append(request.path)
+            return await real(request)
+
+        cluster.on_loop(lambda one: one.registry.aggregated.update({VISIBILITY_GROUP: counted}))
+        said = cluster.mcad("capacity")
+        assert (said.exit_code, said.stderr) == (0, "")
+        assert f"{root}/v1beta1/capacityreports/cluster" in forwarded
+    with Embedded(tmp_path).running(dispatches=False) as cluster:
+        assert cluster.on_loop(lambda one: one.registry.aggregated) == {}
 
 
 def test_a_kubeconfig_that_is_there_is_not_written_over(tmp_path: Path) -> None:

@@ -28,8 +28,8 @@ SECURE = (
 )
 API = (
     "The API server forwards these requests, after authentication and audit, if "
-    "`visibility.enabled` is set in the chart. The caller needs the verb `get` or `list` for the "
-    "resource; see [figures for all users](../operate/visibility.md)."
+    "`visibility.enabled` is set in the chart, as it is by default. The caller needs the "
+    "verb `get` or `list` for the resource; see [figures for all users](../operate/visibility.md)."
 )
 UI = "`mcad ui` on loopback, for the browser in which the printed address was opened."
 

@@ -9,6 +9,8 @@ from random import Random
 
 from mcad.api.config import Config
 from mcad.api.crd import crds
+from mcad.api.labels import VISIBILITY_GROUP
+from mcad.cli.demo_cluster.visibility import forwarding
 from mcad.controller.replica import Replica
 from mcad.kube.client import Client
 from mcad.kube.clock import Clock
@@ -29,12 +31,17 @@ async def embedded_cluster(clock: Clock, rng: Random) -> AsyncIterator[Cluster]:
 
 @asynccontextmanager
 async def dispatching(cluster: Cluster, config: Config, rng: Random) -> AsyncIterator[Client]:
-    """Run the dispatcher; yields a client. Raises the failure of the dispatcher, if any."""
+    """Run the dispatcher, with its visibility API; yields a client. Raises the failure of the
+    dispatcher, if any."""
     client = Client(SimApi(cluster.registry), cluster.registry.clock, rng)
+    replica = Replica(client, config, identity="embedded")
     stop = asyncio.Event()
-    work = asyncio.ensure_future(Replica(client, config, identity="embedded").run(stop))
+    work = asyncio.ensure_future(replica.run(stop))
+    aggregated = cluster.registry.aggregated
     try:
-        yield client
+        async with forwarding(replica, client) as aggregated[VISIBILITY_GROUP]:
+            yield client
     finally:
+        aggregated.pop(VISIBILITY_GROUP, None)
         stop.set()
         await work
