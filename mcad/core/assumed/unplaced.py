@@ -11,7 +11,7 @@ import numpy as np
 
 from mcad.core.nodes.columns import Amounts, Mask, counted
 from mcad.core.nodes.constraints import NodeSet
-from mcad.core.nodes.ledger import Ledger
+from mcad.core.nodes.ledger import Ledger, Row
 from mcad.core.nodes.pod_class import PodClass
 from mcad.core.nodes.resources import total
 from mcad.core.state.model import Resources
@@ -39,18 +39,23 @@ class UnplacedPods:
         self._earmarked_at = -1
         self._changes = 0
         self._weighed: dict[PodClass, None] = {}
-        self._barred: list[int] = []
+        self._barred: list[Row] = []
         self.by_class: dict[PodClass, int] = {}
         self.steps = 0
 
     @property
     def usable(self) -> Mask | None:
         """The rows that are not set aside; None for all."""
-        if not self._barred:
+        rows = [row.at for row in self._barred if self._exists(row)]
+        if not rows:
             return None
         usable = ~self._ledger.nothing()
-        usable[self._barred] = False
+        usable[rows] = False
         return usable
+
+    def _exists(self, row: Row) -> bool:
+        """Whether the node is still there: another one may have its number since."""
+        return self._ledger.at_row[row.at] is row
 
     def add(self, pods: PodClass, more: int) -> None:
         """So many more pods of the class (fewer, if negative) have no node."""
@@ -98,17 +103,18 @@ class UnplacedPods:
         before, self._barred = self._barred, []
         for pods, n in list(self.by_class.items())[:EARMARKED_CLASSES_MAX]:
             self._barred += self._nearest(pods, min(n, EARMARKED_NODES_MAX - len(self._barred)))
-        for at in before:
-            if at not in self._barred and self._ledger.at_row[at] is not None:
-                self._ledger.look_again(at)
+        for row in before:
+            if row not in self._barred and self._exists(row):
+                self._ledger.look_again(row.at)
         self._earmarked_at = self._ledger.now
 
-    def _nearest(self, pods: PodClass, most: int) -> list[int]:
+    def _nearest(self, pods: PodClass, most: int) -> list[Row]:
         """The nodes that lack least for one pod, among those that could ever hold it."""
         self.steps += self._ledger.size // ROWS_PER_STEP * len(pods.request)
         rows = pods.slots(self._ledger.whole, self.usable).rows
         worst, together = self._shortfall(pods, rows)
-        return list(rows[np.lexsort((rows, together, worst))[:most]].tolist())
+        nearest = rows[np.lexsort((rows, together, worst))[:most]]
+        return [self._ledger.row(at) for at in nearest.tolist()]
 
     def _shortfall(self, pods: PodClass, rows: Amounts) -> tuple[Amounts, Amounts]:
         """What these rows lack for one pod, in millionths of its request: at worst, and in sum."""

@@ -139,18 +139,21 @@ class Judge:
     # -- sums ----------------------------------------------------------------------------------
 
     def _sum_refuses(self, prospect: Prospect) -> Refusal | None:
-        """By what is free on all its nodes, less what is owed to pods without a node (C6)."""
-        demand = prospect.demand
-        available = self._sums(prospect, demand)
+        shortages = self._by_sum(prospect)
+        if not any(one.missing for one in shortages):
+            return None
+        return _refusal(WaitingReason.INSUFFICIENT, prospect, shortages)
+
+    def _by_sum(self, prospect: Prospect) -> tuple[Shortage, ...]:
+        """Of what is free on all its nodes, less what is owed to pods without a node (C6)."""
+        available = self._sums(prospect, prospect.demand)
         if self._remembers:
             self._unplaced_pods.note_weighed()
         for request, n in self._unplaced_pods.weighing_on(prospect.nodes):
             for name, each in request:
                 if name in available:
                     available[name] -= each * n
-        if all(available[name] >= n for name, n in demand):
-            return None
-        return _refusal(WaitingReason.INSUFFICIENT, prospect, _shortages(demand, available))
+        return _shortages(prospect.demand, available)
 
     def _sums(self, pods: Prospect | PodClass, demand: Resources) -> dict[str, int]:
         """What is free of each of these resources on the nodes that admit the pods; known until
@@ -209,8 +212,9 @@ class Judge:
         latest = self.latest_rise(prospect)
         if prospect.searched == latest and prospect.found is not None:
             # Only falls since the search failed: the figures may be others.
-            shortages = _shortages(prospect.demand, self._sums(prospect, prospect.demand))
-            return self._sum_refuses(prospect) or replace(prospect.found, shortages=shortages)
+            refused = self._sum_refuses(prospect)
+            if refused is not None or prospect.found.reason is not WaitingReason.INSUFFICIENT:
+                return refused or replace(prospect.found, shortages=self._by_sum(prospect))
         is_ample = self._budget >= EXACT_WORK_MAX
         outcome = self._pack(prospect, self._nodes())
         if outcome.plan is not None:
@@ -220,10 +224,9 @@ class Judge:
             self._put_off.append(prospect)
         refused = self._sum_refuses(prospect)
         if refused is None:
-            shortages = _shortages(prospect.demand, self._sums(prospect, prospect.demand))
             kind = WaitingReason.FRAGMENTED if outcome.decided else WaitingReason.UNDECIDED
             part = prospect.parts[outcome.part] if outcome.part >= 0 else None
-            refused = _refusal(kind, prospect, shortages, part, outcome.missing)
+            refused = _refusal(kind, prospect, self._by_sum(prospect), part, outcome.missing)
         prospect.searched, prospect.found = latest, refused
         return refused
 

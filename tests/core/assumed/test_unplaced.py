@@ -223,6 +223,15 @@ def test_c6_a_node_that_is_not_the_nearest_any_more_is_given_back() -> None:
     assert capacity.refusal(shape) is None
 
 
+def test_c6_a_node_that_comes_after_the_one_set_aside_has_gone_is_free_for_all() -> None:
+    """It has the number of that node in the books. People may ask before the next pass."""
+    capacity = lacking_one_cpu()
+    capacity.node_gone("a")
+    capacity.node_seen(node("f", "3"))
+
+    assert capacity.questions().refusal(capacity.shape((pods(1, "3"),))) is None
+
+
 def test_c6_a_node_less_may_end_what_weighed_on_others() -> None:
     """The only node that the lost pods could come to goes, and with it their weight on the rest."""
     capacity = cluster(node("a", "1", labels={"zone": "a"}), node("b", "3"))

@@ -34,6 +34,7 @@ from mcad.core.state.refusal import Refusal
 from mcad.core.state.settings import Fit, Settings
 from tests.core import strategies
 from tests.core.builders import Reported, pods, report_of, waiting
+from tests.core.fit.oracles import figures_add_up
 
 NAMES = [f"n{i}" for i in range(4)]
 UIDS = ["w0", "w1", "w2"]
@@ -433,12 +434,16 @@ def test_verdicts_after_a_history_are_those_of_a_capacity_that_never_had_one(
         event(f"{len(refused)} refused")
         questions, fresh = capacity.questions(), _rebuilt(capacity, books)
         for shape in refused:
-            assert questions.refusal(shape) is not None
+            found = questions.refusal(shape)
+            assert found is not None
+            figures_add_up(capacity, books.nodes, shape, found)
             if not capacity.report.unplaced():
                 assert fresh.refusal(fresh.shape(shape.sets)) is not None
         for shape in data.draw(st.lists(st.sampled_from(shapes), max_size=2)):
             sets = gangs[shapes.index(shape)]
-            if capacity.refusal(shape) is not None:
+            found = capacity.refusal(shape)
+            if found is not None:
+                figures_add_up(capacity, books.nodes, shape, found)
                 refused.add(shape)
             elif not capacity.holds(f"g{step}") and data.draw(st.booleans()):
                 assert capacity.assume(f"g{step}", 1, shape, sets) is None

@@ -299,6 +299,22 @@ def test_a_failed_search_is_not_repeated_until_something_rises(
     assert len(searches) == 2
 
 
+def test_a_sum_that_suffices_again_where_no_pod_fits_is_short_no_more() -> None:
+    """A GPU comes free on a node without CPU: no set gains a slot, so no search is due."""
+    capacity = cluster(node("a", "2", gpu=1), node("b", "1", gpu=1))
+    for name, cpu, gpu in (("cpu", "1", 0), ("gpu", "0", 1)):
+        capacity.pod_seen(pod(name, "b", cpu, gpu=gpu))
+    shape = waiting(capacity, pods(1, gpu=1), pods(1, "500m", gpu=1, item=1))
+    before = capacity.refusal(shape)
+    capacity.pod_gone("gpu")
+    after = capacity.refusal(shape)
+
+    assert figures(before)[0] == (GPU, 2, 1)
+    assert after is not None
+    assert after.reason is KIND.FRAGMENTED
+    assert figures(after)[0] == (GPU, 2, 2)
+
+
 def test_a_search_beyond_its_budget_is_undecided_and_said_so(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 from mcad.core.capacity import Capacity
 from mcad.core.fit import greedy
+from mcad.core.nodes.resources import book
 from mcad.core.state.model import Node, PodSet
 from mcad.core.state.waiting_reason import WaitingReason
 from tests.core import strategies
@@ -13,9 +14,14 @@ from tests.core.builders import (
     cluster,
     fits_by_brute_force,
     hosts_of,
+    node,
     pod,
+    pods,
     refusal,
+    waiting,
+    wants,
 )
+from tests.core.fit.oracles import figures_add_up
 
 KIND = WaitingReason
 
@@ -67,6 +73,38 @@ def test_a_mixed_gang_at_the_edge_fits_if_and_only_if_brute_force_places_it(
     event(f"brute force {expected}, greed {is_packed}, {found.reason if found else 'fits'}")
     assert (found is None) is expected
     assert (capacity.assume("w", 1, shape, sets) is None) is expected
+
+
+@settings(max_examples=200)
+@given(strategies.tight(), st.data())
+def test_a_pod_without_a_node_counts_in_every_verdict_and_in_its_figures(
+    found: tuple[dict[str, Node], tuple[PodSet, ...]], data: st.DataObject
+) -> None:
+    """C6. No node could hold the lost pods, so none is set aside for them: whether the gang fits is
+    a matter of brute force and of the sum, after each fall or rise."""
+    nodes, sets = found
+    small = [node(f"small-{n}", "1", gpu=1, labels={"zone": "ab"[n % 2]}) for n in range(4)]
+    nodes |= {one.name: one for one in small}
+    hosts = {one.node.name: one for one in hosts_of(nodes.values())}
+    capacity = cluster(*nodes.values())
+    capacity.adopt("lost", 1, (pods(data.draw(st.integers(0, 3)), "100m", "99Ti"),))
+    shape, there = waiting(capacity, *sets), dict.fromkeys(sorted(nodes), 0)
+    for _ in range(data.draw(st.integers(1, 6))):
+        capacity.place_unplaced()
+        refused, fits = capacity.refusal(shape), fits_by_brute_force(hosts.values(), sets)
+        event(f"{refused.reason if refused else 'fits'}, lost: {bool(capacity.report.unplaced())}")
+        assert fits or refused is not None
+        if refused is not None:
+            assert not fits or refused.reason is KIND.INSUFFICIENT
+            figures_add_up(capacity, nodes, shape, refused)
+        name = data.draw(st.sampled_from(list(there)))
+        rises = there[name] > 0 and data.draw(st.integers(0, 3)) > 0
+        if rises:
+            capacity.pod_gone(f"{name}-{there[name]}")
+        there[name] += -1 if rises else 1
+        if not rises:
+            capacity.pod_seen(pod(f"{name}-{there[name]}", name, "1"))
+        book(hosts[name].free, wants("1", pods="1"), 1 if rises else -1)
 
 
 @settings(max_examples=100)
