@@ -30,9 +30,8 @@ from mcad.core.nodes.ledger import Ledger, Plan
 from mcad.core.nodes.reserved_free import Spare
 from mcad.core.nodes.resources import book, total, with_pod_slot
 from mcad.core.nodes.shape import Shape
-from mcad.core.snapshot.in_domains import InDomains
 from mcad.core.snapshot.quota import Shares
-from mcad.core.snapshot.snapshot import Snapshot, View
+from mcad.core.snapshot.snapshot import Snapshot, Variants, View
 from mcad.core.state.model import (
     ChosenDomain,
     Constraint,
@@ -48,7 +47,6 @@ from mcad.core.state.records import replace
 from mcad.core.state.refusal import Refusal
 from mcad.core.state.settings import Fit, Settings
 from mcad.core.state.violations import check
-from mcad.core.state.work_bounds import WAYS_WORK_MAX
 
 __all__ = [
     "LEFT_OFF",
@@ -88,9 +86,7 @@ class Capacity:
             settings, self._ledger, self._unplaced_pods, self._memory.bounds, remembers=True
         )
         self._domains = Domains(self._ledger, self._judge, self._memory)
-        self._view = View(
-            settings, self._ledger, self._unplaced_pods, self._pod_index, self._assumed
-        )
+        self._view = View(self._ledger, self._unplaced_pods, self._pod_index, self._assumed)
         self.pods = WorkloadPods(self._ledger, self._pod_index, self._assumed)
         self.report = Report(self._ledger, self._pod_index, self._assumed, self._unplaced_pods)
         self.reserved = ReservedRoom(self._ledger, self._pod_index, self._assumed)
@@ -249,18 +245,11 @@ class Capacity:
         (none: all). Good until the next event."""
         shares = shares or Shares({}, {}, (), (), ())
         prospect = self._memory.hold_for_questions(shape)
-        if not shape.groups:
-            return Snapshot(self._view, prospect, lifted, shares, only)
-        ways: list[Snapshot] = []
-        nothing, begun = Shares({}, {}, (), (), ()), self._judge.steps
-        preferred, needed = self._domains.variants(prospect)
-        for one in (*needed, *preferred):
-            ways.append(Snapshot(self._view, one, lifted, nothing, only))
-            if sum(way.steps for way in ways) >= WAYS_WORK_MAX:
-                break
-        ways = ways[len(needed) :] + ways[: len(needed)]
-        snapshot = InDomains(self._view, prospect, ways, shares)
-        snapshot.steps += self._judge.steps - begun
+        begun = self._judge.steps
+        prefers, may = self._domains.variants(prospect) if shape.groups else ([], [prospect])
+        gang = Variants(prospect, prefers, may)
+        snapshot = Snapshot(self._view, gang, lifted, shares, only)
+        snapshot.spend(self._judge.steps - begun)
         return snapshot
 
     # -- assumed gangs -------------------------------------------------------------------------

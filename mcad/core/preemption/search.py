@@ -313,7 +313,7 @@ def plan(cluster: Cluster, entry: Entry, present: Survey) -> Sought:
             snapshot.shares.remove(uid)
     found = evictions(entry.workload, present.candidates, snapshot, cluster.settings)
     if snapshot.shares.seats:
-        snapshot.steps += RIGHT_STEPS * len(present.candidates)
+        snapshot.spend(RIGHT_STEPS * len(present.candidates))
     if found is None or not found.victims:
         return Sought(snapshot.steps)
     room = Room((), found.plan)

@@ -7,17 +7,14 @@ changes.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from copy import copy
 from typing import NamedTuple
 
-from mcad.core.nodes.resources import Books
+from mcad.core.nodes.resources import Books, book
 from mcad.core.quota.tree import QuotaNode, Tree
 from mcad.core.quota.usage import Charge
 from mcad.core.state.model import Resources
 from mcad.core.state.quota_records import Path
-
-_Account = tuple[Books, Books | None, str, int]
-"""What is left at a quota node, what the gang is missing there (None: none of this resource), the
-resource, and the amount that is charged."""
 
 
 class Seat(NamedTuple):
@@ -47,10 +44,8 @@ class Shares:
         self._trees = trees
         self._charges = charges
         self._planned: dict[str, tuple[Seat, ...]] = {}
-        self._known: dict[tuple[Path, Resources], list[_Account]] = {}
-        self._left: dict[QuotaNode, Books] = {}
-        self._missing: dict[QuotaNode, Books] = {}  # of limits, below 0 if there is more than that
-        self._short = 0  # how many of those are above 0
+        self._given_back: dict[QuotaNode, Books] = {}
+        self._demanded: dict[QuotaNode, Books] = {}  # by the limits above its seats
         self.hopeless = False
         self.seats: list[Seat] = []
         for name, leaf in path:
@@ -67,61 +62,43 @@ class Shares:
         named = tuple((name, n) for name, n in demand if name in tree.named)
         self.seats.append(Seat(tree, node, named))
         for limit in node.limits:
-            missing = self._missing[limit] = {name: n - limit.room(name) for name, n in named}
-            self._short += sum(n > 0 for n in missing.values())
+            self._demanded[limit] = dict(named)
             self.hopeless |= any(n > limit.nominal.get(name, 0) for name, n in named)
 
     def remove(self, uid: str) -> bool:
         """Give back the AppWrapper's charge. False if the gang lacks none of it; it is given back
         all the same."""
-        return self._move(uid, 1)
+        if not self.seats:
+            return False
+        useful = False
+        for _, node, amounts in self.held(uid):
+            for each in node.chain:
+                demanded = self._demanded.get(each, {})
+                useful = useful or any(
+                    name in demanded and self.over(each, name, demanded[name])
+                    for name, _ in amounts
+                )
+                book(self._given_back.setdefault(each, {}), amounts)
+        return useful
 
     def restore(self, uid: str) -> None:
         """Charge a removed AppWrapper again."""
-        self._move(uid, -1)
-
-    def _move(self, uid: str, times: int) -> bool:
-        """Asked of thousands, most of which are charged for the same at the same leaves."""
-        useful = False
-        for left, missing, name, n in self._books_of(uid):
-            left[name] += n * times
-            if missing is not None:
-                before = missing[name]
-                after = missing[name] = before - n * times
-                self._short += (after > 0) - (before > 0)
-                useful = useful or before > 0
-        return useful
-
-    def _books_of(self, uid: str) -> list[_Account]:
-        """Where the charge of an AppWrapper is counted."""
-        charge = self._charges.get(uid)
-        if charge is None or uid in self._planned:
-            return self._accounts(self.held(uid))
-        key = charge.path, charge.amounts
-        found = self._known.get(key)
-        if found is None:
-            found = self._known[key] = self._accounts(self.held(uid))
-        return found
-
-    def _accounts(self, held: Iterable[tuple[Tree, QuotaNode, Resources]]) -> list[_Account]:
-        found: list[_Account] = []
-        for _, node, amounts in held:
+        for _, node, amounts in self.held(uid) if self.seats else ():
             for each in node.chain:
-                left = self._left.setdefault(each, {})
-                missing = self._missing.get(each, {})
-                for name, n in amounts:
-                    left.setdefault(name, 0)
-                    found.append((left, missing if name in missing else None, name, n))
-        return found
+                book(self._given_back.setdefault(each, {}), amounts, -1)
 
     def fits(self) -> bool:
         """Whether its shares would suffice in all trees."""
-        return not self._short and not self.hopeless
+        return not self.hopeless and not any(
+            self.over(limit, name, n)
+            for limit, demanded in self._demanded.items()
+            for name, n in demanded.items()
+        )
 
     def assume(self, uid: str, seats: tuple[Seat, ...]) -> None:
         """Assume this charge for an AppWrapper without one, until it is removed."""
         self._planned[uid] = seats
-        self._move(uid, -1)
+        self.restore(uid)
 
     def held(self, uid: str) -> Iterator[tuple[Tree, QuotaNode, Resources]]:
         """(tree, node, amounts): where the AppWrapper is charged, and for what."""
@@ -142,15 +119,12 @@ class Shares:
     def over(self, node: QuotaNode, resource: str, more: int = 0) -> bool:
         """Whether the node and those below it would have more than its share with so much ``more``,
         without the removed AppWrappers."""
-        left = self._left.get(node)
-        return more > node.room(resource) + (left.get(resource, 0) if left is not None else 0)
+        given_back = self._given_back.get(node)
+        there = given_back.get(resource, 0) if given_back is not None else 0
+        return more > node.room(resource) + there
 
     def over_by_now(self) -> Callable[[QuotaNode, str], bool]:
         """The same without ``more``, fixed at this moment whatever is removed later."""
-        left_by_now = {node: books.copy() for node, books in self._left.items()}
-
-        def over(node: QuotaNode, resource: str) -> bool:
-            left = left_by_now.get(node)
-            return node.room(resource) + (left.get(resource, 0) if left is not None else 0) < 0
-
-        return over
+        fixed = copy(self)
+        fixed._given_back = {node: books.copy() for node, books in self._given_back.items()}
+        return fixed.over

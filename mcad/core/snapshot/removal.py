@@ -39,34 +39,52 @@ def soonest(snapshot: Snapshot, candidates: Iterable[str]) -> Room | None:
 
 
 def _leave_until_it_fits(snapshot: Snapshot, candidates: Iterable[str]) -> list[str] | None:
-    """The AppWrappers removed until the gang fits, perhaps more than needed. A test is expensive
-    where sums suffice and the gang still does not fit, so it is repeated after one more snapshot,
-    two, four..."""
+    """The AppWrappers removed until the gang fits, perhaps more than needed: a test is expensive
+    where sums suffice and the gang still does not fit, so the next one comes after one more is
+    removed, two, four..."""
     if snapshot.hopeless:
         return None
     gone: list[str] = []
-    line, least = iter(candidates), 1
-    while not snapshot.fits():
-        more = [] if snapshot.is_spent else snapshot.remove_in_turn(line, least)
-        if not more:
-            for uid in gone:
-                snapshot.restore(uid)
-            return None
-        gone += more
-        least *= 2
-    return gone
+    due = run = 1
+    if snapshot.fits():
+        return gone
+    for uid in () if snapshot.is_spent else candidates:
+        if not snapshot.remove(uid):
+            continue
+        gone.append(uid)
+        if len(gone) >= due and snapshot.suffices():
+            if snapshot.fits():
+                return gone
+            run *= 2
+            due = len(gone) + run
+        if snapshot.is_spent:
+            break
+    if gone and snapshot.fits():
+        return gone
+    for uid in gone:
+        snapshot.restore(uid)
+    return None
 
 
 def spare_victims(
     snapshot: Snapshot, gone: Sequence[str], *, to_the_end: bool = True
 ) -> Room | None:
     """With those ``gone`` the gang fits. Restore, from the last to the first, those that it does
-    not need; all of them, or (not ``to_the_end``) those before the first that is needed."""
-    left, kept = snapshot.restore_idle(gone), list[str]()
+    not need; all of them, or (not ``to_the_end``) those before the first that is needed.
+
+    There is ever less room, so an AppWrapper that gives as much as a needed one, on nodes like
+    those of that one, is needed as well: no test, which for several parts may cost a search."""
+    left, kept, needed = list(gone), list[str](), set[object]()
     while left and (to_the_end or not kept):
         uid = left.pop()
-        if not snapshot.restore_if_spare(uid):
+        if needed and snapshot.likeness(uid) in needed:
             kept.append(uid)
+            continue
+        snapshot.restore(uid)
+        if not snapshot.fits():
+            snapshot.remove_anyway(uid)
+            kept.append(uid)
+            needed.add(snapshot.likeness(uid))
     left += reversed(kept)
     plan = snapshot.plan()
     if plan is None:

@@ -56,13 +56,6 @@ WHAT_IF_LOOKS_MAX = 30_000
 plan, half a microsecond each: 10,000 removed AppWrappers for three parts. Beyond, none is removed
 and none is spared any more."""
 
-FILLS_MAX = 256
-"""Ways to fill one node with pods of several parts; each costs a microsecond, once for all nodes on
-which as much is free. Beyond, a coarser bound is used."""
-
-FILLED_PARTS_MAX = 8
-"""Parts of a gang for which ways to fill nodes are tried: of more there are too many ways."""
-
 EARMARKED_NODES_MAX = 256
 """Nodes set aside for unplaced pods; beyond, only the sums protect them."""
 

@@ -7,7 +7,6 @@ from random import Random
 
 import pytest
 
-from mcad.core import capacity as capacity_module
 from mcad.core.assumed.assumed import Held
 from mcad.core.capacity import Capacity
 from mcad.core.fit import domains
@@ -175,7 +174,7 @@ def test_a_gang_makes_room_though_its_preferences_end_the_search(
 ) -> None:
     """The ways to choose racks that it needs take all the work of making snapshots."""
     monkeypatch.setattr(domains, "VARIANTS_MAX", tried)
-    monkeypatch.setattr(capacity_module, "WAYS_WORK_MAX", 1)
+    monkeypatch.setattr("mcad.core.snapshot.snapshot.WAYS_WORK_MAX", 1)
     capacity = cluster()
     sets = _preferring(capacity)
     hold(capacity, "low", pods(6))

@@ -102,7 +102,7 @@ def test_none_is_removed_when_no_search_is_left(monkeypatch: pytest.MonkeyPatch)
     gang = pods(1, "3"), pods(1, "1", item=1)
     assert leaving(fewest(cluster.ask(*gang), iter("ab"))) == ["a"]
 
-    monkeypatch.setattr("mcad.core.snapshot.snapshot.WHAT_IF_WORK_MAX", 0)
+    monkeypatch.setattr("mcad.core.snapshot.way.WHAT_IF_WORK_MAX", 0)
     candidates = iter("ab")
     assert fewest(cluster.ask(*gang), candidates) is None
     assert list(candidates) == ["a", "b"], "none was asked for"
