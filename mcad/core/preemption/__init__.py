@@ -1,6 +1,7 @@
 """Which AppWrappers are evicted, and for which one.
 
 search          the search for a set of victims
-targets         which AppWrappers may be victims, in which order
+targets         which AppWrappers have to be evicted
+rights          by which right each of them may be, and in which order
 eviction        how an eviction is announced, begun and ended
 """

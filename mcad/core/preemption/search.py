@@ -235,7 +235,7 @@ def _may_evict(cluster: Cluster, entry: Entry) -> bool:
 
 
 def _has_a_right(cluster: Cluster, entry: Entry, lowest: int | None = None) -> bool:
-    """Whether there may be a victim for it (targets.py), where ``lowest`` is the lowest priority of
+    """Whether there may be a victim for it (rights.py), where ``lowest`` is the lowest priority of
     all candidates, if that is known. This cheap question comes first: at overload most AppWrappers
     that wait have used up their share."""
     settings, work = cluster.settings, entry.workload
