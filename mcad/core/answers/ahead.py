@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from mcad.core.answers.changes import Leave
 from mcad.core.answers.dry_run import DryRun
 from mcad.core.answers.remedies import Kind, Remedy
+from mcad.core.answers.search import irreducible
 from mcad.core.state.reasons import some_of
 
 AHEAD_MAX = 16
@@ -15,21 +16,19 @@ AHEAD_MAX = 16
 
 def ahead(run: DryRun, uid: str) -> Iterator[Remedy]:
     """The answer: a set in which none can be left out; none if the first few do not suffice."""
-    line = _ahead(run, uid)
-    gone: list[str] = []
-    for one in line:
-        gone.append(one)
-        if run.starts(uid, Leave(tuple(gone))):
-            break
-    else:
+
+    def suffice(some: tuple[str, ...]) -> bool:
+        return run.starts(uid, Leave(some))
+
+    line = tuple(_ahead(run, uid))
+    tried = (line[: number + 1] for number in range(len(line)))
+    found = next(filter(suffice, tried), None)
+    if found is None:
         return
-    for one in tuple(gone[:-1]):
-        fewer = [each for each in gone if each != one]
-        if run.starts(uid, Leave(tuple(fewer))):
-            gone = fewer
+    gone = irreducible(suffice, found)
     names = some_of([run.entry(one).title for one in gone])
     text = f"If {names}, ahead of it, {'leaves' if len(gone) == 1 else 'leave'} the queue."
-    yield Remedy(Kind.AHEAD, text, Leave(tuple(gone)), number=len(gone), uids=tuple(gone))
+    yield Remedy(Kind.AHEAD, text, Leave(gone), number=len(gone), uids=gone)
 
 
 def _ahead(run: DryRun, uid: str) -> list[str]:

@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from enum import StrEnum
 
+from mcad.core.answers.holding import usable
 from mcad.core.cluster import Cluster
 from mcad.core.nodes.columns import UNBOUNDED, slots
-from mcad.core.nodes.filters import admits, in_service
+from mcad.core.nodes.filters import admits
 from mcad.core.nodes.resources import with_pod_slot
 from mcad.core.nodes.shape import Alike, Shape
 from mcad.core.state.entry import Entry
@@ -68,32 +69,16 @@ def certify(cluster: Cluster, entry: Entry, refusal: Refusal) -> Certificate | N
         available = max(0, limit.nominal - limit.used)
         return Certificate(proof, limit.requested, available, limit.resource, share=limit)
     shape = cluster.capacity.shape(entry.workload.sets)
-    free = _free(cluster, shape)
-    on_nodes = cluster.settings.fit is Fit.NODES
+    nodes = {node.name: node for node in usable(cluster, entry)}
+    free = {one.name: one.free for one in cluster.capacity.report.nodes() if one.name in nodes}
     found = next(_sums(shape, free), None)
-    if found is None and on_nodes:
-        found = next(_sets(cluster, shape, free), None)
+    if found is None and cluster.settings.fit is Fit.NODES:
+        found = next(_sets(shape, nodes, free), None)
     if found is not None:
         return found
     is_open = refusal.reason is WaitingReason.UNDECIDED
-    nodes = tuple(FreeNode(name, amounts) for name, amounts in free.items())
-    return Certificate(Proof.UNDECIDED if is_open else Proof.TOGETHER, nodes=nodes)
-
-
-def _free(cluster: Cluster, shape: Shape) -> dict[str, Resources]:
-    """What is free on each node that admits any of its pods; where only sums count, on each."""
-    on_nodes = cluster.settings.fit is Fit.NODES
-    admitted = {
-        node.name
-        for node in cluster.capacity.nodes()
-        if (_admits_any(node, shape) if on_nodes else in_service(node))
-    }
-    report = cluster.capacity.report.nodes()
-    return {one.name: one.free for one in report if one.name in admitted}
-
-
-def _admits_any(node: Node, shape: Shape) -> bool:
-    return any(admits(node, one.key.constraint) for one in shape.alike)
+    figures = tuple(FreeNode(name, amounts) for name, amounts in free.items())
+    return Certificate(Proof.UNDECIDED if is_open else Proof.TOGETHER, nodes=figures)
 
 
 def _sums(shape: Shape, free: dict[str, Resources]) -> Iterator[Certificate]:
@@ -105,8 +90,9 @@ def _sums(shape: Shape, free: dict[str, Resources]) -> Iterator[Certificate]:
             yield Certificate(Proof.SUM, requested, available, resource, nodes=nodes)
 
 
-def _sets(cluster: Cluster, shape: Shape, free: dict[str, Resources]) -> Iterator[Certificate]:
-    known = {node.name: node for node in cluster.capacity.nodes()}
+def _sets(
+    shape: Shape, known: dict[str, Node], free: dict[str, Resources]
+) -> Iterator[Certificate]:
     for alike in shape.alike:
         if alike.per_node or alike.key.ports:
             continue

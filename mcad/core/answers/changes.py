@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from mcad.core.events import AppWrapperSeen, NodeGone, NodeSeen, QuotaSeen
+from mcad.core.events import AppWrapperSeen, Event, NodeGone, NodeSeen, QuotaSeen
 from mcad.core.state.model import HOSTNAME, Node, Workload
-from mcad.core.state.quota_records import QuotaSubtree
+from mcad.core.state.quota_records import QuotaChild, QuotaSubtree
 from mcad.core.state.records import Struct, replace
 
 if TYPE_CHECKING:
@@ -22,8 +22,7 @@ class Edit(Struct, frozen=True):
     def make(self, run: DryRun) -> Callable[[], None]:
         """See ``Change``."""
         before = run.entry(self.work.uid).workload
-        run.feed(AppWrapperSeen(self.work))
-        return lambda: run.feed(AppWrapperSeen(before))
+        return _feed(run, [AppWrapperSeen(self.work)], [AppWrapperSeen(before)])
 
 
 class AddNodes(Struct, frozen=True):
@@ -39,14 +38,7 @@ class AddNodes(Struct, frozen=True):
     def make(self, run: DryRun) -> Callable[[], None]:
         """See ``Change``."""
         nodes = self.nodes()
-        for node in nodes:
-            run.feed(NodeSeen(node))
-
-        def take_back() -> None:
-            for node in nodes:
-                run.feed(NodeGone(node.name))
-
-        return take_back
+        return _feed(run, map(NodeSeen, nodes), [NodeGone(node.name) for node in nodes])
 
 
 class End(Struct, frozen=True):
@@ -93,14 +85,30 @@ class RaiseQuota(Struct, frozen=True):
 
     def make(self, run: DryRun) -> Callable[[], None]:
         """See ``Change``."""
-        for one in self.after:
-            run.feed(QuotaSeen(one))
+        return _feed(run, map(QuotaSeen, self.after), map(QuotaSeen, self.before))
 
-        def take_back() -> None:
-            for one in self.before:
-                run.feed(QuotaSeen(one))
 
-        return take_back
+def _feed(run: DryRun, events: Iterable[Event], undo: Iterable[Event]) -> Callable[[], None]:
+    """The dispatcher hears of events; returns what lets it hear of those that take them back."""
+    for event in events:
+        run.feed(event)
+
+    def take_back() -> None:
+        for event in undo:
+            run.feed(event)
+
+    return take_back
+
+
+def with_shares(subtree: QuotaSubtree, node: str, shares: Mapping[str, int]) -> QuotaSubtree:
+    """The QuotaSubtree with other shares of these resources at a node, if it defines that."""
+
+    def changed(child: QuotaChild) -> QuotaChild:
+        if child.name != node:
+            return child
+        return replace(child, nominal=tuple(sorted({**dict(child.nominal), **shares}.items())))
+
+    return replace(subtree, children=tuple(map(changed, subtree.children)))
 
 
 def resized(work: Workload, position: int, **changes: object) -> Workload:

@@ -54,6 +54,14 @@ class Facts(Struct, frozen=True):
     now: Instant
 
 
+def fed(facts: Facts) -> Dispatcher:
+    """A dispatcher that has heard of the facts, and not decided yet."""
+    dispatcher = Dispatcher(facts.settings)
+    for event in facts.events:
+        dispatcher.step(event, facts.now)
+    return dispatcher
+
+
 class Change(Protocol):
     """A change of the facts."""
 
@@ -131,9 +139,8 @@ class DryRun:
     def _begin(self) -> None:
         self._serials: dict[str, int] = {}
         # Nothing is bound in a dry run, so nothing waits for that.
-        self._dispatcher = Dispatcher(replace(self.facts.settings, binding_wait=0))
-        for event in self.facts.events:
-            self.feed(event)
+        settings = replace(self.facts.settings, binding_wait=0)
+        self._dispatcher = fed(replace(self.facts, settings=settings))
         agenda = self.cluster.agenda
         self.feed(Decide(may_dispatch=False))  # takes up what was begun, as far as a pass gets
         while agenda.is_behind or agenda.to_judge:

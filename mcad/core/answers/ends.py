@@ -8,6 +8,7 @@ from mcad.core.answers.changes import End
 from mcad.core.answers.dry_run import DryRun
 from mcad.core.answers.holding import charged_at
 from mcad.core.answers.remedies import Kind, Remedy
+from mcad.core.answers.search import irreducible
 from mcad.core.reservations import release_set
 from mcad.core.snapshot.removal import fewest
 from mcad.core.state.reasons import some_of
@@ -83,15 +84,7 @@ def _of_all(run: DryRun, uid: str) -> tuple[str, ...] | None:
 
 
 def needed(run: DryRun, uid: str, gone: tuple[str, ...]) -> tuple[str, ...] | None:
-    """Those of them that cannot be left out. Less room may keep out another one ahead, so a member
-    that was needed is asked for again when another one is left out."""
+    """Those of them that cannot be left out; None if they are too many to try."""
     if len(gone) > LEFT_OUT_MAX:
         return None
-    before, left = None, gone
-    while left != before:
-        before = left
-        for one in before:
-            fewer = tuple(each for each in left if each != one)
-            if run.starts(uid, End(fewer)):
-                left = fewer
-    return left
+    return irreducible(lambda some: run.starts(uid, End(some)), gone)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mcad.core.cluster import Cluster
-from mcad.core.nodes.filters import admits
+from mcad.core.nodes.filters import admits, in_service
 from mcad.core.state.entry import Entry
-from mcad.core.state.model import Resources
+from mcad.core.state.model import Node, Resources
 from mcad.core.state.quota_records import Designation
 from mcad.core.state.records import Struct
 from mcad.core.state.refusal import QuotaLimit, Refusal
+from mcad.core.state.settings import Fit
 from mcad.core.views import holders
 
 
@@ -29,7 +30,7 @@ def holding(cluster: Cluster, entry: Entry, refusal: Refusal) -> Holding:
         resource = refusal.quota.resource if refusal.quota.node else ""
         return Holding(resource, _sorted(cluster, charged_at(cluster, refusal.quota)))
     resource = refusal.shortages[0].resource if refusal.shortages else ""
-    admitted = _admitted(cluster, entry)
+    admitted = {node.name for node in usable(cluster, entry)}
     amounts: dict[str, int] = {}
     for uid in cluster.capacity.assumed_uids():
         for name, held in cluster.capacity.held(uid):
@@ -63,11 +64,13 @@ def charged_at(cluster: Cluster, limit: QuotaLimit) -> dict[str, int]:
     return amounts
 
 
-def _admitted(cluster: Cluster, entry: Entry) -> frozenset[str]:
-    """The nodes that admit any of its pods."""
+def usable(cluster: Cluster, entry: Entry) -> list[Node]:
+    """The nodes that admit any of its pods; where only sums count, those in service."""
+    if cluster.settings.fit is not Fit.NODES:
+        return list(filter(in_service, cluster.capacity.nodes()))
     constraints = tuple(dict.fromkeys(one.constraint for one in entry.workload.sets))
     nodes = cluster.capacity.nodes()
-    return frozenset(one.name for one in nodes if any(admits(one, each) for each in constraints))
+    return [one for one in nodes if any(admits(one, each) for each in constraints)]
 
 
 def _sorted(cluster: Cluster, amounts: dict[str, int]) -> tuple[tuple[str, int], ...]:

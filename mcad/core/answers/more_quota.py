@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mcad.core.answers.changes import RaiseQuota
+from mcad.core.answers.changes import RaiseQuota, with_shares
 from mcad.core.answers.dry_run import DryRun
 from mcad.core.answers.remedies import Kind, Remedy
 from mcad.core.cycle import cycle
 from mcad.core.state.quantity import format_amount
-from mcad.core.state.quota_records import QuotaChild, QuotaSubtree
-from mcad.core.state.records import replace
+from mcad.core.state.quota_records import QuotaSubtree
 from mcad.core.state.refusal import QuotaLimit
 
 ROUNDS_MAX = 16
@@ -76,7 +75,7 @@ def _change(run: DryRun, shares: _Shares) -> RaiseQuota | None:
         if known is None:
             return None
         before[known.uid] = known
-        after[known.uid] = _with_share(after.get(known.uid, known), node, resource, share)
+        after[known.uid] = with_shares(after.get(known.uid, known), node, {resource: share})
     return RaiseQuota(tuple(before.values()), tuple(after.values()))
 
 
@@ -88,16 +87,6 @@ def _defining(run: DryRun, tree: str, node: str) -> QuotaSubtree | None:
         if any(child.name == node and not child.flaw for child in one.children)
     ]
     return min(found, key=lambda one: (one.created, one.namespace, one.name), default=None)
-
-
-def _with_share(subtree: QuotaSubtree, node: str, resource: str, share: int) -> QuotaSubtree:
-    def raised(child: QuotaChild) -> QuotaChild:
-        if child.name != node:
-            return child
-        nominal = dict(child.nominal) | {resource: share}
-        return replace(child, nominal=tuple(sorted(nominal.items())))
-
-    return replace(subtree, children=tuple(map(raised, subtree.children)))
 
 
 def _text(at: tuple[str, str, str], share: int, before: int) -> str:

@@ -6,9 +6,8 @@ from collections import Counter
 from collections.abc import Collection
 from typing import NamedTuple
 
-from mcad.core.answers.dry_run import Facts
+from mcad.core.answers.dry_run import Facts, fed
 from mcad.core.cluster import Cluster
-from mcad.core.dispatcher import Dispatcher
 from mcad.core.events import Decide, Event, NodeSeen, PodSeen
 from mcad.core.state.model import TERMINAL_PHASES, Pod
 from mcad.core.state.records import replace
@@ -70,9 +69,7 @@ def _drained(facts: Facts, nodes: Collection[str]) -> Facts:
 
 def _cluster(facts: Facts) -> Cluster:
     """The cluster after a pass that places pods without nodes, and dispatches nothing."""
-    dispatcher = Dispatcher(facts.settings)
-    for event in facts.events:
-        dispatcher.step(event, facts.now)
+    dispatcher = fed(facts)
     dispatcher.step(Decide(may_dispatch=False), facts.now)
     return dispatcher.cluster
 

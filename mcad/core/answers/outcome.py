@@ -5,11 +5,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from mcad.core.answers.dry_run import Facts
+from mcad.core.answers.dry_run import Facts, fed
 from mcad.core.cluster import Cluster
 from mcad.core.commands import Command, WriteStatus
 from mcad.core.cycle import cycle
-from mcad.core.dispatcher import Dispatcher
 from mcad.core.events import Decide
 from mcad.core.state.lifecycle import Phase
 
@@ -35,9 +34,7 @@ class Outcome(NamedTuple):
 
 def outcome(facts: Facts) -> Outcome:
     """Run the cycles; what they command is not carried out."""
-    dispatcher = Dispatcher(facts.settings)
-    for event in facts.events:
-        dispatcher.step(event, facts.now)
+    dispatcher = fed(facts)
     found = Outcome(dispatcher.cluster, {}, {})
     for _ in range(CYCLES_MAX):
         before = len(found.starting)

@@ -1,8 +1,9 @@
-"""The smallest number that suffices, found by trying: what is returned was tried, and so was the
-number next to it, which does not suffice."""
+"""The smallest number, or set, that suffices, found by trying: what is returned was tried, and so
+was the next smaller one, which does not suffice."""
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 
 TRIED_MAX = 8
@@ -21,7 +22,8 @@ def largest(suffices: Callable[[int], bool], first: int, last: int) -> int | Non
     even ``first`` does."""
     if first > last or not suffices(first):
         return None
-    return -_between(lambda n: suffices(-n), -(last + 1), -first)
+    more = range(first + 1, last + 1)
+    return first + bisect_left(more, True, key=lambda number: not suffices(number))
 
 
 def earliest(suffices: Callable[[int], bool], numbers: Sequence[int]) -> int | None:
@@ -29,15 +31,19 @@ def earliest(suffices: Callable[[int], bool], numbers: Sequence[int]) -> int | N
     last does."""
     if not numbers or not suffices(numbers[-1]):
         return None
-    return numbers[_between(lambda at: suffices(numbers[at]), -1, len(numbers) - 1)]
+    return numbers[bisect_left(numbers, True, hi=len(numbers) - 1, key=suffices)]
 
 
-def _between(suffices: Callable[[int], bool], fails: int, does: int) -> int:
-    """A number that suffices after one that does not, between one that fails and one that does."""
-    while does - fails > 1:
-        middle = (fails + does) // 2
-        if suffices(middle):
-            does = middle
-        else:
-            fails = middle
-    return does
+def irreducible(
+    suffice: Callable[[tuple[str, ...]], bool], members: tuple[str, ...]
+) -> tuple[str, ...]:
+    """The members that cannot be left out. Less room may keep out another AppWrapper ahead, so a
+    member that was needed is asked for again when another one is left out."""
+    before, left = None, members
+    while left != before:
+        before = left
+        for one in before:
+            fewer = tuple(each for each in left if each != one)
+            if suffice(fewer):
+                left = fewer
+    return left

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from mcad.core.answers.changes import Edit, resized
 from mcad.core.answers.dry_run import DryRun
 from mcad.core.answers.remedies import Kind, Remedy
 from mcad.core.answers.search import largest
 from mcad.core.nodes.resources import PODS, resources
-from mcad.core.state.model import PodSet, Resources
+from mcad.core.state.model import PodSet
 from mcad.core.state.quantity import format_amount
 from mcad.core.state.refusal import Refusal
 
@@ -34,18 +34,15 @@ def smaller(run: DryRun, uid: str, refusal: Refusal) -> Iterator[Remedy]:
 def _fewer_pods(run: DryRun, uid: str, position: int) -> Iterator[Remedy]:
     work = run.entry(uid).workload
     pod_set = work.sets[position]
-    if pod_set.per_node:
-        return
 
     def change(count: int) -> Edit:
         return Edit(resized(work, position, replicas=count))
 
-    count = largest(lambda n: run.starts(uid, change(n)), 1, pod_set.replicas - 1)
-    if count is None:
-        return
-    pods = "1 pod" if count == 1 else f"{count} pods"
-    text = f"{pods} instead of {pod_set.replicas}{_where(work.sets, position)}."
-    yield Remedy(Kind.PODS, text, change(count), number=count)
+    count = _most(run, uid, change, 0 if pod_set.per_node else pod_set.replicas - 1)
+    if count is not None:
+        pods = "1 pod" if count == 1 else f"{count} pods"
+        text = f"{pods} instead of {pod_set.replicas}{_where(work.sets, position)}."
+        yield Remedy(Kind.PODS, text, change(count), number=count)
 
 
 def _less(run: DryRun, uid: str, position: int, resource: str) -> Iterator[Remedy]:
@@ -58,13 +55,17 @@ def _less(run: DryRun, uid: str, position: int, resource: str) -> Iterator[Remed
         request = resources(dict(pod_set.request) | {resource: count * unit})
         return Edit(resized(work, position, request=request))
 
-    count = largest(lambda n: run.starts(uid, change(n)), 1, (now - 1) // unit)
-    if count is None:
-        return
-    amount = count * unit
-    less, more = (format_amount(resource, n) for n in (amount, now))
-    text = f"{resource}: {less} instead of {more} per pod{_where(work.sets, position)}."
-    yield Remedy(Kind.REQUEST, text, change(count), number=amount)
+    count = _most(run, uid, change, (now - 1) // unit)
+    if count is not None:
+        amount = count * unit
+        less, more = (format_amount(resource, n) for n in (amount, now))
+        text = f"{resource}: {less} instead of {more} per pod{_where(work.sets, position)}."
+        yield Remedy(Kind.REQUEST, text, change(count), number=amount)
+
+
+def _most(run: DryRun, uid: str, change: Callable[[int], Edit], last: int) -> int | None:
+    """The largest number up to the last with which it starts after such a change."""
+    return largest(lambda number: run.starts(uid, change(number)), 1, last)
 
 
 def _short(pod_set: PodSet, refusal: Refusal) -> Iterator[str]:
@@ -75,12 +76,8 @@ def _short(pod_set: PodSet, refusal: Refusal) -> Iterator[str]:
     else:
         short = [one.resource for one in refusal.shortages if one.missing]
         short = short or [one.resource for one in refusal.shortages]
-    requested = {name for name, _ in _amounts(pod_set)}
-    return (name for name in short if name in requested)
-
-
-def _amounts(pod_set: PodSet) -> Resources:
-    return tuple(one for one in pod_set.request if one[0] != PODS)
+    requested = {name for name, _ in pod_set.request}
+    return (name for name in short if name in requested and name != PODS)
 
 
 def _where(sets: tuple[PodSet, ...], position: int) -> str:

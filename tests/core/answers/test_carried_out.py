@@ -25,7 +25,7 @@ from mcad.core.events import (
 )
 from mcad.core.state.model import Workload
 from mcad.core.state.records import replace
-from mcad.core.state.settings import Policy, Settings
+from mcad.core.state.settings import Fit, Policy, Settings
 from mcad.core.state.units import SECOND
 from tests.core.answers import carried_out
 from tests.core.answers.worlds import gang, intended
@@ -172,6 +172,17 @@ def test_what_is_held_and_by_whom() -> None:
     held = told(known, "w").holding
     assert (held.resource, held.others) == ("cpu", 100)
     assert held.by == (("default/b", 500), ("default/a", 400))
+
+
+def test_where_only_sums_count_it_does_not_matter_on_which_node_it_is_held() -> None:
+    known = facts(
+        NodeSeen(node("n1", 1000)),
+        NodeSeen(node("n2", 1000, labels=(("zone", "b"),))),
+        *runs(gang("a", [(1, 900)]), "n1"),
+        on_zone(gang("w", [(1, 1200)])),
+        settings=replace(PATIENT, fit=Fit.AGGREGATE),
+    )
+    assert told(known, "w").holding.by == (("default/a", 900),)
 
 
 def test_what_is_held_of_a_share() -> None:
