@@ -332,9 +332,9 @@ def _shortages(demand: Iterable[tuple[str, int]], available: Sums) -> tuple[Shor
     for name, n in demand:
         there = max(0, available.get(name, 0))
         missing = (n - there) * _MILLION // n if n > there else 0
-        found.append((-missing, -(n * _MILLION // (there or 1)), name, n, there))
+        found.append((there >= n, -missing, -(n * _MILLION // (there or 1)), name, n, there))
     found.sort()
-    return tuple([Shortage(name, n, there) for _, _, name, n, there in found])
+    return tuple([Shortage(name, n, there) for *_, name, n, there in found])
 
 
 def _in_words(refusal: Refusal) -> Refusal:

@@ -208,6 +208,29 @@ def test_c6_no_gang_goes_to_the_node_that_is_set_aside_though_the_sum_suffices()
     assert fits(capacity, pods(2, "2"))
 
 
+def test_c6_of_nodes_that_lack_the_same_at_worst_one_that_lacks_less_in_sum_is_set_aside() -> None:
+    smaller = [node(name, "3", "7Gi") for name in "cde"]
+    capacity = cluster(node("a", "4", "8Gi"), node("b", "4", "8Gi"), *smaller)
+    capacity.pod_seen(pod("on-a", "a", "2", "4Gi"))
+    capacity.pod_seen(pod("on-b", "b", "2"))
+    adopt(capacity, "lost", pods(1, "4", "8Gi"))
+    capacity.place_unplaced()
+
+    assert not fits(capacity, pods(1, "1", "8Gi")), "b alone has as much free"
+    assert fits(capacity, pods(4, "2", "4Gi")), "a has room for one of them"
+
+
+def test_c6_each_unplaced_pod_has_a_node_of_its_own_set_aside_whatever_its_class() -> None:
+    capacity = cluster(node("a", "4"), node("b", "4"), *(node(name, "2") for name in "cde"))
+    capacity.pod_seen(pod("on-a", "a", "1"))
+    capacity.pod_seen(pod("on-b", "b", "1500m"))
+    adopt(capacity, "lost", pods(1, "4"), pods(1, "4", "1Gi", item=1))
+    capacity.place_unplaced()
+
+    assert not fits(capacity, pods(1, "2500m")), "only a and b have as much free"
+    assert fits(capacity, pods(1, "2"))
+
+
 def test_c6_a_node_that_is_not_the_nearest_any_more_is_given_back() -> None:
     """What waits for it is requeued, although no node that it could use has changed."""
     capacity = lacking_one_cpu()

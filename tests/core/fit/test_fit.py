@@ -138,6 +138,17 @@ def test_figures_are_those_of_the_whole_gang_the_binding_resource_first() -> Non
     assert [s.missing for s in found.shortages] == [1, 2000, 0, 0]
 
 
+def test_what_is_short_of_less_than_a_millionth_is_short() -> None:
+    """All of the CPU is asked for, and of the memory one byte more than there is."""
+    tera = 1 << 40
+    found = refused(cluster(node("a", "1", str(tera - 1))), pods(1, "1", str(tera)))
+    two = refused(cluster(node("a", "2", str(2 * tera - 1))), pods(2, "1", str(tera)))
+
+    assert figures(found)[0] == ("memory", tera, tera - 1)
+    assert figures(two)[0] == ("memory", 2 * tera, 2 * tera - 1)
+    assert (found.reason, two.reason) == (KIND.TOO_LARGE, KIND.INSUFFICIENT)
+
+
 def test_an_overcommitted_node_lends_nothing() -> None:
     capacity = cluster(node("a", "4"), node("b", "4"))
     capacity.pod_seen(pod("x", "a", "10"))
