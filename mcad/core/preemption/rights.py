@@ -98,8 +98,12 @@ class Precedence:
     def entitled(self, least: Right = Right.OWN_SHARE) -> Iterator[str]:
         """The candidates that may be evicted first, those of a better right first; by no right
         below the ``least``."""
+        if not self._seats:  # asked of ten thousand
+            lower = (uid for uid, one in self._candidates.items() if one.priority < self._priority)
+            yield from lower
+            return
         known: dict[_Kind, Right | None] = {}
-        for right in list(Right)[: least + 1] if self._seats else (Right.PRIORITY,):
+        for right in list(Right)[: least + 1]:
             for uid in self._candidates:
                 kind = self._kind(uid)
                 if kind not in known:

@@ -170,6 +170,16 @@ def test_one_node_is_in_one_claim() -> None:
     capacity.check()
 
 
+def test_room_on_other_nodes_than_the_named_ones_is_of_no_use() -> None:
+    capacity = cluster(node("n1", "4"), node("n2", "4"))
+    bound(capacity, "a", "n1", "4")
+    asked = capacity.what_if(capacity.shape((pods(1, "3"),)), only=("n1", "gone"))
+
+    assert not asked.fits()
+    assert asked.remove("a")
+    assert placed(asked.plan()) == {(0, "n1"): 1}
+
+
 def _on(capacity: Capacity, name: str) -> Plan:
     return [((0,), capacity._ledger.rows[name], 1)]
 
