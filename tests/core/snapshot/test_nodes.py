@@ -269,6 +269,23 @@ def test_a_plan_stands_while_its_nodes_have_room_and_else_it_is_made_anew() -> N
     assert asked.steps == before + SHIFT_STEPS, "no search"
 
 
+def test_a_pod_whose_node_is_taken_again_moves_without_a_search() -> None:
+    capacity = cluster(node("n1", "4"), node("n2", "2"), node("n3", "3"))
+    bound(capacity, "a", "n1", "4")
+    bound(capacity, "b", "n2", "2")
+    asked = what_if(capacity, pods(1, "3"), pods(1, "2", item=1))
+    asked.remove("b")
+    assert asked.fits()
+    assert placed(asked.plan()) == {(0, "n3"): 1, (1, "n2"): 1}
+    before = asked.steps
+
+    asked.remove("a")
+    asked.restore("b")
+    assert asked.fits()
+    assert placed(asked.plan()) == {(0, "n3"): 1, (1, "n1"): 1}
+    assert asked.steps == before + 2 * SHIFT_STEPS
+
+
 # -- against a capacity that they have really left ----------------------------------------------
 
 
