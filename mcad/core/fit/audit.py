@@ -28,6 +28,7 @@ def audit(
     """Raise ``InvariantViolated`` at the first entry that is not what it should be."""
     for row in ledger.rows.values():
         _check_row(row, ledger, pod_index, assumed)
+    _check_vacant(ledger)
     check(ledger.constraints.check(), "constraints-hold-what-they-admit", "")
     for pods in memory.classes():
         _check_bound(pods, memory, ledger)
@@ -46,6 +47,7 @@ def _check_row(row: Row, ledger: Ledger, pod_index: PodIndex, assumed: Assumed) 
     name = row.node.name
     idle: Books = {**{key: offered(n) for key, n in row.node.allocatable}, **ledger.ports}
     left = dict(idle)
+    _same("whole-is-what-the-node-has", name, resources(ledger.whole.row(row.at)), resources(idle))
     for use in pod_index.on_node.get(name, {}).values():
         if use.weighs:
             _take(left, use.request, 1)
@@ -62,6 +64,15 @@ def _check_row(row: Row, ledger: Ledger, pod_index: PodIndex, assumed: Assumed) 
     _same("one-reservation-at-most", name, owner, owners)
     reserved = total((one.pods.request, one.at[name]) for one in reservations)
     _same("reserved-is-what-is-reserved", name, resources(row.reserved), reserved)
+
+
+def _check_vacant(ledger: Ledger) -> None:
+    """A node that comes gets a row without amounts."""
+    vacant = [at for at, row in enumerate(ledger.at_row) if row is None]
+    for columns in (ledger.whole, ledger.free, ledger.idle):
+        for name in columns.names():
+            is_empty = not columns.column(name)[vacant].any()
+            check(is_empty, "rows-without-a-node-are-empty", name)
 
 
 def _take(books: Books, request: Resources, times: int) -> None:

@@ -41,6 +41,8 @@ def _at(capacity: Capacity, name: str) -> int:
 SPOILT: dict[str, Callable[[Capacity], object]] = {
     "free-is-what-is-left": lambda c: c._ledger.free.add(_at(c, "a"), [("cpu", 1)], 1),
     "idle-is-what-foreign-pods-leave": lambda c: c._ledger.idle.add(_at(c, "b"), [("cpu", 1)], 1),
+    "whole-is-what-the-node-has": lambda c: c._ledger.whole.add(_at(c, "a"), [("cpu", 1)], 1),
+    "rows-without-a-node-are-empty": lambda c: c._ledger.idle.opened("cpu").__setitem__(-1, 1),
     "one-reservation-at-most": lambda c: setattr(c._ledger.rows["a"], "reserved_for", "x"),
     "reserved-is-what-is-reserved": lambda c: c._ledger.rows["b"].reserved.update(cpu=1),
     "overcommitted-is-known": lambda c: c._ledger.overcommitted.update(a=None),

@@ -282,6 +282,38 @@ def test_a_set_that_was_short_is_short_no_more_when_a_node_has_grown() -> None:
     assert (found.reason, found.item) == (KIND.INSUFFICIENT, -1)
 
 
+def test_a_verdict_stands_when_a_pod_is_bound_where_it_was_assumed() -> None:
+    capacity = cluster(node("a", "4"))
+    hold(capacity, "one", pods(1))
+    shape = waiting(capacity, pods(1))
+    assert capacity.refusal(shape) is None
+    before = capacity.steps
+    capacity.pod_seen(pod("x", "a", of="one", item=0, index=0))
+    assert capacity.refusal(shape) is None
+    assert capacity.steps == before, "a verdict that is known is no work"
+
+    capacity.pod_gone("x")
+    capacity.release("one")
+    assert capacity.refusal(shape) is None
+    assert capacity.steps > before
+
+
+def test_a_node_that_stays_overcommitted_gains_no_room_when_its_debt_gets_smaller() -> None:
+    capacity = cluster(node("a", "1"))
+    capacity.pod_seen(pod("resized", "a", "4"))
+    assert capacity.refusal(shape := waiting(capacity, pods(1))) is not None
+    assert capacity.take_requeued() == []
+    for cpu in ("3", "1"):
+        capacity.pod_seen(pod("resized", "a", cpu))
+        assert not capacity.has_news
+
+    capacity.pod_seen(pod("resized", "a", "500m"))
+    assert capacity.has_news
+    assert capacity.take_requeued() == []
+    capacity.pod_gone("resized")
+    assert capacity.take_requeued() == [shape]
+
+
 def test_what_was_found_for_one_gang_is_not_given_to_another() -> None:
     capacity = cluster(node("a", "5"), node("b", "5"))
     mixed = capacity.shape((pods(1, "4"), pods(1, "5", item=1)))

@@ -86,6 +86,17 @@ def test_emptied_nodes_keep_foreign_pods_but_neither_ours_nor_reservations() -> 
     assert capacity.would_fit_emptied(capacity.shape((pods(8),)))
 
 
+def test_emptied_the_answer_for_a_gang_that_waits_changes_with_foreign_pods() -> None:
+    capacity = cluster(node("a", "4"))
+    shape = waiting(capacity, pods(4))
+    assert capacity.would_fit_emptied(shape)
+    for _ in range(2):
+        capacity.pod_seen(pod("foreign", "a"))
+        assert not capacity.would_fit_emptied(shape)
+        capacity.pod_gone("foreign")
+        assert capacity.would_fit_emptied(shape)
+
+
 def test_emptied_a_daemon_set_has_to_fit_on_a_node_that_joins_too() -> None:
     capacity = cluster(node("a"))
     shape = capacity.shape((pods(0, "2", per_node=True),))
