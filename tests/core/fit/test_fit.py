@@ -149,6 +149,17 @@ def test_what_is_short_of_less_than_a_millionth_is_short() -> None:
     assert (found.reason, two.reason) == (KIND.TOO_LARGE, KIND.INSUFFICIENT)
 
 
+def test_each_of_many_nodes_counts_once_while_the_books_grow() -> None:
+    capacity = cluster()
+    for number in range(200):
+        capacity.node_seen(node(f"n{number}", "1"))
+        if number % 40 == 0:
+            assert refusal(capacity, pods(number + 1)) is None
+            assert refusal(capacity, pods(number + 2)) is not None
+    capacity.check()
+    assert refusal(capacity, pods(200)) is None
+
+
 def test_an_overcommitted_node_lends_nothing() -> None:
     capacity = cluster(node("a", "4"), node("b", "4"))
     capacity.pod_seen(pod("x", "a", "10"))
