@@ -4,7 +4,7 @@ import pickle
 from itertools import product
 
 import numpy as np
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mcad.core.nodes.columns import (
@@ -45,6 +45,7 @@ def columns_of(rows: dict[int, dict[str, int]]) -> Columns:
     return columns
 
 
+@example({3: dict.fromkeys(NAMES[:2], 9)}, ((NAMES[0], 1), (NAMES[1], 4)), UNBOUNDED, set())
 @given(ROWS, REQUESTS, CAPS, st.sets(st.integers(0, ROWS_MIN + 7)))
 def test_slots_of_all_rows_are_those_of_each(
     rows: dict[int, dict[str, int]], request: tuple[tuple[str, int], ...], cap: int, out: set[int]
