@@ -12,9 +12,9 @@ from mcad.core.admission import Admission, Gang
 from mcad.core.capacity import Capacity
 from mcad.core.commands import Command, RecordEvent, WakeAt, WriteStatus
 from mcad.core.fit.domains import confined
-from mcad.core.queue.queue import Walk
 from mcad.core.queue.run_history import History
 from mcad.core.queue.waiting import Waiting
+from mcad.core.queue.walk import Walk
 from mcad.core.quota.status import QuotaStatuses
 from mcad.core.quota.usage import Forest
 from mcad.core.state.agenda import Agenda

@@ -8,13 +8,13 @@ import pytest
 
 from mcad.core import invariants
 from mcad.core.cluster import Cluster
-from mcad.core.queue.active import ActiveClasses
-from mcad.core.queue.equivalence import EquivalenceClass, Key
+from mcad.core.nodes.shape import Shape
+from mcad.core.queue.equivalence import EquivalenceClass, Share
 from mcad.core.state.lifecycle import Phase
 from mcad.core.state.timers import Timer
 from mcad.core.state.violations import InvariantViolated
 from mcad.core.state.waiting_reason import Hold, WaitingReason
-from mcad.core.state.waiting_state import ClassState, WaitingState
+from mcad.core.state.waiting_state import WaitingState
 from tests.core.bench import Bench, node, workload
 from tests.core.quotas import GOLD, teams
 
@@ -47,49 +47,17 @@ def _class_of(found: Cluster, name: str = "waits"):
     return eqclass
 
 
-def _shift(found: Cluster) -> None:
-    eqclass = _class_of(found)
-    listed_in = eqclass.of_list
-    at = listed_in.line.index((eqclass.listed_by, eqclass))
-    eqclass.listed_by = (eqclass.listed_by[0], eqclass.listed_by[1], "zzz")
-    listed_in.line[at] = (eqclass.listed_by, eqclass)
-
-
 def _becomes(found: Cluster, milli: int) -> None:
     found.entries["uid-waits"].workload = workload("waits", milli, quota=((GOLD, "blue"),))
 
 
-def _claims_to_represent(found: Cluster) -> None:
-    eqclass = _class_of(found)
-    found.waiting.inadmissible.requeue(eqclass)
-    eqclass.state, eqclass.of_list = ClassState.REPRESENTATIVE, eqclass.of_shape
+def _is_kept_elsewhere(found: Cluster) -> None:
+    kept, eqclass = found.waiting.queue._eqclasses, _class_of(found)
+    kept[_another().alike] = kept.pop(eqclass.alike)
 
 
-def _active(found: Cluster) -> tuple[ActiveClasses, EquivalenceClass]:
-    """The active classes, one of which needs a verdict."""
-    eqclass = _class_of(found)
-    found.waiting.inadmissible.requeue(eqclass)
-    return found.waiting.inadmissible.active, eqclass
-
-
-def _is_active_by(found: Cluster, key: Key) -> None:
-    active, eqclass = _active(found)
-    active._places[eqclass] = (active.part_of(eqclass), key)
-
-
-def _is_active_elsewhere(found: Cluster) -> None:
-    active, eqclass = _active(found)
-    active._parts[active.part_of(eqclass)].clear()
-
-
-def _is_found_no_more(found: Cluster) -> None:
-    active, eqclass = _active(found)
-    del active._at[eqclass.key]
-
-
-def _lists_another(found: Cluster) -> None:
-    active, eqclass = _active(found)
-    active._parts[active.part_of(eqclass)].add((*eqclass.key[:2], "zzz"))
+def _another() -> EquivalenceClass:
+    return EquivalenceClass(Shape.of(()), 0, (), "")
 
 
 FAULTS: dict[str, Callable[[Cluster], object]] = {
@@ -105,17 +73,18 @@ FAULTS: dict[str, Callable[[Cluster], object]] = {
         w.entries["uid-held"].wait, "state", WaitingState.RESERVED
     ),
     "waits-in-its-phase": lambda w: setattr(w.entries["uid-waits"], "phase", Phase.COMPLETED),
-    "represents-its-list": _claims_to_represent,
-    "active-or-inadmissible": lambda w: w.waiting.inadmissible.active.add(_class_of(w)),
-    "active-at-its-place": lambda w: _is_active_by(w, (0, 0, "zzz")),
-    "active-classes-are-found": _is_found_no_more,
-    "active-in-its-series": _is_active_elsewhere,
-    "only-active-classes-are-listed": _lists_another,
-    "contested-lists": lambda w: w.waiting.inadmissible._contested.update(
-        {_class_of(w).of_list: None}
+    "classes-are-found": _is_kept_elsewhere,
+    "active-or-inadmissible": lambda w: w.waiting.verdicts.active.update({_class_of(w): None}),
+    "found-by-what-it-awaits": lambda w: w.waiting.verdicts._inadmissible.clear(),
+    "found-by-its-last-test": lambda w: w.waiting.verdicts._tested.clear(),
+    "waits-for-one-thing": lambda w: w.waiting.verdicts._inadmissible.update(
+        {Share("gold", "other", "cpu", 1): {_class_of(w): None}}
     ),
-    "listed-in-its-list": lambda w: _class_of(w).of_list.line.clear(),
-    "listed-by-its-head": _shift,
+    "shares-are-found-by-node": lambda w: w.waiting.verdicts._shares.clear(),
+    "shares-are-awaited": lambda w: w.waiting.verdicts._shares.update(
+        {("gold", "other"): {Share("gold", "other", "cpu", 1): None}}
+    ),
+    "only-classes-in-line": lambda w: w.waiting.verdicts.active.update({_another(): None}),
     "demand-in-line-is-the-sum": lambda w: w.forest.in_line.join(
         _class_of(w).path, _class_of(w).shape
     ),

@@ -8,7 +8,7 @@ from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import LEFT_ALONE, RETAINING, TABLE, TEARING_DOWN, Phase, Signal
 from mcad.core.state.model import Dialect, DispatchPhase, DispatchRecord, Next
 from mcad.core.state.waiting_reason import WaitingReason
-from mcad.core.state.waiting_state import CLASSES, WAITING
+from mcad.core.state.waiting_state import WAITING
 from mcad.core.status.status import derive
 from tests.core.builders import appwrapper
 from tests.documents.pages import DOCS
@@ -99,11 +99,9 @@ def _words() -> Iterator[str]:
 
 
 def _waiting() -> Iterator[str]:
-    """How a waiting AppWrapper moves, and an equivalence class in line."""
-    for title, table in (("an AppWrapper waits", WAITING), ("its class in line", CLASSES)):
-        yield from (f"| {title} | signal | then |", "|---|---|---|")
-        yield from (f"| {state} | `{signal}` | {then} |" for (state, signal), then in table.items())
-        yield ""
+    """How a waiting AppWrapper moves."""
+    yield from ("| an AppWrapper waits | signal | then |", "|---|---|---|")
+    yield from (f"| {state} | `{signal}` | {then} |" for (state, signal), then in WAITING.items())
 
 
 def _reasons() -> Iterator[str]:

@@ -40,6 +40,7 @@ DECLARES = {
     "mcad/api/quotamodels.py": "fields of QuotaSubtrees",
     "mcad/core/answers/remedies.py": "kinds of answers",
     "mcad/core/state/work_bounds.py": "numbers",
+    "mcad/core/queue/walk.py": "where the walk stands",
     "mcad/core/commands.py": "fields of commands",
     "mcad/core/events.py": "fields of events",
     "mcad/core/state/answer.py": "fields of an answer",

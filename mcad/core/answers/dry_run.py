@@ -93,7 +93,7 @@ class _Verdicts:
         """The classes with other verdicts are judged again in the next walk."""
         for eqclass in list(self._waiting.queue.eqclasses()):
             if self._refusals.get(eqclass) is not eqclass.refusal:
-                self._waiting.inadmissible.judge_anew(eqclass)
+                self._waiting.verdicts.requeue(eqclass)
 
     def restore_owners(self) -> None:
         """The same classes as before keep borrowers waiting."""

@@ -13,7 +13,6 @@ from mcad.core.answers.remedies import Kind, Remedy
 from mcad.core.answers.search import earliest
 from mcad.core.cluster import Cluster
 from mcad.core.preemption import search
-from mcad.core.queue.refused_line import is_refused
 from mcad.core.state.bounds import HEADS_TRIED
 from mcad.core.state.entry import Entry
 from mcad.core.state.reasons import some_of
@@ -76,9 +75,7 @@ def _preemptors(cluster: Cluster) -> Iterator[Entry]:
     for owner in cluster.reservations.values():
         if owner.reserved.reason not in EVICTIONS and search.may_win(cluster, owner):
             yield owner
-    refused = filter(is_refused, cluster.waiting.queue.eqclasses())
-    line = enumerate(cluster.waiting.turns.line(list(refused), cluster.now))
-    for _, _, eqclass in sorted((turn, number, one) for number, (turn, one) in line):
+    for eqclass in cluster.waiting.refused(cluster.waiting.queue.eqclasses()):
         front = (one for one in eqclass.front(HEADS_TRIED) if search.may_win(cluster, one))
         yield from islice(front, 1)
 

@@ -1,7 +1,6 @@
 """One scheduling cycle, in its order.
 
 cycle           the steps of a cycle
-hints           what nodes may let in by now
 admit           the walk along the queue
 head_of_line    what a blocking head of the line keeps from those behind it
 paused          AppWrappers that a DispatchPause concerns

@@ -9,6 +9,8 @@ any behind it starts, with up to half of the work of the pass; the rest waits fo
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from mcad.core.attempts import create
 from mcad.core.capacity import LEFT_OFF
 from mcad.core.cluster import Cluster
@@ -16,68 +18,71 @@ from mcad.core.cycle.head_of_line import HeadOfLineBlocking
 from mcad.core.eligibility import pre_enqueue
 from mcad.core.eligibility.binding_wait import BindingWait
 from mcad.core.eligibility.borrow_wait import DeferredBorrowing, ask_back
-from mcad.core.queue.equivalence import EquivalenceClass, Turn
-from mcad.core.queue.line import ActiveLine, Head, Line, WholeLine
+from mcad.core.queue.equivalence import EquivalenceClass, Turn, awaited
+from mcad.core.queue.line import Head, Line
 from mcad.core.state.bounds import (
     DISPATCH_STEPS,
     DISPATCH_STEPS_PER_POD,
     DISPATCHES_PER_PASS,
     HOLD_STEPS,
+    LEFT_PER_STEP,
     RESTATED_PER_SHAPE,
     STEPS_PER_PASS,
 )
 from mcad.core.state.refusal import Refusal
 from mcad.core.state.waiting_reason import WaitingReason
 
+if TYPE_CHECKING:
+    from mcad.core.queue.equivalence import Awaited
+
 _BLOCKED, _LENDING = Refusal(WaitingReason.BLOCKED), Refusal(WaitingReason.LENDING)
 _BINDING = Refusal(WaitingReason.BINDING)
 
 
 def dispatch(cluster: Cluster) -> None:
-    """Continue the walk as far as this pass gets."""
+    """Continue the walk as far as this pass gets. Looks before it may have released room, which is
+    for the first in line."""
+    cluster.waiting.requeue_for_nodes()
     _Pass(cluster).run()
 
 
 class _Pass:
-    """One pass of the walk. ``_leftover``: a class ahead was left for the next walk."""
+    """One pass of the walk. ``_leftover``: a class ahead was left for the next walk. ``_refusals``
+    are those of this pass, by what was asked for: room only falls in a pass, so all other classes
+    that ask for the same are refused as well."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        self._turns, self._lists = cluster.waiting.turns, cluster.waiting.inadmissible
+        self._turns, self._verdicts = cluster.waiting.turns, cluster.waiting.verdicts
         self._changes = self._turns.change
         self._blocking, self._deferred = HeadOfLineBlocking(cluster), DeferredBorrowing(cluster)
         self._binding = BindingWait(cluster)
         self._resumed_at = cluster.walk.resume_at
         self._line = self._line_up()
         self._begun = cluster.admission.steps
-        self._most = max(STEPS_PER_PASS // 3, STEPS_PER_PASS - cluster.agenda.spent)
+        left = STEPS_PER_PASS - cluster.agenda.spent
+        # What it takes to line up tens of thousands would be for little else.
+        self._most = max(STEPS_PER_PASS // 3, left, self._lined_up // 2)
         self._begun_behind: int | None = None
         self._dispatches = self._holds = self._begun_attempts = self._left = 0
-        self._leftover = self._half_spent = False
+        self._half_spent = False
+        self._refusals: dict[Awaited, Refusal] = {}
 
     def run(self) -> None:
         """Try the heads in turn until all have a verdict or the pass is over."""
         line = self._line
-        while (first := line.find_first()) is not None:
+        while (first := line.first()) is not None:
             key, eqclass = first
             if self._changes and key < (now_due := self._turn(eqclass)):
                 line.renew(now_due)  # its group has more in use by now
-                self._lists.reconsider(eqclass)
             elif self._blocking.blocks(eqclass):
-                self._refuse(eqclass, _BLOCKED)
-                self._lists.requeue(eqclass)
                 line.pop()
-                continue
+                if eqclass.refusal is not _BLOCKED:
+                    self._keep_active(eqclass, _BLOCKED)
             elif eqclass.refusal == _LENDING and self._deferred.waits(eqclass):
                 line.pop()  # as before: thousands may, and a verdict costs ten times more
-                continue
             elif not self._try(key, eqclass):
                 break
-            # Classes that waited for the verdict on a representative are tried in this pass: all
-            # of them are behind it.
-            for requeued in self._lists.take_requeued():
-                if self._blocking.open_to_all:
-                    line.push(requeued)
         self._end(first)
 
     def _turn(self, eqclass: EquivalenceClass) -> Turn:
@@ -85,25 +90,23 @@ class _Pass:
 
     def _line_up(self) -> Line:
         """Only where a refused head may block others do those that rest have to be passed."""
-        cluster, open_to_all = self._cluster, self._blocking.open_to_all
-        until, begun = cluster.now - cluster.settings.backoff // 2, cluster.admission.steps
-        self._leftover = self._lists.requeue_others(until, everyone=not open_to_all)
-        line: Line
-        if open_to_all:
-            line = ActiveLine(self._turns, cluster.now, self._lists.active)
-        else:
-            # A class that was blocked, and still is, has nothing else to be found out.
-            blocked = None if self._changes else _BLOCKED
-            queue, blocks = cluster.waiting.queue, self._blocking.blocks
-            line = WholeLine(self._turns, cluster.now, queue, blocked, blocks)
+        cluster, verdicts = self._cluster, self._verdicts
+        open_to_all, now = self._blocking.open_to_all, cluster.now
+        verdicts.requeue_for_shares(heads_block=not open_to_all)
+        self._leftover = verdicts.requeue_old(now - cluster.settings.backoff // 2)
+        queue = cluster.waiting.queue
+        line = Line(self._turns, now, verdicts.active if open_to_all else queue.eqclasses())
+        if line.is_reordered:
+            (verdicts if open_to_all else queue).put_in_order(line.eqclasses())
         self._lined_up = line.steps
-        cluster.agenda.spent += cluster.admission.steps - begun + line.steps
+        cluster.agenda.spent += line.steps
         return line
 
     def _try(self, key: Turn, eqclass: EquivalenceClass) -> bool:
         """Judge the class if it needs a verdict, and start its head if it fits; returns False if
         the pass ends before it."""
         self._cluster.errors.about = eqclass.first().uid
+        self._share_verdict(eqclass)
         until = self._leaves_until(key, eqclass)
         needs_verdict = until is None and not eqclass.is_inadmissible
         if needs_verdict and (self._is_over(key) or not self._judge(eqclass)):
@@ -113,23 +116,19 @@ class _Pass:
             return False
         if refusal and not self._blocking.refused(eqclass, refusal):
             return False
-        if until is None:
-            self._line.pop()
-        else:
-            self._line.leave(until)
+        self._line.pop()
+        if until is not None:
             self._left += 1
+            if self._blocking.open_to_all:
+                self._left += self._line.leave(until) // LEFT_PER_STEP
         if refusal is not None:
             return True
         if self._blocking.takes_room(eqclass):
-            self._refuse(eqclass, _BLOCKED)
-            self._lists.active.move(eqclass)
+            self._keep_active(eqclass, _BLOCKED)
         elif self._deferred.waits(eqclass):
-            self._refuse(eqclass, _LENDING)
-            self._lists.active.move(eqclass)
-            self._lists.hand_over(eqclass)  # it may be alone in waiting for that
+            self._keep_active(eqclass, _LENDING)
         elif self._binding.waits(eqclass):
             eqclass.refusal = _BINDING  # for a moment, which is no reason for a report
-            self._lists.active.move(eqclass)
         else:
             self._start(eqclass)
             if eqclass.members:
@@ -174,19 +173,30 @@ class _Pass:
         verdicts = self._cluster.admission.steps - self._begun
         return verdicts + self._holds * HOLD_STEPS + self._begun_attempts
 
+    def _share_verdict(self, eqclass: EquivalenceClass) -> None:
+        """A class that was refused before is refused again if another one that asks for the same
+        was refused in this pass."""
+        before = eqclass.refusal
+        if before is None or eqclass.is_inadmissible:
+            return
+        shared = self._refusals.get(awaited(eqclass, before))
+        if shared is not None and shared.reason is before.reason:
+            # Of a share each leaf has words of its own.
+            self._put_aside(eqclass, before if before.quota is not None else shared)
+
     def _judge(self, eqclass: EquivalenceClass) -> bool:
         """Its shares, then the nodes. On these all of one shape have the same verdict. Returns
         False, and changes nothing, if the verdict takes another pass."""
         cluster, shape = self._cluster, eqclass.shape
         refusal = cluster.admission.quota_refusal(shape, eqclass.path)
-        refusal = refusal or eqclass.of_shape.refusal or cluster.capacity.refusal(shape)
+        refusal = refusal or self._refusals.get(shape) or cluster.capacity.refusal(shape)
         if refusal is LEFT_OFF:
             return False
-        eqclass.tested_at = cluster.now
         if refusal is None:
             eqclass.refusal = None
         else:
             self._binding.refused(eqclass)
+            self._refusals[awaited(eqclass, refusal)] = refusal
             self._put_aside(eqclass, refusal)
             ask_back(cluster, eqclass)
         return True
@@ -214,12 +224,16 @@ class _Pass:
     def _put_aside(self, eqclass: EquivalenceClass, refusal: Refusal) -> None:
         """Refuse the class until something changes. A DaemonSet demands less of its shares when a
         node goes: nothing requeues it, so it is tried again in each pass."""
-        self._refuse(eqclass, refusal)
         if refusal.quota is not None and eqclass.shape.per_node:
-            self._lists.hand_over(eqclass)
-            self._lists.active.move(eqclass)
+            self._keep_active(eqclass, refusal)
         else:
-            self._lists.refuse(eqclass, refusal, self._cluster.now)
+            self._refuse(eqclass, refusal)
+            self._verdicts.refuse(eqclass, refusal, self._cluster.now)
+
+    def _keep_active(self, eqclass: EquivalenceClass, refusal: Refusal) -> None:
+        """Refuse the class for this pass only."""
+        self._refuse(eqclass, refusal)
+        self._verdicts.requeue(eqclass)
 
     def _refuse(self, eqclass: EquivalenceClass, refusal: Refusal) -> None:
         before = eqclass.refusal

@@ -13,7 +13,7 @@ from itertools import islice
 from mcad.core import internal_errors
 from mcad.core.attempts import access, create, leftovers, orphans, remains, teardown
 from mcad.core.cluster import AWAITED, Cluster
-from mcad.core.cycle import hints, paused, quota_reports
+from mcad.core.cycle import paused, quota_reports
 from mcad.core.cycle.admit import dispatch
 from mcad.core.fit.questions import Questions
 from mcad.core.internal_errors import for_each, part
@@ -90,21 +90,15 @@ def _walk_and_look(cluster: Cluster) -> None:
     its turn. None begins before all is found that may fit."""
     is_look_first = cluster.walk.gives_way
     if is_look_first:
-        hints.take_up(cluster)
+        cluster.waiting.requeue_for_nodes()
     cluster.walk.gives_way = False
-    stages = (*_LOOKS, _walk) if is_look_first else (_walk, *_LOOKS)
+    stages = (*_LOOKS, dispatch) if is_look_first else (dispatch, *_LOOKS)
     for number, step in enumerate(stages):
         if number and cluster.agenda.is_spent:
             cluster.walk.gives_way = not is_look_first
             cluster.agenda.carry_over()
             return
         part(cluster, step)
-
-
-def _walk(cluster: Cluster) -> None:
-    """Looks may have released room: it is for the first in line."""
-    hints.take_up(cluster)
-    dispatch(cluster)
 
 
 def _start(cluster: Cluster) -> None:
@@ -289,7 +283,6 @@ def start_what_fits(cluster: Cluster) -> bool:
         quota_reports.rank_anew(cluster)
     cluster.capacity.place_unplaced()
     manage.keep(cluster)
-    hints.take_up(cluster)
     dispatch(cluster)
     return continues or not is_at_rest(cluster)
 

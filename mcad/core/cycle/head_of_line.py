@@ -6,7 +6,7 @@ from mcad.core.cluster import Cluster
 from mcad.core.nodes.constraints import NodeSet
 from mcad.core.nodes.resources import book
 from mcad.core.queue.equivalence import EquivalenceClass
-from mcad.core.queue.queue import Scope
+from mcad.core.queue.walk import Scope
 from mcad.core.quota.usage import HeldShare
 from mcad.core.state.bounds import BESIDE_MAX, BLOCKED_LOOKS_MAX
 from mcad.core.state.entry import Entry

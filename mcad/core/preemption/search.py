@@ -20,8 +20,6 @@ from mcad.core.eligibility.precedence import outranked
 from mcad.core.preemption import eviction
 from mcad.core.preemption.targets import evictions
 from mcad.core.queue.equivalence import EquivalenceClass
-from mcad.core.queue.queue import Search
-from mcad.core.queue.refused_line import RefusedLine
 from mcad.core.reservations import manage, release_set
 from mcad.core.reservations.release_set import ReleaseSet
 from mcad.core.snapshot.removal import Room, spare_victims
@@ -49,29 +47,24 @@ if TYPE_CHECKING:
 
 
 def walk(cluster: Cluster) -> None:
-    """Search once, if a search is due: list the preemptors, then the candidates, then plan. Each
-    may be a pass of its own."""
+    """Search once, if a search is due."""
     if not (_is_possible(cluster) and (len(cluster.waiting.queue) or cluster.reservations)):
         return
-    if not _may_evict_now(cluster):
+    agenda = cluster.agenda
+    if not (_may_evict_now(cluster) and agenda.is_time_for(Look.EVICTIONS)):
         return
-    begun, agenda = cluster.walk.search, cluster.agenda
-    if begun.due is None and agenda.is_time_for(Look.EVICTIONS):
-        begun.due = RefusedLine(cluster.waiting.queue.eqclasses(), cluster.now)
-    if begun.due is None:
+    if not agenda.has_work_for(_look_steps(cluster)):
+        _go_on(cluster)
         return
-    is_listed = _list(cluster, begun.due)
-    if not (begun.due or cluster.reservations or cluster.eviction_pace.next):
-        begun.due = None
-        return
-    if is_listed and begun.present is None and agenda.has_work_for(_survey_steps(cluster)):
-        begun.present = survey(cluster)
-    if begun.present is None or not agenda.has_work_for(EVICTION_STEPS):
-        cluster.walk.gives_way = True  # where many wait or run, the rest is for the next pass
-        agenda.carry_over()
-        return
-    cluster.walk.search = Search()
-    _look(cluster, begun.due, begun.present)
+    due = _due(cluster)
+    if due or cluster.reservations or cluster.eviction_pace.next:
+        _look(cluster, due)
+
+
+def _go_on(cluster: Cluster) -> None:
+    """Where many wait or run, the rest is for the next pass."""
+    cluster.walk.gives_way = True
+    cluster.agenda.look_again(Look.EVICTIONS)
 
 
 def _may_evict_now(cluster: Cluster) -> bool:
@@ -96,17 +89,17 @@ def _is_possible(cluster: Cluster) -> bool:
     return settings.preemption or (settings.reclaim and bool(cluster.forest.trees))
 
 
-def _list(cluster: Cluster, due: RefusedLine) -> bool:
-    """List the AppWrappers to plan for: the oldest last plan first, then in the order of the line.
-    Returns whether all are listed. AppWrappers without a right to evict, nearly all of them at
-    overload, are left out."""
+def _due(cluster: Cluster) -> list[EquivalenceClass]:
+    """The refused classes to plan for: the oldest last plan first, then in the order of the line.
+    AppWrappers without a right to evict, nearly all of them at overload, are left out."""
     last = cluster.now - cluster.settings.backoff // 2
     is_everyone, share = cluster.settings.preemption, _Share(cluster)
-
-    def wanted(eqclass: EquivalenceClass) -> bool:
-        return eqclass.planned_at <= last and (is_everyone or share.is_left(eqclass))
-
-    return due.read(cluster.waiting.turns, cluster.agenda, wanted, attrgetter("planned_at"))
+    wanted = [
+        eqclass
+        for eqclass in cluster.waiting.queue.eqclasses()
+        if eqclass.planned_at <= last and (is_everyone or share.is_left(eqclass))
+    ]
+    return sorted(cluster.waiting.refused(wanted), key=attrgetter("planned_at"))
 
 
 class _Share:
@@ -124,9 +117,9 @@ class _Share:
         return any(not of_tree.isdisjoint(eqclass.shape.demanded) for of_tree in unspent)
 
 
-def _look(cluster: Cluster, due: RefusedLine, survey_before: Survey) -> None:
+def _look(cluster: Cluster, due: list[EquivalenceClass]) -> None:
     left = EVICTION_STEPS
-    present: Survey | None = survey_before
+    present: Survey | None = None
     preemptors = chain(_next_preemptor(cluster), _take_owners(cluster), _firsts(cluster, due))
     while left > 0:  # asked first: whatever is taken from these counts as planned for
         entry = next(preemptors, None)
@@ -143,19 +136,10 @@ def _look(cluster: Cluster, due: RefusedLine, survey_before: Survey) -> None:
             if cluster.eviction_pace.next is not None:
                 return
             if sought.releasing is not None:
-                present = None  # they are candidates no more
-                survey_steps = _survey_steps(cluster)
-                if not cluster.agenda.has_work_for(EVICTION_STEPS, after=survey_steps):
-                    _leave(cluster, due)
+                present = None  # the victims are candidates no more
+                if not cluster.agenda.has_work_for(_look_steps(cluster)):
+                    _go_on(cluster)
                     return
-    cluster.agenda.is_time_for(Look.EVICTIONS)  # the rest at the next look
-
-
-def _leave(cluster: Cluster, due: RefusedLine) -> None:
-    """Those that are left get their plan in the next pass, which lists the candidates anew."""
-    if due or _due_owners(cluster):
-        cluster.walk.search = Search(due)
-        cluster.agenda.carry_over()
 
 
 def _next_preemptor(cluster: Cluster) -> Iterator[Entry]:
@@ -249,6 +233,10 @@ def _has_a_right(cluster: Cluster, entry: Entry, lowest: int | None = None) -> b
 
 def _survey_steps(cluster: Cluster) -> int:
     return 2 * len(cluster.capacity.assumed_uids())
+
+
+def _look_steps(cluster: Cluster) -> int:
+    return _survey_steps(cluster) + EVICTION_STEPS
 
 
 def survey(cluster: Cluster) -> Survey:

@@ -1,13 +1,12 @@
 """The line: what waits, in which order, and what need not be tried again yet.
 
 waiting         every waiting AppWrapper, in line or out of it; owns how it waits
-queue           all AppWrappers in line, and where the walk along it stands
+queue           all AppWrappers in line
+walk            where the walk along it stands
 dispatch_pauses   which DispatchPause keeps an AppWrapper out of the line
 equivalence     classes of AppWrappers that share a verdict
-active          the classes that need a verdict, in an order that is kept
+verdicts        the classes that need a verdict, and those whose verdict stands
 line            the heads that a pass tries, in turn
-refused_line    the refused classes in the order of their heads
-inadmissible    classes that were refused, and what makes them worth another try
 ordering        whose turn it is
 priority_ceiling   how high a priority may be
 run_history     how long AppWrappers of equal shape ran

@@ -1,25 +1,26 @@
-"""Equivalence classes of waiting AppWrappers, which share a verdict, and lists of refused classes
-that wait for the same.
+"""Equivalence classes of waiting AppWrappers, which share a verdict.
 
-The queue keeps the members of a class; ``InadmissibleLists`` keeps whether it needs a verdict, and
-in which list it waits.
+The queue keeps the members of a class; ``Verdicts`` keeps whether it needs a verdict.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sortedcontainers import SortedDict
 
 from mcad.core.state.quota_records import Path
 from mcad.core.state.refusal import Refusal
 from mcad.core.state.units import Duration, Instant
-from mcad.core.state.waiting_state import ClassSignal, ClassState, of_class
 
 if TYPE_CHECKING:
     from mcad.core.nodes.shape import Shape
     from mcad.core.state.entry import Entry
+
+    Alike = tuple[Shape, int, Path, str, bool]
+    """What all members of a class have in common: shape, slope, quota path, group, and whether
+    they never preempt."""
 
 MS = 1_000
 
@@ -28,9 +29,6 @@ Key = tuple[int, int, str]
 """
 
 NO_KEY: Key = (0, 0, "")
-FIRST_KEY: Key = (-(1 << 127), 0, "")
-LAST_KEY: Key = (1 << 127, 0, "")
-"""Before and behind all others."""
 
 Turn = tuple[bool, int, int, int, str]
 """How heads of classes compare at an instant: whether it would borrow what others may reclaim, then
@@ -38,31 +36,21 @@ priority with age, share in use, first seen, uid."""
 
 NO_TURN: Turn = (False, 0, 0, 0, "")
 
-Series = tuple[int, Path, str, frozenset[str]]
-"""What classes have in common whose heads never change their order: slope, quota path, group, and
-the resources that decide whether they would borrow."""
+
+class Share(NamedTuple):
+    """So much of a resource, at a node of a quota tree."""
+
+    tree: str
+    node: str
+    resource: str
+    amount: int
+
+
+if TYPE_CHECKING:
+    Awaited = Shape | Share
+    """What a refused class waits for: room on nodes for its shape, or a share."""
 
 NO_HEAD: tuple[str, Instant] = ("", 0)
-
-Node = tuple[str, str]  # a quota tree and a node of it
-
-
-@dataclass(slots=True, eq=False)
-class InadmissibleList:
-    """Refused classes that wait for the same, in order: room on nodes for one shape, or an amount
-    of one resource at one node of a quota tree.
-
-    At most its ``representative`` is tried again; the next class is not looked at before the
-    representative has been dispatched or refused. ``refusal`` is the verdict that all of them
-    share, reached at ``tested_at``; it is None while a new one is needed. ``at`` is the place of
-    the list in the index of the quota trees.
-    """
-
-    at: tuple[Node, str, tuple[int, int]] | None = None
-    line: list[tuple[Key, EquivalenceClass]] = field(default_factory=list)
-    representative: EquivalenceClass | None = None
-    refusal: Refusal | None = None
-    tested_at: Instant = 0
 
 
 @dataclass(slots=True, eq=False)
@@ -72,41 +60,34 @@ class EquivalenceClass:
 
     ``key`` is that of its head, the first of its ``members``, if it has any, and ``turn`` is the
     turn of the head where none ages, borrows or has a share. ``refusal`` is their common verdict,
-    reached at ``tested_at``; it stands while the class is inadmissible. ``of_list`` is the list in
-    which the class waits then, at the key of its head (``listed_by``), or that it represents.
-    ``of_shape`` is the list of the classes with its shape and slope that wait for nodes.
+    reached at ``tested_at``; it stands until what the class ``awaits`` may be there.
     ``planned_at`` is when victims for its head were last searched, 0 if the head has changed since.
     ``asks_back`` is the uid of the head that keeps borrowers waiting, and since when
     (borrow_wait.py). ``deferred_for`` is how long borrowers of the class fitted and were deferred
-    in all, and ``deferred_at`` the last instant of a wait that goes on, else 0. The ``series``
-    is its own for ever (active.py).
+    in all, and ``deferred_at`` the last instant of a wait that goes on, else 0.
     """
 
     shape: Shape
     slope: int
     path: Path
     group: str
-    of_shape: InadmissibleList
+    never_preempts: bool = False
     key: Key = NO_KEY
     turn: Turn = NO_TURN
     _head: Entry = field(init=False, repr=False)
     members: SortedDict[Key, Entry] = field(default_factory=SortedDict)
     refusal: Refusal | None = None
     tested_at: Instant = 0
-    state: ClassState = ClassState.ACTIVE
-    of_list: InadmissibleList | None = None
-    listed_by: Key | None = None
+    awaits: Awaited | None = None
     planned_at: Instant = 0
-    never_preempts: bool = False
     asks_back: tuple[str, Instant] = NO_HEAD
     deferred_for: Duration = 0
     deferred_at: Instant = 0
-    series: Series = (0, (), "", frozenset())
 
-    def follow(self, signal: ClassSignal, of_list: InadmissibleList | None = None) -> None:
-        """Change state by the table, waiting in ``of_list`` or representing it."""
-        self.state = of_class(f"{self.path} {self.group}", self.state, signal)
-        self.of_list = of_list
+    @property
+    def alike(self) -> Alike:
+        """What its members have in common."""
+        return self.shape, self.slope, self.path, self.group, self.never_preempts
 
     @property
     def may_keep_verdict(self) -> bool:
@@ -117,7 +98,12 @@ class EquivalenceClass:
     @property
     def is_inadmissible(self) -> bool:
         """Whether its verdict stands, so that it need not be tried."""
-        return self.state is ClassState.INADMISSIBLE
+        return self.awaits is not None
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether it is in line, and what comes free may let its head start."""
+        return self.refusal is not None and self.refusal.reason.blocks and bool(self.members)
 
     def join(self, key: Key, entry: Entry) -> None:
         """One more member."""
@@ -156,3 +142,11 @@ class EquivalenceClass:
     def front(self, count: int) -> list[Entry]:
         """The first members in order, at most ``count``."""
         return list(self.members.values()[:count])
+
+
+def awaited(eqclass: EquivalenceClass, refusal: Refusal) -> Awaited:
+    """What was asked for and is not free: what one class is refused, all are that ask for it."""
+    limit = refusal.quota
+    if limit is None:
+        return eqclass.shape
+    return Share(limit.tree, limit.node or limit.leaf, limit.resource, limit.requested)

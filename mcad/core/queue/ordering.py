@@ -14,12 +14,9 @@ from typing import TYPE_CHECKING
 
 from mcad.core.nodes.resources import Books, book
 from mcad.core.queue.equivalence import (
-    FIRST_KEY,
-    LAST_KEY,
     MS,
     EquivalenceClass,
     Key,
-    Series,
     Turn,
 )
 from mcad.core.state.model import Resources
@@ -31,7 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Set
 
     from mcad.core.capacity import Capacity
-    from mcad.core.nodes.shape import Shape
     from mcad.core.quota.usage import Forest
     from mcad.core.state.quota_records import Path
 
@@ -66,11 +62,6 @@ class Turns:
     def group(self, namespace: str) -> str:
         """The group of AppWrappers of this namespace; "" where namespaces do not matter."""
         return namespace if self._fairness is Fairness.NAMESPACE else ""
-
-    def series(self, slope: int, path: Path, group: str, shape: Shape) -> Series:
-        """The series of the classes like this. Only where borrowers come last does it matter which
-        resources they demand."""
-        return (slope, path, group, shape.demanded if self._reclaims else frozenset())
 
     # -- what is in use ------------------------------------------------------------------------
 
@@ -173,41 +164,10 @@ class Turns:
         spent, aged, share = self.of_class(eqclass, now)
         return (spent, static - aged, share, seen, uid)
 
-    @staticmethod
-    def alike(turn: Turn, key: Key, series: Series, now: Instant) -> Turn:
-        """The turn of the class with this key, where ``turn`` is that of another one in its series:
-        all of these borrow or do not, and have one share. Asked of thousands in a pass."""
-        static, seen, uid = key
-        return (turn[0], static - series[0] * (now // MS), turn[2], seen, uid)
-
-    @staticmethod
-    def first_key(turn: Turn, series: Series, until: Turn, now: Instant) -> Key:
-        """The first key in a series that does not come before the turn ``until``. ``turn`` is that
-        of any one in the series."""
-        borrows, at, share, seen, uid = until
-        if turn[0] != borrows:
-            return FIRST_KEY if turn[0] else LAST_KEY
-        at += series[0] * (now // MS)
-        if turn[2] == share:
-            return (at, seen, uid)
-        return (at, 0, "") if turn[2] > share else (at + 1, 0, "")
-
     def of_class(self, eqclass: EquivalenceClass, now: Instant) -> tuple[bool, int, int]:
         """What all turns of a class have in common: whether it would borrow what others may
         reclaim, how far its members have aged, its share."""
         return (self.has_its_share(eqclass), eqclass.slope * (now // MS), self.share(eqclass))
-
-    def first(self, line: list[tuple[Key, EquivalenceClass]]) -> EquivalenceClass:
-        """The class whose turn comes first, of classes of one slope sorted by their heads' keys."""
-        if not self.change:
-            return line[0][1]
-        if self._fairness is Fairness.NONE:  # then their order changes only by which of them borrow
-            is_spent = self._forest.is_spent
-            for _, eqclass in line:
-                if not is_spent(eqclass.path, eqclass.shape.fixed):
-                    return eqclass
-            return line[0][1]
-        return min(line, key=lambda one: self.at(one[1], one[0], 0))[1]
 
     def check(self, reserved: Iterable[str]) -> None:
         """Recompute what is in use; raises ``InvariantViolated``. O(all)."""

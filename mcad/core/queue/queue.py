@@ -9,36 +9,25 @@ nothing is ever sorted again.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
-from itertools import chain
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from mcad.core.queue.equivalence import MS, EquivalenceClass, Key, Turn
-from mcad.core.queue.refused_line import RefusedLine
+from mcad.core.queue.equivalence import MS, EquivalenceClass, Key
 from mcad.core.quota.demand_in_line import DemandInLine
 from mcad.core.state.quota_records import Path
 from mcad.core.state.records import Struct
 from mcad.core.state.refusal import Refusal
-from mcad.core.state.survey import Survey
 from mcad.core.state.units import Instant
 from mcad.core.state.violations import check
 
 if TYPE_CHECKING:
     from mcad.core.capacity import Capacity
-    from mcad.core.nodes.reserved_free import Spare
     from mcad.core.nodes.shape import Shape
-    from mcad.core.queue.inadmissible import InadmissibleLists
+    from mcad.core.queue.equivalence import Alike
+    from mcad.core.queue.verdicts import Verdicts
     from mcad.core.state.entry import Entry
 
-_Alike = tuple[Path, str, bool]  # the group that shares what is in use; never preempts
-
 _SCALE = 10**9  # priority 1 = slope of 10^6 millionths per second over 1000 ms
-
-
-Scope = tuple[str, str] | None
-"""A node of a quota tree that an AppWrapper waits for, as (tree, node), or None for the nodes of
-the cluster."""
 
 
 class Rank(Struct, frozen=True):
@@ -57,65 +46,20 @@ class Rank(Struct, frozen=True):
         return (self.slope * seen_ms - self.priority * _SCALE, entry.first_seen, entry.uid)
 
 
-@dataclass(slots=True)
-class Search:
-    """A search for evictions that takes several passes: the classes that are ``due`` for a plan,
-    None if no search is under way; and the candidates, if they are known."""
-
-    due: RefusedLine | None = None
-    present: Survey | None = None
-
-
-@dataclass(slots=True)
-class Offer:
-    """An offer of reserved room that takes several passes (backfill.py): to the classes in
-    ``line``, what was ``relieved``; all that is free to those that are ``new``."""
-
-    line: RefusedLine
-    new: dict[EquivalenceClass, None]
-    relieved: Spare
-
-
-@dataclass(slots=True)
-class Walk:
-    """Where the walk along the queue stands, and a ``search`` for evictions.
-
-    ``resume_at`` is the turn at which the next pass continues, None at the first (R5).
-    ``look_again_at`` is when refused classes are tested again at the latest. ``heads`` are the uids
-    of the heads whose holding time runs, by what they wait for (R6). ``in_flight`` are the uids of
-    those that were dispatched lately, the first one first, and when (binding_wait.py). It
-    ``gives_way`` to what is looked at now and then, if a pass had no time for that. For
-    ``protection`` (R8) the first in line are looked for among these; None if that is not under way,
-    as with an ``offer``.
-    """
-
-    resume_at: Turn | None = None
-    look_again_at: Instant = 0
-    heads: dict[Scope, str] = field(default_factory=dict)
-    in_flight: dict[str, Instant] = field(default_factory=dict)
-    gives_way: bool = False
-    search: Search = field(default_factory=Search)
-    protection: RefusedLine | None = None
-    offer: Offer | None = None
-
-
 class Queue:
     """All equivalence classes that have members.
 
-    The capacity remembers the shape of each, ``inadmissible`` knows which of them need no verdict
-    now, and ``waiting`` sums their demand per leaf. ``new`` holds the classes that gained a member
-    since reserved room was last offered to them (backfill.py), ``ask_back`` (an ordered set) those
-    that borrowers wait for (borrow_wait.py).
+    The capacity remembers the shape of each, ``verdicts`` tells which of them need no verdict now,
+    and ``waiting`` sums their demand per leaf. ``new`` holds the classes that gained a member since
+    reserved room was last offered to them (backfill.py), ``ask_back`` (an ordered set) those that
+    borrowers wait for (borrow_wait.py).
     """
 
-    def __init__(
-        self, capacity: Capacity, inadmissible: InadmissibleLists, waiting: DemandInLine
-    ) -> None:
+    def __init__(self, capacity: Capacity, verdicts: Verdicts, waiting: DemandInLine) -> None:
         self._capacity = capacity
-        self._inadmissible = inadmissible
+        self._verdicts = verdicts
         self._waiting = waiting
-        self._eqclasses: dict[Shape, dict[int, dict[_Alike, EquivalenceClass]]] = {}
-        self._by_path: dict[Path, dict[EquivalenceClass, None]] = {}
+        self._eqclasses: dict[Alike, EquivalenceClass] = {}
         self._places: dict[str, tuple[EquivalenceClass, Key]] = {}
         self.new: dict[EquivalenceClass, None] = {}
         self.ask_back: dict[EquivalenceClass, None] = {}
@@ -130,27 +74,18 @@ class Queue:
         self, entry: Entry, shape: Shape, path: Path, group: str, rank: Rank
     ) -> EquivalenceClass:
         """Put an AppWrapper in line; in a refused class this is one insertion."""
-        alike = self._eqclasses.setdefault(shape, {}).setdefault(rank.slope, {})
-        never, key = entry.workload.never_preempts, rank.key(entry)
-        eqclass = alike.get((path, group, never))
+        alike = shape, rank.slope, path, group, entry.workload.never_preempts
+        key, eqclass = rank.key(entry), self._eqclasses.get(alike)
         if eqclass is None:
-            eqclass = self._inadmissible.new_class(shape, rank.slope, path, group)
-            eqclass.never_preempts = never
-            eqclass.join(key, entry)
-            alike[path, group, never] = eqclass
-            self._by_path.setdefault(path, {})[eqclass] = None
-            self._inadmissible.enter(eqclass)
+            eqclass = self._eqclasses[alike] = EquivalenceClass(*alike)
+            self._verdicts.requeue(eqclass)
             self._capacity.remember(shape)
-        else:
-            eqclass.join(key, entry)
+        eqclass.join(key, entry)
         if eqclass.key == key:
             eqclass.planned_at = 0
-            self._inadmissible.active.move(eqclass)
         self.new[eqclass] = None
         self._places[entry.uid] = (eqclass, key)
         self._waiting.join(path, shape)
-        if eqclass.listed_by is not None and key < eqclass.listed_by:
-            self._inadmissible.move(eqclass)
         return eqclass
 
     def remove(self, entry: Entry) -> None:
@@ -159,33 +94,16 @@ class Queue:
         if place is None:
             return
         eqclass, key = place
-        before = eqclass.key
         eqclass.part(key)
-        if eqclass.key != before:
-            self._inadmissible.active.move(eqclass)
         self._waiting.join(eqclass.path, eqclass.shape, -1)
-        # With another head it may be behind the next in its list.
-        self._inadmissible.hand_over(eqclass)
         if not eqclass.members:
             self._drop(eqclass)
-        elif eqclass.listed_by == key:
-            self._inadmissible.move(eqclass)
 
     def _drop(self, eqclass: EquivalenceClass) -> None:
-        self._inadmissible.leave(eqclass)
+        self._verdicts.remove(eqclass)
         self.new.pop(eqclass, None)
         self.ask_back.pop(eqclass, None)
-        of_path = self._by_path[eqclass.path]
-        del of_path[eqclass]
-        if not of_path:
-            del self._by_path[eqclass.path]
-        slopes = self._eqclasses[eqclass.shape]
-        del slopes[eqclass.slope][eqclass.path, eqclass.group, eqclass.never_preempts]
-        if not slopes[eqclass.slope]:
-            self._inadmissible.forget(eqclass.shape, eqclass.slope)
-            del slopes[eqclass.slope]
-        if not slopes:
-            del self._eqclasses[eqclass.shape]
+        del self._eqclasses[eqclass.alike]
         self._capacity.forget(eqclass.shape)
 
     def eqclass_of(self, entry: Entry) -> EquivalenceClass | None:
@@ -206,15 +124,13 @@ class Queue:
         """The uids of all in line, in no order that matters."""
         return self._places.keys()
 
-    def eqclasses(self) -> Iterator[EquivalenceClass]:
-        """All classes, those of one quota path together."""
-        return chain.from_iterable(self._by_path.values())
+    def eqclasses(self) -> Iterable[EquivalenceClass]:
+        """All classes, in no order that matters."""
+        return self._eqclasses.values()
 
     def put_in_order(self, eqclasses: Iterable[EquivalenceClass]) -> None:
-        """From now on they are found in this order, within their paths, as long as none comes."""
-        self._by_path = {path: {} for path in self._by_path}
-        for eqclass in eqclasses:
-            self._by_path[eqclass.path][eqclass] = None
+        """Keep all classes in this order, which is mostly that of the next pass."""
+        self._eqclasses = {eqclass.alike: eqclass for eqclass in eqclasses}
 
     def places(self) -> dict[str, tuple[EquivalenceClass, Key]]:
         """The class and the static key of each AppWrapper in line, by uid; a copy."""
@@ -228,15 +144,12 @@ class Queue:
             check(bool(eqclass.members), "classes-have-members", story)
             head = (eqclass.key, eqclass.first())
             check(head == eqclass.members.peekitem(0), "heads-are-first", story)
-            check(eqclass in self._by_path[eqclass.path], "classes-are-found-by-path", story)
+            check(self._eqclasses.get(eqclass.alike) is eqclass, "classes-are-found", story)
             for key, entry in eqclass.members.items():
                 place = self._places.get(entry.uid)
                 check(place == (eqclass, key), "place-in-line-is-known", entry.title)
                 asked.join(eqclass.path, eqclass.shape)
         members = sum(len(eqclass.members) for eqclass in self.eqclasses())
         check(members == len(self._places), "each-is-in-line-once", str(members))
-        eqclasses = sum(map(len, self._by_path.values()))
-        of_shapes = sum(len(one) for slopes in self._eqclasses.values() for one in slopes.values())
-        check(eqclasses == of_shapes, "paths-hold-all-classes", str(eqclasses))
         check(self._waiting.equals(asked), "demand-in-line-is-the-sum", "")
-        self._inadmissible.check(self.eqclasses())
+        self._verdicts.check(self.eqclasses())

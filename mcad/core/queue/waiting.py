@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from heapq import heapify, heappop
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from mcad.core.queue import priority_ceiling
 from mcad.core.queue.dispatch_pauses import DispatchPauses
 from mcad.core.queue.equivalence import EquivalenceClass
-from mcad.core.queue.inadmissible import InadmissibleLists
 from mcad.core.queue.ordering import Turns
 from mcad.core.queue.queue import Queue
-from mcad.core.queue.refused_line import is_refused
+from mcad.core.queue.verdicts import Verdicts
 from mcad.core.state.agenda import Agenda
+from mcad.core.state.bounds import REFUSED_STEPS
 from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import Phase
 from mcad.core.state.model import NameKey, ObjectRef
@@ -49,8 +48,8 @@ class Waiting:
     ) -> None:
         self.ceilings = dict(settings.max_priority)
         self.turns = Turns(settings, capacity, forest)
-        self.inadmissible = InadmissibleLists(capacity, forest, self.turns)
-        self.queue = Queue(capacity, self.inadmissible, forest.in_line)
+        self.verdicts = Verdicts(capacity, forest)
+        self.queue = Queue(capacity, self.verdicts, forest.in_line)
         self.dispatch_pauses = DispatchPauses(forest)
         self.last_seen: Instant = 0
         self.for_kind: dict[str, None] = {}
@@ -151,14 +150,19 @@ class Waiting:
         kind = ConditionType.HEAD_OF_LINE
         entry.set_condition(kind, self._agenda.now, reason=FRONT_OF_QUEUE)
 
-    def refused(self, eqclasses: Iterable[EquivalenceClass]) -> Iterator[EquivalenceClass]:
+    def requeue_for_nodes(self) -> None:
+        """Requeue what nodes may let in after what happened. All other refusals stand; they are
+        tested again within ``backoffTime`` all the same (admit.py), for the day on which this is
+        wrong."""
+        self.turns.renew()
+        self.verdicts.requeue_for_nodes()
+
+    def refused(self, eqclasses: Iterable[EquivalenceClass]) -> list[EquivalenceClass]:
         """The refused classes among these, in the order of their heads; without those that can
         never fit and those that only let others go first."""
-        refused = list(filter(is_refused, eqclasses))
-        self._agenda.spent += len(refused)
-        line = self.turns.line(refused, self._agenda.now)
-        heapify(line)  # mostly only the first few are asked for
-        return (heappop(line)[1] for _ in range(len(line)))
+        refused = [one for one in eqclasses if one.is_refused]
+        self._agenda.spent += len(refused) * REFUSED_STEPS
+        return [eqclass for _, eqclass in sorted(self.turns.line(refused, self._agenda.now))]
 
     def _follow(self, entry: Entry, signal: WaitingSignal) -> None:
         entry.wait.state = waiting(entry.title, entry.wait.state, signal)

@@ -50,12 +50,11 @@ class Charge(NamedTuple):
 
 
 class ShareNews(NamedTuple):
-    """What changed since the last call: nodes (tree, node) that may have more room, trees of which
-    a share may have changed, and leaves (tree, leaf) with another path to the root."""
+    """What changed since the last call: nodes (tree, node) that may have more room, and trees of
+    which a share, or the way of a leaf to the root, may have changed."""
 
     risen: tuple[tuple[str, str], ...] = ()
     regrown: frozenset[str] = frozenset()
-    rerouted: frozenset[tuple[str, str]] = frozenset()
 
 
 NO_NEWS = ShareNews()
@@ -80,7 +79,6 @@ class Forest:
         self.charges: dict[str, Charge] = {}
         self._risen: dict[tuple[str, str], None] = {}
         self._regrown: set[str] = set()
-        self._rerouted: set[tuple[str, str]] = set()
         self._moved: dict[str, None] = {}  # trees that have other figures than before
         self.in_line = DemandInLine()
 
@@ -157,7 +155,8 @@ class Forest:
             self.trees[name] = tree
             for leaf, amounts in before.held.items():
                 tree.add(leaf, resources(amounts))
-            self._compare(before, tree)
+            self._risen.update(dict.fromkeys((name, node) for node in tree.nodes))
+            self._regrown.add(name)
 
     def _replant(self, name: str, tree: Tree | None) -> None:
         """The tree comes into force, or ceases to be."""
@@ -169,13 +168,6 @@ class Forest:
             self.charges[uid] = Charge(designation, amounts, self.path(designation))
             if tree is not None:
                 tree.add(designation.leaf(name), amounts)
-
-    def _compare(self, before: Tree, tree: Tree) -> None:
-        self._risen.update(dict.fromkeys((tree.name, node) for node in tree.nodes))
-        self._regrown.add(tree.name)
-        for leaf in before.nodes.keys() | tree.nodes.keys():
-            if _route(before, leaf) != _route(tree, leaf):
-                self._rerouted.add((tree.name, leaf))
 
     # -- verdicts ------------------------------------------------------------------------------
 
@@ -300,8 +292,8 @@ class Forest:
         """What happened since the last call that may let an AppWrapper in."""
         if not (self._risen or self._regrown):
             return NO_NEWS
-        news = ShareNews(tuple(self._risen), frozenset(self._regrown), frozenset(self._rerouted))
-        self._risen, self._regrown, self._rerouted = {}, set(), set()
+        news = ShareNews(tuple(self._risen), frozenset(self._regrown))
+        self._risen, self._regrown = {}, set()
         return news
 
     # -- charges -------------------------------------------------------------------------------
@@ -388,9 +380,3 @@ def _check_node(tree: Tree, node: QuotaNode, held: dict[str, Books]) -> None:
     )
     spent = {name for name in tree.named if node.children or node.room(name) < 1}
     check(node.spent == spent, "spent-is-what-is-used", f"{node.name}: {node.spent}, {spent}")
-
-
-def _route(tree: Tree, leaf: str) -> list[str]:
-    """How it leads to the root; empty for what no AppWrapper may name."""
-    node = tree.nodes.get(leaf)
-    return [each.name for each in node.chain] if node is not None and not node.children else []

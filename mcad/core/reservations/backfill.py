@@ -10,8 +10,7 @@ from mcad.core.eligibility.precedence import ends_before, may_pass
 from mcad.core.nodes.ledger import Plan
 from mcad.core.nodes.reserved_free import Spare
 from mcad.core.queue.equivalence import EquivalenceClass
-from mcad.core.queue.queue import Offer
-from mcad.core.queue.refused_line import RefusedLine
+from mcad.core.queue.walk import Offer
 from mcad.core.reservations import manage, release_set
 from mcad.core.state.bounds import (
     BACKFILL_MEMBER_STEPS,
@@ -38,11 +37,11 @@ def walk(cluster: Cluster) -> None:
         if not (is_new and agenda.is_time_for(Look.BACKFILL)):
             return
         begun = cluster.walk.offer = _begin(cluster)
-    if not begun.line.read(cluster.waiting.turns, agenda) or agenda.is_spent:
-        cluster.walk.gives_way = True
-        agenda.carry_over()
-        return
-    if begun.line.is_behind(cluster.waiting.turns, cluster.waiting.queue.new):
+        if agenda.is_spent:
+            cluster.walk.gives_way = True
+            agenda.carry_over()
+            return
+    if _is_behind(cluster, begun):
         _offer_later(cluster, begun)
         agenda.look_again(Look.BACKFILL)  # with those that came meanwhile, in their order
         return
@@ -54,7 +53,25 @@ def _begin(cluster: Cluster) -> Offer:
     queue, relieved = cluster.waiting.queue, cluster.capacity.reserved.take_relieved()
     new = queue.new
     queue.new = {eqclass: None for eqclass in new if not eqclass.may_keep_verdict}
-    return Offer(RefusedLine(queue.eqclasses() if relieved else new, cluster.now), new, relieved)
+    line = cluster.waiting.refused(queue.eqclasses() if relieved else new)
+    return Offer(line[::-1], new, relieved)
+
+
+def _is_behind(cluster: Cluster, begun: Offer) -> bool:
+    """Whether the next one in line is behind one that came since."""
+    following = _find_first(begun)
+    if following is None:
+        return False
+    turns, now = cluster.waiting.turns, cluster.now
+    came = [eqclass for eqclass in cluster.waiting.queue.new if eqclass.is_refused]
+    return any(turn < turns.of(following, now) for turn, _ in turns.line(came, now))
+
+
+def _find_first(begun: Offer) -> EquivalenceClass | None:
+    """The next one in line that is refused still, None if there is none."""
+    while begun.line and not begun.line[-1].is_refused:
+        begun.line.pop()
+    return begun.line[-1] if begun.line else None
 
 
 def _make(cluster: Cluster, begun: Offer) -> None:
@@ -66,7 +83,7 @@ def _make(cluster: Cluster, begun: Offer) -> None:
         if tests <= 0 or agenda.is_spent:
             agenda.carry_over()
             return
-        eqclass = begun.line.find_first() if room.free else None
+        eqclass = _find_first(begun) if room.free else None
         if eqclass is None:
             cluster.walk.offer = None
             return
@@ -109,7 +126,7 @@ class _Room:
 def _offer_later(cluster: Cluster, begun: Offer) -> None:
     """The classes that are left were not reached: the next offer to them is of all that is free."""
     cluster.walk.offer = None
-    left = ((eqclass, None) for eqclass in begun.line.rest() if eqclass.members)
+    left = ((eqclass, None) for eqclass in begun.line if eqclass.members)
     cluster.waiting.queue.new.update(left)
     cluster.agenda.is_time_for(Look.BACKFILL)
 

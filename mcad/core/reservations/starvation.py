@@ -17,7 +17,6 @@ from mcad.core.eligibility import pre_enqueue
 from mcad.core.eligibility.precedence import outranked, outranks
 from mcad.core.nodes.shape import Shape
 from mcad.core.queue.equivalence import EquivalenceClass
-from mcad.core.queue.refused_line import RefusedLine
 from mcad.core.reservations import manage, release_set
 from mcad.core.state.bounds import (
     ENDS_PER_PASS,
@@ -43,19 +42,13 @@ def watch(cluster: Cluster) -> None:
     """At intervals: find the AppWrappers that are first, and how long they have been."""
     interval = _interval(cluster)
     if not interval or cluster.settings.fit is not Fit.NODES or not len(cluster.waiting.queue):
-        cluster.walk.protection = None
         return
     firsts = cluster.reservations.firsts
     passed = cluster.now - firsts.looked_at
     if firsts.to_consider:
         _consider_rest(cluster)
-    elif cluster.walk.protection is not None or passed >= interval or firsts.reservation_ended:
-        if not _knows_line(cluster):
-            cluster.walk.gives_way = True
-            cluster.agenda.carry_over()
-            return
-        if firsts.reservation_ended:  # since the line was begun
-            cluster.agenda.carry_over()
+    elif passed >= interval or firsts.reservation_ended:
+        firsts.reservation_ended = False
         firsts.looked_at = cluster.now
         _look(cluster, passed)
     cluster.agenda.wake_at(firsts.looked_at + interval)
@@ -75,29 +68,18 @@ def _interval(cluster: Cluster) -> Duration:
             return max(interval, SECOND) if interval else 0
 
 
-def _knows_line(cluster: Cluster) -> bool:
-    """Whether the order of the refused is known; if not, this pass finds out a part of it."""
-    walk, turns = cluster.walk, cluster.waiting.turns
-    if walk.protection is None:
-        walk.protection = RefusedLine(cluster.waiting.queue.eqclasses(), cluster.now)
-        cluster.reservations.firsts.reservation_ended = False
-    is_known = walk.protection.read(turns, cluster.agenda, _Unreserved(cluster).wants)
-    return is_known and not cluster.agenda.is_spent
-
-
 def _look(cluster: Cluster, passed: Duration) -> None:
     firsts = cluster.reservations.firsts
     before = firsts.waited
     waited = firsts.waited = {uid: n for uid, n in before.items() if _waits(cluster, uid)}
-    unreserved = filter(_Unreserved(cluster).wants, cluster.walk.protection or ())
-    begun = cluster.admission.steps
-    found = list(_firsts(cluster, unreserved))
+    begun, unreserved = cluster.admission.steps, _Unreserved(cluster)
+    line = cluster.waiting.refused(filter(unreserved.wants, cluster.waiting.queue.eqclasses()))
+    found = list(_firsts(cluster, line))
     cluster.agenda.spent += cluster.admission.steps - begun
     for entry in found:
         known = before.get(entry.uid)
         waited[entry.uid] = 0 if known is None else known + passed
         firsts.to_consider[entry.uid] = None
-    cluster.walk.protection = None
     _consider_rest(cluster)
 
 

@@ -28,6 +28,9 @@ RETRIED_PER_PASS = 500
 HOLD_STEPS = 15
 """The work that putting one AppWrapper on hold counts for."""
 
+LEFT_PER_STEP = 8
+"""Classes that keep their verdict until the next walk without being tried, in a step of work."""
+
 PAUSED_PER_PASS = 1_000
 """AppWrappers that one cycle puts on hold, or back in line, after a DispatchPause has changed."""
 
@@ -175,9 +178,6 @@ AVOIDED_MAX = 128
 OUTRANKING_TRIED = 20
 """AppWrappers of a higher priority that are offered reserved room that is free; each costs a look
 at every node."""
-
-REFUSED_AT_ONCE = 1_000
-"""Refused classes that are put in order together; a cycle may do several of these parts."""
 
 REFUSED_STEPS = 1
 """The work that a class counts for when the refused ones are put in order."""

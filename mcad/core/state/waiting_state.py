@@ -1,8 +1,8 @@
-"""How an AppWrapper waits, as two tables: (state, signal) -> state.
+"""How an AppWrapper waits, as a table: (state, signal) -> state.
 
-An AppWrapper that waits is in line, or out of it for one reason. In line it shares the state of its
-equivalence class, so that a verdict on thousands of equal AppWrappers changes one field. A pair
-that is not in its table is a fault of the dispatcher. Both are in docs/reference/lifecycle.md.
+An AppWrapper that waits is in line, or out of it for one reason. In line it shares the verdict of
+its equivalence class, so that a verdict on thousands of equal AppWrappers changes one field. A pair
+that is not in the table is a fault of the dispatcher. It is in docs/reference/lifecycle.md.
 """
 
 from __future__ import annotations
@@ -32,23 +32,6 @@ class WaitingSignal(StrEnum):
     LEAVE = "leave"
 
 
-class ClassState(StrEnum):
-    """The state of all AppWrappers in line that share an equivalence class."""
-
-    ACTIVE = "active"  # the next pass tries its head
-    REPRESENTATIVE = "representative"  # active, for all classes of one inadmissible list
-    INADMISSIBLE = "inadmissible"  # its verdict stands until something changes
-
-
-class ClassSignal(StrEnum):
-    """What changes the state of an equivalence class."""
-
-    REFUSE = "refuse"
-    REQUEUE = "requeue"
-    APPOINT = "appoint"
-    HAND_OVER = "hand-over"
-
-
 WAITING: dict[tuple[WaitingState, WaitingSignal], WaitingState] = {
     (WaitingState.OUT, WaitingSignal.LINE_UP): WaitingState.IN_LINE,
     (WaitingState.OUT, WaitingSignal.RESERVE): WaitingState.RESERVED,
@@ -59,26 +42,10 @@ WAITING: dict[tuple[WaitingState, WaitingSignal], WaitingState] = {
     **{(state, WaitingSignal.LEAVE): WaitingState.OUT for state in WaitingState},
 }
 
-CLASSES: dict[tuple[ClassState, ClassSignal], ClassState] = {
-    (ClassState.ACTIVE, ClassSignal.REFUSE): ClassState.INADMISSIBLE,
-    (ClassState.REPRESENTATIVE, ClassSignal.REFUSE): ClassState.INADMISSIBLE,
-    (ClassState.INADMISSIBLE, ClassSignal.REQUEUE): ClassState.ACTIVE,
-    (ClassState.ACTIVE, ClassSignal.APPOINT): ClassState.REPRESENTATIVE,
-    (ClassState.REPRESENTATIVE, ClassSignal.HAND_OVER): ClassState.ACTIVE,
-}
-
 
 def waiting(title: str, state: WaitingState, signal: WaitingSignal) -> WaitingState:
     """The next state of an AppWrapper, or ``InvariantViolated``."""
     following = WAITING.get((state, signal))
     if following is None:
         raise InvariantViolated("waits-by-the-table", f"{title}: {signal} while {state}")
-    return following
-
-
-def of_class(story: str, state: ClassState, signal: ClassSignal) -> ClassState:
-    """The next state of an equivalence class, or ``InvariantViolated``."""
-    following = CLASSES.get((state, signal))
-    if following is None:
-        raise InvariantViolated("classes-wait-by-the-table", f"{story}: {signal} while {state}")
     return following

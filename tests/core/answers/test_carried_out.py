@@ -389,7 +389,7 @@ def picture(run: DryRun) -> list[object]:
     cluster = run.cluster
     nodes = list(cluster.capacity.report.nodes())
     verdicts = [
-        (one.first().uid, one.refusal, one.state) for one in cluster.waiting.queue.eqclasses()
+        (one.first().uid, one.refusal, one.awaits) for one in cluster.waiting.queue.eqclasses()
     ]
     places = [(uid, cluster.capacity.places_of(uid)) for uid in cluster.capacity.assumed_uids()]
     phases = [(entry.uid, entry.phase) for entry in cluster.entries.values()]

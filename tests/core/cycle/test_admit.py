@@ -2,22 +2,23 @@
 
 import pytest
 
+from mcad.core.admission import Admission
 from mcad.core.commands import WriteStatus
 from mcad.core.cycle import admit
 from mcad.core.events import NodeSeen
 from mcad.core.fit import fit
 from mcad.core.fit.fit import Judge
 from mcad.core.nodes.shape import Shape
-from mcad.core.queue.active import ActiveClasses
-from mcad.core.queue.ordering import Turns
+from mcad.core.queue.line import Line
 from mcad.core.state.lifecycle import Phase
 from mcad.core.state.model import Topology
 from mcad.core.state.records import replace
 from mcad.core.state.refusal import Refusal
 from mcad.core.state.settings import Policy, Settings
-from mcad.core.state.units import SECOND, Instant
+from mcad.core.state.units import SECOND
 from mcad.core.state.work_bounds import VERDICT_STEPS
 from tests.core.bench import PATIENT, Bench, node, workload
+from tests.core.quotas import GOLD, teams
 
 HOLDING = 30
 
@@ -131,34 +132,6 @@ def test_putting_on_hold_is_work_too(monkeypatch: pytest.MonkeyPatch) -> None:
     assert bench.now in bench.wishes
 
 
-@pytest.fixture
-def lines(monkeypatch: pytest.MonkeyPatch) -> list[admit.ActiveLine]:
-    """The lines of all passes."""
-    made: list[admit.ActiveLine] = []
-
-    class Kept(admit.ActiveLine):
-        def __init__(self, turns: Turns, now: Instant, active: ActiveClasses) -> None:
-            super().__init__(turns, now, active)
-            made.append(self)
-
-    monkeypatch.setattr(admit, "ActiveLine", Kept)
-    return made
-
-
-def test_a_pass_lines_up_no_more_heads_because_more_shapes_wait(
-    monkeypatch: pytest.MonkeyPatch, lines: list[admit.ActiveLine]
-) -> None:
-    """With 100,000 different requests each pass took 160 ms to put them in order."""
-    monkeypatch.setattr(admit, "STEPS_PER_PASS", 3 * VERDICT_STEPS)
-    bench = Bench(nodes=[node(milli=100)])
-    bench.submit(*(workload(f"w{i:03}", 200 + i) for i in range(100)))
-    bench.decide()
-    bench.decide()
-    assert [line.seen for line in lines] == [4, 3]  # those that are judged, and the next one
-    bench.settle()
-    assert refusals(bench) == 100
-
-
 @pytest.mark.parametrize("most", [1, 20, 28, 39, 40])
 def test_one_that_is_refused_after_it_was_found_to_fit_is_not_tried_again(
     monkeypatch: pytest.MonkeyPatch, most: int
@@ -180,8 +153,8 @@ def test_one_that_is_refused_after_it_was_found_to_fit_is_not_tried_again(
     assert bench.order == ["a", "b"]
 
 
-def test_a_pass_looks_at_no_more_heads_because_room_rose_for_all_that_are_ahead(
-    monkeypatch: pytest.MonkeyPatch, lines: list[admit.ActiveLine]
+def test_a_walk_goes_on_however_many_ahead_keep_their_verdict(
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """With 100,000 different requests a pass went by 12,000 that kept their verdict, for 50 ms."""
     monkeypatch.setattr(admit, "STEPS_PER_PASS", 8 * VERDICT_STEPS)
@@ -190,16 +163,34 @@ def test_a_pass_looks_at_no_more_heads_because_room_rose_for_all_that_are_ahead(
     bench.submit(*(workload(f"w{size}", size, size) for size in sizes))
     while refusals(bench) < 60:
         bench.decide()
+    tried = []
+    leave = Line.leave
+    monkeypatch.setattr(Line, "leave", lambda *of: tried.append(of) or leave(*of))
     bench.feed(NodeSeen(node("n1", 300_000)))  # enough in sum, for one of the two pods
     before = refusals(bench)
     bench.decide()
-
-    active = bench.dispatcher.cluster.waiting.inadmissible.active
-    assert len(active) > 50
-    assert lines[-1].seen < 12
+    assert len(bench.dispatcher.cluster.waiting.verdicts.active) > 50
+    assert len(tried) == 1  # all at once
     assert refusals(bench) > before  # the walk goes on where it was
     bench.settle()
     assert refusals(bench) == 100
+
+
+def test_leaves_that_ask_for_the_same_share_one_verdict_in_a_pass(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What comes free costs a verdict, not one for each leaf that waits for it."""
+    names = [f"leaf-{number}" for number in range(30)]
+    bench = Bench(nodes=[node("n1", 9000)]).share(*teams(1000, **dict.fromkeys(names, 0)))
+    leaf = {name: ((GOLD, name),) for name in names}
+    bench.start(workload("first", 1000, quota=leaf[names[0]]))
+    bench.submit(*(workload(f"w-{name}", 600, quota=leaf[name]) for name in names)).settle()
+    asked = []
+    refusal = Admission.quota_refusal
+    monkeypatch.setattr(Admission, "quota_refusal", lambda *of: asked.append(of) or refusal(*of))
+    bench.delete("uid-first").settle()
+    assert len(bench.order) == 2
+    assert len(asked) < 10
 
 
 def test_to_find_out_what_a_refused_head_blocks_is_work_too(

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from mcad.core.cycle import admit, cycle, hints
+from mcad.core.capacity import Capacity
+from mcad.core.cycle import admit, cycle
 from mcad.core.events import NodeSeen
+from mcad.core.queue import verdicts
 from mcad.core.state import agenda
 from mcad.core.state.bounds import STEPS_PER_PASS
 from mcad.core.state.lifecycle import Phase
 from mcad.core.state.model import Constraint, Node, Taint, Workload
 from mcad.core.state.records import replace
-from mcad.core.state.settings import Policy
+from mcad.core.state.settings import Policy, Settings
 from mcad.core.state.units import SECOND
 from mcad.core.state.waiting_reason import WaitingReason
 from mcad.core.state.work_bounds import VERDICT_STEPS
@@ -120,9 +122,25 @@ def test_what_is_found_is_news_no_more() -> None:
     cluster = bench.dispatcher.cluster
     bench.feed(NodeSeen(node(milli=250)))
     assert cluster.capacity.has_news
-    hints.take_up(cluster)
+    cluster.waiting.requeue_for_nodes()
     assert not cluster.capacity.has_news
-    assert len(cluster.waiting.inadmissible.active) == 9
+    assert len(cluster.waiting.verdicts.active) == 9
+
+
+def test_a_hint_that_is_missed_costs_half_of_the_backoff_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Old verdicts are tested again, some of them in each pass."""
+    monkeypatch.setattr(verdicts, "RETRIED_PER_PASS", 2)
+    bench = Bench(nodes=[node(milli=100)])
+    bench.submit(*(workload(f"w{i}", 200 + i) for i in range(5))).settle()
+    monkeypatch.setattr(Capacity, "take_requeued", lambda _: [])
+    bench.feed(NodeSeen(node(milli=5000)))
+    bench.settle()
+    assert bench.order == []
+    bench.now += PATIENT.backoff // 2 + SECOND
+    bench.settle()
+    assert bench.order == [f"w{i}" for i in range(5)]
 
 
 # -- what was impossible -------------------------------------------------------------------------
@@ -153,9 +171,9 @@ def too_large(one: Node) -> Bench:
     return bench
 
 
-def above_quota() -> Bench:
+def above_quota(settings: Settings = STRICT) -> Bench:
     """``large`` demands more than the share, of which a part is in use."""
-    bench = Bench(STRICT, nodes=[node("n1", 9000)]).share(*teams(1000, red=1000))
+    bench = Bench(settings, nodes=[node("n1", 9000)]).share(*teams(1000, red=1000))
     red = {"quota": ((GOLD, "red"),)}
     bench.start(workload("first", 900, **red), workload("large", 1900, **red))
     assert waits_for(bench, "large") is WaitingReason.ABOVE_QUOTA
@@ -192,6 +210,26 @@ def test_above_quota_ends_when_the_share_grows() -> None:
     assert waits_for(bench, "large") is WaitingReason.QUOTA
     bench.delete("uid-first").settle()
     assert bench.order == ["first", "large"]
+
+
+@pytest.mark.parametrize("settings", [STRICT, PATIENT])
+def test_the_reason_follows_a_share_that_is_edited(settings: Settings) -> None:
+    """All of the share is in use before and after; ``next`` asks for as much as ``large``."""
+    bench = above_quota(settings)
+    bench.start(workload("next", 1900, quota=((GOLD, "red"),)))
+    for share, reason in ((2000, WaitingReason.QUOTA), (1000, WaitingReason.ABOVE_QUOTA)):
+        bench.share(*teams(share, red=share)).settle()
+        assert {waits_for(bench, name) for name in ("large", "next")} == {reason}
+
+
+def test_an_edited_share_is_no_reason_to_judge_what_waits_for_nodes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    bench = Bench(nodes=[node("n1", 500)]).share(*teams(5000, red=5000))
+    bench.start(workload("first", 500), workload("next", 300, quota=((GOLD, "red"),)))
+    judged = counted(bench, monkeypatch)
+    bench.share(*teams(6000, red=6000)).settle()
+    assert judged == []
 
 
 def test_above_quota_begins_when_the_share_shrinks() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from mcad.core.cycle import admit
 from mcad.core.events import NodeSeen
-from mcad.core.queue import refused_line
+from mcad.core.queue import waiting
 from mcad.core.reservations import backfill
 from mcad.core.state.bounds import (
     JUDGE_STEPS,
@@ -84,8 +84,7 @@ def test_looks_in_parts_break_nothing(
 ) -> None:
     """Invariants are audited after each pass (bench.py), and the dispatcher comes to rest."""
     rng = Random(seed)
-    monkeypatch.setattr(refused_line, "REFUSED_AT_ONCE", rng.choice([1, 2]))
-    monkeypatch.setattr(refused_line, "REFUSED_STEPS", WORK_PER_PASS // rng.choice([1, 2, 3]))
+    monkeypatch.setattr(waiting, "REFUSED_STEPS", WORK_PER_PASS // rng.choice([1, 2, 3]))
     monkeypatch.setattr(backfill, "BACKFILL_TEST_STEPS", WORK_PER_PASS // rng.choice([1, 2, 5]))
     monkeypatch.setattr(admit, "STEPS_PER_PASS", rng.choice([60, 200, 1000]))
     Life(settings, rng).run()

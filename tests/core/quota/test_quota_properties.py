@@ -243,7 +243,7 @@ class Play:
             limit = refusal.quota
             assert limit is not None
             at = (limit.tree, limit.node)
-            requeued = not news.rerouted.isdisjoint(path) or (
+            requeued = any(tree in news.regrown for tree, _ in path) or (
                 at in news.risen and forest.room(*at, limit.resource) >= limit.requested
             )
             if requeued:

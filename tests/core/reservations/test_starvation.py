@@ -5,8 +5,6 @@ from __future__ import annotations
 import pytest
 
 from mcad.core.events import NodeSeen
-from mcad.core.queue import refused_line
-from mcad.core.state.bounds import WORK_PER_PASS
 from mcad.core.state.model import Workload
 from mcad.core.state.records import replace
 from mcad.core.state.settings import Policy, Settings
@@ -91,30 +89,6 @@ def test_a_gang_at_the_head_starts_within_the_bound() -> None:
     stream.bench.delete("uid-gang")
     stream.run(600)
     assert len(stream.started) - before > 70  # and all is as it was
-
-
-def test_with_many_shapes_the_first_in_line_is_found_in_several_passes(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """With 100,000 different shapes each look took 100 ms to put them in order."""
-    monkeypatch.setattr(refused_line, "REFUSED_AT_ONCE", 1)
-    monkeypatch.setattr(refused_line, "REFUSED_STEPS", WORK_PER_PASS)
-    stream = Stream()
-    stream.submit(GANG)
-    bench, walk = stream.bench, stream.bench.dispatcher.cluster.walk
-    for number in range(5):
-        stream.submit(workload(f"other-{number}", 950, 950 + number, priority=-1))
-    looks: list[bool] = []
-    decide = bench.decide
-
-    def watched() -> None:
-        decide()
-        looks.append(walk.protection is not None)
-
-    monkeypatch.setattr(bench, "decide", watched)
-    assert AFTER <= stream.run(7200, until="gang") <= AFTER + LOOK + RUNS + 15
-    assert any(looks)
-    assert not looks[-1]
 
 
 @pytest.mark.parametrize("policy", [Policy.BEST_EFFORT_FIFO, Policy.STRICT_FIFO])

@@ -1,0 +1,128 @@
+"""Which equivalence classes need a verdict, and whose verdict stands until what the class waits for
+may be there (core rule R4).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import islice, takewhile
+from typing import TYPE_CHECKING
+
+from mcad.core.queue.equivalence import EquivalenceClass, Share, awaited
+from mcad.core.quota.usage import Forest
+from mcad.core.state.bounds import RETRIED_PER_PASS
+from mcad.core.state.refusal import Refusal
+from mcad.core.state.units import Instant
+from mcad.core.state.violations import check
+
+if TYPE_CHECKING:
+    from mcad.core.capacity import Capacity
+    from mcad.core.queue.equivalence import Awaited
+
+_Classes = dict[EquivalenceClass, None]
+
+
+class Verdicts:
+    """All classes in line: those that need a verdict (``active``, an ordered set), and those that
+    are inadmissible, by what they wait for."""
+
+    def __init__(self, capacity: Capacity, forest: Forest) -> None:
+        self._capacity = capacity
+        self._forest = forest
+        self.active: _Classes = {}
+        self._inadmissible: dict[Awaited, _Classes] = {}
+        self._shares: dict[tuple[str, str], dict[Share, None]] = {}  # by (tree, node)
+        self._tested: _Classes = {}  # the same ones, by their last test
+
+    def refuse(self, eqclass: EquivalenceClass, refusal: Refusal, now: Instant) -> None:
+        """The class was refused; it is inadmissible until what it waits for may be there."""
+        self.remove(eqclass)
+        eqclass.refusal, eqclass.tested_at = refusal, now
+        eqclass.awaits = asked = awaited(eqclass, refusal)
+        self._inadmissible.setdefault(asked, {})[eqclass] = None
+        if isinstance(asked, Share):
+            self._shares.setdefault(asked[:2], {})[asked] = None
+        self._tested[eqclass] = None
+
+    def requeue(self, eqclass: EquivalenceClass) -> None:
+        """The class needs a verdict."""
+        if eqclass not in self.active:
+            self.remove(eqclass)
+            self.active[eqclass] = None
+
+    def remove(self, eqclass: EquivalenceClass) -> None:
+        """The class is not in line any more."""
+        self.active.pop(eqclass, None)
+        asked, eqclass.awaits = eqclass.awaits, None
+        if asked is not None:
+            del self._tested[eqclass]
+            alike = self._inadmissible[asked]
+            del alike[eqclass]
+            if not alike:
+                self._forget(asked)
+
+    def _forget(self, asked: Awaited) -> None:
+        del self._inadmissible[asked]
+        if isinstance(asked, Share):
+            at = asked[:2]
+            del self._shares[at][asked]
+            if not self._shares[at]:
+                del self._shares[at]
+
+    def put_in_order(self, eqclasses: Iterable[EquivalenceClass]) -> None:
+        """Keep all that need a verdict in this order, which is mostly that of the next pass: what
+        is in order is soon sorted."""
+        self.active = dict.fromkeys(eqclasses)
+
+    def requeue_for_nodes(self) -> None:
+        """Requeue the classes that nodes may let in after what happened."""
+        for shape in self._capacity.take_requeued():
+            self._requeue_all(self._inadmissible.get(shape, ()))  # a reservation may know it alone
+
+    def requeue_for_shares(self, *, heads_block: bool) -> None:
+        """Requeue the classes that shares may let in after what happened: those at nodes of quota
+        trees that have room enough now, and all that wait for a share under a tree that was edited
+        (what was possible may be impossible by now, and the reverse). Where heads block, those too
+        that wait for nodes: a head that has become impossible blocks none."""
+        news = self._forest.take_news()
+        if news.regrown:
+            self._requeue_all(
+                one
+                for one in self._tested
+                if (heads_block or isinstance(one.awaits, Share))
+                and any(tree in news.regrown for tree, _ in one.path)
+            )
+        for at in news.risen:
+            for share in list(self._shares.get(at, ())):
+                if share.amount <= self._forest.room(*share[:3]):
+                    self._requeue_all(self._inadmissible[share])
+
+    def requeue_old(self, until: Instant) -> bool:
+        """Requeue the classes that were tested at ``until`` or before, some of them in each pass.
+        Returns whether others are left."""
+        old = takewhile(lambda one: one.tested_at <= until, self._tested)
+        expired = list(islice(old, RETRIED_PER_PASS))
+        self._requeue_all(expired)
+        return len(expired) == RETRIED_PER_PASS
+
+    def _requeue_all(self, eqclasses: Iterable[EquivalenceClass]) -> None:
+        for eqclass in list(eqclasses):
+            self.requeue(eqclass)
+
+    def check(self, eqclasses: Iterable[EquivalenceClass]) -> None:
+        """Each class is active or waits for something; raises ``InvariantViolated``. O(all)."""
+        known = list(eqclasses)
+        for eqclass in known:
+            story, asked = f"{eqclass.path} {eqclass.group}", eqclass.awaits
+            check((eqclass in self.active) == (asked is None), "active-or-inadmissible", story)
+            if asked is not None:
+                alike = self._inadmissible.get(asked, {})
+                check(eqclass in alike, "found-by-what-it-awaits", story)
+                is_known = not isinstance(asked, Share) or asked in self._shares.get(asked[:2], {})
+                check(is_known, "shares-are-found-by-node", story)
+                check(eqclass in self._tested, "found-by-its-last-test", story)
+        count = sum(map(len, self._inadmissible.values()))
+        check(count == len(self._tested), "waits-for-one-thing", str(count))
+        check(len(self.active) + count == len(known), "only-classes-in-line", str(count))
+        shares = [one for one in self._inadmissible if isinstance(one, Share)]
+        check(sum(map(len, self._shares.values())) == len(shares), "shares-are-awaited", "")
