@@ -12,7 +12,7 @@ Measured on two cores with little else, milliseconds, least / middle / most; 63,
     a release that admits nothing                 0.44 / 0.50 / 1.4
     releases, per dispatch                         8.0 / 12 / 823
     the root of a tree gets much more, per dispatch            11
-    the root of a tree gets a little more         0.38 / 487 / 576 (all that wait below it are lined up)
+    the root of a tree gets a little more         0.38 / 487 / 576 (all below it are lined up)
     the root of a tree gets less                   343 / 380 / 448
     a second of which all three trees tell         262 / 369 / 702
     a department with ten leaves moves             385 / 431 / 599
