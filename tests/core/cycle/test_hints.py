@@ -143,6 +143,17 @@ def test_a_hint_that_is_missed_costs_half_of_the_backoff_time(
     assert bench.order == [f"w{i}" for i in range(5)]
 
 
+def test_old_verdicts_are_all_tested_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verdicts, "RETRIED_PER_PASS", 2)
+    bench = Bench(nodes=[node(milli=100)])
+    bench.submit(*(workload(f"w{i}", 200 + i) for i in range(5))).settle()
+    bench.now += PATIENT.backoff // 2 + SECOND
+    due = bench.now
+    bench.settle()
+    tested = [one.tested_at for one in bench.dispatcher.cluster.waiting.queue.eqclasses()]
+    assert min(tested) >= due
+
+
 # -- what was impossible -------------------------------------------------------------------------
 
 STRICT = replace(PATIENT, policy=Policy.STRICT_FIFO)
@@ -212,13 +223,13 @@ def test_above_quota_ends_when_the_share_grows() -> None:
     assert bench.order == ["first", "large"]
 
 
-@pytest.mark.parametrize("settings", [STRICT, PATIENT])
-def test_the_reason_follows_a_share_that_is_edited(settings: Settings) -> None:
-    """All of the share is in use before and after; ``next`` asks for as much as ``large``."""
-    bench = above_quota(settings)
-    bench.start(workload("next", 1900, quota=((GOLD, "red"),)))
+def test_the_reason_follows_a_share_that_is_edited() -> None:
+    """Most of the share is in use before and after; ``next`` asks for as much, in another leaf."""
+    bench = above_quota(PATIENT)
+    bench.share(*teams(1000, red=1000, blue=0))
+    bench.start(workload("next", 1900, quota=((GOLD, "blue"),)))
     for share, reason in ((2000, WaitingReason.QUOTA), (1000, WaitingReason.ABOVE_QUOTA)):
-        bench.share(*teams(share, red=share)).settle()
+        bench.share(*teams(share, red=share, blue=0)).settle()
         assert {waits_for(bench, name) for name in ("large", "next")} == {reason}
 
 
@@ -226,7 +237,9 @@ def test_an_edited_share_is_no_reason_to_judge_what_waits_for_nodes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     bench = Bench(nodes=[node("n1", 500)]).share(*teams(5000, red=5000))
-    bench.start(workload("first", 500), workload("next", 300, quota=((GOLD, "red"),)))
+    red = {"quota": ((GOLD, "red"),)}
+    bench.start(workload("first", 500, **red), workload("next", 300, **red))
+    assert waits_for(bench, "next") is WaitingReason.INSUFFICIENT
     judged = counted(bench, monkeypatch)
     bench.share(*teams(6000, red=6000)).settle()
     assert judged == []

@@ -58,6 +58,16 @@ def test_whose_team_has_less_in_use_goes_first(fairness: Fairness, expected: str
     bench.dispatcher.cluster.admission.check()
 
 
+def test_one_that_asks_for_as_much_as_a_larger_team_has_its_own_turn() -> None:
+    """Of all with one shape only the first got a turn, so ``red`` went on before ``blue``."""
+    bench = Bench(FAIR, nodes=[node()])
+    bench.start(of("blue", "b", 100), of("green", "all", 900))
+    bench.submit(of("red", "first", 500, priority=1), of("red", "second", 300))
+    bench.submit(of("red", "alike", 310), of("blue", "small-share", 310)).settle()
+    bench.delete("uid-all").settle()
+    assert bench.order == ["b", "all", "first", "small-share"]
+
+
 def test_the_share_that_counts_is_that_of_the_scarcest_resource() -> None:
     bench = made(Fairness.NAMESPACE)
     bench.submit(of("red", "gpu", 100, gpu=4), of("blue", "cpu", 4000))  # 50 % and 40 %
