@@ -140,6 +140,7 @@ def _look(cluster: Cluster, due: list[EquivalenceClass]) -> None:
                 if not cluster.agenda.has_work_for(_look_steps(cluster)):
                     _go_on(cluster)
                     return
+    cluster.agenda.is_time_for(Look.EVICTIONS)  # the rest at the next look
 
 
 def _next_preemptor(cluster: Cluster) -> Iterator[Entry]:

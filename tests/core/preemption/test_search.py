@@ -501,6 +501,19 @@ def test_a_plan_that_takes_a_whole_look_keeps_none_behind_it_waiting_for_ever(
     assert phase(bench, "second") is Phase.RUNNING
 
 
+def test_a_look_that_ends_with_its_work_asks_for_the_next_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(search, "EVICTION_STEPS", 1)
+    bench = half_protected(replace(EAGER, backoff=600 * SECOND))
+    bench.now += SECOND
+    bench.submit(workload("first", 900, 900, priority=6), workload("second", 900, priority=5))
+    bench.decide()
+    queue = bench.dispatcher.cluster.waiting.queue
+    assert [one.planned_at > 0 for one in queue.eqclasses()] == [True, False]
+    assert bench.now + SECOND in bench.wishes
+
+
 def test_where_many_run_a_pass_plans_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """With 10,000 that run, a list takes 17 ms, and a plan 25."""
     done: list[str] = []
