@@ -9,7 +9,7 @@ import pytest
 from mcad.core import invariants
 from mcad.core.cluster import Cluster
 from mcad.core.nodes.shape import Shape
-from mcad.core.queue.equivalence import EquivalenceClass, Share
+from mcad.core.queue.equivalence import AwaitedShare, EquivalenceClass
 from mcad.core.state.lifecycle import Phase
 from mcad.core.state.timers import Timer
 from mcad.core.state.violations import InvariantViolated
@@ -78,11 +78,11 @@ FAULTS: dict[str, Callable[[Cluster], object]] = {
     "found-by-what-it-awaits": lambda w: w.waiting.verdicts._inadmissible.clear(),
     "found-by-its-last-test": lambda w: w.waiting.verdicts._tested.clear(),
     "waits-for-one-thing": lambda w: w.waiting.verdicts._inadmissible.update(
-        {Share("gold", "other", "cpu", 1): {_class_of(w): None}}
+        {AwaitedShare("gold", "other", "cpu", 1): {_class_of(w): None}}
     ),
     "shares-are-found-by-node": lambda w: w.waiting.verdicts._shares.clear(),
     "shares-are-awaited": lambda w: w.waiting.verdicts._shares.update(
-        {("gold", "other"): {Share("gold", "other", "cpu", 1): None}}
+        {("gold", "other"): {AwaitedShare("gold", "other", "cpu", 1): None}}
     ),
     "only-classes-in-line": lambda w: w.waiting.verdicts.active.update({_another(): None}),
     "demand-in-line-is-the-sum": lambda w: w.forest.in_line.join(

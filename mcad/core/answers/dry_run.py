@@ -75,7 +75,7 @@ def _order(entry: Entry) -> tuple[bool, int, int, str]:
     return entry.phase not in TEARING_DOWN, entry.workload.priority, -since, entry.uid
 
 
-class _Verdicts:
+class _VerdictsBefore:
     """The verdicts on all classes in line, and which of them keep borrowers waiting, before a
     trial: those of the changed cluster must not stand."""
 
@@ -184,7 +184,7 @@ class DryRun:
         self._serials = {}
         begun = self.cluster.admission.steps
         reservations = self._reservations()
-        known = _Verdicts(self.cluster)
+        known = _VerdictsBefore(self.cluster)
         take_back = [change.make(self) for change in changes]
         is_done = self._walk()
         started = list(self._serials) if is_done else []

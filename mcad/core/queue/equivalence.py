@@ -18,10 +18,6 @@ if TYPE_CHECKING:
     from mcad.core.nodes.shape import Shape
     from mcad.core.state.entry import Entry
 
-    Alike = tuple[Shape, int, Path, str, bool]
-    """What all members of a class have in common: shape, slope, quota path, group, and whether
-    they never preempt."""
-
 MS = 1_000
 
 Key = tuple[int, int, str]
@@ -37,7 +33,7 @@ priority with age, share in use, first seen, uid."""
 NO_TURN: Turn = (False, 0, 0, 0, "")
 
 
-class Share(NamedTuple):
+class AwaitedShare(NamedTuple):
     """So much of a resource, at a node of a quota tree."""
 
     tree: str
@@ -47,7 +43,11 @@ class Share(NamedTuple):
 
 
 if TYPE_CHECKING:
-    Awaited = Shape | Share
+    Alike = tuple[Shape, int, Path, str, bool]
+    """What all members of a class have in common: shape, slope, quota path, group, and whether
+    they never preempt."""
+
+    Awaited = Shape | AwaitedShare
     """What a refused class waits for: room on nodes for its shape, or a share."""
 
 NO_HEAD: tuple[str, Instant] = ("", 0)
@@ -149,4 +149,4 @@ def awaited(eqclass: EquivalenceClass, refusal: Refusal) -> Awaited:
     limit = refusal.quota
     if limit is None:
         return eqclass.shape
-    return Share(limit.tree, limit.node or limit.leaf, limit.resource, limit.requested)
+    return AwaitedShare(limit.tree, limit.node or limit.leaf, limit.resource, limit.requested)

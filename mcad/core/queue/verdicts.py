@@ -1,5 +1,5 @@
-"""Which equivalence classes need a verdict, and whose verdict stands until what the class waits for
-may be there (core rule R4).
+"""The equivalence classes that need a verdict, and those with a verdict that stands until room that
+may let them in comes free (core rule R4).
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from itertools import islice, takewhile
 from typing import TYPE_CHECKING
 
-from mcad.core.queue.equivalence import EquivalenceClass, Share, awaited
+from mcad.core.queue.equivalence import AwaitedShare, EquivalenceClass, awaited
 from mcad.core.quota.usage import Forest
 from mcad.core.state.bounds import RETRIED_PER_PASS
 from mcad.core.state.refusal import Refusal
@@ -31,16 +31,16 @@ class Verdicts:
         self._forest = forest
         self.active: _Classes = {}
         self._inadmissible: dict[Awaited, _Classes] = {}
-        self._shares: dict[tuple[str, str], dict[Share, None]] = {}  # by (tree, node)
+        self._shares: dict[tuple[str, str], dict[AwaitedShare, None]] = {}  # by (tree, node)
         self._tested: _Classes = {}  # the same ones, by their last test
 
     def refuse(self, eqclass: EquivalenceClass, refusal: Refusal, now: Instant) -> None:
         """The class was refused; it is inadmissible until what it waits for may be there."""
         self.remove(eqclass)
-        eqclass.refusal, eqclass.tested_at = refusal, now
+        eqclass.tested_at = now
         eqclass.awaits = asked = awaited(eqclass, refusal)
         self._inadmissible.setdefault(asked, {})[eqclass] = None
-        if isinstance(asked, Share):
+        if isinstance(asked, AwaitedShare):
             self._shares.setdefault(asked[:2], {})[asked] = None
         self._tested[eqclass] = None
 
@@ -63,7 +63,7 @@ class Verdicts:
 
     def _forget(self, asked: Awaited) -> None:
         del self._inadmissible[asked]
-        if isinstance(asked, Share):
+        if isinstance(asked, AwaitedShare):
             at = asked[:2]
             del self._shares[at][asked]
             if not self._shares[at]:
@@ -89,7 +89,7 @@ class Verdicts:
             self._requeue_all(
                 one
                 for one in self._tested
-                if (heads_block or isinstance(one.awaits, Share))
+                if (heads_block or isinstance(one.awaits, AwaitedShare))
                 and any(tree in news.regrown for tree, _ in one.path)
             )
         for at in news.risen:
@@ -118,11 +118,13 @@ class Verdicts:
             if asked is not None:
                 alike = self._inadmissible.get(asked, {})
                 check(eqclass in alike, "found-by-what-it-awaits", story)
-                is_known = not isinstance(asked, Share) or asked in self._shares.get(asked[:2], {})
+                is_known = not isinstance(asked, AwaitedShare) or asked in self._shares.get(
+                    asked[:2], {}
+                )
                 check(is_known, "shares-are-found-by-node", story)
                 check(eqclass in self._tested, "found-by-its-last-test", story)
         count = sum(map(len, self._inadmissible.values()))
         check(count == len(self._tested), "waits-for-one-thing", str(count))
         check(len(self.active) + count == len(known), "only-classes-in-line", str(count))
-        shares = [one for one in self._inadmissible if isinstance(one, Share)]
+        shares = [one for one in self._inadmissible if isinstance(one, AwaitedShare)]
         check(sum(map(len, self._shares.values())) == len(shares), "shares-are-awaited", "")
