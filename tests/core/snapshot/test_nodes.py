@@ -185,13 +185,24 @@ def _on(capacity: Capacity, name: str) -> Plan:
 
 
 def test_while_something_without_a_node_could_go_there_nothing_is_planned() -> None:
-    capacity = cluster(node("n1", "4"), node("n2", "4"))
+    """Not even on the small node, which is not set aside for it."""
+    capacity = cluster(node("n1", "4"), node("n2", "4"), node("n3", "2"))
     hold(capacity, "lost", pods(2, "3"))
     capacity.node_gone("n2")
     capacity.place_unplaced()
     assert capacity.unplaced("lost")
-
     assert what_if(capacity, pods(1, "1")).hopeless
+
+
+def test_a_node_is_set_aside_until_the_next_pass() -> None:
+    capacity = cluster(node("n1", "4"), node("n2", "4"))
+    hold(capacity, "lost", pods(2, "3"))
+    capacity.node_gone("n2")
+    capacity.place_unplaced()
+    capacity.release("lost")
+    assert not what_if(capacity, pods(1, "1")).fits()
+    capacity.place_unplaced()
+    assert what_if(capacity, pods(1, "1")).fits()
 
 
 def test_in_a_sum_what_has_no_node_counts_as_well() -> None:
