@@ -296,7 +296,7 @@ def unplaced(size: int, runs: int) -> None:
     for number in range(20):
         request = resources({"cpu": 60_000 + number, "memory": 100 * GI})
         sets = (PodSet(0, 0, "", 50, request),)
-        cluster.capacity.adopt(f"lost{number}", 1, sets)
+        cluster.capacity.gangs.adopt(f"lost{number}", 1, sets)
     line.run()
     print(f"\n1,000 pods of 20 gangs have no node, {size} nodes")
     show("a foreign pod ends", measure(line.run, cluster.pod_ends, runs), "5 ms")

@@ -87,7 +87,7 @@ def main() -> None:
     line = Picture(cluster, replay.now).line(START_TIMES_AHEAD)
     gc.collect()
     gc.disable()
-    print(f"{len(cluster.waiting.queue)} in line, {len(list(cluster.capacity.assumed_uids()))} run")
+    print(f"{len(cluster.waiting.queue)} in line, {len(list(cluster.capacity.gangs.uids()))} run")
     for places in ((0,), (49,), (START_TIMES_AHEAD - 1,), range(START_TIMES_AHEAD)):
         name = f"number {places[0] + 1}" if len(places) == 1 else "all hundred"
         told = sum(bool(one.latest) for one in ask(cluster, line, places).values())

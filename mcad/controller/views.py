@@ -214,7 +214,7 @@ def _items(cluster: Cluster, entry: Entry) -> list[Json]:
 def _pod_sets(cluster: Cluster, entry: Entry) -> list[Json]:
     """Every pod set; ``reserved`` counts assumed pods that are not bound yet."""
     sets = subject(entry).sets
-    reserved = cluster.capacity.outstanding(entry.uid)
+    reserved = cluster.capacity.gangs.outstanding(entry.uid)
     if len(reserved) != len(sets):  # nothing is reserved, or for the sets before an edit
         reserved = (0,) * len(sets)
     return [

@@ -11,7 +11,8 @@ from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 from mcad.core.assumed.assumed import RemovedGang
-from mcad.core.capacity import NOTHING_REPORTED, Capacity, Wants
+from mcad.core.assumed.gangs import NOTHING_REPORTED, Wants
+from mcad.core.capacity import Capacity
 from mcad.core.nodes.ledger import Plan
 from mcad.core.nodes.shape import Shape
 from mcad.core.queue.ordering import Turns
@@ -102,8 +103,8 @@ class Admission:
 
     def adopt(self, gang: Gang, designation: Designation, *, leaving: bool = False) -> None:
         """An attempt that was dispatched before holds its room, whether it fits or not; shares may
-        become overcommitted. ``leaving`` as for ``Capacity.adopt``."""
-        self._capacity.adopt(gang.uid, gang.attempt, gang.sets, leaving=leaving)
+        become overcommitted. ``leaving`` as for ``Gangs.adopt``."""
+        self._capacity.gangs.adopt(gang.uid, gang.attempt, gang.sets, leaving=leaving)
         self._charge(gang, designation)
 
     def reserve(self, gang: Gang, designation: Designation, plan: Plan) -> None:
@@ -118,14 +119,13 @@ class Admission:
 
     def unreserve(self, gang: Gang) -> None:
         """The reservation ends."""
-        self._capacity.unreserve(gang.uid, gang.shape)
-        self._turns.release(gang.uid)
-        self._forest.release(gang.uid)
+        self.release(gang.uid)
+        self._capacity.forget(gang.shape)
 
     def is_free(self, uid: str, uncharged: Iterable[str] = ()) -> bool:
         """Whether no other AppWrapper uses the reserved room any more, on nodes and in quota. In
         quota the reservations of ``uncharged`` do not count."""
-        if not self._capacity.is_free(uid):
+        if not self._capacity.reserved.is_free(uid):
             return False
         if not self._forest.is_overcommitted(uid):
             return True
@@ -141,12 +141,12 @@ class Admission:
     def renew(self, uid: str, attempt: int, sets: tuple[PodSet, ...]) -> None:
         """Replace the gang by that of the next attempt, which is empty if there is none to come;
         the charge stays (C7)."""
-        self._capacity.release(uid)
-        self._capacity.adopt(uid, attempt, sets)
+        self._capacity.gangs.release(uid)
+        self._capacity.gangs.adopt(uid, attempt, sets)
 
     def release(self, uid: str) -> None:
         """The AppWrapper needs no room any more."""
-        self._capacity.release(uid)
+        self._capacity.gangs.release(uid)
         self._turns.release(uid)
         self._forest.release(uid)
 
@@ -155,11 +155,11 @@ class Admission:
         charge = self._forest.charges[uid]
         self._turns.release(uid)
         self._forest.release(uid)
-        return Removed(namespace, charge, self._capacity.remove(uid))
+        return Removed(namespace, charge, self._capacity.gangs.remove(uid))
 
     def restore(self, removed: Removed) -> None:
         """The AppWrapper has its room and its charge again."""
-        self._capacity.restore(removed.gang)
+        self._capacity.gangs.restore(removed.gang)
         uid = removed.gang.gang.uid
         self._forest.charge(uid, removed.charge.designation, removed.charge.amounts)
         self._turns.charge(uid, removed.namespace, removed.charge.amounts)
@@ -168,8 +168,8 @@ class Admission:
         """Both books are right and tell of the same AppWrappers; for tests. O(all)."""
         self._capacity.check()
         self._forest.check()
-        self._turns.check(self._capacity.assumed_uids())
-        reserved, charged = set(self._capacity.assumed_uids()), set(self._forest.charges)
+        self._turns.check(self._capacity.gangs.uids())
+        reserved, charged = set(self._capacity.gangs.uids()), set(self._forest.charges)
         check(
             reserved == charged,
             "charged-while-assumed",

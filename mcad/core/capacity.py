@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from mcad.core.assumed import apart
-from mcad.core.assumed.allotments import AssumedGang
-from mcad.core.assumed.assumed import Assumed, Held, RemovedGang, shrunk_to
+from mcad.core.assumed.assumed import Assumed, shrunk_to
+from mcad.core.assumed.gangs import NOTHING_REPORTED, Gangs, Wants
 from mcad.core.assumed.in_flight import InFlight
 from mcad.core.assumed.node_report import NodeReport, Report
 from mcad.core.assumed.pod_index import PodIndex
@@ -28,47 +27,36 @@ from mcad.core.fit.topology_levels import common_domain, domain_levels, put_toge
 from mcad.core.nodes.constraints import NodeSet
 from mcad.core.nodes.ledger import Ledger, Plan
 from mcad.core.nodes.reserved_free import Spare
-from mcad.core.nodes.resources import book, total, with_pod_slot
+from mcad.core.nodes.resources import total, with_pod_slot
 from mcad.core.nodes.shape import Shape
 from mcad.core.snapshot.quota import Shares
 from mcad.core.snapshot.snapshot import Snapshot, Variants, View
 from mcad.core.state.model import (
-    ChosenDomain,
     Constraint,
     Domain,
-    KeptApart,
     Node,
     Pod,
     PodSet,
     Resources,
-    Wanted,
 )
 from mcad.core.state.records import replace
 from mcad.core.state.refusal import Refusal
 from mcad.core.state.settings import Fit, Settings
-from mcad.core.state.violations import check
 
 __all__ = [
     "LEFT_OFF",
-    "NOTHING_REPORTED",
     "Capacity",
     "NodeReport",
     "Questions",
     "Shape",
-    "Wants",
 ]
-
-Wants = Mapping[tuple[int, int], Wanted | None]
-"""The pods that live objects want, by (item, index) of the set; None where one does not tell."""
-
-NOTHING_REPORTED: Wants = {}
 
 
 class Capacity:
     """The ledger of the nodes, the pod index, the assumed gangs and the verdicts, kept in step.
 
-    ``pods`` answers about the pods of an AppWrapper, ``reserved`` about the room of reservations,
-    and ``report`` has the books of the nodes.
+    ``gangs`` has what is assumed for each AppWrapper, ``pods`` answers about its pods, ``reserved``
+    about the room of reservations, and ``report`` has the books of the nodes.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -87,9 +75,16 @@ class Capacity:
         )
         self._domains = Domains(self._ledger, self._judge, self._memory)
         self._view = View(self._ledger, self._unplaced_pods, self._pod_index, self._assumed)
+        self.gangs = Gangs(self._ledger, self._pod_index, self._assumed, on_nodes=self._on_nodes)
         self.pods = WorkloadPods(self._ledger, self._pod_index, self._assumed)
         self.report = Report(self._ledger, self._pod_index, self._assumed, self._unplaced_pods)
-        self.reserved = ReservedRoom(self._ledger, self._pod_index, self._assumed)
+        self.reserved = ReservedRoom(
+            self._ledger,
+            self._pod_index,
+            self._assumed,
+            self._unplaced_pods,
+            on_nodes=self._on_nodes,
+        )
 
     # -- observations --------------------------------------------------------------------------
 
@@ -101,6 +96,11 @@ class Capacity:
     def nodes(self) -> Iterator[Node]:
         """Every node that exists."""
         return (row.node for row in self._ledger.rows.values())
+
+    def is_ready(self, name: str) -> bool:
+        """Whether the node exists and is ready."""
+        row = self._ledger.rows.get(name)
+        return row is not None and row.node.ready
 
     def node_seen(self, node: Node) -> None:
         """A node appeared or changed."""
@@ -266,20 +266,18 @@ class Capacity:
         else why not, and nothing is changed."""
         if shape.groups:
             return self._assume_in_domains(uid, attempt, shape, sets)
-        gang = self._begin(uid, attempt, sets)
-        for allotment in gang.allotments:
-            allotment.wanted = wants.get((allotment.pod_set.item, allotment.pod_set.index))
+        gang = self.gangs.begin(uid, attempt, sets, wants)
         left = shrunk_to(sets, gang)
         with self._memory.held(shape if left == sets else Shape.of(left)) as prospect:
             refused = self._judge.refusal(prospect)
             if refused is not None:
-                self._end(uid)
+                self.gangs.end(uid)
                 known = self._memory.prospect(shape)
                 if known is not None:
                     self._memory.queueing_hints.register(known)
                 return refused
             together = self._put_together(prospect) if left == sets else None
-            self._place(gang, self._judge.plan(together or prospect))
+            self.gangs.place(gang, self._judge.plan(together or prospect))
         return None
 
     def _assume_in_domains(
@@ -302,160 +300,22 @@ class Capacity:
             return None
         return self._domains.together(prospect, Shape.of(put_together(sets, self._levels)))
 
-    def adopt(
-        self,
-        uid: str,
-        attempt: int,
-        sets: tuple[PodSet, ...],
-        *,
-        leaving: bool = False,
-    ) -> None:
-        """Assume a gang that exists already, whether it fits or not: its pods are unplaced until
-        the next ``place_unplaced``.
-
-        ``leaving``: its attempt is being taken back. A terminating pod then stands for its own
-        room, as it did before a restart; otherwise the room would be held twice.
-        """
-        self._assumed.place(self._begin(uid, attempt, sets, leaving=leaving), [])
-        self._ledger.post()
-
     def assume_at(
         self, uid: str, attempt: int, shape: Shape, sets: tuple[PodSet, ...], plan: Plan
     ) -> None:
         """Assume the gang where the plan puts it, even on nodes that are reserved for others."""
         chosen = confined(sets, domains_of(shape, plan))
-        self._place(self._begin(uid, attempt, chosen), plan)
-
-    def _place(self, gang: AssumedGang, plan: Plan) -> None:
-        """Assume the whole gang where the plan puts it, each required group in one domain."""
-        self._assumed.place(gang, plan)
-        self._ledger.post()
-        if not self._on_nodes:
-            return
-        left = [one.position for one in gang.allotments if one.unplaced]
-        check(not left, "gang-not-split", f"sets {left} of {gang.uid} have no place")
-        sets = [one.pod_set for one in gang.allotments if one.assumed]
-        free = [
-            one.path for one in sets if one.topology and one.topology.required and not one.domain
-        ]
-        check(not free, "group-in-one-domain", f"sets {free} of {gang.uid} have no domain")
-
-    def want(self, uid: str, item: int, index: int, wanted: Wanted | None) -> None:
-        """The pods that the live object wants of a set; None if it does not tell (C2)."""
-        for one in self._assumed.allotments(uid):
-            if (one.pod_set.item, one.pod_set.index) == (item, index) and one.wanted != wanted:
-                one.wanted = wanted
-                self._assumed.settle(one)
-        self._ledger.post()
-
-    def take_changed(self, most: int) -> list[str]:
-        """The AppWrappers (uids) whose pods or wanted counts changed since they were taken, as far
-        as they are found in so many pod sets."""
-        return self._assumed.take_changed(most)
-
-    @property
-    def is_noted(self) -> bool:
-        """Whether ``take_changed`` has taken all changes."""
-        return self._assumed.is_noted
-
-    def note_placed(self, uid: str) -> None:
-        """It is on record that all of its declared pods have had nodes."""
-        gang = self._assumed.by_uid.get(uid)
-        if gang is not None:
-            gang.placed = True
-
-    def is_ready(self, node: str) -> bool:
-        """Whether the node exists and is ready."""
-        row = self._ledger.rows.get(node)
-        return row is not None and row.node.ready
-
-    def give_up(self, uid: str) -> int:
-        """Free the room of declared pods that do not exist though they should: they are not waited
-        for any more. Returns how many."""
-        given_up = 0
-        for one in self._assumed.allotments(uid):
-            if not one.gang.frozen:
-                given_up += (pods := one.unseen)
-                one.give_up(pods)
-                self._assumed.settle(one)
-        self._ledger.post()
-        return given_up
-
-    def give_up_sets(self, uid: str, sets: Collection[int]) -> None:
-        """Free the room of all pods of these sets, by position, that are not bound."""
-        for one in self._assumed.allotments(uid):
-            if one.position in sets and not one.gang.frozen:
-                one.give_up_all()
-                self._assumed.settle(one)
-        self._ledger.post()
-
-    def freeze(self, uid: str) -> None:
-        """A teardown begins: the gang keeps its size until ``release``."""
-        gang = self._assumed.by_uid.get(uid)
-        if gang is not None:
-            gang.frozen = True
-
-    def release(self, uid: str) -> None:
-        """The gang holds nothing any more."""
-        if uid in self._assumed.by_uid:
-            self._end(uid)
-            self._ledger.post()
-
-    # -- dry runs ------------------------------------------------------------------------------
-
-    def remove(self, uid: str) -> RemovedGang:
-        """As if the AppWrapper and its pods were gone, until ``restore``; no event may come in
-        between that concerns them or their nodes."""
-        self._pod_index.weigh(uid, -1)
-        removed = self._assumed.remove(uid)
-        self._ledger.post()
-        return removed
-
-    def restore(self, removed: RemovedGang) -> None:
-        """The AppWrapper is there again, exactly where it was."""
-        self._assumed.restore(removed)
-        self._pod_index.weigh(removed.gang.uid, 1)
-        self._ledger.post()
-
-    # -- reservations --------------------------------------------------------------------------
+        self.gangs.place(self.gangs.begin(uid, attempt, chosen), plan)
 
     def reserve(
         self, uid: str, attempt: int, shape: Shape, sets: tuple[PodSet, ...], plan: Plan
     ) -> None:
         """Reserve the places of the plan although others may still be there: no newcomer gets that
-        room. The plan, made by ``what_if``, has a place for every pod."""
+        room. The plan, made by ``what_if``, has a place for every pod. The shape is remembered as
+        long as the reservation stands: the caller forgets it."""
         self.remember(shape)
         chosen = confined(sets, domains_of(shape, plan))
-        self._assumed.reserve(self._begin(uid, attempt, chosen), plan)
-        self._ledger.post()
-
-    def unreserve(self, uid: str, shape: Shape) -> None:
-        """The reservation ends, and its room is free for all."""
-        self.release(uid)
-        self.forget(shape)
-
-    def is_free(self, uid: str) -> bool:
-        """Whether the reserved room is free of others and all of it has nodes; where only sums
-        count, whether they suffice."""
-        if not self._on_nodes:
-            return self._is_free_by_sum(self._assumed.by_uid[uid])
-        rows = self._ledger.rows
-        return all(
-            not allotment.unplaced and not any(rows[name].owes_reservation for name in allotment.at)
-            for allotment in self._assumed.allotments(uid)
-        )
-
-    def _is_free_by_sum(self, gang: AssumedGang) -> bool:
-        """Younger reservations count for nothing: they get what is left."""
-        ledger = self._ledger
-        left = {
-            name: ledger.free.to_lend(name, ledger.facts.in_service) for name, _ in gang.request
-        }
-        book(left, self._unplaced_pods.demand(), -1)
-        for other in self._assumed.reserved.values():
-            if other.order > gang.order:
-                book(left, other.request)
-        return all(left.get(name, 0) >= 0 for name, _ in gang.request)
+        self.gangs.reserve(self.gangs.begin(uid, attempt, chosen), plan)
 
     def has_place(self, shape: Shape, spare: Spare) -> bool:
         """Whether any pod of this shape, which is remembered, fits there."""
@@ -485,38 +345,6 @@ class Capacity:
     def _count_nodes(self, constraint: Constraint) -> int:
         return int(self._ledger.facts.admitting(constraint).sum())
 
-    def assumed_uids(self) -> Collection[str]:
-        """The uids of all assumed gangs, also of those that hold nothing."""
-        return self._assumed.by_uid.keys()
-
-    def holds(self, uid: str) -> bool:
-        """Whether the AppWrapper has an assumed gang, even an empty one."""
-        return uid in self._assumed.by_uid
-
-    def outstanding(self, uid: str) -> tuple[int, ...]:
-        """Assumed pods per set, in the order of the sets; () without a gang."""
-        return tuple(allotment.size for allotment in self._assumed.allotments(uid))
-
-    def assumed(self, uid: str) -> Resources:
-        """The sum of the requests of its assumed pods."""
-        gang = self._assumed.by_uid.get(uid)
-        return gang.request if gang is not None else ()
-
-    def held(self, uid: str) -> Held:
-        """What the AppWrapper has on each node: its pods, and its assumed pods."""
-        return self._pod_index.held(uid)
-
-    def nodes_of(self, uid: str) -> list[str]:
-        """The names of the nodes on which its pods are assumed or reserved, sorted."""
-        return self._assumed.nodes_of(uid)
-
-    def places_of(self, uid: str) -> dict[str, tuple[int, ...]]:
-        """How many pods of each set are assumed or reserved on each node, sorted by name."""
-        allotments = self._assumed.allotments(uid)
-        return {
-            name: tuple(one.at.get(name, 0) for one in allotments) for name in self.nodes_of(uid)
-        }
-
     def plan_at(self, shape: Shape, places: Mapping[str, Sequence[int]]) -> Plan:
         """The plan that puts so many pods of each set on each node, as ``places_of`` returns it."""
         rows = self._ledger.rows
@@ -539,61 +367,12 @@ class Capacity:
                 for row, pods in part.spread(rows)
             ]
 
-    def keep_apart(self, uid: str, lasting: Collection[int] = ()) -> tuple[KeptApart, ...]:
-        """Decide which nodes the templates of a gang, which was assumed just now, leave to its
-        other pods; none where only sums count, because no pod has a planned node there. Templates
-        of ``lasting`` items outlive the reason, so their pods only prefer other nodes."""
-        allotments = self._assumed.allotments(uid)
-        if not self._on_nodes or len(allotments) < 2:
-            return ()
-        found = apart.kept_apart(allotments)
-        sets = ((one.pod_set, found.get(one.position, ())) for one in allotments)
-        kept = tuple(
-            KeptApart(each.item, each.path, nodes, each.item in lasting)
-            for each, nodes in sets
-            if nodes
-        )
-        self.note_apart(uid, kept)
-        return kept
-
-    def note_apart(self, uid: str, recorded: Iterable[KeptApart]) -> None:
-        """It is on record which nodes the templates of a gang leave to its other pods. Where they
-        only prefer other nodes, nothing keeps its pods off these."""
-        known = {(one.item, one.path): one.nodes for one in recorded if not one.preferred}
-        for one in self._assumed.allotments(uid) if known else ():
-            nodes = known.get((one.pod_set.item, one.pod_set.path))
-            if nodes is not None:
-                one.gang.apart[one.position] = nodes
-
-    def left_with_room(self, uid: str) -> list[str]:
-        """The nodes with room for pods that have none elsewhere: they are excluded from the
-        templates of these pods, and were left to others of their gang."""
-        rows = self._ledger.rows
-        return sorted(
-            name
-            for one in self._assumed.allotments(uid)
-            if one.unplaced
-            for name in one.gang.apart.get(one.position, ())
-            if name in rows and one.pods.admitted_by(rows[name]) and one.pods.slots_on(rows[name])
-        )
-
-    def in_flight(self, uids: Iterable[str]) -> InFlight:
-        """The pods without a node of these AppWrappers, until the next event."""
-        return InFlight(self._assumed.by_uid, uids)
-
     def may_strand(self, in_flight: InFlight, shape: Shape) -> bool:
         """Whether a gang of this shape, which is remembered and fits, and those in flight could
         keep each other from nodes, in the topology domains that it would get."""
         prospect = self._memory.remembered(shape)
         found = self._domains.find(prospect) if shape.groups else prospect
         return in_flight.may_strand([] if isinstance(found, Refusal) else unbound_of(found))
-
-    def domains(self, uid: str) -> tuple[ChosenDomain, ...]:
-        """The topology domains that its pod sets are in."""
-        sets = (one.pod_set for one in self._assumed.allotments(uid))
-        return tuple(
-            ChosenDomain(one.item, one.index, one.path, one.domain) for one in sets if one.domain
-        )
 
     def preferred_domain(self, uid: str) -> Domain | None:
         """The domain that has all of its assumed pods, if it has no topology and the cluster has
@@ -605,13 +384,6 @@ class Capacity:
         rows = self._ledger.rows
         return common_domain([dict(rows[name].node.labels) for name in names], self._levels)
 
-    def unplaced(self, uid: str) -> int:
-        """Assumed pods that no node has room for, as of the last ``place_unplaced``; 0 for a
-        reservation where only sums count."""
-        if uid in self._assumed.reserved and not self._on_nodes:
-            return 0
-        return sum(allotment.unplaced for allotment in self._assumed.allotments(uid))
-
     @property
     def allocatable(self) -> Mapping[str, int]:
         """What all nodes have, by resource; the books themselves, to be looked at."""
@@ -620,19 +392,6 @@ class Capacity:
     def check(self) -> None:
         """Recompute everything from pods and allotments; raises ``InvariantViolated``. O(all)."""
         audit(self._ledger, self._memory, self._pod_index, self._assumed, self._unplaced_pods)
-
-    # -- in common -----------------------------------------------------------------------------
-
-    def _begin(
-        self, uid: str, attempt: int, sets: tuple[PodSet, ...], *, leaving: bool = False
-    ) -> AssumedGang:
-        gang = self._assumed.make(uid, attempt, sets, leaving=leaving)
-        self._pod_index.join(gang)
-        return gang
-
-    def _end(self, uid: str) -> None:
-        self._pod_index.part(uid)
-        self._assumed.end(uid)
 
 
 def _same_for_placement(one: Node, other: Node) -> bool:

@@ -238,10 +238,10 @@ class Cluster:
         leaving = entry.workload.deleting or leaves
         self.admission.adopt(*self.gang(entry), leaving=leaving)
         if entry.dispatch is not None and not entry.keeps_room:
-            self.capacity.give_up_sets(entry.uid, entry.dispatch.resumed)
-            self.capacity.note_apart(entry.uid, entry.dispatch.apart)
+            self.capacity.gangs.give_up_sets(entry.uid, entry.dispatch.resumed)
+            self.capacity.gangs.note_apart(entry.uid, entry.dispatch.apart)
             if entry.dispatch.placed:
-                self.capacity.note_placed(entry.uid)
+                self.capacity.gangs.note_placed(entry.uid)
 
     def keep_room(self, entry: Entry) -> None:
         """Its room is that of the next attempt from now on (C7). Where its pods have not gone yet,
@@ -252,13 +252,15 @@ class Cluster:
         """It is deleted: its objects hold their room, and its charge, until they are gone (P9)."""
         if entry.keeps_room:
             self.admission.renew(entry.uid, entry.attempt + 1, ())
-        self.capacity.freeze(entry.uid)
+        self.capacity.gangs.freeze(entry.uid)
 
     def want(self, entry: Entry, item: int, index: int, wanted: Wanted | None) -> None:
         """A live object of the present attempt wants these pods of a set. A failed one wants none,
         but the next attempt gets its room (C7)."""
         if not entry.keeps_room:
-            self.capacity.want(entry.uid, item, index, None if item in entry.run.failed else wanted)
+            self.capacity.gangs.want(
+                entry.uid, item, index, None if item in entry.run.failed else wanted
+            )
 
     def end_attempt(self, entry: Entry) -> None:
         """Nothing of its attempt is left: room and names are free, and its spec counts again."""

@@ -47,7 +47,10 @@ def _check_place(cluster: Cluster, entry: Entry) -> None:
 
 def _check_room(cluster: Cluster, entry: Entry) -> None:
     if entry.phase is Phase.WAITING:
-        holds, has_reservation = cluster.capacity.holds(entry.uid), entry.reservation is not None
+        holds, has_reservation = (
+            cluster.capacity.gangs.exists(entry.uid),
+            entry.reservation is not None,
+        )
         check(holds == has_reservation, "room-while-waiting-is-reserved", entry.title)
     pending = cluster.evictions.get(entry.uid)
     is_behind = bool(cluster.waiting.dispatch_pauses.pending)  # it is called off after the last one

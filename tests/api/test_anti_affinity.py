@@ -290,6 +290,6 @@ def test_it_fits_if_and_only_if_its_pods_find_nodes(seed: int) -> None:
     assert fits(capacity, *sets) is expected
     if expected:
         hold(capacity, "w", *sets)
-        for counts in capacity.places_of("w").values():
+        for counts in capacity.gangs.places_of("w").values():
             here = [one for one, n in zip(apps, counts, strict=True) for _ in range(n)]
             assert all(_may_share(a, b) for n, a in enumerate(here) for b in here[:n]), here

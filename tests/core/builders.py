@@ -219,7 +219,7 @@ def hold(capacity: Capacity, uid: str, *sets: PodSet, attempt: int = 1) -> None:
 
 def adopt(capacity: Capacity, uid: str, *sets: PodSet, attempt: int = 1) -> None:
     """Take up what a predecessor dispatched."""
-    capacity.adopt(uid, attempt, sets)
+    capacity.gangs.adopt(uid, attempt, sets)
 
 
 def waiting(capacity: Capacity, *sets: PodSet) -> Shape:
@@ -231,7 +231,7 @@ def waiting(capacity: Capacity, *sets: PodSet) -> Shape:
 
 def expire(capacity: Capacity, uid: str) -> int:
     """Give up what is wanted and not seen, however short a time it has been so (C4)."""
-    return capacity.give_up(uid)
+    return capacity.gangs.give_up(uid)
 
 
 def fits(capacity: Capacity, *sets: PodSet) -> bool:

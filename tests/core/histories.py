@@ -325,11 +325,11 @@ class Lives(History):
             mine = [ref for ref, t in self.bench.things.items() if t.child.workload == uid]
             assert keeps or not mine, f"{one.title} is {one.phase} and has {mine}"
             if one.phase in (Phase.FAILED, Phase.DELETED, Phase.COMPLETED):
-                assert not cluster.capacity.holds(uid), f"{one.title}: room"
+                assert not cluster.capacity.gangs.exists(uid), f"{one.title}: room"
             by = one.eviction.by if one.eviction is not None else ""
             assert one.dispatch is None or one.dispatch.preemptor in ("", by)
             if one.phase is Phase.PAUSING:
-                assert cluster.capacity.holds(uid)
+                assert cluster.capacity.gangs.exists(uid)
             if one.phase in pod_counts.LIVE and not one.workload.deleting:
                 told = pod_counts.are_right(one, cluster.capacity)
                 later = Timer.COUNTS in one.timers or uid in cluster.agenda.to_judge
@@ -519,7 +519,7 @@ class RackedTeams(Teams):
         for uid, entry in cluster.entries.items():
             required = [one for one in entry.workload.sets if one.topology is not None]
             if required and required[0].topology is not None and required[0].topology.required:
-                nodes = cluster.capacity.nodes_of(uid)
+                nodes = cluster.capacity.gangs.nodes_of(uid)
                 assert len({self.RACKS[name] for name in nodes}) <= 1, entry.title
 
 

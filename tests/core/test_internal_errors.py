@@ -50,7 +50,7 @@ def test_one_that_runs_keeps_its_room_its_objects_and_its_state() -> None:
     assert bench.entry("a").phase is Phase.HELD
     assert bench.state("a") == State.RUNNING
     assert bench.condition("a", KIND) is not None
-    assert bench.dispatcher.cluster.capacity.holds("uid-a")
+    assert bench.dispatcher.cluster.capacity.gangs.exists("uid-a")
     assert bench.state("b") == State.PENDING
     bench.advance(3600)
     assert len(bench.things) == 1
@@ -119,7 +119,7 @@ def test_a_restart_of_this_version_does_not_repeat_it(monkeypatch: pytest.Monkey
 
     assert bench.entry("a").phase is Phase.HELD
     assert bench.state("a") == State.RUNNING
-    assert bench.dispatcher.cluster.capacity.holds("uid-a")
+    assert bench.dispatcher.cluster.capacity.gangs.exists("uid-a")
     monkeypatch.setattr(internal_error, "_MARK", "mcad 999")
     bench.restart()
     assert bench.entry("a").phase is Phase.RUNNING

@@ -254,7 +254,7 @@ def test_a_kind_that_cannot_be_watched_is_not_absent() -> None:
     work = workload("a", 700, persisted=Persisted("Running", START, dispatch=found))
     bench.submit(work)
     bench.advance(5)
-    assert bench.dispatcher.cluster.capacity.outstanding("uid-a") == (1,)
+    assert bench.dispatcher.cluster.capacity.gangs.outstanding("uid-a") == (1,)
 
 
 def test_after_an_unconfirmed_teardown_a_create_may_still_be_committed() -> None:
@@ -291,7 +291,7 @@ def test_of_the_same_attempt_the_later_phase_is_taken_over() -> None:
     bench.feed(AppWrapperSeen(stored(bench, "a", state="Failed", dispatch=ended)))
     bench.settle()
     assert bench.entry("a").phase is Phase.FAILED
-    assert not bench.dispatcher.cluster.capacity.holds("uid-a")
+    assert not bench.dispatcher.cluster.capacity.gangs.exists("uid-a")
 
 
 def test_an_earlier_phase_of_the_same_attempt_is_repaired() -> None:

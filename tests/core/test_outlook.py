@@ -55,7 +55,7 @@ def compared(seed: int) -> int:
         bench.advance(1)
     for entry in list(bench.dispatcher.cluster.entries.values()):
         if entry.phase is Phase.RUNNING and rng.random() < 0.5:
-            (place,) = bench.dispatcher.cluster.capacity.places_of(entry.uid)
+            (place,) = bench.dispatcher.cluster.capacity.gangs.places_of(entry.uid)
             bench.bind(f"{entry.workload.name}-0", place).settle()
     found = foresee(fresh(bench, after), bench.now + 2 * SECOND)
     bench.settings = after

@@ -68,7 +68,7 @@ class Recorder:
             return
         if self._started.get(uid) != record.attempt:
             self._started[uid] = record.attempt
-            places = self._bench.dispatcher.cluster.capacity.places_of(uid)
+            places = self._bench.dispatcher.cluster.capacity.gangs.places_of(uid)
             self._write(f"{uid} starts, attempt {record.attempt}, on {places}")
 
     def at_rest(self) -> None:

@@ -59,7 +59,7 @@ def unrest(
         if entry.phase is Phase.WAITING:
             fits = quota.fits(stored[uid])
             yield from _waits_in_vain(core, entry, objects, names, fits=fits)
-        reserved = sum(core.capacity.outstanding(uid))
+        reserved = sum(core.capacity.gangs.outstanding(uid))
         unbound = [pod for pod in core.capacity.pods.live(uid) if not pod.node]
         if reserved > len(unbound):
             yield f"{entry.title} reserves {reserved} for {len(unbound)} pods"

@@ -181,7 +181,7 @@ def _check_held(bench: Bench, name: str) -> None:
     assert entry.error is not None
     assert entry.error.id in shown[2]
     mine = [ref for ref, thing in bench.things.items() if thing.child.workload == entry.uid]
-    assert not mine or cluster.capacity.holds(entry.uid), f"{name} has objects without room"
+    assert not mine or cluster.capacity.gangs.exists(entry.uid), f"{name} has objects without room"
     bench.restart()
     assert held(bench) == [name], "a restart tries again"
 

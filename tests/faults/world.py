@@ -138,7 +138,9 @@ class World:
             core.admission.check()
         except InvariantViolated as wrong:
             self.troubles.append(str(wrong))
-        nodes = Counter(name for uid in core.reservations for name in core.capacity.nodes_of(uid))
+        nodes = Counter(
+            name for uid in core.reservations for name in core.capacity.gangs.nodes_of(uid)
+        )
         if twice := [name for name, reservations in nodes.items() if reservations > 1]:
             self.troubles.append(f"in two reservations: {twice}")
 

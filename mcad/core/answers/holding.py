@@ -32,8 +32,8 @@ def holding(cluster: Cluster, entry: Entry, refusal: Refusal) -> Holding:
     resource = refusal.shortages[0].resource if refusal.shortages else ""
     admitted = {node.name for node in usable(cluster, entry)}
     amounts: dict[str, int] = {}
-    for uid in cluster.capacity.assumed_uids():
-        for name, held in cluster.capacity.held(uid):
+    for uid in cluster.capacity.gangs.uids():
+        for name, held in cluster.capacity.gangs.held(uid):
             if name in admitted:
                 amounts[uid] = amounts.get(uid, 0) + dict(held).get(resource, 0)
     used = sum(

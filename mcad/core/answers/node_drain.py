@@ -78,9 +78,9 @@ def _placed(before: Cluster, after: Cluster, uid: str) -> tuple[dict[str, int], 
     """Where its pods go, and how many find no place. Pods without a node before are not counted."""
     places = Counter(_assumed(after, uid))
     places.subtract(_assumed(before, uid))
-    unplaced = after.capacity.unplaced(uid) - before.capacity.unplaced(uid)
+    unplaced = after.capacity.gangs.unplaced(uid) - before.capacity.gangs.unplaced(uid)
     return {name: n for name, n in places.items() if n > 0}, max(unplaced, 0)
 
 
 def _assumed(cluster: Cluster, uid: str) -> dict[str, int]:
-    return {name: sum(counts) for name, counts in cluster.capacity.places_of(uid).items()}
+    return {name: sum(counts) for name, counts in cluster.capacity.gangs.places_of(uid).items()}

@@ -2,6 +2,7 @@
 
 allotments      how many pods an attempt still has to bind, per pod set
 assumed         on which nodes room is kept for them
+gangs           what each gang holds, and what becomes of it
 apart           which nodes the pods of one set leave to other pods of their gang
 in_flight       whether one more gang could strand those dispatched a moment ago
 any_order       whether pods find room in every order of binding

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from itertools import repeat
 
+from mcad.core.assumed.allotments import AssumedGang
 from mcad.core.assumed.assumed import Assumed
 from mcad.core.assumed.pod_index import PodIndex
+from mcad.core.assumed.unplaced import UnplacedPods
 from mcad.core.nodes.ledger import Ledger
 from mcad.core.nodes.reserved_free import Spare
 from mcad.core.nodes.resources import Books, book
@@ -16,10 +18,43 @@ from mcad.core.state.model import Pod
 class ReservedRoom:
     """Questions about reservations, by the uid of the AppWrapper that each of them is for."""
 
-    def __init__(self, ledger: Ledger, pod_index: PodIndex, assumed: Assumed) -> None:
+    def __init__(
+        self,
+        ledger: Ledger,
+        pod_index: PodIndex,
+        assumed: Assumed,
+        unplaced_pods: UnplacedPods,
+        *,
+        on_nodes: bool,
+    ) -> None:
         self._ledger = ledger
         self._pod_index = pod_index
         self._assumed = assumed
+        self._unplaced_pods = unplaced_pods
+        self._on_nodes = on_nodes
+
+    def is_free(self, uid: str) -> bool:
+        """Whether the reserved room is free of others and all of it has nodes; where only sums
+        count, whether they suffice."""
+        if not self._on_nodes:
+            return self._is_free_by_sum(self._assumed.by_uid[uid])
+        rows = self._ledger.rows
+        return all(
+            not allotment.unplaced and not any(rows[name].owes_reservation for name in allotment.at)
+            for allotment in self._assumed.allotments(uid)
+        )
+
+    def _is_free_by_sum(self, gang: AssumedGang) -> bool:
+        """Younger reservations count for nothing: they get what is left."""
+        ledger = self._ledger
+        left = {
+            name: ledger.free.to_lend(name, ledger.facts.in_service) for name, _ in gang.request
+        }
+        book(left, self._unplaced_pods.demand(), -1)
+        for other in self._assumed.reserved.values():
+            if other.order > gang.order:
+                book(left, other.request)
+        return all(left.get(name, 0) >= 0 for name, _ in gang.request)
 
     def occupants(self, uid: str) -> tuple[list[Pod], list[str]]:
         """What uses the reserved nodes that are not free yet: pods that do not terminate, and the

@@ -80,9 +80,9 @@ def begin(cluster: Cluster, entry: Entry, signal: Signal = Signal.RESERVED) -> N
         since=cluster.now,
         quota=entry.path,
         limit_since=counted if counted < cluster.now else 0,
-        domains=cluster.capacity.domains(entry.uid),
+        domains=cluster.capacity.gangs.domains(entry.uid),
         prefers=cluster.capacity.preferred_domain(entry.uid),
-        apart=cluster.capacity.keep_apart(entry.uid, _lasting(entry)),
+        apart=cluster.capacity.gangs.keep_apart(entry.uid, _lasting(entry)),
         added=cluster.injections.shown_by(entry.workload),
     )
     entry.unset_condition(ConditionType.UNHEALTHY, cluster.now, reason=RESUMING)

@@ -61,7 +61,7 @@ def _take_up_one(cluster: Cluster, left: list[Child], budget: _Budget) -> None:
     for child in left:
         entry.creation.exists(child.item, child.uid)
     pods_changed(cluster, entry)
-    held = cluster.capacity.assumed(entry.uid)
+    held = cluster.capacity.gangs.request(entry.uid)
     if held:
         kept = ", ".join(f"{name}: {format_amount(name, n)}" for name, n in held)
         note = (
@@ -136,6 +136,6 @@ def by_namespace(cluster: Cluster) -> dict[str, Resources]:
     sums: dict[str, dict[str, int]] = {}
     for entry in cluster.known(cluster.objects.leftovers):
         books = sums.setdefault(entry.workload.namespace, {})
-        for name, n in cluster.capacity.assumed(entry.uid):
+        for name, n in cluster.capacity.gangs.request(entry.uid):
             books[name] = books.get(name, 0) + n
     return {namespace: tuple(sorted(one.items())) for namespace, one in sums.items() if one}

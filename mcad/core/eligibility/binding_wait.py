@@ -81,7 +81,7 @@ class BindingWait:
         cluster = self._cluster
         if self._in_flight is None:
             _forget_old(cluster)
-            self._in_flight = cluster.capacity.in_flight(cluster.walk.in_flight)
+            self._in_flight = cluster.capacity.gangs.in_flight(cluster.walk.in_flight)
         return cluster.capacity.may_strand(self._in_flight, shape)
 
 

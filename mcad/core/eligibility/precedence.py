@@ -53,7 +53,7 @@ def reserved_nodes(cluster: Cluster, entry: Entry, item: int) -> NodeRules:
     nodes are never excluded, or the pods would find no node. Which nodes an earlier leader planned
     for its pods is not on record, so none is excluded for these.
     """
-    own = frozenset(cluster.capacity.nodes_of(entry.uid))
+    own = frozenset(cluster.capacity.gangs.nodes_of(entry.uid))
     avoid = [name for name in _of_the_fulfilled(cluster) if name not in own]
     exclude: list[str] = []
     ends = entry.workload.items[item].tells_end and entry.record.epoch == cluster.epoch
@@ -71,9 +71,9 @@ def _of_the_fulfilled(cluster: Cluster) -> list[str]:
     are not bound: these nodes are the emptiest, so kube-scheduler would fill them with other pods.
     """
     fulfilled, capacity = cluster.reservations.fulfilled, cluster.capacity
-    for uid in [uid for uid in fulfilled if not sum(capacity.outstanding(uid))]:
+    for uid in [uid for uid in fulfilled if not sum(capacity.gangs.outstanding(uid))]:
         del fulfilled[uid]
-    return [name for uid in fulfilled for name in capacity.nodes_of(uid)]
+    return [name for uid in fulfilled for name in capacity.gangs.nodes_of(uid)]
 
 
 def _first(names: Iterable[str]) -> tuple[str, ...]:

@@ -87,7 +87,7 @@ def _note_suspended(cluster: Cluster, entry: Entry, child: Child) -> None:
     }
     if not suspended <= set(entry.record.resumed):
         entry.amend(resumed=tuple(sorted(suspended.union(entry.record.resumed))))
-        cluster.capacity.give_up_sets(entry.uid, suspended)
+        cluster.capacity.gangs.give_up_sets(entry.uid, suspended)
 
 
 def _expected(child: Child, wanted: Wanted | None) -> Wanted | None:

@@ -198,7 +198,7 @@ def _has_room(cluster: Cluster, entry: Entry) -> bool:
     if refusal is None or refusal.quota is not None:
         return refusal is None
     cluster.capacity.place_unplaced()
-    return not cluster.capacity.unplaced(entry.uid)
+    return not cluster.capacity.gangs.unplaced(entry.uid)
 
 
 def _give_way(cluster: Cluster, entry: Entry) -> None:
@@ -215,14 +215,14 @@ def _give_way(cluster: Cluster, entry: Entry) -> None:
 
 
 def _assume_again(cluster: Cluster, entry: Entry) -> None:
-    if not cluster.capacity.holds(entry.uid):
+    if not cluster.capacity.gangs.exists(entry.uid):
         cluster.adopt(entry)
     for child in cluster.objects.of(entry):
         objects.apply(cluster, entry, child)
     if entry.workload.deleting:
         cluster.freeze(entry)
     elif entry.phase is Phase.DELETING and not entry.keeps_room:
-        cluster.capacity.freeze(entry.uid)
+        cluster.capacity.gangs.freeze(entry.uid)
 
 
 def _note_absence(cluster: Cluster, entry: Entry) -> None:

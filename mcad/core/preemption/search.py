@@ -233,7 +233,7 @@ def _has_a_right(cluster: Cluster, entry: Entry, lowest: int | None = None) -> b
 
 
 def _survey_steps(cluster: Cluster) -> int:
-    return 2 * len(cluster.capacity.assumed_uids())
+    return 2 * len(cluster.capacity.gangs.uids())
 
 
 def _look_steps(cluster: Cluster) -> int:
@@ -247,7 +247,7 @@ def survey(cluster: Cluster) -> Survey:
     releasing_soon: list[str] = []
     promised: list[str] = []
     now, shortest = cluster.now, cluster.settings.min_run_time
-    for uid in cluster.capacity.assumed_uids():
+    for uid in cluster.capacity.gangs.uids():
         cluster.errors.about = uid
         entry = cluster.entries.get(uid)
         if entry is None:
@@ -317,7 +317,7 @@ def _are_there(cluster: Cluster, sought: Sought) -> bool:
     return all(
         uid in cluster.entries
         and uid not in cluster.evictions
-        and cluster.capacity.holds(uid)
+        and cluster.capacity.gangs.exists(uid)
         and eviction.may_be_evicted(cluster.entries[uid])
         for uid, _ in sought.victims
     )

@@ -78,7 +78,7 @@ def to_leave(settings: Settings) -> Duration:
 
 def _begin(cluster: Cluster, entry: Entry, reservation: Reservation, releasing: ReleaseSet) -> str:
     cluster.admission.reserve(*cluster.next_gang(entry), releasing.plan)
-    places = cluster.capacity.places_of(entry.uid)
+    places = cluster.capacity.gangs.places_of(entry.uid)
     reservation = replace(reservation, nodes=tuple(places), pods=tuple(places.values()))
     waits_for = {uid: cluster.entries[uid].attempt for uid in releasing.leaving}
     cluster.reservations.add(entry, reservation, waits_for)
@@ -102,7 +102,7 @@ def still_there(cluster: Cluster, entry: Entry) -> list[str]:
         one.uid
         for one in cluster.known(entry.waits_for)
         if one.attempt == entry.waits_for[one.uid]
-        and cluster.capacity.holds(one.uid)
+        and cluster.capacity.gangs.exists(one.uid)
         and one.uid not in cluster.reservations
     ]
 
@@ -136,7 +136,7 @@ def keep(cluster: Cluster) -> None:
 def _keep_one(cluster: Cluster, entry: Entry, pressed: Iterable[str], *, is_due: bool) -> None:
     is_free = cluster.admission.is_free(entry.uid, cluster.reservations.younger(entry.uid))
     is_over = entry.reserved.until <= cluster.now
-    if cluster.capacity.unplaced(entry.uid):
+    if cluster.capacity.gangs.unplaced(entry.uid):
         _plan_again(cluster, entry, "A node is gone.")
     elif is_free and (plan := _try(cluster, entry, at_once=is_over)) is not None:
         _fulfil(cluster, entry, plan)
@@ -174,7 +174,7 @@ def _may_come_free(cluster: Cluster, entry: Entry, *, look: bool) -> bool:
         return True
     removal = release_set.for_owner(cluster, entry)
     # Of those that vanished, pods may still be there.
-    vanished = (uid for uid in entry.waits_for if not cluster.capacity.holds(uid))
+    vanished = (uid for uid in entry.waits_for if not cluster.capacity.gangs.exists(uid))
     others = (uid for owner in cluster.reservations.values() for uid in still_there(cluster, owner))
     for uid in dict.fromkeys((*vanished, *others)):
         removal.remove(uid)
@@ -193,7 +193,7 @@ def _is_crowded(cluster: Cluster, entry: Entry, nodes: Iterable[str], *, look: b
         one = cluster.entries.get(uid)
         return one is not None and end_times.at_latest(cluster, one) <= promised
 
-    nodes = cluster.capacity.nodes_of(entry.uid) if look else nodes
+    nodes = cluster.capacity.gangs.nodes_of(entry.uid) if look else nodes
     return cluster.capacity.reserved.is_crowded(entry.uid, nodes, leaves)
 
 

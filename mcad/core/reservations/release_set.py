@@ -124,7 +124,7 @@ def releasing_soon(cluster: Cluster) -> list[str]:
 
 def present(cluster: Cluster) -> Iterator[Entry]:
     """The AppWrappers that hold room, reservations aside."""
-    for uid in cluster.capacity.assumed_uids():
+    for uid in cluster.capacity.gangs.uids():
         entry = cluster.entries.get(uid)
         if entry is not None and uid not in cluster.reservations:
             yield entry

@@ -105,7 +105,10 @@ def resume(cluster: Cluster) -> None:
 def _resume(cluster: Cluster, entry: Entry) -> None:
     if entry.phase is not Phase.PAUSING or entry.workload.deleting:
         return
-    if cluster.capacity.unplaced(entry.uid) or pre_enqueue.obstacle(cluster, entry) is not None:
+    if (
+        cluster.capacity.gangs.unplaced(entry.uid)
+        or pre_enqueue.obstacle(cluster, entry) is not None
+    ):
         give_up_room(cluster, entry)
     else:
         create.begin(cluster, entry, Signal.RETRY)

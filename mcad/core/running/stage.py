@@ -22,9 +22,9 @@ from mcad.core.state.units import SECOND, Duration, Instant
 
 def take_changed(cluster: Cluster) -> None:
     """AppWrappers whose pods came, went or got nodes since the last pass are judged in this one."""
-    changed = cluster.capacity.take_changed(NOTED_PER_PASS)
+    changed = cluster.capacity.gangs.take_changed(NOTED_PER_PASS)
     cluster.agenda.to_judge.update(dict.fromkeys(changed))
-    if not cluster.capacity.is_noted:
+    if not cluster.capacity.gangs.is_noted:
         cluster.agenda.carry_over()
 
 
@@ -78,7 +78,7 @@ def give_up(cluster: Cluster, entry: Entry) -> Instant:
     due = missing_until(cluster, entry, timeout, known=False)
     if not due or cluster.now < due:
         return due
-    given_up = cluster.capacity.give_up(entry.uid)
+    given_up = cluster.capacity.gangs.give_up(entry.uid)
     pods = "1 pod that is" if given_up == 1 else f"{given_up} pods that are"
     note = (
         f"{pods} wanted did not appear within {timeout // SECOND} s; "

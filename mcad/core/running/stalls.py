@@ -90,7 +90,7 @@ def unscheduled(cluster: Cluster, entry: Entry) -> Stall | None:
     what = f"{len(refused)} pod{'s' * (len(refused) != 1)} without a node"
     since = _oldest(entry, refused)
     until = entry.run.ends_at or stage.placement_until(cluster, entry)  # a copy judges nothing
-    words = no_node(refused, cluster.capacity.left_with_room(entry.uid))
+    words = no_node(refused, cluster.capacity.gangs.left_with_room(entry.uid))
     return Stall(EventReason.UNSCHEDULED, what, words, since, until)
 
 

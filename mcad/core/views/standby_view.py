@@ -66,10 +66,10 @@ def _doubts(cluster: Cluster) -> Doubts:
     """What is open: the nodes of assumed pods, the declaration of attempts whose spec was edited
     since, what deleted AppWrappers hold, and the place of reservations whose record does not say it
     all."""
-    holders = [one for one in cluster.entries.values() if cluster.capacity.holds(one.uid)]
+    holders = [one for one in cluster.entries.values() if cluster.capacity.gangs.exists(one.uid)]
     attempts = [one for one in holders if one.reservation is None]
     is_gone = any(one.phase is Phase.GONE for one in attempts)
-    is_unbound = any(sum(cluster.capacity.outstanding(one.uid)) for one in attempts)
+    is_unbound = any(sum(cluster.capacity.gangs.outstanding(one.uid)) for one in attempts)
     is_unplaced = any(
         one.reservation is not None and not one.reservation.is_placed for one in holders
     )

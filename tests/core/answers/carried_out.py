@@ -156,7 +156,7 @@ def _none_found(run: DryRun, uid: str, told: Why) -> Iterator[Change]:
     work = run.entry(uid).workload
     entries = run.cluster.entries.values()
     if Kind.ENDS not in kinds and told.reason not in ("blocked", "lending", "Suspended"):
-        yield End(tuple(one.uid for one in entries if run.cluster.capacity.holds(one.uid)))
+        yield End(tuple(one.uid for one in entries if run.cluster.capacity.gangs.exists(one.uid)))
     if Kind.NODES not in kinds and told.reason == "insufficient":
         like = next(iter(run.cluster.capacity.nodes()))
         yield from (AddNodes(like, n) for n in range(1, MORE_NODES))

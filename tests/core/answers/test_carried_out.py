@@ -391,7 +391,7 @@ def picture(run: DryRun) -> list[object]:
     verdicts = [
         (one.first().uid, one.refusal, one.awaits) for one in cluster.waiting.queue.eqclasses()
     ]
-    places = [(uid, cluster.capacity.places_of(uid)) for uid in cluster.capacity.assumed_uids()]
+    places = [(uid, cluster.capacity.gangs.places_of(uid)) for uid in cluster.capacity.gangs.uids()]
     phases = [(entry.uid, entry.phase) for entry in cluster.entries.values()]
     return [nodes, sorted(verdicts, key=lambda one: one[0]), sorted(places), phases]
 
@@ -455,4 +455,4 @@ def test_ask_for_a_watched_child() -> None:
     events = runs(gang("a", [(2, 300)]), "n1")
     assert any(isinstance(one, ChildSeen) for one in events)
     run = DryRun(facts(NodeSeen(node("n1", 1000)), *events))
-    assert run.cluster.capacity.outstanding("uid-a") == (0,)
+    assert run.cluster.capacity.gangs.outstanding("uid-a") == (0,)

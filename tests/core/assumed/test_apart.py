@@ -27,7 +27,7 @@ def gpus(replicas: int, each: int, item: int = 0, **more: Any) -> PodSet:
 
 def off(capacity: Capacity, *items: int) -> list[KeptApart]:
     """What the templates of these items leave to others."""
-    return [one for item in items for one in capacity.keep_apart("gang") if one.item == item]
+    return [one for item in items for one in capacity.gangs.keep_apart("gang") if one.item == item]
 
 
 def test_a_small_pod_leaves_the_node_that_the_large_one_needs() -> None:
@@ -41,11 +41,11 @@ def test_pods_of_an_item_that_may_run_for_ever_only_prefer_other_nodes() -> None
     """So the dispatcher finds places for its replacements there as well, as kube-scheduler does."""
     capacity = cluster(node("whole", gpu=8), node("part", gpu=7))
     hold(capacity, "gang", gpus(1, 1), gpus(1, 8, item=1))
-    (kept,) = capacity.keep_apart("gang", lasting=[0])
+    (kept,) = capacity.gangs.keep_apart("gang", lasting=[0])
     assert (kept.nodes, kept.preferred) == (("whole",), True)
     (one, *_) = capacity._assumed.allotments("gang")
     assert one.gang.apart == {}
-    capacity.note_apart("gang", [replace(kept, preferred=False)])
+    capacity.gangs.note_apart("gang", [replace(kept, preferred=False)])
     assert one.gang.apart == {0: ("whole",)}
 
 
@@ -167,7 +167,7 @@ def test_no_gang_strands_itself_where_its_sets_have_nodes_of_their_own(begin: in
             frozenset(int(name) for each in off(capacity, item) for name in each.nodes)
             for item in range(len(sets))
         ]
-        places = capacity.places_of("gang")
+        places = capacity.gangs.places_of("gang")
         would += can_strand(free, sizes, left, (frozenset(),) * len(sets))
         if any(sum(map(bool, counts)) > 1 for counts in places.values()):
             shared += 1
@@ -206,7 +206,7 @@ def test_no_gang_strands_itself_by_anti_affinity_of_its_sets() -> None:
         sizes = tuple(dict(one.request)["nvidia.com/gpu"] for one in made)
         left = tuple(one.replicas for one in made)
         would += can_strand(free, sizes, left, (frozenset(),) * len(made), apart)
-        if any(sum(map(bool, counts)) > 1 for counts in capacity.places_of("gang").values()):
+        if any(sum(map(bool, counts)) > 1 for counts in capacity.gangs.places_of("gang").values()):
             continue
         names = tuple(
             frozenset(int(name) for each in off(capacity, item) for name in each.nodes)

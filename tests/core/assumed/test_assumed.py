@@ -59,7 +59,7 @@ def test_a_gang_that_is_refused_reserves_nothing() -> None:
 
     assert refused is not None
     assert refused.reason is WaitingReason.INSUFFICIENT
-    assert not capacity.holds("one")
+    assert not capacity.gangs.exists("one")
     assert reserved(capacity) == {}
 
 
@@ -74,20 +74,20 @@ def test_a_gang_without_pods_is_held_all_the_same() -> None:
     capacity = cluster()
     hold(capacity, "one")
 
-    assert capacity.holds("one")
-    assert capacity.outstanding("one") == ()
-    capacity.release("one")
-    assert not capacity.holds("one")
+    assert capacity.gangs.exists("one")
+    assert capacity.gangs.outstanding("one") == ()
+    capacity.gangs.release("one")
+    assert not capacity.gangs.exists("one")
 
 
 def test_an_unknown_gang_can_be_released_frozen_expired_and_wanted() -> None:
     capacity = cluster()
-    capacity.release("x")
-    capacity.freeze("x")
-    capacity.want("x", 0, 0, Wanted(1))
+    capacity.gangs.release("x")
+    capacity.gangs.freeze("x")
+    capacity.gangs.want("x", 0, 0, Wanted(1))
 
     assert expire(capacity, "x") == 0
-    assert capacity.outstanding("x") == ()
+    assert capacity.gangs.outstanding("x") == ()
     assert capacity.pods.counts("x") == PodCounts()
 
 
@@ -99,10 +99,10 @@ def test_c2_binding_moves_one_unit_from_reservation_to_use_in_one_event() -> Non
     hold(capacity, "one", pods(2))
     assert capacity.refusal(waiting(capacity, pods(1))) is not None
     capacity.pod_seen(pod("x", of="one", item=0, index=0))
-    assert capacity.outstanding("one") == (2,)
+    assert capacity.gangs.outstanding("one") == (2,)
 
     capacity.pod_seen(pod("x", "a", of="one", item=0, index=0))
-    assert capacity.outstanding("one") == (1,)
+    assert capacity.gangs.outstanding("one") == (1,)
     assert free_on(capacity, "a") == wants("0", "16Gi", pods="108")
     assert capacity.take_requeued() == [], "nothing rose, so nothing is requeued"
 
@@ -114,7 +114,7 @@ def test_c2_binding_elsewhere_frees_the_slot_that_was_assumed_last() -> None:
     capacity.node_seen(node("d", "4"))
 
     capacity.pod_seen(pod("x", "d", of="one", item=0, index=0))
-    assert capacity.outstanding("one") == (1, 1)
+    assert capacity.gangs.outstanding("one") == (1, 1)
     assert sorted(reserved(capacity)) in (["a", "b"], ["a", "c"])
     assert free_on(capacity, "d")[0] == ("cpu", 3000)
 
@@ -156,17 +156,17 @@ def test_c2_a_terminating_pod_still_counts_and_its_successor_is_reserved_as_well
 def test_c2_the_live_child_says_how_many_pods_it_wants(want: int | None, outstanding: int) -> None:
     capacity = cluster(node("a", "4"))
     hold(capacity, "one", pods(3))
-    capacity.want("one", 0, 0, None if want is None else Wanted(want))
+    capacity.gangs.want("one", 0, 0, None if want is None else Wanted(want))
 
-    assert capacity.outstanding("one") == (outstanding,)
+    assert capacity.gangs.outstanding("one") == (outstanding,)
 
 
 def test_c2_a_wish_for_a_set_that_was_not_declared_is_ignored() -> None:
     capacity = cluster(node("a", "4"))
     hold(capacity, "one", pods(3))
-    capacity.want("one", 0, 7, Wanted(0))
+    capacity.gangs.want("one", 0, 7, Wanted(0))
 
-    assert capacity.outstanding("one") == (3,)
+    assert capacity.gangs.outstanding("one") == (3,)
 
 
 def test_c2_where_want_is_unknown_succeeded_pods_count_even_when_they_are_gone() -> None:
@@ -175,25 +175,25 @@ def test_c2_where_want_is_unknown_succeeded_pods_count_even_when_they_are_gone()
     done = pod("x", "a", of="one", item=0, index=0, phase=PodPhase.SUCCEEDED)
     for seen in (pod("x", "a", of="one", item=0, index=0), done, done):
         capacity.pod_seen(seen)
-    assert capacity.outstanding("one") == (2,)
+    assert capacity.gangs.outstanding("one") == (2,)
     capacity.pod_gone("x")
-    assert capacity.outstanding("one") == (2,)
+    assert capacity.gangs.outstanding("one") == (2,)
     capacity.pod_seen(pod("y", "a", of="one", item=0, index=0, phase=PodPhase.FAILED))
-    assert capacity.outstanding("one") == (2,)
+    assert capacity.gangs.outstanding("one") == (2,)
 
 
 def test_c2_a_frozen_reservation_stays_what_it_is() -> None:
     capacity = cluster(node("a", "4"))
     hold(capacity, "one", pods(3))
     capacity.pod_seen(pod("x", "a", of="one", item=0, index=0))
-    capacity.freeze("one")
+    capacity.gangs.freeze("one")
 
-    capacity.want("one", 0, 0, Wanted(0))
+    capacity.gangs.want("one", 0, 0, Wanted(0))
     capacity.pod_gone("x")
     capacity.pod_seen(pod("y", "a", of="one", item=0, index=0))
     assert expire(capacity, "one") == 0
-    assert capacity.outstanding("one") == (2,)
-    capacity.release("one")
+    assert capacity.gangs.outstanding("one") == (2,)
+    capacity.gangs.release("one")
     assert fits(capacity, pods(3))
 
 
@@ -201,11 +201,11 @@ def test_c2_a_pod_of_an_earlier_attempt_is_use_but_covers_nothing() -> None:
     capacity = cluster(node("a", "3"))
     capacity.pod_seen(pod("old", "a", of="one", item=0, index=0, attempt=1))
     hold(capacity, "one", pods(2), attempt=2)
-    assert capacity.outstanding("one") == (2,)
+    assert capacity.gangs.outstanding("one") == (2,)
     assert not fits(capacity, pods(1))
 
     capacity.pod_seen(pod("new", "a", of="one", item=0, index=0, attempt=2))
-    assert capacity.outstanding("one") == (1,)
+    assert capacity.gangs.outstanding("one") == (1,)
     assert capacity.pods.counts("one") == PodCounts(running=1)
 
 

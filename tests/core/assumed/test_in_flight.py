@@ -21,7 +21,7 @@ def may_strand(capacity: Capacity, *flying: str, gang: tuple[PodSet, ...]) -> bo
     assert capacity.refusal(shape) is None, "it fits"
     capacity.remember(shape)
     try:
-        return capacity.may_strand(capacity.in_flight(flying), shape)
+        return capacity.may_strand(capacity.gangs.in_flight(flying), shape)
     finally:
         capacity.forget(shape)
 
@@ -77,14 +77,14 @@ def test_nodes_that_pods_in_flight_are_kept_off_are_safe_from_them() -> None:
     hold(capacity, "gang", gpus(1, 1), gpus(1, 8, item=1))
     more = (gpus(1, 1, where=on(pool="small")),)
     assert may_strand(capacity, "gang", gang=more), "the small pod of the gang may go anywhere"
-    assert capacity.keep_apart("gang"), "its intent is on record"
+    assert capacity.gangs.keep_apart("gang"), "its intent is on record"
     assert not may_strand(capacity, "gang", gang=more)
 
 
 def test_an_equal_pod_in_flight_that_is_kept_off_nodes_needs_those_that_are_left() -> None:
     capacity = cluster(node("one", gpu=8), node("two", gpu=9), node("part", gpu=1))
     hold(capacity, "gang", gpus(1, 1), gpus(2, 8, item=1))
-    assert [one.nodes for one in capacity.keep_apart("gang")] == [("one", "two")]
+    assert [one.nodes for one in capacity.gangs.keep_apart("gang")] == [("one", "two")]
     for name in ("one", "two"):
         capacity.pod_seen(pod(f"large-{name}", name, gpu=8, of="gang", item=1, index=0))
     assert may_strand(capacity, "gang", gang=(gpus(1, 1),)), "one GPU is free on two and on part"
@@ -152,7 +152,7 @@ def gangs(rng: Random) -> tuple[Free, list[tuple[PodSet, ...]]]:
 
 def left_out(capacity: Capacity, uid: str, gang: tuple[PodSet, ...]) -> tuple[frozenset[int], ...]:
     """The nodes that the templates of each set leave to the other, as its intent says."""
-    kept = {one.item: one.nodes for one in capacity.keep_apart(uid)}
+    kept = {one.item: one.nodes for one in capacity.gangs.keep_apart(uid)}
     return tuple(frozenset(map(int, kept.get(item, ()))) for item in range(len(gang)))
 
 

@@ -25,12 +25,12 @@ def test_c6_own_pods_on_a_node_that_is_gone_are_reserved_again() -> None:
     hold(capacity, "one", pods(1))
     capacity.pod_seen(pod("x", "a", of="one", item=0, index=0))
     capacity.node_gone("a")
-    assert capacity.outstanding("one") == (1,)
+    assert capacity.gangs.outstanding("one") == (1,)
 
     capacity.place_unplaced()
     assert reserved(capacity) == {"b": wants("1", pods="1")}
     capacity.node_seen(node("a", "1"))
-    assert capacity.outstanding("one") == (0,)
+    assert capacity.gangs.outstanding("one") == (0,)
     assert fits(capacity, pods(1))
 
 
@@ -39,9 +39,9 @@ def test_c6_own_pods_on_a_node_that_is_not_ready_are_reserved_again() -> None:
     hold(capacity, "one", pods(1))
     capacity.pod_seen(pod("x", "a", of="one", item=0, index=0))
     capacity.node_seen(node("a", "1", ready=False))
-    assert capacity.outstanding("one") == (1,)
+    assert capacity.gangs.outstanding("one") == (1,)
     capacity.node_seen(node("a", "1"))
-    assert capacity.outstanding("one") == (0,)
+    assert capacity.gangs.outstanding("one") == (0,)
 
 
 @pytest.mark.parametrize(
@@ -88,9 +88,9 @@ def test_c6_the_latest_dispatch_gives_way_when_a_node_is_overcommitted() -> None
     capacity.pod_seen(pod("foreign", "a", "1"))
 
     capacity.place_unplaced()
-    assert capacity.outstanding("newer") == (2,)
+    assert capacity.gangs.outstanding("newer") == (2,)
     assert reserved(capacity) == {"a": wants("3", pods="3"), "b": wants("1", pods="1")}
-    capacity.release("older")
+    capacity.gangs.release("older")
     assert reserved(capacity) == {"a": wants("1", pods="1"), "b": wants("1", pods="1")}
 
 
@@ -112,9 +112,9 @@ def test_c6_older_dispatches_find_a_node_first() -> None:
     capacity.node_seen(node("a", "1"))
     capacity.place_unplaced()
 
-    capacity.release("second")
+    capacity.gangs.release("second")
     assert reserved(capacity) == {"a": wants("1", pods="1")}
-    capacity.release("first")
+    capacity.gangs.release("first")
     assert reserved(capacity) == {}
 
 
@@ -168,7 +168,7 @@ def test_c6_nodes_that_are_set_aside_no_longer_requeue_what_waits_for_them() -> 
     assert capacity.refusal(shape) is not None
     assert capacity.take_requeued() == []
 
-    capacity.release("lost")
+    capacity.gangs.release("lost")
     capacity.place_unplaced()
     assert capacity.take_requeued() == [shape]
     assert capacity.refusal(shape) is None
@@ -183,7 +183,7 @@ def test_c6_what_no_node_could_hold_weighs_until_it_is_released() -> None:
     assert capacity.refusal(shape) is not None
     assert capacity.take_requeued() == []
 
-    capacity.release("lost")
+    capacity.gangs.release("lost")
     capacity.place_unplaced()
     assert capacity.take_requeued() == [shape]
     assert capacity.refusal(shape) is None
@@ -280,8 +280,8 @@ def test_c6_what_is_placed_again_before_the_next_verdict_requeues_nothing() -> N
         assert capacity.refusal(shape) is not None
     assert capacity.take_requeued() == []
 
-    capacity.adopt("one", 1, (pods(1),))
-    capacity.want("one", 0, 0, Wanted(0))
+    capacity.gangs.adopt("one", 1, (pods(1),))
+    capacity.gangs.want("one", 0, 0, Wanted(0))
     capacity.place_unplaced()
     assert capacity.take_requeued() == []
     assert capacity.report.unplaced() == ()
@@ -290,7 +290,7 @@ def test_c6_what_is_placed_again_before_the_next_verdict_requeues_nothing() -> N
 def test_adopted_pods_are_unplaced_until_the_next_pass() -> None:
     capacity = cluster(node("a", "4"))
     adopt(capacity, "one", pods(2), pods(1, item=1))
-    assert capacity.outstanding("one") == (2, 1)
+    assert capacity.gangs.outstanding("one") == (2, 1)
     assert capacity.report.unplaced() == wants("3", pods="3")
 
     capacity.place_unplaced()
@@ -315,7 +315,7 @@ def test_sets_that_share_no_node_find_nodes_apart() -> None:
     """What is bound and what is assumed of the one keeps the other off."""
     capacity = cluster(node("a", "4"), node("b", "4"))
     hold(capacity, "one", pods(2, repels=(0,)), pods(2, item=1, repelled=(0,)))
-    places = capacity.places_of("one")
+    places = capacity.gangs.places_of("one")
     first, second = sorted(places, key=lambda name: places[name])
     assert places == {first: (0, 2), second: (2, 0)}
     capacity.pod_seen(pod("x", second, of="one", item=0, index=0))
@@ -327,19 +327,19 @@ def test_sets_that_share_no_node_find_nodes_apart() -> None:
     assert capacity.report.unplaced() == wants("2", pods="2")
     capacity.node_seen(node(first, "4"))
     capacity.place_unplaced()
-    assert capacity.places_of("one") == {first: (0, 2)}
+    assert capacity.gangs.places_of("one") == {first: (0, 2)}
 
 
 def test_slots_leave_a_node_that_a_pod_of_another_set_took() -> None:
     """kube-scheduler bound the pod where those of the set that it excludes were to go."""
     capacity = cluster(node("a", "4"), node("b", "4"))
     hold(capacity, "one", pods(1, "2", repels=(0,)), pods(2, item=1, repelled=(0,)))
-    places = capacity.places_of("one")
+    places = capacity.gangs.places_of("one")
     taken = next(name for name, (_, n) in places.items() if n)
     capacity.pod_seen(pod("x", taken, "2", of="one", item=0, index=0))
     capacity.place_unplaced()
     other = "b" if taken == "a" else "a"
-    assert capacity.places_of("one") == {other: (0, 2)}
+    assert capacity.gangs.places_of("one") == {other: (0, 2)}
 
 
 def test_a_cap_is_that_of_each_set_where_equal_sets_may_share_a_node() -> None:
@@ -348,7 +348,7 @@ def test_a_cap_is_that_of_each_set_where_equal_sets_may_share_a_node() -> None:
     capacity.node_gone("b")
     capacity.node_seen(node("b", "4"))
     capacity.place_unplaced()
-    assert capacity.places_of("one") == {"a": (1, 1), "b": (1, 1)}
+    assert capacity.gangs.places_of("one") == {"a": (1, 1), "b": (1, 1)}
 
 
 # -- DaemonSets ----------------------------------------------------------------------------------
@@ -358,7 +358,7 @@ def test_a_daemon_set_reserves_one_pod_on_every_admitted_node() -> None:
     capacity = cluster(node("a"), node("b"), node("c", cordoned=True))
     hold(capacity, "one", pods(0, per_node=True), pods(2, "3", item=1))
 
-    assert capacity.outstanding("one") == (2, 2)
+    assert capacity.gangs.outstanding("one") == (2, 2)
     assert reserved(capacity) == {"a": wants("4", pods="2"), "b": wants("4", pods="2")}
 
 
@@ -393,12 +393,12 @@ def test_a_daemon_set_owes_no_pod_to_a_node_that_was_decommissioned(after: Node 
         else:
             capacity.node_seen(after)
         capacity.place_unplaced()
-        assert capacity.outstanding("one") == (1,)
+        assert capacity.gangs.outstanding("one") == (1,)
         assert reserved(capacity) == {"c": wants("1", pods="1")}
         assert capacity.report.unplaced() == ()
         if before is not None:
             capacity.node_seen(before)
-            assert capacity.outstanding("one") == (1,), "its pod is still there"
+            assert capacity.gangs.outstanding("one") == (1,), "its pod is still there"
 
 
 def test_two_equal_daemon_sets_of_one_gang_come_to_every_node_both() -> None:

@@ -30,7 +30,7 @@ def test_c3_whose_pod_it_is(cpu: str, item: int, index: int, expected: tuple[int
     capacity = cluster(node("a", "20"))
     hold(capacity, "one", HEAD, WORKERS, OTHER)
     capacity.pod_seen(pod("x", "a", cpu, of="one", item=item, index=index))
-    assert capacity.outstanding("one") == expected
+    assert capacity.gangs.outstanding("one") == expected
     assert capacity.pods.counts("one") == PodCounts(running=1)
     capacity.check()
 
@@ -42,17 +42,17 @@ def test_c3_pods_without_labels_fill_one_set_after_the_other_bound_or_not() -> N
         capacity.pod_seen(pod(f"x{i}", of="one"))
     for i in range(3):
         capacity.pod_seen(pod(f"x{i}", "a", of="one"))
-    assert capacity.outstanding("one") == (1, 0, 0)
+    assert capacity.gangs.outstanding("one") == (1, 0, 0)
 
 
 def test_c3_a_label_that_arrives_later_moves_the_pod() -> None:
     capacity = cluster(node("a", "20"))
     hold(capacity, "one", HEAD, WORKERS, OTHER)
     capacity.pod_seen(pod("x", "a", of="one"))
-    assert capacity.outstanding("one") == (1, 1, 1)
+    assert capacity.gangs.outstanding("one") == (1, 1, 1)
 
     capacity.pod_seen(pod("x", "a", of="one", item=2, index=0))
-    assert capacity.outstanding("one") == (1, 2, 0)
+    assert capacity.gangs.outstanding("one") == (1, 2, 0)
     capacity.check()
 
 
@@ -60,12 +60,12 @@ def test_c3_an_owner_that_becomes_known_later_moves_the_pod() -> None:
     capacity = cluster(node("a", "20"))
     hold(capacity, "one", pods(2))
     capacity.pod_seen(pod("x", "a"))
-    assert capacity.outstanding("one") == (2,)
+    assert capacity.gangs.outstanding("one") == (2,)
     capacity.pod_seen(pod("x", "a", of="one"))
-    assert capacity.outstanding("one") == (1,)
+    assert capacity.gangs.outstanding("one") == (1,)
     assert capacity.would_fit_emptied(capacity.shape((pods(20),)))
     capacity.pod_seen(pod("x", "a"))
-    assert capacity.outstanding("one") == (2,)
+    assert capacity.gangs.outstanding("one") == (2,)
     assert not capacity.would_fit_emptied(capacity.shape((pods(20),)))
     capacity.check()
 
@@ -91,7 +91,7 @@ def test_c4_pods_that_were_never_created_are_given_up() -> None:
     capacity.pod_seen(pod("bound", "a", of="one", item=0, index=0))
     capacity.pod_seen(pod("pending", of="one", item=0, index=0))
     assert expire(capacity, "one") == 3
-    assert capacity.outstanding("one") == (1,)
+    assert capacity.gangs.outstanding("one") == (1,)
     assert expire(capacity, "one") == 0
     capacity.check()
 
@@ -103,23 +103,23 @@ def test_c4_what_is_given_up_does_not_come_back_but_what_was_seen_does() -> None
         capacity.pod_seen(pod(f"x{i}", "a", of="one", item=0, index=0))
     assert expire(capacity, "one") == 3
 
-    capacity.want("one", 0, 0, Wanted(5))
-    assert capacity.outstanding("one") == (0,)
+    capacity.gangs.want("one", 0, 0, Wanted(5))
+    assert capacity.gangs.outstanding("one") == (0,)
     capacity.pod_gone("x0")
-    assert capacity.outstanding("one") == (1,)
+    assert capacity.gangs.outstanding("one") == (1,)
     for i in range(2, 6):
         capacity.pod_seen(pod(f"x{i}", "a", of="one", item=0, index=0))
-    assert capacity.outstanding("one") == (0,)
+    assert capacity.gangs.outstanding("one") == (0,)
     capacity.check()
 
 
 def test_c4_only_what_the_child_still_wants_can_be_given_up() -> None:
     capacity = cluster(node("a", "10"))
     hold(capacity, "one", pods(5))
-    capacity.want("one", 0, 0, Wanted(2))
+    capacity.gangs.want("one", 0, 0, Wanted(2))
     assert expire(capacity, "one") == 2
-    capacity.want("one", 0, 0, Wanted(5))
-    assert capacity.outstanding("one") == (0,)
+    capacity.gangs.want("one", 0, 0, Wanted(5))
+    assert capacity.gangs.outstanding("one") == (0,)
 
 
 def test_c4_after_expiry_succeeded_pods_still_lower_the_wish() -> None:
@@ -131,4 +131,4 @@ def test_c4_after_expiry_succeeded_pods_still_lower_the_wish() -> None:
     for i in range(3):
         done = pod(f"x{i}", "a", of="one", item=0, index=0, phase=PodPhase.SUCCEEDED)
         capacity.pod_seen(done)
-        assert capacity.outstanding("one") == (0,)
+        assert capacity.gangs.outstanding("one") == (0,)

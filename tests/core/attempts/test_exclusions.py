@@ -54,8 +54,8 @@ def test_a_replacement_that_has_room_on_an_excluded_node_only_is_told_what_to_do
     bench.feed(PodSeen(lost))
     bench.settle()
     capacity = bench.dispatcher.cluster.capacity
-    assert capacity.left_with_room("uid-a") == ([] if lasting else ["whole"])
-    assert capacity.unplaced("uid-a") == (0 if lasting else 1)
+    assert capacity.gangs.left_with_room("uid-a") == ([] if lasting else ["whole"])
+    assert capacity.gangs.unplaced("uid-a") == (0 if lasting else 1)
     bench.advance(60)
     said = bench.condition("a", "Stalled")[2]
     told = "; whole has room, and this attempt excludes it; requeue to place pods anew)"

@@ -223,7 +223,7 @@ def test_what_an_earlier_leader_may_have_planned_is_not_excluded_for_others() ->
     bench.submit(workload("low", 900)).settle()
     bench.submit(workload("a", 35, 35, priority=9))
     creates(bench)
-    assert bench.dispatcher.cluster.capacity.nodes_of("uid-a") == ["n1"]
+    assert bench.dispatcher.cluster.capacity.gangs.nodes_of("uid-a") == ["n1"]
     bench.submit(workload("high", 930, priority=5)).decide()
     bench.nodes = [node("n1", 930), node("n2", 500)]
     bench.crash()
@@ -231,6 +231,6 @@ def test_what_an_earlier_leader_may_have_planned_is_not_excluded_for_others() ->
     bench.execute(bench.pending.pop(0))
     create = creates(bench)
     cluster = bench.dispatcher.cluster
-    assert cluster.capacity.nodes_of("uid-a") == ["n2"]
+    assert cluster.capacity.gangs.nodes_of("uid-a") == ["n2"]
     assert [one.reservation.nodes for one in cluster.reservations.values()] == [("n1",)]
     assert create.node_rules.exclude == ()

@@ -110,7 +110,7 @@ def test_c4_more_may_come_while_pods_appear() -> None:
     assert warnings(bench) == []
     bench.advance(2)
     assert len(warnings(bench)) == 1
-    assert bench.dispatcher.cluster.capacity.outstanding("uid-a") == (0,)
+    assert bench.dispatcher.cluster.capacity.gangs.outstanding("uid-a") == (0,)
 
 
 @pytest.mark.parametrize("down_s", [0, TIMEOUT_S, 7 * 24 * 3600])

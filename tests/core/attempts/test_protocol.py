@@ -524,7 +524,7 @@ def test_p12_a_pause_first_seen_after_the_barrier(fits: bool) -> None:
 
     expected = Phase.PAUSING if fits else Phase.WAITING
     assert bench.entry("theirs").phase is expected
-    assert bench.dispatcher.cluster.capacity.holds("uid-theirs") is fits
+    assert bench.dispatcher.cluster.capacity.gangs.exists("uid-theirs") is fits
     assert bench.dispatcher.cluster.capacity.report.unplaced() == ()
 
 

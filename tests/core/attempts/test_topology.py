@@ -40,7 +40,7 @@ def test_the_domain_is_on_record_before_anything_is_created_and_outlives_a_resta
     create = bench.pending[0]
     assert isinstance(create, CreateItem)
     assert create.node_rules.domains == (chosen[0],)
-    assert set(bench.dispatcher.cluster.capacity.nodes_of("uid-a")) == {"r2n0", "r2n1"}
+    assert set(bench.dispatcher.cluster.capacity.gangs.nodes_of("uid-a")) == {"r2n0", "r2n1"}
 
 
 @pytest.mark.parametrize("levels", [(), ("rack",)])
@@ -64,7 +64,9 @@ def _crowded(settings: Settings, high: str) -> Bench:
 
 def test_none_is_evicted_unless_one_whole_rack_comes_free() -> None:
     bench = _crowded(EAGER, "")
-    places = {n: bench.dispatcher.cluster.capacity.nodes_of(f"uid-{n}")[0][:2] for n in "abcd"}
+    places = {
+        n: bench.dispatcher.cluster.capacity.gangs.nodes_of(f"uid-{n}")[0][:2] for n in "abcd"
+    }
     stays = [next(n for n in "abcd" if places[n] == rack) for rack in ("r1", "r2")]
     bench.edit(f"uid-{stays[0]}", priority=9)
     bench.edit(f"uid-{stays[1]}", priority=9)
@@ -75,7 +77,9 @@ def test_none_is_evicted_unless_one_whole_rack_comes_free() -> None:
     bench.edit(f"uid-{stays[1]}", priority=0)
     bench.advance(60)
     assert _phase(bench, "w") is Phase.RUNNING
-    assert {name[:2] for name in bench.dispatcher.cluster.capacity.nodes_of("uid-w")} <= {"r2"}
+    assert {name[:2] for name in bench.dispatcher.cluster.capacity.gangs.nodes_of("uid-w")} <= {
+        "r2"
+    }
     running = {name for name in "abcd" if _phase(bench, name) is Phase.RUNNING}
     assert running == {name for name in "abcd" if places[name] == "r1"}
 

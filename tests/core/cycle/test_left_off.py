@@ -62,7 +62,7 @@ def test_a_gang_starts_in_the_last_rack_that_is_looked_at(monkeypatch: pytest.Mo
     bench.submit(close("gang", *GANG), workload("small", 100))
     assert _passes_until(bench, lambda: begun(bench)) > RACKS // 4
     assert begun(bench)[0] == "gang"
-    chosen = bench.dispatcher.cluster.capacity.domains("uid-gang")
+    chosen = bench.dispatcher.cluster.capacity.gangs.domains("uid-gang")
     assert {one.domain for one in chosen} == {("rack", f"r{RACKS - 1:02}")}
 
 

@@ -23,7 +23,7 @@ def lived_in() -> Capacity:
     assert capacity.assume("one", 1, capacity.shape(sets), sets) is None
     capacity.pod_seen(pod("x", "a", of="one", item=0, index=0))
     lost = (pods(2, "9"),)
-    capacity.adopt("two", 1, lost)
+    capacity.gangs.adopt("two", 1, lost)
     capacity.place_unplaced()
     assert not capacity.take_requeued()
     capacity.check()

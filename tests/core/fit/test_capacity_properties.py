@@ -228,9 +228,9 @@ class Machine(RuleBasedStateMachine):
         before = report_of(self.capacity)
         held = Held(1, sets, [0] * len(sets), [None] * len(sets), [set() for _ in sets])
         if adopt:
-            self.capacity.adopt(uid, 1, sets)
+            self.capacity.gangs.adopt(uid, 1, sets)
         elif self.capacity.assume(uid, 1, shape, sets) is not None:
-            assert not self.capacity.holds(uid)
+            assert not self.capacity.gangs.exists(uid)
             assert report_of(self.capacity) == before, "a refused gang leaves no trace"
             return
         self.books.held[uid] = held
@@ -261,21 +261,21 @@ class Machine(RuleBasedStateMachine):
                 item = data.draw(st.integers(0, len(held.sets) - 1))
                 some = st.builds(Wanted, st.integers(0, 5), st.integers(0, 3))
                 want = data.draw(st.one_of(st.none(), some))
-                self.capacity.want(uid, item, 0, want)
+                self.capacity.gangs.want(uid, item, 0, want)
                 held.want[item] = want
             case "freeze":
                 if held.frozen is None:
                     held.frozen = self.books.outstanding(uid)
-                self.capacity.freeze(uid)
+                self.capacity.gangs.freeze(uid)
             case "release":
-                self.capacity.release(uid)
+                self.capacity.gangs.release(uid)
                 del self.books.held[uid]
             case "expire":
                 expected = 0 if held.frozen is not None else self._expire(uid, held)
-                assert self.capacity.give_up(uid) == expected
+                assert self.capacity.gangs.give_up(uid) == expected
             case "suspend":
                 item = data.draw(st.integers(0, len(held.sets) - 1))
-                self.capacity.give_up_sets(uid, (item,))
+                self.capacity.gangs.give_up_sets(uid, (item,))
                 if held.frozen is None:
                     held.given_up[item] += self.books.declared(uid, item)
 
@@ -292,7 +292,7 @@ class Machine(RuleBasedStateMachine):
 
     @rule()
     def pass_begins(self) -> None:
-        self.capacity.take_changed(100)
+        self.capacity.gangs.take_changed(100)
         self.capacity.place_unplaced()
         self.settled = True
 
@@ -302,9 +302,9 @@ class Machine(RuleBasedStateMachine):
     def books_agree(self) -> None:
         self.capacity.check()
         for uid in UIDS:
-            assert self.capacity.holds(uid) == (uid in self.books.held)
+            assert self.capacity.gangs.exists(uid) == (uid in self.books.held)
         for uid in self.books.held:
-            assert self.capacity.outstanding(uid) == self.books.outstanding(uid)
+            assert self.capacity.gangs.outstanding(uid) == self.books.outstanding(uid)
         report = {n.name: n for n in self.capacity.report.nodes()}
         assert sorted(report) == sorted(self.books.nodes)
         for name, told in report.items():
@@ -417,14 +417,14 @@ def test_verdicts_after_a_history_are_those_of_a_capacity_that_never_had_one(
         capacity.node_seen(each)
         books.nodes[each.name] = each
     lost = (data.draw(strategies.pod_sets()),) if data.draw(st.booleans()) else ()
-    capacity.adopt("lost", 1, lost)
+    capacity.gangs.adopt("lost", 1, lost)
     capacity.place_unplaced()
     refused = {shape for shape in shapes if capacity.refusal(shape) is not None}
     for step in range(data.draw(st.integers(1, 12))):
         for number in range(data.draw(st.sampled_from([1, 1, 4]))):  # some rises come together
             _one_change(data, 4 * step + number, books, capacity)
         if data.draw(st.sampled_from([False, False, True])):
-            capacity.want("lost", 0, 0, Wanted(data.draw(st.integers(0, 4))))
+            capacity.gangs.want("lost", 0, 0, Wanted(data.draw(st.integers(0, 4))))
         capacity.place_unplaced()
         for shape in data.draw(st.lists(st.sampled_from(shapes), max_size=1)):
             # What is known of it holds until something changes for an emptied cluster (R6).
@@ -445,11 +445,11 @@ def test_verdicts_after_a_history_are_those_of_a_capacity_that_never_had_one(
             if found is not None:
                 figures_add_up(capacity, books.nodes, shape, found)
                 refused.add(shape)
-            elif not capacity.holds(f"g{step}") and data.draw(st.booleans()):
+            elif not capacity.gangs.exists(f"g{step}") and data.draw(st.booleans()):
                 assert capacity.assume(f"g{step}", 1, shape, sets) is None
                 refused.discard(shape)
         if data.draw(st.booleans()):
-            capacity.release(f"g{data.draw(st.integers(0, step))}")
+            capacity.gangs.release(f"g{data.draw(st.integers(0, step))}")
     capacity.check()
     capacity.place_unplaced()
     refused.difference_update(capacity.take_requeued())

@@ -117,13 +117,13 @@ def test_a_gang_with_topology_fits_if_and_only_if_brute_force_finds_domains(
 def _check_places(capacity: Capacity, nodes: tuple[Node, ...], sets: tuple[PodSet, ...]) -> None:
     """Every pod of a set has its place in the domain of the set, which its group shares."""
     labels = {one.name: dict(one.labels) for one in nodes}
-    chosen = {one.item: one.domain for one in capacity.domains("w")}
+    chosen = {one.item: one.domain for one in capacity.gangs.domains("w")}
     for number, one in enumerate(sets):
         if one.topology is None or not one.topology.required:
             continue
         level, value = chosen[number]
         assert level in one.topology.levels
-        places = [name for name, n in capacity.places_of("w").items() if n[number]]
+        places = [name for name, n in capacity.gangs.places_of("w").items() if n[number]]
         assert {labels[name].get(level) for name in places} == {value}
     grouped = {chosen.get(n) for n, one in enumerate(sets) if one.topology and one.topology.group}
     assert len(grouped) <= 1
@@ -143,7 +143,7 @@ def _check_level(
         last = topology.levels[-1]
         wider = levels[: levels.index(last)] if last in levels else ()
         tried = (*topology.levels, *wider[::-1])
-        chosen = sorted({one.domain for one in capacity.domains("w")})
+        chosen = sorted({one.domain for one in capacity.gangs.domains("w")})
     else:
         return
     possible = [level for level in tried if _is_possible_in_one(nodes, sets, level)]
@@ -176,7 +176,7 @@ def test_of_the_racks_that_have_room_the_one_with_the_least_is_taken() -> None:
     capacity = cluster(*_rack(1, "4", "4"), *_rack(2, "2", "2"), *_rack(3, "1"))
     sets = _asks(3)
     assert capacity.assume("w", 1, capacity.shape(sets), sets) is None
-    assert [one.domain for one in capacity.domains("w")] == [("rack", "r2")]
+    assert [one.domain for one in capacity.gangs.domains("w")] == [("rack", "r2")]
 
 
 def test_a_refusal_names_the_nearest_rack_and_a_node_that_joins_it_ends_the_wait() -> None:
@@ -202,7 +202,7 @@ def test_without_a_rack_for_all_a_gang_that_only_prefers_one_goes_anywhere() -> 
     capacity = cluster(*_rack(1, "2"), *_rack(2, "2"))
     sets = _asks(4, required=False)
     assert capacity.assume("w", 1, capacity.shape(sets), sets) is None
-    assert capacity.domains("w") == ()
+    assert capacity.gangs.domains("w") == ()
 
 
 def test_no_rack_is_a_refusal_that_says_so() -> None:
@@ -216,7 +216,7 @@ def test_pods_in_flight_may_take_the_room_of_a_rack_though_other_racks_have_more
     capacity = cluster(*_rack(1, "4", "4"), *_rack(2, "4", "4"))
     small = (pods(2, "1"),)
     assert capacity.assume("small", 1, capacity.shape(small), small) is None
-    in_flight = capacity.in_flight(["small"])
+    in_flight = capacity.gangs.in_flight(["small"])
     for topology, strands in ((None, False), (Topology(("rack",)), True)):
         shape = capacity.shape((replace(pods(2, "4"), topology=topology),))
         capacity.remember(shape)

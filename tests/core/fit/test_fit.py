@@ -304,7 +304,7 @@ def test_a_verdict_stands_when_a_pod_is_bound_where_it_was_assumed() -> None:
     assert capacity.steps == before, "a verdict that is known is no work"
 
     capacity.pod_gone("x")
-    capacity.release("one")
+    capacity.gangs.release("one")
     assert capacity.refusal(shape) is None
     assert capacity.steps > before
 
@@ -332,7 +332,7 @@ def test_what_was_found_for_one_gang_is_not_given_to_another() -> None:
     assert capacity.refusal(mixed) is None
 
     assert capacity.assume("one", 1, capacity.shape(single), single) is None
-    assert capacity.outstanding("one") == (2,)
+    assert capacity.gangs.outstanding("one") == (2,)
 
 
 def test_a_failed_search_is_not_repeated_until_something_rises(

@@ -87,7 +87,7 @@ def test_a_pod_without_a_node_counts_in_every_verdict_and_in_its_figures(
     nodes |= {one.name: one for one in small}
     hosts = {one.node.name: one for one in hosts_of(nodes.values())}
     capacity = cluster(*nodes.values())
-    capacity.adopt("lost", 1, (pods(data.draw(st.integers(0, 3)), "100m", "99Ti"),))
+    capacity.gangs.adopt("lost", 1, (pods(data.draw(st.integers(0, 3)), "100m", "99Ti"),))
     shape, there = waiting(capacity, *sets), dict.fromkeys(sorted(nodes), 0)
     for _ in range(data.draw(st.integers(1, 6))):
         capacity.place_unplaced()

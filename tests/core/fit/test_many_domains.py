@@ -214,6 +214,6 @@ def test_a_gang_without_topology_is_put_together_as_far_as_a_pass_gets(
     for number in range(6):
         assert capacity.assume(f"w{number}", 1, shape, sets) is None
         found.append(capacity.preferred_domain(f"w{number}"))
-        capacity.release(f"w{number}")
+        capacity.gangs.release(f"w{number}")
     assert found[0] is None
     assert found[-1] == ("rack", "z")

@@ -13,14 +13,14 @@ def _gpus(replicas: int, each: int, item: int = 0) -> PodSet:
 
 def _held(capacity: Capacity, *sets: PodSet) -> dict[str, tuple[int, ...]]:
     hold(capacity, "gang", *sets)
-    return capacity.places_of("gang")
+    return capacity.gangs.places_of("gang")
 
 
 def test_sets_that_could_strand_each_other_share_no_node_if_there_are_others() -> None:
     """Small pods on both nodes would leave a single one for two large ones."""
     capacity = cluster(node("two", gpu=2), node("four", gpu=4))
     assert _held(capacity, _gpus(2, 1), _gpus(2, 2, item=1)) == {"two": (2, 0), "four": (0, 2)}
-    small, large = capacity.keep_apart("gang")
+    small, large = capacity.gangs.keep_apart("gang")
     assert small == KeptApart(0, "items[0].sets[0]", ("four",))
     assert large == KeptApart(1, "items[1].sets[0]", ("two",))
 

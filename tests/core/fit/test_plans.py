@@ -25,8 +25,8 @@ WORLDS = budget.draw(range(6_000), 300, "gangs with topology")
 def _check_places(capacity: Capacity, world: World) -> None:
     """Every pod has a place that its set selects, in the domain of the set, which its group
     shares; a required group has one."""
-    chosen = {one.item: one.domain for one in capacity.domains("w")}
-    places, groups = capacity.places_of("w"), set()
+    chosen = {one.item: one.domain for one in capacity.gangs.domains("w")}
+    places, groups = capacity.gangs.places_of("w"), set()
     for number, one in enumerate(world.sets):
         at = {name: n[number] for name, n in places.items() if n[number]}
         assert sum(at.values()) == one.replicas, one
@@ -76,10 +76,11 @@ def test_a_gang_that_takes_the_room_of_others_is_whole(seed: int) -> None:
         return
     capacity.reserve("w", 1, shape, world.sets, plan)
     _check_places(capacity, world)
-    assert _sums(snapshot.planned(plan).pods) == _sums(capacity.held("w"))
+    assert _sums(snapshot.planned(plan).pods) == _sums(capacity.gangs.held("w"))
     for uid in others:
-        capacity.release(uid)
-    capacity.unreserve("w", shape)
+        capacity.gangs.release(uid)
+    capacity.gangs.release("w")
+    capacity.forget(shape)
     capacity.assume_at("w", 1, shape, world.sets, plan)
     _check_places(capacity, world)
     capacity.check()
@@ -111,8 +112,8 @@ def test_sets_of_a_group_that_are_equal_in_one_domain_only_are_both_there() -> N
     leader, worker = pods(2, "2", where=on(rack="a")), pods(1, "2", item=1)
     sets = (_in_rack(leader), _in_rack(worker), pods(3, "1", gpu=1, item=2))
     hold(capacity, "w", *sets)
-    assert capacity.places_of("w") == {"a1": (1, 1, 0), "a2": (1, 0, 0), "c1": (0, 0, 3)}
-    assert {one.domain for one in capacity.domains("w")} == {("rack", "a")}
+    assert capacity.gangs.places_of("w") == {"a1": (1, 1, 0), "a2": (1, 0, 0), "c1": (0, 0, 3)}
+    assert {one.domain for one in capacity.gangs.domains("w")} == {("rack", "a")}
 
 
 def _zones(first: str, second: str) -> Capacity:
@@ -127,7 +128,7 @@ LEADER_IN_A = (pods(1, "2"), pods(1, "2", item=1, where=on(zone="a")))
 def test_sets_that_are_equal_in_the_domain_that_they_prefer_are_both_there() -> None:
     capacity = _zones("4", "1")
     hold(capacity, "w", *LEADER_IN_A)
-    assert capacity.places_of("w") == {"a1": (1, 1)}
+    assert capacity.gangs.places_of("w") == {"a1": (1, 1)}
 
 
 def test_a_gang_that_can_prefer_no_domain_goes_where_its_verdict_says() -> None:
@@ -135,7 +136,7 @@ def test_a_gang_that_can_prefer_no_domain_goes_where_its_verdict_says() -> None:
     that only the second pod may go to, is not asked anew."""
     capacity = _zones("3", "1")
     hold(capacity, "w", *LEADER_IN_A)
-    assert capacity.places_of("w") == {"a1": (0, 1), "b1": (1, 0)}
+    assert capacity.gangs.places_of("w") == {"a1": (0, 1), "b1": (1, 0)}
 
 
 @pytest.mark.parametrize("topology", [None, Topology(("zone",), required=False, group="g")])

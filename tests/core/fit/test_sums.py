@@ -53,7 +53,7 @@ def test_in_aggregate_what_has_no_node_weighs_on_the_sum() -> None:
     assert capacity.assume("one", 1, capacity.shape(gang), gang) is None
     assert capacity.report.unplaced() == wants("2", pods="1")
     assert refusal(capacity, pods(1, "1")) is not None
-    capacity.release("one")
+    capacity.gangs.release("one")
     assert refusal(capacity, pods(6, "1")) is None
 
 
@@ -64,7 +64,7 @@ def test_in_aggregate_a_release_of_what_has_no_node_is_a_rise() -> None:
     assert capacity.refusal(shape) is not None
     assert capacity.take_requeued() == []
 
-    capacity.release("one")
+    capacity.gangs.release("one")
     assert capacity.take_requeued() == [shape]
     assert capacity.refusal(shape) is None
 

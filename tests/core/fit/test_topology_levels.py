@@ -24,7 +24,7 @@ def _nodes(block: str, rack: str, *cpus: str) -> list[Node]:
 def _started(capacity: Capacity, sets: tuple[PodSet, ...], uid: str = "w") -> set[str]:
     """The nodes of a gang that fits."""
     assert capacity.assume(uid, 1, capacity.shape(sets), sets) is None
-    return set(capacity.nodes_of(uid))
+    return set(capacity.gangs.nodes_of(uid))
 
 
 def _prefers(label: str, replicas: int) -> tuple[PodSet, ...]:
@@ -46,10 +46,10 @@ def test_without_a_rack_for_all_a_preferred_topology_is_tried_in_a_block() -> No
         settings=LEVELLED,
     )
     assert _started(capacity, _prefers("rack", 4)) == {"r2n0", "r3n0"}
-    assert [one.domain for one in capacity.domains("w")] == [("block", "b2")]
-    capacity.release("w")
+    assert [one.domain for one in capacity.gangs.domains("w")] == [("block", "b2")]
+    capacity.gangs.release("w")
     _started(capacity, _prefers("rack", 5))
-    assert capacity.domains("w") == ()
+    assert capacity.gangs.domains("w") == ()
 
 
 def test_a_required_topology_is_never_tried_at_a_wider_level() -> None:
@@ -69,7 +69,7 @@ def test_a_gang_without_topology_takes_the_rack_with_the_least_room_for_all_of_i
     sets = (pods(2, "1"), pods(1, "1", item=1))
     assert {name[:2] for name in _started(capacity, sets)} == {"r2"}
     assert capacity.preferred_domain("w") == ("rack", "r2")
-    assert capacity.domains("w") == ()
+    assert capacity.gangs.domains("w") == ()
 
 
 def test_of_equal_racks_the_one_in_the_block_with_the_least_room_is_taken() -> None:
@@ -111,7 +111,7 @@ def test_a_daemonset_and_an_empty_gang_have_no_domain() -> None:
     for sets in ((pods(1, "1", per_node=True),), (pods(0, "1"),)):
         _started(capacity, sets)
         assert capacity.preferred_domain("w") is None
-        capacity.release("w")
+        capacity.gangs.release("w")
 
 
 def test_the_narrowest_domain_with_all_nodes_is_theirs() -> None:

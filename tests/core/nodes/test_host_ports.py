@@ -48,7 +48,7 @@ def test_binding_moves_the_port_from_reservation_to_use() -> None:
     one = pods(2, ports=[port(80)])
     hold(capacity, "one", one)
     capacity.pod_seen(pod("x", "a", of="one", item=0, index=0, ports=one.ports))
-    assert capacity.outstanding("one") == (1,)
+    assert capacity.gangs.outstanding("one") == (1,)
     assert not fits(capacity, pods(1, ports=[port(80)]))
 
 
@@ -100,7 +100,7 @@ def test_ports_are_no_resource_in_reports() -> None:
     capacity.pod_seen(pod("x", "a", ports=[port(80)]))
     hold(capacity, "one", pods(1, ports=[port(81)]))
     lost = (pods(1, "9", ports=[port(82)]),)
-    capacity.adopt("two", 1, lost)
+    capacity.gangs.adopt("two", 1, lost)
     books = report_of(capacity)
 
     assert free_on(capacity, "a") == wants("2", pods="108")

@@ -13,7 +13,7 @@ from tests.core.builders import cluster, needs, node, on, pod, pods, port, waiti
 def test_what_has_no_holder_is_forgotten_and_as_good_as_new_when_it_comes_back() -> None:
     capacity = cluster(node("a", labels={"zone": "z0"}))
     first = waiting(capacity, pods(1, where=on(zone="z0")))
-    capacity.adopt("held", 1, (pods(1, "2", where=on(zone="z0", other="")),))
+    capacity.gangs.adopt("held", 1, (pods(1, "2", where=on(zone="z0", other="")),))
     known, bits = capacity._memory.classes(), capacity._ledger.constraints._bits.shape
     for _ in range(3):
         for i in range(100):

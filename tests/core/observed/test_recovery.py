@@ -143,7 +143,7 @@ def test_what_was_dispatched_first_finds_its_place_first_after_a_restart() -> No
     bench.decide()
 
     capacity = bench.dispatcher.cluster.capacity
-    assert (capacity.unplaced("uid-a"), capacity.unplaced("uid-b")) == (1, 0)
+    assert (capacity.gangs.unplaced("uid-a"), capacity.gangs.unplaced("uid-b")) == (1, 0)
 
 
 def test_those_that_the_watch_tells_late_keep_their_order() -> None:
@@ -192,7 +192,7 @@ def test_an_appwrapper_deleted_before_it_is_taken_up_leaves_no_trace() -> None:
     bench.delete("uid-a")
     bench.start(workload("a", 100, suspended=True))
     assert bench.entry("a").phase is Phase.WAITING
-    assert not bench.dispatcher.cluster.capacity.holds("uid-a")
+    assert not bench.dispatcher.cluster.capacity.gangs.exists("uid-a")
 
 
 # -- records of other versions -------------------------------------------------------------------

@@ -46,7 +46,7 @@ class Reclaim:
     def fail(self, name: str) -> None:
         """Its pod runs and fails, so it is reset."""
         bench = self.bench
-        [node] = bench.dispatcher.cluster.capacity.nodes_of(f"uid-{name}")
+        [node] = bench.dispatcher.cluster.capacity.gangs.nodes_of(f"uid-{name}")
         bench.bind(f"{name}-0", node).change(f"{name}-0", phase=PodPhase.FAILED)
         self.pump()
         assert bench.status[f"uid-{name}"].dispatch.next is Next.RESET

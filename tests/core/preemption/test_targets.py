@@ -316,7 +316,7 @@ class Play:
             assert not scene.admission.is_free("w"), f"{uid} leaves in vain"
             scene.admission.release(uid)
         assert scene.admission.is_free("w")
-        assert not scene.capacity.unplaced("w")
+        assert not scene.capacity.gangs.unplaced("w")
         scene.admission.check()
         self.cases[f"{scene.fit.value}: {len(some)} leave"] += 1
 

@@ -331,7 +331,7 @@ class Play:
             assert job == first, f"{job} starts before {first}"
         facts.waiting.remove(job)
         uid = f"uid-{job.name}"
-        places = self.bench.dispatcher.cluster.capacity.places_of(uid)
+        places = self.bench.dispatcher.cluster.capacity.gangs.places_of(uid)
         facts.running[job] = tuple(name for name, counts in places.items() if any(counts))
         for name, counts in places.items():
             self.bench.bind(f"{job.name}-{counts.index(1)}", name)

@@ -248,7 +248,7 @@ class Shares(Histories):
         promised, cluster = unbound(self.bench), self.bench.dispatcher.cluster
         model = Model(dict(self.bench.quotas))
         for entry in cluster.entries.values():
-            if cluster.capacity.holds(entry.uid):
+            if cluster.capacity.gangs.exists(entry.uid):
                 leaf = dict(entry.record.quota).get("gold", dict(entry.workload.quota).get("gold"))
                 designation = Designation((("gold", leaf),) if leaf else ())
                 amounts = [dict(one.request) for one in entry.workload.sets]

@@ -130,7 +130,7 @@ def test_what_was_let_in_ahead_may_take_its_seconds_to_go() -> None:
     bench.submit(limited("short", 300, 1000))
     bench.advance(2 * LOOKS[Look.BACKFILL] // SECOND)
     bench.stubborn.add("short-0")
-    bench.bind("short-0", on=bench.dispatcher.cluster.capacity.nodes_of("uid-short")[0])
+    bench.bind("short-0", on=bench.dispatcher.cluster.capacity.gangs.nodes_of("uid-short")[0])
     bench.advance((reservation.start - bench.now) // SECOND + 5)
     assert bench.entry("gang").reserved.start == reservation.start
     bench.remove(next(ref for ref in bench.things if ref.name == "short-0"))

@@ -134,7 +134,9 @@ class Changing(Teams):
         super().check()
         cluster = self.bench.dispatcher.cluster
         for name in self.there:
-            on = {uid for uid in cluster.reservations if name in cluster.capacity.nodes_of(uid)}
+            on = {
+                uid for uid in cluster.reservations if name in cluster.capacity.gangs.nodes_of(uid)
+            }
             assert len(on) <= 1, f"{name} is in reservations of {on}"
 
     def take_away(self) -> None:
@@ -155,7 +157,7 @@ class Changing(Teams):
         )
         left = (*of_reservations, cluster.evictions, cluster.entries, cluster.waiting.queue.new)
         assert not any(left), left
-        assert not list(cluster.capacity.assumed_uids())
+        assert not list(cluster.capacity.gangs.uids())
 
 
 def _with(work: Workload, **changes: object) -> Workload:

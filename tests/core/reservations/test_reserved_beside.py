@@ -20,7 +20,7 @@ def test_pods_are_not_kept_off_the_node_that_they_were_given_before_it_was_reser
     bench.advance(1)
     bench.start(workload("s", 200), workload("w", 700, priority=5))
     assert conditions(bench, "a")["PreemptCandidate"][0]
-    assert bench.dispatcher.cluster.capacity.nodes_of("uid-w") == ["n1"]
+    assert bench.dispatcher.cluster.capacity.gangs.nodes_of("uid-w") == ["n1"]
     assert bench.excluded["uid-s"] == ()
 
 

@@ -163,7 +163,7 @@ def test_a_deletion_gives_the_room_back() -> None:
     stream.bench.delete("uid-gang")
     before = len(stream.started)
     stream.run(300)
-    assert not stream.bench.dispatcher.cluster.capacity.holds("uid-gang")
+    assert not stream.bench.dispatcher.cluster.capacity.gangs.exists("uid-gang")
     assert len(stream.started) - before > 30
 
 
@@ -202,7 +202,7 @@ def test_room_of_which_no_more_comes_is_given_up() -> None:
     assert "small" not in bench.order
     bench.advance(6 * AFTER + LOOK)
     assert "small" in bench.order
-    assert not bench.dispatcher.cluster.capacity.holds("uid-gang")
+    assert not bench.dispatcher.cluster.capacity.gangs.exists("uid-gang")
 
 
 def test_an_appwrapper_that_waits_for_quota_is_not_protected() -> None:

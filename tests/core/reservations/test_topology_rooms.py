@@ -28,7 +28,7 @@ def _limited(name: str, milli: int, seconds: int, rack: str = "", pods: int = 1)
 
 
 def _racks_of(bench: Bench, name: str) -> set[str]:
-    return {node[:2] for node in bench.dispatcher.cluster.capacity.nodes_of(f"uid-{name}")}
+    return {node[:2] for node in bench.dispatcher.cluster.capacity.gangs.nodes_of(f"uid-{name}")}
 
 
 def _busy() -> Bench:

@@ -111,7 +111,7 @@ class World:
     @property
     def room(self) -> int:
         """Pods for which room is assumed."""
-        return sum(self.bench.dispatcher.cluster.capacity.outstanding("uid-a"))
+        return sum(self.bench.dispatcher.cluster.capacity.gangs.outstanding("uid-a"))
 
     @property
     def stall(self) -> tuple[str, str]:

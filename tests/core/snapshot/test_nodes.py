@@ -72,7 +72,7 @@ def test_of_a_node_that_is_too_small_even_if_empty_none_is_removed() -> None:
     capacity = cluster(node("n1", "2"), node("n2", "4"))
     hold(capacity, "a", pods(1, "2"))
     hold(capacity, "b", pods(1, "4"))
-    where = {uid: capacity.nodes_of(uid) for uid in "ab"}
+    where = {uid: capacity.gangs.nodes_of(uid) for uid in "ab"}
     asked = what_if(capacity, pods(1, "3"))
 
     assert where == {"a": ["n1"], "b": ["n2"]}
@@ -190,7 +190,7 @@ def test_while_something_without_a_node_could_go_there_nothing_is_planned() -> N
     hold(capacity, "lost", pods(2, "3"))
     capacity.node_gone("n2")
     capacity.place_unplaced()
-    assert capacity.unplaced("lost")
+    assert capacity.gangs.unplaced("lost")
     assert what_if(capacity, pods(1, "1")).hopeless
 
 
@@ -199,7 +199,7 @@ def test_a_node_is_set_aside_until_the_next_pass() -> None:
     hold(capacity, "lost", pods(2, "3"))
     capacity.node_gone("n2")
     capacity.place_unplaced()
-    capacity.release("lost")
+    capacity.gangs.release("lost")
     assert not what_if(capacity, pods(1, "1")).fits()
     capacity.place_unplaced()
     assert what_if(capacity, pods(1, "1")).fits()
@@ -208,7 +208,7 @@ def test_a_node_is_set_aside_until_the_next_pass() -> None:
 def test_in_a_sum_what_has_no_node_counts_as_well() -> None:
     capacity = cluster(node("n1", "4"), settings=AGGREGATE)
     sets = (pods(2, "3"),)
-    capacity.adopt("a", 1, sets)
+    capacity.gangs.adopt("a", 1, sets)
     capacity.place_unplaced()
     asked = what_if(capacity, pods(1, "4"))
 
@@ -367,7 +367,7 @@ def _really_leave(capacity: Capacity, uid: str) -> None:
     for use in list(capacity._pod_index.uses.values()):
         if use.pod.workload == uid:
             capacity.pod_gone(use.pod.uid)
-    capacity.release(uid)
+    capacity.gangs.release(uid)
 
 
 @pytest.mark.parametrize("fit", [*Fit])
@@ -427,9 +427,9 @@ def _compare(
             part.replicas for part in other._memory.remembered(shape).parts
         )
         there = [(sets, other._ledger.rows[row.node.name], n) for sets, row, n in plan]
-        other._assumed.place(other._begin("w", 1, shape.sets), there)
+        other._assumed.place(other.gangs.begin("w", 1, shape.sets), there)
         overcommitted = set(other._ledger.overcommitted)
         other._ledger.post()
         assert set(other._ledger.overcommitted) == overcommitted
-        assert not other.unplaced("w")
+        assert not other.gangs.unplaced("w")
     return "does not fit" if not expected else "fits because" if before else "fits"

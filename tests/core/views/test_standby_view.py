@@ -61,14 +61,14 @@ def running(milli: int) -> Bench:
 def test_a_reservation_is_where_its_record_says_and_not_planned_anew() -> None:
     bench = reserving(nodes=("n2",), pods=((1,),))
     cluster = bench.dispatcher.cluster
-    assert cluster.capacity.places_of("uid-a") == {"n2": (1,)}
+    assert cluster.capacity.gangs.places_of("uid-a") == {"n2": (1,)}
     assert cluster.doubts == NONE
     assert [row.waits_for for row in bench.queue()] == ["RoomReserved"]
 
 
 def test_a_reservation_of_an_older_version_is_on_its_nodes_and_what_is_free_there_is_open() -> None:
     bench = reserving(nodes=("n2",))
-    assert bench.dispatcher.cluster.capacity.nodes_of("uid-a") == ["n2"]
+    assert bench.dispatcher.cluster.capacity.gangs.nodes_of("uid-a") == ["n2"]
     assert bench.dispatcher.cluster.doubts == ROOM
     bench.crash()
     bench.feed(LookOn(is_led=False))
@@ -77,7 +77,7 @@ def test_a_reservation_of_an_older_version_is_on_its_nodes_and_what_is_free_ther
 
 def test_on_a_node_that_is_gone_nothing_is_reserved() -> None:
     bench = reserving(nodes=("n2", "n9"), pods=((1,), (1,)))
-    assert bench.dispatcher.cluster.capacity.nodes_of("uid-a") == ["n2"]
+    assert bench.dispatcher.cluster.capacity.gangs.nodes_of("uid-a") == ["n2"]
 
 
 def test_an_appwrapper_that_fits_as_stored_may_be_held_back_for_all_a_standby_knows() -> None:
