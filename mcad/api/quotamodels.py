@@ -72,6 +72,14 @@ class QuotaChildStatus(Wire):
     allocated: Amounts | None = Field(
         default=None, description="Resources in use by AppWrappers of the node and below it."
     )
+    leaving: Amounts | None = Field(
+        default=None, description="The part of allocated that is being torn down."
+    )
+    reserved: Amounts | None = Field(
+        default=None,
+        description="Resources reserved for AppWrappers that wait until others have left; not part"
+        " of allocated.",
+    )
     borrowed: Amounts | None = Field(
         default=None, description="The part of allocated that exceeds the node's own quota."
     )

@@ -70,7 +70,7 @@ def quota_labels(labels: Map, queue_tree: str = "") -> tuple[tuple[str, str], ..
 
 # -- status --------------------------------------------------------------------------------------
 
-_FIGURES = ("nominal", "allocated", "borrowed", "lent", "waiting")
+_FIGURES = ("nominal", "allocated", "borrowed", "lent", "waiting", "leaving", "reserved")
 
 
 def render_quota_status(view: QuotaView) -> Map:
@@ -94,11 +94,10 @@ def _render_condition(condition: QuotaCondition) -> Map:
 
 
 def _render_node(node: NodeStatus) -> Map:
-    amounts = (node.nominal, node.allocated, node.borrowed, node.lent, node.waiting)
     return {"name": node.name} | {
         word: {resource: format_amount(resource, n) for resource, n in figures}
-        for word, figures in zip(_FIGURES, amounts, strict=True)
-        if figures
+        for word in _FIGURES
+        if (figures := getattr(node, word))
     }
 
 

@@ -4,14 +4,14 @@ Amounts are Kubernetes quantities as strings, as in views.py; zeros are left out
 ``nominal``.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from mcad.controller.views import quantities, row_view
 from mcad.core.cluster import Cluster
 from mcad.core.quota import report
 from mcad.core.quota.tree import Fault, Tree
-from mcad.core.state.model import Resources, Workload
+from mcad.core.state.model import Workload
 from mcad.core.state.quantity import format_amount
 from mcad.core.state.records import asdict
 from mcad.core.state.units import Instant
@@ -20,7 +20,7 @@ from mcad.core.views.rows import Picture
 
 Json = dict[str, Any]
 
-BOOKS = ("nominal", "allocated", "borrowed", "lent", "waiting")
+BOOKS = ("nominal", "allocated", "leaving", "reserved", "borrowed", "lent", "waiting")
 
 
 def trees_view(cluster: Cluster, *, enabled: bool) -> Json:
@@ -36,13 +36,12 @@ def node_view(cluster: Cluster, now: Instant, tree: str, node: str) -> Json | No
 
 def tree_steps(cluster: Cluster) -> Iterator[Json]:
     """The trees of ``trees_view``, one by one. An invalid tree has no nodes, but ``faults``."""
-    asked = holders.waiting(cluster)
     for name in cluster.forest.names():
         tree = cluster.forest.trees.get(name)
         yield {
             "tree": name,
             "resources": sorted(tree.named) if tree is not None else [],
-            "nodes": list(_nodes(tree, asked.get(name, {}))) if tree is not None else [],
+            "nodes": list(_nodes(cluster, tree)) if tree is not None else [],
             "faults": [_fault(cluster, one) for one in cluster.forest.faults(name)],
             "warnings": [
                 *cluster.forest.absent.texts(name),
@@ -59,7 +58,7 @@ def node_steps(cluster: Cluster, picture: Picture, tree: str, node: str) -> Iter
     grown = cluster.forest.trees.get(tree)
     if grown is None or node not in grown.nodes:
         return
-    figures = _nodes(grown, holders.waiting(cluster).get(tree, {}))
+    figures = _nodes(cluster, grown)
     found = next(one for one in figures if one["node"] == node)
     queue = []
 
@@ -79,9 +78,9 @@ def node_steps(cluster: Cluster, picture: Picture, tree: str, node: str) -> Iter
     yield {"tree": tree, **found, "holders": held_by, "queue": queue}
 
 
-def _nodes(tree: Tree, asked: Mapping[str, Resources]) -> Iterator[Json]:
+def _nodes(cluster: Cluster, tree: Tree) -> Iterator[Json]:
     """The nodes from the root down, each before its children."""
-    figures = report.figures(tree, asked)
+    figures = report.figures(cluster.forest, tree, cluster.admission.demand)
     for name, node in tree.nodes.items():
         yield {
             "node": name,

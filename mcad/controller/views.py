@@ -137,12 +137,14 @@ def node_steps(cluster: Cluster) -> Iterator[Json]:
 
 
 def capacity_sums(cluster: Cluster) -> Json:
-    """``capacity_view`` without the nodes. ``withoutNode`` has the first 100 AppWrappers with pods
-    that kube-scheduler refuses."""
+    """``capacity_view`` without the nodes. ``apart`` has the sums of nodes that are tainted,
+    cordoned or not ready, ``withoutNode`` the first 100 AppWrappers with pods that kube-scheduler
+    refuses."""
     capacity = cluster.capacity
     unknown = leftovers.by_namespace(cluster)
     return {
         "total": _node(capacity.report.sums()),
+        "apart": [_node(one.sums) | {"nodes": one.nodes} for one in capacity.report.apart()],
         "unplaced": quantities(capacity.report.unplaced()),
         "unknownAppWrappers": {name: quantities(one) for name, one in unknown.items()},
         "withoutNode": list(islice(_without_node(cluster), WITHOUT_NODE_SHOWN)),
@@ -251,10 +253,12 @@ def row_view(row: Row) -> Json:
 
 
 def _node(node: NodeReport) -> Json:
+    """``state`` as ``kubectl get nodes`` writes two of them; no amount is negative."""
     return {
         "name": node.name,
+        "state": node.state + ",Overcommitted" * node.is_overcommitted,
         "allocatable": quantities(node.allocatable),
         "used": quantities(node.used),
         "reserved": quantities(node.reserved),
-        "free": quantities(node.free),
+        "free": quantities(node.usable),
     }

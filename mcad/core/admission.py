@@ -16,7 +16,7 @@ from mcad.core.capacity import Capacity
 from mcad.core.nodes.ledger import Plan
 from mcad.core.nodes.shape import Shape
 from mcad.core.queue.ordering import Turns
-from mcad.core.quota.usage import Charge, Forest
+from mcad.core.quota.usage import Charge, ChargedAs, Forest
 from mcad.core.snapshot.quota import Shares
 from mcad.core.snapshot.snapshot import Snapshot
 from mcad.core.state.model import PodSet, Resources
@@ -111,6 +111,7 @@ class Admission:
         """Keep room that others still use; shares may become overcommitted."""
         self._capacity.reserve(gang.uid, gang.attempt, gang.shape, gang.sets, plan)
         self._charge(gang, designation)
+        self._forest.mark(gang.uid, ChargedAs.RESERVED)
 
     def assume_at(self, gang: Gang, designation: Designation, plan: Plan) -> None:
         """Take the room of a plan that looked past reservations."""
@@ -143,6 +144,13 @@ class Admission:
         the charge stays (C7)."""
         self._capacity.gangs.release(uid)
         self._capacity.gangs.adopt(uid, attempt, sets)
+        self._forest.mark(uid, ChargedAs.USED)
+
+    def freeze(self, uid: str) -> None:
+        """A teardown begins: what the AppWrapper holds stays as it is until ``release``."""
+        if self._capacity.gangs.exists(uid):
+            self._capacity.gangs.freeze(uid)
+            self._forest.mark(uid, ChargedAs.LEAVING)
 
     def release(self, uid: str) -> None:
         """The AppWrapper needs no room any more."""
@@ -161,8 +169,9 @@ class Admission:
         """The AppWrapper has its room and its charge again."""
         self._capacity.gangs.restore(removed.gang)
         uid = removed.gang.gang.uid
-        self._forest.charge(uid, removed.charge.designation, removed.charge.amounts)
-        self._turns.charge(uid, removed.namespace, removed.charge.amounts)
+        charge = removed.charge
+        self._forest.charge(uid, charge.designation, charge.amounts, charge.kind)
+        self._turns.charge(uid, removed.namespace, charge.amounts)
 
     def check(self) -> None:
         """Both books are right and tell of the same AppWrappers; for tests. O(all)."""
@@ -170,9 +179,18 @@ class Admission:
         self._forest.check()
         self._turns.check(self._capacity.gangs.uids())
         reserved, charged = set(self._capacity.gangs.uids()), set(self._forest.charges)
+        for uid, charge in self._forest.charges.items():
+            kind = self._kind(uid)
+            check(charge.kind is kind, "charged-as-it-is-held", f"{uid}: {charge.kind}, {kind}")
         check(
             reserved == charged,
             "charged-while-assumed",
             f"only reserved: {sorted(reserved - charged)}, only charged: "
             f"{sorted(charged - reserved)}",
         )
+
+    def _kind(self, uid: str) -> ChargedAs:
+        gangs = self._capacity.gangs
+        if gangs.is_reserved(uid):
+            return ChargedAs.RESERVED
+        return ChargedAs.LEAVING if gangs.is_leaving(uid) else ChargedAs.USED

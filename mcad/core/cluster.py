@@ -252,7 +252,7 @@ class Cluster:
         """It is deleted: its objects hold their room, and its charge, until they are gone (P9)."""
         if entry.keeps_room:
             self.admission.renew(entry.uid, entry.attempt + 1, ())
-        self.capacity.gangs.freeze(entry.uid)
+        self.admission.freeze(entry.uid)
 
     def want(self, entry: Entry, item: int, index: int, wanted: Wanted | None) -> None:
         """A live object of the present attempt wants these pods of a set. A failed one wants none,

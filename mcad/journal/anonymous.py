@@ -120,7 +120,9 @@ RULES = {
     "DispatchPause": _rules(name="uid name namespace tree node", text="reason"),
     "QuotaChild": _rules(name="name", text="flaw", keep="nominal"),
     "QuotaCondition": _rules(text="message", keep="type reason"),
-    "NodeStatus": _rules(name="name", keep="nominal allocated borrowed lent waiting"),
+    "NodeStatus": _rules(
+        name="name", keep="nominal allocated leaving reserved borrowed lent waiting"
+    ),
     "Pod": _rules(
         name="uid namespace name node workload root nominated", keep="request disruption"
     ),

@@ -29,12 +29,14 @@ class Bar(Struct, frozen=True):
 
 
 class Cell(Struct, frozen=True):
-    """One node: the share of its scarcest resource in percent, and all shares as text."""
+    """One node: the share of its scarcest resource in percent, all shares as text, and whether it
+    takes pods."""
 
     name: str
     percent: int
     level: int
     text: str
+    state: str = ""  # where it is not simply ready
 
 
 class QuotaRow(Struct, frozen=True):
@@ -79,7 +81,8 @@ def _cell(node: Json) -> Cell:
     }
     most = round(max(shares.values(), default=0))
     text = ", ".join(f"{name} {share:.0f} %" for name, share in shares.items())
-    return Cell(node["name"], most, min(most * HEAT_LEVELS // 100, HEAT_LEVELS), text)
+    state = "" if node.get("state", "Ready") == "Ready" else node["state"]
+    return Cell(node["name"], most, min(most * HEAT_LEVELS // 100, HEAT_LEVELS), text, state)
 
 
 def quota_rows(tree: Json) -> Iterator[QuotaRow]:
@@ -91,7 +94,8 @@ def quota_rows(tree: Json) -> Iterator[QuotaRow]:
 
 def _quota_row(node: Json, resource: str, *, first: bool) -> QuotaRow:
     books = {
-        book: node.get(book) for book in ("nominal", "allocated", "borrowed", "lent", "waiting")
+        book: node.get(book)
+        for book in ("nominal", "allocated", "leaving", "reserved", "borrowed", "lent", "waiting")
     }
     nominal, used = _amount(books["nominal"], resource), _amount(books["allocated"], resource)
     return QuotaRow(

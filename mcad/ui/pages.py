@@ -15,6 +15,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from mcad.api.list_page import WAITING
 from mcad.api.wire import as_map
+from mcad.cli.pages.capacity_amounts import STATES
 from mcad.cli.pages.human_amounts import human_amount
 from mcad.cli.pages.reservation_lines import eviction, kept_off, reservation_facts
 from mcad.cli.pages.rows import place
@@ -199,6 +200,7 @@ def _capacity(moment: Moment) -> Json:
     return {
         "known": view is not None,
         "bars": capacity_bars(view) if view is not None else [],
+        "apart": [{**one, "what": STATES[one["state"]]} for one in (view or {}).get("apart", ())],
         "unplaced": view["unplaced"] if view is not None else {},
     }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mcad.controller.quota_views import node_view, trees_view
+from mcad.controller.quota_views import BOOKS, node_view, trees_view
 from mcad.controller.views import detail_view
 from mcad.core.state.model import Workload
 from tests.core.bench import Bench, node, workload
@@ -58,7 +58,7 @@ def test_a_tree_is_told_from_its_root_down_with_figures_that_add_up() -> None:
 
 
 def _node(name: str, parent: str, path: list[str], **cpu: str) -> Json:
-    books = {book: {} for book in ("nominal", "allocated", "borrowed", "lent", "waiting")}
+    books: Json = {book: {} for book in BOOKS}
     node = {"node": name, "parent": parent, "path": path, "hardLimit": False, "leaf": bool(parent)}
     return node | books | {book: {"cpu": amount} for book, amount in cpu.items()}
 

@@ -177,6 +177,16 @@ async def test_the_page_shows_leader_capacity_nodes_and_queue() -> None:
     )
 
 
+async def test_a_cordoned_node_is_told_apart_and_lends_nothing() -> None:
+    api = tutorial()
+    api.change("nodes", "minikube", lambda node: node.update(spec={"unschedulable": True}))
+    async with opened(api) as page:
+        text = await page.get("/")
+    assert "1 node is cordoned: cpu=2" in _words(text)
+    assert "reserved 0, free 0 of 2" in _words(text)
+    assert re.search(r'<li class="h\d apart" title="minikube: [^"]*; Cordoned">', text)
+
+
 async def test_a_drawer_has_an_address_of_its_own() -> None:
     async with opened(tutorial()) as page:
         whole, part = await page.get(DRAWER), await page.get(DRAWER, **{"HX-Request": "true"})
@@ -223,7 +233,7 @@ async def test_rows_of_a_quota_node_are_those_below_it() -> None:
         root = _names(await page.get("/?leaf=teams/cluster"))
         assert _names(await page.get("/?leaf=teams/none")) == set()
     assert "Quota tree teams" in text
-    assert "research cpu 6 4 2 0 0" in _words(text)
+    assert "research cpu 6 0 0 4 2 0 0" in _words(text)
     assert below == {"own", "borrower"}
     assert {"own", "borrower", "watchers", "late"} <= root
 
@@ -233,7 +243,7 @@ async def test_the_share_of_a_deleted_appwrapper_is_used_until_its_pods_are_gone
     api.remove("appwrappers", "own")  # it held 4; a borrower holds 2
     api.remove("deployments", "own")
     async with opened(api) as page:
-        assert "research cpu 6 4" in _words(await page.get("/"))
+        assert "research cpu 6 0 0 4" in _words(await page.get("/"))
 
 
 async def test_a_page_of_many_rows_has_one_hundred() -> None:

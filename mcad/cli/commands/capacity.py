@@ -13,6 +13,7 @@ from mcad.cli.arguments.environment import environment
 from mcad.cli.arguments.names import node_names
 from mcad.cli.arguments.options import Output, output_options, source_options
 from mcad.cli.errors import fail_for_missing
+from mcad.cli.pages.capacity_amounts import STATES
 from mcad.cli.pages.human_amounts import human_amount
 from mcad.cli.pages.tables import echo, echo_structured, table
 from mcad.client.errors import McadError
@@ -23,6 +24,7 @@ from mcad.kube.kinds import CAPACITY_REPORTS
 Json = dict[str, Any]
 
 TITLES = ("NODE", "RESOURCE", "ALLOCATABLE", "USED", "RESERVED", "FREE")
+STATE = "STATE"
 REFUSED = ("WITHOUT-NODE", "PODS", "KUBE-SCHEDULER")
 BOOKS = ("allocatable", "used", "reserved", "free")
 
@@ -36,8 +38,10 @@ def capacity(nodes: tuple[str, ...], total_only: bool, source: Source, output: O
     """Show allocatable, used, reserved and free capacity.
 
     With names, only those nodes: NAME or node/NAME. USED is what bound pods request, RESERVED what
-    dispatched AppWrappers demand for pods that are not bound yet. FREE of an overcommitted
-    node is negative, and 0 in <total>. <unplaced> is reserved, but fits no node at present.
+    dispatched AppWrappers demand for pods that are not bound yet. FREE is what is left on nodes
+    that are ready and not cordoned; nothing is free of a resource of which more is used and
+    reserved than there is (Overcommitted). Below <total> are the sums of tainted nodes, of cordoned
+    ones and of those that are not ready. <unplaced> is reserved, but fits no node at present.
     <unknown AppWrappers of NAMESPACE> is reserved for pods that existed when the dispatcher started
     and whose AppWrapper does not exist. A second table has the AppWrappers with pods that
     kube-scheduler refuses, and its reason.
@@ -54,13 +58,12 @@ def capacity(nodes: tuple[str, ...], total_only: bool, source: Source, output: O
     elif output.form == "name":
         echo(f"node/{node['name']}" for node in shown)
     else:
-        rows = [] if total_only else [row for node in shown for row in rows_of(node["name"], node)]
-        if not nodes:
-            rows += total_rows(view)
-            for namespace, held in view.get("unknownAppWrappers", {}).items():
-                rows += _reserved(f"<unknown AppWrappers of {namespace}>", held)
+        rows = [] if total_only else list(_node_rows(shown))
+        sums = [] if nodes else list(_sum_rows(view))
+        rows += sums if total_only else [(*row, "") for row in sums]
+        titles = TITLES if total_only else (*TITLES, STATE)
         if rows:
-            echo(table(TITLES, rows, headers=not output.no_headers, palette=output.palette))
+            echo(table(titles, rows, headers=not output.no_headers, palette=output.palette))
         if not nodes and (refused := list(_without_node(view))):
             echo(["", *table(REFUSED, refused, headers=True, palette=output.palette)])
     fail_for_missing(missing, 'no node "{}"; see `kubectl get nodes`')
@@ -78,6 +81,18 @@ async def _capacity(source: Source) -> Json:
     return view
 
 
+def _node_rows(nodes: list[Json]) -> Iterator[tuple[str, ...]]:
+    for node in nodes:
+        for row in rows_of(node["name"], node):
+            yield (*row, node.get("state", ""))
+
+
+def _sum_rows(view: Json) -> Iterator[tuple[str, ...]]:
+    yield from total_rows(view)
+    for namespace, held in view.get("unknownAppWrappers", {}).items():
+        yield from _reserved(f"<unknown AppWrappers of {namespace}>", held)
+
+
 def rows_of(name: str, node: Json) -> Iterator[tuple[str, ...]]:
     """The rows below ``TITLES``: one per resource that the node has or that is used on it."""
     for resource in sorted({key for book in BOOKS for key in node[book]}):
@@ -88,6 +103,8 @@ def rows_of(name: str, node: Json) -> Iterator[tuple[str, ...]]:
 def total_rows(view: Json) -> Iterator[tuple[str, ...]]:
     """The rows of all nodes together, and of what fits no node at present."""
     yield from rows_of("<total>", view["total"])
+    for one in view.get("apart", ()):  # absent from older dispatchers, as is the state
+        yield from rows_of(f"<{one['nodes']} {STATES[one['state']]}>", one)
     yield from _reserved("<unplaced>", view["unplaced"])
 
 

@@ -56,9 +56,11 @@ class Place(Struct, frozen=True):
 def show(name: str, source: Source, watch: bool, output: Output) -> None:  # noqa: FBT001 - click passes it by name
     """Show quota trees with their figures, or one node with its holders and its queue.
 
-    NOMINAL is the quota of a node, USED what is charged at it or below, BORROWED the part of USED
-    above NOMINAL, LENT the part of NOMINAL that nodes under the same parent use, WAITING the demand
-    of its queue. If a tree and a node have the same name, the tree is shown; TREE/NODE is the node.
+    NOMINAL is the quota of a node, USED what is in use at it or below, LEAVING the part of USED
+    that is being torn down, RESERVED what is kept beside USED for AppWrappers that wait until
+    others have left, BORROWED the part of USED above NOMINAL, LENT the part of NOMINAL that nodes
+    under the same parent use, WAITING the demand of its queue. If a tree and a node have the same
+    name, the tree is shown; TREE/NODE is the node.
 
     With --watch a row is printed again when one of its figures has changed.
     """

@@ -7,6 +7,9 @@ from typing import Any
 
 from mcad.core.state.quantity import CPU, MILLIS, UNITS, parse_quantity
 
+STATES = {"Tainted": "tainted", "Cordoned": "cordoned", "NotReady": "not ready"}
+"""The states of nodes that are not simply ready, in words."""
+
 _FIRST, _LAST = ("cpu", "memory"), ("pods", "ephemeral-storage")
 
 

@@ -13,8 +13,8 @@ from mcad.cli.pages.tables import NONE, UNKNOWN, Row, amounts, table
 
 Json = dict[str, Any]
 
-BOOKS = ("nominal", "allocated", "borrowed", "lent", "waiting")
-FIGURES = ("RESOURCE", "NOMINAL", "USED", "BORROWED", "LENT", "WAITING")
+BOOKS = ("nominal", "allocated", "leaving", "reserved", "borrowed", "lent", "waiting")
+FIGURES = ("RESOURCE", "NOMINAL", "USED", "LEAVING", "RESERVED", "BORROWED", "LENT", "WAITING")
 HOLDERS = ("NAMESPACE", "NAME", "LEAF", "STATE", "HOLDS")
 QUEUE = ("POSITION", "NAMESPACE", "NAME", "LEAF", "DEMAND", "WAITS-FOR")
 

@@ -234,7 +234,9 @@ _quota = _Section("Quota")
 
 _QUOTA_TEXTS = {
     "nominal": "Nominal quota of a node",
-    "allocated": "Usage charged to a node and its descendants",
+    "allocated": "Usage of a node and its descendants",
+    "leaving": "The part of the usage whose teardown has begun",
+    "reserved": "What is reserved beside the usage, for AppWrappers that wait until others leave",
     "borrowed": "Usage above the nominal quota of a node",
     "lent": "Nominal quota of a node that nodes under the same parent use",
     "waiting": "Demand of queued AppWrappers at a node",

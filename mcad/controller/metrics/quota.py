@@ -17,12 +17,13 @@ from mcad.controller.metrics.labels import Remembered
 from mcad.core.quota.report import figures
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from prometheus_client.core import GaugeMetricFamily, Metric
 
     from mcad.core.cluster import Cluster
     from mcad.core.quota.tree import Tree
+    from mcad.core.state.quota_records import NodeStatus
 
 NODES_SHOWN = 1000
 """Of each tree."""
@@ -49,18 +50,22 @@ class QuotaGauges:
             invalid.update(_invalid(self._cluster, name))
             tree = forest.trees.get(name)
             if tree is not None:
-                yield from self._fill(tree, gauges)
-                _exceeded(tree, exceeded)
+                lines = figures(forest, tree, self._cluster.admission.demand)
+                yield from self._fill(tree, lines, gauges)
+                _exceeded(tree, lines, exceeded)
         if names or invalid:
             yield from (*gauges.values(), exceeded)
             yield self._invalid.fill(declared.INVALID_SUBTREES.gauge(), invalid)
             yield self._absent.fill(declared.ABSENT_SUBTREES.gauge(), self._gone(names))
 
-    def _fill(self, tree: Tree, gauges: dict[str, GaugeMetricFamily]) -> Iterator[None]:
-        forest = self._cluster.forest
+    def _fill(
+        self,
+        tree: Tree,
+        lines: Mapping[str, NodeStatus],
+        gauges: dict[str, GaugeMetricFamily],
+    ) -> Iterator[None]:
         by_depth = sorted(tree.nodes.values(), key=lambda node: len(node.chain))
         shown = iter([node.name for node in by_depth[:NODES_SHOWN]])
-        lines = figures(tree, forest.in_line.of(tree.name, self._cluster.admission.demand))
         yield None
         while some := list(islice(shown, _STEP)):
             for node in some:
@@ -77,13 +82,14 @@ class QuotaGauges:
         return {(name,): len([*absent.texts(name)]) for name in names}
 
 
-def _exceeded(tree: Tree, gauge: GaugeMetricFamily) -> None:
+def _exceeded(tree: Tree, lines: Mapping[str, NodeStatus], gauge: GaugeMetricFamily) -> None:
     """What the root and hard nodes have in use above their quota, which nothing may exceed."""
     for node in tree.nodes.values():
         if node.chain and node is not tree.root and not node.hard:
             continue
+        borrowed = dict(lines[node.name].borrowed)
         for resource in sorted(tree.named):
-            beyond = in_base_units(resource, max(0, -node.room(resource)))
+            beyond = in_base_units(resource, borrowed.get(resource, 0))
             gauge.add_metric((tree.name, node.name, resource), beyond)
 
 

@@ -53,7 +53,7 @@ def charged_at(cluster: Cluster, limit: QuotaLimit) -> dict[str, int]:
         return {}
     known: dict[tuple[Designation, Resources], int] = {}  # most of thousands are equal
     amounts: dict[str, int] = {}
-    for uid, (designation, held, _) in cluster.forest.charges.items():
+    for uid, (designation, held, *_) in cluster.forest.charges.items():
         key = designation, held
         amount = known.get(key)
         if amount is None:

@@ -177,6 +177,15 @@ class Gangs:
         """Whether the AppWrapper has a gang."""
         return uid in self._assumed.by_uid
 
+    def is_leaving(self, uid: str) -> bool:
+        """Whether the teardown of its attempt has begun."""
+        gang = self._assumed.by_uid[uid]
+        return gang.frozen and not gang.reserved
+
+    def is_reserved(self, uid: str) -> bool:
+        """Whether its room is reserved, for an attempt that has not begun."""
+        return uid in self._assumed.reserved
+
     def outstanding(self, uid: str) -> tuple[int, ...]:
         """Assumed pods per set, in the order of the sets; () without a gang."""
         return tuple(allotment.size for allotment in self._assumed.allotments(uid))

@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from enum import StrEnum
+from typing import NamedTuple
 
 from mcad.core.assumed.assumed import Assumed
 from mcad.core.assumed.pod_index import PodIndex
 from mcad.core.assumed.unplaced import UnplacedPods
+from mcad.core.nodes.filters import repelling
 from mcad.core.nodes.host_ports import without_ports
 from mcad.core.nodes.ledger import Ledger, Row
 from mcad.core.nodes.resources import Books, book, resources, total
-from mcad.core.state.model import TERMINAL_PHASES, Resources
+from mcad.core.state.model import TERMINAL_PHASES, Node, Resources
 from mcad.core.state.records import Struct
+
+
+class NodeState(StrEnum):
+    """Whether a node takes pods, in the words of kubectl where it has one."""
+
+    READY = "Ready"
+    TAINTED = "Tainted"  # only pods that tolerate its taints
+    CORDONED = "Cordoned"
+    NOT_READY = "NotReady"
 
 
 class NodeReport(Struct, frozen=True):
@@ -22,6 +34,31 @@ class NodeReport(Struct, frozen=True):
     used: Resources
     reserved: Resources
     free: Resources
+    state: NodeState = NodeState.READY
+
+    @property
+    def is_in_service(self) -> bool:
+        """Whether what is free there is of use to any pod."""
+        return self.state in (NodeState.READY, NodeState.TAINTED)
+
+    @property
+    def usable(self) -> Resources:
+        """What is free and of use: no negative amount, and nothing on a node that takes no pod."""
+        if not self.is_in_service:
+            return ()
+        return tuple((name, n) for name, n in self.free if n > 0)
+
+    @property
+    def is_overcommitted(self) -> bool:
+        """Whether more is used and reserved than there is."""
+        return any(n < 0 for _, n in self.free)
+
+
+class Apart(NamedTuple):
+    """The nodes that are not simply ready: how many are in one state, and the sums of them."""
+
+    nodes: int
+    sums: NodeReport
 
 
 class Report:
@@ -64,19 +101,28 @@ class Report:
             without_ports(used_on(name, self._pod_index)),
             without_ports(reserved_on(name, self._assumed)),
             without_ports(resources(row.free)),
+            _state(row.node),
         )
 
+    def apart(self) -> list[Apart]:
+        """The tainted nodes, the cordoned and those that are not ready, where there are any."""
+        found: dict[NodeState, list[NodeReport]] = {}
+        for row in self._ledger.rows.values():
+            state = _state(row.node)
+            if state is not NodeState.READY:
+                found.setdefault(state, []).append(self._node(row))
+        return [Apart(len(found[one]), _sum(one, found[one])) for one in NodeState if one in found]
+
     def sums(self) -> NodeReport:
-        """The sums over all nodes: used is what is neither reserved nor free. ``free`` clamps each
-        node at 0 (an overcommitted node has nothing to lend), so it may be more than the others
-        suggest."""
+        """The sums over all nodes: used is what is neither reserved nor free. ``free`` counts the
+        nodes that are ready and not cordoned, an overcommitted one as 0: it has nothing to lend."""
         ledger = self._ledger
         free: Books = {}
         used: Books = dict(ledger.allocatable)
         for name in ledger.free.names():
             column = ledger.free.column(name)
             used[name] = used.get(name, 0) - int(column.sum())
-            free[name] = int(column.clip(0).sum())
+            free[name] = ledger.free.to_lend(name, ledger.facts.in_service)
         reserved = total(
             (allotment.pods.request, allotment.at[name])
             for name, allotments in self._assumed.slots_on.items()
@@ -84,8 +130,14 @@ class Report:
             for allotment in allotments
         )
         book(used, reserved, -1)
-        parts = (resources(books) for books in (ledger.allocatable, used))
-        return NodeReport("", *map(without_ports, (*parts, reserved, resources(free))))
+        allocatable, in_use, left = map(resources, (ledger.allocatable, used, free))
+        return NodeReport(
+            "",
+            without_ports(allocatable),
+            without_ports(in_use),
+            without_ports(reserved),
+            without_ports(left),
+        )
 
     def unplaced(self) -> Resources:
         """The sum of assumed pods without a node."""
@@ -94,6 +146,26 @@ class Report:
     def unplaced_pods(self) -> int:
         """How many assumed pods have no node."""
         return sum(self._unplaced_pods.by_class.values())
+
+
+def _state(node: Node) -> NodeState:
+    if not node.ready:
+        return NodeState.NOT_READY
+    if node.unschedulable:
+        return NodeState.CORDONED
+    return NodeState.TAINTED if repelling(node) else NodeState.READY
+
+
+def _sum(state: NodeState, nodes: list[NodeReport]) -> NodeReport:
+    """Of ``free`` the part that is of use."""
+    books = [
+        [(amounts, 1) for amounts in each]
+        for each in zip(
+            *((n.allocatable, n.used, n.reserved, n.usable) for n in nodes), strict=True
+        )
+    ]
+    allocatable, used, reserved, free = map(total, books)
+    return NodeReport("", allocatable, used, reserved, free, state)
 
 
 def used_on(name: str, pod_index: PodIndex) -> Resources:

@@ -80,7 +80,7 @@ def take_back(
     if then is Next.RESET:
         cluster.keep_room(entry)
     else:
-        cluster.capacity.gangs.freeze(entry.uid)
+        cluster.admission.freeze(entry.uid)
     entry.end(DispatchPhase.UNDEPLOYING, cluster.now, reason, message, then)
     entry.unset_condition(ConditionType.DISPATCHED, cluster.now, reason=reason, message=message)
     entry.unset_condition(ConditionType.RUNNING_HOLD_COMPLETION, cluster.now, reason=reason)

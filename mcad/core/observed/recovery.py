@@ -222,7 +222,7 @@ def _assume_again(cluster: Cluster, entry: Entry) -> None:
     if entry.workload.deleting:
         cluster.freeze(entry)
     elif entry.phase is Phase.DELETING and not entry.keeps_room:
-        cluster.capacity.gangs.freeze(entry.uid)
+        cluster.admission.freeze(entry.uid)
 
 
 def _note_absence(cluster: Cluster, entry: Entry) -> None:

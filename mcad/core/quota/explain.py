@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from itertools import islice
 
-from mcad.core.quota.tree import QuotaNode, Tree
-from mcad.core.quota.usage import Forest
+from mcad.core.nodes.resources import Books
+from mcad.core.quota.tree import Tree
+from mcad.core.quota.usage import ChargedAs, Forest
 from mcad.core.state.quantity import format_amount
 from mcad.core.state.quota_records import DEFAULT_LEAF
 from mcad.core.state.reasons import some_of
@@ -23,6 +24,7 @@ class Words:
 
     def __init__(self, forest: Forest) -> None:
         self._forest = forest
+        self._reserved: dict[str, dict[str, Books]] = {}
         self._known: dict[tuple[str, ...], str] = {}  # by tree and node or leaf
 
     def explain(self, refusal: Refusal) -> str:
@@ -38,18 +40,41 @@ class Words:
 
     def _used_up(self, limit: QuotaLimit, tree: Tree) -> str:
         resource = limit.resource
-        requested, nominal, used = (
-            format_amount(resource, n) for n in (limit.requested, limit.nominal, limit.used)
+        here = self._reserved_in(tree).get(limit.node, {}).get(resource, 0)
+        kept = min(here, limit.used)
+        requested, nominal, used, reserved = (
+            format_amount(resource, n)
+            for n in (limit.requested, limit.nominal, limit.used - kept, kept)
         )
         where = f'Quota tree "{limit.tree}", node "{limit.node}"'
         if limit.requested > limit.nominal:
             return f"{where}: {resource}: {requested} requested, its whole share is {nominal}."
         text = f"{where}: {resource}: {requested} requested, {used} of {nominal} used."
+        if kept:
+            text = f"{text[:-1]}, {reserved} reserved."
         key = (limit.tree, limit.node, resource)
         if key not in self._known:
-            borrowers = _borrowers(tree.nodes.get(limit.node), resource)
+            borrowers = self._borrowers(tree, limit.node, resource)
             self._known[key] = f"Borrowing there: {some_of(borrowers)}." if borrowers else ""
         return f"{text} {self._known[key]}".rstrip()
+
+    def _borrowers(self, tree: Tree, node: str, resource: str) -> list[str]:
+        """The leaves below it that use more than their share, the greatest borrower first."""
+        reserved = self._reserved_in(tree)
+        found: list[tuple[int, str]] = []
+        todo = list(tree.nodes[node].children) if node in tree.nodes else []
+        while todo:
+            one = todo.pop()
+            todo += one.children
+            left = one.room(resource) + reserved.get(one.name, {}).get(resource, 0)
+            if not one.children and left < 0:
+                found.append((left, one.name))
+        return [f"{name} ({format_amount(resource, -over)})" for over, name in sorted(found)]
+
+    def _reserved_in(self, tree: Tree) -> dict[str, Books]:
+        if tree.name not in self._reserved:
+            self._reserved[tree.name] = self._forest.held_as(ChargedAs.RESERVED, tree)
+        return self._reserved[tree.name]
 
     def _no_leaf(self, limit: QuotaLimit, tree: Tree) -> str:
         where = f'Quota tree "{limit.tree}"'
@@ -66,15 +91,3 @@ class Words:
         if key not in self._known:
             self._known[key] = did_you_mean(limit.leaf, tree.leaves(), ALIKE_MAX)
         return f"{text} {self._known[key]}".rstrip()
-
-
-def _borrowers(node: QuotaNode | None, resource: str) -> list[str]:
-    """The leaves below it that use more than their share, the greatest borrower first."""
-    found: list[tuple[int, str]] = []
-    todo = list(node.children) if node is not None else []
-    while todo:
-        one = todo.pop()
-        todo += one.children
-        if not one.children and one.room(resource) < 0:
-            found.append((one.room(resource), one.name))
-    return [f"{name} ({format_amount(resource, -over)})" for over, name in sorted(found)]

@@ -1,39 +1,62 @@
-"""The figures of a tree: what every node has, uses, borrows and lends, and the demand in line."""
+"""The figures of a tree: what every node has, uses, borrows and lends, what is about to leave or
+reserved, and the demand in line."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
-from mcad.core.nodes.resources import Books, book
+from mcad.core.nodes.resources import Books
 from mcad.core.quota.tree import QuotaNode, Tree
+from mcad.core.quota.usage import ChargedAs, Forest
 from mcad.core.state.model import Resources
 from mcad.core.state.quantity import format_amount
 from mcad.core.state.quota_records import NodeStatus
 
+if TYPE_CHECKING:
+    from mcad.core.nodes.shape import Shape
 
-def figures(tree: Tree, waiting: Mapping[str, Resources]) -> dict[str, NodeStatus]:
+
+def figures(
+    forest: Forest, tree: Tree, demand: Callable[[Shape], Resources]
+) -> dict[str, NodeStatus]:
     """Every node of a tree, from the root down, with the resources that the tree names: ``nominal``
-    is its share, ``allocated`` is charged below it, ``borrowed`` is what of that exceeds its share,
-    ``lent`` what others under the same parent use of it. ``waiting``, by leaf, is what is demanded
-    there."""
-    asked: dict[str, Books] = {}
-    for leaf, amounts in waiting.items():
-        for node in tree.node_of(leaf).chain:
-            book(asked.setdefault(node.name, {}), amounts)
+    is its share, ``allocated`` is in use below it, and ``leaving`` the part of that whose teardown
+    has begun; ``reserved`` is beside it, for AppWrappers that wait until others have left.
+    ``borrowed`` is what of ``allocated`` exceeds its share, ``lent`` what others under the same
+    parent use of it, ``waiting`` what is demanded in line; ``demand`` counts a shape on the nodes
+    of now."""
+    asked = tree.by_node(forest.in_line.of(tree.name, demand).items())
+    leaving = forest.held_as(ChargedAs.LEAVING, tree)
+    reserved = forest.held_as(ChargedAs.RESERVED, tree)
+    used = {name: _less(node.usage, reserved.get(name, {})) for name, node in tree.nodes.items()}
     named = sorted(tree.named)
     lent: dict[str, Books] = {name: {} for name in tree.nodes}
     for parent in tree.nodes.values():
         for resource in named if parent.children else ():
-            for name, amount in _lent_below(parent, resource).items():
+            for name, amount in _lent_below(parent, resource, used).items():
                 lent[name][resource] = amount
     found = {}
     for name, node in tree.nodes.items():
-        borrowed = {resource: max(0, -node.room(resource)) for resource in named}
-        books = (node.usage, borrowed, lent[name], asked.get(name, {}))
+        borrowed = {r: max(0, used[name].get(r, 0) - node.nominal.get(r, 0)) for r in named}
+        books = {
+            "allocated": used[name],
+            "leaving": leaving.get(name, {}),
+            "reserved": reserved.get(name, {}),
+            "borrowed": borrowed,
+            "lent": lent[name],
+            "waiting": asked.get(name, {}),
+        }
         nominal = tuple((resource, node.nominal.get(resource, 0)) for resource in named)
-        nonzero = (tuple((r, book[r]) for r in named if book.get(r)) for book in books)
-        found[name] = NodeStatus(name, nominal, *nonzero)
+        nonzero = {
+            word: tuple((r, book[r]) for r in named if book.get(r)) for word, book in books.items()
+        }
+        found[name] = NodeStatus(name, nominal, **nonzero)
     return found
+
+
+def _less(books: Books, others: Books) -> Books:
+    return {name: n - others.get(name, 0) for name, n in books.items()}
 
 
 def overcommitted(tree: Tree) -> dict[str, str]:
@@ -56,19 +79,18 @@ def overcommitted(tree: Tree) -> dict[str, str]:
     return found
 
 
-def _lent_below(parent: QuotaNode, resource: str) -> dict[str, int]:
-    """What each child lends.
+def _lent_below(parent: QuotaNode, resource: str, usage: Mapping[str, Books]) -> dict[str, int]:
+    """What each child lends, where so much is in use by node.
 
     What they borrow comes first from what their parent has besides their shares or borrows itself;
     the rest from children with idle shares, in proportion, and what does not divide by name.
     """
-    idle = {one.name: max(0, one.room(resource)) for one in parent.children}
-    assigned = sum(one.nominal.get(resource, 0) for one in parent.children)
-    within = sum(
-        min(one.usage.get(resource, 0), one.nominal.get(resource, 0)) for one in parent.children
-    )
-    taken = parent.usage.get(resource, 0) - within
-    besides = max(0, parent.nominal.get(resource, 0) - assigned) + max(0, -parent.room(resource))
+    shares = {one.name: one.nominal.get(resource, 0) for one in parent.children}
+    used = {name: usage[name].get(resource, 0) for name in (parent.name, *shares)}
+    idle = {name: max(0, share - used[name]) for name, share in shares.items()}
+    own, assigned = parent.nominal.get(resource, 0), sum(shares.values())
+    taken = used[parent.name] - sum(min(used[name], share) for name, share in shares.items())
+    besides = max(0, own - assigned) + max(0, used[parent.name] - own)
     total = sum(idle.values())
     left = min(total, max(0, taken - besides))
     lent = {name: left * room // total if total else 0 for name, room in idle.items()}

@@ -45,7 +45,7 @@ def findings(forest: Forest, name: str, demand: Callable[[Shape], Resources]) ->
     lines, beyond = dict[str, dict[str, NodeStatus]](), dict[str, str]()
     if tree is not None and tree.named:
         beyond = overcommitted(tree)
-        for node, line in figures(tree, forest.in_line.of(name, demand)).items():
+        for node, line in figures(forest, tree, demand).items():
             lines.setdefault(tree.nodes[node].subtree, {})[node] = line
     for subtree in forest.subtrees_of(name):
         mine = lines.get(subtree.uid, {})

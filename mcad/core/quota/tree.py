@@ -100,6 +100,14 @@ class Tree:
             book(node.usage, amounts, times)
         at.see_what_is_spent([name for name, _ in amounts if name in self.named])
 
+    def by_node(self, by_leaf: Iterable[tuple[str, Resources]]) -> dict[str, Books]:
+        """The sums of these amounts at each node that has a leaf of them below it."""
+        found: dict[str, Books] = {}
+        for leaf, amounts in by_leaf:
+            for node in self.node_of(leaf).chain:
+                book(found.setdefault(node.name, {}), amounts)
+        return found
+
     def exceeds(self, node: QuotaNode, demand: Iterable[tuple[str, int]]) -> bool:
         """Whether the node has less left of its share than is demanded of it."""
         named = self.named

@@ -8,6 +8,7 @@ that shrank is overcommitted, and nothing more is charged to it until it is not.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Set
+from enum import Enum, auto
 from typing import NamedTuple
 
 from mcad.core.nodes.resources import Books, book, resources
@@ -41,12 +42,22 @@ HeldShares = Mapping[tuple[str, str], HeldShare]
 """By (tree, node)."""
 
 
+class ChargedAs(Enum):
+    """Whether an AppWrapper uses its share, whether its teardown has begun, or whether the share is
+    reserved for it while others leave. All count against limits; figures tell them apart."""
+
+    USED = auto()
+    LEAVING = auto()
+    RESERVED = auto()
+
+
 class Charge(NamedTuple):
     """What one AppWrapper holds, and by which labels; ``path`` is what they mean at present."""
 
     designation: Designation
     amounts: Resources
     path: Path
+    kind: ChargedAs = ChargedAs.USED
 
 
 class ShareNews(NamedTuple):
@@ -77,6 +88,7 @@ class Forest:
         self.deleted: dict[str, Instant] = {}
         self._faults: dict[str, list[Fault]] = {}
         self.charges: dict[str, Charge] = {}
+        self._marked: dict[str, None] = {}  # the uids of those that are not simply used
         self._risen: dict[tuple[str, str], None] = {}
         self._regrown: set[str] = set()
         self._moved: dict[str, None] = {}  # trees that have other figures than before
@@ -125,10 +137,11 @@ class Forest:
     def _are_deleted(self, trees: dict[str, Instant]) -> bool:
         """Charge what is held where it counts if these trees are deleted; whether others were."""
         is_other, self.deleted = self.deleted.keys() != trees.keys(), trees
-        for uid, (designation, amounts, path) in list(self.charges.items()) if is_other else ():
+        for uid, (designation, amounts, path, kind) in (
+            list(self.charges.items()) if is_other else ()
+        ):
             if path != self.path(designation):
-                self.release(uid)
-                self.charge(uid, designation, amounts)
+                self.charge(uid, designation, amounts, kind)
         return is_other
 
     def _regrow_stale(self) -> None:
@@ -164,10 +177,10 @@ class Forest:
         if tree is not None:
             trees[name] = tree
         self.trees = {each: trees[each] for each in sorted(trees)}
-        for uid, (designation, amounts, _) in self.charges.items():
-            self.charges[uid] = Charge(designation, amounts, self.path(designation))
+        for uid, charge in self.charges.items():
+            self.charges[uid] = charge._replace(path=self.path(charge.designation))
             if tree is not None:
-                tree.add(designation.leaf(name), amounts)
+                tree.add(charge.designation.leaf(name), charge.amounts)
 
     # -- verdicts ------------------------------------------------------------------------------
 
@@ -298,18 +311,35 @@ class Forest:
 
     # -- charges -------------------------------------------------------------------------------
 
-    def charge(self, uid: str, designation: Designation, amounts: Resources) -> None:
+    def charge(
+        self,
+        uid: str,
+        designation: Designation,
+        amounts: Resources,
+        kind: ChargedAs = ChargedAs.USED,
+    ) -> None:
         """The AppWrapper holds so much from now on, whether it fits or not."""
         self.release(uid)
         path = self.path(designation)
         self.charges[uid] = Charge(designation, amounts, path)
         for name, leaf in path:
             self.trees[name].add(leaf, amounts)
-            self._moved[name] = None
+        self.mark(uid, kind)
+
+    def mark(self, uid: str, kind: ChargedAs) -> None:
+        """What it holds is used from now on, or leaves, or is reserved."""
+        charge = self.charges[uid]
+        self.charges[uid] = charge._replace(kind=kind)
+        self._moved.update(dict.fromkeys(name for name, _ in charge.path))
+        if kind is ChargedAs.USED:
+            self._marked.pop(uid, None)
+        else:
+            self._marked[uid] = None
 
     def release(self, uid: str) -> None:
         """The AppWrapper holds nothing any more, if it did."""
         charge = self.charges.pop(uid, None)
+        self._marked.pop(uid, None)
         if charge is None:
             return
         for name, leaf in charge.path:
@@ -351,6 +381,16 @@ class Forest:
         self.in_line.moved.clear()
         return moved
 
+    def held_as(self, kind: ChargedAs, tree: Tree) -> dict[str, Books]:
+        """What leaves, or is reserved, at each node of a tree that has any of it. O(AppWrappers
+        that leave or have a reservation)."""
+        charges = map(self.charges.__getitem__, self._marked)
+        return tree.by_node(
+            (dict(one.path)[tree.name], one.amounts)
+            for one in charges
+            if one.kind is kind and tree.name in dict(one.path)
+        )
+
     def faults(self, name: str) -> list[Fault]:
         """What is wrong with the QuotaSubtrees of a tree, in force or not."""
         return self._faults.get(name, [])
@@ -361,6 +401,8 @@ class Forest:
             held: dict[str, Books] = {}
             for uid, charge in self.charges.items():
                 story = f"{uid} is charged to {charge.path}"
+                is_marked = charge.kind is not ChargedAs.USED
+                check((uid in self._marked) == is_marked, "marked-by-its-kind", story)
                 check(charge.path == self.path(charge.designation), "path-is-current", story)
                 if name in dict(charge.path):
                     book(held.setdefault(charge.designation.leaf(name), {}), charge.amounts)

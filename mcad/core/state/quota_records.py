@@ -82,6 +82,8 @@ class NodeStatus(Struct, frozen=True):
     borrowed: Figures = ()
     lent: Figures = ()
     waiting: Figures = ()
+    leaving: Figures = ()
+    reserved: Figures = ()
 
 
 class QuotaView(Struct, frozen=True):

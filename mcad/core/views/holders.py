@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from mcad.core.cluster import Cluster
 from mcad.core.quota.tree import Tree
@@ -30,12 +30,6 @@ class ShareHolder(Struct, frozen=True):
     amounts: Resources
 
 
-def waiting(cluster: Cluster) -> dict[str, Mapping[str, Resources]]:
-    """What the AppWrappers in line demand, by tree and leaf."""
-    asked, demand = cluster.forest.in_line, cluster.admission.demand
-    return {tree: asked.of(tree, demand) for tree in cluster.forest.names()}
-
-
 def leads_to(tree: Tree, leaf: str, node: str) -> bool:
     """Whether a charge to the leaf counts at the node."""
     return any(one.name == node for one in tree.node_of(leaf).chain)
@@ -59,7 +53,7 @@ def paths(cluster: Cluster, entry: Entry) -> Iterator[tuple[str, str, tuple[str,
 def holders(cluster: Cluster, tree: Tree, node: str) -> list[ShareHolder]:
     """What is charged at the node or below it, of what the tree names, by namespace and name."""
     found = []
-    for uid, (designation, amounts, _) in cluster.forest.charges.items():
+    for uid, (designation, amounts, *_) in cluster.forest.charges.items():
         leaf = designation.leaf(tree.name)
         named = tuple(each for each in amounts if each[0] in tree.named)
         if not named or not leads_to(tree, leaf, node):

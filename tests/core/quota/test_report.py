@@ -5,8 +5,11 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mcad.core.nodes.shape import Shape
+from mcad.core.quota.explain import Words
 from mcad.core.quota.report import figures, overcommitted
-from mcad.core.quota.usage import Forest
+from mcad.core.quota.usage import ChargedAs, Forest
+from mcad.core.state.model import PodSet
 from mcad.core.state.quota_records import Designation, NodeStatus
 from mcad.core.state.refusal import QuotaLimit, Refusal
 from mcad.core.state.waiting_reason import WaitingReason
@@ -23,26 +26,67 @@ def forest(*subtrees, **used: int) -> Forest:
     return made
 
 
-def told(made: Forest, waiting: dict | None = None) -> dict[str, list[int]]:
+def told(made: Forest, **waiting: int) -> dict[str, list[int]]:
     """The milli-CPU of each node: nominal, allocated, borrowed, lent, waiting."""
-    tree = made.trees[GOLD]
-    lines = figures(tree, waiting or {})
-    return {name: [dict(book).get("cpu", 0) for book in _books(one)] for name, one in lines.items()}
+    for leaf, cpu in waiting.items():
+        made.in_line.join(((GOLD, leaf),), Shape.of((PodSet(0, 0, "", 1, (("cpu", cpu),)),)))
+    lines = figures(made, made.trees[GOLD], lambda shape: shape.fixed)
+    return {name: _books(one, *BOOKS) for name, one in lines.items()}
 
 
-def _books(one: NodeStatus) -> tuple:
-    return (one.nominal, one.allocated, one.borrowed, one.lent, one.waiting)
+BOOKS = ("nominal", "allocated", "borrowed", "lent", "waiting")
+
+
+def _books(one: NodeStatus, *books: str) -> list[int]:
+    return [dict(getattr(one, each)).get("cpu", 0) for each in books]
 
 
 def test_what_one_borrows_others_lend_in_proportion_to_what_they_leave_idle() -> None:
     made = forest(*teams(1000, red=200, green=500, blue=300), red=600, green=200)
 
-    assert told(made, {"red": (("cpu", 70),), "blue": (("cpu", 5),)}) == {
+    assert told(made, red=70, blue=5) == {
         "root": [1000, 800, 0, 0, 75],
         "red": [200, 600, 400, 0, 70],
         "green": [500, 200, 0, 200, 0],
         "blue": [300, 0, 0, 200, 5],
     }
+
+
+def test_what_is_used_what_leaves_and_what_is_reserved_are_three_figures() -> None:
+    """Victims leave a share for which their preemptor has a reservation: the share is not used
+    twice, and none of it is borrowed."""
+    made = forest(
+        subtree("root", child("root", cpu=16)),
+        subtree("teams", child("red", cpu=9), child("blue", cpu=7), parent="root"),
+        red=9,
+        blue=7,
+    )
+    made.mark("blue", ChargedAs.LEAVING)
+    made.charge("urgent", Designation(((GOLD, "red"),)), (("cpu", 7),), ChargedAs.RESERVED)
+
+    lines = figures(made, made.trees[GOLD], lambda shape: shape.fixed)
+    shown = ("nominal", "allocated", "leaving", "reserved", "borrowed", "lent")
+    assert {name: _books(one, *shown) for name, one in lines.items()} == {
+        "root": [16, 16, 7, 7, 0, 0],
+        "red": [9, 9, 0, 7, 0, 0],
+        "blue": [7, 7, 7, 0, 0, 0],
+    }
+    made.charge("urgent", Designation(((GOLD, "red"),)), (("cpu", 7),))
+    made.release("blue")
+    (root, *_) = figures(made, made.trees[GOLD], lambda shape: shape.fixed).values()
+    assert _books(root, *shown) == [16, 16, 0, 0, 0, 0]
+
+
+def test_a_refusal_tells_what_is_reserved_apart_from_what_is_used() -> None:
+    made = forest(*teams(16, red=9, blue=7), red=10)
+    made.charge("urgent", Designation(((GOLD, "blue"),)), (("cpu", 7),), ChargedAs.RESERVED)
+    refusal = made.refusal(((GOLD, "red"),), (("cpu", 4),))
+
+    assert refusal is not None
+    assert Words(made).explain(refusal) == (
+        'Quota tree "gold", node "root": cpu: 4m requested, 10m of 16m used, 7m reserved. '
+        "Borrowing there: red (1m)."
+    )
 
 
 def test_what_the_parent_has_besides_is_borrowed_first() -> None:
