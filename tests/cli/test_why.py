@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
+from mcad.cli.pages.colours import PLAIN
+from mcad.cli.pages.why import page
 from tests.cli.cluster import appwrapper, crowd, deployment, tutorial
 from tests.cli.conftest import Type
 from tests.fakeapi import FakeApi
@@ -137,6 +140,32 @@ def test_the_proof_has_the_figures_of_the_nodes(mcad: Type) -> None:
         ["NODE", "CPU"],
         ["minikube", "50m"],
     ]
+
+
+def test_where_there_is_nothing_to_list_the_proof_says_so() -> None:
+    row = {
+        "name": "a",
+        "namespace": "default",
+        "state": "Pending",
+        "queuejobstate": "Queueing",
+        "position": 0,
+        "waitsFor": "no-node",
+        "why": "No node.",
+        "heldBy": None,
+    }
+    none: dict[str, Any] = {"proof": "sum", "resource": "cpu", "requested": "2", "available": "0"}
+    proofs = {
+        next(
+            line
+            for line in page(row | {"certificate": one}, PLAIN, with_proof=True)
+            if "Proof" in line
+        )
+        for one in (None, none | {"nodes": []})
+    }
+    assert proofs == {
+        "Proof:        <none>: neither room nor quota refuses it",
+        "Proof:        No node admits its pods, so there is none to list.",
+    }
 
 
 @pytest.mark.parametrize("api", [crowd()])

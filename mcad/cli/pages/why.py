@@ -24,8 +24,8 @@ def page(told: Json, palette: Palette, *, with_proof: bool = False) -> Iterator[
     if told["waitsFor"]:
         yield pair("Waits for", told["waitsFor"])
     yield pair("Why", told["why"] or NONE)
-    if with_proof and told.get("certificate"):
-        yield from _proof(told["certificate"], palette)
+    if with_proof:
+        yield from _proof(told.get("certificate"), palette)
     yield from _held(told.get("heldBy"), palette)
     if told.get("mayEvict"):
         yield pair("May evict", ", ".join(told["mayEvict"]))
@@ -86,8 +86,16 @@ _SAID = {
 }
 """By the kind of a proof. A node with less than nothing free counts as nothing."""
 
+_BY_NODES = frozenset({"sum", "set", "together", "undecided"})
 
-def _proof(certificate: Json, palette: Palette) -> Iterator[str]:
+
+def _proof(certificate: Json | None, palette: Palette) -> Iterator[str]:
+    if certificate is None:
+        yield pair("Proof", f"{NONE}: neither room nor quota refuses it")
+        return
+    if certificate["proof"] in _BY_NODES and not certificate["nodes"]:
+        yield pair("Proof", "No node admits its pods, so there is none to list.")
+        return
     yield pair("Proof", _SAID[certificate["proof"]].format_map(certificate))
     names = list(dict.fromkeys(name for one in certificate["nodes"] for name in one["free"]))
     has_pods = certificate["proof"] == "set"

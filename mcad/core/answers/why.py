@@ -25,6 +25,7 @@ from mcad.core.state.reasons import ConditionType
 from mcad.core.state.records import Struct, replace
 from mcad.core.state.refusal import Refusal
 from mcad.core.state.waiting_reason import WaitingReason
+from mcad.core.status.status import failure
 
 _FOR_OTHERS_TOO = frozenset({Kind.ENDS, Kind.NODES, Kind.QUOTA, Kind.AHEAD})
 """Changes by which other AppWrappers may start too."""
@@ -64,7 +65,9 @@ def why(run: DryRun, uid: str) -> Why:
         text = Words(run.cluster.forest).explain(refusal) if refusal is not None else ""
         text = " ".join(filter(None, (text, explain(entry.workload)))) if text else ""
         is_refused = refusal is not None and not refusal.reason.lets_others_first
-        held = holding(run.cluster, entry, refusal) if is_refused and refusal else Holding()
+        # What is too large for ever lacks nothing that others hold.
+        lacks = is_refused and not (refusal and refusal.reason.is_impossible)
+        held = holding(run.cluster, entry, refusal) if lacks and refusal else Holding()
         figures = certify(run.cluster, entry, refusal) if refusal is not None else None
         evicts = would_evict(run, uid) if is_refused and uid not in started else ()
     if uid in started:
@@ -75,7 +78,7 @@ def why(run: DryRun, uid: str) -> Why:
     if entry.error is not None:
         return Why(ConditionType.INTERNAL_ERROR, entry.error.message)
     if not is_waiting or refusal is None:
-        return Why()
+        return Why(text=failure(entry))
     found = _Found(run, uid).of_refusal(refusal, evicts=bool(evicts))
     return Why(refusal.code, text, False, evicts, held, found.in_order(), found.all_tried, figures)
 

@@ -17,6 +17,7 @@ from mcad.core.nodes.columns import Columns, Mask, take_slots
 from mcad.core.nodes.constraints import NodeSet
 from mcad.core.nodes.host_ports import in_whole_ports, is_port
 from mcad.core.nodes.ledger import Ledger, Plan
+from mcad.core.nodes.obstacle import obstacle
 from mcad.core.nodes.pod_class import Bounds, PodClass
 from mcad.core.nodes.reserved_free import Spare
 from mcad.core.state.model import Resources
@@ -100,7 +101,10 @@ class Judge:
         for part in prospect.parts:
             if not part.per_node and not part.pods.nodes:
                 self._note(part, 0)
-                return _refusal(WaitingReason.NO_NODE, prospect, (), part, part.replicas)
+                found = _refusal(WaitingReason.NO_NODE, prospect, (), part, part.replicas)
+                return replace(
+                    found, obstacle=obstacle(self._ledger.facts, part.pods.key.constraint)
+                )
         short = self._short_part(prospect)
         refused: Refusal | None = None
         if short is not None:

@@ -76,9 +76,29 @@ class Facts(Packed):
         """The rows of ready nodes."""
         return self._ready
 
+    @property
+    def present(self) -> Mask:
+        """The rows that nodes have."""
+        found = np.zeros(self._rows, np.bool_)
+        found[list(self._names.values())] = True
+        return found
+
     def admitting(self, constraint: Constraint) -> Mask:
         """The rows that the constraint admits, as ``filters.admits`` says of each."""
-        found = self._ready & self._taints.where(partial(_tolerates_all, constraint))
+        return self._ready & self.tolerating(constraint) & self.selected(constraint)
+
+    def tolerating(self, constraint: Constraint) -> Mask:
+        """The rows without a taint that repels pods with this constraint."""
+        return self._taints.where(partial(_tolerates_all, constraint))
+
+    def taints_of(self, rows: Mask) -> set[Taint]:
+        """The taints that nodes in these rows have."""
+        codes = set(self._taints.of[rows].tolist())
+        return {taint for code in codes for taint in self._taints.value(code) or ()}
+
+    def selected(self, constraint: Constraint) -> Mask:
+        """The rows that name, labels and affinity select, whatever their taints and readiness."""
+        found = self.present
         if constraint.node_name:
             found &= self._named(constraint.node_name)
         for key, value in constraint.selector:

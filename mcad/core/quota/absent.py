@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from mcad.core.state.quota_records import QuotaSubtree
-from mcad.core.state.units import SECOND, Duration, Instant, format_duration
+from mcad.core.state.units import SECOND, Duration, Instant, format_clock, format_duration
 
 RETURN_TIME: Duration = 10 * SECOND
 """A replacement comes within this time; until then an absence changes and records nothing."""
 
-_UNTIL = " until it is back, for "
+_UNTIL = " until it is back, "
 
 
 @dataclass(slots=True)
@@ -143,7 +143,9 @@ class AbsentSubtrees:
         what = "is gone: it counts as before"
         if one.subtree is None:
             what = "was in force before the restart and has no root now: nothing is admitted there"
-        return f"{one.title} {what}{_UNTIL}{format_duration(self._grace)} at most."
+        if not one.until:  # not looked at yet
+            return f"{one.title} {what}{_UNTIL}for {format_duration(self._grace)} at most."
+        return f"{one.title} {what}{_UNTIL}or until {format_clock(one.until)}."
 
 
 def reports_absence(message: str) -> bool:

@@ -92,7 +92,8 @@ class Refusal(Struct, frozen=True):
     ``item`` and ``index`` name the pod set that refused it (-1: the gang as a whole), ``missing``
     the pods of that set without a place (at least), ``shortages`` every resource that the gang
     needs, the binding one first. ``unmodelled`` names predicates that were not looked at. A refusal
-    by topology has a ``domain`` instead of these, one by ``quota`` has nothing of all that.
+    by topology has a ``domain`` instead of these, one by ``quota`` has nothing of all that. Where
+    no node admits its pods, ``obstacle`` says what keeps them off (nodes/obstacle.py).
     """
 
     reason: WaitingReason
@@ -103,6 +104,7 @@ class Refusal(Struct, frozen=True):
     unmodelled: tuple[str, ...] = ()
     quota: QuotaLimit | None = None
     domain: DomainLimit | None = None
+    obstacle: str = ""
 
     @property
     def figures(self) -> tuple[Shortage, ...]:
@@ -133,7 +135,8 @@ class Refusal(Struct, frozen=True):
         explained by the trees (quota/explain.py)."""
         short = [one for one in self.shortages if one.missing] or self.shortages[:1]
         text = _ABSENT if self._is_absent else self.reason.text
-        facts = [text.format(figures=" ".join(one.message for one in short))]
+        figures = " ".join(one.message for one in short)
+        facts = [text.format(figures=figures, obstacle=self.obstacle)]
         if self._is_absent and "/" in self.binding:
             facts.append(_DEVICES)
         if self.domain is not None:

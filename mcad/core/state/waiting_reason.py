@@ -26,7 +26,8 @@ class WaitingReason(StrEnum):
     """The value is the code: the word in conditions, metrics and ``waitsFor`` of the CLI.
 
     ``meaning`` is for the reference. ``text`` has the figures of a refusal in place of
-    ``{figures}``; it is "" where the place that finds the reason has more to say.
+    ``{figures}``, and what keeps nodes off in place of ``{obstacle}``; it is "" where the place
+    that finds the reason has more to say.
     """
 
     ends: Ends
@@ -56,7 +57,7 @@ class WaitingReason(StrEnum):
         "no-node",
         Ends.CAPACITY,
         "No node admits its pods: selectors, taints, readiness.",
-        "No node admits its pods: look at node selectors, taints and readiness.",
+        "No node admits its pods: {obstacle}.",
     )
     TOO_LARGE = (
         "too-large",

@@ -123,6 +123,13 @@ def derive(entry: Entry) -> StatusView:
     )
 
 
+def failure(entry: Entry) -> str:
+    """Why it has failed, "" if it has not."""
+    failed = entry.conditions.get(ConditionType.FAILED)
+    has_failed = failed is not None and failed.status and state(entry) == State.FAILED
+    return failed.message if failed is not None and has_failed else ""
+
+
 def persisted(view: StatusView) -> Persisted:
     """What a restart reads back of a status that was written."""
     return Persisted(

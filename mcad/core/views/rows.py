@@ -22,7 +22,7 @@ from mcad.core.state.records import Struct
 from mcad.core.state.refusal import Refusal
 from mcad.core.state.units import Instant
 from mcad.core.state.waiting_reason import Hold
-from mcad.core.status.status import queue_job_state, state
+from mcad.core.status.status import failure, queue_job_state, state
 from mcad.core.views import standby_view
 
 
@@ -227,6 +227,8 @@ class Picture:
         """What the teardown waits for, or why pods do not run: in one word, and as a sentence."""
         if still.phase in TEARING_DOWN:
             return "", teardown.explain(still)
+        if failed := failure(still):
+            return "", failed
         entry = self._cluster.entries.get(still.uid)
         if entry is None:
             return "", ""

@@ -11,6 +11,7 @@ from mcad.core.answers import ends
 from mcad.core.answers import why as whys
 from mcad.core.answers.changes import AddNodes, Edit, End, Leave, RaiseQuota, resized
 from mcad.core.answers.dry_run import DryRun, Facts, OutOfWorkError
+from mcad.core.answers.holding import Holding
 from mcad.core.answers.remedies import Kind, Remedy
 from mcad.core.answers.why import Why, why
 from mcad.core.dispatcher import Dispatcher
@@ -23,10 +24,12 @@ from mcad.core.events import (
     PodSeen,
     QuotaSeen,
 )
-from mcad.core.state.model import Workload
+from mcad.core.state.model import Condition, Persisted, Workload
+from mcad.core.state.reasons import ConditionType, State
 from mcad.core.state.records import replace
 from mcad.core.state.settings import Fit, Policy, Settings
 from mcad.core.state.units import SECOND
+from mcad.core.views.rows import Picture
 from tests.core.answers import carried_out
 from tests.core.answers.worlds import gang, intended
 from tests.core.answers.worlds import running as life
@@ -403,6 +406,27 @@ def test_a_raised_share_is_taken_back() -> None:
     assert run.starts("uid-a", RaiseQuota((before,), (after,)))
     assert not run.starts("uid-a")
     assert run.cluster.forest.trees["gold"].nodes["root"].nominal == {"cpu": 100}
+
+
+def test_nothing_is_held_by_others_of_what_could_never_hold_it() -> None:
+    running = runs(gang("a", [(1, 800)]), "n1")
+    large, waiting = gang("w", [(1, 2000)]), gang("v", [(1, 900)])
+    known = facts(NodeSeen(node("n1", 1000)), *running, large, waiting)
+
+    assert told(known, "w").holding == Holding()
+    assert told(known, "v").holding == Holding("cpu", (("default/a", 800),))
+
+
+def test_one_that_has_failed_says_why() -> None:
+    said = "Failed and not replaced: a-0."
+    failed = Condition(ConditionType.FAILED, True, "FoundFailedPods", said, NOW, NOW)
+    work = replace(gang("w", [(1, 100)]), persisted=Persisted(State.FAILED, START, (failed,)))
+    known = facts(NodeSeen(node("n1", 1000)), work)
+
+    assert told(known, "w").text == said
+    (row,) = Picture(DryRun(known).cluster, NOW).rows()
+    assert row is not None
+    assert (row.state, row.why) == (State.FAILED, said)
 
 
 def test_the_questions_of_one_copy_do_not_disturb_each_other() -> None:

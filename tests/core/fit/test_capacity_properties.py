@@ -321,13 +321,14 @@ class Machine(RuleBasedStateMachine):
         self._sums_agree(list(report.values()))
 
     def _sums_agree(self, nodes: list[NodeReport]) -> None:
-        """The sums are kept apart from the nodes; an overcommitted node lends nothing."""
+        """The sums are kept apart from the nodes; an overcommitted node lends nothing,
+        nor does one that takes no pods."""
         sums = self.capacity.report.sums()
         for name in ("allocatable", "used", "reserved", "free"):
             added: dict[str, int] = {}
-            for resource, n in (pair for node in nodes for pair in getattr(node, name)):
-                lent = max(n, 0) if name == "free" else n
-                added[resource] = added.get(resource, 0) + lent
+            of_node = "usable" if name == "free" else name
+            for resource, n in (pair for node in nodes for pair in getattr(node, of_node)):
+                added[resource] = added.get(resource, 0) + n
             assert dict(getattr(sums, name)) == {r: n for r, n in added.items() if n}, name
 
     @invariant()

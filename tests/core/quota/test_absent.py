@@ -104,8 +104,8 @@ def test_after_the_grace_period_it_counts_no_more_and_that_is_told() -> None:
         True,
         EventReason.QUOTA_ABSENT,
         "Limit",
-        'QuotaSubtree quota/root of tree "gold" is gone: it counts as before until it is back, for '
-        "1m at most.",
+        'QuotaSubtree quota/root of tree "gold" is gone: it counts as before until it is back, or '
+        "until 22:14:20Z.",
     )
     made.advance(2)
     assert sorted(made.order) == sorted([*FULL, *WAITING])
@@ -145,8 +145,8 @@ def test_a_refusal_names_the_absent_subtree() -> None:
     made.unshare("uid-gold-root")
     made.submit(of("red", "late", 250)).settle()
     assert why(made, "late").endswith(
-        'QuotaSubtree quota/root of tree "gold" is gone: it counts as before until it is back, for '
-        "1m at most."
+        'QuotaSubtree quota/root of tree "gold" is gone: it counts as before until it is back, or '
+        "until 22:14:20Z."
     )
 
 
