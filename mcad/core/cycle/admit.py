@@ -27,7 +27,7 @@ from mcad.core.state.bounds import (
     HOLD_STEPS,
     LEFT_PER_STEP,
     RESTATED_PER_SHAPE,
-    STEPS_PER_PASS,
+    WORK_PER_PASS,
 )
 from mcad.core.state.refusal import Refusal
 from mcad.core.state.waiting_reason import WaitingReason
@@ -60,9 +60,9 @@ class _Pass:
         self._resumed_at = cluster.walk.resume_at
         self._line = self._line_up()
         self._begun = cluster.admission.steps
-        left = STEPS_PER_PASS - cluster.agenda.spent
+        left = WORK_PER_PASS - cluster.agenda.spent
         # What it takes to line up tens of thousands would be for little else.
-        self._most = max(STEPS_PER_PASS // 3, left, self._lined_up // 2)
+        self._most = max(WORK_PER_PASS // 3, left, self._lined_up // 2)
         self._begun_behind: int | None = None
         self._dispatches = self._holds = self._begun_attempts = self._left = 0
         self._half_spent = False

@@ -23,7 +23,7 @@ from mcad.core.state.bounds import (
     FIRSTS_LOOK,
     FIRSTS_LOOKED_AT,
     FIRSTS_MAX,
-    STEPS_PER_PASS,
+    WORK_PER_PASS,
 )
 from mcad.core.state.entry import Entry
 from mcad.core.state.reservation import ReservationReason
@@ -120,7 +120,7 @@ def _firsts(cluster: Cluster, line: Iterable[EquivalenceClass]) -> Iterator[Entr
     """The first AppWrapper that was refused and would fit on an empty cluster, the first of those
     that want neither the same nodes nor the same share, and so on. The work is bounded; results are
     remembered, so the next look gets further."""
-    most = cluster.admission.steps + STEPS_PER_PASS // 2
+    most = cluster.admission.steps + WORK_PER_PASS // 2
     taken: list[Shape] = []
     scopes: set[tuple[str, str]] = set()
     behind: set[_Kind] = set()  # those with another first for their nodes

@@ -14,9 +14,6 @@ WORK_PER_PASS = 6_000
 """Work of one cycle, in steps of one to five microseconds. What may take long is not begun beyond
 it, and goes first in the next cycle (R5, ADR 50)."""
 
-STEPS_PER_PASS = 6_000
-"""Work of all verdicts and dispatches of one cycle, in such steps; the next one continues (R5)."""
-
 DISPATCH_STEPS = 40
 """The work that a dispatch counts for, besides a few steps for each pod or node."""
 

@@ -52,7 +52,7 @@ def refusals(bench: Bench) -> int:
 def test_a_pass_ends_at_its_work_and_asks_for_another_that_goes_on_there(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(admit, "STEPS_PER_PASS", 3 * VERDICT_STEPS)
+    monkeypatch.setattr(admit, "WORK_PER_PASS", 3 * VERDICT_STEPS)
     bench = Bench(nodes=[node(milli=100)])
     bench.submit(*(workload(f"w{i}", 200 + i) for i in range(8)))
     judged = counted(bench, monkeypatch)
@@ -88,7 +88,7 @@ def test_a_pass_dispatches_only_so_many(monkeypatch: pytest.MonkeyPatch) -> None
 def test_the_last_in_line_get_a_verdict_however_often_the_first_are_requeued(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(admit, "STEPS_PER_PASS", 4 * VERDICT_STEPS)
+    monkeypatch.setattr(admit, "WORK_PER_PASS", 4 * VERDICT_STEPS)
     bench = Bench(nodes=[node("n1", 100), node("n2", 100)])
     # Two pods that each need a node of their own: every rise of a node wakes all of them.
     bench.submit(*(workload(f"w{i}", 150 + i, 1) for i in range(12)), workload("last", 50))
@@ -105,7 +105,7 @@ def test_the_last_in_line_get_a_verdict_however_often_the_first_are_requeued(
 def test_if_room_rose_for_one_ahead_it_is_judged_again_before_any_behind_starts(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(admit, "STEPS_PER_PASS", 2 * VERDICT_STEPS)
+    monkeypatch.setattr(admit, "WORK_PER_PASS", 2 * VERDICT_STEPS)
     bench = Bench(nodes=[node(milli=100)])
     bench.submit(workload("first", 300), workload("second", 400), workload("third", 300, 50))
     bench.decide()
@@ -118,7 +118,7 @@ def test_if_room_rose_for_one_ahead_it_is_judged_again_before_any_behind_starts(
 
 
 def test_putting_on_hold_is_work_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(admit, "STEPS_PER_PASS", 3 * VERDICT_STEPS)
+    monkeypatch.setattr(admit, "WORK_PER_PASS", 3 * VERDICT_STEPS)
     bench = Bench(nodes=[node(milli=1000)])
     bench.submit(workload("holder", 1)).settle()
     taken = [workload(f"w{i}", 1, items=bench.works["uid-holder"].items) for i in range(9)]
@@ -157,7 +157,7 @@ def test_a_walk_goes_on_however_many_ahead_keep_their_verdict(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """With 100,000 different requests a pass went by 12,000 that kept their verdict, for 50 ms."""
-    monkeypatch.setattr(admit, "STEPS_PER_PASS", 8 * VERDICT_STEPS)
+    monkeypatch.setattr(admit, "WORK_PER_PASS", 8 * VERDICT_STEPS)
     bench = Bench(nodes=[node("n1", 100_000), node("n2", 150_000)])
     sizes = [160_000 + number for number in range(100)]
     bench.submit(*(workload(f"w{size}", size, size) for size in sizes))
@@ -200,7 +200,7 @@ def test_to_find_out_what_a_refused_head_blocks_is_work_too(
     bench = Bench(strict, nodes=[node(f"n{i}", 100) for i in range(4)])
     sizes = ([60 + i] * 2 + [61 + i] * 3 for i in range(19))  # five nodes are needed
     bench.start(*(workload(f"w{i:02}", *each) for i, each in enumerate(sizes)))
-    monkeypatch.setattr(admit, "STEPS_PER_PASS", 8)
+    monkeypatch.setattr(admit, "WORK_PER_PASS", 8)
     looked = []
     look = Judge._fits_emptied
     monkeypatch.setattr(Judge, "_fits_emptied", lambda *of: looked.append(of) or look(*of))

@@ -9,7 +9,7 @@ from mcad.core.cycle import admit, cycle
 from mcad.core.events import NodeSeen
 from mcad.core.queue import verdicts
 from mcad.core.state import agenda
-from mcad.core.state.bounds import STEPS_PER_PASS
+from mcad.core.state.bounds import WORK_PER_PASS
 from mcad.core.state.lifecycle import Phase
 from mcad.core.state.model import Constraint, Node, Taint, Workload
 from mcad.core.state.records import replace
@@ -23,7 +23,7 @@ from tests.core.preemption.test_search import EAGER
 from tests.core.quotas import GOLD, teams
 
 BUSY = Taint("busy", "yes", "NoSchedule")
-SHORT = pytest.mark.parametrize("steps", [1, 2 * VERDICT_STEPS, STEPS_PER_PASS])
+SHORT = pytest.mark.parametrize("steps", [1, 2 * VERDICT_STEPS, WORK_PER_PASS])
 
 
 @SHORT
@@ -34,7 +34,7 @@ def test_room_that_rose_goes_to_the_first_in_line(
     bench = Bench(nodes=[node("n1", 100), node("n2", 200)])
     low = [workload(f"w{i}", 240 + i) for i in range(5)]
     bench.submit(*low, workload("high", 300, priority=9)).settle()
-    monkeypatch.setattr(admit, "STEPS_PER_PASS", steps)
+    monkeypatch.setattr(admit, "WORK_PER_PASS", steps)
     bench.submit(workload("late", 220))
     bench.feed(NodeSeen(node("n2", 350)))
     bench.decide()
@@ -56,7 +56,7 @@ def test_nothing_is_evicted_for_what_fits_by_now(
     bench.submit(*small, workload("high", 900, priority=9, never_preempts=True))
     bench.submit(workload("low", 900, 900, priority=5))
     bench.advance(30)
-    monkeypatch.setattr(admit, "STEPS_PER_PASS", steps)
+    monkeypatch.setattr(admit, "WORK_PER_PASS", steps)
     bench.now += 30 * SECOND
     bench.feed(NodeSeen(node("n2")))
     bench.settle()
@@ -71,7 +71,7 @@ def test_a_walk_goes_on_however_often_nodes_rise(
     bench.submit(*(workload(f"w{i}", 150 + i, 150 + i) for i in range(20))).settle()
     assert refusals(bench) == 20
     bench.submit(workload("last", 50))
-    monkeypatch.setattr(admit, "STEPS_PER_PASS", steps)
+    monkeypatch.setattr(admit, "WORK_PER_PASS", steps)
     passes = 0
     while not begun(bench) and passes < 50:
         passes += 1
@@ -107,7 +107,7 @@ def test_the_search_for_evictions_comes_however_much_is_judged_in_each_pass(
     gangs = (workload(f"w{i}", 300 + i, 310 + i, 320 + i, never_preempts=True) for i in range(8))
     bench.submit(*gangs).settle()
     bench.submit(workload("high", 960, priority=9))
-    monkeypatch.setattr(admit, "STEPS_PER_PASS", steps)
+    monkeypatch.setattr(admit, "WORK_PER_PASS", steps)
     monkeypatch.setattr(agenda, "WORK_PER_PASS", min(steps, agenda.WORK_PER_PASS))
     for number in range(20):
         bench.now += SECOND

@@ -14,7 +14,6 @@ from mcad.core.reservations import backfill
 from mcad.core.state.bounds import (
     JUDGE_STEPS,
     JUDGED_PER_PASS,
-    STEPS_PER_PASS,
     WORK_PER_PASS,
 )
 from mcad.core.state.lifecycle import Phase
@@ -86,10 +85,10 @@ def test_looks_in_parts_break_nothing(
     rng = Random(seed)
     monkeypatch.setattr(waiting, "REFUSED_STEPS", WORK_PER_PASS // rng.choice([1, 2, 3]))
     monkeypatch.setattr(backfill, "BACKFILL_TEST_STEPS", WORK_PER_PASS // rng.choice([1, 2, 5]))
-    monkeypatch.setattr(admit, "STEPS_PER_PASS", rng.choice([60, 200, 1000]))
+    monkeypatch.setattr(admit, "WORK_PER_PASS", rng.choice([60, 200, 1000]))
     Life(settings, rng).run()
 
 
 def test_a_pass_that_judges_all_it_may_has_work_left_for_every_look() -> None:
     """After the brief round of hints before it; else only the first look had its turn."""
-    assert JUDGED_PER_PASS * JUDGE_STEPS + STEPS_PER_PASS // 4 < WORK_PER_PASS
+    assert JUDGED_PER_PASS * JUDGE_STEPS + WORK_PER_PASS // 4 < WORK_PER_PASS

@@ -26,7 +26,7 @@ def test_a_reason_to_wait_is_reported_while_many_before_it_have_no_verdict(
 
 
 def test_what_had_no_verdict_is_reported_once_it_has_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(admit, "STEPS_PER_PASS", 1)
+    monkeypatch.setattr(admit, "WORK_PER_PASS", 1)
     monkeypatch.setattr(cycle, "REPORTS_PER_PASS", 3)
     bench = Bench(nodes=[node(milli=1000)])
     bench.start(*(workload(f"large-{number}", 2000 + number) for number in range(10)))

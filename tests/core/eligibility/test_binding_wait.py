@@ -109,7 +109,7 @@ def test_however_many_wait_those_with_other_nodes_start() -> None:
 def test_the_walk_gets_to_the_last_although_those_that_wait_are_judged_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(admit, "STEPS_PER_PASS", 40)
+    monkeypatch.setattr(admit, "WORK_PER_PASS", 40)
     bench = pools().submit(*(chosen(f"large-{n}", 901 + n, "a") for n in range(40)))
     bench.submit(chosen("late", 50, "a"), chosen("own", 500, "b"))
     for _ in range(100):

@@ -17,7 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from mcad.core.cycle import admit
 from mcad.core.events import NodeGone, NodeSeen
-from mcad.core.state.bounds import STEPS_PER_PASS
+from mcad.core.state.bounds import WORK_PER_PASS
 from mcad.core.state.lifecycle import Phase
 from mcad.core.state.model import PodPhase
 from mcad.core.state.quota_records import Designation, QuotaSubtree
@@ -269,7 +269,7 @@ class ShortPasses(Histories):
     @initialize(steps=st.sampled_from([1, 2 * VERDICT_STEPS, 4 * VERDICT_STEPS]))
     def shorten(self, steps: int) -> None:
         self.patch = pytest.MonkeyPatch()
-        self.patch.setattr(admit, "STEPS_PER_PASS", steps)
+        self.patch.setattr(admit, "WORK_PER_PASS", steps)
 
     def teardown(self) -> None:
         if hasattr(self, "patch"):
@@ -291,7 +291,7 @@ TestShortPasses.settings = profile(max_examples=100, stateful_step_count=30, dea
 
 
 @given(
-    steps=st.sampled_from([1, 2 * VERDICT_STEPS, 5 * VERDICT_STEPS, STEPS_PER_PASS]),
+    steps=st.sampled_from([1, 2 * VERDICT_STEPS, 5 * VERDICT_STEPS, WORK_PER_PASS]),
     sizes=st.lists(st.integers(1, 5), min_size=1, max_size=3),
     gangs=st.lists(st.lists(st.integers(1, 4), min_size=1, max_size=3), min_size=1, max_size=6),
 )
@@ -301,7 +301,7 @@ def test_one_walk_is_in_order_and_each_in_turn_takes_what_fits(
     bench = Bench(nodes=[node(f"n{i}", 100 * size) for i, size in enumerate(sizes)])
     bench.submit(*(workload(f"w{i}", *(100 * p for p in g)) for i, g in enumerate(gangs)))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(admit, "STEPS_PER_PASS", steps)
+        patch.setattr(admit, "WORK_PER_PASS", steps)
         bench.decide()
         while bench.now in bench.wishes:  # the pass ended before the line did
             bench.decide()

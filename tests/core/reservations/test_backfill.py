@@ -330,7 +330,7 @@ def test_those_that_have_no_verdict_yet_are_offered_room_later(
     bench.start(limited("short", 1000, 7200), limited("long", 2000, 3000))
     bench.submit(workload("gang", 900, 3900))
     bench.advance(45)
-    monkeypatch.setattr(admit, "STEPS_PER_PASS", 3 * VERDICT_STEPS)
+    monkeypatch.setattr(admit, "WORK_PER_PASS", 3 * VERDICT_STEPS)
     bench.submit(*(limited(f"j{i:02}", 110 + i, 3000) for i in range(15)))
     bench.advance(200)
     assert len(bench.order) == 2 + 15
