@@ -70,9 +70,8 @@ class Change(Protocol):
         ...
 
 
-def _order(entry: Entry) -> tuple[bool, int, int, str]:
-    since = entry.dispatch.since if entry.dispatch is not None else 0
-    return entry.phase not in TEARING_DOWN, entry.workload.priority, -since, entry.uid
+def _order(entry: Entry) -> tuple[bool, search.VictimOrder]:
+    return entry.phase not in TEARING_DOWN, search.victim_order(entry)
 
 
 class _VerdictsBefore:

@@ -240,10 +240,18 @@ def _look_steps(cluster: Cluster) -> int:
     return _survey_steps(cluster) + EVICTION_STEPS
 
 
+VictimOrder = tuple[int, int, str]
+
+
+def victim_order(entry: Entry) -> VictimOrder:
+    """The victim with the lowest priority goes first, then the latest dispatch."""
+    since = entry.dispatch.since if entry.dispatch is not None else 0
+    return entry.workload.priority, -since, entry.uid
+
+
 def survey(cluster: Cluster) -> Survey:
-    """All AppWrappers that hold room, in the order of eviction: the lowest priority first, then the
-    latest dispatch."""
-    found: list[tuple[int, int, str, Entry]] = []
+    """All AppWrappers that hold room, in the order of eviction."""
+    found: list[Entry] = []
     releasing_soon: list[str] = []
     promised: list[str] = []
     now, shortest = cluster.now, cluster.settings.min_run_time
@@ -258,12 +266,12 @@ def survey(cluster: Cluster) -> Survey:
             since = entry.record.since
             run_time = shortest if entry.eviction is None else _run_time(entry.eviction, shortest)
             if since + run_time <= now:
-                found.append((entry.workload.priority, -since, uid, entry))
+                found.append(entry)
         elif _leaves_soon(cluster, entry):
             releasing_soon.append(uid)
-    found.sort()
+    found.sort(key=victim_order)
     cluster.agenda.spent += _survey_steps(cluster)
-    return Survey({uid: one.workload for _, _, uid, one in found}, releasing_soon, promised)
+    return Survey({one.uid: one.workload for one in found}, releasing_soon, promised)
 
 
 def _run_time(before: Eviction, shortest: Duration) -> Duration:
