@@ -49,6 +49,11 @@ def facts(*nodes: Node) -> Facts:
             "old=yes:NoExecute",
         ),
         (
+            [node("a", taints=(GPU, OLD))],
+            Constraint(tolerations=(Toleration("gpu", "Exists", "", ""),)),
+            "they do not tolerate the taints of the node that matches: old=yes:NoExecute",
+        ),
+        (
             [node("a", unschedulable=True), node("b", unschedulable=True)],
             Constraint(),
             "the 2 nodes that match are cordoned",

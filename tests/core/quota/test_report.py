@@ -78,13 +78,13 @@ def test_what_is_used_what_leaves_and_what_is_reserved_are_three_figures() -> No
 
 
 def test_a_refusal_tells_what_is_reserved_apart_from_what_is_used() -> None:
-    made = forest(*teams(16, red=9, blue=7), red=10)
+    made = forest(*teams(16, red=9, blue=7), red=10, blue=6)
     made.charge("urgent", Designation(((GOLD, "blue"),)), (("cpu", 7),), ChargedAs.RESERVED)
     refusal = made.refusal(((GOLD, "red"),), (("cpu", 4),))
 
     assert refusal is not None
     assert Words(made).explain(refusal) == (
-        'Quota tree "gold", node "root": cpu: 4m requested, 10m of 16m used, 7m reserved. '
+        'Quota tree "gold", node "root": cpu: 4m requested, 16m of 16m used, 7m reserved. '
         "Borrowing there: red (1m)."
     )
 
