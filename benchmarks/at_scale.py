@@ -196,7 +196,7 @@ async def queries(args: argparse.Namespace) -> None:
     async with running(cluster) as bench:
         await bench.until(lambda: bench.controller.watches.is_synced)
         await asyncio.sleep(5)
-        port = http_port.application(_leading(bench.controller), _nobody)
+        port = http_port.application(_leading(bench.controller))
         asked: dict[str, Callable[[], Awaitable[object]]] = {}
         for path in ("/api/v1/queue", "/metrics", "/api/v1/appwrappers/team-042/aw-000042"):
             asked[path] = _ask(port, path)
@@ -213,10 +213,6 @@ async def queries(args: argparse.Namespace) -> None:
 def _leading(controller: Controller) -> Any:
     """As much of a replica as the HTTP port asks for."""
     return SimpleNamespace(controller=controller, lease=None)
-
-
-async def _nobody() -> Any:
-    raise NotImplementedError("a leader has figures of its own")
 
 
 def _ask(app: web.Application, path: str) -> Callable[[], Awaitable[object]]:

@@ -7,23 +7,18 @@ follows: figures, the parts of ten pages (five with filters of their own) and th
 is a whole page of the same moment. *share* is of one core, with the pause that the page makes after
 each update; while no page is open, it makes none.
 
-Computed by the page from the objects of the cluster, then asked from a dispatcher; there the
-*dispatcher* makes the answer. On two busy cores, milliseconds of CPU:
+The *dispatcher* makes the answer. On two busy cores, milliseconds of CPU:
 
-    AppWrappers            update   page   share   every   dispatcher  cold
-            100  computed      48      6   3.3 %   1.5 s
-           2000  computed     173      6   3.2 %   5.4 s
-          10000  computed     674      6   3.5 %  19.3 s
-            100  asked         19      5   1.2 %   1.6 s        31       31
-           2000  asked         30      6   0.4 %   6.8 s        67       66
-          10000  asked         27      5   0.7 %   4.2 s        93       91
+    AppWrappers   update   page   share   every   dispatcher  cold
+            100       19      5   1.2 %   1.6 s        31       31
+           2000       30      6   0.4 %   6.8 s        67       66
+          10000       27      5   0.7 %   4.2 s        93       91
 
-Most of a computed update is feeding all objects to a new core, whatever has changed, so the pause
-keeps the cost down, not the update. A dispatcher makes its list at most once in 25 times the time
-that it takes, for the pages of all users, and rows only for what they show; here it makes a list
-for each update, of six different pages. *cold* is its first answer after a pause, *dispatcher* the
-same made again at once: in a virtual machine, memory that rested costs time when it is touched.
-Other work ran on both cores (a load of 10); with less of it, the last row took 79 ms.
+A dispatcher makes its list at most once in 25 times the time that it takes, for the pages of all
+users, and rows only for what they show; here it makes a list for each update, of six different
+pages. *cold* is its first answer after a pause, *dispatcher* the same made again at once: in a
+virtual machine, memory that rested costs time when it is touched. Other work ran on both cores (a
+load of 10); with less of it, the last row took 79 ms.
 """
 
 from __future__ import annotations
@@ -33,24 +28,19 @@ import asyncio
 import gc
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
-from random import Random
 from statistics import median
 from time import process_time, thread_time
 from types import SimpleNamespace
 from typing import Any
 
 from benchmarks.measuring import cpu_ms
-from mcad.api.config import Config
 from mcad.api.list_page import PageQuery
 from mcad.api.wire import to_json
 from mcad.cli.commands.ui import spare_the_collector
-from mcad.client.figures.computed import ComputedFigures
-from mcad.client.figures.listed import compute_figures
 from mcad.client.scope import Scope, Source
 from mcad.controller.leader_figures import LeaderFigures
 from mcad.controller.paged_list import page_answer
-from mcad.kube.client import Client
-from mcad.kube.clock import Clock, RealClock
+from mcad.kube.clock import RealClock
 from mcad.kube.port import Request, Response
 from mcad.ui.board import Board
 from mcad.ui.pages import PARTS, Pages
@@ -58,7 +48,6 @@ from mcad.ui.rows import Query
 from mcad.ui.stream import events
 from tests.cli.cluster import (
     DECADES_S,
-    NOW_US,
     appwrapper,
     condition,
     deployment,
@@ -67,6 +56,7 @@ from tests.cli.cluster import (
     pod,
 )
 from tests.cli.conftest import FakeEnvironment
+from tests.cli.dispatcher import NOW_US, Onlooker
 from tests.fakeapi import FakeApi, answer
 from tests.serving import answering
 
@@ -120,16 +110,10 @@ class Later(RealClock):
 
 
 class Dispatcher:
-    """Answers as the HTTP port does, from figures that were computed once; counts its CPU time."""
+    """Answers as the HTTP port does; counts its CPU time."""
 
-    def __init__(self, figures: ComputedFigures, clock: Clock) -> None:
-        leads: Any = SimpleNamespace(
-            clock=clock,
-            dispatcher=SimpleNamespace(cluster=figures.cluster),
-            watches=SimpleNamespace(absence="", is_synced=True),
-            quotas=None,
-        )
-        self._replica: Any = SimpleNamespace(controller=leads)
+    def __init__(self, controller: Any) -> None:
+        self._replica: Any = SimpleNamespace(controller=controller)
         self._figures = LeaderFigures(self._replica)
         self.cold_s = 0.0
         self.warm_s = 0.0
@@ -189,30 +173,26 @@ async def following(board: Board, pages: Pages) -> AsyncIterator[list[asyncio.Ev
                 task.cancel()
 
 
-async def measure(count: int, updates: int, *, asked: bool) -> None:
+async def measure(count: int, updates: int) -> None:
     """Print a line."""
     env = FakeEnvironment(cluster(count))
     env.clock = Later()
     async with AsyncExitStack() as stack:
-        source, dispatcher = Source(), None
-        if asked:
-            seen = await compute_figures(Client(env.api, env.clock, Random(1)), Config())
-            dispatcher = Dispatcher(seen, env.clock)
-            source = Source(server=stack.enter_context(answering(dispatcher.answer)))
+        dispatcher = Dispatcher(await Onlooker(env.api).controller())
+        source = Source(server=stack.enter_context(answering(dispatcher.answer)))
         board, pages = Board(env, source, Scope(all_namespaces=True), may_narrow=False), Pages()
         told = await stack.enter_async_context(following(board, pages))
         spent, began = [], 0.0
         for number in range(updates + 1):
-            before = process_time() - (dispatcher.spent_s if dispatcher else 0.0)
+            before = process_time() - dispatcher.spent_s
             for one in told:
                 await one.wait()
                 one.clear()
-            after = process_time() - (dispatcher.spent_s if dispatcher else 0.0)
+            after = process_time() - dispatcher.spent_s
             if number:  # the first has everything to read
                 spent.append(after - before)
-            elif dispatcher:
+            else:
                 dispatcher.cold_s = dispatcher.warm_s = 0.0
-            if not number:
                 gc.collect()
                 gc.freeze()
                 began = env.clock.monotonic()
@@ -221,13 +201,9 @@ async def measure(count: int, updates: int, *, asked: bool) -> None:
         moment = await board.now()
         page = cpu_ms(lambda: pages.page(moment, Query(), dict.fromkeys(PARTS, "")))
     update = median(spent)
-    made = ""
-    if dispatcher:
-        made = (
-            f"{1000 * dispatcher.warm_s / updates:10.0f}{1000 * dispatcher.cold_s / updates:9.0f}"
-        )
+    made = f"{1000 * dispatcher.warm_s / updates:10.0f}{1000 * dispatcher.cold_s / updates:9.0f}"
     print(
-        f"{count:15}  {'asked' if asked else 'computed':8}{1000 * update:8.0f}{page:7.0f}"
+        f"{count:15}{1000 * update:9.0f}{page:7.0f}"
         f"{100 * update / every:6.1f} %{every:6.1f} s{made}"
     )
 
@@ -243,10 +219,9 @@ def main() -> None:
     parser.add_argument("--updates", type=int, default=5)
     given = parser.parse_args()
     spare_the_collector()
-    print("    AppWrappers            update   page   share   every   dispatcher  cold")
-    for asked in (False, True):
-        for count in given.appwrappers:
-            asyncio.run(measure(count, given.updates, asked=asked))
+    print("    AppWrappers   update   page   share   every   dispatcher  cold")
+    for count in given.appwrappers:
+        asyncio.run(measure(count, given.updates))
 
 
 if __name__ == "__main__":

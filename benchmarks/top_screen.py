@@ -18,7 +18,6 @@ from msgspec.structs import replace
 from textual.pilot import Pilot
 
 from mcad.cli.terminal.app import Top
-from mcad.client.figures.presence import RUNNING
 
 Json = dict[str, Any]
 
@@ -51,7 +50,7 @@ class Queue:
     """Figures, and their feed, which gives what ``put`` gets."""
 
     notes: tuple[str, ...] = ()
-    only, trouble, is_asked, heartbeat = None, "", True, RUNNING
+    only, trouble, is_stored = None, "", False
 
     def __init__(self, count: int) -> None:
         self._count, self._first = count, 0

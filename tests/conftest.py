@@ -86,7 +86,6 @@ SLOW = (
     "faults/test_growth.py",
     "faults/test_histories.py",
     "faults/test_leaders.py",
-    "faults/test_onlookers.py",
     "faults/test_raises.py",
     "faults/test_stale_lists.py",
     "fit/test_capacity_properties.py",

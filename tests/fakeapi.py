@@ -16,6 +16,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any
 
+from mcad.kube import selectors
 from mcad.kube.errors import ConnectionLost, api_error
 from mcad.kube.port import Request, Response, nothing
 from mcad.kube.resource import Resource
@@ -92,6 +93,8 @@ class FakeApi:
     always: list[tuple[str, str, Fault]] = field(default_factory=list)
     streams: list[Stream] = field(default_factory=list)
     url: str = ""
+    # A server behind this one, by the beginning of its paths.
+    aggregated: dict[str, Callable[[Request], Awaitable[Response]]] = field(default_factory=dict)
     peer: Json | None = None  # the client certificate of the request that is being answered
     _lock: threading.RLock = field(default_factory=threading.RLock)
 
@@ -190,6 +193,9 @@ class FakeApi:
             told = await fault(request) if callable(fault) else fault
             if told is not None:
                 return told
+        for prefix, server in self.aggregated.items():
+            if request.path.startswith(prefix):
+                return await server(request)
         return self._honest(request)
 
     # -- what it does -------------------------------------------------------------------
@@ -357,15 +363,15 @@ def _copy(obj: Json) -> Json:
 
 
 def _selects(request: Request, place: Place, obj: Json) -> bool:
-    """Labels are selected by their being there only, fields by their values."""
-    label = request.params.get("labelSelector", "")
+    """By labels, and by one field."""
+    matches = selectors.labels(request.params.get("labelSelector", ""))
     field_path, _, value = request.params.get("fieldSelector", "").partition("=")
     found: Any = obj
     for name in field_path.split(".") if field_path else ():
         found = found.get(name, {})
     return (
         place.namespace in ("", obj["metadata"].get("namespace", ""))
-        and (not label or label in obj["metadata"].get("labels", {}))
+        and matches(obj["metadata"].get("labels", {}))
         and (not field_path or found == value)
     )
 

@@ -15,6 +15,7 @@ from aiohttp import web
 
 from mcad.kube.errors import ConnectionLost
 from mcad.kube.port import Request, Response
+from tests.cli.dispatcher import behold
 from tests.fakeapi import FakeApi, Fault
 
 
@@ -23,7 +24,7 @@ async def serve(
     tls: ssl.SSLContext | None = None, api: FakeApi | None = None
 ) -> AsyncIterator[FakeApi]:
     """A running server, in this event loop."""
-    api = api or FakeApi()
+    api = behold(api or FakeApi())
     app = web.Application(client_max_size=64 * 1024 * 1024)
     app.router.add_route("*", "/{path:.*}", partial(_exchange, api))
     runner = web.AppRunner(app, shutdown_timeout=0.01, handler_cancellation=True)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from mcad.api.wire import Json, Map
+from mcad.api.wire import Json
 from mcad.api.wrapped_kinds import WITHOUT_PODS
 
 
@@ -48,20 +48,3 @@ def refusal(setting: str, value: Json) -> str:
         if name in REMOVED:
             return f"{name} is no longer a setting; {REMOVED[name].advice}."
     return ""
-
-
-def without_removed(settings: Map, setting: str = "") -> tuple[Map, list[str]]:
-    """The settings of a former version without those that are removed, and the names of removed
-    ones that had another value than the one that holds now."""
-    kept: Map = {}
-    changed: list[str] = []
-    for name, value in settings.items():
-        full = f"{setting}.{name}" if setting else name
-        if full in REMOVED:
-            changed += [full] if value != REMOVED[full].value else []
-        elif isinstance(value, dict) and not setting:
-            kept[name], inner = without_removed(value, name)
-            changed += inner
-        else:
-            kept[name] = value
-    return kept, changed

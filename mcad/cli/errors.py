@@ -16,17 +16,19 @@ from mcad.client.errors import (
     McadWarning,
     NotFoundError,
     TimedOutError,
+    UnavailableError,
     one_line,
 )
 from mcad.client.figures.progress import clear
 
-FAILED, USAGE, NOT_FOUND, TIMED_OUT, INTERRUPTED = 1, 2, 4, 124, 130
+FAILED, USAGE, UNAVAILABLE, NOT_FOUND, TIMED_OUT, INTERRUPTED = 1, 2, 3, 4, 124, 130
 """Exit codes besides 0."""
 
 EXIT_CODES = {
     0: "success",
     FAILED: "error",
     USAGE: "wrong usage",
+    UNAVAILABLE: "the dispatcher cannot be asked",
     NOT_FOUND: "not found",
     TIMED_OUT: "timed out",
     INTERRUPTED: "interrupted (the usual end of --watch)",
@@ -38,6 +40,8 @@ def exit_code(error: McadError) -> int:
     """The exit code of a command that ends with this error."""
     if isinstance(error, NotFoundError):
         return NOT_FOUND
+    if isinstance(error, UnavailableError):
+        return UNAVAILABLE
     return TIMED_OUT if isinstance(error, TimedOutError) else FAILED
 
 

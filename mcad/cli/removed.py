@@ -5,7 +5,21 @@ from __future__ import annotations
 import click
 from click.exceptions import NoSuchCommand, NoSuchOption
 
+_OF_FIGURES = (
+    "figures are those of the running dispatcher;"
+    " `mcad what-if --set KEY=VALUE` shows what another setting would change"
+)
+
 REMOVED = {
+    **{
+        f"{command} {option}": _OF_FIGURES
+        for command in ("queue", "get", "describe", "why", "capacity", "quota show", "top", "ui")
+        for option in ("--config", "--set")
+    },
+    **{
+        f"quota check {option}": "the running dispatcher is asked, under its own settings"
+        for option in ("--config", "--set")
+    },
     "drain": "`mcad what-if --drain NODE` shows what a drain would move; `kubectl drain` drains",
     "replay --set": "a journal is replayed under its own settings;"
     " `mcad what-if --journal DIR --set KEY=VALUE` tries another one on the state at its end",

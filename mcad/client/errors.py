@@ -27,6 +27,10 @@ class McadError(Exception):
         self.message = message
 
 
+class UnavailableError(McadError):
+    """The dispatcher cannot be asked, and what was asked for is stored nowhere."""
+
+
 class NotFoundError(McadError):
     """A named object does not exist."""
 
@@ -80,6 +84,23 @@ def explain(error: KubeError) -> McadError:
             "one with --kubeconfig or --context"
         )
     return McadError(str(error))
+
+
+def explain_list(kind: Resource, error: KubeError, namespace: str | None) -> McadError:
+    """The error for a list that failed."""
+    if not isinstance(error, ApiError) or not (error.forbidden or error.not_found):
+        return explain(error)
+    if error.not_found:
+        return McadError(not_installed(kind))
+    if namespace:
+        return McadError(
+            f"you may not list {kind.plural}.{kind.group} in namespace {namespace}; choose one of "
+            "yours with -n, or ask an administrator for the role `view` in this one"
+        )
+    return McadError(
+        f"you may not list {kind.plural}.{kind.group} in the whole cluster; choose a namespace of "
+        "yours with -n, or ask an administrator for this right"
+    )
 
 
 def _explain_answer(error: ApiError) -> McadError:

@@ -31,25 +31,13 @@ class Scope(Struct, frozen=True):
 
 
 class Source(Struct, frozen=True):
-    """Where figures come from: an API server or a dispatcher, and a configuration."""
+    """Where figures come from: the dispatcher of a cluster, or its HTTP port (--server)."""
 
     kubeconfig: str | None = None
     context: str | None = None
-    config: str | None = None
-    assignments: tuple[str, ...] = ()
     server: str | None = None
 
     @property
     def target(self) -> Target:
         """The API server."""
         return Target(self.kubeconfig, self.context)
-
-    @property
-    def is_what_if(self) -> bool:
-        """Whether figures of another configuration are asked for."""
-        return bool(self.config or self.assignments)
-
-    @property
-    def settings(self) -> Settings:
-        """The dispatcher's configuration."""
-        return Settings(self.config, self.assignments)

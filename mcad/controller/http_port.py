@@ -1,6 +1,6 @@
-"""The HTTP port: health, readiness, metrics, and the figures that the CLI asks for.
+"""The HTTP port: health, readiness, metrics, and the figures that the CLI asks for with --server.
 
-It is read-only, and figures about AppWrappers are served on loopback only (loopback.py).
+It changes nothing, and figures about AppWrappers are served on loopback only (loopback.py).
 ``/healthz`` fails when the event loop has not turned for a while. ``/readyz`` fails while the
 objects that every decision rests on cannot be seen, and names the kinds whose AppWrappers have to
 wait. While another process leads, standby_http.py answers.
@@ -9,35 +9,33 @@ wait. While another process leads, standby_http.py answers.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 
 from mcad.api.wire import to_json
 from mcad.controller import loopback
+from mcad.controller.answers import BadQuestionError
 from mcad.controller.debug_views import configuration, stacks
-from mcad.controller.http_server import asked_page, asks_for_starts, json_answer
+from mcad.controller.http_server import asked_page, asked_question, asks_for_starts, json_answer
 from mcad.controller.leader_figures import FiguresUnavailable, LeaderFigures
 from mcad.controller.paged_list import page_answer
 from mcad.controller.shared_answers import SharedAnswers, max_age_s
-from mcad.controller.standby_http import Figures, Standby, found, metrics_page
+from mcad.controller.standby_http import Standby, metrics_page
 
 if TYPE_CHECKING:
     from mcad.controller.metrics_access import MetricsAccess
     from mcad.controller.replica import Replica
     from mcad.controller.runtime import Controller
 
+Json = dict[str, Any]
+
 STALL_S = 60.0  # the loop turns at least every 20 s (runtime.PULSE_S)
 
 
-def application(
-    replica: Replica,
-    count: Callable[[], Awaitable[Figures]],
-    *,
-    metrics_are_private: bool = False,
-) -> web.Application:
-    """The routes of one process; ``count`` computes the figures of a standby."""
-    standby = Standby(replica, count)
+def application(replica: Replica, *, metrics_are_private: bool = False) -> web.Application:
+    """The routes of one process."""
+    standby = Standby(replica)
     guard = loopback.guard_metrics_too if metrics_are_private else loopback.guard
     app = web.Application(middlewares=[guard, standby.answer, _or_why_not])
     port = _Port(replica)
@@ -51,6 +49,8 @@ def application(
             web.get("/api/v1/queue", port.queue),
             web.get("/api/v1/appwrappers", port.appwrappers),
             web.get("/api/v1/appwrappers/{namespace}/{name}", port.appwrapper),
+            web.get("/api/v1/appwrappers/{namespace}/{name}/why", port.why),
+            web.post("/api/v1/what-if/{namespace}", port.what_if),
             web.get("/api/v1/capacity", port.capacity),
             web.get("/api/v1/quota", port.quota),
             web.get("/api/v1/quota/{tree}/{node}", port.quota_node),
@@ -171,6 +171,19 @@ class _Port:
         where = request.match_info
         return found(await self._figures.detail(where["namespace"], where["name"]))
 
+    async def why(self, request: web.Request) -> web.Response:
+        """One AppWrapper in full, why it waits, and what would start it now."""
+        where = request.match_info
+        return found(await self._figures.why(where["namespace"], where["name"]))
+
+    async def what_if(self, request: web.Request) -> web.Response:
+        """What would differ with the changes of the body, ``{"spec": ...}`` of a WhatIf. Names
+        without a namespace are of that in the path."""
+        question = await asked_question(request)
+        return web.json_response(
+            await self._figures.what_if(question, request.match_info["namespace"])
+        )
+
     async def capacity(self, _: web.Request) -> web.Response:
         """Capacity per node and in total."""
         return json_answer(await self._figures.capacity())
@@ -185,12 +198,20 @@ class _Port:
         return found(await self._figures.quota_node(where["tree"], where["node"]))
 
 
+def found(view: Json | None) -> web.Response:
+    """The answer about one object: 404 and ``null`` if it does not exist."""
+    return web.json_response(view, status=200 if view is not None else 404)
+
+
 @web.middleware
 async def _or_why_not(
     request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
 ) -> web.StreamResponse:
-    """Answer 503 with the reason if no figures are available."""
+    """Answer 503 with the reason if no figures are available, and 422 to a bad question."""
     try:
         return await handler(request)
+    except BadQuestionError as error:
+        said = {"message": error.message, "faults": error.faults}
+        return web.json_response(said, status=422)
     except FiguresUnavailable as error:
         raise web.HTTPServiceUnavailable(text=f"{error}\n") from error

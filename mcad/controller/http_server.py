@@ -10,6 +10,8 @@ from pathlib import Path
 from aiohttp import web
 
 from mcad.api.list_page import PageQuery
+from mcad.api.questions import Question, read_question
+from mcad.controller.answers import BadQuestionError
 from mcad.kube.clock import Clock
 from mcad.kube.errors import KubeError
 
@@ -87,6 +89,16 @@ def asked_page(request: web.Request) -> PageQuery | None:
         return PageQuery.of(request.query)
     except ValueError as error:
         raise web.HTTPBadRequest(reason=str(error)) from error
+
+
+async def asked_question(request: web.Request) -> Question:
+    """The question in the body. It is not the simple request that any web page may send."""
+    if request.content_type != "application/json":
+        raise web.HTTPUnsupportedMediaType(reason="write Content-Type: application/json")
+    try:
+        return read_question(await request.read())
+    except ValueError as error:
+        raise BadQuestionError(str(error)) from error
 
 
 def json_answer(body: bytes) -> web.Response:

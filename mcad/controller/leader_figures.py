@@ -7,25 +7,33 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from mcad.api.list_page import PageFacts, PageQuery
 from mcad.api.wire import to_json
 from mcad.controller import quota_views
+from mcad.controller.answers import answer, created, why_answer
 from mcad.controller.cooperative import in_slices
 from mcad.controller.paged_list import PagedList
 from mcad.controller.shared_answers import SharedAnswers
 from mcad.controller.views import capacity_sums, detail_steps, node_steps, row_steps
+from mcad.core.answers.dry_run import Facts
 from mcad.core.views.rows import Picture
+from mcad.journal.restart import present
 
 if TYPE_CHECKING:
+    from mcad.api.questions import Question
     from mcad.controller.replica import Replica
     from mcad.controller.runtime import Controller
     from mcad.core.cluster import Cluster
 
 Json = dict[str, Any]
 T = TypeVar("T")
+
+
+ASKED_MAX = 20
 
 
 class FiguresUnavailable(Exception):  # noqa: N818 - names a state
@@ -38,6 +46,8 @@ class LeaderFigures:
     def __init__(self, replica: Replica) -> None:
         self._replica = replica
         self._lists: SharedAnswers[PagedList] = SharedAnswers()
+        self._turn = asyncio.Lock()  # of answers that take copies of the dispatcher
+        self._asked = 0  # of them, the present one included
 
     async def rows(
         self,
@@ -86,6 +96,45 @@ class LeaderFigures:
         picture = await self._picture()
         steps = detail_steps(self._cluster(), picture, namespace, name)
         return next(iter(await self._in_slices(steps, picture.renew)), None)
+
+    async def why(self, namespace: str, name: str) -> Json | None:
+        """The detail of one AppWrapper with why it waits and what would start it now, or None if it
+        does not exist."""
+        async with self._in_turn():
+            detail = await self.detail(namespace, name)
+            if detail is None:
+                return None
+            return detail | await asyncio.to_thread(why_answer, self._facts(), detail["uid"])
+
+    async def what_if(self, question: Question, own: str) -> Json:
+        """What would differ; ``own`` is the namespace of names without one. Raises
+        ``BadQuestionError``."""
+        async with self._in_turn():
+            facts = self._facts()
+            new = created(question.manifests, self._controller.read_appwrapper, facts.now)
+            return await asyncio.to_thread(answer, facts, question, new, own)
+
+    @asynccontextmanager
+    async def _in_turn(self) -> AsyncIterator[None]:
+        """One at a time; of more than ``ASKED_MAX`` the last ones are refused."""
+        if self._asked >= ASKED_MAX:
+            raise FiguresUnavailable("too many questions at the same time; ask again later")
+        self._asked += 1
+        try:
+            async with self._turn:
+                yield
+        finally:
+            self._asked -= 1
+
+    def _facts(self) -> Facts:
+        """What was observed, for copies: they run in a thread, beside the dispatcher."""
+        cluster = self._cluster()
+        now = self._controller.clock.now_us()
+        return Facts(cluster.settings, tuple(present(cluster)), now)
+
+    def titles(self) -> frozenset[str]:
+        """NAMESPACE/NAME of all AppWrappers."""
+        return frozenset(entry.title for entry in self._cluster().entries.values())
 
     async def capacity(self) -> bytes:
         """Capacity per node and in total, as the text of a JSON object."""

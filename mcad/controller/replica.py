@@ -16,7 +16,6 @@ import logging
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
-from mcad.api.published import ANNOTATION, publish
 from mcad.controller.metrics.replica import ReplicaMetrics
 from mcad.controller.runtime import Controller
 from mcad.kube.lease import Lease, Terms
@@ -62,8 +61,7 @@ class Replica:
         self.companion: Companion | None = None
         self.metrics = ReplicaMetrics()
         client = client.measured(self.metrics.count_request)
-        settings = {ANNOTATION: publish(config, identity)}
-        self.lease = Lease(client, terms_of(config), identity, settings)
+        self.lease = Lease(client, terms_of(config), identity)
         self.metrics.watch_lease(self.lease)
         self._clock = client.clock
         self._client = client.fenced(self.lease.left)

@@ -369,6 +369,10 @@ class Controller:
     def _parse(self, obj: Json) -> Parsed:
         return parse(obj, self._kinds.catalog, from_json=True)
 
+    def read_appwrapper(self, obj: Json) -> Parsed:
+        """An AppWrapper as it would be read if it was created now."""
+        return self._defaults.pod_defaults.completed(parse(obj, self._kinds.catalog))
+
     async def readable(self) -> None:
         """Return when the defaults of pods are known, or AppWrappers would be judged without."""
         await self._defaults.known()

@@ -14,6 +14,7 @@ from mcad.core.assumed.node_report import NodeReport
 from mcad.core.attempts import leftovers
 from mcad.core.cluster import Cluster
 from mcad.core.cycle import cycle
+from mcad.core.quota.usage import ChargedAs
 from mcad.core.running import stalls
 from mcad.core.state.entry import Entry
 from mcad.core.state.model import Resources, Workload
@@ -105,8 +106,6 @@ def detail_steps(
 def _detail(cluster: Cluster, entry: Entry) -> Json:
     eqclass = cluster.waiting.queue.eqclass_of(entry)
     refusal = cycle.verdict(cluster, cluster.capacity.questions(), eqclass) if eqclass else None
-    if refusal is not None and cluster.doubts is not None and cluster.doubts.concern(refusal):
-        refusal = None
     pods = cluster.capacity.pods.counts(entry.uid)
     return {
         "dialect": entry.workload.dialect.value,
@@ -184,14 +183,27 @@ def _figures(refusal: Refusal | None) -> list[Json]:
 
 
 def _quota(cluster: Cluster, entry: Entry) -> list[Json]:
-    """The leaf in every tree in force, and the nodes from there to the root.
-
-    No nodes if the tree has no such leaf.
+    """The leaf in every tree in force with its share and its use, and the nodes from there to the
+    root. No nodes if the tree has no such leaf.
     """
     return [
-        {"tree": tree, "leaf": leaf, "path": list(nodes)}
+        {"tree": tree, "leaf": leaf, "path": list(nodes)} | _share(cluster, tree, leaf, *nodes)
         for tree, leaf, nodes in holders.paths(cluster, entry)
     ]
+
+
+def _share(cluster: Cluster, name: str, leaf: str, *path: str) -> Json:
+    """What the leaf has, and what is charged to it."""
+    tree = cluster.forest.trees.get(name)
+    if tree is None or not path:
+        return {"nominal": {}, "allocated": {}}
+    node = tree.nodes[leaf]
+    reserved = cluster.forest.held_as(ChargedAs.RESERVED, tree).get(leaf, {})
+    used = {one: node.usage.get(one, 0) - reserved.get(one, 0) for one in tree.named}
+    return {
+        key: {one: format_amount(one, amounts.get(one, 0)) for one in sorted(tree.named)}
+        for key, amounts in (("nominal", node.nominal), ("allocated", used))
+    }
 
 
 def _items(cluster: Cluster, entry: Entry) -> list[Json]:

@@ -6,7 +6,7 @@ are tested, and gangs that fit are assumed, all of a gang or nothing (protocol C
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from mcad.core.assumed.assumed import Assumed, shrunk_to
 from mcad.core.assumed.gangs import NOTHING_REPORTED, Gangs, Wants
@@ -355,17 +355,6 @@ class Capacity:
             for position, pods in enumerate(counts[: len(shape.sets)])
             if pods
         ]
-
-    def plan_on(self, shape: Shape, names: Iterable[str]) -> Plan:
-        """A plan on these nodes where only their names are known: each part by itself, as if no
-        AppWrapper were there. It may hold fewer pods than the gang has."""
-        rows = [self._ledger.rows[name] for name in names if name in self._ledger.rows]
-        with self._memory.held(shape) as prospect:
-            return [
-                (part.positions, row, pods)
-                for part in prospect.parts
-                for row, pods in part.spread(rows)
-            ]
 
     def may_strand(self, in_flight: InFlight, shape: Shape) -> bool:
         """Whether a gang of this shape, which is remembered and fits, and those in flight could

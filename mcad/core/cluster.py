@@ -37,7 +37,6 @@ from mcad.core.state.objects import Objects
 from mcad.core.state.quota_records import NOBODYS, Designation, Path
 from mcad.core.state.reasons import APPLIED, ConditionType, EventReason
 from mcad.core.state.records import replace
-from mcad.core.state.refusal import Doubts
 from mcad.core.state.reservation import PendingEviction
 from mcad.core.state.reservation_book import Reservations
 from mcad.core.state.rights import Rights
@@ -56,10 +55,10 @@ class Cluster:
 
     ``evictions`` are those announced, by the uid of the victim. ``started`` is whether the first
     pass was made; until then ``restored`` (an ordered set) are the uids of the AppWrappers of which
-    an attempt, an eviction or a place in a quota tree is on record. ``doubts`` is what a standby
-    cannot know (standby_view.py), None for the dispatcher. ``passed`` are the milestones of the
-    present step, for figures. ``deleted_trees`` are the AppWrappers in whose status the deletion of
-    a quota tree is recorded, by tree (deleted_trees.py). ``errors`` are those of the dispatcher.
+    an attempt, an eviction or a place in a quota tree is on record. ``passed`` are the milestones
+    of the present step, for figures. ``deleted_trees`` are the AppWrappers in whose status the
+    deletion of a quota tree is recorded, by tree (deleted_trees.py). ``errors`` are those of the
+    dispatcher.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -83,7 +82,6 @@ class Cluster:
         self.restored: dict[str, None] = {}
         self.recovered = False
         self.epoch = 0
-        self.doubts: Doubts | None = None
         self.passed: list[Passed] = []
         self.errors = Errors()
         self.injections = Injections()

@@ -19,7 +19,6 @@ from mcad.core.state.settings import Settings
 from mcad.core.state.status_view import Urgency
 from mcad.core.state.timers import Timer
 from mcad.core.state.units import Instant
-from mcad.core.views import standby_view
 
 
 class ClockWentBackError(Exception):
@@ -108,8 +107,6 @@ def _take(cluster: Cluster, event: events.Event) -> None:
             cluster.epoch = event.epoch
         case events.Decide():
             cycle.decide(cluster, may_dispatch=event.may_dispatch)
-        case events.LookOn():
-            standby_view.look_on(cluster, is_led=event.is_led)
         case events.AccessReviewed():  # it concerns all that asked
             create.access_reviewed(cluster, event)
         case events.StrayRefused():

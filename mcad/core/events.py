@@ -121,15 +121,6 @@ class Decide(Struct, frozen=True):
     may_dispatch: bool = True
 
 
-class LookOn(Struct, frozen=True):
-    """Everything is listed, and this process decides nothing: all records count as they are.
-
-    ``is_led`` is False if no other process dispatches, so that none knows more.
-    """
-
-    is_led: bool = True
-
-
 class Errored(Struct, frozen=True):
     """The controller, or its audit of the books, had an error of its own about an AppWrapper."""
 
@@ -284,7 +275,6 @@ Event = (
     | ChildGone
     | KindWatched
     | Decide
-    | LookOn
     | Errored
     | StatusWritten
     | StatusRefused

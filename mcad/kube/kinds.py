@@ -36,4 +36,5 @@ QUOTA_REPORTS = Resource(
 QUOTA_SUBTREES = Resource(
     labels.QUOTA_GROUP, labels.QUOTA_VERSION, "quotasubtrees", labels.QUOTA_KIND
 )
+WHAT_IFS = Resource(labels.VISIBILITY_GROUP, "v1beta1", "whatifs", "WhatIf")
 SERVICES = Resource("", "v1", "services", "Service")

@@ -83,15 +83,8 @@ class Record(Struct, frozen=True):
 class Lease:
     """One process's hold of the Lease: ``acquire``, then ``hold`` until lost or ``release``."""
 
-    def __init__(
-        self,
-        client: Client,
-        terms: Terms,
-        identity: str,
-        annotations: Mapping[str, str] | None = None,
-    ) -> None:
-        """``identity`` is of this process alone. ``client`` must not be fenced by this lease.
-        ``annotations`` are what the holder writes beside its name."""
+    def __init__(self, client: Client, terms: Terms, identity: str) -> None:
+        """``identity`` is of this process alone. ``client`` must not be fenced by this lease."""
         self.terms = terms
         self.identity = identity
         self.leader = ""  # the holder as far as is known
@@ -100,7 +93,6 @@ class Lease:
         self.trouble = ""  # why the Lease cannot be read or written at present
         self._client = client
         self._clock = client.clock
-        self._annotations = dict(annotations or {})
         self._version = ""
         self._renewed: float | None = None  # when the last renewal that succeeded was sent
         self._seen: Record | None = None  # another's record, and when it last changed
@@ -153,8 +145,7 @@ class Lease:
             # A record with our own name is that of a write without an answer.
             ours = found.holder == self.identity
             self.transitions = found.transitions if ours else _next(found.transitions)
-            own = {"annotations": self._annotations} if self._annotations else {}
-            await self._write(found.version, self._claim(), self._patience(), own)
+            await self._write(found.version, self._claim(), self._patience())
             self._report_wrap(found)
         self._renewed, self.leader, self.trouble = sent, self.identity, ""
         _log.info("leading lease=%s identity=%s epoch=%d", self.terms, self.identity, self.epoch)
@@ -301,11 +292,7 @@ class Lease:
         body: Json = {
             "apiVersion": LEASES.api_version,
             "kind": LEASES.kind,
-            "metadata": {
-                "name": self.terms.name,
-                "namespace": self.terms.namespace,
-                "annotations": self._annotations,
-            },
+            "metadata": {"name": self.terms.name, "namespace": self.terms.namespace},
             "spec": self._claim(),
         }
         made = await self._client.create(
@@ -313,17 +300,8 @@ class Lease:
         )
         self._version = made["metadata"]["resourceVersion"]
 
-    async def _write(
-        self,
-        version: str,
-        spec: Mapping[str, Any],
-        timeout_s: float,
-        metadata: Mapping[str, Any] | None = None,
-    ) -> None:
-        patch: Json = {
-            "metadata": {"resourceVersion": version, **(metadata or {})},
-            "spec": dict(spec),
-        }
+    async def _write(self, version: str, spec: Mapping[str, Any], timeout_s: float) -> None:
+        patch: Json = {"metadata": {"resourceVersion": version}, "spec": dict(spec)}
         terms = self.terms
         answer = await self._client.patch(LEASES, terms.namespace, terms.name, patch, timeout_s)
         self._version = answer["metadata"]["resourceVersion"]

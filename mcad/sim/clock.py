@@ -48,6 +48,20 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def time(self) -> float:
         return self._jumping.now_s
 
+    def run_in_executor(
+        self,
+        executor: object,  # noqa: ARG002 - of threads there is one
+        func: Callable[[Unpack[_Ts]], _T],
+        *args: *_Ts,
+    ) -> asyncio.Future[_T]:
+        """Work for a thread is done at once: time does not wait for it."""
+        done: asyncio.Future[_T] = self.create_future()
+        try:
+            done.set_result(func(*args))
+        except Exception as error:  # noqa: BLE001 - it is raised where the result is awaited
+            done.set_exception(error)
+        return done
+
     def call_at(
         self,
         when: float,

@@ -12,12 +12,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mcad.client.errors import McadError
-from mcad.client.figures.computed import ComputedFigures
-from mcad.client.figures.figures import Feed, Figures
-from mcad.client.figures.of_namespace import NamespaceFigures
 from mcad.client.figures.pace import PATIENT, SHARING, Pace
-from mcad.client.figures.polled import PollingFeed
-from mcad.client.figures.presence import Heartbeat
+from mcad.client.figures.polled import PolledFigures, PollingFeed
 from mcad.client.figures.source import follow_figures
 from mcad.client.scope import Scope, Source
 from mcad.client.session import Environment
@@ -42,26 +38,13 @@ class Moment(Struct, frozen=True):
 
     version: int
     at_us: int
-    figures: Figures
+    figures: PolledFigures
     listing: Listing
     capacity: Json | None
     quota: Json | None
-    is_asked: bool
     namespace: str | None
     trouble: str = ""
     history: tuple[Sample, ...] = ()
-
-    @property
-    def computed(self) -> ComputedFigures | None:
-        """The figures if they are computed here, None if they are asked."""
-        figures = self.figures
-        seen = figures.seen if isinstance(figures, NamespaceFigures) else figures
-        return seen if isinstance(seen, ComputedFigures) else None
-
-    @property
-    def heartbeat(self) -> Heartbeat | None:
-        """The state of the Lease, if the figures are computed here."""
-        return self.computed.heartbeat if self.computed is not None else None
 
 
 class Board:
@@ -86,7 +69,7 @@ class Board:
         self._latest: Moment | None = None
         self._changed = asyncio.Event()
         self._version = 0
-        self._feed: Feed | None = None
+        self._feed: PollingFeed | None = None
         self._watchers = 0
         self._attended_until = float("-inf")
         self._spent_s = 0.0
@@ -105,11 +88,11 @@ class Board:
             self._attend()
 
     async def now(self) -> Moment:
-        """The latest figures; newer ones if no page was open and something has changed since."""
+        """The latest figures; newer ones if no page was open."""
         is_followed = self._is_watched
         self._attend()
-        latest, feed = self._latest, self._feed
-        if latest is not None and (is_followed or feed is None or not feed.has_news):
+        latest = self._latest
+        if latest is not None and (is_followed or self._feed is None):
             return latest
         return await self.after(latest.version if latest is not None else 0)
 
@@ -189,7 +172,9 @@ class Board:
             self._wanted.clear()
             await self._wanted.wait()
 
-    async def _read(self, feed: Feed, figures: Figures, namespace: str | None) -> Moment:
+    async def _read(
+        self, feed: PollingFeed, figures: PolledFigures, namespace: str | None
+    ) -> Moment:
         capacity = await figures.capacity()
         quota = None
         with suppress(McadError):  # a right that a tenant need not have
@@ -204,13 +189,12 @@ class Board:
             listing=await self._listing(figures, namespace),
             capacity=capacity,
             quota=quota,
-            is_asked=isinstance(feed, PollingFeed),
             namespace=namespace,
             trouble=feed.trouble,
             history=self._history.note(at_us, capacity),
         )
 
-    async def _listing(self, figures: Figures, namespace: str | None) -> Listing:
+    async def _listing(self, figures: PolledFigures, namespace: str | None) -> Listing:
         latest = self._latest
         if latest is not None and latest.figures is figures:
             return latest.listing

@@ -1,4 +1,4 @@
-"""One AppWrapper for the drawer; what would start it is computed on demand only."""
+"""One AppWrapper for the drawer; what would start it is asked on demand only."""
 
 from __future__ import annotations
 
@@ -7,18 +7,13 @@ from typing import Any, Self
 from msgspec import Struct
 
 from mcad.api.wire import as_int, as_list, as_map, as_text
-from mcad.client.answers.why import UNTRIED, Answers
 from mcad.client.appwrappers.latest_events import event_time, list_events
 from mcad.client.appwrappers.read import read_appwrapper
-from mcad.client.errors import McadError, explain
+from mcad.client.errors import McadError, UnavailableError, explain
 from mcad.kube.errors import ApiError, KubeError
 from mcad.ui.board import Board, Moment
 
 Json = dict[str, Any]
-
-NOT_WITH_SERVER = (
-    "omit --server to see what would start it: it is tried on the objects of the cluster"
-)
 
 
 class Details(Struct, frozen=True):
@@ -60,8 +55,6 @@ async def read_details(board: Board, moment: Moment, namespace: str, name: str) 
     detail = await moment.figures.detail(namespace, name)
     if detail is None:
         return Details(namespace, name, None, None)
-    if moment.computed is not None:
-        return Details(namespace, name, detail, moment.computed.objects.get(detail["uid"]))
     if board.source.server:
         return Details(namespace, name, detail, None)
     async with board.environment.connect(board.source.target, watches=False) as session:
@@ -110,12 +103,8 @@ async def read_told(board: Board, moment: Moment, namespace: str, name: str) -> 
     return [Told.of(event) for event in reversed(found)]
 
 
-async def read_answer(board: Board, namespace: str, name: str) -> Json | None:
+async def read_answer(moment: Moment, namespace: str, name: str) -> Json | None:
     """What blocks it and what would start it; None if it is not known."""
-    if board.source.server:
-        raise McadError(NOT_WITH_SERVER)
-    async with board.environment.connect(board.source.target, watches=False) as session:
-        answers = await Answers.read(session, board.source, namespace)
-        if answers.facts is None:
-            raise McadError(UNTRIED)
-        return await answers.why(namespace, name)
+    if moment.figures.is_stored:
+        raise UnavailableError("; ".join(moment.figures.notes))
+    return await moment.figures.why(namespace, name)

@@ -1,27 +1,19 @@
-"""All AppWrappers of one moment: counted and filtered by outlines; rows are made for those shown.
-
-A row needs a verdict and costs many times its outline, and a page shows 100 of maybe 10,000. Where
-a dispatcher is asked, it does this work.
-"""
+"""All AppWrappers of one moment. The dispatcher counts and filters them, and makes the rows of a
+page; what is stored is counted and filtered here."""
 
 from __future__ import annotations
 
 import asyncio
-from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, Protocol
 
 from mcad.api.list_page import Notices, PageFacts, PageQuery
 from mcad.client.errors import McadError
-from mcad.client.figures.computed import ComputedFigures
 from mcad.client.figures.figures import Figures
 from mcad.client.figures.polled import PolledFigures
 from mcad.client.figures.row import is_in_line, is_waiting, within
 from mcad.controller.paged_list import counts_of, page_of
-from mcad.controller.reservation_views import evictions_view
-from mcad.controller.start_time_views import starts_of_line
-from mcad.controller.views import row_view
 from mcad.core.state.dispatch_pause import DispatchPause
 from mcad.core.state.waiting_reason import WaitingReason
 from mcad.core.views.rows import Outline
@@ -46,59 +38,12 @@ class Listing(Protocol):
         ...
 
 
-class LocalRows(ABC):
-    """Rows that are known or made here, found by their outlines."""
-
-    def __init__(
-        self,
-        figures: Figures,
-        outlines: Sequence[Outline],
-        namespace: str | None,
-        notices: Notices,
-    ) -> None:
-        self.outlines = outlines
-        self._asked = figures
-        self._namespace = namespace
-        self._notices = notices
-        self._counts = counts_of(outlines)
-        self._charged: dict[str, frozenset[str]] = {}  # by quota node
-
-    @abstractmethod
-    def rows(self, chosen: Sequence[Outline]) -> list[Json]:
-        """The rows of some of them, in the same order."""
-
-    @cached_property
-    def facts(self) -> PageFacts:
-        """Counts of all of them."""
-        return self._find(Query().asked(None), None)[1]
-
-    async def shown(self, query: Query) -> Shown:
-        """The rows of a page."""
-        uids = await self._charged_at(query.leaf) if query.leaf else None
-        chosen, facts = self._find(query.asked(self._namespace), uids)
-        return Shown(self.rows(chosen), facts)
-
-    def _find(
-        self, query: PageQuery, uids: frozenset[str] | None
-    ) -> tuple[Sequence[Outline], PageFacts]:
-        return page_of(self.outlines, self._counts, query, uids, self._notices)
-
-    async def _charged_at(self, leaf: str) -> frozenset[str]:
-        """The uids of the AppWrappers that count at a quota node, TREE/NODE."""
-        if leaf not in self._charged:
-            tree, _, node = leaf.partition("/")
-            view = await self._asked.quota_node(tree, node) or {"queue": [], "holders": []}
-            both = [*view["queue"], *view["holders"]]
-            self._charged[leaf] = frozenset(one["uid"] for one in both)
-        return self._charged[leaf]
-
-
-class ListedRows(LocalRows):
-    """Rows that are there already: those of an older dispatcher, or of one namespace."""
+class ListedRows:
+    """Rows that are there already: what is stored, or those of an older dispatcher."""
 
     def __init__(self, figures: Figures, rows: Sequence[Json], namespace: str | None) -> None:
         self._rows = {row["uid"]: row for row in rows}
-        outlines = [
+        self._outlines = [
             Outline(
                 place,
                 row["uid"],
@@ -110,34 +55,36 @@ class ListedRows(LocalRows):
             )
             for place, row in enumerate(rows, 1)
         ]
-        super().__init__(figures, outlines, namespace, Notices(_pause(rows)))
-
-    def rows(self, chosen: Sequence[Outline]) -> list[Json]:
-        """The rows of some of them."""
-        return [self._rows[one.uid] for one in chosen]
-
-
-class ComputedRows(LocalRows):
-    """Rows of figures that are computed here, made on demand."""
-
-    def __init__(self, figures: ComputedFigures, namespace: str | None) -> None:
-        self._figures = figures
-        self._picture = figures.picture
-        outlines = [one for one in self._picture.outlines() if namespace in (None, one.namespace)]
-        evictions = evictions_view(figures.cluster, figures.now, namespace or "")
-        super().__init__(figures, outlines, namespace, Notices(evictions=evictions))
+        self._asked = figures
+        self._namespace = namespace
+        self._notices = Notices(_pause(rows))
+        self._counts = counts_of(self._outlines)
+        self._charged: dict[str, frozenset[str]] = {}  # by quota node
 
     @cached_property
-    def _starts(self) -> dict[str, Json]:
-        return starts_of_line(self._figures.cluster, self._picture)
+    def facts(self) -> PageFacts:
+        """Counts of all of them."""
+        return self._find(Query().asked(None), None)[1]
 
-    def rows(self, chosen: Sequence[Outline]) -> list[Json]:
-        """The rows of some of them, with start time estimates."""
-        made = (self._picture.row(one.place) for one in chosen)
-        return [
-            self._figures.as_known(row_view(row) | {"starts": self._starts.get(row.uid)})
-            for row in made
-        ]
+    async def shown(self, query: Query) -> Shown:
+        """The rows of a page."""
+        uids = await self._charged_at(query.leaf) if query.leaf else None
+        chosen, facts = self._find(query.asked(self._namespace), uids)
+        return Shown([self._rows[one.uid] for one in chosen], facts)
+
+    def _find(
+        self, query: PageQuery, uids: frozenset[str] | None
+    ) -> tuple[Sequence[Outline], PageFacts]:
+        return page_of(self._outlines, self._counts, query, uids, self._notices)
+
+    async def _charged_at(self, leaf: str) -> frozenset[str]:
+        """The uids of the AppWrappers that count at a quota node, TREE/NODE."""
+        if leaf not in self._charged:
+            tree, _, node = leaf.partition("/")
+            view = await self._asked.quota_node(tree, node) or {"queue": [], "holders": []}
+            both = [*view["queue"], *view["holders"]]
+            self._charged[leaf] = frozenset(one["uid"] for one in both)
+        return self._charged[leaf]
 
 
 class AskedRows:
@@ -181,18 +128,17 @@ class AskedRows:
         return Shown(page.rows, page.facts)
 
 
-async def listing_of(figures: Figures, namespace: str | None, before: Listing | None) -> Listing:
+async def listing_of(
+    figures: PolledFigures, namespace: str | None, before: Listing | None
+) -> Listing:
     """The AppWrappers of figures; ``before`` are those of the figures before these."""
-    if isinstance(figures, ComputedFigures):
-        return ComputedRows(figures, namespace)
-    if isinstance(figures, PolledFigures) and figures.first is not None:
-        first = figures.first
-        if first.facts is None:
-            return ListedRows(figures, within(first.rows, namespace), namespace)
-        earlier = before.known if isinstance(before, AskedRows) else {}
-        return AskedRows(figures, Shown(first.rows, first.facts), namespace, earlier)
-    rows = await figures.rows(waiting_only=False, with_starts=True)
-    return ListedRows(figures, within(rows, namespace), namespace)
+    first = figures.first
+    if first is None:
+        raise McadError("the figures have no page of AppWrappers")
+    if first.facts is None:
+        return ListedRows(figures, within(first.rows, namespace), namespace)
+    earlier = before.known if isinstance(before, AskedRows) else {}
+    return AskedRows(figures, Shown(first.rows, first.facts), namespace, earlier)
 
 
 def _pause(rows: Sequence[Json]) -> str:

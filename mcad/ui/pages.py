@@ -21,7 +21,6 @@ from mcad.cli.pages.reservation_lines import eviction, kept_off, reservation_fac
 from mcad.cli.pages.rows import place
 from mcad.cli.pages.start_times import start_column, start_lines
 from mcad.cli.pages.tables import amounts
-from mcad.client.figures.presence import Presence
 from mcad.ui.bars import NODES_SHOWN, capacity_bars, node_cells, quota_rows
 from mcad.ui.board import Moment
 from mcad.ui.details import Details, Told
@@ -160,9 +159,7 @@ def _choices(moment: Moment) -> Json:
 def _health(moment: Moment) -> Json:
     facts = moment.listing.facts
     return {
-        "leader": _leader(moment),
-        "is_led": _is_led(moment),
-        "is_asked": moment.is_asked,
+        "is_stored": moment.figures.is_stored,
         "namespace": moment.namespace,
         "notes": _notes(moment),
         "trouble": moment.trouble,
@@ -179,20 +176,6 @@ def _notes(moment: Moment) -> list[str]:
     """Warnings about all figures; figures that are asked do not mention a pause themselves."""
     notes, paused = list(moment.figures.notes), moment.listing.facts.paused
     return [*notes, paused] if paused and paused not in notes else notes
-
-
-def _is_led(moment: Moment) -> bool | None:
-    """Whether a dispatcher runs; None if that is not known."""
-    if moment.trouble:
-        return None
-    heartbeat = moment.heartbeat
-    if heartbeat is None:
-        return True  # it has answered
-    return {Presence.RUNNING: True, Presence.ABSENT: False}.get(heartbeat.presence)
-
-
-def _leader(moment: Moment) -> str:
-    return moment.heartbeat.holder if moment.heartbeat is not None else ""
 
 
 def _capacity(moment: Moment) -> Json:

@@ -34,7 +34,7 @@ class Ui:
         self.board = board
         self.pages = Pages()
         self.guard = guard
-        self._answering = asyncio.Lock()  # each answer lists the cluster: one at a time
+        self._answering = asyncio.Lock()  # each takes a copy of the dispatcher: one at a time
         self._streams: set[asyncio.Task[None]] = set()
         folder = files("mcad.ui") / "static"
         self._static = {name: (folder / name).read_bytes() for name in STATIC}
@@ -101,7 +101,7 @@ class Ui:
         title = request.match_info["namespace"], request.match_info["name"]
         try:
             async with self._answering:
-                told = await read_answer(self.board, *title)
+                told = await read_answer(await self._latest(), *title)
         except McadError as error:
             text = self.pages.answer(None, error.message)
         else:

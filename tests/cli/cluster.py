@@ -9,7 +9,6 @@ from tests.fakeapi import GROUP, FakeApi
 
 Json = dict[str, Any]
 
-NOW_US = 1_800_000_000_000_000  # 2027-01-15T08:00:00Z
 DECADES_S = 1_000_000_000  # processes of their own have the real clock
 RUNNING_UID = "aaaa-1"
 WAITING_UID = "bbbb-2"

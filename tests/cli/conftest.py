@@ -10,7 +10,8 @@ from mcad.cli.main import main
 from mcad.client.scope import Target
 from mcad.client.session import Environment
 from mcad.kube.port import Api
-from tests.cli.cluster import NOW_US, tutorial
+from tests.cli.cluster import tutorial
+from tests.cli.dispatcher import NOW_US, behold
 from tests.fakeapi import FakeApi
 
 Type = Callable[..., Result]
@@ -38,6 +39,7 @@ class FakeEnvironment(Environment):
     def __init__(self, api: FakeApi) -> None:
         self.clock = StoppedClock()
         self.api = api
+        behold(api)
 
     @asynccontextmanager
     async def open(self, target: Target) -> AsyncIterator[tuple[Api, str]]:

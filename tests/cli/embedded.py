@@ -16,8 +16,10 @@ import yaml
 from click.testing import CliRunner, Result
 
 from mcad.api.config import Config
+from mcad.api.labels import VISIBILITY_GROUP
 from mcad.cli.commands.demo import Shape, fill
 from mcad.cli.demo_cluster.cluster import dispatching, embedded_cluster
+from mcad.cli.demo_cluster.visibility import unavailable
 from mcad.cli.main import main
 from mcad.kube.clock import RealClock
 from mcad.sim.cluster import Cluster
@@ -93,6 +95,8 @@ class Embedded:
             self.kubeconfig.write_text(yaml.safe_dump(kubeconfig(url)))
             if dispatches:
                 await stack.enter_async_context(dispatching(cluster, self._config, rng))
+            else:
+                cluster.registry.aggregated[VISIBILITY_GROUP] = unavailable
             self._cluster = cluster
             self._ready.set()
             await self._stop.wait()

@@ -18,7 +18,6 @@ from mcad.controller.replica import Replica
 from mcad.core.state.model import Problem
 from tests.cli.conftest import Type
 from tests.controller.test_runtime import Rig, add_appwrapper
-from tests.controller.test_watches import nobody_counts
 from tests.fakeapi import FakeApi, answer, content
 from tests.serving import answering
 
@@ -39,7 +38,7 @@ async def test_stacks_and_configuration_are_served_on_loopback() -> None:
     async with Rig(backoffTime=7) as rig:
         add_appwrapper(rig.server, "a", "500m")
         replica = Replica(rig.client, rig.controller.config, identity="test")
-        app = application(replica, nobody_counts)  # a standby says so, too
+        app = application(replica)  # a standby says so, too
         async with TestClient(TestServer(app)) as client:
             answer = await client.get("/debug/stacks")
             text = await answer.text()

@@ -23,7 +23,7 @@ from mcad.api.labels import VISIBILITY_GROUP
 from mcad.cli import invocation
 from mcad.cli.commands.demo import load_shares, load_tutorial
 from mcad.cli.demo_cluster import quota_tour, tutorial_objects
-from mcad.cli.demo_cluster.cluster import dispatching, embedded_cluster
+from mcad.cli.demo_cluster.cluster import embedded_cluster, leading
 from mcad.cli.demo_cluster.quota_tour import QuotaDemo
 from mcad.cli.demo_cluster.tutorial import DemoFailedError, DemoOutput, TutorialDemo
 from mcad.cli.errors import show, warn
@@ -61,8 +61,8 @@ def play(*, cpu: str = tutorial_objects.NODE_CPU) -> list[str]:
                 cluster.add_node(
                     tutorial_objects.NODE, cpu=cpu, memory=tutorial_objects.NODE_MEMORY
                 )
-            async with dispatching(cluster, Config(), rng) as client:
-                await TutorialDemo(client, Config(), DemoOutput(said.append, PLAIN, 4.0)).run()
+            async with leading(cluster, Config(), rng) as (client, figures):
+                await TutorialDemo(client, figures, DemoOutput(said.append, PLAIN, 4.0)).run()
 
     run_virtually(work())
     return said
@@ -108,8 +108,8 @@ def share(day: type[QuotaDemo] = QuotaDemo) -> str:
         rng = Random(1)
         async with embedded_cluster(VirtualClock(), rng) as cluster:
             load_shares(cluster)
-            async with dispatching(cluster, config, rng) as client:
-                await day(client, config, DemoOutput(said.append, PLAIN, 4.0)).run()
+            async with leading(cluster, config, rng) as (client, figures):
+                await day(client, figures, DemoOutput(said.append, PLAIN, 4.0)).run()
 
     run_virtually(work())
     return "\n".join(said)
@@ -191,7 +191,9 @@ def test_the_embedded_cluster_forwards_to_the_dispatcher(tmp_path: Path) -> None
         assert (said.exit_code, said.stderr) == (0, "")
         assert f"{root}/v1beta1/capacityreports/cluster" in forwarded
     with Embedded(tmp_path).running(dispatches=False) as cluster:
-        assert cluster.on_loop(lambda one: one.registry.aggregated) == {}
+        said = cluster.mcad("capacity")
+        assert (said.exit_code, said.stdout) == (3, "")
+        assert "503 Service Unavailable" in said.stderr
 
 
 def test_a_kubeconfig_that_is_there_is_not_written_over(tmp_path: Path) -> None:

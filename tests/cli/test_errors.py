@@ -1,6 +1,5 @@
 """Everything that can go wrong is told in one line, with what to do, and has its exit code."""
 
-import json
 import ssl
 import subprocess
 from collections.abc import Callable
@@ -26,6 +25,7 @@ def _unauthorized(api: FakeApi) -> None:
 
 
 def _without_crd(api: FakeApi) -> None:
+    api.objects["leases"].clear()
     api.served = tuple(one for one in api.served if one.group != GROUP)
 
 
@@ -35,11 +35,21 @@ def _by_policy(api: FakeApi) -> None:
 
 
 def _denied(*plurals: str) -> Callable[[FakeApi], None]:
-    return lambda api: api.deny(*plurals)
+    """Without a dispatcher, and without the right to list these."""
+
+    def change(api: FakeApi) -> None:
+        api.objects["leases"].clear()
+        api.deny(*plurals)
+
+    return change
+
+
+def _unled(api: FakeApi) -> None:
+    api.objects["leases"].clear()
 
 
 def _busy(api: FakeApi) -> None:
-    api.fail_always("*", "/nodes", refuse(503, "ServiceUnavailable", "etcd is down"))
+    api.fail_always("GET", "reports", refuse(503, "ServiceUnavailable", "etcd is down"))
 
 
 Case = tuple[tuple[str, ...], Callable[[FakeApi], None], int, str]
@@ -55,14 +65,14 @@ CASES: list[Case] = [
     (("get",), _unauthorized, 1, "does not accept your credentials (401 Unauthorized); log in"),
     (("queue",), _without_crd, 1, "install them with `mcad crd | kubectl apply --server-side -f"),
     (("describe", "x"), _without_crd, 1, "AppWrappers are not installed in this cluster"),
-    (("queue", "-A"), _denied("nodes"), 1, "may not list nodes in the whole cluster; ask an a"),
-    (("capacity",), _denied("nodes"), 1, "for this right, or for the role `view`"),
-    (("top", "-A"), _denied("pods"), 1, "you may not list pods in the whole cluster"),
-    (("capacity",), _denied("pods"), 1, "you may not list pods in the whole cluster"),
+    (("capacity",), _unled, 3, "the capacity is not stored; the dispatcher does not answer at its"),
+    (("what-if", "--without", "x"), _unled, 3, "(503 Service Unavailable); see `mcad debug check`"),
+    (("what-if", "--drain", "x"), _unled, 3, "does not answer at its visibility API (503"),
+    (("queue", "-A"), _denied("appwrappers"), 1, "whole cluster; choose a namespace of yours"),
     (("queue",), _denied("appwrappers"), 1, f"you may not list appwrappers.{GROUP} in namespace d"),
     (("queue", "-w"), _denied("appwrappers"), 1, "for the role `view` in this one"),
     (("describe", "x"), _denied("appwrappers"), 1, 'User "ann" cannot list resource'),
-    (("get",), _by_policy, 1, "ask for that right or remove it; ask an administrator for"),
+    (("cancel", "x"), _by_policy, 1, "ask for that right or remove it; ask an administrator for"),
     (("queue",), _busy, 1, "the API server is busy or broken (503 ServiceUnavailable: etcd is"),
     (
         ("top",),
@@ -84,33 +94,6 @@ def test_one_line(case: Case, api: FakeApi, mcad: Type) -> None:
     assert words in result.stderr
     assert result.stderr.startswith("error: ")
     assert len(result.stderr.splitlines()) == 1
-
-
-def test_a_kind_that_may_not_be_listed_is_a_warning(api: FakeApi, mcad: Type) -> None:
-    api.deny("deployments", "configmaps")
-    result = mcad("queue", "--no-headers")
-    assert result.exit_code == 0
-    assert result.stdout.startswith("0002-aw-generic-deployment-2")
-    assert result.stderr == (
-        "warning: you may not list configmaps, deployments.apps; whether such items exist and how "
-        "many pods they still need is not known\n"
-    )
-
-
-def test_an_item_that_may_not_be_seen_is_not_called_absent(api: FakeApi, mcad: Type) -> None:
-    api.deny("deployments")
-    said = mcad("describe", "0001-aw-generic-deployment-1", "-o", "json").stdout
-    assert json.loads(said)["appwrapper"]["items"][0]["exists"] is None
-    said = mcad("describe", "0001-aw-generic-deployment-1").stdout
-    assert "0001-aw-generic-deployment-1   <unknown>" in said
-
-
-def test_a_link_that_no_list_shows_is_read(api: FakeApi, mcad: Type) -> None:
-    """A namespace's pods belong to their AppWrapper even if ReplicaSets are not wrapped."""
-    rule = "wrappedResources=[{apiGroup: apps, resources: [deployments]}]"
-    said = mcad("describe", "0001-aw-generic-deployment-1", "-o", "json", "--set", rule).stdout
-    assert json.loads(said)["appwrapper"]["pods"]["running"] == 2
-    assert [r.path for r in api.requests if "/replicasets/" in r.path]
 
 
 def test_events_that_may_not_be_listed_are_a_warning(api: FakeApi, mcad: Type) -> None:
@@ -167,7 +150,10 @@ def test_an_interruption_is_no_success(api: FakeApi) -> None:
 
 def test_help_lists_every_command_and_the_exit_codes(mcad: Type) -> None:
     said = mcad("--help").output
-    assert "Exit codes: 0 success, 1 error, 2 wrong usage, 4 not found, 124 timed out," in said
+    assert (
+        "Exit codes: 0 success, 1 error, 2 wrong usage, 3 the dispatcher cannot be asked,"
+        in " ".join(said.split())
+    )
     for name, (_, line) in COMMANDS.items():
         assert f"  {name}" in said
         assert line in said

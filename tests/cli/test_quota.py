@@ -10,15 +10,13 @@ import yaml
 from click.testing import Result
 
 from tests.cli.conftest import Type
-from tests.cli.shares import queued, shares, subtree, trees
+from tests.cli.shares import shares, subtree, trees
 from tests.cli.test_watch import typed_at
-from tests.fakeapi import FakeApi, answer, forbidden
+from tests.fakeapi import FakeApi, answer
 from tests.serving import answering, served
 
 Json = dict[str, Any]
 Check = Callable[..., Result]
-
-OTHERS = r"^(?!.*/namespaces/default/|.*/leases|.*/quotasubtrees|/version$|/apis?$)"
 
 
 @pytest.fixture
@@ -62,92 +60,60 @@ def test_what_does_not_count_is_told_beside_the_tree(api: FakeApi, mcad: Type) -
     assert "lonely" not in result.stdout
 
 
-# -- what to do about it -------------------------------------------------------------------------
+# -- without a dispatcher -------------------------------------------------------------------------
 
 
-def test_off_unless_a_dispatcher_has_written_or_the_caller_says_so(
-    mcad: Type, api: FakeApi
-) -> None:
-    api.objects["quotasubtrees"].clear()
-    api.put("quotasubtrees", *trees())
-    off = mcad("quota")
-    assert off.exit_code == 1
-    assert off.stderr.startswith("error: quota is off: ")
-    assert "--set quotaEnabled=true" in off.stderr
-    assert mcad("quota", "--set", "quotaEnabled=true").exit_code == 0
-    assert "It fits" in mcad("describe", "late").stdout
-    assert "Quota tree" in mcad("describe", "late", "--set", "quotaEnabled=true").stdout
+@pytest.fixture
+def unled(api: FakeApi) -> FakeApi:
+    api.objects["leases"].clear()
+    return api
 
 
-def test_an_explicit_setting_switches_quota_off(mcad: Type) -> None:
-    assert mcad("quota", "--set", "quotaEnabled=false").exit_code == 1
-
-
-def test_without_a_tree_nothing_is_limited_and_that_is_said(mcad: Type, api: FakeApi) -> None:
-    api.objects["quotasubtrees"].clear()
-    none = mcad("quota", "--set", "quotaEnabled=true")
-    assert none.exit_code == 1
-    assert none.stderr.startswith("error: there is no quota tree, so nothing is limited; ")
-
-
-# -- callers of one namespace ---------------------------------------------------------------------
-
-
-def test_a_tenant_sees_the_figures_that_the_dispatcher_wrote(api: FakeApi, mcad: Type) -> None:
-    api.fail_always("*", OTHERS, forbidden)
-    other = queued("theirs", "ops", 1)
-    other["metadata"]["namespace"] = "team-a"
-    api.put("appwrappers", other)
+def test_the_figures_that_the_dispatcher_wrote_are_shown(unled: FakeApi, mcad: Type) -> None:
     result = mcad("quota", "-o", "json")
+    assert result.stderr.startswith("warning: the dispatcher does not answer")
+    assert len(result.stderr.splitlines()) == 1
     (tree,) = json.loads(result.stdout)["trees"]
-    used = {node["node"]: node["allocated"] for node in tree["nodes"]}
+    used = {node["node"]: (node["path"], node["allocated"]) for node in tree["nodes"]}
     assert used == {
-        "cluster": {"cpu": "7"},
-        "research": {"cpu": "6"},
-        "product": {},
-        "ops": {},
-        "default": {},
+        "cluster": (["cluster"], {"cpu": "7"}),
+        "research": (["research", "cluster"], {"cpu": "6"}),
+        "product": (["product", "cluster"], {}),
+        "ops": (["ops", "cluster"], {}),
+        "default": (["default", "cluster"], {}),
     }
-    node = json.loads(mcad("quota", "ops", "-o", "json").stdout)
-    assert [one["name"] for one in (*node["holders"], *node["queue"])] == ["watchers"]
 
 
-def test_a_tenant_is_told_what_the_condition_says(api: FakeApi, mcad: Type) -> None:
-    api.fail_always("*", OTHERS, forbidden)
-    words = 'Quota tree "teams", node "cluster": cpu: 3 requested, 7 of 8 used.'
-    for name, told in (
-        ("late", f"Insufficient quota to dispatch AppWrapper. {words}"),
-        ("lost", 'Quota tree "teams" has no leaf "reserch"; it waits until there is one.'),
-    ):
-        refused = {"type": "Backoff", "status": "True", "message": told}
-        api.change(
-            "appwrappers", name, lambda obj, it=refused: obj["status"].update(conditions=[it])
-        )
-    rows = {row["name"]: row for row in json.loads(mcad("queue", "-o", "json").stdout)["items"]}
-    assert rows["late"]["waitsFor"] == "teams/cluster:cpu"
-    assert rows["lost"]["waitsFor"] == "teams/reserch"
-    assert words in rows["late"]["why"]
+def test_who_holds_the_quota_of_a_node_is_not_stored(unled: FakeApi, mcad: Type) -> None:
+    result = mcad("quota", "ops")
+    assert (result.exit_code, result.stdout) == (3, "")
+    assert "who holds and awaits quota of teams/ops is not stored: the dispatcher" in result.stderr
 
 
-def test_figures_that_are_not_in_the_status_are_unknown_to_a_tenant(
-    api: FakeApi, mcad: Type
-) -> None:
-    api.fail_always("*", OTHERS, forbidden)
-    api.objects["quotasubtrees"].clear()
-    api.put("quotasubtrees", *trees())
-    result = mcad("quota", "--set", "quotaEnabled=true", "--no-headers")
-    row = "teams cluster cpu 8 <unknown> <unknown> <unknown> <unknown>"
-    assert result.stdout.splitlines()[0].split() == row.split()
+def test_figures_that_are_not_in_the_status_are_unknown(unled: FakeApi, mcad: Type) -> None:
+    unled.change("quotasubtrees", "teams", lambda obj: obj["status"].update(children=[]))
+    lines = mcad("quota", "--no-headers").stdout.splitlines()
+    assert lines[0].split() == "teams cluster cpu 8 7 0 0 0".split()  # noqa: SIM905
+    assert lines[1].split()[:4] == ["teams", "research", "cpu", "4"]
+    assert lines[1].split()[4:] == ["<unknown>"] * 4
 
 
-def test_a_tenant_without_the_right_to_list_trees_gets_advice(api: FakeApi, mcad: Type) -> None:
-    api.fail_always("*", OTHERS, forbidden)
-    api.deny("quotasubtrees")
-    result = mcad("quota", "--set", "quotaEnabled=true")
+def test_trees_of_which_no_dispatcher_wrote_are_no_quota(unled: FakeApi, mcad: Type) -> None:
+    unled.objects["quotasubtrees"].clear()
+    unled.put("quotasubtrees", *trees())
+    result = mcad("quota")
     assert result.exit_code == 1
-    assert "you may not list quotasubtrees in the whole cluster" in result.stderr
+    assert "no dispatcher has written the status of a QuotaSubtree" in result.stderr
+
+
+def test_a_caller_without_the_right_to_list_trees_gets_advice(unled: FakeApi, mcad: Type) -> None:
+    unled.deny("quotasubtrees")
+    result = mcad("quota")
+    assert result.exit_code == 1
+    assert (
+        "you may not list quotasubtrees.quota.codeflare.dev in the whole cluster" in result.stderr
+    )
     assert "ask an administrator for this right" in result.stderr
-    assert mcad("queue", "--set", "quotaEnabled=true").exit_code == 0
 
 
 # -- the dispatcher itself -----------------------------------------------------------------------
@@ -195,31 +161,6 @@ def test_a_row_is_printed_again_when_a_figure_of_it_changes(tmp_path: Path) -> N
         process.wait_for(lambda: len(process.lines) == 7)
         assert process.lines[-1].split() == ["teams", "product", "cpu", "2", "0", "0", "1", "3"]
         assert process.end() == 130
-
-
-def test_a_tenant_follows_what_the_dispatcher_writes(tmp_path: Path) -> None:
-    api = shares()
-    api.fail_always("*", OTHERS, forbidden)
-    with typed_at(api, tmp_path, "quota", "--watch") as process:
-        process.wait_for(lambda: len(process.lines) == 6)
-        api.change("quotasubtrees", "teams", _ops_ended)
-        process.wait_for(lambda: len(process.lines) == 7)
-        assert process.lines[-1].split() == ["teams", "ops", "cpu", "1", "0", "0", "1", "0"]
-
-
-def test_a_tenant_without_the_right_to_list_trees_follows_all_else(tmp_path: Path) -> None:
-    api = shares()
-    api.fail_always("*", OTHERS, forbidden)
-    api.deny("quotasubtrees")
-    args = ("queue", "--watch", "--set", "quotaEnabled=true")
-    with typed_at(api, tmp_path, *args) as process:
-        process.wait_for(lambda: len(process.lines) == 3)
-
-
-def _ops_ended(obj: Json) -> None:
-    ops = obj["status"]["children"][2]
-    assert ops["name"] == "ops"
-    ops["lent"] = {"cpu": "1"}
 
 
 def _less_for_product(obj: Json) -> None:
@@ -270,17 +211,6 @@ def test_where_shares_suffice_no_eviction_is_foreseen(check: Check) -> None:
     result = check([root, teams], "--against-cluster")
     assert (result.exit_code, result.stderr) == (0, "")
     assert result.stdout.splitlines()[-1] == "No AppWrapper would be evicted."
-
-
-def test_settings_to_come_can_be_asked_for(api: FakeApi, mcad: Type, tmp_path: Path) -> None:
-    path = write(tmp_path, *trees())
-    check = ("quota", "check", "--against-cluster", "-f", path)
-    result = mcad(*check, "--set", "reclaim=false")
-    assert result.stdout.splitlines()[-1] == "No AppWrapper would be evicted."
-    result = mcad(*check, "--set", "minRunTime=0")
-    assert result.stdout.split()[-1] in ("0s", "1s", "2s")
-    api.deny("appwrappers")
-    assert mcad(*check).exit_code == 1
 
 
 def test_files_directories_lists_and_standard_input_are_one_forest(
@@ -424,28 +354,3 @@ def test_a_directory_without_manifests(mcad: Type, tmp_path: Path) -> None:
 
 
 # -- what deleted AppWrappers hold ----------------------------------------------------------------
-
-
-def test_the_share_of_a_deleted_appwrapper_is_used_until_its_pods_are_gone(
-    api: FakeApi, mcad: Type
-) -> None:
-    api.remove("appwrappers", "own")  # it held 4; a borrower holds 2
-    api.remove("deployments", "own")
-    (tree,) = json.loads(mcad("quota", "-o", "json").stdout)["trees"]
-    used = {node["node"]: node["allocated"] for node in tree["nodes"]}
-    assert used["cluster"] == {"cpu": "7"}
-    assert used["research"] == {"cpu": "6"}
-    node = json.loads(mcad("quota", "research", "-o", "json").stdout)
-    assert node["allocated"] == {"cpu": "6"}
-    held = {(one["name"], one["state"]): one["amounts"] for one in node["holders"]}
-    assert held == {("borrower", "Running"): {"cpu": "2"}, ("", "Deleted"): {"cpu": "4"}}
-    assert "<unknown>   <unknown>   research   Deleted   cpu=4" in mcad("quota", "research").stdout
-
-
-def test_figures_that_no_dispatcher_writes_any_more_are_not_shown(api: FakeApi, mcad: Type) -> None:
-    api.remove("appwrappers", "own")
-    api.remove("deployments", "own")
-    api.objects["leases"].clear()
-    node = json.loads(mcad("quota", "research", "-o", "json").stdout)
-    assert node["allocated"] == {"cpu": "2"}
-    assert [one["name"] for one in node["holders"]] == ["borrower"]

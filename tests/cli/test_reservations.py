@@ -8,7 +8,7 @@ import pytest
 
 from mcad.cli.pages.colours import palette
 from mcad.cli.pages.describe import Description, Page
-from tests.cli.cluster import NOW_US
+from tests.cli.dispatcher import NOW_US
 
 Json = dict[str, Any]
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mcad.cli.pages.start_times import start_column
-from tests.cli.cluster import NOW_US
+from tests.cli.dispatcher import NOW_US
 from tests.cli.test_reservations import page
 
 Json = dict[str, Any]

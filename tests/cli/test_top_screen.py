@@ -18,7 +18,6 @@ from mcad.cli.terminal.follower import Snapshot
 from mcad.cli.terminal.pages import LivePage, Page
 from mcad.cli.terminal.row_table import RowTable
 from mcad.client.errors import McadError
-from mcad.client.figures.presence import RUNNING, UNKNOWN, Heartbeat, Presence
 from mcad.client.figures.source import open_figures
 from mcad.client.scope import Scope, Source
 from tests.cli.cluster import tutorial
@@ -59,6 +58,7 @@ class Told:
 
     notes: tuple[str, ...] = ()
     only: str | None = None
+    is_stored = False
 
     def __init__(self, rows: Iterable[Json], room: Json | None = ROOM) -> None:
         self._rows, self._room = list(rows), room
@@ -72,9 +72,6 @@ class Told:
 
 class Feeding:
     """A feed whose next figures are those that a test puts into ``coming``."""
-
-    is_asked = False
-    heartbeat = Heartbeat(Presence.RUNNING, "", "mcad-1")
 
     def __init__(self, *rows: Json) -> None:
         self.trouble = ""
@@ -102,7 +99,7 @@ class Reads:
     async def describe(self, snapshot: Snapshot, namespace: str, name: str) -> list[str]:
         return self._lines(f"\x1b[32mall about\x1b[0m {namespace}/{name}")
 
-    async def why(self, namespace: str, name: str) -> list[str]:
+    async def why(self, snapshot: Snapshot, namespace: str, name: str) -> list[str]:
         return self._lines(f"why {namespace}/{name}")
 
     def _lines(self, line: str) -> list[str]:
@@ -202,7 +199,7 @@ async def test_it_shows_queue_capacity_and_where_the_figures_come_from() -> None
     async with screen(*CROWD) as seen:
         assert "current context  all namespaces" in seen.lines[0]
         assert seen.lines[0].endswith("08:00:00 UTC")
-        assert seen.lines[1] == "leader mcad-1; figures are computed here; updated 0s ago"
+        assert seen.lines[1] == "figures of the dispatcher; updated 0s ago"
         assert (
             "[####################++++++++++..........] used 4, reserved 2, free 2 of 8"
             in seen.text
@@ -463,20 +460,13 @@ async def test_a_feed_that_ends_ends_the_screen_with_its_error() -> None:
         assert seen.app.failure is error
 
 
-@pytest.mark.parametrize(
-    ("is_asked", "heartbeat", "told"),
-    [
-        (True, RUNNING, "the dispatcher is asked; updated"),
-        (False, UNKNOWN, "leader unknown; figures are computed here"),
-        (False, Heartbeat(Presence.ABSENT), "figures are computed here; updated"),
-    ],
-)
-async def test_the_state_of_the_dispatcher_is_told(
-    is_asked: bool, heartbeat: Heartbeat, told: str
-) -> None:
+async def test_that_figures_are_stored_ones_is_told() -> None:
+    stored = Told(CROWD)
+    stored.is_stored = True
     async with screen(*CROWD) as seen:
-        seen.source.is_asked, seen.source.heartbeat = is_asked, heartbeat
-        await seen.see(told)
+        await seen.see("figures of the dispatcher; updated")
+        seen.source.coming.append(stored)
+        await seen.see("figures stored; updated")
 
 
 async def test_notes_and_an_unknown_capacity_are_shown() -> None:

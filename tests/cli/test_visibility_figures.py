@@ -1,4 +1,4 @@
-"""The visibility API is the first source of figures; commands count where it does not answer."""
+"""The visibility API is the source of figures."""
 
 import json
 from random import Random
@@ -12,8 +12,7 @@ from mcad.client.figures.of_visibility import VisibilityFigures
 from mcad.client.figures.polled import ListPage
 from mcad.kube.client import Client
 from mcad.kube.clock import RealClock
-from mcad.kube.errors import RequestTimeout
-from mcad.kube.port import Request, Response
+from mcad.kube.port import Response
 from tests.cli.conftest import Type
 from tests.cli.test_server_figures import CAPACITY, DETAIL, QUOTA, ROW
 from tests.fakeapi import FakeApi, answer, refuse
@@ -114,44 +113,6 @@ def test_labels_are_those_of_the_objects(visible: FakeApi, mcad: Type) -> None:
     assert mcad("queue", "-l", "stage").stdout == ""
 
 
-def test_another_configuration_is_counted(visible: FakeApi, mcad: Type) -> None:
-    assert TOLD["why"] not in mcad("queue", "-o", "wide", "--set", "policy=StrictFIFO").stdout
-    assert not [one for one in asked(visible) if one.startswith(ROOT)]
-
-
-def test_where_it_is_not_installed_figures_are_counted_without_a_word(
-    api: FakeApi, mcad: Type
-) -> None:
-    result = mcad("queue")
-    assert (result.exit_code, result.stderr) == (0, "")
-    assert asked(api)[0] == OWN
-
-
-async def no_answer(_: Request) -> None:
-    raise RequestTimeout("no answer within 2.5 s")
-
-
-@pytest.mark.parametrize(
-    ("fault", "said"),
-    [
-        (refuse(503), "503 Service Unavailable"),
-        (refuse(502), "502 Bad Gateway"),
-        (no_answer, "no answer within 2.5 s"),
-    ],
-    ids=["unavailable", "bad gateway", "silent"],
-)
-def test_a_dispatcher_that_does_not_answer_is_told_once_and_figures_are_counted(
-    fault: Response, said: str, api: FakeApi, mcad: Type
-) -> None:
-    counted = mcad("queue").stdout
-    api.fail_always("HEAD", f"{ROOT}/", fault)
-    for args in (("queue",), ("describe", "0002-aw-generic-deployment-2")):
-        result = mcad(*args)
-        told = f"warning: the dispatcher does not answer at its visibility API ({said}): "
-        assert result.stderr.startswith(told + "figures are computed here\n"), result.stderr
-    assert mcad("queue").stdout == counted
-
-
 def test_a_user_of_one_namespace_is_shown_that_one(visible: FakeApi, mcad: Type) -> None:
     """``top`` shows all namespaces if it may."""
     for path in (f"{ALL}$", f"{ROOT}/capacityreports"):
@@ -160,13 +121,6 @@ def test_a_user_of_one_namespace_is_shown_that_one(visible: FakeApi, mcad: Type)
     assert result.exit_code == 0
     assert TOLD["why"] in result.stdout
     assert listed(visible) == [PAUSES]
-
-
-def test_without_the_right_figures_are_counted(visible: FakeApi, mcad: Type) -> None:
-    visible.always.insert(0, ("HEAD", f"{ROOT}/", refuse(403)))
-    result = mcad("queue")
-    assert (result.exit_code, result.stderr) == (0, "")
-    assert TOLD["why"] not in result.stdout
 
 
 @pytest.mark.parametrize(

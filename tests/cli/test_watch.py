@@ -135,7 +135,7 @@ def test_a_lost_server_is_told_once_and_waited_for(tmp_path: Path) -> None:
         api.recover()
         api.put("appwrappers", new("late"))
         mcad.wait_for(lambda: f"appwrapper.{GROUP}/late" in mcad.lines)
-        assert mcad.errors.startswith("warning: no news from the API server: GET /api")
+        assert mcad.errors.startswith("warning: the API server cannot be reached: GET /api")
         assert mcad.errors.endswith("; the rows may be outdated until this works again\n")
         assert len(mcad.errors.splitlines()) == 1
 
@@ -164,10 +164,11 @@ def test_a_reader_that_leaves_ends_it(tmp_path: Path) -> None:
 
 
 def test_rights_that_are_missing_are_told_at_once(api: FakeApi, mcad: Type) -> None:
-    api.deny("nodes")
+    api.objects["leases"].clear()
+    api.deny("appwrappers")
     result = mcad("queue", "-w", "-A")
     assert result.exit_code == 1
-    assert "you may not list nodes in the whole cluster" in result.stderr
+    assert "you may not list appwrappers" in result.stderr
     api.recover()
     api.served = tuple(one for one in api.served if one.group != GROUP)
     result = mcad("get", "-w")
@@ -179,6 +180,26 @@ def test_an_unknown_name_is_not_waited_for(tmp_path: Path) -> None:
     with typed_at(tutorial(), tmp_path, "get", "nobody", "-w") as mcad:
         assert mcad.process.wait(PATIENCE_S) == 4
         assert 'no AppWrapper "nobody"' in mcad.errors
+
+
+def test_what_is_stored_is_followed_until_the_dispatcher_answers(tmp_path: Path) -> None:
+    api = tutorial()
+    (lease,) = api.objects["leases"].values()
+    api.objects["leases"].clear()
+    with typed_at(api, tmp_path, "queue", "-w") as mcad:
+        mcad.wait_for(lambda: len(mcad.lines) == 2)
+        assert columns(mcad.lines[1]) == [WAITING, "<unknown>", "Pending"]
+        api.put("appwrappers", new("late"))
+        mcad.wait_for(lambda: len(mcad.lines) == 3)
+        assert columns(mcad.lines[2]) == ["late", "<unknown>", "Pending"]
+        api.put("leases", lease)
+        mcad.wait_for(lambda: len(mcad.lines) == 5)
+        assert sorted(map(columns, mcad.lines[3:])) == [
+            [WAITING, "1", "Pending"],
+            ["late", "2", "Pending"],
+        ]
+        assert mcad.end() == 130
+        assert mcad.errors.count("warning: ") == 1
 
 
 def test_a_dispatcher_is_asked_every_second(tmp_path: Path) -> None:

@@ -13,14 +13,6 @@ from tests.cli.cluster import appwrapper, crowd, deployment, tutorial
 from tests.cli.conftest import Type
 from tests.fakeapi import FakeApi
 
-
-def unled() -> FakeApi:
-    """A crowd without a dispatcher."""
-    api = crowd()
-    api.objects["leases"].clear()
-    return api
-
-
 NAME = "0002-aw-generic-deployment-2"
 
 
@@ -66,13 +58,6 @@ def test_several_are_told_one_after_the_other(mcad: Type) -> None:
     assert "Why:          It fits and is dispatched next." in result.stdout
     assert "  If spec.suspend is set to false." in result.stdout
     assert len(json.loads(mcad("why", "fits", "suspended", "-o", "json").stdout)["items"]) == 2
-
-
-@pytest.mark.parametrize("api", [unled()])
-def test_without_a_dispatcher_nothing_is_dispatched_next(mcad: Type) -> None:
-    result = mcad("why", "fits")
-    assert "Why:          It fits, but no dispatcher is running." in result.stdout
-    assert json.loads(mcad("why", "fits", "-o", "json").stdout)["waitsFor"] == "NoDispatcher"
 
 
 @pytest.mark.parametrize("api", [crowd()])
@@ -121,14 +106,6 @@ def test_one_that_runs_waits_for_nothing(mcad: Type) -> None:
     result = mcad("why", "0001-aw-generic-deployment-1")
     assert result.exit_code == 0
     assert "Why:          <none>" in result.stdout
-    assert "Would start it" not in result.stdout
-
-
-def test_a_caller_of_one_namespace_is_told_what_is_missing(mcad: Type, api: FakeApi) -> None:
-    api.deny("nodes")
-    result = mcad("why", NAME)
-    assert result.exit_code == 0, result.output
-    assert "needs the right to list nodes and pods in the whole cluster" in result.stderr
     assert "Would start it" not in result.stdout
 
 

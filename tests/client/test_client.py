@@ -259,11 +259,11 @@ def test_html_is_escaped() -> None:
 
 
 def test_notes_about_the_figures_are_warnings(tmp_path: Path) -> None:
-    """No dispatcher runs in this cluster, so figures come with a warning."""
+    """No dispatcher runs in this cluster, so what is stored comes with a warning."""
     with (
         Embedded(tmp_path).running(dispatches=False) as silent,
         mcad.Client(kubeconfig=str(silent.kubeconfig)) as client,
-        pytest.warns(mcad.McadWarning, match="no dispatcher is running"),
+        pytest.warns(mcad.McadWarning, match="the dispatcher does not answer"),
     ):
         assert not client.queue()
 

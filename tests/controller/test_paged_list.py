@@ -11,18 +11,18 @@ from aiohttp import web
 from msgspec.structs import replace
 
 from mcad.api.list_page import Evictions, PageFacts, PageQuery
-from mcad.client.figures.computed import ComputedFigures
 from mcad.controller import leader_figures, shared_answers
 from mcad.controller.paged_list import PagedList
+from mcad.controller.views import rows_view
 from mcad.core.views.rows import Picture
-from mcad.ui.listing import ComputedRows, ListedRows
+from mcad.ui.listing import ListedRows
 from mcad.ui.rows import Query
 from tests.cli.cluster import crowd, reserved
+from tests.cli.dispatcher import Onlooker
 from tests.cli.shares import TREE, shares
 from tests.controller.test_queries import COUNT, NAMES, body, full, get
 from tests.controller.test_runtime import Rig, add_appwrapper
 from tests.fakeapi import FakeApi
-from tests.ui.opened import opened
 
 ALL = "/api/v1/appwrappers?starts=true"
 QUERIES = [
@@ -128,24 +128,21 @@ async def test_a_page_that_makes_no_sense_is_refused(asked: str, said: str) -> N
 
 @pytest.mark.parametrize("made", [crowd, reserved, shares])
 @pytest.mark.parametrize("only", [None, "default", "research"])
-async def test_a_dispatcher_finds_what_the_page_finds_itself(
+async def test_a_dispatcher_finds_what_the_page_finds_in_rows(
     made: Callable[[], FakeApi], only: str | None
 ) -> None:
     matched = 0
-    async with opened(made()) as page:
-        figures = (await page.board.now()).figures
-        assert isinstance(figures, ComputedFigures)
-        listed = PagedList(figures.cluster, Picture(figures.cluster, figures.now))
-        rows = await figures.rows(waiting_only=False, with_starts=True)
-        known = [row for row in rows if only in (None, row["namespace"])]
-        for query in QUERIES:
-            chosen, facts = listed.find(query.asked(only))
-            there = await ComputedRows(figures, only).shown(query)
-            assert facts == there.facts
-            assert [one.uid for one in chosen] == [row["uid"] for row in there.rows]
-            of_rows = await ListedRows(figures, known, only).shown(query)
-            assert there.rows == of_rows.rows
-            # a row does not tell the last eviction of its AppWrapper
-            assert replace(facts, evictions=Evictions()) == of_rows.facts
-            matched += 0 < facts.matching < facts.total
+    controller = await Onlooker(made()).controller()
+    cluster, now = controller.dispatcher.cluster, controller.clock.now_us()
+    listed = PagedList(cluster, Picture(cluster, now))
+    rows = rows_view(cluster, now, waiting_only=False, with_starts=True)["items"]
+    known = [row for row in rows if only in (None, row["namespace"])]
+    figures: Any = leader_figures.LeaderFigures(SimpleNamespace(controller=controller))  # type: ignore[arg-type]
+    for query in QUERIES:
+        chosen, facts = listed.find(query.asked(only))
+        of_rows = await ListedRows(figures, known, only).shown(query)
+        assert [one.uid for one in chosen] == [row["uid"] for row in of_rows.rows]
+        # a row does not tell the last eviction of its AppWrapper
+        assert replace(facts, evictions=Evictions()) == of_rows.facts
+        matched += 0 < facts.matching < facts.total
     assert matched or only or made is crowd

@@ -35,10 +35,6 @@ PATHS = ["/api/v1/queue", "/api/v1/appwrappers", "/api/v1/appwrappers/default/a2
 PATHS += ["/api/v1/capacity", "/metrics"]
 
 
-async def no_standby() -> Any:
-    raise NotImplementedError
-
-
 @asynccontextmanager
 async def full() -> AsyncIterator[Rig]:
     """As many AppWrappers as ``NAMES``, each of a shape of its own, on one node that holds none."""
@@ -51,7 +47,7 @@ async def full() -> AsyncIterator[Rig]:
 
 async def get(rig: Rig, path: str) -> web.Response:
     replica: Any = SimpleNamespace(controller=rig.controller, lease=None)
-    app = application(replica, no_standby)
+    app = application(replica)
     request = make_mocked_request("GET", path, app=app)
     found = await app.router.resolve(request)
     request._match_info = found

@@ -125,8 +125,10 @@ def test_an_appwrapper_tells_its_path_and_the_figures_of_the_share_that_it_waits
     assert waits is not None
     assert runs is not None
 
-    assert runs["quota"] == [{"tree": GOLD, "leaf": "red", "path": ["red", "root"]}]
-    assert waits["quota"] == [{"tree": GOLD, "leaf": "blue", "path": ["blue", "root"]}]
+    (red,), (blue,) = runs["quota"], waits["quota"]
+    assert (red["tree"], red["leaf"], red["path"]) == (GOLD, "red", ["red", "root"])
+    assert (red["nominal"], red["allocated"]) == ({"cpu": "400m"}, {"cpu": "600m"})
+    assert (blue["tree"], blue["leaf"], blue["path"]) == (GOLD, "blue", ["blue", "root"])
     assert waits["figures"] == [
         {"resource": "cpu", "requested": "100m", "available": "0", "missing": "100m"}
     ]
@@ -142,4 +144,5 @@ def test_a_leaf_that_is_not_there_leads_nowhere() -> None:
     made.settle()
     view = detail_view(made.dispatcher.cluster, made.now, "default", "lost")
     assert view is not None
-    assert (view["quota"], view["figures"]) == ([{"tree": GOLD, "leaf": "grene", "path": []}], [])
+    nowhere = {"tree": GOLD, "leaf": "grene", "path": [], "nominal": {}, "allocated": {}}
+    assert (view["quota"], view["figures"]) == ([nowhere], [])

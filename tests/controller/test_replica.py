@@ -15,7 +15,6 @@ from mcad.api.config import Config
 from mcad.api.labels import LEASE_NAME, LEASE_NAMESPACE
 from mcad.cli.demo_cluster.cluster import embedded_cluster
 from mcad.controller.http_port import application
-from mcad.controller.leader_figures import FiguresUnavailable
 from mcad.controller.other_controllers import Write
 from mcad.controller.preflight import Preflight, Unfit
 from mcad.controller.replica import Replica
@@ -210,34 +209,6 @@ async def test_the_preflight_is_repeated_after_a_long_standby(stage: Stage) -> N
 # -- what a standby answers ----------------------------------------------------------------------
 
 
-class Table:
-    """Figures that were counted somewhere."""
-
-    async def rows(self, *, waiting_only: bool, with_starts: bool = False) -> list[Json]:
-        more = {"starts": None} if with_starts else {}
-        return [{"name": "waiting"} | more] + [{"name": "running"} | more] * (not waiting_only)
-
-    async def capacity(self) -> Json:
-        return {"nodes": []}
-
-    async def detail(self, namespace: str, name: str) -> Json | None:
-        return {"name": name} if (namespace, name) == ("ns", "known") else None
-
-    async def quota(self) -> Json:
-        return {"enabled": True, "trees": []}
-
-    async def quota_node(self, tree: str, node: str) -> Json | None:
-        return {"node": node} if (tree, node) == ("gold", "red") else None
-
-
-async def count() -> Table:
-    return Table()
-
-
-async def fail() -> Table:
-    raise FiguresUnavailable("you may not list nodes")
-
-
 def standby(*, is_copied: bool = True) -> Replica:
     """A process that knows the leader, and does nothing."""
     replica = Replica(
@@ -252,11 +223,14 @@ def standby(*, is_copied: bool = True) -> Replica:
     return replica
 
 
-async def asked(replica: Replica, path: str, counting: Any = count) -> tuple[int, str, str]:
-    """Status, role and text of an answer."""
-    async with TestClient(TestServer(application(replica, counting))) as http:
+async def asked(replica: Replica, path: str) -> tuple[int, str]:
+    """Status and text of an answer."""
+    async with TestClient(TestServer(application(replica))) as http:
         answer = await http.get(path)
-        return answer.status, answer.headers.get("Mcad-Role", ""), await answer.text()
+        return answer.status, await answer.text()
+
+
+STANDS_BY = "this process stands by; a leads: forward its port and ask it\n"
 
 
 @pytest.mark.parametrize(
@@ -264,26 +238,32 @@ async def asked(replica: Replica, path: str, counting: Any = count) -> tuple[int
     [
         ("/healthz", 200, "ok\n"),
         ("/readyz", 200, "standby; a leads\n"),
-        ("/api/v1/queue", 200, '{"items": [{"name": "waiting"}]}'),
-        ("/api/v1/appwrappers", 200, '{"items": [{"name": "waiting"}, {"name": "running"}]}'),
-        ("/api/v1/appwrappers/ns/known", 200, '{"name": "known"}'),
-        ("/api/v1/appwrappers/ns/unknown", 404, "null"),
-        ("/api/v1/capacity", 200, '{"nodes": []}'),
-        ("/api/v1/quota", 200, '{"enabled": true, "trees": []}'),
-        ("/api/v1/quota/gold/red", 200, '{"node": "red"}'),
-        ("/api/v1/quota/gold/blue", 404, "null"),
+        ("/api/v1/queue", 503, STANDS_BY),
+        ("/api/v1/appwrappers", 503, STANDS_BY),
+        ("/api/v1/appwrappers/ns/known", 503, STANDS_BY),
+        ("/api/v1/appwrappers/ns/known/why", 503, STANDS_BY),
+        ("/api/v1/capacity", 503, STANDS_BY),
+        ("/api/v1/quota", 503, STANDS_BY),
+        ("/api/v1/quota/gold/red", 503, STANDS_BY),
     ],
 )
-async def test_a_standby_answers_and_says_that_it_is_one(path: str, status: int, text: str) -> None:
-    assert await asked(standby(), path) == (status, "standby", text)
+async def test_a_standby_names_the_leader_for_figures(path: str, status: int, text: str) -> None:
+    assert await asked(standby(), path) == (status, text)
+
+
+async def test_nobody_can_be_named_before_one_leads() -> None:
+    replica = standby()
+    replica.lease.leader = ""
+    text = "this process stands by; no process leads yet\n"
+    assert await asked(replica, "/api/v1/queue") == (503, text)
 
 
 async def test_what_there_is_not_is_not_there_on_a_standby_either() -> None:
-    assert (await asked(standby(), "/api/v1/nothing"))[:2] == (404, "")
+    assert (await asked(standby(), "/api/v1/nothing"))[0] == 404
 
 
 async def test_metrics_tell_that_it_does_not_lead() -> None:
-    _, _, text = await asked(standby(), "/metrics")
+    _, text = await asked(standby(), "/metrics")
     assert "mcad_leader 0.0" in text
     assert "mcad_lease_transitions_total 4.0" in text
     assert "mcad_lease_remaining_seconds 0.0" in text
@@ -317,14 +297,6 @@ async def test_metrics_tell_of_requests_decisions_and_the_lease(stage: Stage) ->
     a.life.cancel()
 
 
-async def test_a_standby_that_cannot_count_says_why() -> None:
-    assert await asked(standby(), "/api/v1/queue", fail) == (
-        503,
-        "standby",
-        "you may not list nodes\n",
-    )
-
-
 @pytest.mark.parametrize(
     ("leader", "trouble", "text"),
     [
@@ -339,16 +311,16 @@ async def test_a_standby_that_could_not_take_over_is_not_ready(
 ) -> None:
     replica = standby()
     replica.lease.leader, replica.lease.trouble = leader, trouble
-    assert await asked(replica, "/readyz") == (503, "standby", text)
+    assert await asked(replica, "/readyz") == (503, text)
 
 
 async def test_a_standby_is_ready_when_it_holds_its_copy() -> None:
-    not_yet = 503, "standby", "standby: its copy is not complete yet\n"
+    not_yet = 503, "standby: its copy is not complete yet\n"
     replica = standby(is_copied=False)
     assert await asked(replica, "/readyz") == not_yet
     replica.standby = None
     assert await asked(replica, "/readyz") == not_yet
-    assert await asked(standby(), "/readyz") == (200, "standby", "standby; a leads\n")
+    assert await asked(standby(), "/readyz") == (200, "standby; a leads\n")
 
 
 @played

@@ -4,8 +4,10 @@ its troubles are its own. ``tests/e2e/test_visibility.py`` has it behind a real 
 from __future__ import annotations
 
 import asyncio
+import json
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
+from io import BytesIO
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -15,7 +17,9 @@ import pytest
 
 from mcad.api.config import Config
 from mcad.api.list_page import PageFacts, PageQuery
+from mcad.api.questions import Question
 from mcad.controller.access import HOLDS_S, Access, Attributes, Caller, PathAttributes
+from mcad.controller.answers import BadQuestionError
 from mcad.controller.http_server import LOOK_S, RETRY_S, Server
 from mcad.controller.leader_figures import FiguresUnavailable, LeaderFigures
 from mcad.controller.replica import Replica
@@ -175,6 +179,16 @@ ROW = {
 AHEAD = [{"namespace": "team-a", "name": "first"}, {"namespace": "team-b", "name": "secret"}]
 
 
+WHY = {
+    "mayEvict": ["team-a/first", "team-b/secret"],
+    "wouldStart": [
+        {"text": "If team-b/secret, team-a/first end.", "appwrappers": ["team-b/secret"]}
+    ],
+    "heldBy": {"appwrappers": [{"appwrapper": "team-b/secret", "amount": "1"}]},
+    "certificate": {"tree": "teams", "node": "team-b", "nodes": [{"name": "node-1"}]},
+}
+
+
 class Told:
     """Figures that are the same for ever; ``wishes`` are those of the latest list."""
 
@@ -210,6 +224,19 @@ class Told:
             if (namespace, name) == ("team-a", "job")
             else None
         )
+
+    async def why(self, namespace: str, name: str) -> Json | None:
+        view = await self.detail(namespace, name)
+        return view and view | WHY
+
+    async def what_if(self, question: Question, own: str) -> Json:
+        if question.manifests and question.manifests[0].get("spec") == "bad":
+            raise BadQuestionError("nothing was tried", [(0, "spec: must be an object")])
+        self.wishes = {"question": question, "own": own}
+        return {"changes": [{"appwrapper": f"{one['namespace']}/{one['name']}"} for one in AHEAD]}
+
+    def titles(self) -> frozenset[str]:
+        return frozenset(f"{one['namespace']}/{one['name']}" for one in AHEAD)
 
     async def capacity(self) -> bytes:
         return b'{"nodes":[]}'
@@ -369,6 +396,97 @@ async def test_names_of_other_namespaces_need_the_right_to_list_them(
         allowed.refused = refused
         view = (await ask(f"{REPORTS}/job"))[1]["status"]
         assert (view["ahead"], view["keptOffBy"]) == (told, told)
+
+
+async def test_why_names_appwrappers_of_others_only_with_that_right(
+    ask: Ask, allowed: Allowed
+) -> None:
+    status, answer = await ask(f"{REPORTS}/job/why")
+    assert (status, answer["kind"]) == (200, "AppWrapperReport")
+    assert answer["status"]["mayEvict"] == WHY["mayEvict"]
+    allowed.refused = {"*"}
+    text = json.dumps((await ask(f"{REPORTS}/job/why"))[1])
+    assert "secret" not in text
+    assert "If an AppWrapper of another namespace, team-a/first end." in text
+    assert '"team-b"' in text, "a node of a quota tree is no AppWrapper"
+    allowed.refused = {"team-a"}
+    status, answer = await ask(f"{REPORTS}/job/why")
+    assert (status, answer["reason"]) == (403, "Forbidden")
+    assert (await ask("/namespaces/team-b/appwrapperreports/none/why"))[0] == 404
+
+
+IS_JSON = {"Content-Type": "application/json"}
+WHAT_IFS = "/namespaces/team-a/whatifs"
+
+
+def wrapper(namespace: str, **more: Any) -> Json:
+    return {"kind": "AppWrapper", "metadata": {"name": "new", "namespace": namespace}} | more
+
+
+async def test_manifests_are_tried_where_the_caller_may_create_them(
+    ask: Ask, told: Told, allowed: Allowed
+) -> None:
+    allowed.refused = {"*", "team-b"}
+    body = {"spec": {"manifests": [wrapper("team-a")]}}
+    status, answer = await ask(WHAT_IFS, method="POST", json=body)
+    assert (status, answer["kind"]) == (200, "WhatIf")
+    assert answer["status"]["changes"] == [{"appwrapper": "team-a/first"}]
+    assert told.wishes == {"question": Question(manifests=(wrapper("team-a"),)), "own": "team-a"}
+    asked = [(one.verb, one.resource.plural, one.namespace) for one in allowed.asked]
+    assert asked[:2] == [("create", "whatifs", "team-a"), ("create", "appwrappers", "team-a")]
+    body = {"spec": {"manifests": [wrapper("team-a"), wrapper("team-b")]}}
+    status, answer = await ask(WHAT_IFS, method="POST", json=body)
+    assert status == 403
+    assert 'cannot create resource "appwrappers" in the namespace "team-b"' in answer["message"]
+    status, _ = await ask("/namespaces/team-b/whatifs", method="POST", json={"spec": {}})
+    assert status == 403
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"changes": {"nodes": 1, "like": "n"}},
+        {"changes": {"leftOut": ["team-a/first"]}},
+        {"changes": {"quota": [["t/a", "cpu=1"]]}},
+        {"changes": {"assignments": ["policy=Backfill"]}},
+        {"drain": ["n"]},
+        {"subtrees": [{}]},
+    ],
+    ids=str,
+)
+async def test_other_changes_need_the_right_to_list_all_reports(
+    spec: Json, ask: Ask, told: Told, allowed: Allowed
+) -> None:
+    assert (await ask(WHAT_IFS, method="POST", json={"spec": spec}))[0] == 200
+    told.wishes = {}
+    allowed.refused = {"*"}
+    status, answer = await ask(WHAT_IFS, method="POST", json={"spec": spec})
+    assert (status, told.wishes) == (403, {})
+    assert 'cannot list resource "appwrapperreports"' in answer["message"]
+
+
+async def test_faults_of_manifests_are_told_by_number(ask: Ask) -> None:
+    body = {"spec": {"manifests": [wrapper("team-a", spec="bad")]}}
+    status, answer = await ask(WHAT_IFS, method="POST", json=body)
+    assert (status, answer["reason"]) == (422, "Invalid")
+    fault = {"field": "spec.manifests[0]", "message": "spec: must be an object"}
+    assert answer["details"]["causes"] == [fault]
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        ({"data": b"{"}, 415),
+        ({"json": {}}, 422),
+        ({"json": {"spec": {"drian": ["n"]}}}, 422),
+        ({"json": {"spec": {"drain": "n"}}}, 422),
+        ({"data": BytesIO(b"n" * (2**20 + 1)), "headers": IS_JSON}, 413),
+    ],
+    ids=["not JSON", "nothing", "misspelt", "another type", "too large"],
+)
+async def test_a_body_that_is_no_question(body: Json, status: int, ask: Ask, told: Told) -> None:
+    assert (await ask(WHAT_IFS, method="POST", **body))[0] == status
+    assert not told.wishes
 
 
 async def test_only_the_front_proxy_with_a_user_is_answered(ask: Ask) -> None:

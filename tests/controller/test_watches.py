@@ -20,16 +20,11 @@ from tests.fakeapi import FakeApi, refuse
 Json = dict[str, Any]
 
 
-async def nobody_counts() -> Any:
-    """What a standby would do."""
-    raise AssertionError
-
-
 async def told(rig: Rig, path: str) -> tuple[int, str]:
     """What the HTTP port answers."""
     replica = Replica(rig.client, rig.controller.config, identity="test")
     replica.controller = rig.controller
-    async with TestClient(TestServer(application(replica, nobody_counts))) as http:
+    async with TestClient(TestServer(application(replica))) as http:
         answer = await http.get(path)
         return answer.status, await answer.text()
 

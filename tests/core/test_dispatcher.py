@@ -15,7 +15,6 @@ from mcad.core.events import (
     Event,
     KindWatched,
     Leading,
-    LookOn,
     NodeSeen,
     QuotaGone,
     QuotaRefused,
@@ -70,7 +69,7 @@ def test_nothing_is_created_before_the_intent_is_persisted() -> None:
 
 def test_every_event_is_an_observation_an_answer_or_has_a_case_of_its_own() -> None:
     quota = (QuotaSeen, QuotaGone, QuotaWritten, QuotaRefused)
-    own = (Leading, Decide, LookOn, AccessReviewed, StrayRefused, *quota)
+    own = (Leading, Decide, AccessReviewed, StrayRefused, *quota)
     routed = [*module._OBSERVED, *module._ANSWERS, *own]
     assert len(routed) == len(set(routed))
     assert set(routed) == set(get_args(Event))

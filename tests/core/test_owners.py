@@ -72,11 +72,10 @@ OWNERS = {
     # the cluster
     "entries": "observed/workloads.py attempts/leftovers.py internal_errors.py",
     "evictions": "preemption/eviction.py",
-    "reservations": "reservations/manage.py views/standby_view.py",
+    "reservations": "reservations/manage.py",
     "started": "cycle/cycle.py",
     "recovered": "cycle/cycle.py",
     "epoch": "cycle/cycle.py dispatcher.py",
-    "doubts": "views/standby_view.py",
     "settings agenda objects capacity forest waiting rights walk admission errors injections": "",
     "eviction_pace quota_statuses history": "",
     "passed": "dispatcher.py",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from mcad.client.figures.presence import NO_DISPATCHER
 from mcad.core.state.condition_reasons import FALSE, MEANING, TRUE
 from mcad.core.state.reasons import ConditionType
 from mcad.core.state.waiting_reason import WaitingReason
@@ -36,8 +35,7 @@ def _codes() -> Iterator[str]:
         *wrapped(
             "What an AppWrapper waits for, in the column WAITS-FOR of `mcad queue`, in metrics, "
             "and in answers of `mcad why`. WAITS-FOR names the resource, such as `cpu`, instead "
-            "of `insufficient`, and the node of a quota tree instead of `quota`; "
-            f"{code(NO_DISPATCHER)} while no dispatcher runs."
+            "of `insufficient`, and the node of a quota tree instead of `quota`."
         ),
         "",
     )

@@ -18,8 +18,8 @@ PAGE = DOCS / "reference" / "http.md"
 
 PORT = (
     "`mcad run --http HOST:PORT`, 8080 in the chart. Paths under {private} are answered on "
-    "loopback only, that is through `kubectl port-forward`. A standby answers all of them too, "
-    "with the header `Mcad-Role: standby`."
+    "loopback only, that is through `kubectl port-forward`. A standby answers those under `/api/` "
+    "with 503 and the name of the leader. A question is POSTed as `application/json`."
 )
 SECURE = (
     "`mcad run --metrics HOST:PORT`, 8444 in the chart with `metrics.secure.enabled`. The caller "
@@ -39,7 +39,7 @@ def generated() -> str:
     guard = web.middleware
     nothing: Any = SimpleNamespace(lease=None, middleware=guard, guard=guard)  # only routes count
     private = " and ".join(map(code, loopback.PRIVATE))
-    port = http_port.application(nothing, nothing)
+    port = http_port.application(nothing)
     api, page = routes.application(nothing, nothing, nothing), Ui(nothing, nothing).application()
     return "\n".join(
         (

@@ -18,7 +18,7 @@ from rich.text import Text
 
 from mcad.api.config import Config
 from mcad.cli.commands.demo import load_tutorial
-from mcad.cli.demo_cluster.cluster import dispatching, embedded_cluster
+from mcad.cli.demo_cluster.cluster import embedded_cluster, leading
 from mcad.cli.demo_cluster.tutorial import DemoOutput, TutorialDemo
 from mcad.cli.pages.colours import Palette
 from mcad.sim.clock import VirtualClock, run_virtually
@@ -45,8 +45,8 @@ def recorded() -> list[str]:
         output = DemoOutput(said.append, Palette(enabled=True), PAUSE_S)
         async with embedded_cluster(VirtualClock(), rng) as cluster:
             load_tutorial(cluster)
-            async with dispatching(cluster, Config(), rng) as client:
-                await TutorialDemo(client, Config(), output).run()
+            async with leading(cluster, Config(), rng) as (client, figures):
+                await TutorialDemo(client, figures, output).run()
 
     run_virtually(work())
     return [one.strip("\n") for one in STEP.split("\n".join(said)) if one.strip()]

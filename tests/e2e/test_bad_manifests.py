@@ -641,10 +641,10 @@ def test_pods_without_a_node_are_told_with_the_words_of_kube_scheduler(bench: Be
     assert told().startswith("3 pods without a node since ")
     assert f"{why} at " in told()
     bench.check_warning(get(plane, aw), "PodsUnschedulable", "3 pods without a node for 1")
-    for source in ((), ("--server", bench.dispatcher.url)):
+    for source, words in (((), f"{why} at "), (("--server", bench.dispatcher.url), f"{why} in ")):
         page = cli("describe", aw, *source, kubeconfig=plane.admin_kubeconfig).stdout
         (line,) = [one for one in page.splitlines() if one.startswith("Why:")]
-        assert f"{why} in " in line
+        assert words in line
         assert "Waits for:" not in page
     plane.kubectl("delete", "appwrapper", aw)
 

@@ -163,7 +163,7 @@ def test_pods_belong_to_the_appwrapper_at_the_end_of_their_owners(
     assert [(one["kind"], one["name"], one["exists"]) for one in found["items"]] == [
         ("RayCluster", FIRST, True)
     ]
-    table = mcad("describe", FIRST, kubeconfig=plane.admin_kubeconfig)
+    table = mcad("describe", FIRST, "--server", dispatcher.url)
     assert_in_order("Pods: 0 pending, 2 running, 0 succeeded, 0 failed", table)
 
     # The autoscaler's doing: growth above what was declared is used once it is bound.

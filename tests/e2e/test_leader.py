@@ -237,7 +237,9 @@ def test_two_dispatchers_admit_what_one_would(
         names[:NODES]
     )
     assert written(seen(plane, since), standby) == []
-    rows = json.loads(standby.dispatcher.get("/api/v1/queue")[1])["items"]
+    code, said = standby.dispatcher.get("/api/v1/queue")
+    assert (code, said.startswith(f"this process stands by; {holder} leads")) == (503, True)
+    rows = json.loads(leader.dispatcher.get("/api/v1/queue")[1])["items"]
     assert [row["name"] for row in rows] == names[NODES:]
     assert "mcad_leader 0.0" in standby.dispatcher.get("/metrics")[1]
     assert "mcad_leader 1.0" in leader.dispatcher.get("/metrics")[1]

@@ -467,17 +467,18 @@ def test_what_upstream_left_behind_can_be_deleted(plane: ControlPlane, account: 
 
 def test_a_priority_above_the_ceiling_is_cut_and_said(plane: ControlPlane, account: Path) -> None:
     grant(plane, ACCOUNT)
-    with Dispatcher(plane, account, "--set", "maxPriority.default=5"):
+    with Dispatcher(plane, account, "--set", "maxPriority.default=5") as dispatcher:
         create(plane, appwrapper("first", pod("first", cpu="100"), priority=5))
         plane.wait_for(lambda: conditions_of(plane, "first").get("Backoff"), what="it waits")
         create(plane, appwrapper("greedy", pod("greedy", cpu="100"), priority=1000))
         plane.wait_for(lambda: conditions_of(plane, "greedy").get("Backoff"), what="so does it")
         assert status_of(plane, "greedy")["systempriority"] == 5
-        setting = ("--set", "maxPriority.default=5")
-        lines = cli("queue", *setting, kubeconfig=plane.admin_kubeconfig).stdout.splitlines()
+        lines = cli("queue", "--server", dispatcher.url).stdout.splitlines()
         assert [line.split()[0] for line in lines[1:]] == ["first", "greedy"]
-        told = cli("describe", "greedy", *setting, kubeconfig=plane.admin_kubeconfig).stdout
+        told = cli("describe", "greedy", "--server", dispatcher.url).stdout
         cut = "spec.priority: 1000 is above the maxPriority of namespace default; it queues with 5."
         assert f"Warning:      {cut}" in told
-        assert "ManifestWarning" in told
+        assert (
+            "ManifestWarning" in cli("describe", "greedy", kubeconfig=plane.admin_kubeconfig).stdout
+        )
         delete(plane)

@@ -194,18 +194,6 @@ async def test_the_first_holder_records_its_name_its_times_and_the_duration() ->
     assert a.lease.is_held
 
 
-@virtually
-async def test_each_holder_writes_its_own_annotations() -> None:
-    world = World()
-    for number, name in enumerate(("a", "b")):
-        lease = Lease(world.admin, TERMS, name, {"settings": name})
-        await lease.acquire()
-        found = await world.admin.get(LEASES, TERMS.namespace, TERMS.name)
-        assert found["metadata"]["annotations"] == {"settings": name}
-        assert found["spec"]["leaseTransitions"] == number
-        await lease.release()
-
-
 @pytest.mark.parametrize("skew_s", [0.0, 3600.0, -3600.0], ids=["equal", "ahead", "behind"])
 @virtually
 async def test_a_holder_that_dies_is_succeeded_within_the_duration_with_any_wall_clock(

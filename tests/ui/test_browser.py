@@ -19,7 +19,6 @@ from typing import Any
 import pytest
 
 from tests.cli.cluster import (
-    NOW_US,
     appwrapper,
     crowd,
     deployment,
@@ -28,10 +27,11 @@ from tests.cli.cluster import (
     tutorial,
     unplaced,
 )
+from tests.cli.dispatcher import NOW_US
 from tests.cli.shares import shares
-from tests.cli.test_namespace_figures import OTHERS
 from tests.fakeapi import FakeApi, forbidden
 from tests.ui.opened import Page, opened
+from tests.ui.test_server import OTHERS
 
 Json = dict[str, Any]
 

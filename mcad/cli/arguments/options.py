@@ -155,13 +155,9 @@ source_options = record(
     "source",
     Source,
     *TARGET_OPTIONS,
-    *SETTINGS_OPTIONS,
     click.option(
         "--server",
         metavar="URL",
-        help="Ask the HTTP port of the running dispatcher instead of computing figures.",
+        help="Ask the HTTP port of the dispatcher instead of its visibility API.",
     ),
 )
-
-computed_source_options = record("source", Source, *TARGET_OPTIONS, *SETTINGS_OPTIONS)
-"""For answers that no running dispatcher gives."""

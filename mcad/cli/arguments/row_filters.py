@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import cache
 from typing import Any
 
 import click
 from msgspec import Struct
 
 from mcad.cli.arguments.options import record
-from mcad.client.figures.presence import NO_DISPATCHER
 from mcad.core.state.reasons import State
 from mcad.core.state.spelling import did_you_mean
 from mcad.core.state.waiting_reason import WaitingReason
@@ -18,12 +16,8 @@ from mcad.core.state.waiting_reason import WaitingReason
 Json = dict[str, Any]
 
 
-@cache
-def codes() -> tuple[str, ...]:
-    """The words of the column WAITS-FOR besides resources."""
-    from mcad.core.views.rows import OPEN  # noqa: PLC0415 - takes 50 ms
-
-    return (*map(str, WaitingReason), NO_DISPATCHER, OPEN)
+CODES = tuple(map(str, WaitingReason))
+"""The words of the column WAITS-FOR besides resources."""
 
 
 class Filters(Struct, frozen=True):
@@ -55,9 +49,9 @@ class Filters(Struct, frozen=True):
         parts += [f"reason {' or '.join(self.reasons)}"] if self.reasons else []
         text = f" with {' and '.join(parts)}" if parts else ""
         hints = [
-            did_you_mean(one, codes())
+            did_you_mean(one, CODES)
             for one in self.reasons
-            if one.casefold() not in map(str.casefold, codes())
+            if one.casefold() not in map(str.casefold, CODES)
         ]
         return text + "".join(f". {hint}" for hint in hints if hint)
 
@@ -66,7 +60,7 @@ def _has(row: Json, reason: str) -> bool:
     """Whether it waits for this: a code, a resource, or ``insufficient`` for any resource."""
     waits = row["waitsFor"] or ""
     if reason.casefold() == WaitingReason.INSUFFICIENT:
-        return bool(waits) and (waits == WaitingReason.INSUFFICIENT or waits not in codes())
+        return bool(waits) and (waits == WaitingReason.INSUFFICIENT or waits not in CODES)
     return bool(waits.casefold() == reason.casefold())
 
 

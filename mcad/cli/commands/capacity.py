@@ -16,7 +16,7 @@ from mcad.cli.errors import fail_for_missing
 from mcad.cli.pages.capacity_amounts import STATES
 from mcad.cli.pages.human_amounts import human_amount
 from mcad.cli.pages.tables import echo, echo_structured, table
-from mcad.client.errors import McadError
+from mcad.client.errors import UnavailableError
 from mcad.client.figures.source import open_figures
 from mcad.client.scope import Scope, Source
 from mcad.kube.kinds import CAPACITY_REPORTS
@@ -77,7 +77,7 @@ async def _capacity(source: Source) -> Json:
     ):
         view = await figures.capacity()
     if view is None:
-        raise McadError("the capacity of the nodes is not known")
+        raise UnavailableError("; ".join(("the capacity is not stored", *figures.notes)))
     return view
 
 

@@ -20,23 +20,25 @@ import click
 import yaml
 from msgspec import Struct
 
-from mcad.api.config import Config
+from mcad.api.labels import VISIBILITY_GROUP
 from mcad.cli.arguments.options import Output, record, settings_options
 from mcad.cli.demo_cluster import quota_tour, tutorial_objects
 from mcad.cli.demo_cluster.child_process import run_with
-from mcad.cli.demo_cluster.cluster import dispatching, embedded_cluster
+from mcad.cli.demo_cluster.cluster import dispatching, embedded_cluster, leading
 from mcad.cli.demo_cluster.quota_tour import QuotaDemo
 from mcad.cli.demo_cluster.tutorial import LOOK_S, DemoFailedError, DemoOutput, TutorialDemo
+from mcad.cli.demo_cluster.visibility import unavailable
 from mcad.cli.invocation import invocation
 from mcad.cli.pages.colours import BOLD, Palette
 from mcad.client.config import load_config
 from mcad.client.errors import McadError
-from mcad.client.figures.presence import Presence, read_presence
+from mcad.client.figures.of_visibility import probe
 from mcad.client.scope import Scope, Settings, Source
 from mcad.client.session import Environment
+from mcad.controller.leader_figures import LeaderFigures
 from mcad.kube.client import Client
 from mcad.kube.clock import RealClock
-from mcad.kube.kinds import QUOTA_SUBTREES
+from mcad.kube.kinds import APPWRAPPER_REPORTS, QUOTA_SUBTREES
 from mcad.sim.cluster import Cluster
 from mcad.sim.serving.serve import ApiServerHttp, kubeconfig
 from mcad.sim.serving.server import SimApi
@@ -149,7 +151,7 @@ class Demo(Struct, frozen=True):
     """A tour: its cluster, its steps, its settings, and its last lines."""
 
     load: Callable[[Cluster], None]
-    steps: Callable[[Client, Config, DemoOutput], TutorialDemo | QuotaDemo]
+    steps: Callable[[Client, LeaderFigures, DemoOutput], TutorialDemo | QuotaDemo]
     settings: dict[str, Any]
     ends: Callable[[], tuple[str, ...]]
 
@@ -159,8 +161,8 @@ async def _run_demo(chosen: Demo, settings: Settings, output: DemoOutput) -> Non
     rng = Random(SEED)  # noqa: S311 - names of simulated objects are no secrets
     async with embedded_cluster(RealClock(), rng) as cluster:
         chosen.load(cluster)
-        async with dispatching(cluster, config, rng) as client:
-            await chosen.steps(client, config, output).run()
+        async with leading(cluster, config, rng) as (client, figures):
+            await chosen.steps(client, figures, output).run()
     for line in chosen.ends():
         output.say(line)
 
@@ -196,7 +198,9 @@ async def _serve(shape: Shape, serving: Serving, settings: Settings, palette: Pa
         path = await stack.enter_async_context(_served(cluster, serving))
         if serving.dispatcher:
             client = await stack.enter_async_context(dispatching(cluster, config, rng))
-            await _until_led(client, config)
+            await _until_led(client)
+        else:
+            cluster.registry.aggregated[VISIBILITY_GROUP] = unavailable
         if serving.command:
             return await run_with(serving.command, {"KUBECONFIG": str(path)}, stop)
         page = await stack.enter_async_context(_page(path, stop)) if _has_page() else ""
@@ -206,11 +210,11 @@ async def _serve(shape: Shape, serving: Serving, settings: Settings, palette: Pa
     return 0
 
 
-async def _until_led(client: Client, config: Config) -> None:
+async def _until_led(client: Client) -> None:
     """Wait until the dispatcher leads, ``LED_S`` at most."""
     until = client.clock.monotonic() + LED_S
     while client.clock.monotonic() < until:
-        if (await read_presence(client, config)).presence is Presence.RUNNING:
+        if not await probe(client, APPWRAPPER_REPORTS, None):
             return
         await client.clock.sleep(LOOK_S)
 

@@ -14,13 +14,12 @@ from mcad.cli.arguments.completion_candidates import complete_appwrappers
 from mcad.cli.arguments.environment import environment
 from mcad.cli.arguments.names import ObjectName, in_full, qualified_names
 from mcad.cli.arguments.options import color_option, namespace_option, source_options
-from mcad.cli.errors import fail_for_missing
+from mcad.cli.errors import fail_for_missing, warn
 from mcad.cli.pages.colours import palette
 from mcad.cli.pages.describe import Description, Page
 from mcad.cli.pages.tables import echo, echo_structured
 from mcad.client.appwrappers.latest_events import event_time, latest_events
 from mcad.client.appwrappers.read import read_appwrapper
-from mcad.client.figures.figures import warn_of_notes
 from mcad.client.figures.of_server import ServerFigures, server_at
 from mcad.client.figures.row import in_namespace
 from mcad.client.figures.source import asked_namespace, figures_in
@@ -55,8 +54,8 @@ def describe(
     """Show one AppWrapper in full: demand, reasons, items, events.
 
     Several names are possible: NAME, aw/NAME, NS/NAME, or as `mcad queue -o name` prints them.
-    Positions, reasons and figures are current; conditions and the dispatch record are from the
-    status. With --server only the dispatcher is asked: no conditions, no Events.
+    Positions, reasons and figures are the dispatcher's; conditions and the dispatch record are from
+    the status. With --server only the dispatcher is asked: no conditions, no Events.
     """
     chosen = qualified_names(names)
     if not chosen:
@@ -78,7 +77,7 @@ async def _find(names: Sequence[ObjectName], scope: Scope, source: Source) -> Fo
         return await _ask_server(server_at(source.server), in_full(names, own))
     async with environment().connect(source.target, watches=False) as session:
         own = scope.choose(session.namespace) or ""
-        return await _read_all(session, in_full(names, own), source)
+        return await _read_all(session, in_full(names, own))
 
 
 async def _ask_server(server: ServerFigures, names: Sequence[ObjectName]) -> Found:
@@ -88,15 +87,15 @@ async def _ask_server(server: ServerFigures, names: Sequence[ObjectName]) -> Fou
     return Found(described, [one for one, detail in pairs if detail is None])
 
 
-async def _read_all(session: Session, names: Sequence[ObjectName], source: Source) -> Found:
+async def _read_all(session: Session, names: Sequence[ObjectName]) -> Found:
     objects = {
         one: await read_appwrapper(session.client, one.namespace or "", one.name) for one in names
     }
     found = {one: obj for one, obj in objects.items() if obj is not None}
     spaces = dict.fromkeys(one.namespace or "" for one in found)
-    figures = {where: await figures_in(session, source, where) for where in spaces}
-    for one in figures.values():
-        warn_of_notes(one)
+    figures = {where: await figures_in(session.client, where) for where in spaces}
+    for note in dict.fromkeys(note for one in figures.values() for note in one.notes):
+        warn(note)
     descriptions = []
     for title, obj in found.items():
         where = title.namespace or ""

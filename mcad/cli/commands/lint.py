@@ -24,7 +24,8 @@ from mcad.cli.errors import FAILED, show, show_error, warn
 from mcad.client.appwrappers.state import reference
 from mcad.client.config import load_config
 from mcad.client.errors import McadError
-from mcad.client.manifests.check import Prepared, check_kind, prepare
+from mcad.client.manifests.check import Prepared, prepare
+from mcad.client.manifests.declared import check_kind
 from mcad.client.manifests.documents import Document, read_documents
 from mcad.client.manifests.item_dry_run import DRY, check_items, faults_of
 from mcad.client.scope import Settings, Target

@@ -17,7 +17,8 @@ from mcad.cli.errors import FAILED, show_error
 from mcad.cli.pages.tables import echo
 from mcad.client.appwrappers.state import reference
 from mcad.client.errors import McadError
-from mcad.client.manifests.check import check_kind, prepare
+from mcad.client.manifests.check import prepare
+from mcad.client.manifests.declared import check_kind
 from mcad.client.manifests.differences import differences
 from mcad.client.manifests.documents import Document, read_documents
 from mcad.client.scope import Target

@@ -9,19 +9,19 @@ from typing import Any
 
 import click
 
-from mcad.api.config import Config
 from mcad.api.labels import QUOTA_KIND
+from mcad.api.questions import Question
 from mcad.api.quotacheck import Finding, check
 from mcad.api.wire import as_text, plural
 from mcad.cli.arguments.environment import environment
-from mcad.cli.arguments.options import files_option, settings_options, target_options
+from mcad.cli.arguments.options import files_option, source_options
 from mcad.cli.errors import FAILED, show_error, warn
 from mcad.cli.pages.tables import NONE, amounts, echo, table
-from mcad.client.config import as_dispatched, load_config
 from mcad.client.errors import McadError
+from mcad.client.figures.progress import working
+from mcad.client.figures.source import open_questions
 from mcad.client.manifests.documents import Document, read_documents
-from mcad.client.scope import Settings, Target
-from mcad.core.outlook import Foreseen
+from mcad.client.scope import Source
 from mcad.core.quota.tree import Tree
 from mcad.core.state.quantity import format_amount
 from mcad.core.state.units import SECOND, format_duration
@@ -40,20 +40,16 @@ SUFFIXES = frozenset({".yaml", ".yml", ".json"})
     is_flag=True,
     help="Show which AppWrappers of the cluster would be evicted.",
 )
-@target_options
-@settings_options
-def check_files(
-    paths: tuple[str, ...], target: Target, settings: Settings, *, against_cluster: bool
-) -> None:
+@source_options
+def check_files(paths: tuple[str, ...], source: Source, *, against_cluster: bool) -> None:
     """Check QuotaSubtrees before they are applied; no cluster is needed.
 
     The files must contain whole trees: a parent that exists in the cluster only is missing. Objects
     of other kinds are ignored. Exit code 0 means that the trees are valid; what is valid but
     probably not intended is a warning.
 
-    --against-cluster also shows which AppWrappers would be evicted, for which others and how soon,
-    if these were applied and no AppWrapper ended. The settings are those of the running dispatcher,
-    with quotaEnabled, and those of --config and --set. Nothing is changed.
+    --against-cluster also asks the dispatcher which AppWrappers would be evicted, for which others
+    and how soon, if these were applied and no AppWrapper ended. Nothing is changed.
     """
     documents = [one for path in paths for file in _files(path) for one in read_documents(file)]
     mine = [one for one in documents if _is_quota_subtree(one)]
@@ -69,25 +65,26 @@ def check_files(
         show_error(f"{many} to correct before these are applied")
         raise click.exceptions.Exit(FAILED)
     if against_cluster:
-        config = load_config(settings)
-        contents = [one.content for one in mine]
-        echo(_evictions(asyncio.run(_foresee(target, config, contents))))
+        echo(_evictions(asyncio.run(_foresee(source, [one.content for one in mine]))))
 
 
-async def _foresee(target: Target, config: Config, subtrees: Sequence[Json]) -> list[Foreseen]:
-    from mcad.client.figures.listed import foresee_evictions  # noqa: PLC0415 - only with a cluster
-
-    async with environment().connect(target) as session:
-        running = await as_dispatched(session.client, config)
-        counting = running.model_copy(update={"quota_enabled": True})
-        return await foresee_evictions(session.client, counting, subtrees)
+async def _foresee(source: Source, subtrees: Sequence[Json]) -> list[Json]:
+    question = Question(subtrees=tuple(subtrees))
+    async with open_questions(environment(), source, None) as (figures, own):
+        with working("looking ahead"):
+            return list((await figures.what_if(question, own))["evictions"])
 
 
-def _evictions(found: Sequence[Foreseen]) -> list[str]:
+def _evictions(found: Sequence[Json]) -> list[str]:
     if not found:
         return ["", "No AppWrapper would be evicted."]
     rows = [
-        (one.victim, one.reason, one.preemptor, format_duration(one.after // SECOND * SECOND))
+        (
+            one["appwrapper"],
+            one["reason"],
+            one["for"],
+            format_duration(one["afterSeconds"] * SECOND),
+        )
         for one in found
     ]
     return ["", f"{plural(len(found), 'eviction')}:", *table(EVICTED, rows)]

@@ -31,8 +31,8 @@ WIDE_TITLES = ("PARENT", "LIMIT")
 INDENT = "  "
 OFF_AT_SERVER = "quota is off: this dispatcher enforces no quota; set its quotaEnabled to true"
 OFF = (
-    "quota is off: no dispatcher has written the status of a QuotaSubtree that you may see; ask "
-    "the dispatcher with --server URL, or add --set quotaEnabled=true if it is on there"
+    "no dispatcher has written the status of a QuotaSubtree that you may see: quota is off, or its "
+    "trees are in other namespaces"
 )
 NO_TREE = (
     "there is no quota tree, so nothing is limited; create QuotaSubtrees, see `mcad quota check -f`"
@@ -76,7 +76,7 @@ def show(name: str, source: Source, watch: bool, output: Output) -> None:  # noq
 async def _print_once(name: str, source: Source, output: Output) -> None:
     looking = open_figures(environment(), source, EVERYWHERE, may_narrow=True, wants=QUOTA_REPORTS)
     async with looking as (read, _):
-        trees = await _trees(read, source)
+        trees = await _trees(read)
         place = find(name, trees)
         node = await read.quota_node(place.tree, place.node) if place.node else None
     warn_of_notes(read)
@@ -93,10 +93,10 @@ async def _print_once(name: str, source: Source, output: Output) -> None:
         echo(columns.lines(rows, headers=not output.no_headers) if rows else [])
 
 
-async def _trees(read: Figures, source: Source) -> list[Json]:
-    view = await read.quota()
+async def _trees(figures: Figures) -> list[Json]:
+    view = await figures.quota()
     if not view["enabled"]:
-        raise McadError(OFF_AT_SERVER if source.server else OFF)
+        raise McadError(OFF if figures.is_stored else OFF_AT_SERVER)
     if not view["trees"]:
         raise McadError(NO_TREE)
     trees: list[Json] = view["trees"]
@@ -180,7 +180,7 @@ async def _watch(name: str, source: Source, output: Output) -> None:
             notes.mention(feed.trouble)
             notes.note(read.notes)
             if place is None:
-                place = find(name, await _trees(read, source))
+                place = find(name, await _trees(read))
             printer.show((await read.quota())["trees"], place)
 
 

@@ -37,7 +37,6 @@ from mcad.cli.errors import FAILED
 from mcad.cli.log_format import FORMATS, LEVELS, start_logging
 from mcad.client.config import load_config
 from mcad.client.errors import McadError, explain
-from mcad.client.figures.of_standby import StandbyFigures
 from mcad.client.scope import Settings, Target
 from mcad.controller.gc_tuning import freeze_while_listing
 from mcad.controller.http_port import application, metrics_application
@@ -181,9 +180,8 @@ async def _work(launch: Launch, stop: asyncio.Event, begun: asyncio.Event) -> No
         )
         if launch.listening is not None:
             replica.companion = Visibility(LeaderFigures(replica), launch.listening).run
-        counted = StandbyFigures(client, launch.config)
         is_secure = launch.metrics is not None
-        app = application(replica, counted.figures, metrics_are_private=is_secure)
+        app = application(replica, metrics_are_private=is_secure)
         async with _serving(app, launch.http), _serving_metrics(launch.metrics, replica, client):
             _log.info("started identity=%s", identity)
             begun.set()

@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from mcad.api.catalog import WELL_KNOWN
 from mcad.api.config import Config, catalog_of
+from mcad.api.questions import Changes
 from mcad.cli.arguments.duration import SecondsType
 from mcad.cli.arguments.environment import environment
 from mcad.cli.arguments.options import (
@@ -28,18 +29,18 @@ from mcad.cli.commands.wrap import wrapping_options
 from mcad.cli.errors import FAILED, show
 from mcad.cli.live.waiting import printed_wait
 from mcad.cli.pages.tables import echo_structured
-from mcad.client.answers.changes import Changes
 from mcad.client.appwrappers.goals import DISPATCH
 from mcad.client.appwrappers.state import reference
 from mcad.client.appwrappers.wait import wait_for
 from mcad.client.config import load_config
 from mcad.client.errors import McadError
 from mcad.client.figures.progress import working
-from mcad.client.manifests.check import check_kind, prepare
+from mcad.client.manifests.check import prepare
+from mcad.client.manifests.declared import check_kind
 from mcad.client.manifests.documents import Document, read_documents
 from mcad.client.manifests.sending import checked, refuse, send
 from mcad.client.manifests.wrapping import Wrapping, wrapped
-from mcad.client.scope import Settings, Target
+from mcad.client.scope import Settings, Source, Target
 from mcad.client.session import Session
 
 Json = dict[str, Any]
@@ -125,7 +126,7 @@ def submit(  # noqa: PLR0913 - one per group of options
     for document in documents:
         check_kind(document)
     if options.dry_run == "queue":
-        _show_queue(documents, namespace, target, settings, options.form)
+        _show_queue(documents, namespace, target, options.form)
         return
     config = load_config(settings)
     asyncio.run(_submit(documents, namespace, target, config, options))
@@ -135,13 +136,13 @@ def _show_queue(
     documents: Sequence[Document],
     namespace: str | None,
     target: Target,
-    settings: Settings,
     form: str | None,
 ) -> None:
     """--dry-run=queue."""
     if form == "name":
         raise click.UsageError("--dry-run=queue has the forms json and yaml")
-    show_answer(asyncio.run(ask(Changes(), documents, namespace, target, settings)), form)
+    source = Source(target.kubeconfig, target.context)
+    show_answer(asyncio.run(ask(Changes(), documents, namespace, source)), form)
 
 
 async def _submit(

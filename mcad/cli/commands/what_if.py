@@ -9,28 +9,26 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from mcad.api.questions import Changes, Question
 from mcad.cli.arguments.environment import environment
 from mcad.cli.arguments.instant import until_option
 from mcad.cli.arguments.names import node_names
-from mcad.cli.arguments.options import filename_option, namespace_option, record, target_options
+from mcad.cli.arguments.options import filename_option, namespace_option, record, source_options
 from mcad.cli.errors import FAILED, show_error
 from mcad.cli.pages.drain import page as drain_page
 from mcad.cli.pages.tables import echo, echo_structured
 from mcad.cli.pages.what_if import page
-from mcad.client.answers.changes import Changes
+from mcad.client.answers.what_if import what_if as asked
+from mcad.client.figures.progress import working
+from mcad.client.figures.source import open_questions
 from mcad.client.manifests.documents import Document, read_documents
-from mcad.client.scope import Settings, Target
+from mcad.client.scope import Source
 from mcad.core.state.units import Instant
 
 if TYPE_CHECKING:
     from mcad.client.answers.at_journal import AtEnd
-    from mcad.core.answers.node_drain import Drain
 
 Json = dict[str, Any]
-
-_RUNNING = Settings()
-"""The configuration of the running dispatcher."""
-
 
 change_options = record(
     "changes",
@@ -72,7 +70,7 @@ change_options = record(
     help="Show which pods a drain of the node moves, and where they fit; may be repeated.",
 )
 @namespace_option
-@target_options
+@source_options
 @click.option(
     "--journal",
     metavar="DIR",
@@ -89,28 +87,29 @@ def what_if(  # noqa: PLR0913 - one per group of options
     changes: Changes,
     drained: tuple[str, ...],
     namespace: str | None,
-    target: Target,
+    source: Source,
     journal: Path | None,
     until: Instant | None,
     form: str | None,
 ) -> None:
     """Show what the dispatcher would do if something differed.
 
-    Two copies of the dispatcher get the objects of this moment, one of them with the changes, and
+    Two copies of the dispatcher get what it knows at this moment, one of them with the changes, and
     run their next cycles. What differs is shown: which AppWrappers start or are evicted, and the
     positions and start time estimates of those that wait. Nothing is changed in the cluster.
 
     --drain shows what a drain of nodes moves: the AppWrappers go on, and their controllers create
     the pods anew, on other nodes. Pods without a place wait for room.
 
-    The caller must be allowed to list nodes and pods in the whole cluster. With --journal the
-    copies get what was there at the end of a journal of `mcad run --journal DIR`, or at --until,
-    and its settings.
+    AppWrappers of files are tried where you may create them, and then those of your namespace are
+    shown; for other changes you must be allowed to list the appwrapperreports of all namespaces.
+    If the dispatcher cannot be asked the exit code is 3. With --journal the copies get what was
+    there at the end of a journal of `mcad run --journal DIR`, or at --until, and its settings.
     """
     if drained:
         if changes != Changes() or named or journal or until is not None:
             raise click.UsageError("--drain is asked alone: omit the other changes and --journal")
-        _show_drain(asyncio.run(_drain(node_names(drained), target)), form)
+        _show_drain(asyncio.run(_drain(node_names(drained), source)), form)
         return
     if changes == Changes() and not named:
         told = "-f, --nodes, --without, --quota, --set or --drain"
@@ -118,27 +117,27 @@ def what_if(  # noqa: PLR0913 - one per group of options
     if (changes.nodes is None) != (changes.like is None):
         raise click.UsageError("--nodes and --like go together: --nodes +2 --like NODE")
     if journal is not None:
-        if target != Target():
-            raise click.UsageError("--journal asks no cluster: omit --kubeconfig and --context")
+        if source != Source():
+            told = "--kubeconfig, --context and --server"
+            raise click.UsageError(f"--journal asks no cluster: omit {told}")
     elif until is not None:
         raise click.UsageError("--until is an instant of a journal: add --journal DIR")
     documents = [one for path in named for one in read_documents(path)]
     if journal is not None:
         _ask_journal(_read_end(journal, until), changes, documents, namespace, form)
         return
-    show_answer(asyncio.run(ask(changes, documents, namespace, target)), form)
+    show_answer(asyncio.run(ask(changes, documents, namespace, source)), form)
 
 
-async def _drain(names: tuple[str, ...], target: Target) -> Drain:
-    from mcad.client.answers.drain import drain  # noqa: PLC0415 - the core takes a while
+async def _drain(names: tuple[str, ...], source: Source) -> Json:
+    async with open_questions(environment(), source, None) as (figures, own):
+        with working("trying where the pods fit"):
+            return await figures.what_if(Question(drain=names), own)
 
-    async with environment().connect(target, watches=False) as session:
-        return await drain(session, names)
 
-
-def _show_drain(found: Drain, form: str | None) -> None:
+def _show_drain(found: Json, form: str | None) -> None:
     if form:
-        echo_structured({"moves": [one._asdict() for one in found.moves]}, form)
+        echo_structured({"moves": found["moves"]}, form)
     else:
         echo(drain_page(found))
 
@@ -179,15 +178,8 @@ def show_answer(told: Json, form: str | None) -> None:
 
 
 async def ask(
-    changes: Changes,
-    documents: Sequence[Document],
-    namespace: str | None,
-    target: Target,
-    given: Settings = _RUNNING,
+    changes: Changes, documents: Sequence[Document], namespace: str | None, source: Source
 ) -> Json:
-    """What differs with these changes. ``given``: the configuration of the dispatcher, if it is not
-    that of the running one."""
-    from mcad.client.answers import what_if as answers  # noqa: PLC0415 - the core takes a while
-
-    async with environment().connect(target) as session:
-        return await answers.what_if(session, changes, documents, namespace, given)
+    """What differs with these changes."""
+    async with open_questions(environment(), source, namespace) as (figures, own):
+        return await asked(figures, changes, documents, namespace, own)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import AsyncExitStack
 from typing import Any
 
 import click
@@ -12,13 +13,15 @@ import click
 from mcad.cli.arguments.completion_candidates import complete_appwrappers
 from mcad.cli.arguments.environment import environment
 from mcad.cli.arguments.names import ObjectName, in_full, qualified_names
-from mcad.cli.arguments.options import color_option, computed_source_options, namespace_option
+from mcad.cli.arguments.options import color_option, namespace_option, source_options
 from mcad.cli.errors import fail_for_missing, warn
 from mcad.cli.pages.colours import palette
 from mcad.cli.pages.tables import echo, echo_structured
 from mcad.cli.pages.why import page
+from mcad.client.figures.figures import Figures
 from mcad.client.figures.progress import working
 from mcad.client.figures.row import in_namespace
+from mcad.client.figures.source import open_figures
 from mcad.client.scope import Scope, Source
 
 Json = dict[str, Any]
@@ -31,7 +34,7 @@ BETWEEN = ("", "")  # two blank lines between pages, like kubectl
     "names", metavar="NAME...", nargs=-1, required=True, shell_complete=complete_appwrappers
 )
 @namespace_option
-@computed_source_options
+@source_options
 @click.option(
     "-o", "--output", "form", type=click.Choice(["json", "yaml"]), help="The form of the output."
 )
@@ -42,12 +45,12 @@ def why(
 ) -> None:
     """Show why an AppWrapper waits, and what would start it now.
 
-    Every answer was tried on a copy of the dispatcher with the objects of this moment: with that
+    Every answer was tried on a copy of the dispatcher with what it knows at this moment: with that
     change the AppWrapper is dispatched in the next cycle. No smaller change of that kind suffices.
     Nothing is changed in the cluster. Names may be NS/NAME, as `mcad queue -A -o name` prints them.
 
-    To find what would start it you need the right to list nodes and pods in the whole cluster;
-    without it only the reason is shown.
+    If the dispatcher cannot be asked the reason of the status is shown; without one the exit code
+    is 3. AppWrappers of other namespaces are named if you may list the appwrapperreports of all.
     """
     chosen = qualified_names(names)
     if not chosen:
@@ -69,14 +72,20 @@ async def _find(
     names: Sequence[ObjectName], scope: Scope, source: Source
 ) -> dict[ObjectName, Json | None]:
     """The answers, None for an AppWrapper that does not exist."""
-    from mcad.client.answers.why import Answers  # noqa: PLC0415 - the core takes a while to import
-
-    async with environment().connect(source.target, watches=False) as session:
-        own = scope.choose(session.namespace) or ""
-        chosen = in_full(names, own)
-        spaces = {one.namespace for one in chosen}
-        answers = await Answers.read(session, source, spaces.pop() if len(spaces) == 1 else None)
-        for note in answers.notes:
-            warn(note)
+    spaces: dict[str | None, tuple[Figures, str | None]] = {}
+    async with AsyncExitStack() as stack:
+        for one in names:
+            if one.namespace not in spaces:
+                scope = Scope(one.namespace or scope.namespace)
+                found = open_figures(environment(), source, scope)
+                spaces[one.namespace] = await stack.enter_async_context(found)
+        told: dict[ObjectName, Json | None] = {}
         with working("trying what would start it"):
-            return {one: await answers.why(one.namespace or "", one.name) for one in chosen}
+            for one in names:
+                figures, own = spaces[one.namespace]
+                (title,) = in_full([one], own or "")
+                told[title] = await figures.why(title.namespace or "", title.name)
+    notes = (note for figures, _ in spaces.values() for note in figures.notes)
+    for note in dict.fromkeys(notes):
+        warn(note)
+    return told

@@ -11,11 +11,14 @@ from mcad.api.config import Config
 from mcad.api.crd import crds
 from mcad.api.labels import VISIBILITY_GROUP
 from mcad.cli.demo_cluster.visibility import forwarding
+from mcad.controller.leader_figures import LeaderFigures
 from mcad.controller.replica import Replica
 from mcad.kube.client import Client
 from mcad.kube.clock import Clock
 from mcad.sim.cluster import Cluster
 from mcad.sim.serving.server import SimApi
+
+LOOK_S = 0.05  # between two looks whether it leads
 
 
 @asynccontextmanager
@@ -33,6 +36,25 @@ async def embedded_cluster(clock: Clock, rng: Random) -> AsyncIterator[Cluster]:
 async def dispatching(cluster: Cluster, config: Config, rng: Random) -> AsyncIterator[Client]:
     """Run the dispatcher, with its visibility API; yields a client. Raises the failure of the
     dispatcher, if any."""
+    async with _running(cluster, config, rng) as (client, _):
+        yield client
+
+
+@asynccontextmanager
+async def leading(
+    cluster: Cluster, config: Config, rng: Random
+) -> AsyncIterator[tuple[Client, LeaderFigures]]:
+    """The same once it leads, with its figures."""
+    async with _running(cluster, config, rng) as (client, replica):
+        while replica.controller is None or not replica.controller.watches.is_synced:
+            await client.clock.sleep(LOOK_S)
+        yield client, LeaderFigures(replica)
+
+
+@asynccontextmanager
+async def _running(
+    cluster: Cluster, config: Config, rng: Random
+) -> AsyncIterator[tuple[Client, Replica]]:
     client = Client(SimApi(cluster.registry), cluster.registry.clock, rng)
     replica = Replica(client, config, identity="embedded")
     stop = asyncio.Event()
@@ -40,7 +62,7 @@ async def dispatching(cluster: Cluster, config: Config, rng: Random) -> AsyncIte
     aggregated = cluster.registry.aggregated
     try:
         async with forwarding(replica, client) as aggregated[VISIBILITY_GROUP]:
-            yield client
+            yield client, replica
     finally:
         aggregated.pop(VISIBILITY_GROUP, None)
         stop.set()

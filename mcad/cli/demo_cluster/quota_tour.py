@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from typing import Any
 
@@ -10,7 +11,6 @@ from mcad.cli.demo_cluster.tutorial import DemoFailedError, DemoSteps
 from mcad.cli.demo_cluster.tutorial_objects import NAMESPACE
 from mcad.cli.pages.quota import page
 from mcad.cli.pages.tables import table
-from mcad.client.figures.listed import compute_figures
 from mcad.kube.kinds import APPWRAPPERS, OLD_APPWRAPPERS
 
 Json = dict[str, Any]
@@ -201,12 +201,12 @@ class QuotaDemo(DemoSteps):
         self._output.say("")
 
     async def _tree(self) -> Iterable[str]:
-        view = await (await compute_figures(self._client, self._config)).quota()
+        view = json.loads(await self._figures.quota())
         rows = [row for tree in view["trees"] for row in rows_of(tree, wide=False)]
         return ["$ mcad quota", *table(titles(wide=False), rows, palette=self._output.palette)]
 
     async def _node(self, node: str) -> Iterable[str]:
-        view = await (await compute_figures(self._client, self._config)).quota_node(TREE, node)
+        view = await self._figures.quota_node(TREE, node)
         if view is None:
             raise DemoFailedError(f"there is no node {node}")
         return [f"$ mcad quota {node}", *page(view, self._output.palette, wide=False)]

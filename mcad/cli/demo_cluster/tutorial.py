@@ -5,12 +5,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
 from msgspec import Struct
 
-from mcad.api.config import Config
 from mcad.cli.arguments.options import Output
 from mcad.cli.commands.capacity import TITLES as CAPACITY_TITLES
 from mcad.cli.commands.capacity import rows_of
@@ -19,8 +19,7 @@ from mcad.cli.pages import rows as columns
 from mcad.cli.pages.colours import BOLD, Palette
 from mcad.cli.pages.tables import table
 from mcad.cli.pages.why import page
-from mcad.client.answers.why import Answers
-from mcad.client.figures.listed import compute_figures, list_facts
+from mcad.controller.leader_figures import LeaderFigures
 from mcad.kube.client import Client, Selection
 from mcad.kube.errors import ApiError
 from mcad.kube.kinds import APPWRAPPERS, DEPLOYMENTS, OLD_APPWRAPPERS, PODS
@@ -47,9 +46,9 @@ class DemoOutput(Struct, frozen=True):
 class DemoSteps:
     """What every tour needs: announce a result and wait for it."""
 
-    def __init__(self, client: Client, config: Config, output: DemoOutput) -> None:
+    def __init__(self, client: Client, figures: LeaderFigures, output: DemoOutput) -> None:
         self._client = client
-        self._config = config
+        self._figures = figures
         self._output = output
 
     # -- promises ------------------------------------------------------------------------------
@@ -68,12 +67,11 @@ class DemoSteps:
         return status
 
     async def _appwrappers(self) -> Iterable[str]:
-        figures = await compute_figures(self._client, self._config)
         output = Output()
         now_us = self._client.clock.now_us()
         lines = [
             columns.cells(row, output, now_us, namespaces=False)
-            for row in await figures.rows(waiting_only=False)
+            for row in await self._figures.rows(_as_it_is, waiting_only=False, with_starts=False)
         ]
         titles = columns.titles(output, namespaces=False)
         return ["$ mcad get", *table(titles, lines, palette=self._output.palette)]
@@ -94,6 +92,10 @@ class DemoSteps:
     async def _pause(self) -> None:
         if self._output.pause_s:
             await self._client.clock.sleep(self._output.pause_s)
+
+
+def _as_it_is(row: Json) -> Json:
+    return row
 
 
 class TutorialDemo(DemoSteps):
@@ -217,14 +219,13 @@ class TutorialDemo(DemoSteps):
         return (await self._client.list_all(PODS, selection))[0]
 
     async def _capacity(self) -> Iterable[str]:
-        view = await (await compute_figures(self._client, self._config)).capacity()
+        view = json.loads(await self._figures.capacity())
         lines = rows_of("<total>", view["total"])
         printed = table(CAPACITY_TITLES, lines, palette=self._output.palette)
         return ["$ mcad capacity --total", *printed]
 
     async def _would_start(self) -> Iterable[str]:
-        answers = Answers(*await list_facts(self._client, self._config))
-        told = await answers.why(NAMESPACE, SECOND)
+        told = await self._figures.why(NAMESPACE, SECOND)
         if not told or not told["wouldStart"]:
             raise DemoFailedError("nothing was found that would start the second AppWrapper")
         return [f"$ mcad why {SECOND}", *page(told, self._output.palette)]

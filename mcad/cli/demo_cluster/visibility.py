@@ -53,6 +53,11 @@ class _Embedded(FrontProxy, frozen=True):
         return found if is_ours else None
 
 
+async def unavailable(_: Request) -> Response:
+    """The answer of an API server whose APIService has no endpoint: no dispatcher leads."""
+    return Response(503, b"service unavailable\n", {CONTENT_TYPE: "text/plain"})
+
+
 @asynccontextmanager
 async def forwarding(replica: Replica, client: Client) -> AsyncIterator[Forward]:
     """Serve the visibility API of a replica on loopback; yields what forwards requests to it."""

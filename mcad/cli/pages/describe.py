@@ -16,7 +16,6 @@ from mcad.cli.pages.rows import place
 from mcad.cli.pages.start_times import start_lines
 from mcad.cli.pages.tables import NONE, UNKNOWN, Row, age, amounts, table
 from mcad.client.appwrappers.latest_events import event_time
-from mcad.client.figures.presence import NO_DISPATCHER
 from mcad.core.state.reasons import some_of
 from mcad.core.state.waiting_reason import HOLDS, WaitingReason
 
@@ -24,6 +23,7 @@ Json = dict[str, Any]
 
 NAME_WIDTH = 14
 FIGURES = ("RESOURCE", "REQUESTED", "AVAILABLE", "MISSING")
+PHASES = ("pending", "running", "succeeded", "failed")
 
 
 class Description(Struct, frozen=True):
@@ -118,11 +118,10 @@ class Page:
         yield from self._events(described.events)
 
     def _figures(self, detail: Json) -> Iterator[str]:
-        yield pair("Dialect", detail["dialect"])
+        if detail["dialect"] is not None:
+            yield pair("Dialect", detail["dialect"])
         yield pair("Priority", _priority(detail))
-        yield pair(
-            "First seen", f"{detail['firstSeen']} ({age(detail['firstSeen'], self._now_us)} ago)"
-        )
+        yield pair("First seen", self._ago(detail["firstSeen"]) or NONE)
         yield self._state(f"{detail['state']} ({detail['queuejobstate']})")
         for text in detail.get("warnings", ()):  # absent from older dispatchers
             yield pair("Warning", text)
@@ -133,7 +132,11 @@ class Page:
         yield from self._reservations(detail)
         yield pair("Demand", amounts(detail["demand"]))
         yield from _quota(detail)
-        yield pair("Pods", ", ".join(f"{count} {phase}" for phase, count in detail["pods"].items()))
+        counts = detail["pods"]
+        pods = ", ".join(f"{counts[one]} {one}" for one in PHASES if one in counts)
+        yield pair("Pods", pods or NONE)
+        if detail["items"] is None:  # of what is stored
+            return
         yield from self._section(
             "Items", ("ITEM", "KIND", "NAME", "EXISTS", "CONDITIONS"), _items(detail)
         )
@@ -279,7 +282,7 @@ def _one_ahead(row: Json, *, of_head: bool) -> str:
     title = f"{row['namespace']}/{row['name']}"
     if not of_head:
         return title
-    if row["waitsFor"] in ("", NO_DISPATCHER):
+    if not row["waitsFor"]:
         return f"{title} (it fits)"
     if row["waitsFor"] in HOLDS:
         return f"{title} (on hold: {row['waitsFor']})"
@@ -289,10 +292,16 @@ def _one_ahead(row: Json, *, of_head: bool) -> str:
 
 
 def _quota(detail: Json) -> Iterator[str]:
-    """The quota nodes that are charged, from the leaf to the root: ``teams: red < all``."""
+    """The quota nodes that are charged, from the leaf to the root, and the share of the leaf:
+    ``teams: red < all (cpu: 2 of 4)``."""
     for one in detail.get("quota", ()):  # absent from older dispatchers
         leads = " < ".join(one["path"]) or f"{one['leaf']} (there is no such leaf)"
-        yield pair("Quota", f"{one['tree']}: {leads}")
+        nominal, used = one.get("nominal", {}), one.get("allocated", {})
+        shares = ", ".join(
+            f"{key}: {human_amount(key, used[key])} of {human_amount(key, amount)} used"
+            for key, amount in nominal.items()
+        )
+        yield pair("Quota", f"{one['tree']}: {leads}" + f" ({shares})" * bool(shares))
 
 
 def _queue(queue: str, detail: Json | None) -> str:

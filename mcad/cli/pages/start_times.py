@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from mcad.cli.pages.tables import NONE, UNKNOWN, until
-from mcad.core.views.start_times import Basis
 
 Json = dict[str, Any]
+
+EXPECTATIONS = "Expectations"
+"""``restsOn`` of an estimate that depends on expected run times (``mcad.core.views``)."""
 
 
 def start_column(starts: Json | None, now_us: int) -> str:
@@ -18,7 +20,7 @@ def start_column(starts: Json | None, now_us: int) -> str:
     """
     if not starts or not (starts["earliest"] or starts["latest"]):
         return NONE
-    doubt = "?" * (starts["restsOn"] == Basis.EXPECTATIONS)
+    doubt = "?" * (starts["restsOn"] == EXPECTATIONS)
     early = until(starts["earliest"], now_us) if starts["earliest"] else ""
     late = until(starts["latest"], now_us) + doubt if starts["latest"] else ""
     if early and late:

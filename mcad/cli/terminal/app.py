@@ -19,7 +19,7 @@ from mcad.cli.pages.colours import printable
 from mcad.cli.pages.state_counts import state_counts
 from mcad.cli.terminal.capacity_bars import capacity_bars
 from mcad.cli.terminal.chosen_rows import Choice
-from mcad.cli.terminal.follower import Follow, Follower, Health, Snapshot
+from mcad.cli.terminal.follower import Follow, Follower, Snapshot
 from mcad.cli.terminal.head import state_of_figures, title
 from mcad.cli.terminal.pages import HELP, Lines, LivePage, Page
 from mcad.cli.terminal.row_table import RowTable
@@ -42,7 +42,7 @@ class Reads(Protocol):
         """The page of ``mcad describe``."""
         ...
 
-    async def why(self, namespace: str, name: str) -> Lines:
+    async def why(self, snapshot: Snapshot, namespace: str, name: str) -> Lines:
         """The page of ``mcad why``."""
         ...
 
@@ -92,14 +92,14 @@ class Top(App[None]):
         self._asked_namespace = namespace
         self._choice = Choice()
         self._snapshot: Snapshot | None = None
-        self._health: Health | None = None
+        self._trouble = ""
         self._is_composed = False
         self._texts: dict[str, Text] = {}
         self.follower = Follower(
             follow,
             now_us,
             on_snapshot=partial(self._pass, self._take),
-            on_health=partial(self._pass, self._take_health),
+            on_trouble=partial(self._pass, self._take_trouble),
             on_end=partial(self._pass, self._end),
         )
 
@@ -154,9 +154,9 @@ class Top(App[None]):
         self._snapshot = snapshot
         self._draw()
 
-    def _take_health(self, health: Health) -> None:
-        if health != self._health:
-            self._health = health
+    def _take_trouble(self, trouble: str) -> None:
+        if trouble != self._trouble:
+            self._trouble = trouble
             self._draw_head()
 
     def _end(self, error: BaseException) -> None:
@@ -200,7 +200,7 @@ class Top(App[None]):
         width, height = self.size
         now_us = self._now_us()
         self._put("title", title(self._where, self._namespace, now_us, width))
-        self._put("head", state_of_figures(self._health, self._snapshot, now_us))
+        self._put("head", state_of_figures(self._trouble, self._snapshot, now_us))
         if self._snapshot is None:
             return
         most = max(0, min((height - LEAST_LINES) // 2, BARS_MAX))
@@ -312,7 +312,9 @@ class Top(App[None]):
             self.push_screen(LivePage(title, read, again=False))
 
     def _explain(self, namespace: str, name: str) -> Awaitable[Lines]:
-        return asyncio.wrap_future(self.follower.submit(self._reads.why(namespace, name)))
+        assert self._snapshot is not None  # noqa: S101 - a row is of a snapshot
+        told = self._reads.why(self._snapshot, namespace, name)
+        return asyncio.wrap_future(self.follower.submit(told))
 
 
 def _size(text: Text) -> list[int]:

@@ -1,5 +1,4 @@
-"""Follows figures in a thread with an event loop of its own: computing them takes seconds in a
-large cluster, and keys have to work meanwhile."""
+"""Follows figures in a thread with an event loop of its own: keys have to work meanwhile."""
 
 from __future__ import annotations
 
@@ -13,8 +12,8 @@ from typing import Any, TypeVar
 from msgspec import Struct
 
 from mcad.client.errors import McadError
-from mcad.client.figures.figures import Feed, Figures
-from mcad.client.figures.presence import Heartbeat
+from mcad.client.figures.figures import Figures
+from mcad.client.figures.polled import PollingFeed
 
 Json = dict[str, Any]
 T = TypeVar("T")
@@ -22,7 +21,7 @@ T = TypeVar("T")
 LOOK_S = 1.0  # between two looks at the state of the feed
 PATIENCE_S = 2.0  # for connections to close; computing is not waited for
 
-Follow = Callable[[], AbstractAsyncContextManager[tuple[Feed, str | None]]]
+Follow = Callable[[], AbstractAsyncContextManager[tuple[PollingFeed, str | None]]]
 
 
 class Snapshot(Struct, frozen=True):
@@ -35,16 +34,9 @@ class Snapshot(Struct, frozen=True):
     at_us: int
 
 
-class Health(Struct, frozen=True):
-    """Why figures may be outdated ("" if they are not), their origin, and the dispatcher."""
-
-    trouble: str
-    is_asked: bool
-    heartbeat: Heartbeat
-
-
 class Follower:
-    """Calls back from its thread: with figures, with their health, and with what ended it."""
+    """Calls back from its thread: with figures, with why they may be outdated, and with what ended
+    it."""
 
     def __init__(
         self,
@@ -52,13 +44,13 @@ class Follower:
         now_us: Callable[[], int],
         *,
         on_snapshot: Callable[[Snapshot], None],
-        on_health: Callable[[Health], None],
+        on_trouble: Callable[[str], None],
         on_end: Callable[[BaseException], None],
     ) -> None:
         """``follow`` opens the feed."""
         self._follow = follow
         self._now_us = now_us
-        self._on_snapshot, self._on_health, self._on_end = on_snapshot, on_health, on_end
+        self._on_snapshot, self._on_trouble, self._on_end = on_snapshot, on_trouble, on_end
         self._loop = asyncio.new_event_loop()
         self._task: asyncio.Task[None] | None = None
         self._failure = ""  # of the latest attempt to read figures
@@ -100,7 +92,7 @@ class Follower:
             try:
                 while True:
                     await self._read(await feed.next(), namespace)
-                    self._on_health(self._health(feed))
+                    self._on_trouble(feed.trouble or self._failure)
             finally:
                 looking.cancel()
 
@@ -114,10 +106,7 @@ class Follower:
         only = figures.only or namespace
         self._on_snapshot(Snapshot(figures, rows, capacity, only, self._now_us()))
 
-    async def _look(self, feed: Feed) -> None:
+    async def _look(self, feed: PollingFeed) -> None:
         while True:
-            self._on_health(self._health(feed))
+            self._on_trouble(feed.trouble or self._failure)
             await asyncio.sleep(LOOK_S)
-
-    def _health(self, feed: Feed) -> Health:
-        return Health(feed.trouble or self._failure, feed.is_asked, feed.heartbeat)

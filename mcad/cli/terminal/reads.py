@@ -43,15 +43,9 @@ class ClusterReads:
             events = await latest_events(session.client, namespace, obj["metadata"]["uid"])
             return Description(obj, detail, events)
 
-    async def why(self, namespace: str, name: str) -> Iterator[str]:
+    async def why(self, snapshot: Snapshot, namespace: str, name: str) -> Iterator[str]:
         """The page of ``mcad why``."""
-        if self._source.server:
-            raise McadError("what would start it is not known with --server: omit it")
-        from mcad.client.answers.why import Answers  # noqa: PLC0415 - the core takes a while
-
-        async with self._world.connect(self._source.target, watches=False) as session:
-            answers = await Answers.read(session, self._source, namespace)
-            told = await answers.why(namespace, name)
+        told = await snapshot.figures.why(namespace, name)
         if told is None:
             raise McadError(f"{namespace}/{name} {GONE}")
         return page(told, COLOURS)

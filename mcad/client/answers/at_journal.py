@@ -2,32 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from time import monotonic
+from typing import Any
 
 from msgspec import Struct
 
-from mcad.api.appwrapper import parse
+from mcad.api.appwrapper import Parsed, parse
 from mcad.api.catalog import WELL_KNOWN
-from mcad.api.config import Config, catalog_of, overridden
-from mcad.api.sources import ConfigError, load
-from mcad.client.answers.changes import Changes
-from mcad.client.answers.what_if import Json, as_created, changed
+from mcad.api.config import Config, catalog_of
+from mcad.api.questions import Changes, Question
+from mcad.client.answers.what_if import declared, refused, warn_of
 from mcad.client.errors import McadError
+from mcad.client.figures.figures import RejectedError
 from mcad.client.figures.progress import Progress, working
 from mcad.client.manifests.documents import Document
-from mcad.controller.what_if_views import what_if_view
+from mcad.controller.answers import BadQuestionError, answer, created
 from mcad.core.answers.dry_run import Facts
-from mcad.core.answers.outcome import outcome
 from mcad.core.cluster import Cluster
-from mcad.core.events import AppWrapperSeen, QuotaSeen
-from mcad.core.state.model import Workload
-from mcad.core.state.records import replace
+from mcad.core.events import QuotaSeen
 from mcad.core.state.units import Instant
 from mcad.journal.reader import Gap, Session, sessions
 from mcad.journal.replay import Made, drive
 from mcad.journal.restart import present
+
+Json = dict[str, Any]
 
 NAMESPACE = "default"  # of a name without one
 
@@ -45,28 +45,23 @@ def what_if_then(
     """What differs with these changes, among them AppWrappers that are created. Settings are those
     of the journal, unless changed."""
     facts, own = end.facts, namespace or NAMESPACE
-    then = changed(facts, changes, own)
-    created = _created(facts, documents, own)
-    then = replace(then, events=(*then.events, *map(AppWrapperSeen, created)))
-    if changes.assignments:
-        try:
-            other = overridden(facts.settings, load(None, {}, changes.assignments))
-        except (ConfigError, ValueError) as error:
-            raise McadError(str(error)) from error
-        then = replace(then, settings=other)
+    manifests = declared(documents, namespace, own)
     with working("comparing the next cycles"):
-        new = [one.uid for one in created]
-        return what_if_view(outcome(facts), outcome(then), facts.now, new)
+        try:
+            new = created(manifests, _reader(facts), facts.now)
+            told = answer(facts, Question(changes, manifests), new, own)
+        except BadQuestionError as error:
+            raise refused(RejectedError(error.message, error.faults), documents) from error
+    warn_of(told.pop("warnings"), documents)
+    return told
 
 
-def _created(facts: Facts, documents: Sequence[Document], own: str) -> list[Workload]:
-    """The AppWrappers as they would be read then. A journal does not say which kinds the cluster
+def _reader(facts: Facts) -> Callable[[Json], Parsed]:
+    """Reads AppWrappers as they would be read then. A journal does not say which kinds the cluster
     had, so those that are known count."""
     has_quota = any(isinstance(one, QuotaSeen) for one in facts.events)
-    config = Config.model_validate({"quotaEnabled": has_quota})
-    catalog = catalog_of(config, WELL_KNOWN)
-    made = as_created(documents, own, catalog, facts.now)
-    return [parse(obj, catalog).workload for obj in made]
+    catalog = catalog_of(Config.model_validate({"quotaEnabled": has_quota}), WELL_KNOWN)
+    return lambda obj: parse(obj, catalog)
 
 
 def read_end(folder: Path, until: Instant | None = None) -> AtEnd:

@@ -7,9 +7,8 @@ from contextlib import AsyncExitStack, contextmanager
 from typing import Any, Literal, Self
 
 from mcad.api.config import Config
-from mcad.client.answers.changes import Changes
+from mcad.api.questions import Changes
 from mcad.client.answers.what_if import what_if
-from mcad.client.answers.why import Answers
 from mcad.client.api import html
 from mcad.client.api.objects import Objects, documents_of
 from mcad.client.api.results import Queue, QueueRow, WhatIf, Why
@@ -19,14 +18,15 @@ from mcad.client.appwrappers.state import state as state_of
 from mcad.client.appwrappers.wait import wait_for
 from mcad.client.appwrappers.watch import Wait
 from mcad.client.config import load_config
-from mcad.client.errors import FailedError, McadError, NotFoundError, explain, warn
+from mcad.client.errors import FailedError, McadError, NotFoundError, explain
 from mcad.client.figures.figures import warn_of_notes
+from mcad.client.figures.of_visibility import VisibilityFigures
 from mcad.client.figures.row import is_waiting, within
 from mcad.client.figures.source import figures_in
 from mcad.client.manifests.documents import Document
 from mcad.client.manifests.sending import checked, send
 from mcad.client.manifests.wrapping import Wrapping, wrapped
-from mcad.client.scope import Settings, Source, Target
+from mcad.client.scope import Settings, Target
 from mcad.client.session import Environment, Session
 from mcad.kube.client import DeleteOptions
 from mcad.kube.errors import KubeError
@@ -119,7 +119,7 @@ class AsyncClient:
         """The AppWrappers that wait, in order; with those that run or have ended if asked."""
         with _explained():
             space = None if all_namespaces else self.namespace
-            figures = await figures_in(self._connection, Source(), space, own=self.namespace)
+            figures = await figures_in(self._connection.client, space, own=self.namespace)
             warn_of_notes(figures)
             rows = within(await figures.rows(waiting_only=waiting_only), figures.only or space)
         return Queue([QueueRow.of(row) for row in rows if is_waiting(row) or not waiting_only])
@@ -163,13 +163,16 @@ class AsyncClient:
             raise FailedError(failure.message)
 
     async def why(self, name: str) -> Why:
-        """Why an AppWrapper waits, and what would start it; nothing is changed in the cluster."""
+        """Why an AppWrapper waits, and what would start it; nothing is changed in the cluster.
+
+        Without a dispatcher that can be asked it is the reason that is stored, with a warning, or
+        ``UnavailableError`` if there is none.
+        """
         namespace, plain = self._split(name)
         with _explained():
-            answers = await Answers.read(self._connection, Source(), namespace)
-            for text in answers.notes:
-                warn(text)
-            told = await answers.why(namespace, plain)
+            figures = await figures_in(self._connection.client, namespace)
+            warn_of_notes(figures)
+            told = await figures.why(namespace, plain)
         if told is None:
             raise self._missing(name)
         return Why.of(told)
@@ -189,7 +192,8 @@ class AsyncClient:
         ``objects``: AppWrappers that are created. ``nodes``: that many more nodes, which are like
         the node ``like``. ``without``: AppWrappers that are gone. ``quota``: other shares, such as
         ``{"teams/red": {"cpu": "40"}}``. ``settings``: those of the dispatcher, such as
-        ``{"policy": "Backfill"}``. The caller must be allowed to list nodes and pods.
+        ``{"policy": "Backfill"}``. Other changes than ``objects`` are for callers that may list the
+        ``appwrapperreports`` of all namespaces. Raises ``UnavailableError``.
         """
         if (nodes is None) != (like is None):
             raise McadError("nodes and like go together: nodes=2, like='node-1'")
@@ -204,7 +208,9 @@ class AsyncClient:
         if changes == Changes() and not documents:
             raise McadError("say what is different: objects, nodes, without, quota or settings")
         with _explained():
-            return WhatIf(await what_if(self._connection, changes, documents, self.namespace))
+            asked = VisibilityFigures(self._connection.client, self.namespace)
+            own = self.namespace
+            return WhatIf(await what_if(asked, changes, documents, None, own))
 
     async def delete(self, name: str) -> None:
         """Delete an AppWrapper with all of its objects; raises ``NotFoundError``."""

@@ -1,13 +1,21 @@
-"""What commands print, wherever it comes from (figures_source.py)."""
+"""What commands print, wherever it comes from (source.py)."""
 
 from __future__ import annotations
 
 from typing import Any, Protocol
 
-from mcad.client.errors import warn
-from mcad.client.figures.presence import Heartbeat
+from mcad.api.questions import Question
+from mcad.client.errors import McadError, warn
 
 Json = dict[str, Any]
+
+
+class RejectedError(McadError):
+    """The dispatcher cannot answer this question. ``faults`` are those of manifests, by number."""
+
+    def __init__(self, message: str, faults: tuple[tuple[int, str], ...] = ()) -> None:
+        super().__init__(message)
+        self.faults = faults
 
 
 class Figures(Protocol):
@@ -18,7 +26,12 @@ class Figures(Protocol):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Warnings about all figures: what the caller may not see, or that no dispatcher runs."""
+        """Warnings about all figures: that they are stored ones, or that dispatch is paused."""
+        ...
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether they are what is stored, because the dispatcher cannot be asked."""
         ...
 
     @property
@@ -42,40 +55,23 @@ class Figures(Protocol):
         """One AppWrapper in full; None if it is not known."""
         ...
 
+    async def why(self, namespace: str, name: str) -> Json | None:
+        """One AppWrapper in full with why it waits and what would start it; None if unknown."""
+        ...
+
+    async def what_if(self, question: Question, own: str) -> Json:
+        """What would differ, as the JSON of ``mcad.controller.answers``; raises ``RejectedError``.
+
+        ``own`` is the namespace of names without one.
+        """
+        ...
+
     async def quota(self) -> Json:
         """All quota trees, as the JSON of ``mcad.controller.quota_views``."""
         ...
 
     async def quota_node(self, tree: str, node: str) -> Json | None:
         """One quota node with its holders and its queue; None if it does not exist."""
-        ...
-
-
-class Feed(Protocol):
-    """A stream of figures, new ones after each change."""
-
-    async def next(self) -> Figures:
-        """The figures after the next change; the first call returns at once."""
-        ...
-
-    @property
-    def has_news(self) -> bool:
-        """Whether newer figures may differ from the latest."""
-        ...
-
-    @property
-    def trouble(self) -> str:
-        """Why the figures may be outdated, "" if they are not."""
-        ...
-
-    @property
-    def is_asked(self) -> bool:
-        """Whether they are figures of the running dispatcher, not computed here."""
-        ...
-
-    @property
-    def heartbeat(self) -> Heartbeat:
-        """Whether a dispatcher is running."""
         ...
 
 

@@ -6,10 +6,13 @@ from http.client import responses
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from mcad.api.list_page import PageQuery
-from mcad.client.errors import McadError, one_line
+from mcad.api.questions import Question
+from mcad.api.wire import as_int, as_text
+from mcad.client.errors import McadError, UnavailableError, one_line
+from mcad.client.figures.figures import RejectedError
 from mcad.client.figures.polled import ListPage, read_page
 from mcad.kube import plain
 from mcad.kube.errors import BadAnswer, OutcomeUnknown
@@ -18,10 +21,7 @@ from mcad.kube.port import Request, Response
 Json = dict[str, Any]
 
 ANSWER_S = 10.0
-STANDBY = (
-    "a standby answers, which dispatches nothing: its figures are computed from the objects of the "
-    "cluster and may be 5 s old"
-)
+TRIAL_S = 60.0  # of answers for which copies of the dispatcher run
 TEXT_MAX = 400  # characters of an error that are shown
 
 
@@ -35,12 +35,9 @@ class ServerFigures(Struct, frozen=True):
     url: str
     max_age_s: int = 0  # of lists of AppWrappers
     only: None = None
-    roles: set[str] = field(default_factory=set)  # of the replicas that have answered last
+    notes: tuple[str, ...] = ()
 
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """A warning if a standby answers."""
-        return (STANDBY,) if "standby" in self.roles else ()
+    is_stored = False
 
     async def renewed(self) -> ServerFigures:
         """The same: a dispatcher that is asked directly has no notes."""
@@ -84,6 +81,19 @@ class ServerFigures(Struct, frozen=True):
         """One AppWrapper in full; None if it is not known."""
         return await self._get(f"appwrappers/{quote(namespace, '')}/{quote(name, '')}")
 
+    async def why(self, namespace: str, name: str) -> Json | None:
+        """The same with what would start it now."""
+        path = f"appwrappers/{quote(namespace, '')}/{quote(name, '')}/why"
+        return await self._get(path, timeout_s=TRIAL_S)
+
+    async def what_if(self, question: Question, own: str) -> Json:
+        """What would differ; names without a namespace are of ``own``."""
+        body: Json = {"spec": question.document}
+        answer = await self._get(f"what-if/{quote(own, '')}", body, timeout_s=TRIAL_S)
+        if answer is None:
+            raise self._strange("no answer to what-if")
+        return answer
+
     async def quota(self) -> Json:
         """All quota trees."""
         answer = await self._get("quota")
@@ -95,27 +105,32 @@ class ServerFigures(Struct, frozen=True):
         """One quota node with its holders and its queue; None if it does not exist."""
         return await self._get(f"quota/{quote(tree, '')}/{quote(node, '')}")
 
-    async def _get(self, path: str) -> Json | None:
-        """GET the JSON object at a path; None if there is none."""
+    async def _get(
+        self, path: str, body: Json | None = None, *, timeout_s: float = ANSWER_S
+    ) -> Json | None:
+        """GET the JSON object at a path, or POST a body; None if there is none."""
+        request = Request("GET" if body is None else "POST", f"/api/v1/{path}", body=body)
         try:
-            answer = await plain.send(self.url, Request("GET", f"/api/v1/{path}"), ANSWER_S)
+            answer = await plain.send(self.url, request, timeout_s)
         except OutcomeUnknown as error:
-            raise McadError(
+            raise UnavailableError(
                 f"the dispatcher at {self.url} cannot be reached: {error}; --server is the address "
                 "of its HTTP port, for example http://127.0.0.1:8080"
             ) from error
         if answer.status == 404 and answer.body == b"null":
             return None
         if answer.status in (403, 503) and (said := one_line(_text(answer)[:TEXT_MAX])):
-            raise McadError(f"the dispatcher at {self.url} does not answer: {said}")
-        if answer.status != 200:
+            raise UnavailableError(f"the dispatcher at {self.url} does not answer: {said}")
+        if answer.status not in (200, 422):
             raise self._strange(f"{answer.status} {responses.get(answer.status, '')}".strip())
-        self.roles.clear()
-        self.roles.add(answer.headers.get("Mcad-Role", ""))
         try:
-            return answer.json()
+            view = answer.json()
         except BadAnswer as error:
             raise self._strange("no JSON object") from error
+        if answer.status == 422:
+            faults = tuple((as_int(one[0]), as_text(one[1])) for one in view.get("faults", ()))
+            raise RejectedError(as_text(view.get("message")), faults)
+        return view
 
     def _strange(self, what: str) -> McadError:
         return McadError(f"{self.url} is not an mcad dispatcher ({what}); is it the right port?")

@@ -1,11 +1,11 @@
 """Figures of the running dispatcher, from its visibility API with the rights of the caller.
 
-That API is an option of the chart (docs/operate/visibility.md). If it is not served, does not
-answer, or the caller has no right, the CLI computes figures itself.
+That API is on unless the chart says otherwise (docs/operate/visibility.md).
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from http.client import responses
 from typing import Any
@@ -14,17 +14,21 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mcad.api.list_page import PageQuery
-from mcad.client.errors import McadError, explain, warn
+from mcad.api.questions import Question
+from mcad.api.wire import as_list, as_map, as_text
+from mcad.client.errors import McadError, UnavailableError, clause, explain
+from mcad.client.figures.figures import RejectedError
 from mcad.client.figures.pauses import read_notes
 from mcad.client.figures.polled import ListPage, read_page
 from mcad.kube.client import Client, Selection
-from mcad.kube.errors import ApiError, KubeError
+from mcad.kube.errors import ApiError, KubeError, api_error
 from mcad.kube.kinds import (
     APPWRAPPER_REPORTS,
     APPWRAPPERS,
     CAPACITY_REPORTS,
     CLUSTER_REPORT,
     QUOTA_REPORTS,
+    WHAT_IFS,
 )
 from mcad.kube.port import NOTHING, Request
 from mcad.kube.resource import Resource
@@ -32,12 +36,15 @@ from mcad.kube.resource import Resource
 Json = dict[str, Any]
 
 PROBE_S = 2.5  # patience with the API
+TRIAL_S = 60.0  # and with answers for which copies of the dispatcher run
+
+_FAULT = re.compile(r"spec\.manifests\[(\d+)\]")
 
 
 class VisibilityFigures(Struct, frozen=True):
     """VisibilityFigures of a namespace, or of the cluster if that is None.
 
-    Implements ``mcad.client.figures.figures.Figures``.
+    Implements ``mcad.client.figures.polled.PolledSource``.
     """
 
     client: Client
@@ -45,6 +52,8 @@ class VisibilityFigures(Struct, frozen=True):
     only: str | None = None
     notes: tuple[str, ...] = ()
     max_age_s: int = 0  # of lists of AppWrappers
+
+    is_stored = False
 
     async def renewed(self) -> VisibilityFigures:
         """The same with the notes of this moment."""
@@ -92,6 +101,21 @@ class VisibilityFigures(Struct, frozen=True):
         answer = await self._ask(APPWRAPPER_REPORTS.path(namespace, name))
         return _status(answer) if answer is not None else None
 
+    async def why(self, namespace: str, name: str) -> Json | None:
+        """The same with what would start it now."""
+        path = APPWRAPPER_REPORTS.path(namespace, name, "why")
+        answer = await self._try(Request("GET", path))
+        return _status(answer) if answer is not None else None
+
+    async def what_if(self, question: Question, own: str) -> Json:
+        """What would differ; names without a namespace are of ``own``."""
+        about = {"apiVersion": WHAT_IFS.api_version, "kind": WHAT_IFS.kind}
+        body = about | {"spec": question.document}
+        answer = await self._try(Request("POST", WHAT_IFS.path(own), body=body))
+        if answer is None:
+            raise _strange("no answer to a WhatIf")
+        return _status(answer)
+
     async def quota(self) -> Json:
         """All quota trees."""
         view = await self._about_the_cluster(QUOTA_REPORTS)
@@ -130,39 +154,61 @@ class VisibilityFigures(Struct, frozen=True):
         except KubeError as error:
             raise explain(error) from error
 
+    async def _try(self, request: Request) -> Json | None:
+        """The answer to a question that takes copies of the dispatcher, asked once; None if the
+        dispatcher does not know what it is about."""
+        try:
+            answer = await self.client.api.request(request, TRIAL_S)
+        except KubeError as error:
+            raise UnavailableError(no_answer(0, str(error))) from error
+        if answer.status < 400:
+            return answer.json()
+        refused = api_error(answer.status, answer.body)
+        if refused.not_found and refused.details.get("name"):
+            return None
+        if refused.status == 422:
+            raise RejectedError(refused.message, _faults(refused.details))
+        said = "" if refused.transient else clause(refused.message)
+        raise UnavailableError(no_answer(refused.status, said))
 
-async def find(
-    client: Client, kind: Resource, namespace: str | None, own: str | None
-) -> VisibilityFigures | None:
-    """The reports of ``namespace`` (None: all), or of ``own`` if the caller may not see those.
 
-    None if the caller may see neither, and, with a warning, if no dispatcher answers. ``kind`` is
-    the report that is needed.
-    """
-    status = await _probe(client, kind, namespace)
-    if status == 403 and namespace is None and own is not None and kind.namespaced:
-        status = await _probe(client, kind, own)
-        figures = VisibilityFigures(client, own, only=own)
-    else:
-        figures = VisibilityFigures(client, namespace)
-    return await figures.renewed() if status == 200 else None
+def _faults(details: Json) -> tuple[tuple[int, str], ...]:
+    """The faults of manifests, by number."""
+    return tuple(
+        (int(number[1]), as_text(cause.get("message")))
+        for cause in map(as_map, as_list(details.get("causes")))
+        if (number := _FAULT.fullmatch(as_text(cause.get("field"))))
+    )
 
 
-async def _probe(client: Client, kind: Resource, namespace: str | None) -> int:
-    """The HTTP status of a HEAD request; 0 without an answer."""
+async def probe(client: Client, kind: Resource, namespace: str | None) -> str:
+    """Why the caller cannot ask for these reports and what to do, "" if nothing is in the way."""
     try:
         answer = await client.api.request(Request("HEAD", kind.path(namespace)), PROBE_S)
     except KubeError as error:
-        _warn(str(error))
-        return 0
-    if answer.status >= 500:
-        _warn(f"{answer.status} {responses.get(answer.status, '')}".rstrip())
-    return answer.status
+        return no_answer(0, str(error))
+    if answer.status == 200:
+        return ""
+    where = f"in namespace {namespace}" if namespace else "of all namespaces"
+    where = where if kind.namespaced else "of this cluster"
+    said = f"you may not list {kind.plural} {where}" if answer.status == 403 else ""
+    return no_answer(answer.status, said)
 
 
-def _warn(said: str) -> None:
-    warn(
-        f"the dispatcher does not answer at its visibility API ({said}): figures are computed here"
+def no_answer(status: int, said: str) -> str:
+    """Why the dispatcher does not answer, and what to do. ``status`` is that of the API server, 0
+    without an answer."""
+    if status == 403:
+        return f"the dispatcher cannot be asked: {said}; ask an administrator for this right"
+    if status == 404:
+        return (
+            "the dispatcher cannot be asked: this cluster has no visibility API; enable "
+            "`visibility` of the chart, or ask the dispatcher's port with --server URL"
+        )
+    said = said or f"{status} {responses.get(status, '')}".rstrip()
+    return (
+        f"the dispatcher does not answer at its visibility API ({said}); see `mcad debug check` "
+        "whether one runs"
     )
 
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
-from mcad.api.pauses import read_pause
-from mcad.core.state.dispatch_pause import DispatchPause
+from mcad.api.wire import as_list
 from mcad.kube.client import Client
 from mcad.kube.errors import ApiError, KubeError
 from mcad.kube.kinds import DISPATCH_PAUSES
+from mcad.kube.port import Request
 
 Json = dict[str, Any]
+
+PATIENCE_S = 2.5
 
 
 async def read_pauses(client: Client) -> list[Json]:
@@ -25,15 +26,15 @@ async def read_pauses(client: Client) -> list[Json]:
     return found
 
 
-def notes_of(pauses: Iterable[DispatchPause]) -> tuple[str, ...]:
-    """A warning if dispatch is paused for the whole cluster."""
-    everywhere = [one.text for one in pauses if one.is_everywhere]
-    return tuple(everywhere[:1])
-
-
 async def read_notes(client: Client) -> tuple[str, ...]:
-    """``notes_of`` the cluster; none if they cannot be read."""
+    """A warning if dispatch is paused for the whole cluster; none if it cannot be read at once."""
     try:
-        return notes_of(map(read_pause, await read_pauses(client)))
+        answer = await client.api.request(Request("GET", DISPATCH_PAUSES.path()), PATIENCE_S)
+        found = as_list(answer.json().get("items")) if answer.status == 200 else []
     except KubeError:
         return ()
+    if not found:
+        return ()
+    from mcad.api.pauses import read_pause  # noqa: PLC0415 - the models of the API take a while
+
+    return tuple(one.text for one in map(read_pause, found) if one.is_everywhere)[:1]

@@ -8,10 +8,10 @@ from typing import Any, Protocol
 from msgspec import Struct
 
 from mcad.api.list_page import PageFacts, PageQuery
+from mcad.api.questions import Question
 from mcad.client.errors import McadError
 from mcad.client.figures.figures import Figures
 from mcad.client.figures.pace import LIVELY, Pace
-from mcad.client.figures.presence import RUNNING
 from mcad.client.figures.row import is_waiting
 from mcad.kube.clock import Clock
 
@@ -45,6 +45,11 @@ class PolledFigures(Struct, frozen=True):
         """The only namespace of the figures; None for the whole cluster."""
         return self.source.only
 
+    @property
+    def is_stored(self) -> bool:
+        """Whether they are what is stored."""
+        return self.source.is_stored
+
     async def labelled(self, selector: str) -> frozenset[str]:
         """The uids of the AppWrappers with these labels."""
         return await self.source.labelled(selector)
@@ -67,6 +72,14 @@ class PolledFigures(Struct, frozen=True):
         """One AppWrapper in full; None if it is not known."""
         return await self.source.detail(namespace, name)
 
+    async def why(self, namespace: str, name: str) -> Json | None:
+        """One AppWrapper in full with what would start it; None if it is not known."""
+        return await self.source.why(namespace, name)
+
+    async def what_if(self, question: Question, own: str) -> Json:
+        """What would differ."""
+        return await self.source.what_if(question, own)
+
     async def quota(self) -> Json:
         """All quota trees."""
         return self.trees if self.trees is not None else await self.source.quota()
@@ -83,10 +96,10 @@ def read_page(rows: list[Json], answer: Json) -> ListPage:
 
 
 class PolledSource(Figures, Protocol):
-    """Figures that are asked from a dispatcher each time."""
+    """Figures that are asked for each time."""
 
     async def renewed(self) -> PolledSource:
-        """The same with the notes of this moment."""
+        """Those of this moment, with its notes: of the dispatcher, if it can be asked now."""
         ...
 
     async def page(self, query: PageQuery) -> ListPage:
@@ -120,11 +133,7 @@ async def poll_trees(source: PolledSource) -> PolledFigures:
 
 
 class PollingFeed:
-    """Polls the figures; a ``mcad.client.figures.figures.Feed``."""
-
-    is_asked = True
-    heartbeat = RUNNING  # it answers
-    has_news = True  # it may have
+    """A stream of figures. ``trouble`` is why the latest may be outdated, "" if they are not."""
 
     def __init__(self, source: PolledSource, clock: Clock, poll: Poll, pace: Pace = LIVELY) -> None:
         """``poll`` reads what is shown."""
@@ -142,6 +151,7 @@ class PollingFeed:
         begun = self._clock.monotonic()
         try:
             self._latest = await self._poll(self._source)
+            self._source = self._latest.source
             self.trouble = ""
         except McadError as error:
             if self._latest is None:

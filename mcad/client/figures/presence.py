@@ -22,9 +22,6 @@ LEASE_S = 15  # the duration of a Lease without leaseDurationSeconds
 SECOND_US = 1_000_000
 SKEW_S = 5  # tolerated clock skew
 
-NO_DISPATCHER = "NoDispatcher"
-"""What a fitting AppWrapper waits for, in the column WAITS-FOR."""
-
 
 class Presence(Enum):
     """Whether a dispatcher is running; UNKNOWN if the Lease cannot be read."""
@@ -32,14 +29,6 @@ class Presence(Enum):
     RUNNING = "running"
     ABSENT = "absent"
     UNKNOWN = "unknown"
-
-
-NEVER_STARTS: Json = {
-    "earliest": None,
-    "latest": None,
-    "restsOn": "",
-    "why": "No dispatcher is running.",
-}
 
 
 class Heartbeat(Struct, frozen=True):
@@ -58,16 +47,8 @@ class Heartbeat(Struct, frozen=True):
         last = f" (last Lease renewal: {self.since})" if self.since else ""
         return (f"no dispatcher is running{last}: nothing is dispatched until one is started",)
 
-    def applied_to(self, row: Json) -> Json:
-        """The row; an AppWrapper that fits waits for a dispatcher if none is running."""
-        if self.presence is Presence.ABSENT and row.get("starts"):
-            row = row | {"starts": NEVER_STARTS}
-        if row["position"] == 0 or row["waitsFor"] or self.presence is not Presence.ABSENT:
-            return row
-        return row | {"waitsFor": NO_DISPATCHER, "why": "It fits, but no dispatcher is running."}
 
-
-RUNNING, UNKNOWN = Heartbeat(Presence.RUNNING), Heartbeat(Presence.UNKNOWN)
+UNKNOWN = Heartbeat(Presence.UNKNOWN)
 
 
 async def read_presence(client: Client, config: Config) -> Heartbeat:

@@ -1,21 +1,18 @@
-"""Where the figures come from: the running dispatcher, or the objects of the cluster.
+"""Where figures come from: the running dispatcher, or what is stored if it cannot be asked.
 
-The dispatcher is asked first, at its visibility API or its HTTP port (--server). Figures
-are computed here if there is no answer, and with --config or --set, which ask for those of another
-configuration. The code for that is imported on use: --server needs no client library.
+The dispatcher is asked at its visibility API with the rights of the caller, or at its HTTP port
+(--server), for which no session is opened.
 """
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
-
-from msgspec.structs import replace
 
 from mcad.api.list_page import PageQuery
-from mcad.client.figures.figures import Feed, Figures
+from mcad.client.figures.figures import Figures
 from mcad.client.figures.of_server import server_at
+from mcad.client.figures.of_visibility import VisibilityFigures, probe
 from mcad.client.figures.pace import LIVELY, Pace
 from mcad.client.figures.polled import (
     Poll,
@@ -25,54 +22,55 @@ from mcad.client.figures.polled import (
     poll_trees,
     polls_page,
 )
+from mcad.client.figures.stored import StoredFigures
 from mcad.client.scope import Scope, Source
-from mcad.client.session import Environment, Session
-from mcad.kube.kinds import APPWRAPPER_REPORTS, QUOTA_REPORTS
+from mcad.client.session import Environment
+from mcad.kube.client import Client, Selection
+from mcad.kube.errors import ApiError, KubeError
+from mcad.kube.kinds import APPWRAPPER_REPORTS, APPWRAPPERS, QUOTA_REPORTS
 from mcad.kube.resource import Resource
-
-if TYPE_CHECKING:
-    from mcad.client.figures.of_visibility import VisibilityFigures
-
-Json = dict[str, Any]
 
 
 async def figures_in(
-    session: Session,
-    source: Source,
+    client: Client,
     namespace: str | None,
     *,
     own: str | None = None,
     wants: Resource = APPWRAPPER_REPORTS,
-) -> Figures:
+    max_age_s: int = 0,
+) -> PolledSource:
     """The figures of ``namespace`` (None: all), or of ``own`` if the caller may see only that.
 
     ``wants`` is the kind of report that is needed; it decides which rights are needed.
+    ``max_age_s`` is that of a ``Pace``.
     """
-    found = await _reports(session, source, namespace, own, wants)
-    return found if found is not None else await count_in(session, source, namespace or own)
+
+    async def find() -> PolledSource:
+        reason = await probe(client, wants, namespace)
+        if not reason:
+            return await VisibilityFigures(client, namespace, max_age_s=max_age_s).renewed()
+        only = None
+        if namespace is None and own is not None and wants.namespaced:
+            if not await probe(client, wants, own):
+                found = VisibilityFigures(client, own, only=own, max_age_s=max_age_s)
+                return await found.renewed()
+            only = None if await _may_list_all(client) else own
+        return StoredFigures(client, namespace, reason, find, only)
+
+    return await find()
 
 
-async def _reports(
-    session: Session, source: Source, namespace: str | None, own: str | None, wants: Resource
-) -> VisibilityFigures | None:
-    """Figures of the visibility API; None if there are none."""
-    if source.is_what_if:
-        return None
-    from mcad.client.figures import of_visibility  # noqa: PLC0415 - see above
-
-    return await of_visibility.find(session.client, wants, namespace, own)
-
-
-async def count_in(session: Session, source: Source, namespace: str | None) -> Figures:
-    """Figures computed from the objects of the cluster.
-
-    A caller that may not list the whole cluster gets figures of ``namespace``, if given.
-    """
-    from mcad.client.config import as_dispatched, load_config  # noqa: PLC0415 - see above
-    from mcad.client.figures.listed import compute_visible_figures  # noqa: PLC0415
-
-    config = await as_dispatched(session.client, load_config(source.settings))
-    return await compute_visible_figures(session.client, config, namespace)
+async def _may_list_all(client: Client) -> bool:
+    pages = client.list_pages(APPWRAPPERS, Selection(metadata_only=True), limit=1)
+    try:
+        await anext(pages)
+    except ApiError as error:
+        return not error.forbidden
+    except KubeError:
+        return True  # what lists them says what is wrong
+    finally:
+        await pages.aclose()
+    return True
 
 
 @asynccontextmanager
@@ -86,8 +84,8 @@ async def open_figures(
 ) -> AsyncIterator[tuple[Figures, str | None]]:
     """The figures, and the namespace to show (None: all).
 
-    With --server no session is opened, and the kubeconfig is read only for its namespace.
-    ``may_narrow``: fall back to the namespace of the context if the caller may not see all.
+    With --server the kubeconfig is read only for its namespace. ``may_narrow``: fall back to the
+    namespace of the context if the caller may not see all.
     """
     if source.server:
         yield server_at(source.server), asked_namespace(environment, source, scope)
@@ -95,8 +93,22 @@ async def open_figures(
     async with environment.connect(source.target, watches=False) as session:
         namespace = scope.choose(session.namespace)
         own = session.namespace if may_narrow else None
-        figures = await figures_in(session, source, namespace, own=own, wants=wants)
+        figures = await figures_in(session.client, namespace, own=own, wants=wants)
         yield figures, figures.only or namespace
+
+
+@asynccontextmanager
+async def open_questions(
+    environment: Environment, source: Source, namespace: str | None
+) -> AsyncIterator[tuple[Figures, str]]:
+    """What questions about changes are asked, and the namespace of names without one. Only their
+    answer says whether the dispatcher can be asked."""
+    if source.server:
+        yield server_at(source.server), namespace or environment.namespace(source.target)
+        return
+    async with environment.connect(source.target, watches=False) as session:
+        own = namespace or session.namespace
+        yield VisibilityFigures(session.client, own), own
 
 
 @asynccontextmanager
@@ -109,39 +121,30 @@ async def follow_figures(  # noqa: PLR0913 - what a command can ask for, by name
     wants: Resource = APPWRAPPER_REPORTS,
     page_size: int = 0,
     pace: Pace = LIVELY,
-) -> AsyncIterator[tuple[Feed, str | None]]:
-    """Figures that follow the cluster, and the namespace to show, as ``open_figures`` has them.
+) -> AsyncIterator[tuple[PollingFeed, str | None]]:
+    """Figures that are polled, and the namespace to show, as ``open_figures`` has them.
 
     ``page_size``: polls read the first so many rows with start time estimates, instead of all rows
     (0) without. ``pace``: of polls.
     """
 
-    def polling(server: PolledSource, namespace: str | None) -> PollingFeed:
+    def polling(figures: PolledSource, namespace: str | None) -> PollingFeed:
         poll: Poll = poll_trees if wants == QUOTA_REPORTS else poll_rows
         if page_size:
             poll = polls_page(PageQuery(only=namespace or "", size=page_size))
-        return PollingFeed(server, environment.clock, poll, pace)
+        return PollingFeed(figures, environment.clock, poll, pace)
 
     if source.server:
         namespace = asked_namespace(environment, source, scope)
         yield polling(server_at(source.server, pace.max_age_s), namespace), namespace
         return
-    from mcad.client.config import as_dispatched, load_config  # noqa: PLC0415 - see above
-    from mcad.client.figures.watched import live  # noqa: PLC0415
-
-    config = load_config(source.settings)
-    async with environment.connect(source.target) as session:
+    async with environment.connect(source.target, watches=False) as session:
         namespace = scope.choose(session.namespace)
         own = session.namespace if may_narrow else None
-        reports = await _reports(session, source, namespace, own, wants)
-        if reports is not None:
-            reports = replace(reports, max_age_s=pace.max_age_s)
-            namespace = reports.only or namespace
-            yield polling(reports, namespace), namespace
-            return
-        config = await as_dispatched(session.client, config)
-        async with live(session.client, config, namespace or own) as watched:
-            yield watched, namespace
+        figures = await figures_in(
+            session.client, namespace, own=own, wants=wants, max_age_s=pace.max_age_s
+        )
+        yield polling(figures, figures.only or namespace), figures.only or namespace
 
 
 def asked_namespace(environment: Environment, source: Source, scope: Scope) -> str | None:

@@ -11,7 +11,13 @@ from typing import Any
 
 from mcad.api.list_page import PageFacts
 from mcad.api.wire import to_json
-from mcad.kube.kinds import APPWRAPPER_REPORTS, CAPACITY_REPORTS, CLUSTER_REPORT, QUOTA_REPORTS
+from mcad.kube.kinds import (
+    APPWRAPPER_REPORTS,
+    CAPACITY_REPORTS,
+    CLUSTER_REPORT,
+    QUOTA_REPORTS,
+    WHAT_IFS,
+)
 from mcad.kube.resource import Resource
 
 Json = dict[str, Any]
@@ -29,18 +35,33 @@ COLUMNS = (
 
 
 class Problem(Exception):  # noqa: N818 - it is answered as a Status
-    """An error answer: HTTP status, reason, message, and the name of a missing object."""
+    """An error answer: HTTP status, reason, message, the name of a missing object, and the faults
+    of manifests by number."""
 
-    def __init__(self, code: int, reason: str, message: str, name: str = "") -> None:
+    def __init__(
+        self,
+        code: int,
+        reason: str,
+        message: str,
+        name: str = "",
+        *,
+        faults: Sequence[tuple[int, str]] = (),
+    ) -> None:
         super().__init__(message)
         self.code = code
         self.reason = reason
         self.message = message
         self.name = name
+        self.faults = faults
 
     def document(self) -> Json:
         """The error as a Status object."""
-        about = {"group": APPWRAPPER_REPORTS.group, "name": self.name} if self.name else {}
+        about: Json = {"group": APPWRAPPER_REPORTS.group, "name": self.name} if self.name else {}
+        if self.faults:
+            about["causes"] = [
+                {"field": f"spec.manifests[{number}]", "message": text}
+                for number, text in self.faults
+            ]
         return {
             "kind": "Status",
             "apiVersion": "v1",
@@ -58,11 +79,13 @@ def discovery() -> Json:
     kinds = (APPWRAPPER_REPORTS, CAPACITY_REPORTS, QUOTA_REPORTS)
     served = [_served(kind, kind.plural, ["get", "list"]) for kind in kinds]
     node = _served(QUOTA_REPORTS, f"{QUOTA_REPORTS.plural}/node", ["get"])
+    why = _served(APPWRAPPER_REPORTS, f"{APPWRAPPER_REPORTS.plural}/why", ["get"])
+    what_if = _served(WHAT_IFS, WHAT_IFS.plural, ["create"])
     return {
         "kind": "APIResourceList",
         "apiVersion": "v1",
         "groupVersion": APPWRAPPER_REPORTS.api_version,
-        "resources": [*served, node],
+        "resources": [*served, node, why, what_if],
     }
 
 
@@ -80,6 +103,11 @@ def report(view: Json) -> Json:
     """An AppWrapperReport of a row or a detail."""
     metadata = {key: view[key] for key in ("namespace", "name", "uid")}
     return _head(APPWRAPPER_REPORTS, metadata) | {"status": view}
+
+
+def what_if(view: Json) -> Json:
+    """A WhatIf with its answer."""
+    return _head(WHAT_IFS, {}) | {"status": view}
 
 
 def cluster_report(kind: Resource, status: bytes) -> bytes:

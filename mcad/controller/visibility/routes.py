@@ -9,19 +9,23 @@ from typing import TYPE_CHECKING, Any
 from aiohttp import web
 from msgspec.structs import replace
 
-from mcad.api.wire import to_json
+from mcad.api.wire import as_map, as_text, to_json
 from mcad.controller.access import Access, Attributes
-from mcad.controller.http_server import asked_page, asks_for_starts, json_answer
+from mcad.controller.answers import BadQuestionError
+from mcad.controller.http_server import asked_page, asked_question, asks_for_starts, json_answer
 from mcad.controller.leader_figures import FiguresUnavailable, LeaderFigures
 from mcad.controller.shared_answers import SharedAnswers, max_age_s
 from mcad.controller.visibility import documents
 from mcad.controller.visibility.documents import Problem
+from mcad.controller.visibility.others import without_others
 from mcad.kube.errors import KubeError
 from mcad.kube.kinds import (
     APPWRAPPER_REPORTS,
+    APPWRAPPERS,
     CAPACITY_REPORTS,
     CLUSTER_REPORT,
     QUOTA_REPORTS,
+    WHAT_IFS,
 )
 
 if TYPE_CHECKING:
@@ -42,12 +46,12 @@ QUOTA_NODE = Attributes("get", QUOTA_REPORTS, name=CLUSTER_REPORT, subresource="
 
 
 def application(figures: LeaderFigures, access: Access, front_proxy: FrontProxy) -> web.Application:
-    """Read-only. Only the front proxy of the API server is answered.
+    """Nothing is changed. Only the front proxy of the API server is answered.
 
     All paths except discovery need a right of the caller.
     """
     api = _Api(figures, access, front_proxy)
-    app = web.Application(middlewares=[api.guard])
+    app = web.Application(middlewares=[api.guard])  # a body has 1 MiB at most
     reports, capacity, quota = (
         f"{ROOT}/{kind.plural}" for kind in (APPWRAPPER_REPORTS, CAPACITY_REPORTS, QUOTA_REPORTS)
     )
@@ -58,6 +62,8 @@ def application(figures: LeaderFigures, access: Access, front_proxy: FrontProxy)
             web.get(reports, api.rows),
             web.get(in_namespace, api.rows),
             web.get(in_namespace + "/{name}", api.detail),
+            web.get(in_namespace + "/{name}/why", api.why),
+            web.post(f"{ROOT}/namespaces/{{namespace}}/{WHAT_IFS.plural}", api.what_if),
             web.get(capacity, api.capacity),
             web.get(capacity + "/{name}", api.capacity),
             web.get(quota, api.quota),
@@ -87,6 +93,8 @@ class _Api:
             return await handler(request)
         except Problem as refused:
             problem = refused
+        except BadQuestionError as error:
+            problem = Problem(422, "Invalid", error.message, faults=error.faults)
         except web.HTTPException as error:
             reason = {404: "NotFound", 405: "MethodNotAllowed"}.get(error.status, "BadRequest")
             problem = Problem(error.status, reason, f"{error.reason}: {request.path[:256]}")
@@ -153,21 +161,60 @@ class _Api:
     async def detail(self, request: web.Request) -> web.Response:
         """One AppWrapperReport in full.
 
-        AppWrappers ahead in other namespaces are shown if the caller may list them.
+        AppWrappers of other namespaces are named if the caller may list them.
         """
-        namespace, name = request.match_info["namespace"], request.match_info["name"]
-        caller = await self._authorize(
-            request, Attributes("get", APPWRAPPER_REPORTS, namespace, name)
-        )
         async with self._turns:
-            view = await self._figures.detail(namespace, name)
-        if view is None:
-            raise _absent(APPWRAPPER_REPORTS.plural, name)
-        if not await self._access.allows(caller, EVERYWHERE):
-            view = view | {key: _within(view[key], namespace) for key in ("ahead", "keptOffBy")}
+            view = await self._one(request, "", self._figures.detail)
         if _wants_table(request):
             return json_answer(documents.table([to_json(documents.table_row(view))]))
         return json_answer(to_json(documents.report(view)))
+
+    async def why(self, request: web.Request) -> web.Response:
+        """The same with what would start it now."""
+        return json_answer(
+            to_json(documents.report(await self._one(request, "why", self._figures.why)))
+        )
+
+    async def _one(
+        self,
+        request: web.Request,
+        subresource: str,
+        read: Callable[[str, str], Awaitable[Json | None]],
+    ) -> Json:
+        namespace, name = request.match_info["namespace"], request.match_info["name"]
+        what = Attributes("get", APPWRAPPER_REPORTS, namespace, name, subresource)
+        caller = await self._authorize(request, what)
+        view = await read(namespace, name)
+        if view is None:
+            raise _absent(APPWRAPPER_REPORTS.plural, name)
+        return await self._visible(caller, view, namespace)
+
+    async def _visible(self, caller: Caller, view: Json, namespace: str) -> Json:
+        """What the caller may see of an answer."""
+        if await self._access.allows(caller, EVERYWHERE):
+            return view
+        seen: Json = without_others(view, namespace, self._figures.titles())
+        return seen
+
+    async def what_if(self, request: web.Request) -> web.Response:
+        """A WhatIf: what would differ with the changes of its spec.
+
+        AppWrappers are created where the caller may create them. Other changes are for callers that
+        may list the reports of all namespaces.
+        """
+        namespace = request.match_info["namespace"]
+        caller = await self._authorize(request, Attributes("create", WHAT_IFS, namespace))
+        question = await asked_question(request)
+        if question.is_of_the_cluster:
+            await self._authorize(request, EVERYWHERE)
+        spaces = {
+            as_text(as_map(one.get("metadata")).get("namespace")) for one in question.manifests
+        }
+        for space in spaces:
+            await self._authorize(request, Attributes("create", APPWRAPPERS, space))
+        view = await self._figures.what_if(question, namespace)
+        view = await self._visible(caller, view, namespace)
+        return json_answer(to_json(documents.what_if(view)))
 
     async def capacity(self, request: web.Request) -> web.Response:
         """The CapacityReport: capacity per node and in total."""
@@ -217,10 +264,6 @@ class _Api:
             said = "only the API server's front proxy is answered: ask the API server"
             raise Problem(401, "Unauthorized", said)
         return caller
-
-
-def _within(rows: list[Json], namespace: str) -> list[Json]:
-    return [row for row in rows if row["namespace"] == namespace]
 
 
 def _wants_table(request: web.Request) -> bool:

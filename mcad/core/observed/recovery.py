@@ -150,13 +150,6 @@ def _go_on(cluster: Cluster, entry: Entry, *, late: set[str]) -> None:
     _resume(cluster, entry)
 
 
-def take_as_recorded(cluster: Cluster) -> None:
-    """For a standby: attempts hold their room, and nothing is continued."""
-    for entry in _take_begun(cluster, len(cluster.entries)):
-        _assume_again(cluster, entry)
-        _note_absence(cluster, entry)
-
-
 def _take_begun(cluster: Cluster, most: int) -> list[Entry]:
     agenda = cluster.agenda
     if agenda.to_recover:

@@ -162,17 +162,3 @@ class Refusal(Struct, frozen=True):
     def signature(self) -> tuple[WaitingReason, str, bool]:
         """What has to change before a refusal is worth another write (design section 5)."""
         return (self.reason, self.binding, self.rests_on_absence)
-
-
-class Doubts(Struct, frozen=True):
-    """What a standby does not know: ``room``, what is free on which node; ``shares``, what is used
-    of quota, and so which AppWrapper comes first."""
-
-    room: bool
-    shares: bool
-
-    def concern(self, refusal: Refusal) -> bool:
-        """Whether the dispatcher may have another verdict."""
-        if refusal.quota is not None:
-            return self.shares
-        return self.shares or (self.room and not refusal.reason.is_impossible)

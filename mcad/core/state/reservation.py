@@ -58,11 +58,6 @@ class Reservation(Struct, frozen=True):
     pods: tuple[tuple[int, ...], ...] = ()
     waits_for: tuple[str, ...] = ()
 
-    @property
-    def is_placed(self) -> bool:
-        """Whether it says how many pods go to each of its nodes."""
-        return len(self.pods) == len(self.nodes)
-
 
 class Eviction(Struct, frozen=True):
     """The last eviction of an AppWrapper for another one, as its status shows it.

@@ -4,5 +4,4 @@ rows            AppWrappers as rows
 evictions       which AppWrappers were evicted since some time
 holders         which AppWrappers hold quota, or room, that others wait for
 start_times, start_estimate   when a waiting AppWrapper starts
-standby_view    what a process shows that does not decide
 """

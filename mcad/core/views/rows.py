@@ -23,7 +23,6 @@ from mcad.core.state.refusal import Refusal
 from mcad.core.state.units import Instant
 from mcad.core.state.waiting_reason import Hold
 from mcad.core.status.status import failure, queue_job_state, state
-from mcad.core.views import standby_view
 
 
 class Row(Struct, frozen=True):
@@ -31,15 +30,14 @@ class Row(Struct, frozen=True):
 
     ``position`` is its place in line from 1, 0 if it is not in line. ``waits_for`` is a reason in
     one word, "" if it does not wait; ``stalled`` is one of a running AppWrapper with pods that do
-    not run. ``why`` is a sentence with figures about either. A standby leaves open (None) which
-    AppWrapper is the head of the line, and what an edited attempt declared.
+    not run. ``why`` is a sentence with figures about either. ``demand`` is None if it is not read.
     """
 
     uid: str
     namespace: str
     name: str
     position: int
-    head: bool | None
+    head: bool
     state: str
     queue_job_state: str
     priority: int
@@ -76,11 +74,7 @@ TOGETHER = 8  # are put in order in one step
 
 _VAGUE = (PODS_MISSING, PODS_STARTING)
 
-OPEN = "open"
-"""What an AppWrapper waits for where a standby does not know it."""
-
 FITS_NEXT = "It fits and is dispatched next."
-FITS_AS_STORED = "It fits by what is stored; only the dispatcher knows whether it goes next."
 
 
 def _all(_: int, __: Workload) -> bool:
@@ -184,22 +178,19 @@ class Picture:
         work, first_seen, _, hold, *_ = still
         entry, demand, cluster, stalled = _copy(still), None, self._cluster, ""
         eqclass = self._places[work.uid][0] if work.uid in self._places else None
-        doubts = cluster.doubts
-        is_open = doubts is not None and (doubts.room or doubts.shares)
         if eqclass is not None:
             waits_for, why = self._waits_in_line(entry, self._verdict(eqclass))
             demand = cluster.admission.demand(eqclass.shape)
         else:
             waits_for, why = (hold.code, hold.message) if hold else ("", "")
             stalled, why = self._out_of_line(entry) if not hold else ("", why)
-            if cluster.doubts is None or not standby_view.is_edited(entry):
-                demand = cluster.admission.demand(cluster.capacity.shape(work.sets))
+            demand = cluster.admission.demand(cluster.capacity.shape(work.sets))
         return Row(
             uid=work.uid,
             namespace=work.namespace,
             name=work.name,
             position=place if eqclass is not None else 0,
-            head=None if is_open and eqclass is not None else self._head == work.uid,
+            head=self._head == work.uid,
             state=state(entry),
             queue_job_state=queue_job_state(entry),
             priority=work.priority,
@@ -212,16 +203,13 @@ class Picture:
         )
 
     def _waits_in_line(self, entry: Entry, refusal: Refusal | None) -> tuple[str, str]:
-        doubts = self._cluster.doubts
-        if refusal is not None and doubts is not None and doubts.concern(refusal):
-            return OPEN, f"Only the dispatcher can tell. {standby_view.last_word(entry)}".rstrip()
         if refusal is not None:
             why = (self._words.explain(refusal), self._cluster.eviction_pace.explain(entry.uid))
             return refusal.code, " ".join(filter(None, why))
         hindrance = pre_enqueue.obstacle(self._cluster, entry)
         if hindrance is not None:
             return hindrance.code, hindrance.message
-        return "", FITS_NEXT if doubts is None else FITS_AS_STORED
+        return "", FITS_NEXT
 
     def _out_of_line(self, still: Entry) -> tuple[str, str]:
         """What the teardown waits for, or why pods do not run: in one word, and as a sentence."""

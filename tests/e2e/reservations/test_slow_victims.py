@@ -54,7 +54,8 @@ def hold(plane: ControlPlane, name: str, finalizers: list[str] | None) -> None:
 
 
 def test_a_reservation_ends_if_a_victim_stays(plane: ControlPlane, account: Path) -> None:
-    with dispatching(plane, account, PREEMPTION, "dispatchResourceReservationTimeout=8000"):
+    setting = "dispatchResourceReservationTimeout=8000"
+    with dispatching(plane, account, PREEMPTION, setting) as dispatcher:
         submit(plane, "stuck", slots=4)
         until(plane, stuck="Running")
         hold(plane, "stuck", [STAY])
@@ -65,9 +66,9 @@ def test_a_reservation_ends_if_a_victim_stays(plane: ControlPlane, account: Path
         reservation = status_of(plane, "urgent")["reservation"]
         assert (reservation["reason"], reservation["nodes"]) == ("Preempting", ["node-1"])
         assert reservation["waitsFor"] == ["default/stuck"]
-        said = mcad("describe", "urgent", kubeconfig=plane.admin_kubeconfig)
+        said = mcad("describe", "urgent", "--server", dispatcher.url)
         assert "Waits for:    default/stuck" in said
-        assert "RoomReserved" in mcad("queue", kubeconfig=plane.admin_kubeconfig)
+        assert "RoomReserved" in mcad("queue", "--server", dispatcher.url)
         submit(plane, "other", slots=1, priority=1)
 
         plane.wait_for(lambda: "ReservationEnded" in events(plane, "urgent"), PATIENCE_S, "its end")

@@ -49,8 +49,8 @@ ADDED = "Admission adds 500m cpu to each pod of Job"
 
 
 @pytest.fixture(scope="module")
-def plane(control_plane: ControlPlane, account: Path) -> Iterator[ControlPlane]:
-    """With the policy, and the dispatcher."""
+def dispatcher(control_plane: ControlPlane, account: Path) -> Iterator[Dispatcher]:
+    """With the policy."""
     kind = {"apiVersion": "admissionregistration.k8s.io/v1", "metadata": {"name": "mesh"}}
     control_plane.apply(
         [
@@ -58,8 +58,8 @@ def plane(control_plane: ControlPlane, account: Path) -> Iterator[ControlPlane]:
             {**kind, "kind": "MutatingAdmissionPolicyBinding", "spec": {"policyName": "mesh"}},
         ]
     )
-    with Dispatcher(control_plane, account, *PLACEMENT):
-        yield control_plane
+    with Dispatcher(control_plane, account, *PLACEMENT) as running:
+        yield running
 
 
 def _injects(plane: ControlPlane, namespace: str) -> bool:
@@ -76,7 +76,8 @@ def _backoff(one: Case) -> str:
     return message
 
 
-def test_what_is_injected_is_learned(plane: ControlPlane) -> None:
+def test_what_is_injected_is_learned(control_plane: ControlPlane, dispatcher: Dispatcher) -> None:
+    plane = control_plane
     one = Case(plane, "injected", "v1beta1", ("2",))
     one.add_nodes()
     plane.wait_for_nodes(one.nodes)
@@ -96,7 +97,7 @@ def test_what_is_injected_is_learned(plane: ControlPlane) -> None:
     (told,) = one.events("PodsAskForMore")
     assert ADDED in told["message"]
     for word in ("why", "describe"):
-        shown = cli(word, f"{one.pool}/{one.name}", kubeconfig=plane.admin_kubeconfig)
+        shown = cli(word, f"{one.pool}/{one.name}", "--server", dispatcher.url)
         assert ADDED in " ".join(shown.stdout.split()), shown.stdout + shown.stderr
 
     taint = {"key": POOL, "value": one.pool, "effect": "NoSchedule"}
