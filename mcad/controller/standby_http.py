@@ -1,4 +1,4 @@
-"""The HTTP port of a standby: its readiness, and who leads.
+"""The HTTP port of a standby: its readiness, and the name of the leader.
 
 A standby decides nothing, so it has no figures: a core cannot follow another dispatcher.
 """

@@ -117,12 +117,21 @@ def share(day: type[QuotaDemo] = QuotaDemo) -> str:
 
 def test_the_quota_tour_shows_borrowing_and_the_return_of_quota() -> None:
     text = share()
-    assert "teams     research   cpu        4         6      2          0      0" in text
-    assert "teams     product    cpu        3         0      0          2      0" in text
+    assert (
+        "teams     research   cpu        4         6      0         0          2          0      0"
+        in text
+    )
+    assert (
+        "teams     product    cpu        3         0      0         0          0          2      0"
+        in text
+    )
     assert "cpu: 3 requested, 7 of 8 used.\n      Borrowing there: research (2)." in text
     assert 'Did you mean "research"?' in text
     last = text[text.index("5/5") :]
-    assert "teams     product    cpu        3         3      0          0      0" in last
+    assert (
+        "teams     product    cpu        3         3      0         0          0          0      0"
+        in last
+    )
 
 
 def test_the_pages_show_what_is_printed_while_product_waits() -> None:

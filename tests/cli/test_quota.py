@@ -87,15 +87,15 @@ def test_the_figures_that_the_dispatcher_wrote_are_shown(unled: FakeApi, mcad: T
 def test_who_holds_the_quota_of_a_node_is_not_stored(unled: FakeApi, mcad: Type) -> None:
     result = mcad("quota", "ops")
     assert (result.exit_code, result.stdout) == (3, "")
-    assert "who holds and awaits quota of teams/ops is not stored: the dispatcher" in result.stderr
+    assert "the holders and the queue of teams/ops are not stored: the dispatcher" in result.stderr
 
 
 def test_figures_that_are_not_in_the_status_are_unknown(unled: FakeApi, mcad: Type) -> None:
     unled.change("quotasubtrees", "teams", lambda obj: obj["status"].update(children=[]))
     lines = mcad("quota", "--no-headers").stdout.splitlines()
-    assert lines[0].split() == "teams cluster cpu 8 7 0 0 0".split()  # noqa: SIM905
+    assert lines[0].split() == ["teams", "cluster", "cpu", "8", "7", "0", "0", "0", "0", "0"]
     assert lines[1].split()[:4] == ["teams", "research", "cpu", "4"]
-    assert lines[1].split()[4:] == ["<unknown>"] * 4
+    assert lines[1].split()[4:] == ["<unknown>"] * 6
 
 
 def test_trees_of_which_no_dispatcher_wrote_are_no_quota(unled: FakeApi, mcad: Type) -> None:
@@ -159,7 +159,18 @@ def test_a_row_is_printed_again_when_a_figure_of_it_changes(tmp_path: Path) -> N
         process.wait_for(lambda: len(process.lines) == 6)
         api.change("quotasubtrees", "teams", _less_for_product)
         process.wait_for(lambda: len(process.lines) == 7)
-        assert process.lines[-1].split() == ["teams", "product", "cpu", "2", "0", "0", "1", "3"]
+        assert process.lines[-1].split() == [
+            "teams",
+            "product",
+            "cpu",
+            "2",
+            "0",
+            "0",
+            "0",
+            "0",
+            "1",
+            "3",
+        ]
         assert process.end() == 130
 
 

@@ -51,10 +51,12 @@ def _section(title: str, columns: Row, rows: Iterable[Row], palette: Palette) ->
 
 
 def figures(node: Json, resource: str) -> Row:
-    """The figures of a node in the columns of ``FIGURES``, unknown ones marked."""
+    """The figures of a node in the columns of ``FIGURES``; unknown ones are marked: those that are
+    not stored, or that an older dispatcher does not tell."""
+    books = (node.get(book) for book in BOOKS)
     return tuple(
-        human_amount(resource, node[book].get(resource, "0")) if node[book] is not None else UNKNOWN
-        for book in BOOKS
+        human_amount(resource, book.get(resource, "0")) if book is not None else UNKNOWN
+        for book in books
     )
 
 

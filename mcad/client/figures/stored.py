@@ -113,7 +113,7 @@ class StoredFigures(Struct, frozen=True):
 
     async def quota_node(self, tree: str, node: str) -> Json | None:
         """Its holders and its queue are not stored."""
-        self._fail(f"who holds and awaits quota of {tree}/{node} is not stored")
+        self._fail(f"the holders and the queue of {tree}/{node} are not stored")
 
     async def what_if(self, question: Question, own: str) -> Json:  # noqa: ARG002
         """Not stored."""
