@@ -8,23 +8,23 @@ dispatcher      the entrance: ``step(event, now)``
 invariants      compares everything that is kept twice
 views           what lists and questions show
 cycle           one scheduling cycle, in its order
-observed        what is observed of AppWrappers, objects and pods, and taken up after a restart
-preemption      which AppWrappers are evicted, and for which one
+observed        observations of AppWrappers, objects and pods, and the restart
+preemption      which AppWrappers are evicted, and for which AppWrapper
 reservations    room that is kept for an AppWrapper before it is free
 running         AppWrappers that run: finished, unhealthy, requeued
 attempts        objects are created and deleted
 eligibility     what keeps an AppWrapper from starting though there is room
 internal_errors  AppWrappers that an error of the dispatcher keeps as they are
-cluster         everything that the core knows
+cluster         the whole state of the core
 status          what the status of an AppWrapper says
 admission       the books of nodes and quota, changed together
-queue           what waits, in which order, and what need not be tried again yet
+queue           which AppWrappers wait, in which order, and which need no new try yet
 capacity        nodes, assumed pods and verdicts as one
-snapshot        dry runs: what would fit if others left
+snapshot        dry runs: where a gang would fit if other AppWrappers left
 quota           the shares of teams
 fit             whether a gang fits
 assumed         pods of dispatched AppWrappers that are not bound yet
-nodes           what the nodes have
-commands, events   what the core can ask for, and what happens outside
+nodes           the resources and facts of the nodes
+commands, events   requests of the core, and events outside
 state           records, enumerations, times, and the state of one AppWrapper
 """

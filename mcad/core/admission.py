@@ -1,8 +1,8 @@
 """The books of nodes and quota, changed together: room is taken in both or in neither, and given
 back to both, so no other part of the core assumes, reserves or releases (R11, C7).
 
-Quota is asked first: its answer is exact and cheap. A charge exists as long as there is a gang,
-even an empty one, and says what was declared, however much of it is bound.
+Quota is asked first: its answer is exact and cheap. A charge exists while a gang exists, even an
+empty gang, and is the declared demand, however much of it is bound.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from mcad.core.state.refusal import Refusal
 from mcad.core.state.violations import check
 
 QUOTA_STEPS = 20
-"""What a verdict by quota counts for in a pass."""
+"""The work of a verdict by quota in a pass."""
 
 
 class Gang(NamedTuple):
-    """All pod sets of one attempt, and the shape that they have."""
+    """All pod sets of one attempt, and their shape."""
 
     uid: str
     namespace: str
@@ -47,7 +47,7 @@ class Removed(NamedTuple):
 
 
 class Admission:
-    """The one entrance to the books of both, and the only exit."""
+    """The one entrance to both books, and the only exit."""
 
     def __init__(self, capacity: Capacity, forest: Forest, turns: Turns) -> None:
         self._capacity = capacity
@@ -61,11 +61,11 @@ class Admission:
         return self._capacity.steps + self._asked * QUOTA_STEPS
 
     def demand(self, shape: Shape) -> Resources:
-        """What a gang declares; a DaemonSet's pods are counted on the nodes of now."""
+        """The declared demand of a gang; a DaemonSet's pods are counted on the present nodes."""
         return self._capacity.demand(shape)
 
     def quota_refusal(self, shape: Shape, path: Path) -> Refusal | None:
-        """Why its shares do not suffice now; None if they do."""
+        """Why the shares do not suffice now; None if they do."""
         if not path:
             return None
         self._asked += 1
@@ -79,9 +79,9 @@ class Admission:
         uncharged: Collection[str] = (),
         only: Collection[str] = (),
     ) -> Snapshot:
-        """Where a gang would go, charged there, if others left. The reservations of ``lifted``
-        count as free, on nodes and in shares, those of ``uncharged`` in shares only. ``only`` names
-        the nodes that the gang may use (none: all)."""
+        """Where a gang on this path would go if others left. The reservations of ``lifted`` count
+        as free, on nodes and in shares, those of ``uncharged`` in shares only. ``only`` names the
+        nodes that the gang may use (none: all)."""
         free = (*lifted, *uncharged)
         shares = Shares(self._forest.trees, self._forest.charges, path, self.demand(shape), free)
         return self._capacity.what_if(shape, lifted, shares, only)
@@ -92,7 +92,7 @@ class Admission:
         designation: Designation,
         wants: Wants = NOTHING_REPORTED,
     ) -> Refusal | None:
-        """Take room for the whole gang. Returns None if that is done, else why not, and nothing is
+        """Take room for the whole gang. Returns None on success, else the reason; then nothing is
         changed."""
         refused = self.quota_refusal(gang.shape, self._forest.path(designation))
         if refused is None:
@@ -102,13 +102,13 @@ class Admission:
         return refused
 
     def adopt(self, gang: Gang, designation: Designation, *, leaving: bool = False) -> None:
-        """An attempt that was dispatched before holds its room, whether it fits or not; shares may
-        become overcommitted. ``leaving`` as for ``Gangs.adopt``."""
+        """Hold the room of an earlier dispatched attempt, whether it fits or not; shares may become
+        overcommitted. ``leaving`` as for ``Gangs.adopt``."""
         self._capacity.gangs.adopt(gang.uid, gang.attempt, gang.sets, leaving=leaving)
         self._charge(gang, designation)
 
     def reserve(self, gang: Gang, designation: Designation, plan: Plan) -> None:
-        """Keep room that others still use; shares may become overcommitted."""
+        """Reserve room that others still use; shares may become overcommitted."""
         self._capacity.reserve(gang.uid, gang.attempt, gang.shape, gang.sets, plan)
         self._charge(gang, designation)
         self._forest.mark(gang.uid, ChargedAs.RESERVED)
@@ -119,7 +119,7 @@ class Admission:
         self._charge(gang, designation)
 
     def unreserve(self, gang: Gang) -> None:
-        """The reservation ends."""
+        """End the reservation of the gang."""
         self.release(gang.uid)
         self._capacity.forget(gang.shape)
 
@@ -140,33 +140,33 @@ class Admission:
         self._turns.charge(gang.uid, gang.namespace, demand)
 
     def renew(self, uid: str, attempt: int, sets: tuple[PodSet, ...]) -> None:
-        """Replace the gang by that of the next attempt, which is empty if there is none to come;
+        """Replace the gang by the gang of the next attempt, which is empty if no attempt follows;
         the charge stays (C7)."""
         self._capacity.gangs.release(uid)
         self._capacity.gangs.adopt(uid, attempt, sets)
         self._forest.mark(uid, ChargedAs.USED)
 
     def freeze(self, uid: str) -> None:
-        """A teardown begins: what the AppWrapper holds stays as it is until ``release``."""
+        """Freeze the AppWrapper's room until ``release``: a teardown begins."""
         if self._capacity.gangs.exists(uid):
             self._capacity.gangs.freeze(uid)
             self._forest.mark(uid, ChargedAs.LEAVING)
 
     def release(self, uid: str) -> None:
-        """The AppWrapper needs no room any more."""
+        """Release all room of the AppWrapper."""
         self._capacity.gangs.release(uid)
         self._turns.release(uid)
         self._forest.release(uid)
 
     def remove(self, uid: str, namespace: str) -> Removed:
-        """As if the AppWrapper were gone, for a dry run, until ``restore``."""
+        """Take the AppWrapper out of both books for a dry run, until ``restore``."""
         charge = self._forest.charges[uid]
         self._turns.release(uid)
         self._forest.release(uid)
         return Removed(namespace, charge, self._capacity.gangs.remove(uid))
 
     def restore(self, removed: Removed) -> None:
-        """The AppWrapper has its room and its charge again."""
+        """Give the AppWrapper its room and its charge again."""
         self._capacity.gangs.restore(removed.gang)
         uid = removed.gang.gang.uid
         charge = removed.charge
@@ -174,7 +174,7 @@ class Admission:
         self._turns.charge(uid, removed.namespace, charge.amounts)
 
     def check(self) -> None:
-        """Both books are right and tell of the same AppWrappers; for tests. O(all)."""
+        """Check that both books are right and have the same AppWrappers; for tests. O(all)."""
         self._capacity.check()
         self._forest.check()
         self._turns.check(self._capacity.gangs.uids())

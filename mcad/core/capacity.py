@@ -1,4 +1,4 @@
-"""Nodes, assumed pods and verdicts as one: what is there, what is taken, what fits.
+"""Nodes, assumed pods and verdicts as one: what the nodes have, what is taken, what fits.
 
 Observations change the books and never decide. A pass begins with ``place_unplaced``; then shapes
 are tested, and gangs that fit are assumed, all of a gang or nothing (protocol C1-C6, core R1-R4).
@@ -55,7 +55,7 @@ __all__ = [
 class Capacity:
     """The ledger of the nodes, the pod index, the assumed gangs and the verdicts, kept in step.
 
-    ``gangs`` has what is assumed for each AppWrapper, ``pods`` answers about its pods, ``reserved``
+    ``gangs`` has the assumed pods of each AppWrapper, ``pods`` answers about its pods, ``reserved``
     about the room of reservations, and ``report`` has the books of the nodes.
     """
 
@@ -103,7 +103,7 @@ class Capacity:
         return row is not None and row.node.ready
 
     def node_seen(self, node: Node) -> None:
-        """A node appeared or changed."""
+        """Enter a node that appeared or changed."""
         row = self._ledger.rows.get(node.name)
         if row is None:
             self._ledger.add(node)
@@ -121,7 +121,7 @@ class Capacity:
         self._ledger.post()
 
     def node_gone(self, name: str) -> None:
-        """A node is gone: own pods on it are assumed again, and slots there lose their node."""
+        """Remove a node: own pods on it are assumed again, and slots there lose their node."""
         if name not in self._ledger.rows:
             return
         self._assumed.leave(name)
@@ -131,19 +131,19 @@ class Capacity:
         self._ledger.post()
 
     def pod_seen(self, pod: Pod) -> None:
-        """A pod appeared or changed. Binding turns one assumed pod into use (C2)."""
+        """Enter a pod that appeared or changed. Binding turns one assumed pod into use (C2)."""
         self._pod_index.seen(pod)
         self._ledger.post()
 
     def pod_gone(self, uid: str) -> str:
-        """A pod no longer exists; returns the uid of its AppWrapper, "" if it had none."""
+        """Remove a pod; returns the uid of its AppWrapper, "" if it had none."""
         owner = self._pod_index.gone(uid)
         self._ledger.post()
         return owner
 
     def place_unplaced(self) -> None:
         """The first step of each pass: take slots off overcommitted nodes, find nodes for unplaced
-        pods, and set nodes aside for those that find none."""
+        pods, and set nodes aside for pods that find none."""
         self._memory.end_questions()
         if self._ledger.has_many_columns():
             self._forget_unused_columns()
@@ -161,8 +161,8 @@ class Capacity:
     # -- verdicts ------------------------------------------------------------------------------
 
     def shape(self, sets: tuple[PodSet, ...]) -> Shape:
-        """The shape of these sets; equal sets (but for their paths) have an equal one. Where only
-        sums count no topology does."""
+        """The shape of these sets; sets that are equal except for their paths have equal shapes.
+        Where only sums count topology is ignored."""
         if (self._levels or not self._on_nodes) and any(one.topology for one in sets):
             levels = self._levels
             sets = tuple(
@@ -172,18 +172,17 @@ class Capacity:
         return Shape.of(sets)
 
     def remember(self, shape: Shape) -> None:
-        """An AppWrapper waits with this shape: remember what verdicts on it found out, as long as
-        one does."""
+        """Remember the findings of verdicts on the shape while an AppWrapper waits with it."""
         self._memory.hold(shape)
 
     def forget(self, shape: Shape) -> None:
-        """No AppWrapper waits with this shape any more, if as many have left as came."""
+        """Forget the shape when as many AppWrappers have left as came."""
         self._memory.let_go(shape)
 
     def refusal(self, shape: Shape) -> Refusal | None:
-        """Why a gang of this shape does not fit now; None if it does. A refused shape is registered
-        for the changes that may let it in. For deciding only: the answer spends the budget of the
-        pass. People ask ``questions``. With ``LEFT_OFF`` the verdict goes on in the next pass."""
+        """Why a gang of this shape does not fit now; None if it fits. A refused shape is registered
+        for the changes that may let it in. For decisions only: the answer spends the budget of the
+        pass. Users ask ``questions``. With ``LEFT_OFF`` the verdict goes on in the next pass."""
         with self._memory.held(shape) as prospect:
             found = self._domains.find(prospect)
             if isinstance(found, Refusal):
@@ -194,13 +193,13 @@ class Capacity:
             return None
 
     def would_fit_emptied(self, shape: Shape) -> bool | None:
-        """Whether it would fit on an empty cluster: without the pods and assumed pods of all
-        AppWrappers (R6); None if that goes on in the next pass."""
+        """Whether the shape would fit on an empty cluster: without the pods and assumed pods of all
+        AppWrappers (R6); None if the verdict goes on in the next pass."""
         with self._memory.held(shape) as prospect:
             return self._domains.fits_emptied(prospect)
 
     def knows_emptied(self, shape: Shape) -> bool:
-        """Whether ``would_fit_emptied`` is known of the shape, which is remembered."""
+        """Whether ``would_fit_emptied`` is known for this remembered shape."""
         return self._judge.knows_emptied(self._memory.remembered(shape))
 
     @property
@@ -210,8 +209,8 @@ class Capacity:
         return self._judge.steps + self._unplaced_pods.steps
 
     def take_requeued(self) -> list[Shape]:
-        """The refused shapes that something may have let in since the last call (R4). All others
-        are refused as before, although the figures of their refusal grow old."""
+        """Take the refused shapes that may fit after changes since the last call (R4). All other
+        shapes are refused as before, although the figures of their refusal grow old."""
         return [prospect.shape for prospect in self._memory.queueing_hints.take_requeued()]
 
     @property
@@ -220,15 +219,15 @@ class Capacity:
         return self._memory.queueing_hints.has_news
 
     def compete(self, one: Shape, other: Shape) -> bool:
-        """Whether pods of both could go to the same node; both must be remembered."""
+        """Whether pods of both shapes could go to the same node; both must be remembered."""
         return bool(self.nodes_for(one) & self.nodes_for(other))
 
     def nodes_for(self, shape: Shape) -> NodeSet:
-        """The nodes that pods of the shape, which is remembered, may go to now."""
+        """The nodes where pods of this remembered shape may go now."""
         return self._memory.remembered(shape).nodes
 
     def questions(self) -> Questions:
-        """The same questions for people: no answer changes anything. Good until the next event."""
+        """The verdicts for users: no answer changes anything. Good until the next event."""
         return Questions(
             self._settings, self._ledger, self._memory, self._unplaced_pods, self._domains
         )
@@ -240,8 +239,8 @@ class Capacity:
         shares: Shares | None = None,
         only: Collection[str] = (),
     ) -> Snapshot:
-        """Where a gang of this shape, which is charged to these shares, would go if others left.
-        The reservations of ``lifted`` count as free room. ``only`` names the nodes that it may use
+        """Where a gang of this shape, charged to these shares, would go if others left. The
+        reservations of ``lifted`` count as free room. ``only`` names the nodes that it may use
         (none: all). Good until the next event."""
         shares = shares or Shares({}, {}, (), (), ())
         prospect = self._memory.hold_for_questions(shape)
@@ -262,8 +261,8 @@ class Capacity:
         sets: tuple[PodSet, ...],
         wants: Wants = NOTHING_REPORTED,
     ) -> Refusal | None:
-        """Place the whole gang, less its pods that are bound already. Returns None if that is done,
-        else why not, and nothing is changed."""
+        """Place the whole gang, less its bound pods. Returns None on success, else the reason; then
+        nothing is changed."""
         if shape.groups:
             return self._assume_in_domains(uid, attempt, shape, sets)
         gang = self.gangs.begin(uid, attempt, sets, wants)
@@ -283,7 +282,7 @@ class Capacity:
     def _assume_in_domains(
         self, uid: str, attempt: int, shape: Shape, sets: tuple[PodSet, ...]
     ) -> Refusal | None:
-        """The same for a gang whose topology domains are not chosen yet; so none of its pods is
+        """``assume`` for a gang whose topology domains are not chosen yet; so none of its pods is
         bound."""
         with self._memory.held(shape) as prospect:
             found = self._domains.find(prospect)
@@ -294,7 +293,7 @@ class Capacity:
         return None
 
     def _put_together(self, prospect: Prospect) -> Prospect | None:
-        """A gang without topology in the domain that it should prefer; None if there is none."""
+        """A gang without topology in the domain that it should prefer; None without one."""
         sets = prospect.shape.sets
         if not (self._on_nodes and domain_levels(self._levels)) or any(s.topology for s in sets):
             return None
@@ -310,27 +309,27 @@ class Capacity:
     def reserve(
         self, uid: str, attempt: int, shape: Shape, sets: tuple[PodSet, ...], plan: Plan
     ) -> None:
-        """Reserve the places of the plan although others may still be there: no newcomer gets that
-        room. The plan, made by ``what_if``, has a place for every pod. The shape is remembered as
-        long as the reservation stands: the caller forgets it."""
+        """Reserve the places of the plan although other pods may still be there: no other
+        AppWrapper gets that room. The plan, made by ``what_if``, has a place for every pod. The
+        shape is remembered while the reservation exists: the caller forgets it."""
         self.remember(shape)
         chosen = confined(sets, domains_of(shape, plan))
         self.gangs.reserve(self.gangs.begin(uid, attempt, chosen), plan)
 
     def has_place(self, shape: Shape, spare: Spare) -> bool:
-        """Whether any pod of this shape, which is remembered, fits there."""
+        """Whether any pod of this remembered shape fits there."""
         return any(spare.slots(part.pods) for part in self._memory.remembered(shape).parts)
 
     def may_fit(self, shape: Shape, spare: Spare) -> bool:
-        """Whether there are enough slots for each part of the gang by itself, there and on free
-        nodes, and enough in sum; the shape is remembered. A cheap test before ``what_if``."""
+        """Whether the spare nodes and the free nodes have slots enough for each part of the gang by
+        itself, and enough in sum; the shape is remembered. A cheap test before ``what_if``."""
         return self._judge.may_fit(self._memory.remembered(shape), spare)
 
     # -- questions -----------------------------------------------------------------------------
 
     def demand(self, shape: Shape) -> Resources:
-        """What the whole gang declares now, with the ``pods`` slots and without host ports: a
-        DaemonSet's pods are counted on the nodes of now."""
+        """The declared demand of the whole gang now, with the ``pods`` slots and without host
+        ports: a DaemonSet's pods are counted on the present nodes."""
         if not shape.per_node:
             return shape.fixed
         count = self._count_nodes
@@ -346,7 +345,7 @@ class Capacity:
         return int(self._ledger.facts.admitting(constraint).sum())
 
     def plan_at(self, shape: Shape, places: Mapping[str, Sequence[int]]) -> Plan:
-        """The plan that puts so many pods of each set on each node, as ``places_of`` returns it."""
+        """The plan with these numbers of pods of each set on each node, as in ``places_of``."""
         rows = self._ledger.rows
         return [
             ((position,), rows[name], pods)
@@ -357,8 +356,8 @@ class Capacity:
         ]
 
     def may_strand(self, in_flight: InFlight, shape: Shape) -> bool:
-        """Whether a gang of this shape, which is remembered and fits, and those in flight could
-        keep each other from nodes, in the topology domains that it would get."""
+        """Whether a gang of this remembered shape, which fits, and the gangs in flight could keep
+        each other from nodes, in the topology domains that it would get."""
         prospect = self._memory.remembered(shape)
         found = self._domains.find(prospect) if shape.groups else prospect
         return in_flight.may_strand([] if isinstance(found, Refusal) else unbound_of(found))
@@ -375,7 +374,7 @@ class Capacity:
 
     @property
     def allocatable(self) -> Mapping[str, int]:
-        """What all nodes have, by resource; the books themselves, to be looked at."""
+        """The sums of all nodes, by resource; the books themselves, for reading."""
         return self._ledger.allocatable
 
     def check(self) -> None:
@@ -384,5 +383,5 @@ class Capacity:
 
 
 def _same_for_placement(one: Node, other: Node) -> bool:
-    """Whether nothing but allocatable differs."""
+    """Whether only allocatable differs."""
     return replace(one, allocatable=()) == replace(other, allocatable=())

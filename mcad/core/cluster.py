@@ -1,4 +1,4 @@
-"""All that the dispatcher knows, and the state changes that procedures share.
+"""The whole state of the dispatcher, and the state changes that procedures share.
 
 The procedures (cycle, observed, preemption, reservations, running, attempts, eligibility) are
 functions over a Cluster; the Dispatcher routes events to them. Nothing here decides what starts.
@@ -53,12 +53,12 @@ AWAITED = frozenset({Phase.INTENDING, Phase.CONFIRMING, Phase.UNDEPLOYING, Phase
 class Cluster:
     """The dispatcher's memory: the AppWrappers (``entries``), and one owner for each concern.
 
-    ``evictions`` are those announced, by the uid of the victim. ``started`` is whether the first
-    pass was made; until then ``restored`` (an ordered set) are the uids of the AppWrappers of which
-    an attempt, an eviction or a place in a quota tree is on record. ``passed`` are the milestones
-    of the present step, for figures. ``deleted_trees`` are the AppWrappers in whose status the
-    deletion of a quota tree is recorded, by tree (deleted_trees.py). ``errors`` are those of the
-    dispatcher.
+    ``evictions`` are the announced evictions, by the uid of the victim. ``started`` is whether the
+    first pass was made; until then ``restored`` (an ordered set) are the uids of the AppWrappers
+    with an attempt, an eviction or a place in a quota tree on record. ``passed`` are the
+    milestones of the present step, for figures. ``deleted_trees`` are the AppWrappers in whose
+    status the deletion of a quota tree is recorded, by tree (deleted_trees.py). ``errors`` are the
+    dispatcher's errors.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -93,12 +93,12 @@ class Cluster:
         return self.agenda.now
 
     def judged(self, uid: str) -> Workload | None:
-        """An AppWrapper with the items of its attempt if one stands, else those of its spec."""
+        """An AppWrapper with the items of its attempt, else of its spec."""
         entry = self.entries.get(uid)
         return entry.workload if entry is not None and not entry.rebuilt else None
 
     def known(self, uids: Iterable[str]) -> Iterator[Entry]:
-        """Those of these AppWrappers that are known."""
+        """The known AppWrappers among these."""
         return (self.entries[uid] for uid in uids if uid in self.entries)
 
     def emit(self, command: Command) -> None:
@@ -106,7 +106,7 @@ class Cluster:
         self._commands.append(command)
 
     def take_commands(self) -> tuple[Command, ...]:
-        """The answer of this step, with a request for the next pass if that is not under way."""
+        """The answer of this step, with a request for the next pass if none is pending."""
         at = self.agenda.timers.next_wake_up(self.now)
         if at is not None:
             self.emit(WakeAt(at))
@@ -120,7 +120,7 @@ class Cluster:
         self.passed.append(Passed(Milestone.MOVED, entry, before, entry.phase))
 
     def note(self, milestone: Milestone, entry: Entry) -> None:
-        """The AppWrapper passes a milestone in the phase in which it is."""
+        """Note that the AppWrapper passes a milestone in its present phase."""
         self.passed.append(Passed(milestone, entry, entry.phase, entry.phase))
 
     def announce(
@@ -135,15 +135,15 @@ class Cluster:
         """Record a warning about an object that outlives its AppWrapper."""
         self.emit(RecordEvent(entry.uid, True, reason, action, note, about))
 
-    # -- status ------------------------------------------------------------------------------
+    # -- status --------------------------------------------------------------------------------
 
     def settle(self, entry: Entry, urgency: Urgency = Urgency.REPORT) -> None:
         """Bring ``status`` up to date: one write at a time, none if nothing changed.
 
-        In an awaited phase the write is made even if the last one said the same, because its
-        outcome moves the AppWrapper on. Pods are counted anew with every write, and that alone is
-        no reason for one. A dispatch does not wait behind a report of its own, which
-        may be the last of thousands: it supersedes it, and the report's outcome is ignored.
+        In an awaited phase even an unchanged status is written, because the outcome moves the
+        AppWrapper on. Pods are counted anew with every write, and the count alone is no reason for
+        a write. A dispatch does not wait behind a report of the same AppWrapper, which may be the
+        last of thousands: it supersedes the report, whose outcome is ignored.
         """
         if entry.phase in (Phase.GONE, Phase.FOREIGN):
             return
@@ -163,7 +163,7 @@ class Cluster:
         serial = writes.send(view, entry.phase, urgency)
         self.emit(WriteStatus(entry.uid, serial, view, urgency))
 
-    # -- waiting -----------------------------------------------------------------------------
+    # -- waiting -------------------------------------------------------------------------------
 
     def line_up(self, entry: Entry) -> None:
         """Put a waiting AppWrapper in line, or on hold if its manifest or a pause keeps it out."""
@@ -171,7 +171,7 @@ class Cluster:
         self.waiting.enter(entry)
 
     def leave_line(self, entry: Entry) -> None:
-        """Take it out of the line and off any hold, and end its reservation."""
+        """Take the AppWrapper out of the line and off any hold, and end its reservation."""
         self.unreserve(entry)
         self.waiting.leave(entry)
 
@@ -182,36 +182,36 @@ class Cluster:
             self.admission.unreserve(self._gang(entry, entry.attempt + 1))
 
     def look_again(self, uids: Iterable[str]) -> None:
-        """What kept these AppWrappers out of the line may be over; the next Decide finds out."""
+        """Check these AppWrappers out of line again in the next Decide: their hold may be over."""
         for entry in self.known(uids):
             if entry.phase is Phase.WAITING and entry.wait.hold is not None:
                 self.line_up(entry)
 
     def begin_attempt(self, entry: Entry, record: DispatchRecord) -> None:
-        """An attempt stands, of this leader or an earlier one, and takes its names."""
+        """Begin an attempt, of this leader or an earlier one, and take its names."""
         entry.take_up(record)
         self.objects.names.take(entry.uid, record.inventory)
 
     def path(self, entry: Entry) -> Path:
-        """Where it would be charged now, by its labels."""
+        """Where the AppWrapper would be charged now, by its labels."""
         return self.forest.path(entry.designation)
 
     def remember_run(self, entry: Entry) -> None:
-        """How long it ran, if it is Completed and its attempt is on record."""
+        """Record how long the AppWrapper ran, if it is Completed and its attempt is on record."""
         ended = entry.conditions.get(ConditionType.COMPLETED)
         if entry.dispatch is not None and ended is not None and ended.status:
             shape = self.capacity.shape(entry.workload.sets)
             self.history.note(shape, entry.dispatch.since, ended.changed)
 
     def gang(self, entry: Entry) -> tuple[Gang, Designation]:
-        """What its attempt needs room for (if it keeps room, the next one), and where it is
-        charged: as its attempt says; in trees that came later, by its labels."""
+        """The gang of its attempt (if it keeps room, of the next attempt), and where it is charged:
+        by its attempt's record; in later trees, by its labels."""
         known = entry.dispatch.quota if entry.dispatch is not None else ()
         charged = NOBODYS if entry.rebuilt else Designation((*known, *entry.workload.quota))
         return self._gang(entry, entry.attempt + entry.keeps_room, self._sets(entry)), charged
 
     def next_gang(self, entry: Entry) -> tuple[Gang, Designation]:
-        """The same of the next attempt of a waiting AppWrapper."""
+        """The gang and the charge of the next attempt of a waiting AppWrapper."""
         return self._gang(entry, entry.attempt + 1), entry.designation
 
     def _gang(self, entry: Entry, attempt: int, sets: tuple[PodSet, ...] | None = None) -> Gang:
@@ -230,7 +230,7 @@ class Cluster:
         return confined(sets, at)
 
     def adopt(self, entry: Entry) -> None:
-        """Assume what it was dispatched with, whether it fits or not."""
+        """Assume the gang of its recorded attempt, whether it fits or not."""
         at = entry.held_from if entry.phase is Phase.HELD else entry.phase
         leaves = at in TEARING_DOWN and not entry.keeps_room
         leaving = entry.workload.deleting or leaves
@@ -242,26 +242,26 @@ class Cluster:
                 self.capacity.gangs.note_placed(entry.uid)
 
     def keep_room(self, entry: Entry) -> None:
-        """Its room is that of the next attempt from now on (C7). Where its pods have not gone yet,
-        that finds no place for a while, but neither does any other AppWrapper (C6)."""
+        """Give its room to the next attempt (C7). Where its pods have not gone yet, the next
+        attempt finds no place for a while, but neither does any other AppWrapper (C6)."""
         self.admission.renew(entry.uid, entry.attempt + 1, self._sets(entry))
 
     def freeze(self, entry: Entry) -> None:
-        """It is deleted: its objects hold their room, and its charge, until they are gone (P9)."""
+        """Freeze room and charge of a deleted AppWrapper until its objects are gone (P9)."""
         if entry.keeps_room:
             self.admission.renew(entry.uid, entry.attempt + 1, ())
         self.admission.freeze(entry.uid)
 
     def want(self, entry: Entry, item: int, index: int, wanted: Wanted | None) -> None:
-        """A live object of the present attempt wants these pods of a set. A failed one wants none,
-        but the next attempt gets its room (C7)."""
+        """Set the pods of a set that a live object of the present attempt wants. A failed object
+        wants none, but the next attempt gets its room (C7)."""
         if not entry.keeps_room:
             self.capacity.gangs.want(
                 entry.uid, item, index, None if item in entry.run.failed else wanted
             )
 
     def end_attempt(self, entry: Entry) -> None:
-        """Nothing of its attempt is left: room and names are free, and its spec counts again."""
+        """End an attempt that is gone: room and names are free, and its spec counts again."""
         self.admission.release(entry.uid)
         if entry.edited is not None:
             entry.unset_condition(ConditionType.EDIT_PENDING, self.now, reason=APPLIED)
@@ -271,8 +271,8 @@ class Cluster:
             self.look_again(self.waiting.for_name(ref))
 
     def held_resources(self) -> tuple[HeldResource, ...]:
-        """The wrapped resources that are held in a namespace, oldest hold first."""
-        if not self.rights.held:  # asked after each step
+        """The wrapped resources that are on hold in a namespace, oldest hold first."""
+        if not self.rights.held:  # called after each step
             return ()
         return tuple(held.resource for held in self.rights.held.values())
 

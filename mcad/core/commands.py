@@ -1,7 +1,7 @@
-"""Everything the core can ask for. A closed union: ``Command`` at the end lists it.
+"""All requests of the core. A closed union: ``Command`` at the end lists it.
 
-A command names (uid, attempt, item), never a manifest: what is created is known to the controller
-only (protocol P3a).
+A command names (uid, attempt, item), never a manifest: only the controller knows the objects to
+create (protocol P3a).
 """
 
 from mcad.core.state.model import NO_NODE_RULES, NodeRules, ObjectRef, Remnant
@@ -14,8 +14,7 @@ from mcad.core.state.units import Instant
 class WriteStatus(Struct, frozen=True):
     """One fenced status patch, answered by StatusWritten or StatusRefused with its ``serial``.
 
-    It supersedes an earlier one of the same AppWrapper that was not sent yet, and must not overtake
-    one that was.
+    It supersedes an earlier unsent patch of the same AppWrapper, and must not overtake a sent one.
     """
 
     uid: str
@@ -26,7 +25,7 @@ class WriteStatus(Struct, frozen=True):
 
 class WriteQuota(Struct, frozen=True):
     """One fenced patch of the status of a QuotaSubtree; answered by QuotaWritten or QuotaRefused
-    with its ``serial``, and never before that by another one."""
+    with its ``serial``; another patch follows only after the answer."""
 
     uid: str
     serial: int
@@ -34,8 +33,7 @@ class WriteQuota(Struct, frozen=True):
 
 
 class CreateItem(Struct, frozen=True):
-    """Create item number ``item`` of this attempt (protocol P2). Its pods keep off the nodes that
-    are ``reserved`` for other pods."""
+    """Create item number ``item`` of this attempt (protocol P2). Its pods follow ``node_rules``."""
 
     uid: str
     attempt: int
@@ -44,7 +42,7 @@ class CreateItem(Struct, frozen=True):
 
 
 class InspectItem(Struct, frozen=True):
-    """Look, live, at the object that holds the item's name (protocol P6)."""
+    """Read, live, the object that holds the item's name (protocol P6)."""
 
     uid: str
     attempt: int
@@ -53,10 +51,10 @@ class InspectItem(Struct, frozen=True):
 
 
 class ReadWarnings(Struct, frozen=True):
-    """Read, live, the Events that say why pods of an item are not created: those about the item, or
-    an object between it and its pods. Of a bare Pod that is gone: what took it away. With ``pod``,
-    the uid of the Pod ``ref``: why its node does not start it. ``since``: older Events are of no
-    interest."""
+    """Read, live, the Events that say why pods of an item are not created: Events about the item,
+    or an object between it and its pods; for a bare Pod that is gone, the reason of its removal.
+    With ``pod``, the uid of the Pod ``ref``: why its node does not start it. Events before
+    ``since`` are ignored."""
 
     uid: str
     attempt: int
@@ -67,8 +65,8 @@ class ReadWarnings(Struct, frozen=True):
 
 
 class ReviewAccess(Struct, frozen=True):
-    """Ask the API server whether objects like ``ref`` may be created in its namespace, by the user
-    that creates them: this process, or the impersonated service account (protocol, table of errors,
+    """Ask the API server whether the user that creates objects like ``ref`` may create them in the
+    namespace: this process, or the impersonated service account (protocol, table of errors,
     403)."""
 
     ref: ObjectRef
@@ -77,8 +75,8 @@ class ReviewAccess(Struct, frozen=True):
 class DeleteItem(Struct, frozen=True):
     """Foreground deletion with a uid precondition.
 
-    ``object_uid`` "" means that the uid is not known: the controller looks it up and deletes only
-    what is controlled by this AppWrapper and of an attempt up to ``attempt`` (protocol P4 b).
+    ``object_uid`` "" means that the uid is unknown: the controller looks it up and deletes only an
+    object that this AppWrapper controls, of an attempt up to ``attempt`` (P4 b).
     """
 
     uid: str
@@ -89,7 +87,7 @@ class DeleteItem(Struct, frozen=True):
 
 
 class LookForRemains(Struct, frozen=True):
-    """List live what is left of attempts up to ``attempt``: objects and pods (protocol P4 c)."""
+    """List live the remaining objects and pods of attempts up to ``attempt`` (protocol P4 c)."""
 
     uid: str
     namespace: str
@@ -98,8 +96,8 @@ class LookForRemains(Struct, frozen=True):
 
 
 class ForceDeletion(Struct, frozen=True):
-    """Delete exactly this pod or object of the attempt with a grace period of 0. The answer is not
-    waited for: the next look shows what is left."""
+    """Delete exactly this pod or object of the attempt with a grace period of 0. No step waits for
+    the answer: the next look shows what is left."""
 
     uid: str
     ref: ObjectRef
@@ -110,7 +108,7 @@ class DeleteStray(Struct, frozen=True):
     """The sweep: delete an object of ours that no recorded attempt accounts for (protocol P7).
 
     It is left alone if by live GET that AppWrapper does not control it any more: its deletion may
-    have orphaned it, and the watches need not have reported that yet.
+    have orphaned it, and the watches may not have reported that yet.
     """
 
     uid: str

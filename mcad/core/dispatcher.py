@@ -26,7 +26,7 @@ class ClockWentBackError(Exception):
 
 
 class Dispatcher:
-    """The state machine. It owns its Cluster; nothing else may change that."""
+    """The state machine. It owns its Cluster, which only this class may change."""
 
     def __init__(self, settings: Settings) -> None:
         self.cluster = Cluster(settings)
@@ -34,8 +34,8 @@ class Dispatcher:
     def step(self, event: events.Event, now: Instant) -> tuple[Command, ...]:
         """Take one event at ``now`` (microseconds, never decreasing) and return commands.
 
-        Observations and answers change state and continue attempts; what starts is decided on
-        ``Decide`` alone.
+        Observations and answers change state and continue attempts; only ``Decide`` starts
+        AppWrappers.
         """
         cluster = self.cluster
         if now < cluster.now:
@@ -48,7 +48,7 @@ class Dispatcher:
         cluster.errors.about = _subject(cluster, event)
         try:
             _take(cluster, event)
-        except Exception as error:  # noqa: BLE001 - hold raises what is about none
+        except Exception as error:  # noqa: BLE001 - hold raises an error about no AppWrapper
             seen = event.workload if isinstance(event, events.AppWrapperSeen) else None
             if cluster.errors.broken is None:
                 internal_errors.hold(cluster, error, seen)
@@ -78,7 +78,7 @@ def _subject(cluster: Cluster, event: events.Event) -> str:
 
 
 def _last_words(cluster: Cluster) -> tuple[Command, ...]:
-    """The books are wrong: of what was decided by them only the holds are written."""
+    """The last commands with wrong books: only the holds are written."""
     cluster.agenda.wake_at(cluster.now + internal_errors.RECORD_WITHIN)
     held = {uid for uid, entry in cluster.entries.items() if entry.error is not None}
     return tuple(
@@ -107,7 +107,7 @@ def _take(cluster: Cluster, event: events.Event) -> None:
             cluster.epoch = event.epoch
         case events.Decide():
             cycle.decide(cluster, may_dispatch=event.may_dispatch)
-        case events.AccessReviewed():  # it concerns all that asked
+        case events.AccessReviewed():  # concerns all AppWrappers with a request
             create.access_reviewed(cluster, event)
         case events.StrayRefused():
             orphans.refused(cluster, event)
@@ -136,7 +136,7 @@ _OBSERVED: dict[type, Callable[[Cluster, Any], None]] = {
 
 
 def _answered(cluster: Cluster, event: Any) -> None:
-    """The outcome of a command about an AppWrapper, which may be deleted meanwhile."""
+    """Take the outcome of a command about an AppWrapper, which may be deleted meanwhile."""
     entry = cluster.entries.get(event.uid)
     if entry is not None and (entry.phase is not Phase.HELD or isinstance(event, _OF_STATUS)):
         _ANSWERS[type(event)](cluster, entry, event)
@@ -156,7 +156,7 @@ def _status_written(cluster: Cluster, entry: Entry, event: events.StatusWritten)
     continue_attempt = _ON_WRITTEN.get(entry.phase) if writes.flying_in is entry.phase else None
     if continue_attempt is not None:
         continue_attempt(cluster, entry)
-    if writes.dirty and entry.phase is not Phase.CREATING:  # there the confirmation reports it
+    if writes.dirty and entry.phase is not Phase.CREATING:  # else the confirmation reports it
         cluster.settle(entry, Urgency.DISPATCH if entry.phase in AWAITED else Urgency.REPORT)
 
 
@@ -169,9 +169,9 @@ _ON_WRITTEN: dict[Phase, Callable[[Cluster, Entry], None]] = {
 
 
 def _status_refused(cluster: Cluster, entry: Entry, event: events.StatusRefused) -> None:
-    """A conflict means that the object has changed: judge it anew. Any other refused write is
-    repeated, also after a 404: if the AppWrapper is gone, its deletion is going to be observed and
-    ends the repetition; if not, a proxy was wrong."""
+    """Take a refused status write. A conflict means that the object has changed: judge it anew. Any
+    other refused write is repeated, also after a 404: if the AppWrapper is gone, the observation of
+    its deletion ends the repetition; if not, a proxy was wrong."""
     writes, answer = entry.writes, event.answer
     if not writes.answer(event.serial, is_persisted=False):
         return
@@ -197,7 +197,7 @@ def _item_inspected(cluster: Cluster, entry: Entry, event: events.ItemInspected)
 
 
 def _warnings_read(cluster: Cluster, entry: Entry, event: events.WarningsRead) -> None:
-    """About pods that an item lacks or that do not start, or about a bare Pod that is gone."""
+    """Take Events about pods that are missing or do not start, or a bare Pod that is gone."""
     if entry.phase is Phase.RUNNING:
         exists = event.pod or event.item in entry.creation.created
         (pod_warnings.read if exists else items.events_read)(cluster, entry, event)

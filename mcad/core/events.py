@@ -1,8 +1,8 @@
-"""Everything that the core hears of. A closed union: ``Event`` at the end lists it.
+"""All events that the core receives. A closed union: ``Event`` at the end lists it.
 
 Observations only change state; decisions are taken on ``Decide`` alone (core rule R5). The outcome
-of a command comes back as an event that carries the facts of the server's answer; what they mean
-is decided in the core (protocol P3a).
+of a command comes back as an event with the facts of the server's answer; the core decides their
+meaning (protocol P3a).
 """
 
 from mcad.core.state.answer import Answer
@@ -22,8 +22,8 @@ class Leading(Struct, frozen=True):
 class AppWrapperSeen(Struct, frozen=True):
     """An AppWrapper appeared or changed; ``listed`` if it came from a list rather than a watch.
 
-    ``rewound`` says that it is older than what was known of it: the server was restored from a
-    backup, and what we have written meanwhile may be lost.
+    ``rewound`` says that it is older than its known state: the server was restored from a backup,
+    and our later writes may be lost.
     """
 
     workload: Workload
@@ -50,14 +50,14 @@ class NodeGone(Struct, frozen=True):
 
 
 class QuotaSeen(Struct, frozen=True):
-    """A QuotaSubtree appeared or changed; ``shown`` is its status, None if it says nothing."""
+    """A QuotaSubtree appeared or changed; ``shown`` is its status, None without one."""
 
     subtree: QuotaSubtree
     shown: QuotaView | None = None
 
 
 class QuotaGone(Struct, frozen=True):
-    """A QuotaSubtree no longer exists; what is charged to its nodes counts at the root (R11)."""
+    """A QuotaSubtree no longer exists; charges to its nodes count at the root (R11)."""
 
     uid: str
 
@@ -69,7 +69,7 @@ class PauseSeen(Struct, frozen=True):
 
 
 class PauseGone(Struct, frozen=True):
-    """A DispatchPause no longer exists; what it kept out of the line queues again."""
+    """A DispatchPause no longer exists; the AppWrappers that it held queue again."""
 
     uid: str
 
@@ -112,10 +112,10 @@ class KindWatched(Struct, frozen=True):
 
 
 class Decide(Struct, frozen=True):
-    """The inbox is drained and every kind is synced: look at the queue and the timers.
+    """The inbox is drained and every kind is synced: work on the queue and the timers.
 
     ``may_dispatch`` is False while a stream that capacity depends on is silent (protocol P14), and
-    while many intents wait to be written: what was begun goes on, nothing new is dispatched.
+    while many intents wait to be written: begun attempts go on, no new one is dispatched.
     """
 
     may_dispatch: bool = True
@@ -146,7 +146,7 @@ class StatusRefused(_OfWrite, frozen=True):
 
 
 class QuotaWritten(_OfWrite, frozen=True):
-    """The status of a QuotaSubtree shows what WriteQuota ``serial`` said."""
+    """The status of a QuotaSubtree shows the content of WriteQuota ``serial``."""
 
 
 class QuotaRefused(_OfWrite, frozen=True):
@@ -171,7 +171,7 @@ class _OfItem(_OfAttempt, frozen=True):
 class ItemCreated(_OfItem, frozen=True):
     """The item was created by this very request.
 
-    ``warnings`` are what the API server said beside: fields that it does not know, for example.
+    ``warnings`` are the API server's warnings: unknown fields, for example.
     """
 
     object_uid: str
@@ -201,25 +201,25 @@ class Holder(Struct, frozen=True):
 
 
 class ItemInspected(_OfItem, frozen=True):
-    """The holder of the item's name, None if there is none; ``answer`` if the read failed."""
+    """The holder of the item's name, None without a holder; ``answer`` if the read failed."""
 
     holder: Holder | None
     answer: Answer | None = None
 
 
 class WarningsRead(_OfItem, frozen=True):
-    """Why pods of an item are not created, what took a bare Pod away, or why ``pod`` (a uid) is not
-    started, in the words of the latest Event about that; "" if there is none, or it could not be
-    read."""
+    """Why pods of an item are not created, why a bare Pod was removed, or why ``pod`` (a uid) is
+    not started, in the words of the latest Event about that; "" if there is none, or it could not
+    be read."""
 
     words: str
     pod: str = ""
 
 
 class AccessReviewed(Struct, frozen=True):
-    """Whether the creator of the items has the right to; None if the review failed.
+    """Whether the creator of the items has the right; None if the review failed.
 
-    ``user`` is the one that is impersonated to create them, "" if none.
+    ``user`` is the impersonated creator, "" without impersonation.
     """
 
     namespace: str

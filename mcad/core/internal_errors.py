@@ -1,12 +1,12 @@
 """AppWrappers that the dispatcher leaves alone after an error of its own about them.
 
-An exception or a broken invariant about one AppWrapper holds that one (phase ``held``): it is in no
-list any more, its objects are left as they are, and its room stays booked. All others go on. An
+An exception or a broken invariant about one AppWrapper holds that AppWrapper (phase ``held``): it
+leaves all lists, its objects are left as they are, and its room stays booked. All others go on. An
 edit of its spec or another version of the dispatcher tries again, as at a start.
 
-What the raise may have left half done is put aside, and then the books of the whole are compared.
-If they differ the error was about the whole: ``broken`` ends the process, once the hold is on
-record, so that a restart, which makes all books anew, does not come to the same place again.
+Work that the error left half done is put aside, and then the books of the whole are compared. If
+they differ the error was about the whole: ``broken`` ends the process, once the hold is on record,
+so that a restart, which makes all books anew, does not come to the same place again.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from mcad.core.state.units import SECOND, Duration
 
 CHECK_EVERY: Duration = 60 * SECOND
 """The books of the whole take seconds to compare where 100,000 wait, and any user may provoke
-errors: so they are compared once in so long."""
+errors: so the comparisons are at least this far apart."""
 
 RECORD_WITHIN: Duration = 10 * SECOND
 """How long a process with broken books waits until its last holds are on record."""
@@ -40,23 +40,23 @@ GONE_RETRY: Duration = 300 * SECOND
 def for_each(
     cluster: Cluster, entries: Iterable[Entry], act: Callable[[Cluster, Entry], object]
 ) -> None:
-    """Do this for each. An AppWrapper about which it raises is held, and the others go on."""
+    """Act on each AppWrapper. If that raises, the AppWrapper is held, and the others go on."""
     for entry in entries:
         cluster.errors.about = entry.uid
         try:
             act(cluster, entry)
-        except Exception as error:  # noqa: BLE001 - whatever it is, the others go on
+        except Exception as error:  # noqa: BLE001 - after any error the others go on
             hold(cluster, error)
     cluster.errors.about = ""
 
 
 def part(cluster: Cluster, act: Callable[[Cluster], None]) -> None:
-    """Do a part of a pass. If it raises about an AppWrapper (``about``), that one is held, and what
-    is left of this part is for the next pass."""
+    """Do a part of a pass. If it raises about an AppWrapper (``about``), that AppWrapper is held,
+    and the rest of this part is for the next pass."""
     cluster.errors.about = ""
     try:
         act(cluster)
-    except Exception as error:  # noqa: BLE001 - whatever it is, the others go on
+    except Exception as error:  # noqa: BLE001 - after any error the others go on
         hold(cluster, error)
         cluster.agenda.carry_over()
     cluster.errors.about = ""
@@ -64,7 +64,7 @@ def part(cluster: Cluster, act: Callable[[Cluster], None]) -> None:
 
 def hold(cluster: Cluster, error: Exception, seen: Workload | None = None) -> None:
     """Hold the AppWrapper that the error is about; raises the error if it is about none. ``seen``
-    is the AppWrapper as it was just observed: it may not be known yet."""
+    is the AppWrapper as just observed: it may not be known yet."""
     uid, cluster.errors.about = cluster.errors.about, ""
     entry = cluster.entries.get(uid)
     if entry is None and seen is not None:
@@ -76,7 +76,7 @@ def hold(cluster: Cluster, error: Exception, seen: Workload | None = None) -> No
 
 
 def hold_for(cluster: Cluster, entry: Entry, error: InternalError) -> None:
-    """Hold the AppWrapper for this error, and see whether all others can go on."""
+    """Hold the AppWrapper for this error, and find out whether all others can go on."""
     if entry.error == error:
         return
     if entry.phase is Phase.GONE:  # there is no status to show it
@@ -102,8 +102,8 @@ def _unknown(cluster: Cluster, seen: Workload) -> Entry:
 
 
 def _put_aside(cluster: Cluster, entry: Entry) -> None:
-    """Take it out of all lists. What was under way may be half done, so that some of this raises in
-    its turn; whether enough was done is seen when the books are compared."""
+    """Take the AppWrapper out of all lists. Its work may be half done, so some steps may raise in
+    turn; the comparison of the books shows whether enough was done."""
     uid = entry.uid
     acts: tuple[Callable[[], object], ...] = (
         partial(cluster.unreserve, entry),
@@ -119,8 +119,8 @@ def _put_aside(cluster: Cluster, entry: Entry) -> None:
 
 
 def _leave_alone(cluster: Cluster, entry: Entry) -> None:
-    """The AppWrapper is out of all lists: from here on it is held. What its attempt declared stays
-    booked; if even that raises, what its pods use is."""
+    """Leave the AppWrapper held, out of all lists. Its attempt's declared room stays booked; if
+    even that raises, only the use of its pods is booked."""
     if entry.phase is not Phase.HELD:
         entry.set_aside(cluster.now)
     if not entry.may_have_objects:
@@ -135,18 +135,18 @@ def _leave_alone(cluster: Cluster, entry: Entry) -> None:
 def _report(cluster: Cluster, entry: Entry) -> None:
     try:
         cluster.settle(entry, Urgency.DISPATCH)
-    except Exception:  # noqa: BLE001 - what cannot be shown is in the log
+    except Exception:  # noqa: BLE001 - the log has what cannot be shown
         entry.writes.dirty = False
 
 
 def _compare(cluster: Cluster, entry: Entry) -> None:
-    """Whether what the raise left behind is whole."""
+    """Compare the books after an error about this AppWrapper."""
     cluster.errors.suspect = entry
     compare(cluster)
 
 
 def compare(cluster: Cluster) -> None:
-    """The same as soon as it is time for it, after a hold."""
+    """Compare the books after a hold, as soon as a comparison is due."""
     entry, due = cluster.errors.suspect, cluster.errors.compared_at + CHECK_EVERY
     if entry is None:
         return
@@ -160,7 +160,7 @@ def compare(cluster: Cluster) -> None:
         cluster.admission.check()
         cluster.waiting.queue.check()
         cluster.agenda.timers.check()
-    except Exception as difference:  # noqa: BLE001 - what compares them may raise anything
+    except Exception as difference:  # noqa: BLE001 - the comparison may raise anything
         cluster.errors.broken, cluster.errors.broken_at = difference, cluster.now
 
 

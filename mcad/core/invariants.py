@@ -1,8 +1,8 @@
 """Compares everything that is kept twice; a difference is a fault of the core.
 
-``everything`` is for tests, after every pass. ``appwrapper`` checks one, so that a running
-dispatcher can check a few after each cycle. Both raise ``InvariantViolated``. Both hold between two
-passes only: observations leave some of it to the next one (core rule R5).
+``everything`` is for tests, after every pass. ``appwrapper`` checks one AppWrapper, so that a
+running dispatcher can check a few after each cycle. Both raise ``InvariantViolated``. Both hold
+between two passes only: observations leave some work to the next pass (core rule R5).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def everything(cluster: Cluster) -> None:
 
 
 def appwrapper(cluster: Cluster, entry: Entry) -> None:
-    """What is kept about one AppWrapper in several places."""
+    """Check the records about one AppWrapper in several places."""
     cluster.waiting.check_one(entry)
     cluster.reservations.check_one(entry)
     _check_place(cluster, entry)
@@ -53,7 +53,7 @@ def _check_room(cluster: Cluster, entry: Entry) -> None:
         )
         check(holds == has_reservation, "room-while-waiting-is-reserved", entry.title)
     pending = cluster.evictions.get(entry.uid)
-    is_behind = bool(cluster.waiting.dispatch_pauses.pending)  # it is called off after the last one
+    is_behind = bool(cluster.waiting.dispatch_pauses.pending)  # called off after the last one
     if pending is not None and not entry.workload.deleting and not is_behind:
         by = cluster.reservations.get(pending.by)
         is_known = by is not None and entry.uid in by.waits_for

@@ -1,7 +1,7 @@
 """Which AppWrappers would be evicted if a dispatcher started now and none ended by itself.
 
 A dispatcher is run ahead in simulated time, and all its commands succeed without being carried out.
-This answers what new shares or settings would do.
+This shows the effect of new shares or settings.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from mcad.core.state.settings import Settings
 from mcad.core.state.units import SECOND, Duration, Instant
 
 HORIZON: Duration = 600 * SECOND
-"""After the minimum run time of all that run now."""
+"""The time after the minimum run time of all present AppWrappers."""
 
 _NEVER: Duration = 365 * 86_400 * SECOND
 
@@ -57,8 +57,8 @@ class Foreseen(NamedTuple):
 
 
 def unhurried(settings: Settings) -> Settings:
-    """The settings to ask with: the pace of evictions is left out, and pods that exist in no
-    cluster are never placed."""
+    """The settings for questions: evictions without a pace, and no placement timeout, because pods
+    exist in no cluster."""
     return replace(
         settings,
         max_evictions_per_minute=0,
@@ -83,13 +83,13 @@ class _Drive:
         end = self._begun + self._dispatcher.cluster.settings.min_run_time + HORIZON
         while self._wakes and (at := min(self._wakes)) <= end:
             self._wakes = {one for one in self._wakes if one > at}
-            # A second at a time: what is looked at now and then is not looked at more often.
+            # A second at a time: periodic looks do not come more often.
             self._now = max(at, self._now + SECOND)
             self._step(Decide())
         return list(self._found.values())
 
     def _note(self, uid: str, eviction: Eviction) -> None:
-        """A status reports an eviction, maybe one on record."""
+        """Note an eviction that a status reports, maybe one on record."""
         after = eviction.at - self._begun
         if after > 0:
             title = self._dispatcher.cluster.entries[uid].title
@@ -127,7 +127,7 @@ class _Drive:
         return []
 
     def _gone(self, uid: str) -> list[Event]:
-        """The objects and pods of an AppWrapper that is taken back."""
+        """The removals of the objects and pods of an AppWrapper that is taken back."""
         cluster = self._dispatcher.cluster
         children = [ChildGone(one) for one in cluster.objects.by_workload.get(uid, {})]
         return [*children, *(PodGone(pod.uid) for pod in cluster.capacity.pods.of(uid))]

@@ -3,8 +3,8 @@ what would start it now, and what would happen if something differed.
 
 why             all answers about one AppWrapper
 priority, extra_nodes, ends, ahead, smaller, more_quota   one kind of change each: the smallest one
-holding         which AppWrappers hold what one waits for
-certificate     why it does not fit, as figures to check by hand
+holding         which AppWrappers hold the resource for which an AppWrapper waits
+certificate     why an AppWrapper does not fit, as figures to check by hand
 remedies        the records of answers
 node_drain      which pods a drain of nodes moves, and where they fit
 outcome         what the next cycles do with such facts

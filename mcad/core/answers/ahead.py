@@ -11,11 +11,11 @@ from mcad.core.answers.search import irreducible
 from mcad.core.state.reasons import some_of
 
 AHEAD_MAX = 16
-"""AppWrappers that are taken out of the line on trial."""
+"""How many AppWrappers are taken out of the line on trial."""
 
 
 def ahead(run: DryRun, uid: str) -> Iterator[Remedy]:
-    """The answer: a set in which none can be left out; none if the first few do not suffice."""
+    """A set of AppWrappers of which each has to leave; none if the first few do not suffice."""
 
     def suffice(some: tuple[str, ...]) -> bool:
         return run.starts(uid, Leave(some))
@@ -32,7 +32,7 @@ def ahead(run: DryRun, uid: str) -> Iterator[Remedy]:
 
 
 def _ahead(run: DryRun, uid: str) -> list[str]:
-    """The first in line, as far as they are ahead of it, in order."""
+    """The first AppWrappers in line that are ahead of this one, in order."""
     waiting, now = run.cluster.waiting, run.facts.now
     places = waiting.queue.places()
     turns = {one: waiting.turns.at(*places[one], now) for one in _firsts(run)}
@@ -41,6 +41,6 @@ def _ahead(run: DryRun, uid: str) -> list[str]:
 
 
 def _firsts(run: DryRun) -> Iterator[str]:
-    """The uids of the first of each class: no other is among the first in line."""
+    """The uids of the first members of each class: no others are among the first in line."""
     for eqclass in run.cluster.waiting.queue.eqclasses():
         yield from (entry.uid for entry in eqclass.front(AHEAD_MAX))

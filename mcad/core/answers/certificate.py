@@ -1,8 +1,8 @@
 """Why a gang does not fit, as figures that a person can check by hand.
 
-One sum, the nodes of one pod set, or one share suffices as a proof where there is such a one.
-Otherwise each set fits by itself and the sums suffice, and the figures are those of all nodes: that
-no placement of all sets exists is for a search to show.
+One sum, the nodes of one pod set, or one share is a proof if it is too small. Otherwise each set
+fits by itself and the sums suffice, and the figures are those of all nodes: only a search shows
+that no placement of all sets exists.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from mcad.core.state.waiting_reason import WaitingReason
 
 
 class Proof(StrEnum):
-    """What shows that it does not fit."""
+    """The figures that show that the gang does not fit."""
 
     QUOTA = "quota"  # a share: requested + used > nominal
     LEAF = "leaf"  # the tree has no such leaf
-    SUM = "sum"  # of one resource less is free on all nodes that admit it than it requests
+    SUM = "sum"  # on all nodes that admit it less of one resource is free than requested
     SET = "set"  # fewer pods of one set find room than it has
     TOGETHER = "together"  # each set fits by itself, but not all of them
     UNDECIDED = "undecided"  # the search for a placement of all sets was not finished
 
 
 class FreeNode(Struct, frozen=True):
-    """What is free on a node that admits its pods; for a set, for how many of its pods."""
+    """A node that admits pods of the gang: its free amounts, for a set the pods that fit."""
 
     name: str
     free: Resources
@@ -47,7 +47,7 @@ class Certificate(Struct, frozen=True):
     """The figures of one refusal.
 
     ``requested`` is an amount of ``resource``, or the number of pods of the set at ``position``;
-    ``available`` what there is of that. ``share`` is the refusal of a quota tree.
+    ``available`` is the available amount or number. ``share`` is the refusal of a quota tree.
     """
 
     proof: Proof
@@ -60,7 +60,7 @@ class Certificate(Struct, frozen=True):
 
 
 def certify(cluster: Cluster, entry: Entry, refusal: Refusal) -> Certificate | None:
-    """The figures of a refusal by room or quota; None if it only lets others go first."""
+    """The figures of a refusal by room or quota; None if the refusal only lets others go first."""
     if refusal.reason.lets_others_first:
         return None
     limit = refusal.quota
@@ -108,5 +108,5 @@ def _sets(
 
 
 def _pods(alike: Alike, free: Resources) -> int:
-    """How many of its pods a node with so much free has room for."""
+    """How many of these pods a node with this free room can take."""
     return slots(dict(free), with_pod_slot(alike.key.request), alike.key.cap or UNBOUNDED)

@@ -1,4 +1,4 @@
-"""The facts of a cluster with a change, to see what would happen then."""
+"""The facts of a cluster with a change, to see the effect of the change."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from mcad.core.state.records import replace
 
 
 def without(facts: Facts, uids: Collection[str]) -> Facts:
-    """Without these AppWrappers, their objects and their pods."""
+    """The facts without these AppWrappers, their objects and their pods."""
     return replace(facts, events=[one for one in facts.events if _owner(one) not in uids])
 
 
 def with_nodes(facts: Facts, nodes: Iterable[Node]) -> Facts:
-    """With further nodes."""
+    """The facts with further nodes."""
     return replace(facts, events=[*map(NodeSeen, nodes), *facts.events])
 
 
 def with_share(facts: Facts, tree: str, node: str, shares: dict[str, int]) -> Facts | None:
-    """With other amounts of these resources at a node of a quota tree; None without that node."""
+    """The facts with other shares of these resources at a node of a quota tree, None without it."""
     events, found = list[Event](), False
     for event in facts.events:
         if isinstance(event, QuotaSeen) and event.subtree.tree == tree:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Edit(Struct, frozen=True):
-    """A waiting AppWrapper is edited: it is like ``work`` from now on."""
+    """Edit a waiting AppWrapper: it is like ``work`` from now on."""
 
     work: Workload
 
@@ -26,7 +26,7 @@ class Edit(Struct, frozen=True):
 
 
 class AddNodes(Struct, frozen=True):
-    """So many empty nodes like this one are added."""
+    """Add ``count`` empty nodes like this node."""
 
     like: Node
     count: int
@@ -42,7 +42,7 @@ class AddNodes(Struct, frozen=True):
 
 
 class End(Struct, frozen=True):
-    """These AppWrappers (uids), which hold room, end: their pods and assumed pods are gone."""
+    """End these AppWrappers (uids), which hold room: their pods and assumed pods are gone."""
 
     uids: tuple[str, ...]
 
@@ -60,7 +60,7 @@ class End(Struct, frozen=True):
 
 
 class Leave(Struct, frozen=True):
-    """These waiting AppWrappers (uids) leave the line."""
+    """Take these waiting AppWrappers (uids) out of the line."""
 
     uids: tuple[str, ...]
 
@@ -78,7 +78,7 @@ class Leave(Struct, frozen=True):
 
 
 class RaiseQuota(Struct, frozen=True):
-    """QuotaSubtrees are edited: ``after`` takes the place of ``before``."""
+    """Edit QuotaSubtrees: ``after`` replaces ``before``."""
 
     before: tuple[QuotaSubtree, ...]
     after: tuple[QuotaSubtree, ...]
@@ -89,7 +89,7 @@ class RaiseQuota(Struct, frozen=True):
 
 
 def _feed(run: DryRun, events: Iterable[Event], undo: Iterable[Event]) -> Callable[[], None]:
-    """The dispatcher hears of events; returns what lets it hear of those that take them back."""
+    """Feed events to the dispatcher; returns a function that feeds the undoing events."""
     for event in events:
         run.feed(event)
 
@@ -101,7 +101,7 @@ def _feed(run: DryRun, events: Iterable[Event], undo: Iterable[Event]) -> Callab
 
 
 def with_shares(subtree: QuotaSubtree, node: str, shares: Mapping[str, int]) -> QuotaSubtree:
-    """The QuotaSubtree with other shares of these resources at a node, if it defines that."""
+    """The QuotaSubtree with other shares of these resources at a node, if it defines the node."""
 
     def changed(child: QuotaChild) -> QuotaChild:
         if child.name != node:

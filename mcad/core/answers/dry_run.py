@@ -1,8 +1,8 @@
 """A dispatcher of its own that is fed with the facts of a cluster, and runs its cycle.
 
-A change is made, the line is walked as in any cycle, and all of it is taken back: what started
-returns to the line as after an intent that the API server refused. Where reservations moved, or the
-walk did not come to an end, a new dispatcher is fed instead. Nothing is written anywhere.
+A change is made, the line is walked as in any cycle, and all of it is taken back: started
+AppWrappers return to the line as after an intent that the API server refused. If reservations
+moved, or the walk did not come to an end, a new dispatcher is fed instead. Nothing is written.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ _REFUSED = Answer(409, "Conflict", "a dry run")
 
 
 STEP_US = 5
-"""About what a step of the work of a question takes, in microseconds."""
+"""The approximate time of a step of a question's work, in microseconds."""
 
 TRIAL_STEPS = 300
-"""The work of a trial besides the verdicts in it."""
+"""The work of a trial besides its verdicts."""
 
 
 class OutOfWorkError(Exception):
-    """The work that was allowed is spent: no further trial begins."""
+    """The allowed work is spent: no further trial begins."""
 
 
 class Facts(Struct, frozen=True):
-    """All that was observed of a cluster, as events, and the settings of its dispatcher."""
+    """All observations of a cluster, as events, and the settings of its dispatcher."""
 
     settings: Settings
     events: Sequence[Event]
@@ -55,7 +55,7 @@ class Facts(Struct, frozen=True):
 
 
 def fed(facts: Facts) -> Dispatcher:
-    """A dispatcher that has heard of the facts, and not decided yet."""
+    """A dispatcher that has processed the facts, and not decided yet."""
     dispatcher = Dispatcher(facts.settings)
     for event in facts.events:
         dispatcher.step(event, facts.now)
@@ -66,7 +66,7 @@ class Change(Protocol):
     """A change of the facts."""
 
     def make(self, run: DryRun) -> Callable[[], None]:
-        """Make it; returns what takes it back."""
+        """Make the change; returns a function that takes it back."""
         ...
 
 
@@ -76,7 +76,7 @@ def _order(entry: Entry) -> tuple[bool, search.VictimOrder]:
 
 class _VerdictsBefore:
     """The verdicts on all classes in line, and which of them keep borrowers waiting, before a
-    trial: those of the changed cluster must not stand."""
+    trial: the verdicts of the changed cluster must not stand."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._waiting, self._owners = cluster.waiting, cluster.waiting.queue.ask_back
@@ -89,13 +89,13 @@ class _VerdictsBefore:
         self._asked = self._owners.copy()
 
     def forget_others(self) -> None:
-        """The classes with other verdicts are judged again in the next walk."""
+        """Judge the classes whose verdicts changed again in the next walk."""
         for eqclass in list(self._waiting.queue.eqclasses()):
             if self._refusals.get(eqclass) is not eqclass.refusal:
                 self._waiting.verdicts.requeue(eqclass)
 
     def restore_owners(self) -> None:
-        """The same classes as before keep borrowers waiting."""
+        """Let the same classes as before keep borrowers waiting."""
         for eqclass in self._refusals:
             eqclass.asks_back = self._asks_back.get(eqclass, NO_HEAD)
         new = [one for one in self._owners if one not in self._refusals]
@@ -107,10 +107,10 @@ class _VerdictsBefore:
 class DryRun:
     """The dispatcher before its next cycle.
 
-    ``starting`` are the uids of the AppWrappers that start in it without any change, in their
-    order. ``holders`` (an ordered set) are those that hold room: those that leave already first,
-    then the lowest priority, and of these the latest dispatch. ``candidates`` are those that may be
-    evicted, None if none ever is. ``trials`` counts the walks.
+    ``starting`` are the uids of the AppWrappers that start in it without any change, in order.
+    ``holders`` (an ordered set) are the uids of AppWrappers that hold room: leaving ones first,
+    then the lowest priority, and of these the latest dispatch. ``candidates`` are the AppWrappers
+    that may be evicted, None if none ever is. ``trials`` counts the walks.
     """
 
     def __init__(self, facts: Facts) -> None:
@@ -137,35 +137,35 @@ class DryRun:
 
     def _begin(self) -> None:
         self._serials: dict[str, int] = {}
-        # Nothing is bound in a dry run, so nothing waits for that.
+        # No pod is bound in a dry run, so nothing may wait for bindings.
         settings = replace(self.facts.settings, binding_wait=0)
         self._dispatcher = fed(replace(self.facts, settings=settings))
         agenda = self.cluster.agenda
-        self.feed(Decide(may_dispatch=False))  # takes up what was begun, as far as a pass gets
+        self.feed(Decide(may_dispatch=False))  # takes up begun work, as far as a pass gets
         while agenda.is_behind or agenda.to_judge:
             self.feed(Decide(may_dispatch=False))
         self._walk()
         self._withdraw()
 
     def allow(self, steps: int) -> None:
-        """From now on trials may take so much work, and the last one more."""
+        """Allow trials this much work from now on; the last trial may exceed it."""
         self._left = steps
 
     def spend(self, microseconds: int) -> None:
-        """So much was done besides trials: steps of a snapshot, each about a microsecond."""
+        """Count work besides trials: steps of a snapshot, each about a microsecond."""
         self._left -= microseconds // STEP_US
 
     @property
     def cluster(self) -> Cluster:
-        """What the dispatcher knows now."""
+        """The cluster as the dispatcher knows it now."""
         return self._dispatcher.cluster
 
     def feed(self, event: Event) -> None:
-        """The dispatcher hears of something."""
+        """Feed an event to the dispatcher."""
         self._dispatcher.step(event, self.facts.now)
 
     def entry(self, uid: str) -> Entry:
-        """An AppWrapper that is known."""
+        """The entry of a known AppWrapper."""
         return self.cluster.entries[uid]
 
     def starts(self, uid: str, *changes: Change) -> bool:
@@ -175,8 +175,8 @@ class DryRun:
 
     @contextmanager
     def tried(self, *changes: Change) -> Iterator[list[str]]:
-        """What starts after these changes (uids, in their order). The cluster is in that state
-        within the context, and as before after it. ``OutOfWorkError`` if no more is allowed."""
+        """The AppWrappers that start after these changes (uids, in order). The cluster is in that
+        state within the context, and as before after it. ``OutOfWorkError`` if no work is left."""
         if self._left <= 0:
             raise OutOfWorkError
         self.trials += 1

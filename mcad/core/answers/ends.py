@@ -1,4 +1,4 @@
-"""Which running AppWrappers would have to end: a set in which none can be left out."""
+"""Which running AppWrappers would have to end: a set of which each member is needed."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from mcad.core.state.reasons import some_of
 from mcad.core.state.refusal import QuotaLimit
 
 ROUNDS_MAX = 5
-"""AppWrappers ahead may take what comes free: then more have to end, so often at most."""
+"""Rounds at most: AppWrappers ahead may take the room, then more have to end."""
 
 FEW = 16
-"""AppWrappers that all end on trial, where the snapshot finds no set."""
+"""How many AppWrappers all end on trial, where the snapshot finds no set."""
 
 LEFT_OUT_MAX = 24
-"""Members that are left out on trial, where AppWrappers ahead take room too."""
+"""How many members are left out on trial, where AppWrappers ahead take room too."""
 
 
 def ends(run: DryRun, uid: str, limit: QuotaLimit | None = None) -> Iterator[Remedy]:
-    """The answer, none if no set was found. ``limit``: the share that refuses it, if one does."""
+    """The answer, none if no set was found. ``limit``: the share that refuses it, if any."""
     found = _enough(run, uid, _useful_first(run, limit))
     if found is None:
         return
@@ -37,8 +37,8 @@ def ends(run: DryRun, uid: str, limit: QuotaLimit | None = None) -> Iterator[Rem
 
 
 def _useful_first(run: DryRun, limit: QuotaLimit | None) -> list[str]:
-    """Those that hold room, in order; those charged to the share first, because without some of
-    them nothing starts, and their room on nodes may be enough."""
+    """The holders of room, in order; holders charged to the share first, because nothing starts
+    without some of them, and their room on nodes may be enough."""
     if limit is None:
         return list(run.holders)
     charged = charged_at(run.cluster, limit)
@@ -46,15 +46,15 @@ def _useful_first(run: DryRun, limit: QuotaLimit | None) -> list[str]:
 
 
 def _enough(run: DryRun, uid: str, candidates: Sequence[str]) -> tuple[str, ...] | None:
-    """AppWrappers that have to end before it starts. Where AppWrappers ahead take the room, more
-    have to end."""
+    """The AppWrappers that have to end before this one starts. Where AppWrappers ahead take the
+    room, more have to end."""
     gone: dict[str, None] = {}
     for number in range(ROUNDS_MAX):
         with run.tried(End(tuple(gone))) as started:
             is_enough, is_alone = uid in started, started == [uid]
             room = () if is_enough else _room(run, uid, gone, candidates)
         if is_enough:
-            # In one round the snapshot has asked for each member whether it is needed.
+            # After one round the snapshot has tested that each member is needed.
             is_minimal = number == 1 and is_alone
             return tuple(gone) if is_minimal else needed(run, uid, tuple(gone))
         if not room:
@@ -66,7 +66,7 @@ def _enough(run: DryRun, uid: str, candidates: Sequence[str]) -> tuple[str, ...]
 def _room(
     run: DryRun, uid: str, gone: Collection[str], candidates: Iterable[str]
 ) -> tuple[str, ...]:
-    """Which others have to end before it fits, if no AppWrapper ahead took any of that."""
+    """Which others have to end before the AppWrapper fits, if none ahead took their room."""
     others = (one for one in candidates if one not in gone)
     snapshot = release_set.what_if(run.cluster, run.entry(uid), (uid,))
     found = fewest(snapshot, others)
@@ -75,8 +75,8 @@ def _room(
 
 
 def _of_all(run: DryRun, uid: str) -> tuple[str, ...] | None:
-    """Where the snapshot finds none, as AppWrappers ahead or pods without a node come first: all
-    of a few, without those that can be left out."""
+    """The set where the snapshot finds none, as AppWrappers ahead or pods without a node come
+    first: all of a few, without those that can be left out."""
     gone = tuple(run.holders)
     if len(gone) > FEW or not run.starts(uid, End(gone)):
         return None
@@ -84,7 +84,7 @@ def _of_all(run: DryRun, uid: str) -> tuple[str, ...] | None:
 
 
 def needed(run: DryRun, uid: str, gone: tuple[str, ...]) -> tuple[str, ...] | None:
-    """Those of them that cannot be left out; None if they are too many to try."""
+    """The members of ``gone`` that cannot be left out; None if they are too many to try."""
     if len(gone) > LEFT_OUT_MAX:
         return None
     return irreducible(lambda some: run.starts(uid, End(some)), gone)

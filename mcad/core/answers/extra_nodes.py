@@ -16,7 +16,7 @@ from mcad.core.state.model import Node
 from mcad.core.state.refusal import Refusal
 
 KINDS_TRIED = 3
-"""Kinds of nodes: of each, one node is the model of those that are added."""
+"""Kinds of nodes to try; one node of each kind is the model of the added nodes."""
 
 NODES_MAX = 256
 """Nodes that are added at a time at most."""
@@ -54,8 +54,8 @@ def _models(run: DryRun, entry: Entry) -> list[Node]:
 
 
 def _least(entry: Entry, refusal: Refusal, node: Node) -> int:
-    """Fewer cannot suffice: by the pods of the set that has no place for them, and by what is
-    missing in sum."""
+    """A lower bound of the number of nodes: by the pods of the set that have no place, and by the
+    missing sums."""
     least, has = 1, dict(node.allocatable)
     for short in refusal.shortages:
         if short.missing and short.resource in has:

@@ -1,4 +1,4 @@
-"""Which AppWrappers hold what one waits for: the resource that binds, where it could use it."""
+"""Which AppWrappers hold the scarce resource that an AppWrapper needs, where it could use it."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from mcad.core.views import holders
 
 
 class Holding(Struct, frozen=True):
-    """So much of one resource is held: by AppWrappers (title, amount), the largest amount first,
-    and by pods that belong to none."""
+    """The holders of one resource: AppWrappers (title, amount), the largest amount first, and pods
+    that belong to no AppWrapper."""
 
     resource: str = ""
     by: tuple[tuple[str, int], ...] = ()
@@ -25,7 +25,7 @@ class Holding(Struct, frozen=True):
 
 
 def holding(cluster: Cluster, entry: Entry, refusal: Refusal) -> Holding:
-    """What is held of what the refusal is about; nothing if that is no resource."""
+    """The holders of the resource of the refusal; empty if the refusal is about no resource."""
     if refusal.quota is not None:
         resource = refusal.quota.resource if refusal.quota.node else ""
         return Holding(resource, _sorted(cluster, charged_at(cluster, refusal.quota)))
@@ -47,7 +47,7 @@ def holding(cluster: Cluster, entry: Entry, refusal: Refusal) -> Holding:
 
 
 def charged_at(cluster: Cluster, limit: QuotaLimit) -> dict[str, int]:
-    """What AppWrappers (uids) are charged of the resource at the node that refuses, or below it."""
+    """The charges of AppWrappers (uids) in the resource at the refusing node, or below it."""
     tree = cluster.forest.trees.get(limit.tree)
     if tree is None or not limit.node:
         return {}
@@ -65,7 +65,7 @@ def charged_at(cluster: Cluster, limit: QuotaLimit) -> dict[str, int]:
 
 
 def usable(cluster: Cluster, entry: Entry) -> list[Node]:
-    """The nodes that admit any of its pods; where only sums count, those in service."""
+    """The nodes that admit any of its pods; where only sums count, the nodes in service."""
     if cluster.settings.fit is not Fit.NODES:
         return list(filter(in_service, cluster.capacity.nodes()))
     constraints = tuple(dict.fromkeys(one.constraint for one in entry.workload.sets))

@@ -13,14 +13,14 @@ from mcad.core.state.quota_records import QuotaSubtree
 from mcad.core.state.refusal import QuotaLimit
 
 ROUNDS_MAX = 16
-"""Shares that are raised one after the other, until none refuses it."""
+"""How many shares are raised one after the other, until none refuses the AppWrapper."""
 
 _Shares = dict[tuple[str, str, str], int]
-"""By tree, node and resource."""
+"""Shares by tree, node and resource."""
 
 
 def more_quota(run: DryRun, uid: str, limit: QuotaLimit) -> Iterator[Remedy]:
-    """The answer, none if larger shares alone do not start it."""
+    """The answer, none if larger shares alone do not start the AppWrapper."""
     before: _Shares = {}
     shares: _Shares = {}
     least: _Shares = {}
@@ -29,7 +29,7 @@ def more_quota(run: DryRun, uid: str, limit: QuotaLimit) -> Iterator[Remedy]:
         if missing is None or not missing.node:
             return
         at = (missing.tree, missing.node, missing.resource)
-        if at not in shares:  # later rounds add what AppWrappers ahead take
+        if at not in shares:  # later rounds add the room that AppWrappers ahead take
             before[at] = missing.nominal
             missing = missing._replace(used=_used(run, *at))
             least[at] = missing.used + missing.requested
@@ -53,12 +53,12 @@ def more_quota(run: DryRun, uid: str, limit: QuotaLimit) -> Iterator[Remedy]:
 
 
 def _used(run: DryRun, tree: str, node: str, resource: str) -> int:
-    """What is used at the node now."""
+    """The present use of the node."""
     return run.cluster.forest.trees[tree].nodes[node].usage.get(resource, 0)
 
 
 def _refused_by(run: DryRun, uid: str) -> QuotaLimit | None:
-    """Which share refuses it with the shares of now; None if something else does."""
+    """The share that refuses the AppWrapper at present; None if something else does."""
     cluster = run.cluster
     eqclass = cluster.waiting.queue.eqclass_of(run.entry(uid))
     if eqclass is None:

@@ -15,7 +15,7 @@ from mcad.core.state.records import replace
 
 class Move(NamedTuple):
     """One AppWrapper (namespace/name): how many of its pods leave the drained nodes, how many of
-    them fit on which other node, and how many on none. ``bare`` of the pods have no controller that
+    them fit on which other node, and how many on none. ``bare`` pods have no controller that
     creates them anew: they end."""
 
     appwrapper: str
@@ -26,16 +26,16 @@ class Move(NamedTuple):
 
 
 class Drain(NamedTuple):
-    """The moves, the highest priority first, and how many pods of no AppWrapper leave: where
-    those fit is not planned."""
+    """The moves, the highest priority first, and how many pods of no AppWrapper leave: no places
+    are planned for these."""
 
     moves: list[Move]
     others: int
 
 
 def drain(facts: Facts, nodes: Collection[str]) -> Drain:
-    """The AppWrappers go on running, and what owns the pods creates them anew. The dispatcher keeps
-    room for them, as after the loss of a node (C6)."""
+    """Plan a drain. The AppWrappers go on running, and the owners of the pods create them anew. The
+    dispatcher keeps room for them, as after the loss of a node (C6)."""
     leaving = [pod for pod in _live_pods(facts) if pod.node in nodes]
     counts = Counter(pod.workload for pod in leaving)
     others = counts.pop("", 0)
@@ -57,7 +57,7 @@ def _live_pods(facts: Facts) -> list[Pod]:
 
 
 def _drained(facts: Facts, nodes: Collection[str]) -> Facts:
-    """The nodes take no pods any more, and those that were there are gone."""
+    """The facts with these nodes cordoned and without their pods."""
     events: list[Event] = []
     for event in facts.events:
         if isinstance(event, NodeSeen) and event.node.name in nodes:

@@ -17,15 +17,15 @@ CYCLES_MAX = 100
 
 
 class Evicted(NamedTuple):
-    """The right by which an AppWrapper is evicted, and for which one (namespace/name)."""
+    """The right by which an AppWrapper is evicted, and the preemptor (namespace/name)."""
 
     reason: str
     preemptor: str
 
 
 class Outcome(NamedTuple):
-    """The cluster after these cycles, the AppWrappers (uids) that start in them, in order, and
-    those that are evicted."""
+    """The cluster after these cycles, the AppWrappers (uids) that start in them, in order, and the
+    evicted AppWrappers."""
 
     cluster: Cluster
     starting: dict[str, None]
@@ -33,7 +33,7 @@ class Outcome(NamedTuple):
 
 
 def outcome(facts: Facts) -> Outcome:
-    """Run the cycles; what they command is not carried out."""
+    """Run the cycles; their commands are not carried out."""
     dispatcher = fed(facts)
     found = Outcome(dispatcher.cluster, {}, {})
     for _ in range(CYCLES_MAX):

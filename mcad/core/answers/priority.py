@@ -22,9 +22,9 @@ from mcad.core.state.units import SECOND
 
 _TOP = 2**31 - 1  # of priorities in Kubernetes, and of spec.priority
 PLANNED_MAX = 20
-"""AppWrappers ahead of it for which it is planned whether they evict; beyond, nothing is said."""
+"""AppWrappers ahead for which evictions are planned; beyond, there is no answer."""
 
-_SCALE = 1_000_000  # what a slope of one per second gains in a second
+_SCALE = 1_000_000  # the gain per second of a slope of one per second
 
 
 def priority(run: DryRun, uid: str) -> Iterator[Remedy]:
@@ -33,7 +33,7 @@ def priority(run: DryRun, uid: str) -> Iterator[Remedy]:
 
     @cache
     def tried(number: int) -> tuple[str, ...] | None:
-        """The victims, () if it starts without any, None if it does neither."""
+        """The victims, () if it starts without victims, None if it does neither."""
         with run.tried(Edit(replace(work, priority=number))) as started:
             entry = run.entry(uid)
             if uid in started:
@@ -57,8 +57,8 @@ def priority(run: DryRun, uid: str) -> Iterator[Remedy]:
 
 
 def _victims(run: DryRun, entry: Entry) -> tuple[str, ...] | None:
-    """Those that it would evict, None if that is of no use, or if another AppWrapper evicts before
-    it: what is left for it then is not known."""
+    """The victims of the AppWrapper, None if evictions are of no use, or if another AppWrapper
+    evicts before it: the room that is left then is not known."""
     for number, one in enumerate(_preemptors(run.cluster)):
         if number == PLANNED_MAX or run.candidates is None:
             return None
@@ -81,14 +81,14 @@ def _preemptors(cluster: Cluster) -> Iterator[Entry]:
 
 
 def would_evict(run: DryRun, uid: str) -> tuple[str, ...]:
-    """The victims of an AppWrapper in line as it is, if it is the next one for which others are
-    evicted; the dispatcher evicts them if their number permits."""
+    """The victims of an unchanged AppWrapper in line, if it is the next preemptor; the dispatcher
+    evicts them if their number permits."""
     return _victims(run, run.entry(uid)) or ()
 
 
 def _steps(run: DryRun, uid: str) -> Sequence[int]:
-    """The priorities that may make a difference, above its own: of others, and one more. With
-    slopes there are others in between, so more is added than the oldest has gained."""
+    """The priorities above its own that may make a difference: those of others, and one more. With
+    slopes others are in between, so twice the gain of the oldest is added."""
     own = run.entry(uid).workload
     found = {number for each in (*run.priorities, own.priority) for number in (each, each + 1)}
     queue = run.cluster.waiting.queue

@@ -9,7 +9,7 @@ from mcad.core.state.records import Struct
 
 
 class Kind(StrEnum):
-    """What a remedy changes, in the order in which they are shown."""
+    """What a remedy changes, in the order of display."""
 
     RELEASE = "release"  # spec.suspend is set to false
     AHEAD = "ahead"  # AppWrappers ahead leave the line
@@ -23,7 +23,7 @@ class Kind(StrEnum):
 
 
 class Remedy(Struct, frozen=True):
-    """One change that starts an AppWrapper in the next cycle, and nothing smaller of its kind does.
+    """One change that starts an AppWrapper in the next cycle; no smaller change of its kind does.
     ``EVICT`` is the smallest priority with which it may evict others, before any other does.
 
     ``number`` is the figure of the change: a priority, nodes, pods, or an amount. ``uids`` are the

@@ -1,5 +1,5 @@
-"""The smallest number, or set, that suffices, found by trying: what is returned was tried, and so
-was the next smaller one, which does not suffice."""
+"""The smallest number, or set, that suffices, found by trying: the result was tried, and so was the
+next smaller one, which does not suffice."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ TRIED_MAX = 8
 
 def smallest(suffices: Callable[[int], bool], first: int, last: int) -> int | None:
     """The first number from ``first`` to ``last`` that suffices, None if none of the first few
-    does. What is more for all may go to another AppWrapper, so none is left out."""
+    does. More may serve another AppWrapper instead, so no number is left out."""
     numbers = range(first, min(last, first + TRIED_MAX - 1) + 1)
     return next((number for number in numbers if suffices(number)), None)
 
 
 def largest(suffices: Callable[[int], bool], first: int, last: int) -> int | None:
-    """The largest number from ``first`` to ``last`` that suffices where less is better; None if not
-    even ``first`` does."""
+    """The largest number from ``first`` to ``last`` that suffices where less is better; None if
+    even ``first`` does not."""
     if first > last or not suffices(first):
         return None
     more = range(first + 1, last + 1)
@@ -27,8 +27,8 @@ def largest(suffices: Callable[[int], bool], first: int, last: int) -> int | Non
 
 
 def earliest(suffices: Callable[[int], bool], numbers: Sequence[int]) -> int | None:
-    """The first of these rising numbers that suffices where more is better; None if not even the
-    last does."""
+    """The first of these rising numbers that suffices where more is better; None if even the last
+    does not."""
     if not numbers or not suffices(numbers[-1]):
         return None
     return numbers[bisect_left(numbers, True, hi=len(numbers) - 1, key=suffices)]
@@ -37,8 +37,8 @@ def earliest(suffices: Callable[[int], bool], numbers: Sequence[int]) -> int | N
 def irreducible(
     suffice: Callable[[tuple[str, ...]], bool], members: tuple[str, ...]
 ) -> tuple[str, ...]:
-    """The members that cannot be left out. Less room may keep out another AppWrapper ahead, so a
-    member that was needed is asked for again when another one is left out."""
+    """The members that cannot be left out. Less room may keep out another AppWrapper ahead, so
+    needed members are tested again when a member is left out."""
     before, left = None, members
     while left != before:
         before = left

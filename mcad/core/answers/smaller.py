@@ -14,15 +14,15 @@ from mcad.core.state.quantity import format_amount
 from mcad.core.state.refusal import Refusal
 
 MI = 2**20
-"""Amounts in bytes are tried in whole Mi, all others as they are counted."""
+"""Amounts in bytes are tried in whole Mi, all other amounts in their own unit."""
 
 SETS_MAX = 4
-"""Pod sets that are made smaller, each by itself."""
+"""How many pod sets are made smaller, each by itself."""
 
 
 def smaller(run: DryRun, uid: str, refusal: Refusal) -> Iterator[Remedy]:
-    """The answers: for each pod set the most pods, and for each resource that is short the most
-    that each of its pods may request."""
+    """The answers: for each pod set the most pods, and for each scarce resource the most that each
+    of its pods may request."""
     sets = run.entry(uid).workload.sets[:SETS_MAX]
     for position in range(len(sets)):
         yield from _fewer_pods(run, uid, position)
@@ -64,13 +64,12 @@ def _less(run: DryRun, uid: str, position: int, resource: str) -> Iterator[Remed
 
 
 def _most(run: DryRun, uid: str, change: Callable[[int], Edit], last: int) -> int | None:
-    """The largest number up to the last with which it starts after such a change."""
+    """The largest number up to ``last`` with which the AppWrapper starts after such a change."""
     return largest(lambda number: run.starts(uid, change(number)), 1, last)
 
 
 def _short(pod_set: PodSet, refusal: Refusal) -> Iterator[str]:
-    """The resources of its request that are short. Where no sum is short, the nodes lack the one
-    that binds."""
+    """The scarce resources of its request: those missing in sum, else all of the shortages."""
     if refusal.quota is not None:
         short = [refusal.quota.resource]
     else:
@@ -81,5 +80,5 @@ def _short(pod_set: PodSet, refusal: Refusal) -> Iterator[str]:
 
 
 def _where(sets: tuple[PodSet, ...], position: int) -> str:
-    """Which pods are meant, if there are others."""
+    """The position of the pods, if there are several sets."""
     return f" at {sets[position].path}" if len(sets) > 1 else ""

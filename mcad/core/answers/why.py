@@ -31,7 +31,7 @@ _FOR_OTHERS_TOO = frozenset({Kind.ENDS, Kind.NODES, Kind.QUOTA, Kind.AHEAD})
 """Changes by which other AppWrappers may start too."""
 
 STEPS_MAX = 12_000
-"""The work of one question, in steps of about 5 microseconds, and a last trial."""
+"""The work of one question, in steps of about 5 microseconds, besides a last trial."""
 
 STARTS = "It fits and is dispatched next."
 
@@ -40,9 +40,9 @@ class Why(Struct, frozen=True):
     """What keeps an AppWrapper, as a word and as a sentence, and what would start it now.
 
     ``starts``: it is dispatched next without any change. ``evicts`` are the uids of the AppWrappers
-    that it may evict as it is. ``holding`` says which others hold what it lacks, and a
+    that it may evict as it is. ``holding`` names the holders of the resource that it lacks, and a
     ``certificate`` has the figures of the refusal. ``all_tried``: the work of a question sufficed
-    for all kinds of answers. Without a reason it does not wait.
+    for all kinds of answers. An AppWrapper without a reason does not wait.
     """
 
     reason: str = ""
@@ -56,7 +56,7 @@ class Why(Struct, frozen=True):
 
 
 def why(run: DryRun, uid: str) -> Why:
-    """The answers about one AppWrapper that is known."""
+    """The answers about one known AppWrapper."""
     run.allow(STEPS_MAX)
     with run.tried() as started:
         entry, refusal = run.entry(uid), _refusal(run, uid)
@@ -65,7 +65,7 @@ def why(run: DryRun, uid: str) -> Why:
         text = Words(run.cluster.forest).explain(refusal) if refusal is not None else ""
         text = " ".join(filter(None, (text, explain(entry.workload)))) if text else ""
         is_refused = refusal is not None and not refusal.reason.lets_others_first
-        # What is too large for ever lacks nothing that others hold.
+        # An AppWrapper that is too large for ever lacks nothing that others hold.
         lacks = is_refused and not (refusal and refusal.reason.is_impossible)
         held = holding(run.cluster, entry, refusal) if lacks and refusal else Holding()
         figures = certify(run.cluster, entry, refusal) if refusal is not None else None
@@ -92,8 +92,8 @@ def _refusal(run: DryRun, uid: str) -> Refusal | None:
 
 
 class _Found:
-    """What is found for one AppWrapper within the work of one question. The kinds of answers that
-    cost least are tried first. ``all_tried``: there was work left for all of them."""
+    """The findings for one AppWrapper within the work of one question. The cheapest kinds of
+    answers are tried first. ``all_tried``: there was work left for all of them."""
 
     def __init__(self, run: DryRun, uid: str) -> None:
         self._run = run
@@ -102,11 +102,11 @@ class _Found:
         self.all_tried = True
 
     def in_order(self) -> tuple[Remedy, ...]:
-        """What changes the cluster before what changes the AppWrapper."""
+        """The remedies in order: changes of the cluster come before changes of the AppWrapper."""
         return tuple(sorted(self._found, key=lambda one: list(Kind).index(one.kind)))
 
     def of_hold(self, reason: WaitingReason) -> Self:
-        """Of an AppWrapper that is out of the line."""
+        """Find remedies for an AppWrapper that is out of the line."""
         if reason is WaitingReason.SUSPENDED:
             self._try(_released)
         elif reason is WaitingReason.ROOM_RESERVED:
@@ -114,7 +114,7 @@ class _Found:
         return self
 
     def of_refusal(self, refusal: Refusal, *, evicts: bool) -> Self:
-        """Of a refused one; ``evicts``: it needs no higher priority for that."""
+        """Find remedies for a refused AppWrapper; ``evicts``: it may evict as it is."""
         self._try(partial(smaller, refusal=refusal))
         if not evicts:
             self._try(priority)
@@ -137,8 +137,8 @@ class _Found:
             self.all_tried = False
 
     def _holds(self, remedy: Remedy) -> bool:
-        """Whether it starts once more. Where AppWrappers ahead start too, that may depend on which
-        of equal nodes they take; then the answer is not given."""
+        """Whether the AppWrapper starts once more. Where AppWrappers ahead start too, that may
+        depend on which of equal nodes they take; then the answer is not given."""
         if remedy.kind not in _FOR_OTHERS_TOO:
             return True
         return self._run.starts(self._uid, remedy.change)

@@ -1,4 +1,4 @@
-"""What one attempt of an AppWrapper has to bind: an allotment per pod set (protocol C2, C4).
+"""The pods that an attempt has yet to bind: an allotment per pod set (protocol C2, C4).
 
 An allotment says how many slots it should hold; ``Assumed`` decides on which nodes.
 """
@@ -18,13 +18,13 @@ from mcad.core.state.model import Pod, PodSet, Resources, Wanted
 class Allotment:
     """The reservation of one pod set: ``assumed`` slots on nodes (``at``) and ``unplaced`` ones.
 
-    ``given_up`` is what of the declared pods is not waited for any more. ``wanted`` is what the
-    live object says of its pods, None if it does not tell. ``have`` counts the own pods that cover
-    the allotment, ``bound`` says on which nodes, ``live`` counts those that may come to cover it
-    too, ``on_nodes`` those of the live ones with a node, be it ready or not, and ``finished`` holds
-    the uids of succeeded pods, gone ones included, for sets whose pods are known in no other way.
-    ``placed`` is how many pods had nodes at one time, when all of those had one whose turn had
-    come.
+    ``given_up`` counts the declared pods that the gang waits for no more. ``wanted`` is the number
+    of pods in the live object, None if the object does not report it. ``have`` counts the set's
+    pods that cover the allotment, by node in ``bound``; ``live`` counts also the pods that may yet
+    come to cover it, ``on_nodes`` the live pods with a node, ready or not. ``finished`` holds the
+    uids of succeeded pods, gone pods included, for sets whose finished pods are known in no other
+    way. ``placed`` is the largest number of pods whose turn had come and that all had nodes
+    together.
     """
 
     gang: AssumedGang
@@ -49,18 +49,18 @@ class Allotment:
 
     @property
     def manifested(self) -> int:
-        """The pods of the manifest; a DaemonSet's are one per node that admits them, now."""
+        """The pods of the manifest; a DaemonSet has one per node that admits its pods now."""
         return self.pods.count if self.pod_set.per_node else self.pod_set.replicas
 
     @property
     def declared(self) -> int:
-        """The pods to reserve for."""
+        """The number of pods to reserve room for."""
         return max(0, self.manifested - self.given_up)
 
     @property
     def expected(self) -> int:
-        """The pods that should be there in the end, reserved for or not: as many of those in the
-        manifest as the live object wants, now or later."""
+        """The pods that should exist in the end, with or without a reservation: at most the number
+        in the manifest, and at most the number that the live object wants, now or later."""
         wanted = self.wanted
         return (
             self.manifested if wanted is None else min(self.manifested, wanted.now + wanted.later)
@@ -68,37 +68,37 @@ class Allotment:
 
     @property
     def size(self) -> int:
-        """The slots it holds now, with or without a node."""
+        """The slots that the allotment holds now, with or without a node."""
         return self.assumed + self.unplaced
 
     @property
     def goal(self) -> int:
-        """How many pods it has to cover, bound ones and those that come later included."""
+        """The number of pods to cover, including bound and later pods."""
         left, wanted = self.declared - len(self.finished), self.wanted
         return max(0, left if wanted is None else min(left, wanted.now + wanted.later))
 
     @property
     def turn(self) -> int:
-        """How many of these should exist now."""
+        """The number of pods that should exist now."""
         return self.goal if self.wanted is None else min(self.goal, self.wanted.now)
 
     @property
     def uncovered(self) -> int:
-        """Pods that are neither bound nor done: what C2 reserves."""
+        """The pods that are neither bound nor done: C2 reserves room for these pods."""
         return max(0, self.goal - self.have)
 
     @property
     def target(self) -> int:
-        """The slots it should hold: what is uncovered, unless it is frozen."""
+        """The slots to hold: one per uncovered pod, or no change while the gang is frozen."""
         return self.size if self.gang.frozen else self.uncovered
 
     @property
     def order(self) -> tuple[int, int]:
-        """Older dispatches first."""
+        """Sort key: older dispatches first."""
         return (self.gang.order, self.position)
 
     def crowd(self, node: str) -> int:
-        """Pods of the set and of equal ones, bound or assumed, on the node: a cap per node counts
+        """Pods of the set and of equal sets on the node, bound or assumed: a cap per node counts
         them."""
         return sum(one.on(node) for one in self.gang.allotments if one.is_like(self))
 
@@ -107,24 +107,24 @@ class Allotment:
         return self.pods is other.pods and self.neighbours == other.neighbours
 
     def is_kept_off(self, node: str) -> bool:
-        """Whether another set of the gang that its pods share no node with has pods there."""
+        """Whether the node has pods of another set that must share no node with this set."""
         return any(
             one.on(node) and one.pod_set.excludes(self.pod_set) for one in self.gang.allotments
         )
 
     def on(self, node: str) -> int:
-        """Its pods on the node, bound or assumed."""
+        """The set's pods on the node, bound or assumed."""
         return self.at.get(node, 0) + self.bound.get(node, 0)
 
     @property
     def unseen(self) -> int:
-        """Pods that should exist now and of which no live one does."""
+        """The number of pods that should exist now and are not live."""
         return max(0, self.turn - self.live)
 
     @property
     def lacking(self) -> int:
-        """Such pods, waited for or not. A kind that tells nothing may have fewer than declared, so
-        once these are given up, only a gang without any pod lacks some."""
+        """The unseen pods, given up or not. A kind that does not report its pods may have fewer
+        than declared, so after a give-up only a gang without any pod lacks some."""
         turn = self.manifested - len(self.finished)
         if self.wanted is not None:
             turn = min(turn, self.wanted.now)
@@ -134,35 +134,35 @@ class Allotment:
 
     @property
     def never_placed(self) -> int:
-        """Pods whose turn has come, and that have not had nodes together with the others yet. One
-        that had its node and lost it is not among them, nor is its successor."""
+        """The pods whose turn has come and that have not had nodes together with the others yet. A
+        pod that had a node and lost it is not counted, nor is its successor."""
         return max(0, self.turn - max(self.on_nodes, self.placed))
 
     def note_placement(self) -> None:
-        """If all pods whose turn has come have nodes now, they had them."""
+        """Record it if all pods whose turn has come have nodes now."""
         if self.turn <= self.on_nodes:
             self.placed = max(self.placed, self.turn)
 
     def give_up(self, pods: int) -> None:
-        """Wait no more for so many of its pods (C4)."""
+        """Stop waiting for this many pods (C4)."""
         if pods:
             self.given_up += self.declared - len(self.finished) - self.goal + pods
 
     def give_up_all(self) -> None:
-        """Keep no room for any of its pods that is not bound now."""
+        """Keep no room for any pod that is not bound now."""
         self.given_up = self.manifested
 
 
 @dataclass(slots=True, eq=False)
 class AssumedGang:
-    """The allotments of one attempt. ``order`` numbers gangs as they were made.
+    """The allotments of one attempt. ``order`` numbers gangs in order of creation.
 
-    ``frozen`` allotments keep their size whatever happens: while the gang is being placed, and
-    again during teardown until nothing is left (protocol C2, P4 c). ``leaving``: it was found in a
-    teardown, so terminating pods still stand for the room that they have. ``placed``: all of its
-    declared pods have had nodes; from then on no pod without one ends the attempt. ``reserved``: it
-    is a reservation, for an attempt that has not begun, on room that others may still use.
-    ``apart``: the nodes that its sets leave to each other, by position.
+    ``frozen`` allotments keep their size: while the gang is being placed, and again during teardown
+    until no pod is left (protocol C2, P4 c). ``leaving``: the gang was found in a teardown, so its
+    terminating pods still cover their room. ``placed``: all declared pods have had nodes; from then
+    on no pod without a node ends the attempt. ``reserved``: the gang is a reservation, for an
+    attempt that has not begun, on room that others may still use. ``apart``: the nodes that its
+    sets leave to each other, by position.
     """
 
     uid: str
@@ -181,13 +181,13 @@ class AssumedGang:
         return without_ports(total((one.pods.request, one.size) for one in self.allotments))
 
     def note_placement(self) -> None:
-        """If all declared pods, those of later stages included, have had nodes, it is placed."""
+        """Set ``placed`` if all declared pods, later stages included, have had nodes."""
         if all(one.goal <= max(one.on_nodes, one.placed) for one in self.allotments):
             self.placed = True
 
     def allotment_for(self, pod: Pod) -> Allotment | None:
-        """The allotment of this pod (C3): by its label, as the only set of its item, or by an equal
-        request. A pod of another attempt has none."""
+        """The allotment of this pod (C3): by the pod's label, as the only set of the item, or by an
+        equal request. A pod of another attempt has none."""
         if pod.attempt not in (0, self.attempt):
             return None
         of_item = [one for one in self.allotments if one.pod_set.item == pod.item]
@@ -198,7 +198,7 @@ class AssumedGang:
 
 
 def _equal_request(allotments: list[Allotment], pod: Pod) -> Allotment | None:
-    """Among the sets with this request the first that still misses a pod, by item and index."""
+    """The first set, by item and index, that has this request and still misses a pod."""
     request = with_pod_slot(pod.request)
     equal = [one for one in allotments if with_pod_slot(one.pod_set.request) == request]
     equal.sort(key=lambda one: (one.pod_set.item, one.pod_set.index))

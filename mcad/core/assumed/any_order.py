@@ -1,9 +1,9 @@
-"""Whether pods without a node find room in every order and wherever the others go (core R2).
+"""Whether pods without a node find room in every order of binding, wherever others go (core R2).
 
-A pod q takes away at most ``max over r of ceil(q_r / p_r)`` of the slots of p, because
-``floor((f - q) / p) >= floor(f / p) - ceil(q / p)``; one that shares no node with p takes away all
-of one node. So the pods of one class are safe if its slots on all nodes, less what all other pods
-that can come there take away, are as many as they are.
+A pod q takes away at most ``max over r of ceil(q_r / p_r)`` of the slots of p, because ``floor((f -
+q) / p) >= floor(f / p) - ceil(q / p)``; a pod that shares no node with p takes away all slots of
+one node. So the pods of one class are safe if its slots on all nodes, less the slots that all other
+pods there may take away, are enough for all of them.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from mcad.core.state.work_bounds import ROWS_PER_STEP, SAFETY_STEPS
 
 class Unbound(NamedTuple):
     """Equal pods without a node: how many are assumed on which node (``at``), and which nodes their
-    template leaves to others (``off``). ``pod_set`` is one of theirs, None where they are of
-    several gangs: then anti-affinity between sets is not looked at."""
+    template leaves to others (``off``). ``pod_set`` is a set of these pods, None if they are of
+    several gangs: then anti-affinity between sets is not considered."""
 
     pods: PodClass
     size: int
@@ -30,7 +30,7 @@ class Unbound(NamedTuple):
 
 
 class Budget:
-    """The work that may still be done; a test that cannot be ended counts as passed."""
+    """A budget of work; a test that exceeds it counts as passed."""
 
     def __init__(self, steps: int) -> None:
         self._most = steps
@@ -38,11 +38,11 @@ class Budget:
 
     @property
     def is_spent(self) -> bool:
-        """Whether no more may be done."""
+        """Whether the budget is used up."""
         return self.spent >= self._most
 
     def spend(self, steps: int) -> None:
-        """So much is done."""
+        """Count this many steps of work."""
         self.spent += steps
 
 
@@ -54,13 +54,13 @@ def are_safe(unbound: Sequence[Unbound], budget: Budget) -> bool:
 
 
 def is_safe(one: Unbound, others: Sequence[Unbound], budget: Budget) -> bool:
-    """Whether these pods find room wherever the others go that can come to their nodes."""
+    """Whether these pods find room wherever the other pods go that may come to the same nodes."""
     ledger = one.pods.ledger
     budget.spend((1 + len(others)) * (SAFETY_STEPS + ledger.size // ROWS_PER_STEP))
     if budget.is_spent:
         return True
     excluded = [_exclude(each, one) for each in others]
-    # What a pod that comes to a node takes away at most.
+    # The most slots that a pod which comes to a node takes away.
     cap = min(one.pods.cap, one.size) if any(excluded) else one.pods.cap
     free = _emptied((one, *others))
     here = free.slots(one.pods.request, cap, _admitted(one))
@@ -76,7 +76,7 @@ def is_safe(one: Unbound, others: Sequence[Unbound], budget: Budget) -> bool:
 
 
 def _emptied(unbound: Sequence[Unbound]) -> Columns:
-    """What is free if none of these pods is assumed anywhere."""
+    """The free amounts if none of these pods is assumed anywhere."""
     ledger = unbound[0].pods.ledger
     free = ledger.free.copy({name: None for each in unbound for name, _ in each.pods.request})
     for each in unbound:
@@ -88,20 +88,20 @@ def _emptied(unbound: Sequence[Unbound]) -> Columns:
 
 
 def _admitted(one: Unbound) -> Mask:
-    """The rows that these pods may go to."""
+    """The rows where these pods may go."""
     mask, rows = one.pods.mask, one.pods.ledger.rows
     mask[[rows[name].at for name in one.off if name in rows]] = False
     return mask
 
 
 def _exclude(one: Unbound, other: Unbound) -> bool:
-    """Whether their pods share no node."""
+    """Whether the pods of the two share no node."""
     if one.pod_set is None or other.pod_set is None:
         return False
     return one.pod_set.excludes(other.pod_set)
 
 
 def _spoils(other: PodClass, pods: PodClass) -> int:
-    """How many slots of a class one pod of the other takes away at most."""
+    """How many slots of ``pods`` one pod of the other class takes away at most."""
     wanted = dict(other.request)
     return max(-(-wanted.get(name, 0) // n) for name, n in pods.request)

@@ -1,10 +1,9 @@
 """Which nodes the pods of one set of a gang leave to the pods of its other sets (core R2).
 
-The dispatcher finds a node for every pod, and then kube-scheduler binds the pods one by one, in the
-order in which they appear, each where its own scores say. So a gang may strand itself: its small
-pod takes the empty node that its large pod needs. A set is *safe* if there is room for all of its
-pods wherever the other pods of the gang go (any_order.py). Of a set that is not, the planned nodes
-are left alone by the other sets.
+The dispatcher finds a node for every pod, and then kube-scheduler binds the pods one by one, in
+order of appearance, each by its own scores. So a gang may strand itself: a small pod takes the
+empty node that a large pod needs. A set is *safe* if there is room for all of its pods wherever the
+other pods of the gang go (any_order.py). The other sets avoid the planned nodes of an unsafe set.
 """
 
 from __future__ import annotations
@@ -18,10 +17,10 @@ from mcad.core.state.work_bounds import APART_WORK_MAX
 
 
 def kept_apart(gang: Sequence[Allotment]) -> dict[int, tuple[str, ...]]:
-    """By position of a set, the sorted names of the nodes that its pods leave to others.
+    """By position of a set, the sorted names of the nodes that its pods leave to other sets.
 
-    Nothing is kept apart if a set would leave more nodes than a pod template can name, or if that
-    takes more work than is allowed: then the gang is as safe as kube-scheduler makes it.
+    The result is empty if a set would leave more nodes than a pod template can name, or if the
+    search exceeds its budget: then the gang is as safe as kube-scheduler makes it.
     """
     waiting = [one for one in gang if one.size and not one.pod_set.per_node]
     if all(one.is_like(waiting[0]) for one in waiting):
@@ -45,8 +44,8 @@ def _first_unsafe(
     off: Mapping[int, Collection[str]],
     budget: Budget,
 ) -> Allotment | None:
-    """A set that is not safe on the nodes that are left to it, None if there is none. What one set
-    leaves to others makes the room of that set smaller, so each is judged again."""
+    """The first set that is not safe on the nodes left to it, or None. Leaving nodes to other sets
+    makes the room of a set smaller, so every set is judged again."""
     for one in waiting:
         others = [_unbound(each, off) for each in gang if not each.is_like(one)]
         if not is_safe(_unbound(one, off), others, budget):

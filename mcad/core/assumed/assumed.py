@@ -2,7 +2,7 @@
 
 For every allotment: size = assumed (on nodes) + unplaced. Observations only release slots or
 unplace them. ``place_unplaced``, the first step of each pass, takes slots off overcommitted nodes
-and finds nodes for what has none.
+and finds nodes for unplaced slots.
 """
 
 from __future__ import annotations
@@ -25,29 +25,29 @@ Held = tuple[tuple[str, Resources], ...]
 
 
 class RemovedGang(NamedTuple):
-    """A gang that a dry run removed, with its slots on nodes and without, by allotment."""
+    """A gang removed by a dry run, with its slots on nodes and unplaced slots, by allotment."""
 
     gang: AssumedGang
     slots: tuple[tuple[Allotment, dict[str, int], int], ...]
 
 
 class PodClasses(Protocol):
-    """Where pods that are equal for kube-scheduler are kept as one class."""
+    """The store of pod classes: pods that are equal for kube-scheduler share one class."""
 
     def hold_class(self, key: ClassKey) -> PodClass:
-        """The class of the key, kept until it is let go as often as it was held."""
+        """The class of the key, kept until each ``hold_class`` has its ``let_go_class``."""
         ...
 
     def let_go_class(self, pods: PodClass) -> None:
-        """One holder less."""
+        """Drop one holder."""
         ...
 
 
 class Assumed:
     """Every assumed gang by uid, and which allotments hold slots on which node (``slots_on``).
 
-    ``held`` serves dry runs: what each AppWrapper has on nodes, by uid, until that changes.
-    ``reserved`` holds the gangs of reservations, the oldest first.
+    ``held`` caches for dry runs what each AppWrapper has on nodes, by uid. ``reserved`` holds the
+    gangs of reservations, the oldest first.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class Assumed:
     def make(
         self, uid: str, attempt: int, sets: tuple[PodSet, ...], *, leaving: bool = False
     ) -> AssumedGang:
-        """A gang that holds nothing until it is placed."""
+        """Create a gang that holds nothing until it is placed."""
         check(uid not in self.by_uid, "reserved-once", f"{uid} has a reservation already")
         self._made += 1
         gang = AssumedGang(uid, attempt, self._made, leaving=leaving)
@@ -90,19 +90,19 @@ class Assumed:
         return gang.allotments if gang is not None else ()
 
     def nodes_of(self, uid: str) -> list[str]:
-        """The names of the nodes on which its pods are assumed or reserved, sorted."""
+        """The sorted names of the nodes on which its pods are assumed or reserved."""
         return sorted({name for one in self.allotments(uid) for name in one.at})
 
     def reserve(self, gang: AssumedGang, plan: Plan) -> None:
         """Reserve the slots of the plan; they stay as they are until the reservation ends. Where
-        only sums count they have no nodes: the sum is that much smaller for all others."""
+        only sums count, the slots have no nodes and reduce the sum for all others."""
         gang.reserved = True
         self.reserved[gang.uid] = gang
         self.place(gang, plan if self._on_nodes else [])
         gang.frozen = True
 
     def place(self, gang: AssumedGang, plan: Plan) -> None:
-        """Assume the slots where the plan puts them; the rest is unplaced."""
+        """Assume the slots where the plan puts them; the other pods are unplaced."""
         gang.frozen = False
         for positions, row, times in plan:
             name, left = row.node.name, times
@@ -116,7 +116,7 @@ class Assumed:
             self.settle(allotment)
 
     def end(self, uid: str) -> None:
-        """The gang holds nothing any more."""
+        """End the gang: it holds nothing any more."""
         gang = self.by_uid.pop(uid)
         self.reserved.pop(uid, None)
         for allotment in gang.allotments:
@@ -126,7 +126,7 @@ class Assumed:
             for name, held in list(allotment.at.items()):
                 self._release(allotment, name, held)
             self._classes.let_go_class(allotment.pods)
-        gang.allotments = ()  # they know it, so nothing but the collector would free them
+        gang.allotments = ()  # breaks the reference cycle, which only the collector would free
 
     # -- dry runs ------------------------------------------------------------------------------
 
@@ -141,7 +141,7 @@ class Assumed:
         return RemovedGang(gang, slots)
 
     def restore(self, removed: RemovedGang) -> None:
-        """The slots are where they were; the nodes must be as they were."""
+        """Put the slots back where they were; the nodes must not have changed."""
         self.by_uid[removed.gang.uid] = removed.gang
         for allotment, at, unplaced in removed.slots:
             for name, held in at.items():
@@ -151,7 +151,7 @@ class Assumed:
     # -- size ----------------------------------------------------------------------------------
 
     def settle(self, allotment: Allotment, near: str = "") -> None:
-        """Bring the allotment to its target size. What it lacks is unplaced until the next pass. A
+        """Bring the allotment to its target size. Missing slots are unplaced until the next pass. A
         surplus is taken from the node that a pod was just bound to (``near``), else from unplaced
         slots, else from the node assumed last (R3)."""
         self._unnoted[allotment] = None
@@ -175,24 +175,24 @@ class Assumed:
             surplus -= part
 
     def _yield_node(self, allotment: Allotment, name: str) -> None:
-        """Sets that share no node with this one leave a node on which it has a bound pod."""
+        """Unplace, on a node with a bound pod of this set, sets that share no node with it."""
         for other in allotment.gang.allotments if allotment.bound.get(name) else ():
             held = other.at.get(name, 0)
             if held and other is not allotment and other.pod_set.excludes(allotment.pod_set):
                 self._unplace(other, name, held)
 
     def settle_daemons(self) -> None:
-        """A node came or went: each DaemonSet has a pod more or less to create."""
+        """Settle DaemonSets after a node came or went: each has a pod more or less to create."""
         for allotment in self._per_node:
             self.settle(allotment)
 
     def counts_in_sums(self, gang: AssumedGang) -> bool:
-        """Whether its unplaced pods are taken off the sum of others."""
+        """Whether the unplaced pods of the gang reduce the sum for other gangs."""
         return not (gang.reserved and self._on_nodes)
 
     def take_changed(self, most: int) -> list[str]:
-        """The uids of gangs with sets whose pods or wanted counts changed since they were taken, as
-        far as they are found in so many sets. What they have come to by that is noted."""
+        """Take the uids of gangs with changed pods or wanted counts, from at most ``most`` changed
+        sets, and note their placement."""
         changed: dict[str, AssumedGang] = {}
         for allotment in list(islice(self._unnoted, most)):
             del self._unnoted[allotment]
@@ -206,12 +206,12 @@ class Assumed:
 
     @property
     def is_noted(self) -> bool:
-        """Whether ``take_changed`` has taken all of them."""
+        """Whether ``take_changed`` has taken all changes."""
         return not self._unnoted
 
     def leave(self, name: str, *, unless_admitted_by: Row | None = None) -> None:
-        """Unplace the slots on the node: all of them, or those that the node does not admit any
-        more."""
+        """Unplace the slots on the node: all slots, or only slots that the node no longer
+        admits."""
         row = unless_admitted_by
         for allotment in list(self.slots_on.get(name, {})):
             if row is None or not allotment.pods.admitted_by(row):
@@ -220,14 +220,14 @@ class Assumed:
     # -- homes ---------------------------------------------------------------------------------
 
     def place_unplaced(self) -> None:
-        """The first step of each pass: gangs that exist come before the queue, older ones first."""
+        """The first step of each pass: gangs come before the queue, older gangs first."""
         for name in list(self._ledger.overcommitted):
             self._shed(name)
         for allotment in sorted(self._unplaced, key=lambda allotment: allotment.order):
             self._find_nodes(allotment)
 
     def _shed(self, name: str) -> None:
-        """While the node is overcommitted, unplace its latest slots if they take what it lacks.
+        """Unplace slots of an overcommitted node, latest first, while they take missing amounts.
         Reserved slots stay: a reservation waits for the node, and takes nothing from pods there."""
         row = self._ledger.rows[name]
         holders = [one for one in self.slots_on.get(name, {}) if not one.gang.reserved]
@@ -294,7 +294,7 @@ class Assumed:
         if self.counts_in_sums(allotment.gang):
             self._unplaced_pods.add(allotment.pods, more)
         if allotment.gang.reserved:
-            return  # it needs no node, or has lost one: then it is planned anew, or ends
+            return  # a reservation needs no node, or has lost it and is planned anew, or ends
         if allotment.unplaced:
             self._unplaced[allotment] = None
         else:
@@ -302,7 +302,7 @@ class Assumed:
 
 
 def shrunk_to(sets: tuple[PodSet, ...], gang: AssumedGang) -> tuple[PodSet, ...]:
-    """The pod sets with only as many replicas as the gang still misses."""
+    """The pod sets, each with only as many replicas as the gang still misses."""
     return tuple(
         pod_set
         if pod_set.per_node or allotment.uncovered == pod_set.replicas

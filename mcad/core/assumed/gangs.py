@@ -1,7 +1,7 @@
 """The assumed gangs by the uid of their AppWrapper: what each holds, and what becomes of it
 (protocol C2, C4, C6).
 
-What is changed here is posted at once, so the books of the nodes are right after every call.
+Every change is posted at once, so the books of the nodes are right after every call.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from mcad.core.state.model import ChosenDomain, KeptApart, PodSet, Resources, Wa
 from mcad.core.state.violations import check
 
 Wants = Mapping[tuple[int, int], Wanted | None]
-"""The pods that live objects want, by (item, index) of the set; None where one does not tell."""
+"""The pods that live objects want, by (item, index) of the set; None if not reported."""
 
 NOTHING_REPORTED: Wants = {}
 
 
 class Gangs:
-    """Every assumed gang, also one that holds nothing."""
+    """Every assumed gang, including gangs that hold nothing."""
 
     def __init__(
         self, ledger: Ledger, pod_index: PodIndex, assumed: Assumed, *, on_nodes: bool
@@ -45,7 +45,7 @@ class Gangs:
         *,
         leaving: bool = False,
     ) -> AssumedGang:
-        """A gang with the pods that are there already, which holds nothing until it is placed."""
+        """Create a gang with its pods that already exist; it holds nothing until it is placed."""
         gang = self._assumed.make(uid, attempt, sets, leaving=leaving)
         self._pod_index.join(gang)
         for one in gang.allotments:
@@ -74,57 +74,57 @@ class Gangs:
         *,
         leaving: bool = False,
     ) -> None:
-        """Assume a gang that was dispatched earlier, whether it fits or not; pods without a place
-        are unplaced.
+        """Assume a gang that was dispatched earlier, fitting or not; pods without a place are
+        unplaced.
 
-        ``leaving``: its attempt is being taken back. A terminating pod then stands for its own
-        room, as it did before a restart; otherwise the room would be held twice.
+        ``leaving``: the attempt is in teardown. A terminating pod then covers its own room, as
+        before a restart; otherwise the room would be held twice.
         """
         self._assumed.place(self.begin(uid, attempt, sets, leaving=leaving), [])
         self._ledger.post()
 
     def reserve(self, gang: AssumedGang, plan: Plan) -> None:
-        """Reserve the places of the plan although others may still be there."""
+        """Reserve the places of the plan, even where other pods still are."""
         self._assumed.reserve(gang, plan)
         self._ledger.post()
 
     def freeze(self, uid: str) -> None:
-        """A teardown begins: the gang keeps its size until ``release``."""
+        """Freeze the gang's size until ``release``: a teardown begins."""
         gang = self._assumed.by_uid.get(uid)
         if gang is not None:
             gang.frozen = True
 
     def release(self, uid: str) -> None:
-        """The gang holds nothing any more."""
+        """Release all that the gang holds."""
         if uid in self._assumed.by_uid:
             self.end(uid)
             self._ledger.post()
 
     def end(self, uid: str) -> None:
-        """The same for a gang that was begun and not placed: no node has anything to post."""
+        """Drop a gang that was begun and not placed: no node has anything to post."""
         self._pod_index.part(uid)
         self._assumed.end(uid)
 
     # -- dry runs ------------------------------------------------------------------------------
 
     def remove(self, uid: str) -> RemovedGang:
-        """As if the AppWrapper and its pods were gone, until ``restore``; no event may come in
-        between that concerns them or their nodes."""
+        """Take the AppWrapper and its pods off the books until ``restore``; until then no event may
+        concern them or their nodes."""
         self._pod_index.weigh(uid, -1)
         removed = self._assumed.remove(uid)
         self._ledger.post()
         return removed
 
     def restore(self, removed: RemovedGang) -> None:
-        """The AppWrapper is there again, exactly where it was."""
+        """Put the AppWrapper back exactly where it was."""
         self._assumed.restore(removed)
         self._pod_index.weigh(removed.gang.uid, 1)
         self._ledger.post()
 
-    # -- what is found out about its pods ------------------------------------------------------
+    # -- observations of its pods --------------------------------------------------------------
 
     def want(self, uid: str, item: int, index: int, wanted: Wanted | None) -> None:
-        """The pods that the live object wants of a set; None if it does not tell (C2)."""
+        """Set the pods that the live object wants of a set; None if not reported (C2)."""
         for one in self._assumed.allotments(uid):
             if (one.pod_set.item, one.pod_set.index) == (item, index) and one.wanted != wanted:
                 one.wanted = wanted
@@ -132,8 +132,8 @@ class Gangs:
         self._ledger.post()
 
     def give_up(self, uid: str) -> int:
-        """Free the room of declared pods that do not exist though they should: they are not waited
-        for any more. Returns how many."""
+        """Free the room of declared pods that should exist and do not, and wait for them no more.
+        Returns how many."""
         given_up = 0
         for one in self._assumed.allotments(uid):
             if not one.gang.frozen:
@@ -152,8 +152,8 @@ class Gangs:
         self._ledger.post()
 
     def take_changed(self, most: int) -> list[str]:
-        """The AppWrappers (uids) whose pods or wanted counts changed since they were taken, as far
-        as they are found in so many pod sets."""
+        """Take the uids of the AppWrappers with changed pods or wanted counts, from at most
+        ``most`` changed pod sets."""
         return self._assumed.take_changed(most)
 
     @property
@@ -162,12 +162,12 @@ class Gangs:
         return self._assumed.is_noted
 
     def note_placed(self, uid: str) -> None:
-        """It is on record that all of its declared pods have had nodes."""
+        """Restore from the record that all declared pods have had nodes."""
         gang = self._assumed.by_uid.get(uid)
         if gang is not None:
             gang.placed = True
 
-    # -- what it holds, and where --------------------------------------------------------------
+    # -- room and nodes ------------------------------------------------------------------------
 
     def uids(self) -> Collection[str]:
         """The uids of all AppWrappers with a gang."""
@@ -191,7 +191,7 @@ class Gangs:
         return tuple(allotment.size for allotment in self._assumed.allotments(uid))
 
     def request(self, uid: str) -> Resources:
-        """The sum of the requests of its assumed pods."""
+        """The sum of the requests of the AppWrapper's assumed pods."""
         gang = self._assumed.by_uid.get(uid)
         return gang.request if gang is not None else ()
 
@@ -200,14 +200,14 @@ class Gangs:
         return self._pod_index.held(uid)
 
     def unplaced(self, uid: str) -> int:
-        """Assumed pods that no node has room for, as of the last ``place_unplaced``; 0 for a
-        reservation where only sums count."""
+        """The assumed pods without a node as of the last ``place_unplaced``; 0 for a reservation
+        where only sums count."""
         if uid in self._assumed.reserved and not self._on_nodes:
             return 0
         return sum(allotment.unplaced for allotment in self._assumed.allotments(uid))
 
     def nodes_of(self, uid: str) -> list[str]:
-        """The names of the nodes on which its pods are assumed or reserved, sorted."""
+        """The sorted names of the nodes on which its pods are assumed or reserved."""
         return self._assumed.nodes_of(uid)
 
     def places_of(self, uid: str) -> dict[str, tuple[int, ...]]:
@@ -231,9 +231,9 @@ class Gangs:
     # -- which nodes its sets leave to each other ----------------------------------------------
 
     def keep_apart(self, uid: str, lasting: Collection[int] = ()) -> tuple[KeptApart, ...]:
-        """Decide which nodes the templates of a gang, which was assumed just now, leave to its
-        other pods; none where only sums count, because no pod has a planned node there. Templates
-        of ``lasting`` items outlive the reason, so their pods only prefer other nodes."""
+        """Decide which nodes the templates of a gang that was just assumed leave to its other pods;
+        none where only sums count, because no pod has a planned node then. Templates of ``lasting``
+        items outlive the reason, so their pods only prefer other nodes."""
         allotments = self._assumed.allotments(uid)
         if not self._on_nodes or len(allotments) < 2:
             return ()
@@ -248,8 +248,8 @@ class Gangs:
         return kept
 
     def note_apart(self, uid: str, recorded: Iterable[KeptApart]) -> None:
-        """It is on record which nodes the templates of a gang leave to its other pods. Where they
-        only prefer other nodes, nothing keeps its pods off these."""
+        """Restore from the record which nodes the templates of a gang leave to its other pods. A
+        template that only prefers other nodes does not keep its pods off these nodes."""
         known = {(one.item, one.path): one.nodes for one in recorded if not one.preferred}
         for one in self._assumed.allotments(uid) if known else ():
             nodes = known.get((one.pod_set.item, one.pod_set.path))
@@ -257,8 +257,8 @@ class Gangs:
                 one.gang.apart[one.position] = nodes
 
     def left_with_room(self, uid: str) -> list[str]:
-        """The nodes with room for pods that have none elsewhere: they are excluded from the
-        templates of these pods, and were left to others of their gang."""
+        """The nodes with room for unplaced pods that the templates of these pods exclude, because
+        the nodes were left to other pods of the gang."""
         rows = self._ledger.rows
         return sorted(
             name

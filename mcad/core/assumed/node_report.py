@@ -1,4 +1,4 @@
-"""The books of the nodes for people: what ``mcad capacity`` shows."""
+"""The books of the nodes for users: what ``mcad capacity`` shows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from mcad.core.state.records import Struct
 
 
 class NodeState(StrEnum):
-    """Whether a node takes pods, in the words of kubectl where it has one."""
+    """Whether a node takes pods, in the words of kubectl where kubectl has a word."""
 
     READY = "Ready"
     TAINTED = "Tainted"  # only pods that tolerate its taints
@@ -27,7 +27,7 @@ class NodeState(StrEnum):
 
 
 class NodeReport(Struct, frozen=True):
-    """One node's books: free = allocatable - used - reserved, and may be negative."""
+    """One node's books: free = allocatable - used - reserved, perhaps negative."""
 
     name: str
     allocatable: Resources
@@ -38,31 +38,31 @@ class NodeReport(Struct, frozen=True):
 
     @property
     def is_in_service(self) -> bool:
-        """Whether what is free there is of use to any pod."""
+        """Whether the free room of the node is of use to any pod."""
         return self.state in (NodeState.READY, NodeState.TAINTED)
 
     @property
     def usable(self) -> Resources:
-        """What is free and of use: no negative amount, and nothing on a node that takes no pod."""
+        """The free amounts of use: no negative amount, and nothing on a node that takes no pod."""
         if not self.is_in_service:
             return ()
         return tuple((name, n) for name, n in self.free if n > 0)
 
     @property
     def is_overcommitted(self) -> bool:
-        """Whether more is used and reserved than there is."""
+        """Whether use and reservations exceed allocatable."""
         return any(n < 0 for _, n in self.free)
 
 
 class Apart(NamedTuple):
-    """The nodes that are not simply ready: how many are in one state, and the sums of them."""
+    """The nodes that are not simply ready: how many are in one state, and their sums."""
 
     nodes: int
     sums: NodeReport
 
 
 class Report:
-    """Every node and all of them together, each answer as it is when it is asked for."""
+    """Every node, and the sums of all nodes; each answer is computed when asked."""
 
     def __init__(
         self, ledger: Ledger, pod_index: PodIndex, assumed: Assumed, unplaced_pods: UnplacedPods
@@ -73,7 +73,7 @@ class Report:
         self._unplaced_pods = unplaced_pods
 
     def nodes(self) -> Iterator[NodeReport]:
-        """Each node by name; one that is gone when its turn comes is left out."""
+        """Each node by name; a node that is gone before its turn is left out."""
         rows = self._ledger.rows
         for name in sorted(rows):
             row = rows.get(name)
@@ -83,8 +83,8 @@ class Report:
     def overcommitted(self) -> Iterator[NodeReport]:
         """The nodes whose bound pods request more than is allocatable, by name.
 
-        A node gets there when its allocatable shrinks, and when kube-scheduler loses the answer to
-        a binding: it forgets the pod that it assumed there and binds another one.
+        A node is overcommitted when its allocatable shrinks, or when kube-scheduler loses the
+        answer to a binding: it then forgets the pod that it assumed there and binds another pod.
         """
         for name in sorted(self._ledger.overcommitted):
             row = self._ledger.rows[name]
@@ -105,7 +105,7 @@ class Report:
         )
 
     def apart(self) -> list[Apart]:
-        """The tainted nodes, the cordoned and those that are not ready, where there are any."""
+        """The sums of the tainted, cordoned and not ready nodes, for each state that occurs."""
         found: dict[NodeState, list[NodeReport]] = {}
         for row in self._ledger.rows.values():
             state = _state(row.node)
@@ -114,8 +114,8 @@ class Report:
         return [Apart(len(found[one]), _sum(one, found[one])) for one in NodeState if one in found]
 
     def sums(self) -> NodeReport:
-        """The sums over all nodes: used is what is neither reserved nor free. ``free`` counts the
-        nodes that are ready and not cordoned, an overcommitted one as 0: it has nothing to lend."""
+        """The sums over all nodes: used is allocatable less reserved and free. ``free`` counts the
+        nodes that are ready and not cordoned, overcommitted nodes as 0."""
         ledger = self._ledger
         free: Books = {}
         used: Books = dict(ledger.allocatable)
@@ -157,7 +157,7 @@ def _state(node: Node) -> NodeState:
 
 
 def _sum(state: NodeState, nodes: list[NodeReport]) -> NodeReport:
-    """Of ``free`` the part that is of use."""
+    """The sums of these nodes, with only the part of ``free`` that is of use."""
     books = [
         [(amounts, 1) for amounts in each]
         for each in zip(
@@ -169,13 +169,13 @@ def _sum(state: NodeState, nodes: list[NodeReport]) -> NodeReport:
 
 
 def used_on(name: str, pod_index: PodIndex) -> Resources:
-    """What the pods bound to the node use (C1)."""
+    """The use of the pods bound to the node (C1)."""
     uses = pod_index.on_node.get(name, {}).values()
     return total((use.request, 1) for use in uses if use.pod.phase not in TERMINAL_PHASES)
 
 
 def reserved_on(name: str, assumed: Assumed) -> Resources:
-    """What is assumed on the node."""
+    """The amounts assumed on the node."""
     return total(
         (allotment.pods.request, allotment.at[name]) for allotment in assumed.slots_on.get(name, {})
     )

@@ -1,5 +1,4 @@
-"""Live pods: what they use, which AppWrapper they belong to, and which allotments they cover
-(protocol C1-C3).
+"""Live pods: their use, their AppWrapper, and the allotments that they cover (protocol C1-C3).
 
 Pods may be observed before their node, their AppWrapper, or both.
 """
@@ -19,15 +18,15 @@ PodKey = tuple[int, PodPhase, bool, bool]
 """(attempt, phase, whether it terminates, whether a container of it is stuck)."""
 
 _Weight = tuple[str, Resources, bool] | None
-"""(node, request, whether it belongs to no AppWrapper) of what a pod takes; None is nothing."""
+"""(node, request, whether the pod belongs to no AppWrapper) of a pod's use; None is none."""
 
 
 @dataclass(slots=True, eq=False)
 class Use:
     """One pod as the books know it.
 
-    ``allotment`` is the one it is attributed to. ``live`` tells whether it counts as a live pod of
-    that, ``has_node`` as one with a node, ``covers`` whether it covers one unit of it.
+    ``allotment`` is the allotment to which the pod is attributed. There it counts as ``live``, as
+    live with a node (``has_node``), and as one covered unit (``covers``).
     """
 
     pod: Pod
@@ -39,12 +38,12 @@ class Use:
 
     @property
     def weighs(self) -> bool:
-        """Whether it takes anything from its node, if that exists (C1)."""
+        """Whether the pod takes anything from its node, if the node exists (C1)."""
         return self.pod.phase not in TERMINAL_PHASES
 
 
 class PodIndex:
-    """Every pod that exists, by uid, by the node that it takes room of, and by AppWrapper."""
+    """Every pod that exists, by uid, by the node whose room it takes, and by AppWrapper."""
 
     def __init__(self, ledger: Ledger, assumed: Assumed) -> None:
         self._ledger = ledger
@@ -57,7 +56,7 @@ class PodIndex:
     # -- pods ----------------------------------------------------------------------------------
 
     def seen(self, pod: Pod) -> None:
-        """A pod appeared or changed."""
+        """Enter a pod that appeared or changed."""
         use = self.uses.get(pod.uid)
         if use is None:
             use = self.uses[pod.uid] = Use(pod, self._ledger.load(pod.request, pod.ports))
@@ -70,7 +69,7 @@ class PodIndex:
         self._attribute(use)
 
     def gone(self, uid: str) -> str:
-        """A pod no longer exists; returns the uid of its AppWrapper, "" if none."""
+        """Remove a pod; returns the uid of its AppWrapper, "" if none."""
         use = self.uses.pop(uid, None)
         if use is None:
             return ""
@@ -80,7 +79,7 @@ class PodIndex:
         return use.pod.workload
 
     def uses_of(self, uid: str) -> Collection[Use]:
-        """The AppWrapper's pods, of whatever attempt."""
+        """The AppWrapper's pods, of any attempt."""
         return self._of.get(uid, {}).values()
 
     def phases_of(self, uid: str) -> Mapping[PodKey, int]:
@@ -88,8 +87,7 @@ class PodIndex:
         return self._phases.get(uid, {})
 
     def held(self, uid: str) -> Held:
-        """What the AppWrapper has on each node: its pods, of whatever attempt, and its assumed
-        pods."""
+        """What the AppWrapper has on each node: its pods, of any attempt, and its assumed pods."""
         bound = [use for use in self.uses_of(uid) if use.weighs and use.pod.node]
         allotments = self._assumed.allotments(uid)
         if len(bound) == 1 and not any(one.at for one in allotments):
@@ -164,30 +162,30 @@ class PodIndex:
     # -- nodes ---------------------------------------------------------------------------------
 
     def node_added(self, name: str) -> None:
-        """A node appeared: what is bound to it, or nominated to it, is in use there."""
+        """Count the pods bound or nominated to a node that appeared."""
         for use in self.on_node.get(name, {}).values():
             self._charge(self._weight(use), 1)
         self.node_changed(name)
 
     def node_changed(self, name: str) -> None:
-        """The node's readiness may have changed, or it is gone: do its pods still cover any?"""
+        """Recheck which pods of a changed or removed node cover an allotment."""
         for use in list(self.on_node.get(name, {}).values()):
             self._cover(use)
 
     # -- attribution ---------------------------------------------------------------------------
 
     def join(self, gang: AssumedGang) -> None:
-        """A gang was assumed: pods that are there already are its own."""
+        """Attribute the pods that already exist to a gang that was just assumed."""
         for use in self._of.get(gang.uid, {}).values():
             self._attribute(use)
 
     def part(self, uid: str) -> None:
-        """The gang is about to end: no pod covers it any more."""
+        """Detach all pods from a gang that is about to end."""
         for use in self._of.get(uid, {}).values():
             use.allotment, use.live, use.has_node, use.covers = None, False, False, False
 
     def _attribute(self, use: Use) -> None:
-        """A pod that is attributed stays where it is: a second attribution might differ."""
+        """Attribute a pod once: a second attribution might differ."""
         if use.allotment is None and use.pod.workload:
             gang = self._assumed.by_uid.get(use.pod.workload)
             allotment = gang.allotment_for(use.pod) if gang is not None else None
@@ -205,7 +203,7 @@ class PodIndex:
         self._cover(use)
 
     def _cover(self, use: Use) -> None:
-        """Bring the allotment's counts to what the pod is now, and the allotment to its size."""
+        """Update the allotment's counts for the pod as it is now, and settle the allotment."""
         pod, allotment = use.pod, use.allotment
         if allotment is None:
             return
@@ -217,7 +215,7 @@ class PodIndex:
 
     def _stands(self, allotment: Allotment, name: str) -> bool:
         """C6: own pods on a node that is gone or not ready are assumed again. A DaemonSet's pod
-        belongs to its node, as long as the DaemonSet wants a pod there."""
+        covers its node while the node admits it."""
         row = self._ledger.rows.get(name)
         if row is None or not row.node.ready:
             return False
@@ -225,7 +223,7 @@ class PodIndex:
 
 
 def is_live(pod: Pod) -> bool:
-    """Whether it is neither at its end nor on the way there."""
+    """Whether the pod is neither terminal nor terminating."""
     return pod.phase not in TERMINAL_PHASES and not pod.terminating
 
 
@@ -234,7 +232,7 @@ def _key(pod: Pod) -> PodKey:
 
 
 def _owner(pod: Pod) -> tuple[str, int, int, int]:
-    """What a pod's attribution depends on."""
+    """The fields of a pod that its attribution depends on."""
     return (pod.workload, pod.item, pod.index, pod.attempt)
 
 

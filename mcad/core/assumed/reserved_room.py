@@ -34,8 +34,8 @@ class ReservedRoom:
         self._on_nodes = on_nodes
 
     def is_free(self, uid: str) -> bool:
-        """Whether the reserved room is free of others and all of it has nodes; where only sums
-        count, whether they suffice."""
+        """Whether the reserved room has nodes and is free of other pods; where only sums count,
+        whether the sums suffice."""
         if not self._on_nodes:
             return self._is_free_by_sum(self._assumed.by_uid[uid])
         rows = self._ledger.rows
@@ -45,7 +45,7 @@ class ReservedRoom:
         )
 
     def _is_free_by_sum(self, gang: AssumedGang) -> bool:
-        """Younger reservations count for nothing: they get what is left."""
+        """Whether the sums suffice. Younger reservations count for nothing: they get the rest."""
         ledger = self._ledger
         left = {
             name: ledger.free.to_lend(name, ledger.facts.in_service) for name, _ in gang.request
@@ -57,8 +57,8 @@ class ReservedRoom:
         return all(left.get(name, 0) >= 0 for name, _ in gang.request)
 
     def occupants(self, uid: str) -> tuple[list[Pod], list[str]]:
-        """What uses the reserved nodes that are not free yet: pods that do not terminate, and the
-        uids of AppWrappers with assumed pods."""
+        """The users of the reserved nodes that are not free yet: pods that do not terminate, and
+        the uids of AppWrappers with assumed pods."""
         pods: list[Pod] = []
         uids: dict[str, None] = {}
         for name in self._assumed.nodes_of(uid):
@@ -71,8 +71,8 @@ class ReservedRoom:
         return pods, list(uids)
 
     def is_left(self, uid: str, attempts: Mapping[str, int]) -> bool:
-        """Whether a pod is still leaving the reserved nodes: a terminating one, or one of these
-        attempts (uid -> attempt). The watch of pods may lag behind the live list that ends a
+        """Whether a pod is still leaving the reserved nodes: a terminating pod, or a pod of one of
+        these attempts (uid -> attempt). The watch of pods may lag behind the live list that ends a
         teardown."""
         uses = (
             self._pod_index.on_node.get(name, {}).values() for name in self._assumed.nodes_of(uid)
@@ -81,8 +81,8 @@ class ReservedRoom:
         return any(pod.terminating or attempts.get(pod.workload) == pod.attempt for pod in pods)
 
     def take_pressed(self) -> dict[str, list[str]]:
-        """The reserved nodes of which more is used than at the last call, by the uid of the
-        reservation's owner."""
+        """The reserved nodes with more use than at the last call, by the uid of the reservation's
+        owner."""
         found: dict[str, list[str]] = {}
         for name in self._ledger.pressed:
             row = self._ledger.rows.get(name)
@@ -92,7 +92,7 @@ class ReservedRoom:
         return found
 
     def is_crowded(self, uid: str, nodes: Iterable[str], leaves: Callable[[str], bool]) -> bool:
-        """Whether there is too little on one of these nodes for the reservation, without the
+        """Whether one of these nodes has too little room for the reservation, even without the
         AppWrappers (uids) for which ``leaves`` is true."""
         reserved = {name for one in self._assumed.allotments(uid) for name, _ in one.pods.request}
         return any(

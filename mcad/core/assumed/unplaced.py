@@ -1,6 +1,6 @@
 """Assumed pods that have no node, and the room that is kept for them.
 
-They stay subtracted from the sum of all nodes that they could go to, and the nodes nearest
+Their requests stay subtracted from the sum of all nodes where they could go, and the nodes nearest
 to having room for them are set aside for the pass (protocol C6): otherwise AppWrappers behind them
 would take every bit of room that comes up.
 """
@@ -26,9 +26,9 @@ _MILLION = 1_000_000
 
 class UnplacedPods:
     """``by_class``: pods by class, oldest class first. ``usable``: the rows that are not set aside
-    for them, None if none is. ``steps`` counts the work of setting aside.
+    for these pods, None for all rows. ``steps`` counts the work of setting aside.
 
-    A shape that was refused because of unplaced pods is requeued when these become fewer. A class
+    A shape that was refused because of unplaced pods is requeued when their number falls. A class
     that no verdict has counted yet (``_weighed``) requeues nothing: every pod that ends is unplaced
     for a moment.
     """
@@ -54,11 +54,11 @@ class UnplacedPods:
         return usable
 
     def _exists(self, row: Row) -> bool:
-        """Whether the node is still there: another one may have its number since."""
+        """Whether the row still has its node: another node may have its number since."""
         return self._ledger.at_row[row.at] is row
 
     def add(self, pods: PodClass, more: int) -> None:
-        """So many more pods of the class (fewer, if negative) have no node."""
+        """Count this many more pods of the class (fewer, if negative) as unplaced."""
         left = self.by_class.get(pods, 0) + more
         if left:
             self.by_class[pods] = left
@@ -76,8 +76,8 @@ class UnplacedPods:
         return total((pods.request, n) for pods, n in self.by_class.items())
 
     def weighing_on(self, nodes: NodeSet) -> list[tuple[Resources, int]]:
-        """(request, pods) of the unplaced pods that could go to one of these nodes; of all of them
-        where nodes do not matter."""
+        """(request, pods) of the unplaced pods that could go to one of these nodes; of all unplaced
+        pods where nodes do not matter."""
         return [
             (pods.request, n)
             for pods, n in self.by_class.items()
@@ -85,7 +85,7 @@ class UnplacedPods:
         ]
 
     def note_weighed(self) -> None:
-        """A verdict has counted the unplaced pods: requeue refused shapes when these get fewer."""
+        """Note that a verdict counted the unplaced pods: fewer of these requeue refused shapes."""
         self._weighed.update(dict.fromkeys(self.by_class))
 
     def new_pass(self) -> None:
@@ -109,7 +109,7 @@ class UnplacedPods:
         self._earmarked_at = self._ledger.now
 
     def _nearest(self, pods: PodClass, most: int) -> list[Row]:
-        """The nodes that lack least for one pod, among those that could ever hold it."""
+        """The nodes that lack least for one pod, among the nodes that could ever hold it."""
         self.steps += self._ledger.size // ROWS_PER_STEP * len(pods.request)
         rows = pods.slots(self._ledger.whole, self.usable).rows
         worst, together = self._shortfall(pods, rows)
@@ -117,7 +117,7 @@ class UnplacedPods:
         return [self._ledger.row(at) for at in nearest.tolist()]
 
     def _shortfall(self, pods: PodClass, rows: Amounts) -> tuple[Amounts, Amounts]:
-        """What these rows lack for one pod, in millionths of its request: at worst, and in sum."""
+        """The shortfall of these rows for a pod, in millionths of its request: at worst, in sum."""
         worst = together = np.zeros(len(rows), np.int64)
         for name, n in pods.request:
             lacking = np.maximum(0, counted(n) - self._ledger.free.column(name)[rows])

@@ -1,4 +1,4 @@
-"""The pods of an AppWrapper: how many there are and should be, which failed, and where they are."""
+"""The pods of an AppWrapper: how many exist and should exist, which failed, and where they are."""
 
 from __future__ import annotations
 
@@ -25,44 +25,44 @@ from mcad.core.state.units import Duration
 _AT_WORK = (PodPhase.RUNNING, PodPhase.UNKNOWN)  # as far as is known
 
 _TOTALLED = ("cpu", "memory", "nvidia.com/gpu")
-"""The resources that MCAD's status has fields for."""
+"""The resources for which MCAD's status has fields."""
 
 
 class WorkloadPods:
-    """Questions about pods by the uid of their AppWrapper. While it has an assumed gang, only pods
-    of that attempt count."""
+    """Questions about pods by the uid of their AppWrapper. While the AppWrapper has an assumed
+    gang, only pods of that attempt count."""
 
     def __init__(self, ledger: Ledger, pod_index: PodIndex, assumed: Assumed) -> None:
         self._ledger = ledger
         self._pod_index = pod_index
         self._assumed = assumed
 
-    # -- those that exist ----------------------------------------------------------------------
+    # -- existing pods -------------------------------------------------------------------------
 
     def all(self) -> Iterator[Pod]:
-        """Every pod that exists, those of no AppWrapper included."""
+        """Every pod that exists, including pods of no AppWrapper."""
         return (use.pod for use in self._pod_index.uses.values())
 
     def exist(self, uid: str) -> bool:
-        """Whether there are any, of whatever attempt."""
+        """Whether the AppWrapper has pods, of any attempt."""
         return bool(self._pod_index.uses_of(uid))
 
     def at_work(self, uid: str) -> bool:
-        """Whether there are any that have not ended, of whatever attempt."""
+        """Whether the AppWrapper has pods that have not ended, of any attempt."""
         phases = self._pod_index.phases_of(uid)
         return any(n and phase not in TERMINAL_PHASES for (_, phase, *_), n in phases.items())
 
     def are_ending(self, uid: str) -> bool:
-        """Whether any of these is being deleted on a node that exists."""
+        """Whether the AppWrapper has pods in deletion on a node that exists."""
         uses = (use for use in self._pod_index.uses_of(uid) if use.weighs and use.pod.terminating)
         return any(use.pod.node in self._ledger.rows for use in uses)
 
     def of(self, uid: str) -> list[Pod]:
-        """All of them, of whatever attempt."""
+        """All pods of the AppWrapper, of any attempt."""
         return [use.pod for use in self._pod_index.uses_of(uid)]
 
     def alive(self, uid: str) -> list[Pod]:
-        """Those that are neither at their end nor on the way there, of whatever attempt."""
+        """The pods that are neither terminal nor terminating, of any attempt."""
         return [pod for pod in self.of(uid) if is_live(pod)]
 
     def is_foreign(self, pod: str) -> bool:
@@ -71,7 +71,7 @@ class WorkloadPods:
         return use is not None and not use.pod.workload
 
     def counts(self, uid: str) -> PodCounts:
-        """How many there are by phase."""
+        """How many pods the AppWrapper has by phase."""
         gang = self._assumed.by_uid.get(uid)
         sums, leaving, stuck = dict.fromkeys(PodPhase, 0), 0, 0
         for (attempt, phase, terminating, is_stuck), n in self._pod_index.phases_of(uid).items():
@@ -89,8 +89,8 @@ class WorkloadPods:
         )
 
     def totals(self, uid: str) -> Resources:
-        """What those that run or have succeeded ask for, of the resources that MCAD's status has
-        fields for."""
+        """The requests of running and succeeded pods, of the resources for which MCAD's status has
+        fields."""
         sums: Books = {}
         for use in self._uses(uid):
             if use.pod.phase in (*_AT_WORK, PodPhase.SUCCEEDED):
@@ -98,13 +98,13 @@ class WorkloadPods:
         return tuple((name, sums[name]) for name in _TOTALLED if sums.get(name))
 
     def unscheduled(self, uid: str, at_most: int) -> tuple[tuple[str, Unscheduled], ...]:
-        """The first of those without a node, by name, and what kube-scheduler says of them."""
+        """The first pods without a node, by name, and what kube-scheduler reports of them."""
         pods = (use.pod for use in self._uses(uid))
         said = ((pod.name, pod.unscheduled) for pod in pods if pod.unscheduled is not None)
         return tuple(nsmallest(at_most, said, key=itemgetter(0)))
 
     def live(self, uid: str) -> list[Pod]:
-        """Those that are neither at their end nor on the way there, as they were first seen."""
+        """The pods that are neither terminal nor terminating, as they were first seen."""
         return [use.pod for use in self._uses(uid) if is_live(use.pod)]
 
     def get(self, pod: str) -> Pod | None:
@@ -114,7 +114,7 @@ class WorkloadPods:
 
     def never_placed(self, uid: str) -> list[Pod]:
         """Declared pods whose turn has come and that have no node, of a gang that has not been
-        placed: no surplus pods, no successors of pods that had nodes, no gated ones."""
+        placed; without surplus pods, successors of pods that had nodes, and gated pods."""
         counted = {one: one.never_placed for one in self._assumed.allotments(uid)}
         if not any(counted.values()) or self._assumed.by_uid[uid].placed:
             return []
@@ -128,21 +128,21 @@ class WorkloadPods:
         return found
 
     def grace(self, uid: str) -> Duration:
-        """The longest ``terminationGracePeriodSeconds`` of those that have not ended, of whatever
-        attempt; 0 if there are none."""
+        """The longest ``terminationGracePeriodSeconds`` of pods that have not ended, of any
+        attempt; 0 without pods."""
         longest = 0
-        for use in self._pod_index.uses_of(uid):  # asked of ten thousand AppWrappers
+        for use in self._pod_index.uses_of(uid):  # called for ten thousand AppWrappers
             if use.pod.grace > longest and use.pod.phase not in TERMINAL_PHASES:
                 longest = use.pod.grace
         return longest
 
     def failed(self, uid: str) -> list[Pod]:
-        """The failed ones, as they were first seen."""
+        """The failed pods, as they were first seen."""
         return [use.pod for use in self._uses(uid) if use.pod.phase is PodPhase.FAILED]
 
     def replaced(self, uid: str) -> set[str]:
-        """The uids of the failed ones whose sets have as many others as they want. One that is
-        being deleted is another: it has not failed, and its own successor is missing then."""
+        """The uids of failed pods whose sets have as many other pods as they should. A pod in
+        deletion counts as another pod: it has not failed, and its own successor is missing then."""
         well: dict[Allotment, int] = {}
         uses = [(use, use.allotment) for use in self._uses(uid) if use.allotment is not None]
         for use, allotment in uses:
@@ -155,8 +155,8 @@ class WorkloadPods:
         }
 
     def nodes_to_leave(self, uid: str) -> list[str]:
-        """The names of the nodes that say that pods like the live ones there have to leave
-        (``Node.evicts``), of whatever attempt."""
+        """The names of the nodes that evict live pods like those of the AppWrapper there
+        (``Node.evicts``), of any attempt."""
         if not self._ledger.evicting:
             return []
         names = set()
@@ -167,23 +167,23 @@ class WorkloadPods:
                     names.add(use.pod.node)
         return sorted(names)
 
-    # -- those that there should be ------------------------------------------------------------
+    # -- pods that should exist ----------------------------------------------------------------
 
     def missing(self, uid: str, *, known: bool = False) -> int:
-        """Declared pods that should exist now and do not; ``known``: only those of which a live
-        object says so, not those that are declared for a kind that tells nothing."""
+        """The number of declared pods that should exist now and do not. ``known``: only the pods
+        that a live object reports as wanted."""
         missing = self._unseen(uid, lambda one: one.unseen)
         return sum(n for one, n in missing.items() if one.wanted or not known)
 
     def lacking(self, uid: str) -> dict[int, int]:
-        """Such pods by number of their item, those included that are not waited for any more."""
+        """The missing pods by number of their item, including pods that were given up."""
         found: dict[int, int] = {}
         for one, n in self._unseen(uid, lambda one: one.lacking).items():
             found[one.pod_set.item] = found.get(one.pod_set.item, 0) + n
         return dict(sorted(found.items()))
 
     def _unseen(self, uid: str, count: Callable[[Allotment], int]) -> dict[Allotment, int]:
-        """By set. Not every object tells which of its pods have succeeded, so these are there."""
+        """The missing pods by set, without succeeded pods, which not every object reports."""
         unseen = {one: n for one in self._assumed.allotments(uid) if (n := count(one))}
         for use in self._uses(uid) if unseen else ():
             one = use.allotment
@@ -192,8 +192,8 @@ class WorkloadPods:
         return {one: n for one, n in unseen.items() if n > 0}
 
     def idle(self, uid: str) -> list[Pod]:
-        """Pods with a node that do not run, of sets that have fewer running pods than they should;
-        surplus ones are none of these."""
+        """Pods with a node that do not run, of sets with fewer running pods than they should have,
+        without surplus pods."""
         if not self.counts(uid).pending:
             return []
         uses = [(use, use.allotment) for use in self._uses(uid) if use.allotment is not None]
@@ -210,16 +210,16 @@ class WorkloadPods:
         return found
 
     def is_placed(self, uid: str) -> bool:
-        """Whether all of its declared pods have had nodes."""
+        """Whether all declared pods of the AppWrapper have had nodes."""
         gang = self._assumed.by_uid.get(uid)
         return gang is not None and (gang.placed or not gang.allotments)
 
     def lack_nodes(self, uid: str) -> bool:
-        """Whether some of its declared pods, those of later stages included, have no node now."""
+        """Whether some declared pods of the AppWrapper, later stages included, have no node now."""
         return any(one.uncovered for one in self._assumed.allotments(uid))
 
     def expected(self, uid: str) -> int:
-        """Pods that should be there by the manifest, and by live children where they want fewer."""
+        """Pods that should exist by the manifest, or by live objects where these want fewer."""
         return sum(allotment.expected for allotment in self._assumed.allotments(uid))
 
     def live_by_set(self, uid: str) -> list[tuple[PodSet, int]]:
@@ -227,27 +227,27 @@ class WorkloadPods:
         return [(one.pod_set, one.live) for one in self._assumed.allotments(uid)]
 
     def wanted(self, uid: str) -> int:
-        """Pods that live objects want, now or later, bound ones included; where an object does not
-        tell, those that the gang still waits for. 0 without a gang."""
+        """Pods that live objects want, now or later, bound pods included; for an object that does
+        not report it, the pods that the gang still waits for. 0 without a gang."""
         return sum(
             one.uncovered if one.wanted is None else one.wanted.now + one.wanted.later
             for one in self._assumed.allotments(uid)
         )
 
     def succeeded(self, uid: str, item: int) -> int:
-        """Succeeded pods of an item, deleted ones included, if only its pods tell that it ended."""
+        """Succeeded pods of an item, deleted pods included, if only its pods report its end."""
         allotments = self._assumed.allotments(uid)
         return sum(len(one.finished) for one in allotments if one.pod_set.item == item)
 
-    # -- whose, and where ----------------------------------------------------------------------
+    # -- owner and node ------------------------------------------------------------------------
 
     def owner_of(self, pod: str) -> str:
-        """The uid of the AppWrapper that a known pod was attributed to, "" if to none."""
+        """The uid of the AppWrapper of a known pod, "" if it has none."""
         use = self._pod_index.uses.get(pod)
         return use.pod.workload if use is not None else ""
 
     def node_of(self, pod: str) -> str:
-        """Where a pod is bound, "" if it is not, or not known."""
+        """The node of a pod, "" if it is not bound or not known."""
         use = self._pod_index.uses.get(pod)
         return use.pod.node if use is not None else ""
 

@@ -7,5 +7,5 @@ pod_warnings    why pods of an item are not created
 attribution     the AppWrapper of each object and pod
 teardown        takes an attempt back
 orphans         deletes objects of no recorded attempt
-remains, leftovers   what deleted AppWrappers leave; AppWrappers known from their objects only
+remains, leftovers   the remains of deleted AppWrappers; AppWrappers known from objects only
 """

@@ -1,8 +1,8 @@
 """Access reviews of rights to create objects: one review for all AppWrappers that need the right,
 and a hold on the resource while it is missing.
 
-A 403 that an access review confirms says nothing about any manifest: a right has to be granted.
-Until then the *resource* is held in that namespace. AppWrappers that contain it are not dispatched,
+A 403 that an access review confirms is not caused by any manifest: a right has to be granted. Until
+then the *resource* is held in that namespace. AppWrappers that contain it are not dispatched,
 everything else goes on, and reviews are repeated until the right is back (ADR 8).
 """
 
@@ -21,7 +21,7 @@ from mcad.core.state.waiting_reason import WaitingReason
 
 
 def ask(cluster: Cluster, entry: Entry, item: int, ref: ObjectRef) -> None:
-    """A create was refused: request a review of the right; one review serves all that ask."""
+    """Request a review of the right after a refused create; one review serves all AppWrappers."""
     asked = cluster.rights.asked
     if right_key(ref) not in asked:
         asked[right_key(ref)] = {}
@@ -55,7 +55,7 @@ def _begin(cluster: Cluster, entry: Entry, user: str) -> None:
 
 
 def _test_later(cluster: Cluster, key: RightKey) -> None:
-    """The right is not back, or the review failed: review it again, ever more slowly."""
+    """Review the right again, at growing intervals: it is not back, or the review failed."""
     held = cluster.rights.held[key]
     held.tests += 1
     held.test_at = cluster.now + backoff(held.tests, RIGHT_TEST_BASE, RIGHT_TEST_MAX)
@@ -63,7 +63,7 @@ def _test_later(cluster: Cluster, key: RightKey) -> None:
 
 
 def _end(cluster: Cluster, key: RightKey) -> None:
-    """The right is granted: AppWrappers that waited for it are in line again."""
+    """End the hold of a granted right: AppWrappers that waited for it are in line again."""
     held = cluster.rights.held.pop(key, None)
     for entry in cluster.known(held.concerned if held is not None else ()):
         if entry.wait.hold is not None and entry.wait.hold.reason == WaitingReason.MISSING_RIGHT:
@@ -71,7 +71,7 @@ def _end(cluster: Cluster, key: RightKey) -> None:
 
 
 def test(cluster: Cluster) -> None:
-    """Request the reviews that are due; a hold that concerns no AppWrapper any more ends."""
+    """Request the reviews that are due; end a hold that concerns no AppWrapper any more."""
     rights = cluster.rights
     for key, held in list(rights.held.items()):
         if held.test_at > cluster.now or key in rights.asked:

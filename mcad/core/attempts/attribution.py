@@ -1,11 +1,11 @@
 """Which objects and pods belong to an AppWrapper (protocol P7, C3). The right to create an object
-is enough to write labels and owner references, so they prove nothing by themselves.
+is enough to write labels and owner references, so these alone prove nothing.
 
 An object is an AppWrapper's own if its kind, namespace and name are those of an item, of the
-present attempt or of one that this process has seen. The API server keeps names unique, so nothing
-else can pass for it. A pod is an AppWrapper's own if it lives in its namespace and its chain of
-controllers ends in such an object. While that object is not known, the pod belongs to no AppWrapper
-(``Objects.unproven``).
+present attempt or of an attempt that this process has seen. The API server keeps names unique, so
+no other object can pass for it. A pod is an AppWrapper's own if it is in the same namespace and its
+chain of controllers ends in such an object. While that object is not known, the pod belongs to no
+AppWrapper (``Objects.unproven``).
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from mcad.core.state.records import replace
 
 
 def own_child(entry: Entry, child: Child) -> Child | None:
-    """The object as its AppWrapper takes it; None if it is not its own. An object that is known by
-    uid to be an item of the present attempt stays that, whatever its labels say later."""
+    """The object with its attempt and item as the AppWrapper attributes it; None if it is not its
+    own. An object known by uid as an item of the present attempt stays that, with any labels."""
     if entry.rebuilt:
         return child
     item = _item_at(entry, child.ref)
@@ -38,7 +38,7 @@ def _item_at(entry: Entry, ref: ObjectRef) -> int | None:
 
 
 def is_own_pod(cluster: Cluster, pod: Pod) -> bool:
-    """Whether the pod belongs to the AppWrapper that it names. False if that AppWrapper is unknown,
+    """Whether the pod belongs to the AppWrapper that it names. True if that AppWrapper is unknown,
     or known by its remains only."""
     entry = cluster.entries.get(pod.workload)
     if entry is None or entry.rebuilt:

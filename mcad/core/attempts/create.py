@@ -48,7 +48,7 @@ class Meaning(StrEnum):
 
 
 def classify(answer: Answer) -> Meaning:
-    """The meaning of an answer to a create: only what the manifest is to blame for is a failure.
+    """The meaning of an answer to a create: only an error of the manifest is a failure.
 
     An unknown outcome is no failure (P5), nor is a credential, a redirect, or a missing collection:
     they depend on the state of the server or the installation, and are repeated.
@@ -65,7 +65,7 @@ def classify(answer: Answer) -> Meaning:
 
 
 def begin(cluster: Cluster, entry: Entry, signal: Signal = Signal.RESERVED) -> None:
-    """Room is reserved: record the intent. Nothing is created before it is persisted (P1)."""
+    """Record the intent, with room reserved. Nothing is created before it is persisted (P1)."""
     work = entry.workload
     cluster.leave_line(entry)
     binding_wait.note_dispatch(cluster, entry, cluster.now)
@@ -92,14 +92,14 @@ def begin(cluster: Cluster, entry: Entry, signal: Signal = Signal.RESERVED) -> N
 
 
 def _lasting(entry: Entry) -> list[int]:
-    """The items that may run for ever, whose controllers replace pods: Deployments and others that
-    do not say when they have ended."""
+    """The items that may run for ever, whose controllers replace pods: Deployments and other kinds
+    that do not report their end."""
     return [number for number, item in enumerate(entry.workload.items) if not item.tells_end]
 
 
 def intent_refused(cluster: Cluster, entry: Entry) -> None:
-    """The object changed before the intent was written: nothing was recorded, judge it anew. After
-    a reset the AppWrapper still has its room."""
+    """Judge the AppWrapper anew: it changed before the intent was written, so nothing was recorded.
+    After a reset it still has its room."""
     if entry.superseded is not None and entry.superseded.phase is DispatchPhase.PAUSED:
         entry.withdraw()
         cluster.move(entry, Signal.RETRY_REFUSED)
@@ -113,7 +113,7 @@ def intent_refused(cluster: Cluster, entry: Entry) -> None:
 
 
 def intent_written(cluster: Cluster, entry: Entry) -> None:
-    """The intent is persisted: from here on every observer counts its room."""
+    """Continue after the intent is persisted: from here on every observer counts its room."""
     cluster.reservations.intent_written(entry)
     cluster.move(entry, Signal.INTENT_WRITTEN)
     continue_attempt(cluster, entry)
@@ -142,8 +142,8 @@ def continue_attempt(cluster: Cluster, entry: Entry) -> None:
 
 
 def judge(cluster: Cluster, entry: Entry) -> bool:
-    """Take the attempt back if it is not wanted any more; returns whether that happens. A create
-    under way is waited for: its answer leads here too."""
+    """Take the attempt back if it is not wanted any more; returns whether that happens. A create in
+    progress is waited for: its answer leads here too."""
     if entry.creation.asked:
         return False
     if entry.workload.suspended:
@@ -166,7 +166,7 @@ def _all_exist(cluster: Cluster, entry: Entry) -> None:
 
 
 def confirmed(cluster: Cluster, entry: Entry) -> None:
-    """The confirmation is persisted: the AppWrapper runs."""
+    """Begin to run: the confirmation is persisted."""
     cluster.move(entry, Signal.CONFIRMED)
     entry.stops_waiting()
     entry.past.refusals, entry.wait.head_for = 0, 0
@@ -181,7 +181,7 @@ def confirmed(cluster: Cluster, entry: Entry) -> None:
 
 
 def _where(record: DispatchRecord) -> str:
-    """The topology domains of its pods, for people."""
+    """The topology domains of its pods, for users."""
     if record.prefers is not None:
         return f"; its pods prefer {'='.join(record.prefers)}"
     found = dict.fromkeys("=".join(one.domain) for one in record.domains)
@@ -189,15 +189,15 @@ def _where(record: DispatchRecord) -> str:
 
 
 def _apart(record: DispatchRecord) -> str:
-    """The nodes that some of its pods leave to others of them (core R2), for people."""
+    """The nodes that some of its pods leave to others of its pods (core R2), for users."""
     nodes = tuple(sorted({name for one in record.apart for name in one.nodes}))
     return f"; some of its pods keep off {some_of(nodes)}, which others need" if nodes else ""
 
 
 def item_created(cluster: Cluster, entry: Entry, event: ItemCreated) -> None:
-    """One more item exists."""
+    """Note that one more item exists, and go on."""
     if event.attempt != entry.attempt:
-        return  # the sweep finds it through the watch
+        return  # the sweep finds the object through the watch
     entry.creation.asked = False
     entry.creation.exists(event.item, event.object_uid)
     if event.warnings:
@@ -211,14 +211,14 @@ def item_created(cluster: Cluster, entry: Entry, event: ItemCreated) -> None:
 
 
 def item_refused(cluster: Cluster, entry: Entry, event: ItemRefused) -> None:
-    """An item was not created, or the outcome is unknown."""
+    """React to an item that was not created, or whose outcome is unknown."""
     answer = event.answer
     if event.attempt == entry.attempt:
         entry.creation.asked = False
         # Without a clear answer the create may still be committed (ADR 7).
         if answer.status == 0 or answer.status >= 500:
             entry.creation.doubt = cluster.now + COMMIT_GRACE
-        if event.item in entry.creation.created:  # a watch has shown it
+        if event.item in entry.creation.created:  # a watch has shown the object
             entry.found(event.item)
     if not entry.is_at(event.attempt, event.item) or judge(cluster, entry):
         return
@@ -249,7 +249,7 @@ def _forbidden(cluster: Cluster, entry: Entry, item: int, words: str) -> None:
 
 
 def access_reviewed(cluster: Cluster, event: AccessReviewed) -> None:
-    """Whether a 403 came from a missing right, or from a quota or admission that may yield."""
+    """Tell a 403 for a missing right from a 403 of a quota or admission that may yield."""
     for entry in access.reviewed(cluster, event):
         if event.allowed is None:
             _retry(cluster, entry, Answer(0, "", entry.creation.words))
@@ -263,7 +263,7 @@ def access_reviewed(cluster: Cluster, event: AccessReviewed) -> None:
 
 
 def item_inspected(cluster: Cluster, entry: Entry, event: ItemInspected) -> None:
-    """The name is taken: by this AppWrapper, a terminating object, or a stranger (P6)."""
+    """React to a taken name: by this AppWrapper, a terminating object, or another owner (P6)."""
     if not entry.is_at(event.attempt, event.item):
         return
     if event.answer is not None:
@@ -307,7 +307,7 @@ def _retry(cluster: Cluster, entry: Entry, answer: Answer) -> None:
 def _again(
     cluster: Cluster, entry: Entry, grace: Duration, message: str, at_least: Duration = 0
 ) -> None:
-    """Create it again while the grace lasts; then take the attempt back."""
+    """Retry the create during the grace; then take the attempt back."""
     entry.tries.failures += 1
     if cluster.now - entry.step_since > grace:
         _roll_back(cluster, entry, message, Next.QUEUED)

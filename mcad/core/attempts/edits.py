@@ -1,8 +1,7 @@
-"""An edit of an AppWrapper that is dispatched: accepted, and effective from the next attempt
-(protocol P8).
+"""An edit of a dispatched AppWrapper: accepted, and effective from the next attempt (protocol P8).
 
-Items of a v1beta1 AppWrapper are not immutable, so the API server takes such an edit. A
-condition says that what runs differs from the spec.
+Items of a v1beta1 AppWrapper are not immutable, so the API server accepts such an edit. A condition
+says that the running attempt differs from the spec.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ _NOTE = (
 
 
 def report(cluster: Cluster, entry: Entry) -> None:
-    """Report an edit once per attempt; a restart does not repeat what the condition says."""
+    """Report an edit once per attempt; a restart does not repeat the condition."""
     kind = ConditionType.EDIT_PENDING
     if entry.edited is None:
         if entry.shows(kind):
@@ -36,5 +35,5 @@ def report(cluster: Cluster, entry: Entry) -> None:
 
 
 def _is_not_read(spec: Workload) -> bool:
-    """Whether it names a kind that is not discovered now: then it cannot be compared."""
+    """Whether the spec names a kind that is not discovered now: then it cannot be compared."""
     return spec.problem is not None and spec.problem.kind is WaitingReason.NOT_INSTALLED

@@ -1,10 +1,10 @@
-"""Objects of AppWrappers that do not exist any more: what their pods hold after a change of leader
-(P9).
+"""Objects of deleted AppWrappers: the room of their pods after a change of leader (P9).
 
 An AppWrapper may be deleted while no dispatcher leads. Its objects are found at the barrier, and
-pods of theirs without a node still come: room for those is kept for a while. Labels prove nothing,
-so only pods count, by their own requests, and those of one namespace for a part of the cluster only
-(ADR 9). Objects that are first seen later hold what their pods use on nodes, like any other pod.
+more of their pods without a node may come: room for these is kept for a while. Labels prove
+nothing, so only pods count, by their own requests, and the pods of one namespace for a part of the
+cluster only (ADR 9). Objects that are first seen later hold the room of their pods on nodes, like
+any other pod.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ from mcad.core.state.units import format_duration
 
 
 def take_up(cluster: Cluster) -> None:
-    """At the barrier, once. The objects are left to the cluster's garbage collector: an AppWrapper
-    that is unknown here may exist, because another dispatcher may watch other namespaces."""
+    """Take up leftovers, at the barrier. The objects are left to the garbage collector: an unknown
+    AppWrapper may exist, because another dispatcher may watch other namespaces."""
     budgets: dict[str, _Budget] = {}
     for uid in [uid for uid in cluster.objects.by_workload if uid and uid not in cluster.entries]:
         left = [child for child in cluster.objects.by_workload[uid].values() if child.labelled]
@@ -77,7 +77,7 @@ def _take_up_one(cluster: Cluster, left: list[Child], budget: _Budget) -> None:
 
 def _sets(cluster: Cluster, left: list[Child], attempt: int, budget: _Budget) -> Iterable[PodSet]:
     """One pod set for all pods of an object with equal requests. The index matches no label: the
-    request decides which pods are meant."""
+    request decides which pods belong to the set."""
     roots = {child.uid: child for child in left}
     pods = [
         pod
@@ -92,14 +92,14 @@ def _sets(cluster: Cluster, left: list[Child], attempt: int, budget: _Budget) ->
 
 
 class _Budget:
-    """What the pods without a node of one namespace may hold."""
+    """The room that pods without a node of one namespace may hold."""
 
     def __init__(self, cluster: Cluster) -> None:
         has = cluster.capacity.report.sums().allocatable
         self._left = {name: amount // LEFTOVERS_PART for name, amount in has}
 
     def takes(self, pod: Pod) -> bool:
-        """Whether there is enough for the pod, which then has it."""
+        """Whether there is room enough for the pod; if so, the pod takes it."""
         if any(n > self._left.get(name, 0) for name, n in pod.request):
             return False
         for name, n in pod.request:
@@ -108,7 +108,7 @@ class _Budget:
 
 
 def _stand_in(left: list[Child], sets: tuple[PodSet, ...]) -> Workload:
-    """A stand-in for the AppWrapper, as far as its objects tell; named after the first of them."""
+    """A substitute for the AppWrapper, as far as its objects tell; named after the first."""
     first = left[0]
     return Workload(
         uid=first.workload,
@@ -126,13 +126,13 @@ def _stand_in(left: list[Child], sets: tuple[PodSet, ...]) -> Workload:
 
 
 def pods_changed(cluster: Cluster, entry: Entry) -> None:
-    """One of its pods came, went or changed: the stand-in holds no more than its pods need."""
+    """Shrink the substitute to the needs of its pods after a pod came, went or changed."""
     for one, live in cluster.capacity.pods.live_by_set(entry.uid):
         cluster.want(entry, one.item, one.index, Wanted(live))
 
 
 def by_namespace(cluster: Cluster) -> dict[str, Resources]:
-    """What is kept in each namespace for pods of unknown AppWrappers."""
+    """The room kept in each namespace for pods of unknown AppWrappers."""
     sums: dict[str, dict[str, int]] = {}
     for entry in cluster.known(cluster.objects.leftovers):
         books = sums.setdefault(entry.workload.namespace, {})

@@ -16,7 +16,7 @@ from mcad.core.state.timers import Timer
 from mcad.core.state.units import SECOND, Instant
 
 NEVER: Instant = 1 << 62
-"""Later than any instant: its deletion was asked for, and the answer is open."""
+"""Later than any instant: the deletion was requested, and the answer is open."""
 
 
 def sweep(cluster: Cluster) -> None:
@@ -38,11 +38,11 @@ def sweep(cluster: Cluster) -> None:
     rest = dict.fromkeys(unswept)
     if any(cluster.objects.swept.get(uid, 0) <= cluster.now for uid in rest):
         cluster.agenda.carry_over()
-    cluster.objects.unswept = rest | later  # what was not looked at comes first
+    cluster.objects.unswept = rest | later  # objects that were not looked at come first
 
 
 def found_of_deleted(cluster: Cluster, entry: Entry, found: Sequence[Remnant]) -> None:
-    """Sweep what a live read found and no watch has shown; what it did not find is gone."""
+    """Sweep objects that a live read found and no watch has shown; all others are gone."""
     if not found:
         entry.creation.created.clear()
     for one in found:
@@ -51,14 +51,14 @@ def found_of_deleted(cluster: Cluster, entry: Entry, found: Sequence[Remnant]) -
 
 
 def judge_anew(cluster: Cluster, entry: Entry) -> None:
-    """The next sweep judges all objects of the AppWrapper again."""
+    """Let the next sweep judge all objects of the AppWrapper again."""
     for child in cluster.objects.of(entry):
         cluster.objects.swept.pop(child.uid, None)
         cluster.objects.unswept[child.uid] = None
 
 
 def refused(cluster: Cluster, event: StrayRefused) -> None:
-    """A stray object could not be deleted: try again after a while."""
+    """Retry later the deletion of a stray object that failed."""
     if event.object_uid not in cluster.objects.by_uid:
         return
     slow = is_denial(event.answer)
@@ -88,8 +88,8 @@ def expire(cluster: Cluster, entry: Entry) -> None:
 
 
 def _lives_until(entry: Entry, child: Child) -> Instant:
-    """When the time to live of an item is over whose end is on record, 0 if it has none. Its own
-    controller would delete it even if no dispatcher has seen how it ended, so this one does."""
+    """When the time to live of an item is over whose end is on record, 0 without one. The item's
+    controller would not wait for the record, so the dispatcher deletes it instead."""
     if child.attempt != entry.attempt or not 0 <= child.item < len(entry.workload.items):
         return 0
     ttl, ends = entry.workload.items[child.item].ttl, entry.record.finished
@@ -109,6 +109,6 @@ def _is_stray(entry: Entry, child: Child, now: Instant) -> bool:
     if entry.workload.deleting and entry.workload.cascade is Cascade.FOREGROUND:
         return True
     if entry.phase in TEARING_DOWN and child.attempt == entry.attempt:
-        # The inventory is asked to go; what is not among those that were asked came later.
+        # The inventory is being deleted; an object that is not part of that came later.
         return entry.phase in (Phase.DELETING, Phase.VERIFYING)
     return child.attempt != entry.attempt or entry.phase not in RETAINING

@@ -1,7 +1,7 @@
 """Why pods are not created or not started, where only Events say so.
 
 Few controllers name in their status why they create no pod, and a pod whose volumes cannot be
-mounted or whose sandbox cannot be made says nothing but ContainerCreating.
+mounted or whose sandbox cannot be made reports nothing but ContainerCreating.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from mcad.core.state.units import SECOND, Instant
 
 def ask(cluster: Cluster, entry: Entry) -> Instant:
     """Have the Events read about items with missing pods, or about a pod that does not start;
-    returns when that is due, 0 if never."""
+    returns when the next read is due, 0 if never."""
     if not entry.run.missing:
         entry.run.refused.clear()
     late = None if entry.run.missing else _not_started(cluster, entry)
@@ -49,13 +49,13 @@ def _ask(cluster: Cluster, entry: Entry, late: Pod | None) -> None:
 
 
 def _not_started(cluster: Cluster, entry: Entry) -> Pod | None:
-    """The pod that has waited longest for its node to start it, in silence."""
+    """The pod that has waited longest for its node to start it, without a reported reason."""
     idle = (pod for pod in cluster.capacity.pods.idle(entry.uid) if pod.stuck is None)
     return min(idle, key=lambda pod: max(pod.created, pod.bound), default=None)
 
 
 def read(cluster: Cluster, entry: Entry, event: WarningsRead) -> None:
-    """What the Events say of pods that an item lacks, or of a pod that does not start."""
+    """Take up the Events of pods that an item lacks, or of a pod that does not start."""
     if event.attempt != entry.attempt:
         return
     cluster.agenda.to_judge[entry.uid] = None

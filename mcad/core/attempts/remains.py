@@ -17,14 +17,14 @@ from mcad.core.state.timers import Timer
 
 
 def deletion_seen(cluster: Cluster, entry: Entry) -> None:
-    """The AppWrapper is being deleted: create nothing more, delete its objects if asked to."""
+    """React to a deletion: create no more objects, delete the objects if asked to."""
     cluster.freeze(entry)
     cluster.agenda.to_judge[entry.uid] = cluster.agenda.to_settle[entry.uid] = None
     orphans.judge_anew(cluster, entry)
 
 
 def linger(cluster: Cluster, entry: Entry) -> None:
-    """It is deleted after its objects: report what keeps them, and use force as in a teardown. The
+    """Report the objects that delay a foreground deletion, and use force as in a teardown. The
     clock is that of the condition, which is persisted."""
     if not entry.lingers or Timer.TOMBSTONE in entry.timers:
         return
@@ -36,7 +36,7 @@ def linger(cluster: Cluster, entry: Entry) -> None:
 
 
 def object_gone(cluster: Cluster, entry: Entry) -> None:
-    """The AppWrapper was deleted: its remains hold their room until they are gone."""
+    """Keep the room of a deleted AppWrapper's remains until they are gone."""
     is_waiting = entry.phase is Phase.WAITING
     cluster.leave_line(entry)
     cluster.freeze(entry)
@@ -49,10 +49,9 @@ def object_gone(cluster: Cluster, entry: Entry) -> None:
 
 
 def bury(cluster: Cluster, entry: Entry) -> None:
-    """Forget the AppWrapper if nothing of it is left or can come any more; else look again. As long
-    as pods of it end on nodes its share is in use, however long that takes. Pods that nothing has
-    deleted by then are meant to stay: a client may have orphaned them while no dispatcher saw
-    it."""
+    """Forget the AppWrapper if nothing of it is left or can come any more; else look again. While
+    pods of it end on nodes its share is in use, however long that takes. Pods without a deletion by
+    then are meant to stay: a client may have orphaned them while no dispatcher saw it."""
     making, has_pods = entry.creation, waits_for_pods(cluster, entry)
     objects = making.asked or making.created or cluster.objects.by_workload.get(entry.uid)
     grace = TOMBSTONE_GRACE + (entry.workload.tolerance.forceful_deletion_grace or 0)
@@ -72,7 +71,7 @@ def waits_for_pods(cluster: Cluster, entry: Entry) -> bool:
 
 
 def _say_what_is_left(cluster: Cluster, entry: Entry) -> None:
-    """Report once what is left, by an Event: there is no status any more."""
+    """Report once the remaining objects, by an Event: there is no status any more."""
     if entry.removal.remains_reported or cluster.now - entry.step_since < STUCK_AFTER:
         return
     left = teardown.first_left(cluster, entry)
@@ -84,7 +83,7 @@ def _say_what_is_left(cluster: Cluster, entry: Entry) -> None:
 
 
 def visit(cluster: Cluster, entry: Entry) -> None:
-    """The timer of a deleted AppWrapper has expired, or of one that is about to be deleted."""
+    """Act on the expired timer of an AppWrapper that is deleted or about to be deleted."""
     if entry.lingers:
         teardown.look(cluster, entry)
     if entry.phase is not Phase.GONE:

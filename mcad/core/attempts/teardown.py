@@ -51,15 +51,15 @@ _PAUSED: dict[str, WaitingReason] = {
     TeardownReason.SUSPENDED: WaitingReason.PLACEMENT_BACKOFF,
     TeardownReason.SPEC_CHANGED: WaitingReason.PLACEMENT_BACKOFF,
 }
-"""After these nothing tells for sure when another attempt is worth while: there is a pause."""
+"""Reasons after which no event shows when another attempt is worth while: there is a pause."""
 
 _QUIET = frozenset({TeardownReason.MISSING_RIGHT, TeardownReason.SUCCESS_TTL})
 """Reasons of teardowns that are no warning: reported elsewhere (access.py), or expected."""
 
 _WISHED = frozenset({TeardownReason.SUSPENDED, TeardownReason.SPEC_CHANGED})
 """Reasons that users cause. They cost no turn, but an AppWrapper that takes room again and again
-and never has pods keeps others out for nothing: from the second such attempt on there is a pause.
-"""
+and never has pods keeps others out for nothing: from the second such attempt on there is a
+pause."""
 
 
 def take_back(
@@ -92,13 +92,13 @@ def take_back(
 
 
 def teardown_written(cluster: Cluster, entry: Entry) -> None:
-    """The teardown is persisted: delete everything that was or may have been created."""
+    """Delete all objects that were or may have been created, once the teardown is persisted."""
     cluster.move(entry, Signal.TEARDOWN_WRITTEN)
     delete_all(cluster, entry)
 
 
 def delete_all(cluster: Cluster, entry: Entry) -> None:
-    """Delete every object of the inventory up to the one whose create may be open."""
+    """Delete every object of the inventory up to an item with an open create."""
     entry.removal.undeleted = set(range(min(entry.creation.cursor + 1, len(entry.inventory))))
     delete_rest(cluster, entry)
     if not entry.removal.undeleted:
@@ -112,7 +112,7 @@ def delete_rest(cluster: Cluster, entry: Entry) -> None:
 
 
 def late_item(cluster: Cluster, entry: Entry, item: int) -> None:
-    """A create with an open outcome at the beginning of the teardown did succeed."""
+    """Delete an item whose create, open at the beginning of the teardown, did succeed."""
     if entry.phase in (Phase.DELETING, Phase.VERIFYING):
         _delete(cluster, entry, item)
 
@@ -127,7 +127,7 @@ def _delete(cluster: Cluster, entry: Entry, item: int, uid: str = "") -> None:
 
 
 def item_deleted(cluster: Cluster, entry: Entry, event: ItemDeleted) -> None:
-    """One deletion is accepted."""
+    """Note an accepted deletion."""
     if event.attempt != entry.attempt or entry.phase is not Phase.DELETING:
         return
     entry.removal.undeleted.discard(event.item)
@@ -136,10 +136,10 @@ def item_deleted(cluster: Cluster, entry: Entry, event: ItemDeleted) -> None:
 
 
 def deletion_refused(cluster: Cluster, entry: Entry, event: DeletionRefused) -> None:
-    """A deletion failed: repeat it, and report a right that is missing."""
+    """Repeat a failed deletion, and report a missing right."""
     if event.attempt != entry.attempt or entry.phase is not Phase.DELETING:
         return
-    first = Timer.STEP not in entry.timers  # of those that were asked for at once
+    first = Timer.STEP not in entry.timers  # of the deletions requested at once
     pause = entry.tries.pause(event.answer, count=first)
     if first and entry.tries.is_lasting(event.answer):
         note = f"Item {event.item} cannot be deleted: {event.answer.message}"
@@ -154,7 +154,7 @@ def _all_deleted(cluster: Cluster, entry: Entry) -> None:
 
 
 def look(cluster: Cluster, entry: Entry) -> None:
-    """List live what is left: a cache may lie about absence (P4 c)."""
+    """List the remaining objects live: a cache may lie about absence (P4 c)."""
     entry.stop(Timer.STEP)
     entry.removal.overtaken = False
     namespace = entry.workload.namespace
@@ -162,8 +162,8 @@ def look(cluster: Cluster, entry: Entry) -> None:
 
 
 def remaining(cluster: Cluster, entry: Entry, event: Remaining) -> None:
-    """The result of a live list: look again, ever more slowly, until nothing is left. What the
-    watches tell meanwhile shortens that (``last_one_gone``)."""
+    """Take up a live list: look again, at growing intervals, until nothing is left. Observations
+    meanwhile shorten the interval (``last_one_gone``)."""
     if event.attempt != entry.attempt:
         return
     event = replace(event, objects=attribution.own_remains(cluster, entry, event.objects))
@@ -201,15 +201,15 @@ def _asked_to_go(entry: Entry) -> Instant:
 
 
 def next_look(cluster: Cluster, entry: Entry) -> Duration:
-    """How long until the objects of an AppWrapper in foreground deletion are looked at: when a
-    report on what keeps them is due, when force is due, and else ever more slowly."""
+    """How long until the next look at the objects of an AppWrapper in foreground deletion: until a
+    report on the remaining objects is due, force is due, or a growing interval ends."""
     due = force_is_due(cluster, entry, _asked_to_go(entry))
     pause = backoff(entry.removal.looks, STUCK_AFTER, LOOK_MAX)
     return min(pause, due) if due > 0 else pause
 
 
 def _delete_what_stayed(cluster: Cluster, entry: Entry) -> None:
-    """An answer that an item was gone, or would go, was wrong: delete it again."""
+    """Delete again the items whose deletion was accepted without effect."""
     numbers = {ref.key: number for number, ref in enumerate(entry.inventory)}
     for one in entry.removal.remains:
         item = numbers.get(one.ref.key)
@@ -218,14 +218,14 @@ def _delete_what_stayed(cluster: Cluster, entry: Entry) -> None:
 
 
 def force_is_due(cluster: Cluster, entry: Entry, since: Instant) -> Duration:
-    """How long until force may be used on objects that have to be deleted ``since`` then."""
+    """How long until force may be used on objects that have to be deleted since ``since``."""
     grace = entry.workload.tolerance.forceful_deletion_grace
     return LOOK_MAX if grace is None else since + grace - cluster.now
 
 
 def _use_force(cluster: Cluster, entry: Entry, since: Instant) -> Duration:
     """Delete remaining pods by force after ``forceful_deletion_grace``, and then the items. Returns
-    how long until that is due. Finalizers are never removed."""
+    how long until force is due. Finalizers are never removed."""
     left = force_is_due(cluster, entry, since)
     if left > 0 or not entry.removal.remains:
         return left
@@ -253,7 +253,7 @@ def _say_what_is_left(cluster: Cluster, entry: Entry, since: Instant) -> None:
 
 
 def _is_stuck(entry: Entry) -> bool:
-    """Whether its status says what its teardown waits for."""
+    """Whether the status reports what the teardown waits for."""
     shown = entry.conditions.get(ConditionType.DELETING_RESOURCES)
     return shown is not None and shown.status and shown.reason == WAITING_FOR_REMAINS
 
@@ -266,24 +266,24 @@ def explain(entry: Entry) -> str:
 
 
 def look_failed(cluster: Cluster, entry: Entry, event: LookFailed) -> None:
-    """The list failed: absence is not proven."""
+    """Repeat a failed list: absence is not proven."""
     if entry.phase is Phase.VERIFYING and event.attempt == entry.attempt:
         cluster.agenda.wake_in(entry, Timer.STEP, entry.tries.pause(event.answer))
 
 
 def last_one_gone(cluster: Cluster, entry: Entry) -> None:
-    """No object and no pod of the AppWrapper is observed any more: look now."""
+    """Look now: no object and no pod of the AppWrapper is observed any more."""
     if entry.phase is not Phase.VERIFYING:
         return
     if Timer.STEP in entry.timers:
         look(cluster, entry)
     else:
-        entry.removal.overtaken = True  # the answer under way may be older than this
+        entry.removal.overtaken = True  # the answer in progress may be older than this
 
 
 def _nothing_left(cluster: Cluster, entry: Entry) -> None:
-    """The teardown is over (P4 c). A requeued AppWrapper is in line again in the same step in which
-    its room comes free, so that no AppWrapper behind it takes that first."""
+    """End the teardown (P4 c). A requeued AppWrapper is in line again in the same step in which its
+    room comes free, so that no AppWrapper behind it takes that room first."""
     now, is_reset = cluster.now, entry.record.next is Next.RESET
     phase = DispatchPhase.PAUSED if is_reset else DispatchPhase.RELEASED
     used = entry.limit_used()
@@ -299,7 +299,7 @@ def _nothing_left(cluster: Cluster, entry: Entry) -> None:
 
 
 def _requeue(cluster: Cluster, entry: Entry) -> None:
-    """Back to the line; that is recorded with the next write (P4 d), which may be an intent."""
+    """Requeue the AppWrapper; the next write records that (P4 d), perhaps an intent."""
     now, record = cluster.now, entry.record
     entry.unset_condition(ConditionType.HEAD_OF_LINE, now, reason=AWAITING_HEAD_OF_LINE)
     entry.stamp_condition(ConditionType.QUEUEING, now, reason=AWAITING_HEAD_OF_LINE)
@@ -315,7 +315,7 @@ def _requeue(cluster: Cluster, entry: Entry) -> None:
         cluster.waiting.pause(entry, pause)
     cluster.line_up(entry)
     if pause is not None and waits_for_name and entry.wait.hold is None:
-        cluster.waiting.hold(entry, pause)  # it ends when the name is free
+        cluster.waiting.hold(entry, pause)  # until the name is free
 
 
 TAKEN_BACK = "TakeBack"
@@ -327,18 +327,18 @@ _SETTLED = {
     Next.FAILED: (Signal.SETTLED_FAILED, EventReason.FAILED),
     Next.DELETED: (Signal.SETTLED_DELETED, EventReason.GIVEN_UP),
 }
-"""How a teardown ends that leads to no queue: the signal, and the reason of its Event."""
+"""The ends of teardowns without a requeue: the signal, and the reason of the Event."""
 
 
 def settled(cluster: Cluster, entry: Entry) -> None:
-    """The end of a teardown that leads to no queue is persisted."""
+    """End an attempt without a requeue, once that is persisted."""
     signal, reason = _SETTLED[entry.record.next]
     cluster.move(entry, signal)
     _end(cluster, entry, reason)
 
 
 def _end(cluster: Cluster, entry: Entry, reason: EventReason) -> None:
-    """Nothing of the attempt counts any more, but for the room that a reset keeps."""
+    """End an attempt: nothing of it counts any more, except the room that a reset keeps."""
     record = entry.record
     entry.creation.created.clear()
     entry.stops_waiting()
@@ -353,8 +353,8 @@ def _end(cluster: Cluster, entry: Entry, reason: EventReason) -> None:
 
 
 def pause_on_record(cluster: Cluster, entry: Entry) -> Hold | None:
-    """The pause that was running before a restart, if it is not over: as long as a first one, since
-    the number of failed attempts is not on record. Names are checked again anyway."""
+    """The pause that was running before a restart, if it is not over: as long as a first pause,
+    since the number of failed attempts is not on record. Names are checked again anyway."""
     record = entry.record
     is_over = record.phase is DispatchPhase.RELEASED and record.next is Next.QUEUED
     pause = _pause_after(cluster, entry, record, record.entered) if is_over else None
@@ -370,7 +370,7 @@ def pause_on_record(cluster: Cluster, entry: Entry) -> Hold | None:
 def _pause_after(
     cluster: Cluster, entry: Entry, record: DispatchRecord, since: Instant
 ) -> Hold | None:
-    """How long it stays out of the line: ever longer while its attempts fail."""
+    """How long the AppWrapper stays out of the line: longer with each failed attempt."""
     why, is_wished = _PAUSED.get(record.reason), record.reason in _WISHED
     times = entry.past.in_vain - is_wished
     if why is None or (is_wished and times < 1):
@@ -381,7 +381,7 @@ def _pause_after(
     return Hold(why, CAME_TO_NOTHING if is_wished else record.message, since + pause)
 
 
-# -- for people ----------------------------------------------------------------------------------
+# -- for users -----------------------------------------------------------------------------------
 
 
 def stuck_teardowns(cluster: Cluster) -> dict[str, int]:
@@ -400,8 +400,7 @@ def _waited_for(cluster: Cluster, entry: Entry) -> str:
 
 
 def first_left(cluster: Cluster, entry: Entry) -> Remnant | None:
-    """The first object of a deleted AppWrapper that is observed, else its first pod that has not
-    ended."""
+    """The first observed object of a deleted AppWrapper, else its first pod that has not ended."""
     for child in cluster.objects.by_workload.get(entry.uid, {}).values():
         return Remnant(child.ref, child.uid)
     for pod in cluster.capacity.pods.of(entry.uid):

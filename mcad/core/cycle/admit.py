@@ -1,9 +1,9 @@
 """The walk along the line: which AppWrappers start, and which are refused (core R4-R6, R11).
 
 A walk leads from the first in line to the last and takes as many passes as it needs. Each pass ends
-at a number of dispatches or at a bound of counted work, and the next one continues there, so that
+at a number of dispatches or at a bound of counted work, and the next pass continues there, so that
 the last in line get a verdict however often the first are requeued. All AppWrappers ahead of that
-point have had a verdict in this walk. If room rose for one of them since, it is judged again before
+point have had a verdict in this walk. If room rose since for one of them, it is judged again before
 any behind it starts, with up to half of the work of the pass; the rest waits for the next walk.
 """
 
@@ -40,16 +40,16 @@ _BINDING = Refusal(WaitingReason.BINDING)
 
 
 def dispatch(cluster: Cluster) -> None:
-    """Continue the walk as far as this pass gets. Looks before it may have released room, which is
-    for the first in line."""
+    """Continue the walk as far as this pass gets. Steps before it may have released room, which
+    goes to the first in line."""
     cluster.waiting.requeue_for_nodes()
     _Pass(cluster).run()
 
 
 class _Pass:
     """One pass of the walk. ``_leftover``: a class ahead was left for the next walk. ``_refusals``
-    are those of this pass, by what was asked for: room only falls in a pass, so all other classes
-    that ask for the same are refused as well."""
+    are the refusals of this pass, by the awaited room or share: room only falls in a pass, so all
+    other classes that await the same are refused as well."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
@@ -61,7 +61,7 @@ class _Pass:
         self._line = self._line_up()
         self._begun = cluster.admission.steps
         left = WORK_PER_PASS - cluster.agenda.spent
-        # What it takes to line up tens of thousands would be for little else.
+        # At least half the work of lining up, so that lining up tens of thousands pays off.
         self._most = max(WORK_PER_PASS // 3, left, self._lined_up // 2)
         self._begun_behind: int | None = None
         self._dispatches = self._holds = self._begun_attempts = self._left = 0
@@ -74,13 +74,13 @@ class _Pass:
         while (first := line.first()) is not None:
             key, eqclass = first
             if self._changes and key < (now_due := self._turn(eqclass)):
-                line.renew(now_due)  # its group has more in use by now
+                line.renew(now_due)  # the group has more in use by now
             elif self._blocking.blocks(eqclass):
                 line.pop()
                 if eqclass.refusal is not _BLOCKED:
                     self._keep_active(eqclass, _BLOCKED)
             elif eqclass.refusal == _LENDING and self._deferred.waits(eqclass):
-                line.pop()  # as before: thousands may, and a verdict costs ten times more
+                line.pop()  # no change: thousands may wait here, and a verdict costs ten times more
             elif not self._try(key, eqclass):
                 break
         self._end(first)
@@ -89,7 +89,7 @@ class _Pass:
         return self._turns.of(eqclass, self._cluster.now)
 
     def _line_up(self) -> Line:
-        """Only where a refused head may block others do those that rest have to be passed."""
+        """The line of this pass, with inadmissible classes only where heads may block others."""
         cluster, verdicts = self._cluster, self._verdicts
         open_to_all, now = self._blocking.open_to_all, cluster.now
         verdicts.requeue_for_shares(heads_block=not open_to_all)
@@ -103,7 +103,7 @@ class _Pass:
         return line
 
     def _try(self, key: Turn, eqclass: EquivalenceClass) -> bool:
-        """Judge the class if it needs a verdict, and start its head if it fits; returns False if
+        """Judge the class if it needs a verdict, and start its head if it fits. Returns False if
         the pass ends before it."""
         self._cluster.errors.about = eqclass.first().uid
         self._share_verdict(eqclass)
@@ -128,7 +128,7 @@ class _Pass:
         elif self._deferred.waits(eqclass):
             self._keep_active(eqclass, _LENDING)
         elif self._binding.waits(eqclass):
-            eqclass.refusal = _BINDING  # for a moment, which is no reason for a report
+            eqclass.refusal = _BINDING  # for a moment, so there is no report
         else:
             self._start(eqclass)
             if eqclass.members:
@@ -145,12 +145,12 @@ class _Pass:
             self._begun_behind = self._spent()
         share = self._most if self._resumed_at is None else self._most // 2
         spent = self._spent() - self._begun_behind
-        # The next in the walk gets a verdict, however many were left.
+        # The next class in the walk gets a verdict, however many classes were left.
         return spent > 0 and spent >= share - self._left // 2
 
     def _leaves_until(self, key: Turn, eqclass: EquivalenceClass) -> Turn | None:
-        """The turn before which heads like this one keep their verdict of this walk, although room
-        rose since, or pods were bound that it waited for; None if this one does not."""
+        """The turn before which classes like this one keep their verdict of this walk, although
+        room rose since, or pods were bound for which it waited; None if it needs one now."""
         if eqclass.is_inadmissible or eqclass.refusal is None:
             return None
         if not (self._is_passed(key) and self._is_half_spent()):
@@ -165,7 +165,7 @@ class _Pass:
         return self._resumed_at is not None and key < self._resumed_at
 
     def _is_half_spent(self) -> bool:
-        """Once it is, it stays so: it is asked of thousands."""
+        """Cached once true: it is asked for thousands of classes."""
         self._half_spent = self._half_spent or self._spent() >= self._most // 2
         return self._half_spent
 
@@ -174,19 +174,19 @@ class _Pass:
         return verdicts + self._holds * HOLD_STEPS + self._begun_attempts
 
     def _share_verdict(self, eqclass: EquivalenceClass) -> None:
-        """A class that was refused before is refused again if another one that asks for the same
-        was refused in this pass."""
+        """Refuse a class that was refused before again, if another class that awaits the same was
+        refused in this pass."""
         before = eqclass.refusal
         if before is None or eqclass.is_inadmissible:
             return
         shared = self._refusals.get(awaited(eqclass, before))
         if shared is not None and shared.reason is before.reason:
-            # Of a share each leaf has words of its own.
+            # A refusal by quota names the class's own leaf.
             self._put_aside(eqclass, before if before.quota is not None else shared)
 
     def _judge(self, eqclass: EquivalenceClass) -> bool:
-        """Its shares, then the nodes. On these all of one shape have the same verdict. Returns
-        False, and changes nothing, if the verdict takes another pass."""
+        """Check the shares, then the nodes, where all classes of one shape have the same verdict.
+        Returns False, and changes nothing, if the verdict takes another pass."""
         cluster, shape = self._cluster, eqclass.shape
         refusal = cluster.admission.quota_refusal(shape, eqclass.path)
         refusal = refusal or self._refusals.get(shape) or cluster.capacity.refusal(shape)
@@ -202,7 +202,7 @@ class _Pass:
         return True
 
     def _start(self, eqclass: EquivalenceClass) -> None:
-        """The head of the class fits: it starts, unless something besides room prevents it."""
+        """Start the head of the class, which fits, unless something besides room prevents it."""
         cluster, entry = self._cluster, eqclass.first()
         hindrance = pre_enqueue.obstacle(cluster, entry)
         if hindrance is not None:
@@ -223,7 +223,7 @@ class _Pass:
 
     def _put_aside(self, eqclass: EquivalenceClass, refusal: Refusal) -> None:
         """Refuse the class until something changes. A DaemonSet demands less of its shares when a
-        node goes: nothing requeues it, so it is tried again in each pass."""
+        node goes, which requeues nothing, so its class is tried again in each pass."""
         if refusal.quota is not None and eqclass.shape.per_node:
             self._keep_active(eqclass, refusal)
         else:
@@ -247,7 +247,7 @@ class _Pass:
                 self._cluster.agenda.to_report[entry.uid] = None
 
     def _end(self, first: Head | None) -> None:
-        """``first`` is where the next pass continues, if there is anything left."""
+        """End the pass; ``first`` is where the next pass continues, None after the last."""
         cluster = self._cluster
         cluster.agenda.spent += self._spent() + self._line.steps - self._lined_up
         cluster.walk.resume_at = first[0] if first is not None else None
@@ -259,10 +259,10 @@ class _Pass:
             self._look_again()
 
     def _look_again(self) -> None:
-        """Wake twice in ``backoffTime`` while any wait, by one timer however often a pass is made.
+        """Wake twice in ``backoffTime`` while AppWrappers wait, by one timer for all passes.
 
-        Each time those are tested whose verdict is half of ``backoffTime`` old or older, so none
-        gets older than all of it. A timer per verdict would never end: each would start another.
+        Each time tests the classes whose verdict is at least half of ``backoffTime`` old, so none
+        gets older than that. Timers per verdict would never end: each would start another.
         """
         cluster, half = self._cluster, self._cluster.settings.backoff // 2
         if half and cluster.walk.look_again_at <= cluster.now:

@@ -1,6 +1,6 @@
-"""One pass: what is done, in this order, and which AppWrappers get a report (core R1-R6, R11).
+"""One pass: its steps in order, and which AppWrappers get a report (core R1-R6, R11).
 
-1. take up what was begun   2. timers   3. completion and orphans   4. nodes for unplaced pods
+1. take up begun work   2. timers   3. completion and orphans   4. nodes for unplaced pods
 5. dispatch of AppWrappers whose reserved room is free, then of others in the order of the line
 6. evictions, reservations for the starved, backfill   7. reports about the refused and the trees
 """
@@ -43,7 +43,7 @@ from mcad.core.state.waiting_reason import Hold, WaitingReason
 
 
 def decide(cluster: Cluster, *, may_dispatch: bool) -> None:
-    """One pass."""
+    """Make one pass."""
     cluster.agenda.spent = 0
     internal_errors.compare(cluster)
     if not cluster.started:
@@ -85,9 +85,9 @@ _LOOKS = (search.walk, starvation.watch, backfill.walk)
 
 
 def _walk_and_look(cluster: Cluster) -> None:
-    """The walk along the line, and what is looked at now and then. When the work of the pass is
-    done the rest is left for the next pass, which begins with it: so neither keeps the other from
-    its turn. None begins before all is found that may fit."""
+    """The walk along the line, and the periodic steps. When the work of the pass is done, the rest
+    is left for the next pass, which begins with it, so that walk and steps all get their turn. No
+    step begins before all that may fit is found."""
     is_look_first = cluster.walk.gives_way
     if is_look_first:
         cluster.waiting.requeue_for_nodes()
@@ -102,8 +102,8 @@ def _walk_and_look(cluster: Cluster) -> None:
 
 
 def _start(cluster: Cluster) -> None:
-    """The barrier is passed: our epoch is the lease's, and above every one found (P11, P12)."""
-    found = list(cluster.known(cluster.restored))  # no other has anything on record yet
+    """Pass the barrier: the epoch is the lease's, and above every epoch found (P11, P12)."""
+    found = list(cluster.known(cluster.restored))  # no other entry has anything on record yet
     cluster.restored.clear()
     epochs = [one.dispatch.epoch for one in found if one.dispatch is not None]
     cluster.epoch = max(cluster.epoch, 1 + max(epochs, default=0))
@@ -162,15 +162,15 @@ def _report(cluster: Cluster) -> None:
         if entry is None or entry.phase is not Phase.WAITING:
             continue
         if _is_untested(cluster, entry):
-            agenda.to_report_later[uid] = None  # there may be thousands: others do not wait for it
+            agenda.to_report_later[uid] = None  # perhaps thousands: other reports do not wait
         else:
             agenda.to_report_later.pop(uid, None)
             for_each(cluster, (entry,), partial(_report_one, words=words))
 
 
 def _take_up_reports(cluster: Cluster) -> None:
-    """What had no verdict, or waited for bindings, which is over in a moment, is reported once it
-    has a verdict that lasts."""
+    """Report AppWrappers without a verdict, or with a short wait for bindings, when they have a
+    verdict that lasts."""
     agenda, is_any = cluster.agenda, False
     for uid in list(islice(agenda.to_report_later, REPORTS_PER_PASS)):
         del agenda.to_report_later[uid]
@@ -192,7 +192,7 @@ def _waits_for_bindings(cluster: Cluster, entry: Entry) -> bool:
 
 
 def _is_untested(cluster: Cluster, entry: Entry) -> bool:
-    """In line, but the pass ended before its shape had a verdict."""
+    """Whether the AppWrapper is in line, but the pass ended before its shape had a verdict."""
     return entry in cluster.waiting.queue and cluster.waiting.queue.refusal_of(entry) is None
 
 
@@ -254,7 +254,7 @@ def _report_refusal(cluster: Cluster, entry: Entry, refusal: Refusal, words: Wor
 
 
 def _shows_refusal(entry: Entry) -> bool:
-    """Whether the record has one, and nothing in it that may be over by now."""
+    """Whether the record has a refusal, and nothing in it that may be over by now."""
     shown = entry.conditions.get(ConditionType.BACKOFF)
     if shown is None or not shown.status or shown.reason != NOT_RUNNABLE:
         return False
@@ -269,7 +269,7 @@ def _restate_if_changed(cluster: Cluster, entry: Entry) -> None:
         cluster.agenda.to_report[entry.uid] = None
 
 
-# -- for people ---------------------------------------------------------------------------------
+# -- for users -----------------------------------------------------------------------------------
 
 
 def start_what_fits(cluster: Cluster) -> bool:
@@ -288,12 +288,12 @@ def start_what_fits(cluster: Cluster) -> bool:
 
 
 def is_at_rest(cluster: Cluster) -> bool:
-    """Whether no walk is under way, and nothing that may fit is yet to be found."""
+    """Whether no walk is in progress, and no change is left that may let in a class."""
     return cluster.walk.resume_at is None and not cluster.capacity.has_news
 
 
 def verdict(cluster: Cluster, questions: Questions, eqclass: EquivalenceClass) -> Refusal | None:
-    """The present verdict on a class, for people: with live figures, and nothing is changed. What
+    """The present verdict on a class, for users: with live figures, without changes. A class that
     would fit may be held back."""
     refusal = _by_quota(cluster, eqclass) or questions.refusal(eqclass.shape)
     if refusal is None and eqclass.refusal is not None and eqclass.refusal.reason.lets_others_first:
@@ -308,7 +308,7 @@ def _by_quota(cluster: Cluster, eqclass: EquivalenceClass) -> Refusal | None:
 
 def may_be_head(cluster: Cluster, questions: Questions, eqclass: EquivalenceClass) -> bool:
     """Whether the first of a class is head of the line, if none before it is: refused by capacity,
-    but would fit if AppWrappers left (R6). For people: nothing is changed."""
+    but would fit if AppWrappers left (R6). For users, without changes."""
     if _by_quota(cluster, eqclass) is not None:
         return False
     refusal = questions.refusal(eqclass.shape)

@@ -1,4 +1,4 @@
-"""On record: since when a quota tree is deleted, so that a restart does not begin its grace anew.
+"""The record since when a quota tree is deleted: a restart does not begin its grace anew.
 
 A few AppWrappers of the tree carry it in ``status.quota``; a write for each would be too many.
 """
@@ -14,25 +14,25 @@ from mcad.core.state.lifecycle import ENDED
 from mcad.core.state.units import Instant
 
 RECORDED_MAX = 8
-"""AppWrappers that carry it: some may end or be deleted within the grace period."""
+"""How many AppWrappers carry a record: some may end or be deleted within the grace period."""
 
 
 def recall(cluster: Cluster, restored: Iterable[Entry]) -> None:
-    """After a start: which AppWrappers carry what."""
+    """Find after a start which AppWrappers carry which record."""
     for entry in restored:
         for tree, _ in entry.deleted_trees:
             cluster.deleted_trees.setdefault(tree, {})[entry.uid] = None
 
 
 def since(cluster: Cluster, tree: str) -> Instant:
-    """Since when the tree is deleted by the records, 0 if they do not say."""
+    """Since when the tree is deleted by the records, 0 without a record."""
     carriers = cluster.known(cluster.deleted_trees.get(tree, ()))
     found = (at for entry in carriers for name, at in entry.deleted_trees if name == tree)
     return min(found, default=0)
 
 
 def record(cluster: Cluster) -> None:
-    """Record the deletion of trees that are deleted, and end the records of all others."""
+    """Record the deletion of deleted trees, and end the records of all other trees."""
     deleted, recorded = cluster.forest.deleted, cluster.deleted_trees
     for tree in [one for one in recorded if one not in deleted]:
         for entry in cluster.known(recorded.pop(tree)):
@@ -47,7 +47,7 @@ def record(cluster: Cluster) -> None:
 
 
 def _of(cluster: Cluster, tree: str) -> Iterable[Entry]:
-    """The AppWrappers of the tree, as far as their status is still written."""
+    """The AppWrappers of the tree whose status is still written."""
     return (
         entry
         for entry in cluster.entries.values()

@@ -1,4 +1,4 @@
-"""Head-of-line blocking: what a refused head keeps from those behind it (core R6)."""
+"""Head-of-line blocking: what a refused head keeps from the AppWrappers behind it (core R6)."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ _Place = tuple[int, Instant, str]
 class HeadOfLineBlocking:
     """Head-of-line blocking in one pass.
 
-    The head is the first of the refused that would fit on an empty cluster. Each node of a quota
-    tree has a head of its own. A hold starts on becoming head, once per attempt. While another
-    AppWrapper is ahead its clock stands still (``Entry.head_for``), so none blocks the others for
-    longer than one holding time in all. If the line is ``open_to_all`` none can be blocked, so
-    refused classes need not be looked at in order.
+    The head is the first refused AppWrapper that would fit on an empty cluster. Each node of a
+    quota tree has a head of its own. A hold starts when an AppWrapper becomes head, once per
+    attempt. While another AppWrapper is ahead its clock stands still (``Entry.head_for``), so no
+    head blocks the others for longer than one holding time in all. If the line is ``open_to_all``
+    nothing can be blocked, so refused classes need not be looked at in order.
 
     With StrictFIFO each refused class holds all that its head demands, whatever the verdict named:
-    ``_held`` of shares, and of nodes those that it may go to, which are ``_blocked``. Of heads that
-    lack only a share, which are found ``_beside``, it holds as much as it demands. A class that is
-    blocked holds what it is blocked at in turn, so that no later one overtakes it there.
+    the ``_held`` shares, and all nodes where it may go, which are ``_blocked``. A head that lacks
+    only a share is in ``_beside`` and holds as much of the nodes as it demands. A blocked class in
+    turn holds the share or the nodes that block it, so that no later class overtakes it.
     """
 
     def __init__(self, cluster: Cluster) -> None:
@@ -61,7 +61,7 @@ class HeadOfLineBlocking:
         return self._reserved is not None and self._reserved.blocks(eqclass)
 
     def takes_room(self, eqclass: EquivalenceClass) -> bool:
-        """Whether the class, which fits, would take nodes that a head further ahead needs, which
+        """Whether the class, which fits, would take nodes that a head further ahead needs which
         lacks only a share."""
         if not self._beside or self._has_room_beside(eqclass):
             return False
@@ -69,8 +69,8 @@ class HeadOfLineBlocking:
         return True
 
     def refused(self, eqclass: EquivalenceClass, refusal: Refusal) -> bool:
-        """The head of a class was refused: it may block those behind, unless it can never fit.
-        Returns False if it takes another pass to find that out."""
+        """Note a refused head: it may block the classes behind it, unless it can never fit. Returns
+        False if that question takes another pass."""
         if not self._may_block(refusal):
             return True
         scope = _scope(refusal)
@@ -84,7 +84,7 @@ class HeadOfLineBlocking:
             self._hold(scope, eqclass)
         return True
 
-    # -- what is held --------------------------------------------------------------------------
+    # -- holds ---------------------------------------------------------------------------------
 
     def _hold_all(self, scope: Scope, eqclass: EquivalenceClass) -> None:
         for at in self._cluster.forest.limits(eqclass.path):
@@ -114,7 +114,7 @@ class HeadOfLineBlocking:
         if len(shapes) == 1:
             return capacity.refusal(eqclass.shape) is None
         if any(one.groups or one.per_node for one in shapes):
-            return False  # domains, and pods on each node, are those of one AppWrapper
+            return False  # domains, and pods on each node, belong to one AppWrapper
         together = capacity.shape(tuple(each for one in shapes for each in one.sets))
         return capacity.refusal(together) is None
 
@@ -134,7 +134,7 @@ class HeadOfLineBlocking:
             share.leaves.update(leaves)
 
     def _may_start(self, eqclass: EquivalenceClass) -> bool:
-        """Whether anything that comes free may let in the class, which has no verdict."""
+        """Whether a class without a verdict may start when something comes free."""
         refusal = self._cluster.admission.quota_refusal(eqclass.shape, eqclass.path)
         if refusal is not None and refusal.reason.is_impossible:
             return False
@@ -143,13 +143,13 @@ class HeadOfLineBlocking:
     # -- heads ---------------------------------------------------------------------------------
 
     def asks(self, eqclass: EquivalenceClass, refusal: Refusal) -> bool:
-        """Whether it is work to find out what the refusal of a head keeps from those behind."""
+        """Whether it is work to find out whether a refused head blocks the classes behind."""
         return self._may_block(refusal) and not self._cluster.capacity.knows_emptied(eqclass.shape)
 
     def _may_block(self, refusal: Refusal) -> bool:
         if self.open_to_all or not refusal.reason.blocks:
             return False
-        # Only the head holds, and to ask which other might be it is dear.
+        # Only the head holds, and finding the next possible head is expensive.
         return self._strict or _scope(refusal) not in self._heads
 
     def _hold(self, scope: Scope, eqclass: EquivalenceClass) -> None:
@@ -166,13 +166,13 @@ class HeadOfLineBlocking:
             cluster.agenda.wake_at(until)
 
     def goes(self, entry: Entry) -> None:
-        """The AppWrapper is dispatched: another attempt may block again."""
+        """End the hold of an AppWrapper that is dispatched: another attempt may block again."""
         for scope in [each for each, uid in self._cluster.walk.heads.items() if uid == entry.uid]:
             self._step_down(scope)
         entry.wait.head_for = 0
 
     def closes(self) -> None:
-        """The whole line was looked at. Where there is no head, no clock runs."""
+        """Stop the clocks of scopes without a head: the whole line was looked at."""
         for scope in [each for each in self._cluster.walk.heads if each not in self._heads]:
             self._step_down(scope)
 
@@ -184,12 +184,12 @@ class HeadOfLineBlocking:
 
 
 def _scope(refusal: Refusal) -> Scope:
-    """The node of a quota tree that it waits for, None if it is one of the cluster."""
+    """The node of a quota tree for which the AppWrapper waits, None for nodes of the cluster."""
     return (refusal.quota.tree, refusal.quota.node) if refusal.quota is not None else None
 
 
 class _Reserved:
-    """AppWrappers with a reservation, which wait for their victims: as much ahead as in the
+    """AppWrappers with a reservation, which wait for their victims: they are ahead as if in the
     line."""
 
     def __init__(self, cluster: Cluster) -> None:
@@ -202,7 +202,7 @@ class _Reserved:
         self._first: dict[NodeSet, _Place] = {}
 
     def blocks(self, eqclass: EquivalenceClass) -> bool:
-        """Whether one of them is ahead of the head of the class and wants the same nodes."""
+        """Whether an owner ahead of the head of the class wants the same nodes."""
         nodes = self._capacity.nodes_for(eqclass.shape)
         if not self._nodes & nodes:
             return False

@@ -12,7 +12,7 @@ from mcad.core.state.waiting_state import WaitingState
 
 
 def apply(cluster: Cluster) -> bool:
-    """Look at some AppWrappers after a change. Returns whether all have been looked at."""
+    """Check some AppWrappers after a change. Returns whether all have been checked."""
     pauses = cluster.waiting.dispatch_pauses
     if not pauses.pending:
         return True
@@ -26,7 +26,7 @@ def apply(cluster: Cluster) -> bool:
 
 
 def _look(cluster: Cluster, entry: Entry) -> None:
-    """One that is on hold for another reason finds out when that is over."""
+    """Hold or release an AppWrapper; another hold is checked again when it ends."""
     wanted = cluster.waiting.dispatch_pauses.hold(entry.workload)
     hold = entry.wait.hold
     is_paused = hold is not None and hold.reason is WaitingReason.DISPATCH_PAUSED

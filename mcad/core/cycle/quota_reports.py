@@ -1,6 +1,6 @@
 """The statuses of QuotaSubtrees: which are written, and when.
 
-Trees take turns, each at most once a second; a status that is shown already is not written again.
+Trees take turns, each at most once a second; a status that is already shown is not written again.
 While no figure changes this costs nothing.
 """
 
@@ -28,7 +28,7 @@ from mcad.core.state.reasons import EventReason
 
 
 def heard(cluster: Cluster, event: QuotaSeen | QuotaGone | QuotaWritten | QuotaRefused) -> None:
-    """Observed changes of QuotaSubtrees, and answers to the writes of their statuses."""
+    """Process observed changes of QuotaSubtrees, and answers to the writes of their statuses."""
     statuses = cluster.quota_statuses
     match event:
         case QuotaSeen():
@@ -46,7 +46,7 @@ def heard(cluster: Cluster, event: QuotaSeen | QuotaGone | QuotaWritten | QuotaR
                 return
             if isinstance(event, QuotaWritten):
                 writes.shown, writes.tries = writes.flying, Tries()
-            else:  # repeated, ever more slowly; what the object shows comes by the watch
+            else:  # repeated at growing intervals; the watch brings what the object shows
                 pause = writes.tries.pause(event.answer)
                 writes.not_before = cluster.now + max(QUOTA_INTERVAL, pause)
                 writes.is_stale = True
@@ -56,8 +56,8 @@ def heard(cluster: Cluster, event: QuotaSeen | QuotaGone | QuotaWritten | QuotaR
 
 
 def expect_trees(cluster: Cluster, restored: Iterable[Entry]) -> None:
-    """After a start: the trees in which AppWrappers are recorded as charged may be about to
-    return. An AppWrapper that is left alone is recorded for ever, so it does not count."""
+    """Expect, after a start, the trees in which AppWrappers are recorded as charged: they may be
+    about to return. A foreign AppWrapper keeps its record for ever, so it does not count."""
     known = [entry for entry in restored if entry.phase is not Phase.FOREIGN]
     deleted_trees.recall(cluster, known)
     for name in sorted({tree for entry in known for tree, _ in entry.path}):
@@ -65,7 +65,7 @@ def expect_trees(cluster: Cluster, restored: Iterable[Entry]) -> None:
 
 
 def rank_anew(cluster: Cluster) -> None:
-    """Give the AppWrappers in line their places in the trees of now: some in each pass."""
+    """Rank the AppWrappers in line by their places in the present trees, some in each pass."""
     agenda = cluster.agenda
     for _ in range(RANKED_PER_PASS):
         if not agenda.to_rank or agenda.is_spent:
@@ -82,8 +82,8 @@ def _rank_anew(cluster: Cluster, entry: Entry) -> None:
 
 
 def refresh(cluster: Cluster) -> None:
-    """Apply QuotaSubtrees that came, changed and went; a deleted one counts until its grace ends.
-    Statuses stop naming trees that are gone for good."""
+    """Apply QuotaSubtrees that came, changed and went; a deleted QuotaSubtree counts until its
+    grace ends. Statuses stop naming trees that are gone for good."""
     before = dict.fromkeys(cluster.forest.trees)
     is_other = cluster.forest.refresh(cluster.now)
     if cluster.forest.absent.next_change:
@@ -105,7 +105,7 @@ def refresh(cluster: Cluster) -> None:
 
 
 def report_late(cluster: Cluster) -> None:
-    """Before other work of the pass: write the statuses of a tree that takes most of a pass, or
+    """Write, before other work of the pass, the statuses of a tree that takes most of a pass, or
     that the passes of a whole second had no time for."""
     statuses = cluster.quota_statuses
     turn, until = statuses.next(), statuses.put_off_until
@@ -114,8 +114,8 @@ def report_late(cluster: Cluster) -> None:
 
 
 def report(cluster: Cluster) -> None:
-    """Write the statuses of one tree, if one is due and the pass has not done its work; the next
-    tree follows in another pass."""
+    """Write the statuses of one tree, if a tree is due and the pass has work left; the next tree
+    follows in another pass."""
     statuses = cluster.quota_statuses
     for name in cluster.forest.take_moved():
         statuses.want(name)

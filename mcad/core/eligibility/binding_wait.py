@@ -1,10 +1,10 @@
 """The wait for bindings: a gang that fits starts only if no order of binding could strand it, or a
-gang that was dispatched a moment ago (core R2).
+recently dispatched gang (core R2).
 
-kube-scheduler binds pods one by one. Where the room is scarce, those of two gangs may take each
-other's nodes, and both wait until ``placementTimeout`` takes them back. So the second one waits
+kube-scheduler binds pods one by one. Where room is scarce, pods of two gangs may take each other's
+nodes, and both gangs wait until ``placementTimeout`` takes them back. So the second gang waits
 until the pods of the first are bound, mostly for less than a second, and never for longer than
-``BINDING_WAIT``. Nothing behind it that could take its room starts meanwhile.
+``BINDING_WAIT``. No gang behind it that could take its room starts meanwhile.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from mcad.core.state.units import Duration, Instant
 
 
 def note_dispatch(cluster: Cluster, entry: Entry, since: Instant) -> None:
-    """The AppWrapper was dispatched then: until its pods are bound, others may have to wait for
-    them. Attempts are noted in the order of their dispatch, those of an earlier leader first."""
+    """Note a dispatch at ``since``: until the pods are bound, other gangs may have to wait.
+    Attempts are noted in the order of their dispatch, those of an earlier leader first."""
     flying, limit = cluster.walk.in_flight, _limit(cluster)
     _forget_old(cluster)
     if since + limit > cluster.now:
@@ -51,7 +51,7 @@ class BindingWait:
 
     def still_waits(self, eqclass: EquivalenceClass) -> bool:
         """Whether the head of the class, which had to wait when it was judged, goes on waiting. If
-        so, its nodes are kept from those behind, and the pass that ends its wait is asked for."""
+        so, classes behind do not get its nodes, and a pass at the end is requested."""
         cluster, since = self._cluster, eqclass.first().wait.binding_since
         until = since + self._limit
         if not since or cluster.now >= until or not cluster.walk.in_flight:
@@ -64,11 +64,11 @@ class BindingWait:
 
     @staticmethod
     def refused(eqclass: EquivalenceClass) -> None:
-        """Its head does not fit any more: when it does, another wait begins."""
+        """End the wait of the head, which does not fit any more; the next wait begins anew."""
         eqclass.first().wait.binding_since = 0
 
     def starts(self, entry: Entry) -> None:
-        """It starts now, and its pods are in flight."""
+        """Count the pods of an AppWrapper that starts now as in flight."""
         entry.wait.binding_since = 0
         if self._in_flight is not None:
             self._in_flight.add(entry.uid)
@@ -86,12 +86,12 @@ class BindingWait:
 
 
 def _limit(cluster: Cluster) -> Duration:
-    """For how long an AppWrapper waits at most; 0 where no pod has a planned node."""
+    """The longest wait of an AppWrapper; 0 where no pod has a planned node."""
     return cluster.settings.binding_wait if cluster.capacity.counts_nodes else 0
 
 
 def _forget_old(cluster: Cluster) -> None:
-    """Forget the dispatches that are older than the limit; the first one is the oldest."""
+    """Forget the dispatches that are older than the limit; the oldest comes first."""
     flying, since = cluster.walk.in_flight, cluster.now - _limit(cluster)
     while flying and flying[first := next(iter(flying))] <= since:
         del flying[first]

@@ -1,8 +1,8 @@
 """Deferred borrowing: a borrower waits for AppWrappers that ask within their share, if both want
 the same nodes.
 
-Otherwise a borrower took what came free before the owner of the share had room for a whole gang,
-and was evicted minutes later. Reclaim evicts nothing within ``minRunTime`` of its dispatch, so an
+Otherwise a borrower would take room before the owner of the share had enough for a whole gang, and
+would be evicted minutes later. Reclaim evicts nothing within ``minRunTime`` of its dispatch, so an
 AppWrapper within its share gets its room within that time, if evicting borrowers can provide it. No
 AppWrapper keeps borrowers waiting for longer, and no borrower that fits waits for longer in all,
 however many AppWrappers of an owner follow each other.
@@ -20,8 +20,8 @@ from mcad.core.state.units import Duration, Instant
 
 
 def ask_back(cluster: Cluster, eqclass: EquivalenceClass) -> None:
-    """The class was refused: if its head asks within its share, borrowers wait for it from now
-    on."""
+    """Note a refusal: if the head of the class asks within its share, borrowers wait for it from
+    now on."""
     if not (cluster.waiting.turns.has_owners and eqclass.path):
         return
     if cluster.waiting.turns.has_its_share(eqclass) or not _may_ask_back(cluster, eqclass):
@@ -35,8 +35,8 @@ def ask_back(cluster: Cluster, eqclass: EquivalenceClass) -> None:
 
 
 class DeferredBorrowing:
-    """The classes that keep borrowers waiting in one pass. They are searched when the first
-    borrower is about to start, and only until one is found that it has to wait for."""
+    """The classes that keep borrowers waiting in one pass. They are looked up when the first
+    borrower is about to start, and only until the first class for which it has to wait."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
@@ -44,8 +44,8 @@ class DeferredBorrowing:
         self._others = iter(list(islice(cluster.waiting.queue.ask_back, OWNERS_MAX)))
 
     def waits(self, eqclass: EquivalenceClass) -> bool:
-        """Whether the head of the class, which fits, borrows and has to let another one go first;
-        asks for a pass when it has waited for long enough."""
+        """Whether the head of the class, which fits, borrows and has to let another AppWrapper go
+        first; requests a pass for the end of the wait."""
         cluster, now = self._cluster, self._cluster.now
         if not (cluster.waiting.queue.ask_back and eqclass.path) or _is_within(cluster, eqclass):
             return False
@@ -80,7 +80,7 @@ class DeferredBorrowing:
                 self._owners.append(eqclass)
                 yield eqclass
             else:
-                # It may have left the queue in this pass.
+                # The class may have left the queue in this pass.
                 cluster.waiting.queue.ask_back.pop(eqclass, None)
 
 

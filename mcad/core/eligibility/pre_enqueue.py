@@ -13,7 +13,7 @@ from mcad.core.state.waiting_reason import Hold, WaitingReason
 
 
 def obstacle(cluster: Cluster, entry: Entry) -> Hold | None:
-    """A kind that cannot be watched or created, or a name that is still taken; changes nothing."""
+    """A kind that cannot be watched or created, or a taken name; changes nothing."""
     refs = [item.ref for item in entry.workload.items]
     for find in (_unwatched, missing_right, partial(_name_taken, but_by=entry)):
         for ref in refs:
@@ -24,7 +24,7 @@ def obstacle(cluster: Cluster, entry: Entry) -> Hold | None:
 
 
 def missing_right(cluster: Cluster, ref: ObjectRef) -> Hold | None:
-    """The hold of every AppWrapper with an object like this, None if its resource is not held."""
+    """The hold of every AppWrapper with such an object, None if no right is missing."""
     held = cluster.rights.held.get(right_key(ref))
     return Hold(WaitingReason.MISSING_RIGHT, held.resource.message) if held is not None else None
 
@@ -38,8 +38,8 @@ def _unwatched(cluster: Cluster, ref: ObjectRef) -> Hold | None:
 
 
 def _name_taken(cluster: Cluster, ref: ObjectRef, *, but_by: Entry) -> Hold | None:
-    """P6 ii, before the intent: the name is taken by an object, or by an attempt that is about to
-    create one. An AppWrapper that was reset has taken its own names."""
+    """P6 ii, before the intent: an object has the name, or an attempt is about to create one with
+    it. A reset AppWrapper has taken its own names."""
     child = cluster.objects.by_uid.get(cluster.objects.names.observed(ref) or "")
     uid = child.workload if child is not None else cluster.objects.names.taken_by(ref)
     owner = cluster.entries.get(uid or "")
@@ -56,7 +56,7 @@ def _name_taken(cluster: Cluster, ref: ObjectRef, *, but_by: Entry) -> Hold | No
 
 
 def _uses(owner: Entry, ref: ObjectRef) -> bool:
-    """Whether a taken name is or will be used: an attempt that runs creates nothing any more."""
+    """Whether the owner uses or will use the name: a running attempt creates nothing more."""
     if owner.phase not in (Phase.RUNNING, Phase.COMPLETED):
         return True
     names = [one.key for one in owner.inventory]

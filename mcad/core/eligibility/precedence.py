@@ -1,5 +1,5 @@
-"""Which AppWrappers may use reserved room: those that end before it is wanted, by declared limits
-(core R9), and those with a higher priority (R8)."""
+"""Which AppWrappers may use reserved room: AppWrappers that end before the reserved start, by
+declared limits (core R9), and AppWrappers with a higher priority (R8)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mcad.core.state.reservation import EVICTIONS, Reservation
 
 
 def may_pass(cluster: Cluster, entry: Entry, owner: Entry) -> bool:
-    """Whether a waiting AppWrapper may take room that is reserved for the owner."""
+    """Whether a waiting AppWrapper may take the room reserved for the owner."""
     reservation = owner.reservation
     return reservation is not None and (
         ends_before(cluster, entry, reservation) or outranks(entry, owner)
@@ -28,30 +28,30 @@ def ends_before(cluster: Cluster, entry: Entry, reservation: Reservation) -> boo
 
 
 def outranks(entry: Entry, owner: Entry) -> bool:
-    """Whether a waiting AppWrapper goes before the owner of a reservation. Room that victims were
-    evicted for goes to the preemptor."""
+    """Whether a waiting AppWrapper goes before the owner of a reservation. The room of evicted
+    victims goes to the preemptor."""
     reservation = owner.reservation
     evicts = reservation is not None and reservation.reason in EVICTIONS
     return entry.workload.priority > owner.workload.priority and not evicts
 
 
 def outranked(cluster: Cluster, entry: Entry) -> dict[str, None]:
-    """The uids (an ordered set) of the owners of reservations that it outranks: these reservations
-    do not count for it."""
+    """The uids (an ordered set) of the owners of reservations that the AppWrapper outranks: these
+    reservations do not count for it."""
     return {uid: None for uid, owner in cluster.reservations.items() if outranks(entry, owner)}
 
 
 def reserved_nodes(cluster: Cluster, entry: Entry, item: int) -> NodeRules:
-    """The nodes that are reserved for others and that the pods of an item of it avoid, of the
-    oldest reservations.
+    """The nodes, of the oldest reservations, that are reserved for other AppWrappers and that the
+    pods of an item avoid.
 
-    kube-scheduler knows of no reservation and puts pods where most is free. That is where victims
-    have left, so an owner would never see its nodes empty. Avoiding is a preference; where
+    kube-scheduler knows of no reservation and puts pods on the emptiest nodes: the nodes that
+    victims have left, so an owner would never see its nodes empty. Avoiding is a preference; where
     AppWrappers are evicted for the room it is a requirement, or their loss would be for nothing
     (ADR 34), unless the item may run for ever: the requirement would last as long. A reservation
-    made between the dispatch and the create may share nodes with the slots of its own pods: those
-    nodes are never excluded, or the pods would find no node. Which nodes an earlier leader planned
-    for its pods is not on record, so none is excluded for these.
+    made between the dispatch and the create may share nodes with the slots of the AppWrapper's own
+    pods: these nodes are never excluded, or the pods would find no node. The nodes that an earlier
+    leader planned for its pods are not on record, so none is excluded for these pods.
     """
     own = frozenset(cluster.capacity.gangs.nodes_of(entry.uid))
     avoid = [name for name in _of_the_fulfilled(cluster) if name not in own]
@@ -67,9 +67,9 @@ def reserved_nodes(cluster: Cluster, entry: Entry, item: int) -> NodeRules:
 
 
 def _of_the_fulfilled(cluster: Cluster) -> list[str]:
-    """The nodes of AppWrappers that were dispatched to their reserved room, while pods of theirs
-    are not bound: these nodes are the emptiest, so kube-scheduler would fill them with other pods.
-    """
+    """The nodes of AppWrappers that were dispatched to their reserved room, while some of their
+    pods are not bound: these nodes are the emptiest, so kube-scheduler would fill them with other
+    pods."""
     fulfilled, capacity = cluster.reservations.fulfilled, cluster.capacity
     for uid in [uid for uid in fulfilled if not sum(capacity.gangs.outstanding(uid))]:
         del fulfilled[uid]

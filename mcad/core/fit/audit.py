@@ -1,6 +1,6 @@
 """The whole books recomputed from pods and allotments: the invariants of the capacity half.
 
-For tests after every event, for ``mcad debug``, and never on the way to a decision: O(everything).
+For tests after every event and for ``mcad debug``, never for a decision: O(everything).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def audit(
     assumed: Assumed,
     unplaced_pods: UnplacedPods,
 ) -> None:
-    """Raise ``InvariantViolated`` at the first entry that is not what it should be."""
+    """Raise ``InvariantViolated`` at the first entry that differs from the recomputed value."""
     for row in ledger.rows.values():
         _check_row(row, ledger, pod_index, assumed)
     _check_vacant(ledger)
@@ -67,7 +67,7 @@ def _check_row(row: Row, ledger: Ledger, pod_index: PodIndex, assumed: Assumed) 
 
 
 def _check_vacant(ledger: Ledger) -> None:
-    """A node that comes gets a row without amounts."""
+    """A row without a node has no amounts."""
     vacant = [at for at, row in enumerate(ledger.at_row) if row is None]
     for columns in (ledger.whole, ledger.free, ledger.idle):
         for name in columns.names():
@@ -80,7 +80,7 @@ def _take(books: Books, request: Resources, times: int) -> None:
 
 
 def _check_bound(pods: PodClass, memory: Memory, ledger: Ledger) -> None:
-    """What rose is added at the beginning of a pass; until then it may be missing in a bound."""
+    """Rises are added at the beginning of a pass; until then they may be missing in a bound."""
     if not ledger.rose:
         slots = pods.slots(ledger.free).total
         check(memory.bounds[pods] >= slots, "bounds-are-bounds", f"{pods.request}: {slots}")
@@ -121,8 +121,8 @@ def _check_allotment(allotment: Allotment, uses: list[Use], ledger: Ledger) -> N
 
 
 def _check_held(pod_index: PodIndex, assumed: Assumed) -> None:
-    """What is remembered is what would be found. All of it is remembered from then on, so that the
-    next audit sees whether each change was noticed."""
+    """The cache equals a fresh computation. It is filled completely, so that the next audit sees
+    whether each change was noticed."""
     owners = (use.pod.workload for use in pod_index.uses.values())
     for uid in dict.fromkeys([*assumed.by_uid, *owners]):
         found = pod_index.held(uid)

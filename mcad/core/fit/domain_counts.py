@@ -1,5 +1,5 @@
-"""What is free in each topology domain of a level, and how many slots there are: sums over the rows
-by the code of a label.
+"""What is free in each topology domain of a level, and how many slots it has: sums over the rows by
+the code of a label.
 
 A verdict on a gang with topology tries only the domains that have enough of both.
 """
@@ -21,7 +21,7 @@ _MILLION = 1_000_000
 
 class DomainCounts:
     """Counts of all domains of a level, kept until something changes. ``emptied``: as if every
-    AppWrapper had left. Pods and reservations without a node are not looked at."""
+    AppWrapper had left. Pods and reservations without a node are not counted."""
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
@@ -40,18 +40,18 @@ class DomainCounts:
         return found
 
     def sums(self, level: str, value: str) -> Books:
-        """What is free in one domain of each resource."""
+        """The sum of each resource that is free in one domain."""
         names = self._ledger.free.names()
         return {name: self._free(level, name, emptied=False).get(value, 0) for name in names}
 
     def with_room(self, level: str, demand: Resources, *, emptied: bool) -> list[str]:
-        """The domains that have so much in sum."""
+        """The domains where the demand is free in sum."""
         sums = [(self._free(level, name, emptied=emptied), n) for name, n in demand]
         values = self._ledger.label(level).values()
         return [value for value in values if all(one.get(value, 0) >= n for one, n in sums)]
 
     def rooms(self, level: str, demand: Resources) -> Mapping[str, int]:
-        """How often the demand is there in each domain, in millionths: of the scarcest resource."""
+        """How often the demand fits in each domain in sum (millionths), by scarcest resource."""
         sums = [(self._free(level, name, emptied=False), n) for name, n in demand]
         values = self._ledger.label(level).values()
         return {v: min(one.get(v, 0) * _MILLION // n for one, n in sums) for v in values}
@@ -63,7 +63,7 @@ class DomainCounts:
         return dict(self._ledger.row(at).node.labels)
 
     def _free(self, level: str, name: str, *, emptied: bool) -> Mapping[str, int]:
-        """Of one resource in each domain, on ready nodes; an overcommitted node lends nothing."""
+        """The free sum of a resource per domain, on ready nodes; overcommitted nodes count as 0."""
         self._renew()
         key = level, name, emptied
         found = self._sums.get(key)

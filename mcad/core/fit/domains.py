@@ -1,8 +1,8 @@
 """Topology: the gang has to fit with the pods of each group in one domain (ADR 49).
 
-A domain is the nodes with one value of a label. In a domain a gang has another shape, whose pods
-select the label, so it is judged like any other. A group takes a domain of its narrowest level that
-has one; of those the one with the least room, so that large gangs find whole domains.
+A domain is the set of nodes with one value of a label. In a domain a gang has another shape, whose
+pods select the label, so it is judged like any other gang. A group takes the domain with the least
+room at the narrowest level where it fits, so that large gangs find whole domains.
 """
 
 from __future__ import annotations
@@ -36,26 +36,26 @@ Choice = tuple[Domain | None, ...]
 """The domain of each group of a gang; None is any node."""
 
 _TOGETHER: Variant = ((-1,), ())
-"""The gang as if its pods had to share a domain, among its variants."""
+"""The key, among the variants of a gang, of the gang with all of its pods in one domain."""
 
 LEFT_OFF = Refusal(WaitingReason.UNDECIDED)
-"""No verdict yet: its work of this pass is done, and it goes on in the next one (ADR 60)."""
+"""No verdict yet: the work for this pass is done; the next pass goes on (ADR 60)."""
 
 
 class _LeftOffError(Exception):
-    """Control flow of one verdict: its work of this pass is done."""
+    """Control flow of one verdict: the work for this pass is done."""
 
 
 class Prospects(Protocol):
-    """Makes and keeps prospects. No function, because a journal's snapshot pickles it."""
+    """Makes and keeps prospects. Not a function, because a journal's snapshot pickles it."""
 
     def hold(self, shape: Shape) -> Prospect:
-        """The prospect of a shape, kept for as long as that of the gang is."""
+        """The prospect of a shape, kept as long as the gang's prospect is kept."""
         ...
 
 
 class Domains:
-    """Finds the domains of a gang, with the verdicts of a judge on these prospects."""
+    """Finds the domains of a gang, by the verdicts of a judge on its variants."""
 
     def __init__(self, ledger: Ledger, judge: Judge, prospects: Prospects) -> None:
         self._ledger = ledger
@@ -66,18 +66,18 @@ class Domains:
         self._left = 0
 
     def for_questions(self, judge: Judge, prospects: Prospects) -> Domains:
-        """The same for questions, which start from what is counted and add nothing to it."""
+        """A copy for questions; it reads the same books and changes nothing of this object."""
         return Domains(self._ledger, judge, prospects)
 
     def take_put_off(self, variants: Collection[Prospect]) -> list[Prospect]:
-        """The gangs that are undecided since the last call because one of these variants was put
+        """The gangs left undecided since the last call because one of these variants was put
         off."""
         undecided, self._undecided = self._undecided, {}
         late = set(variants)
         return [one for one in undecided if not late.isdisjoint(one.variants.values())]
 
     def find(self, prospect: Prospect) -> Prospect | Refusal:
-        """The gang in its domains if it fits there, else why not; or ``LEFT_OFF``."""
+        """The gang in its domains if it fits, else the reason why not, or ``LEFT_OFF``."""
         refused = self._judge.refusal(prospect)
         if refused is not None or not prospect.shape.groups:
             return refused or prospect
@@ -123,8 +123,8 @@ class Domains:
         return any(one is not None and one.reason is WaitingReason.UNDECIDED for one in found)
 
     def fits_emptied(self, prospect: Prospect) -> bool | None:
-        """Whether it would fit in its domains if every AppWrapper left (R6); None if that goes on
-        in the next pass, where the domains that were tried are known."""
+        """Whether the gang would fit in its domains if every AppWrapper left (R6); None if the
+        search goes on in the next pass, where the tried domains are known."""
         fits = self._judge.would_fit_emptied(prospect)
         if not fits or not prospect.shape.groups:
             return fits
@@ -140,13 +140,13 @@ class Domains:
         return found is not None
 
     def _goes_on(self, prospect: Prospect) -> bool:
-        """Whether the verdict, which is left off, may take another pass."""
+        """Whether the verdict that was left off may take another pass."""
         prospect.domains_work += DOMAINS_WORK
         return prospect.domains_work < DOMAINS_WORK_MAX
 
     def variants(self, prospect: Prospect) -> tuple[list[Prospect], list[Prospect]]:
-        """The gang in the domains in which it would fit if every AppWrapper left, up to a bound, in
-        the order of preference: where it prefers to be, and then where it can be."""
+        """The gang in the domains where it would fit if every AppWrapper left, up to a bound, in
+        order of preference: first in preferred domains, then in any possible ones."""
         options = self._all_options(prospect, emptied=True)
         needed = _needed(prospect.shape, options)
         self._left = DOMAINS_WORK
@@ -164,13 +164,13 @@ class Domains:
         return found
 
     def together(self, prospect: Prospect, shape: Shape) -> Prospect | None:
-        """A gang that fits, in the first domain with room for all of it. The ``shape`` is the same
-        gang with a topology that all sets share; None if no domain has room."""
+        """The gang, which fits, in the first domain with room for all of it; None if no domain has
+        room. ``shape`` is the same gang with a topology that all sets share."""
         known = prospect.variants.get(_TOGETHER)
         if known is None:
             known = prospect.variants[_TOGETHER] = self._prospects.hold(shape)
         if not known.shape.groups:
-            return None  # it has no pods of its own
+            return None  # the gang has no pods of its own
         choices = _choices(self._all_options(known, emptied=False))
         self._left = DOMAINS_WORK
         with suppress(_LeftOffError):
@@ -187,7 +187,7 @@ class Domains:
         return None
 
     def _fits(self, variant: Prospect, *, emptied: bool) -> bool:
-        """Whether it fits in its domains. Where it was refused it is not tried again until
+        """Whether the variant fits in its domains. A refused variant is not tried again until
         something rises, so a verdict that was left off goes on where it ended."""
         judge = self._judge
         if emptied and judge.knows_emptied(variant):
@@ -199,7 +199,7 @@ class Domains:
             raise _LeftOffError
         begun = judge.steps
         fits = judge.would_fit_emptied(variant) if emptied else self._fits_now(variant)
-        if not fits:  # what fits is few, and judged anew in each pass
+        if not fits:  # few variants fit, and these are judged anew in each pass
             self._left -= judge.steps - begun
         return fits
 
@@ -218,8 +218,8 @@ class Domains:
     def _options(
         self, prospect: Prospect, number: int, *, emptied: bool
     ) -> Iterator[Domain | None]:
-        """The domains in which a group fits by itself, the narrowest first, then those with the
-        least room; any node at last, if that will do."""
+        """The domains where a group fits by itself, the narrowest first, then the domain with the
+        least room; last any node (None), if the topology is not required."""
         topology = prospect.shape.groups[number].topology
         for level in topology.levels:
             candidates = self._candidates(prospect, number, level, emptied=emptied)
@@ -232,8 +232,8 @@ class Domains:
     def _candidates(
         self, prospect: Prospect, number: int, level: str, *, emptied: bool
     ) -> Iterator[Domain]:
-        """The domains with enough in sum and slots enough for each part of a group, those with the
-        least room first."""
+        """The domains with room enough in sum and slots enough for each part of a group, the domain
+        with the least room first."""
         group = prospect.shape.groups[number]
         demand, counts = _demand(prospect, group), self._counts
         possible = set(counts.with_room(level, demand, emptied=emptied))
@@ -254,8 +254,8 @@ class Domains:
         demand: Resources,
         rooms: Iterable[tuple[int, str]],
     ) -> Iterator[str]:
-        """The values in this order; of those with equal room first what is in a wider domain with
-        less. So a block is filled before a rack of another one is opened."""
+        """The values in this order; of values with equal room, first the value whose wider domain
+        has less room. So a block is filled before a rack of another block is opened."""
         outer = [(one, self._counts.rooms(one, demand)) for one in wider]
         for _, equal in groupby(rooms, key=itemgetter(0)):
             values = [value for _, value in equal]
@@ -275,7 +275,7 @@ class Domains:
         if number is None and not any(choice):
             return prospect
         if number is None and len(groups) == 1 and _is_all(prospect.shape, groups[0]):
-            number = 0  # it was judged alone already
+            number = 0  # the group was already judged alone
         key = (() if number is None else (number,), choice)
         variant = prospect.variants.get(key)
         if variant is None:
@@ -284,7 +284,7 @@ class Domains:
             concerned = groups if number is None else (groups[number],)
             shape = _in_domains(prospect.shape, concerned, choice, alone=number is not None)
             variant = prospect.variants[key] = self._prospects.hold(shape)
-            if variant.refused_at < 0:  # else a question, which starts from what is known
+            if variant.refused_at < 0:  # not a question, which starts from known verdicts
                 self._left -= DOMAIN_STEPS
                 self._judge.steps += DOMAIN_STEPS
         return variant
@@ -292,7 +292,7 @@ class Domains:
     # -- why not -------------------------------------------------------------------------------
 
     def _refusal(self, prospect: Prospect, number: int, group: TopologyGroup) -> Refusal:
-        """The group fits in no domain; the nearest of the widest level has the most places."""
+        """The refusal of a group; names the domain of the widest level with the most places."""
         level = group.topology.levels[-1]
         values = sorted(self._ledger.label(level).values())
         needed = sum(prospect.shape.sets[position].replicas for position in group.positions)
@@ -325,7 +325,7 @@ class Domains:
         )
 
     def _places(self, prospect: Prospect, group: TopologyGroup, domain: Domain, needed: int) -> int:
-        """At most how many of the pods have places in a domain that has too few."""
+        """At most how many pods of the group have places in a domain that is too small."""
         level, value = domain
         sums = self._counts.sums(level, value)
         enough = min(sums.get(name, 0) * needed // n for name, n in _demand(prospect, group))
@@ -338,7 +338,7 @@ class Domains:
 
 
 class _Options:
-    """The options of one group. They are found when they are asked for, and kept."""
+    """The options of one group, found on demand and kept."""
 
     def __init__(self, source: Iterator[Domain | None]) -> None:
         self._source = source
@@ -346,7 +346,7 @@ class _Options:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is none."""
+        """Whether the group has no option."""
         return not self._known and not self._find()
 
     def __iter__(self) -> Iterator[Domain | None]:
@@ -363,7 +363,7 @@ class _Options:
 
 
 def _needed(shape: Shape, options: Sequence[_Options]) -> Sequence[Iterable[Domain | None]]:
-    """The options of the groups that require a domain; the others may be on any nodes."""
+    """The options of the groups that require a domain; the other groups may be on any nodes."""
     return [
         one if group.topology.required else (None,)
         for group, one in zip(shape.groups, options, strict=True)
@@ -371,7 +371,7 @@ def _needed(shape: Shape, options: Sequence[_Options]) -> Sequence[Iterable[Doma
 
 
 def _choices(options: Sequence[Iterable[Domain | None]]) -> Iterator[Choice]:
-    """Every choice of one option per group, in the order of preference."""
+    """Every choice of one option per group, in order of preference."""
     if not options:
         yield ()
         return
@@ -381,7 +381,7 @@ def _choices(options: Sequence[Iterable[Domain | None]]) -> Iterator[Choice]:
 
 
 def _demand(prospect: Prospect, group: TopologyGroup) -> Resources:
-    """What the group requests in sum."""
+    """The sum of the group's requests."""
     parts = (prospect.parts[number] for number in group.parts)
     return total((part.pods.request, part.declared) for part in parts)
 
@@ -398,7 +398,7 @@ def _places(refusal: Refusal, needed: int) -> int:
     return min(enough, default=0)
 
 
-# -- pod sets in domains ---------------------------------------------------------------------------
+# -- pod sets in domains -------------------------------------------------------------------------
 
 
 def _in_domains(
@@ -419,7 +419,7 @@ def _in_domains(
 
 
 def confined(sets: tuple[PodSet, ...], domains: Mapping[int, Domain]) -> tuple[PodSet, ...]:
-    """The pod sets, with those at these positions in their domains."""
+    """The pod sets, with the sets at these positions confined to their domains."""
     return tuple(
         _confined(one, domains[position]) if position in domains else one
         for position, one in enumerate(sets)

@@ -1,10 +1,10 @@
 """The exact search for mixed gangs: dynamic programming over the counts of all sets but one.
 
-The most numerous set is left out of the state. What decides is how many of *its* slots the others
-cost: a state is how many pods of each other set are placed on the nodes looked at so far, its value
-the fewest slots lost. Only losses that the most numerous set can bear are kept, so the gang fits as
-soon as the goal is reached at all, and does not fit if it never is. Work is counted, never timed,
-so that a replay reaches the same verdict (core rule R1).
+The most numerous set, the main set, is not part of the state. A state is how many pods of each
+other set are placed on the nodes visited so far; its value is the fewest slots of the main set lost
+to these pods. Only losses that the main set can bear are kept, so the gang fits if and only if the
+goal is reached. Work is counted, never timed, so that a replay reaches the same verdict (core rule
+R1).
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from mcad.core.state.records import Struct
 from mcad.core.state.work_bounds import EXACT_STATES_MAX
 
 Free = tuple[int, ...]
-"""What is free on a node of each resource that any of the pods asks for, in one order."""
+"""The free amount on a node of each resource that any of the pods requests, in one order."""
 
 
 class Need(NamedTuple):
-    """Pods of one part that have to be placed; ``part`` is its index in the shape, and they share
+    """Pods of one part that have to be placed; ``part`` is its index in the shape. The pods share
     no node with pods of the parts ``apart``."""
 
     part: int
@@ -34,7 +34,7 @@ class Need(NamedTuple):
 
 
 class Place(NamedTuple):
-    """A node (its row), what is free there, and slots there for each of the needs alone."""
+    """A node (its row), its free amounts, and its slots for each of the needs alone."""
 
     at: int
     free: Free
@@ -42,7 +42,7 @@ class Place(NamedTuple):
 
 
 class Verdict(Struct, frozen=True):
-    """What the search found: a plan, or none (``decided``), or that its budget ran out."""
+    """The result of the search: a plan, or no plan (``decided``), or that its budget ran out."""
 
     plan: list[tuple[int, int, int]] | None
     decided: bool
@@ -58,15 +58,15 @@ class _Step(NamedTuple):
 
 
 class _Choice(NamedTuple):
-    """Pods of the others that one node could take, and the slots of the main set they cost."""
+    """Pods of the other sets that one node could take, and the cost in slots of the main set."""
 
     counts: tuple[int, ...]
     loss: int
 
 
 class _Stage(NamedTuple):
-    """One node: what it could take of each other set, and what has to be placed by its end because
-    the nodes after it cannot take more."""
+    """One node: how many pods of each other set it could take, and how many have to be placed up to
+    it because later nodes cannot take more."""
 
     place: Place
     caps: tuple[int, ...]
@@ -76,8 +76,8 @@ class _Stage(NamedTuple):
 _States = dict[tuple[int, ...], tuple[int, _Step | None]]
 
 KnownChoices = dict[int, tuple[tuple[Free, tuple[int, ...]], list[_Choice]]]
-"""What nodes could take, by row, and what was free there then: for searches of one gang that come
-one after the other, between which most nodes stay as they were."""
+"""The choices of nodes by row, and the free amounts then: for consecutive searches of one gang,
+between which most nodes do not change."""
 
 
 def exact(
@@ -88,7 +88,7 @@ def exact(
     known: KnownChoices | None = None,
 ) -> Verdict:
     """Whether all needs can be placed together, within ``budget`` steps. ``names`` are the
-    resources that places tell of, in their order, all that the pods ask for among them."""
+    resources of the places in their order, including all that the pods request."""
     search = _Search(needs, names, budget, {} if known is None else known)
     if search.states > EXACT_STATES_MAX:
         return Verdict(None, decided=False, work=0)
@@ -146,9 +146,9 @@ class _Search:
         return None
 
     def _sums_suffice(self, places: Sequence[Place]) -> bool:
-        """Whether these nodes together have what all pods need, which three sets or more would
-        find out by trying most of their states. A node counts with what pods can use of it: where
-        all ask for multiples of 4 GPUs, one with 7 has 4."""
+        """Whether these nodes together have what all pods need; with three sets or more, the search
+        would try most states to find that out. A node counts with its usable amount: where all pods
+        request multiples of 4 GPUs, a node with 7 has 4."""
         for at in range(len(self._asks[0])):
             asked = [
                 (asks[at], need.replicas)
@@ -168,7 +168,7 @@ class _Search:
             raise _BudgetSpentError
 
     def _stages(self, places: Sequence[Place]) -> list[_Stage] | None:
-        """The nodes that can take any of the others; None if they cannot take all of them."""
+        """The nodes that can take pods of the other sets; None if these nodes are too few."""
         found: list[_Stage] = []
         due = self._goal
         for place in reversed(places):
@@ -179,8 +179,8 @@ class _Search:
         return None if any(due) else found[::-1]
 
     def _choices(self, stage: _Stage) -> list[_Choice]:
-        """What the node could take of the others, nothing included, without what takes no more
-        for the same loss."""
+        """The pods of the other sets that the node could take, perhaps none, without choices that
+        take no more pods for the same loss."""
         at, free, slots = stage.place
         before, choices = self._known.get(at, (None, []))
         if before != (free, slots):
@@ -204,7 +204,7 @@ class _Search:
         return found
 
     def _main_beside(self, counts: tuple[int, ...], place: Place, left: Free) -> int:
-        """Its slots on a node with so many pods of the others."""
+        """The slots of the main set on a node with this many pods of the other sets."""
         slots = place.slots[self._main_at]
         if not slots or not any(counts):
             return slots
@@ -214,7 +214,7 @@ class _Search:
         return min(slots, *(there // n for there, n in zip(left, asks, strict=True) if n))
 
     def _less(self, free: Free, counts: tuple[int, ...]) -> Free | None:
-        """What so many pods of the others leave; None if they do not go together."""
+        """The free amounts beside this many pods of other sets; None if these do not fit."""
         if not any(counts):
             return free
         if any(counts[n] and counts[m] for n, m in self._apart):
@@ -231,7 +231,7 @@ class _Search:
     def _advance(
         self, states: _States, stage: _Stage, choices: list[_Choice], bearable: int
     ) -> _States:
-        """Every state with every choice, as long as the goal can still be reached."""
+        """Every state with every choice that can still reach the goal."""
         if len(self._others) == 1:
             return _undominated(self._advance_one(states, stage, choices, bearable))
         after: _States = {}
@@ -253,7 +253,7 @@ class _Search:
     def _advance_one(
         self, states: _States, stage: _Stage, choices: list[_Choice], bearable: int
     ) -> _States:
-        """The same with one other set, of which most gangs are: a third of the time."""
+        """``_advance`` with one other set, the case of most gangs: a third of the time."""
         after: _States = {}
         place, (due,), (goal,) = stage.place, stage.due, self._goal
         for (placed,), (loss, step) in states.items():
@@ -268,7 +268,7 @@ class _Search:
         return after
 
     def _plan(self, last: _Step | None, places: Sequence[Place]) -> list[tuple[int, int, int]]:
-        """Read the steps backwards; then the main set takes what they left."""
+        """Read the steps backwards; then place the main set in the remaining slots."""
         plan: list[tuple[int, int, int]] = []
         taken: dict[int, tuple[int, ...]] = {}
         missing: tuple[int, ...] = self._goal
@@ -291,7 +291,7 @@ class _Search:
 
 
 def _asks(need: Need, names: Iterable[str]) -> tuple[int, ...]:
-    """What one of its pods asks for, in the order of the names."""
+    """The amounts that one of its pods requests, in the order of the names."""
     request = dict(need.pods.request)
     return tuple(request.get(name, 0) for name in names)
 
@@ -301,7 +301,7 @@ def _covers(known: _Choice, counts: tuple[int, ...], loss: int) -> bool:
 
 
 def _undominated(states: _States) -> _States:
-    """With one other set: no state that has placed less without having lost less."""
+    """With one other set: drop each state that placed fewer pods without a smaller loss."""
     kept: _States = {}
     least = -1
     for state in sorted(states, reverse=True):

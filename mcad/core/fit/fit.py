@@ -1,8 +1,8 @@
 """Verdicts: whether a gang fits now, and if not, why, with figures (core rules R1, R4).
 
-In this order: is there a node at all; does each set fit alone; do the sets fit together. A refusal
-names the first of these that explains it: no node, the sum, a set, all of them together. With
-``fit: aggregate`` only the sum counts, as in MCAD.
+The checks in order: is there a node at all; does each set fit alone; do the sets fit together. A
+refusal names the first cause: no node, the sum, a set, all sets together. With ``fit: aggregate``
+only the sum counts, as in MCAD.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ Sums = Mapping[str, int]
 
 
 class Judge:
-    """Answers whether the gangs of a prospect fit, and notes in the prospect what helps the next
+    """Judges whether the gangs of prospects fit, and notes results in the prospects for the next
     time.
 
     ``steps`` counts its work so far, about a microsecond each. The judge of the cycle
-    ``remembers``: the ``bounds`` and the unplaced pods learn what it has counted.
+    ``remembers``: it updates the ``bounds`` and the unplaced pods with its counts.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class Judge:
         self._summed: dict[NodeSet, dict[str, int]] = {}
 
     def new_pass(self) -> list[Prospect]:
-        """A fresh budget; returns the prospects that the last one did not suffice for."""
+        """Renew the budget; returns the prospects for which the last budget did not suffice."""
         self._budget = EXACT_WORK_PER_PASS_MAX
         put_off, self._put_off = self._put_off, []
         for prospect in put_off:
@@ -77,8 +77,8 @@ class Judge:
     # -- now -----------------------------------------------------------------------------------
 
     def refusal(self, prospect: Prospect) -> Refusal | None:
-        """Why the gang does not fit now; None if it does. That is known, with the plan that it
-        rests on, until something changes."""
+        """Why the gang does not fit now; None if it fits. A "fits" and its plan are kept until
+        something changes."""
         if prospect.fits[0] == self._ledger.now:
             return None
         if self._remembers:
@@ -120,7 +120,7 @@ class Judge:
         return self._too_large(prospect) or refused
 
     def plan(self, prospect: Prospect) -> Plan:
-        """Where the gang goes that was found to fit just now. With ``fit: aggregate`` the plan may
+        """Where the gang goes, which was just found to fit. With ``fit: aggregate`` the plan may
         hold fewer pods than the gang has."""
         _, draft = prospect.fits
         if self._on_nodes:
@@ -149,7 +149,7 @@ class Judge:
         return _refusal(WaitingReason.INSUFFICIENT, prospect, shortages)
 
     def _by_sum(self, prospect: Prospect) -> tuple[Shortage, ...]:
-        """Of what is free on all its nodes, less what is owed to pods without a node (C6)."""
+        """The shortages of free room on all its nodes, less requests of unplaced pods (C6)."""
         available = self._sums(prospect, prospect.demand)
         if self._remembers:
             self._unplaced_pods.note_weighed()
@@ -160,7 +160,7 @@ class Judge:
         return _shortages(prospect.demand, available)
 
     def _sums(self, pods: Prospect | PodClass, demand: Resources) -> dict[str, int]:
-        """What is free of each of these resources on the nodes that admit the pods; known until
+        """The free amounts of these resources on the nodes that admit the pods; cached until
         something changes."""
         if self._summed_at != self._ledger.now:
             self._summed_at, self._summed = self._ledger.now, {}
@@ -175,8 +175,8 @@ class Judge:
     # -- each part alone -----------------------------------------------------------------------
 
     def _short_part(self, prospect: Prospect) -> tuple[Part, int] | None:
-        """The first part that finds too few slots alone, and how many pods have none. Of a
-        DaemonSet no count of slots decides it: it is placed first when sets are combined."""
+        """The first part with too few slots alone, and how many of its pods have none. A DaemonSet
+        is not decided by its slots: it is placed first when sets are combined."""
         usable = self._unplaced_pods.usable
         for part in prospect.parts:
             if part.per_node:
@@ -205,8 +205,8 @@ class Judge:
     # -- all parts together --------------------------------------------------------------------
 
     def latest_rise(self, prospect: Prospect) -> int:
-        """The change at which something last rose for one of its pods. A node less is a pod less:
-        what is a fall for others may let a DaemonSet in."""
+        """The change at which room for one of its pods last rose. A node less is a pod less for a
+        DaemonSet, so a fall may let it in."""
         if self._bounds.has_news and not self._remembers:
             return self._ledger.now
         latest = self._bounds.latest([part.pods for part in prospect.parts])
@@ -215,7 +215,7 @@ class Judge:
     def _refused_together(self, prospect: Prospect) -> Refusal | None:
         latest = self.latest_rise(prospect)
         if prospect.searched == latest and prospect.found is not None:
-            # Only falls since the search failed: the figures may be others.
+            # Only falls since the search failed: the figures may differ.
             refused = self._sum_refuses(prospect)
             if refused is not None or prospect.found.reason is not WaitingReason.INSUFFICIENT:
                 return refused or replace(prospect.found, shortages=self._by_sum(prospect))
@@ -235,7 +235,7 @@ class Judge:
         return refused
 
     def _pack(self, prospect: Prospect, nodes: Nodes) -> Packing:
-        """Search within what is left of the budget of the pass."""
+        """Search within the remaining budget of the pass."""
         self._spend(len(prospect.parts))
         outcome = pack(prospect, nodes, min(self._budget, EXACT_WORK_MAX), self._ledger.allocatable)
         self._budget -= outcome.work
@@ -243,8 +243,8 @@ class Judge:
         return outcome
 
     def may_fit(self, prospect: Prospect, spare: Spare) -> bool:
-        """Whether there are slots enough for each part by itself there and on nodes that are free
-        for all, and enough in sum."""
+        """Whether the spare nodes and the free nodes together have slots enough for each part by
+        itself, and enough in sum."""
         self._spend(len(prospect.parts))
         for part in prospect.parts:
             if not part.per_node:
@@ -273,7 +273,7 @@ class Judge:
         return fits
 
     def knows_emptied(self, prospect: Prospect) -> bool:
-        """Whether the last answer to that question still holds, so that it is no work."""
+        """Whether the last answer of ``would_fit_emptied`` still holds and costs nothing."""
         at, fitted = prospect.emptied
         ledger = self._ledger
         if prospect.shape.per_node:  # a node more is a pod more, a node less is a pod less
@@ -292,7 +292,7 @@ class Judge:
     # -- figures -------------------------------------------------------------------------------
 
     def _too_large(self, prospect: Prospect) -> Refusal | None:
-        """A pod larger than every node that admits it makes all other figures beside the point."""
+        """The refusal of a pod larger than every node that admits it: nothing else matters."""
         for part in prospect.parts:
             pods, whole = part.pods, self._ledger.whole
             if not pods.fits_whole() and pods.nodes:
@@ -303,7 +303,7 @@ class Judge:
 
 
 def fit_alone(prospect: Prospect, columns: Columns, usable: Mask | None = None) -> bool:
-    """Whether each part has slots enough by itself, by these columns."""
+    """Whether each part by itself has slots enough, by these columns."""
     for part in prospect.parts:
         if not part.per_node and part.pods.slots(columns, usable).total < part.declared:
             return False
@@ -321,7 +321,7 @@ def _refusal(
     part: Part | None = None,
     missing: int = 0,
 ) -> Refusal:
-    """A refusal by one part, named after the first of its sets, or by all of them together."""
+    """A refusal by one part, named after the part's first set, or by all parts together."""
     shape = prospect.shape
     if part is None:
         return Refusal(kind, shortages, missing=missing, unmodelled=shape.unmodelled)
@@ -330,8 +330,8 @@ def _refusal(
 
 
 def _shortages(demand: Iterable[tuple[str, int]], available: Sums) -> tuple[Shortage, ...]:
-    """Every resource of the demand, the binding one first: what misses most of what it asks for,
-    and where nothing is missing, what is asked for most of what there is."""
+    """Every resource of the demand, the binding resource first: the largest missing share of the
+    request, and where nothing is missing, the largest requested share of what is available."""
     found = []
     for name, n in demand:
         there = max(0, available.get(name, 0))
@@ -342,7 +342,7 @@ def _shortages(demand: Iterable[tuple[str, int]], available: Sums) -> tuple[Shor
 
 
 def _in_words(refusal: Refusal) -> Refusal:
-    """With host ports called what people call them, and only where they matter."""
+    """The refusal with host ports in the words of users, and only where they matter."""
     if not any(is_port(one.resource) for one in refusal.shortages):
         return refusal
     told = [

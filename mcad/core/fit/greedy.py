@@ -1,8 +1,8 @@
 """Placing a whole gang on nodes, first greedily, then exactly, without touching the books.
 
-Each set alone being able to fit is necessary, and for one set sufficient. Sets that share nodes
-have to be placed together; sets whose nodes are others are placed independently. Greed takes the
-nodes with the fewest slots first, so that large gaps stay (best fit).
+That each set fits alone is necessary, and for one set sufficient. Sets that share nodes have to be
+placed together; sets on disjoint nodes are placed independently. Greed takes the nodes with the
+fewest slots first, so that large gaps stay (best fit).
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from mcad.core.state.work_bounds import EXACT_WORK_MAX, ROWS_PER_STEP
 
 
 class Nodes:
-    """The nodes that a gang may be placed on: what is free there (``columns``), and which of them
-    are ``usable`` (None: all). ``most_first``: those with the most slots come first, so that a plan
+    """The nodes where a gang may be placed: the free amounts (``columns``), and the rows that are
+    ``usable`` (None: all). ``most_first``: nodes with the most slots come first, so that a plan
     uses few nodes."""
 
     def __init__(
@@ -31,15 +31,15 @@ class Nodes:
         self.columns = columns
         self.usable = usable
         self.most_first = most_first
-        self.known_choices: KnownChoices | None = None  # where searches for one gang follow
+        self.known_choices: KnownChoices | None = None  # set for consecutive searches of one gang
 
     def slots(self, pods: PodClass, columns: Columns) -> Slots:
-        """Slots of a class on these nodes, by what is free there."""
+        """Slots of a class on these nodes, by the free amounts."""
         return pods.slots(columns, self.usable)
 
 
 class _Trial:
-    """What is left on the ``nodes`` after what was placed so far, and on which rows each part has
+    """What is left on the ``nodes`` after the placements so far, and the rows where each part has
     pods."""
 
     def __init__(self, nodes: Nodes, columns: Columns) -> None:
@@ -48,13 +48,13 @@ class _Trial:
         self.there: dict[int, Mask] = {}
 
     def fork(self, names: Sequence[str]) -> _Trial:
-        """A copy to try something on."""
+        """A copy for further trials."""
         fork = _Trial(self.nodes, self.columns.copy(names))
         fork.there = dict(self.there)
         return fork
 
     def slots(self, need: Need) -> Slots:
-        """Slots on each row, beside the pods that are there."""
+        """Slots on each row, beside the pods placed there."""
         found = self.nodes.slots(need.pods, self.columns)
         for part in need.apart:
             if part in self.there:
@@ -62,7 +62,7 @@ class _Trial:
         return found
 
     def take(self, need: Need, rows: Amounts, pods: Amounts) -> None:
-        """Place so many pods on each of these rows."""
+        """Place these numbers of pods on these rows."""
         for name, n in need.pods.request if len(rows) else ():
             self.columns.column(name)[rows] -= n * pods
         if need.apart:
@@ -79,8 +79,8 @@ class _Trial:
 
 
 class Packing(Struct, frozen=True):
-    """A plan; or none, with the part that had no place (-1: the sets together) and how many of its
-    pods at least; or undecided. ``work`` is what was done beyond the first greedy placement."""
+    """A plan; or none, with the part that had no place (-1: the sets together) and a lower bound of
+    its missing pods; or undecided. ``work`` is the work after the first greedy placement."""
 
     plan: Draft | None = None
     part: int = -1
@@ -90,8 +90,8 @@ class Packing(Struct, frozen=True):
 
 
 def pack(prospect: Prospect, nodes: Nodes, budget: int, weights: Mapping[str, int]) -> Packing:
-    """Place all pods of a gang, or say why not. ``weights`` are the cluster's totals: they tell
-    which pods are large. ``budget`` bounds the work; 0 leaves the first greedy placement."""
+    """Place all pods of a gang, or say why not. ``weights`` are the cluster's totals, by which
+    large pods are known. ``budget`` bounds the work; 0 leaves the first greedy placement."""
     names = sorted({name for part in prospect.parts for name, _ in part.pods.request})
     trial = _Trial(nodes, nodes.columns.copy(names))
     plan: Draft = []
@@ -116,7 +116,7 @@ def pack(prospect: Prospect, nodes: Nodes, budget: int, weights: Mapping[str, in
 
 
 def as_many_as_fit(prospect: Prospect, nodes: Nodes) -> Draft:
-    """Where pods of a gang go, part after part, if not all have to have a place."""
+    """Where pods of a gang go, part after part, if not all pods need a place."""
     names = sorted({name for part in prospect.parts for name, _ in part.pods.request})
     trial = _Trial(nodes, nodes.columns.copy(names))
     plan: Draft = []
@@ -127,7 +127,7 @@ def as_many_as_fit(prospect: Prospect, nodes: Nodes) -> Draft:
 
 
 def _one_per_node(need: Need, trial: _Trial) -> Packing:
-    """A DaemonSet's pods have no choice: one on every admitted node."""
+    """Place a DaemonSet's pods: one on every admitted node, or none."""
     found = trial.slots(need)
     missing = need.pods.count - len(found.rows)
     if missing:
@@ -142,7 +142,7 @@ def size(request: Resources, weights: Mapping[str, int]) -> int:
 
 
 def _sharing_nodes(needs: Sequence[Need]) -> list[list[Need]]:
-    """Groups whose nodes, directly or through others of the group, are partly the same."""
+    """Groups of needs whose nodes overlap, directly or through other needs of the group."""
     if len({need.pods.constraint for need in needs}) <= 1:
         return [list(needs)] if needs else []
     groups: list[tuple[int, list[Need]]] = []
@@ -159,7 +159,7 @@ def _sharing_nodes(needs: Sequence[Need]) -> list[list[Need]]:
 def _together(
     group: list[Need], trial: _Trial, names: Sequence[str], budget: int
 ) -> tuple[Packing, _Trial]:
-    """Place a group, and what is left then."""
+    """Place a group; returns also the room that is left."""
     tries = (True, False) if trial.nodes.most_first else (False,)
     first: Packing | None = None
     for most_first in tries:
@@ -182,7 +182,7 @@ def _together(
 
 
 def _places(group: Sequence[Need], trial: _Trial, names: Sequence[str]) -> list[Place]:
-    """The rows with a slot for any of these pods, in their order, and what is free there."""
+    """The rows with a slot for any of these pods, in row order, and their free amounts."""
     slots = np.zeros((len(group), trial.columns.rows), np.int64)
     for of_need, need in zip(slots, group, strict=True):
         found = trial.slots(need)
@@ -194,7 +194,7 @@ def _places(group: Sequence[Need], trial: _Trial, names: Sequence[str]) -> list[
 
 
 def _greedy(group: list[Need], trial: _Trial, *, most_first: bool) -> Packing:
-    """Set after set, the last of which is usually the most numerous one."""
+    """Place set after set; the last set is usually the most numerous."""
     plan: Draft = []
     for need in group:
         placed, left = trial.fill(need, most_first=most_first)

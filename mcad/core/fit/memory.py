@@ -1,7 +1,7 @@
 """What one capacity remembers of the shapes it is asked about: pod classes and prospects.
 
-How long depends on events alone. What waits or holds a reservation holds a prospect or a class;
-what the last holder lets go is forgotten at once, and never because memory was freed.
+How long depends on events alone: an AppWrapper that waits or holds a reservation holds a prospect
+or a class, and the release of the last holder forgets it at once; garbage collection plays no part.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from mcad.core.nodes.shape import ClassKey, Shape
 
 
 class Memory:
-    """Owner of all classes and prospects of a ledger. What is refused is among the
-    ``queueing_hints``; ``bounds`` are those of all classes."""
+    """Owner of all classes and prospects of a ledger. Refused prospects are in ``queueing_hints``;
+    ``bounds`` are the bounds of all classes."""
 
     def __init__(self, ledger: Ledger, *, on_nodes: bool) -> None:
         self._ledger = ledger
@@ -30,15 +30,15 @@ class Memory:
     # -- prospects -----------------------------------------------------------------------------
 
     def prospect(self, shape: Shape) -> Prospect | None:
-        """What is remembered of the shape; None if it has no holder."""
+        """The prospect of the shape; None if it has no holder."""
         return self._prospects.get(shape)
 
     def remembered(self, shape: Shape) -> Prospect:
-        """What is remembered of a shape that has a holder."""
+        """The prospect of a shape that has a holder."""
         return self._prospects[shape]
 
     def hold(self, shape: Shape) -> Prospect:
-        """Remember the shape until it is let go as often as it was held."""
+        """Remember the shape until each ``hold`` has its ``let_go``."""
         prospect = self._prospects.get(shape)
         if prospect is None:
             prospect = self._prospects[shape] = self._make(shape)
@@ -46,7 +46,7 @@ class Memory:
         return prospect
 
     def let_go(self, shape: Shape) -> None:
-        """One holder less."""
+        """Drop one holder."""
         prospect = self._prospects[shape]
         prospect.holders -= 1
         if not prospect.holders:
@@ -58,15 +58,15 @@ class Memory:
                 self.let_go_class(part.pods)
 
     def hold_for_questions(self, shape: Shape) -> Prospect:
-        """What is remembered of the shape, until its last holder lets it go; if it has none, until
-        ``end_questions``."""
+        """The prospect of the shape, remembered until its last holder lets it go, or without a
+        holder until ``end_questions``."""
         if shape not in self._prospects:
             self._asked[shape] = None
             self.hold(shape)
         return self._prospects[shape]
 
     def end_questions(self) -> None:
-        """No question is answered any more."""
+        """Forget the shapes that only questions remembered."""
         for shape in self._asked:
             self.let_go(shape)
         self._asked = {}
@@ -85,9 +85,9 @@ class Memory:
     # -- classes -------------------------------------------------------------------------------
 
     def hold_class(self, key: ClassKey) -> PodClass:
-        """Remember the class until it is let go as often as it was held."""
+        """Remember the class until each ``hold_class`` has its ``let_go_class``."""
         if key.ports:
-            self._ledger.load(key.request, key.ports)  # they are in the books from now on
+            self._ledger.load(key.request, key.ports)  # enters its host ports in the books
         key = self.in_books(key)
         pods = self._classes.get(key)
         if pods is None:
@@ -97,7 +97,7 @@ class Memory:
         return pods
 
     def let_go_class(self, pods: PodClass) -> None:
-        """One holder less."""
+        """Drop one holder."""
         pods.holders -= 1
         if not pods.holders:
             del self._classes[pods.key]
@@ -105,14 +105,14 @@ class Memory:
             pods.retire()
 
     def classes(self) -> list[PodClass]:
-        """The classes that have a holder, in the order of their making."""
+        """The classes that have a holder, in order of creation."""
         return list(self._classes.values())
 
     def in_books(self, key: ClassKey) -> ClassKey:
-        """The class as the books have it: with host ports among the amounts, if they are known."""
+        """The class as in the books: with host ports among the amounts, if the books know them."""
         load, cap = self._ledger.known_load(key.request, key.ports), key.cap
         if key.ports and not any(is_port(name) for name, _ in load):
-            cap = 1  # the books do not have them, but they exclude each other in any case
+            cap = 1  # the books lack these ports, but equal pods exclude each other in any case
         return ClassKey(load, key.constraint, cap)
 
 

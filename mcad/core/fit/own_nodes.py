@@ -1,8 +1,8 @@
 """Pod sets of a gang on nodes of their own, where they could strand each other otherwise (core R2).
 
-A set that other pods of its gang can strand gets its planned nodes for itself: the others avoid
-them (assumed/apart.py). On a node that two sets are planned on this protects neither. So a plan
-with such a node gives way to one without, if one is found.
+A set that other pods of its gang can strand gets its planned nodes for itself: the other pods avoid
+these nodes (assumed/apart.py). On a node that is planned for two sets this protects neither set. So
+a plan with such a node gives way to a plan without, if the search finds one.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from mcad.core.state.work_bounds import APART_WORK_MAX, ROWS_PER_STEP
 def on_own_nodes(
     prospect: Prospect, plan: Draft, nodes: Nodes, weights: Mapping[str, int]
 ) -> tuple[Draft, int]:
-    """The plan to follow instead of this one, or this one; and the work that it took. ``weights``
-    are the cluster's totals: they tell which pods are large."""
+    """The plan to follow, this one or a better one, and the work of the search. ``weights`` are the
+    cluster's totals, by which large pods are known."""
     if prospect.shape.per_node or not _shares_a_node(plan):
         return plan, 0
     budget = Budget(APART_WORK_MAX)
@@ -42,7 +42,7 @@ def _shares_a_node(plan: Draft) -> bool:
 
 
 def unbound_of(prospect: Prospect) -> list[Unbound]:
-    """Its pods but those of DaemonSets, none of them assumed yet."""
+    """The gang's pods except those of DaemonSets, none assumed yet."""
     return [
         Unbound(part.pods, part.replicas, {}, pod_set=prospect.shape.sets[part.positions[0]])
         for part in prospect.parts
@@ -53,8 +53,8 @@ def unbound_of(prospect: Prospect) -> list[Unbound]:
 def _one_after_the_other(
     parts: Sequence[Part], nodes: Nodes, weights: Mapping[str, int], *, most_first: bool
 ) -> Draft | None:
-    """The largest pods first, each set on nodes that no set before it has: those with room for the
-    fewest of its pods first, or those with room for the most."""
+    """Place the largest pods first, each set on nodes without pods of earlier sets: nodes with room
+    for the fewest of its pods first, or with room for the most."""
     plan: Draft = []
     left = np.ones(nodes.columns.rows, np.bool_)
     order = sorted(range(len(parts)), key=lambda n: -size(parts[n].pods.request, weights))

@@ -1,6 +1,6 @@
-"""Prospects: what one capacity made of one shape, and what it found out about it so far.
+"""Prospects: one shape in one capacity, and the findings about it so far.
 
-What waits with a shape, or asks about it, holds its prospect; ``Memory`` counts the holders.
+A waiting AppWrapper or a question holds the prospect; ``Memory`` counts the holders.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from mcad.core.state.model import Domain, Resources
 from mcad.core.state.refusal import Refusal
 
 Draft = list[tuple[int, int, int]]
-"""(part, row, pods): where the pods of a gang go, by the parts of one prospect. The parts of a gang
-are others in each of its domains."""
+"""(part, row, pods): where the pods of a gang go, by the parts of one prospect. In each of its
+domains a gang has other parts."""
 
 
 NOWHERE: tuple[int, Draft] = (-1, [])
-"""At no change it was found to fit."""
+"""The gang was found to fit at no change."""
 
 
 class Part(NamedTuple):
-    """The equal pods of a gang (``shape.Alike``), with their class in this capacity. Pods of the
-    parts with the numbers in ``apart`` share no node with these."""
+    """The equal pods of a gang (``shape.Alike``), with their class in this capacity. They share no
+    node with pods of the parts with the numbers in ``apart``."""
 
     pods: PodClass
     declared: int
@@ -43,7 +43,7 @@ class Part(NamedTuple):
         return self.pods.count if self.per_node else self.declared
 
     def spread(self, rows: Iterable[Row]) -> Iterator[tuple[Row, int]]:
-        """Its pods over these nodes in their order, as many on each as fit without AppWrappers."""
+        """The part's pods over these nodes in order, on each as many as fit without AppWrappers."""
         left = self.replicas
         for row in rows:
             if self.pods.admitted_by(row):
@@ -54,22 +54,22 @@ class Part(NamedTuple):
 
 
 Variant = tuple[tuple[int, ...], tuple[Domain | None, ...]]
-"""Topology groups of a gang, and the domain of each; None is any node. Without groups in the first
-place it is about the whole gang."""
+"""Topology groups of a gang, and the domain of each; None is any node. Without groups the variant
+is the whole gang."""
 
 
 @dataclass(slots=True, eq=False)
 class Prospect:
-    """A shape in one capacity, and what its last tests found out.
+    """A shape in one capacity, and the findings of its last tests.
 
     ``fixed`` is the demand that does not depend on the number of nodes, ``holders`` counts its
-    holders. ``fits`` is the change at which it was found to fit, and where. ``searched`` is
-    ``Ledger.risen`` at its last search for all parts that found no place, and ``found`` the
+    holders. ``fits`` is the change at which it was found to fit, and the plan. ``searched`` is
+    ``Ledger.risen`` at the last search for all parts that found no place, and ``found`` its
     verdict, which stands until something rises. ``emptied`` is the change at which it was tried on
     emptied nodes, and whether it fitted. ``variants`` are prospects of the gang, or of one of its
-    topology groups, in domains; ``refused_at`` is ``Ledger.risen`` when such a variant was refused
-    last, and ``domains_work`` what a verdict on the gang that takes several passes has taken so
-    far. ``line`` is its place among the refused (queueing_hints.py), -1 if it has none.
+    topology groups, in domains; ``refused_at`` is ``Ledger.risen`` when such a variant was last
+    refused, and ``domains_work`` the work so far of a verdict that takes several passes. ``line``
+    is its place among the refused (queueing_hints.py), -1 if it has none.
     """
 
     shape: Shape
@@ -94,14 +94,14 @@ class Prospect:
 
     @property
     def demand(self) -> Resources:
-        """What the whole gang declares now, with ``pods`` slots and host ports."""
+        """The declared demand of the whole gang now, with ``pods`` slots and host ports."""
         if not self.shape.per_node:
             return self.fixed
         return total((part.pods.request, part.replicas) for part in self.parts)
 
     @property
     def mask(self) -> Mask:
-        """The rows that admit any of its pods; where only sums count, those in service."""
+        """The rows that admit any of its pods; where only sums count, the rows in service."""
         if not self.on_nodes:
             return self.ledger.facts.in_service
         if len(self.parts) == 1:
@@ -113,13 +113,13 @@ class Prospect:
 
     @property
     def nodes(self) -> NodeSet:
-        """The same as a set, which is kept until a node changes: thousands are asked for it."""
+        """The rows of ``mask`` as a set, cached until a node changes: read thousands of times."""
         changes = self.ledger.constraints.changes
         if self._nodes[0] != changes:
             self._nodes = changes, as_set(self.mask)
         return self._nodes[1]
 
     def plan(self, draft: Draft) -> Plan:
-        """The draft, which is by its parts, by the pod sets of the gang."""
+        """The draft, which is by parts of the prospect, as a plan by pod sets of the gang."""
         row = self.ledger.row
         return [(self.parts[number].positions, row(at), pods) for number, at, pods in draft]

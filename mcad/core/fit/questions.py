@@ -1,4 +1,4 @@
-"""Questions from people: the verdict that the cycle would give now. No answer changes another."""
+"""Questions from users: the verdict that the cycle would give now. No answer changes another."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from mcad.core.state.settings import Settings
 
 
 class Questions:
-    """Verdicts on shapes, valid until the next event. All questions to one of these share the bound
-    of work of one pass."""
+    """Verdicts on shapes, valid until the next event. All questions to one instance share the work
+    bound of one pass."""
 
     def __init__(
         self,
@@ -41,15 +41,15 @@ class Questions:
         return self._refusals[shape]
 
     def would_fit_emptied(self, shape: Shape) -> bool:
-        """Whether the gang would fit on an empty cluster, or may for all that is known: without the
-        pods and assumed pods of all AppWrappers (R6)."""
+        """Whether the gang would fit without the pods and assumed pods of all AppWrappers (R6), or
+        may as far as is known."""
         return self._domains.fits_emptied(self.hold(shape)) is not False
 
     def hold(self, shape: Shape) -> Prospect:
-        """A prospect that starts from what is remembered and is dropped with the question."""
+        """A prospect that starts from the remembered findings and is dropped with the question."""
         prospect = self._prospects.get(shape)
         if prospect is None:
-            # The AppWrapper of a row may have been deleted since: then nothing holds its shape.
+            # The AppWrapper of a row may have been deleted since: then its shape has no holder.
             prospect = replace(self._memory.hold_for_questions(shape), variants={})
             self._prospects[shape] = prospect
         return prospect

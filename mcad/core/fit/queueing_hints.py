@@ -1,8 +1,8 @@
-"""Refused shapes, and which of them changes of nodes may let in (core rule R4).
+"""Refused shapes, and which of them may fit after changes of nodes (core rule R4).
 
-A refused shape costs nothing until a node that admits its pods gains room for one of them, and by
-then the bound of each of its parts has reached the number of its pods. One comparison of all bounds
-with all that is wanted answers for thousands.
+A refused shape costs nothing until a node that admits its pods gains room for one of them and the
+bound of each of its parts reaches the number of its pods. One comparison of all bounds with all
+wanted numbers answers for thousands of shapes.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ _VACANT = -1
 
 
 class QueueingHints(Packed):
-    """The refused prospects of a capacity, by their places, and those that may fit by now and were
-    not taken yet.
+    """The refused prospects of a capacity, by their places, and the prospects that may fit by now
+    and were not taken yet.
 
     Each part of a prospect has a place too, with its class, its number of pods and its prospect. A
     gang with a DaemonSet may fit when a node goes: a node less is a pod less.
@@ -44,21 +44,21 @@ class QueueingHints(Packed):
         self._requeued: dict[Prospect, None] = {}
 
     def take_requeued(self) -> list[Prospect]:
-        """The prospects that may fit after what happened; they are not registered any more."""
+        """Take the prospects that may fit by now; they are no longer registered."""
         self._look()
         requeued, self._requeued = self._requeued, {}
         return list(requeued)
 
     @property
     def has_news(self) -> bool:
-        """Whether anything rose that was not looked at."""
+        """Whether a rise was not looked at yet."""
         now = self._ledger.constraints.changes
         changed = any(changes != now for changes in self._per_node.values())
         return changed or self._bounds.has_news or self._bounds.seen > self._seen
 
     def register(self, prospect: Prospect, *, is_impossible: bool = False) -> None:
-        """The prospect was refused just now. ``is_impossible``: it would not fit on empty nodes
-        either, so another node changes the verdict even if it has no room now."""
+        """Register a prospect that was just refused. ``is_impossible``: it would not fit on empty
+        nodes either, so another node changes the verdict even without room now."""
         self.forget(prospect)
         if not self._vacant:
             self._grow()
@@ -73,18 +73,19 @@ class QueueingHints(Packed):
             at = self._vacant_parts.pop()
             self._parts_of[line].append(at)
             self._classes[at], self._owners[at] = part.pods.at, line
-            # A pod on each node finds room or not, however many there are.
+            # Pods of a DaemonSet need room on each node, so no number of slots tells whether they
+            # fit.
             self._wanted[at] = 0 if part.per_node else part.declared
             self._impossible[at] = is_impossible and not part.pods.fits_whole()
 
     def requeue(self, prospect: Prospect) -> None:
-        """The prospect fits, or something happened that may let it in."""
+        """Requeue a prospect that fits, or may fit after an event."""
         if prospect.line >= 0:
             self._unregister(prospect)
             self._requeued[prospect] = None
 
     def forget(self, prospect: Prospect) -> None:
-        """No AppWrapper waits with the prospect any more."""
+        """Forget a prospect: no AppWrapper waits with it any more."""
         self._requeued.pop(prospect, None)
         if prospect.line >= 0:
             self._unregister(prospect)
@@ -131,7 +132,7 @@ class QueueingHints(Packed):
                 self.requeue(refused)
 
     def _may_fit(self) -> Mask:
-        """By place, which of the refused may fit by now."""
+        """By place, which of the refused prospects may fit by now."""
         if not self._on_nodes:  # only the sum matters, and it has risen
             return self._refused_at < self._seen
         found: Mask = np.zeros(len(self._refused), np.bool_)

@@ -1,7 +1,7 @@
 """One fact of all nodes (the value of a label, the taints) as a small integer per row.
 
-Whether nodes satisfy a requirement is found out once per value, not once per node, and the codes of
-a label are the topology domains of its level.
+A requirement is checked once per value, not once per node, and the codes of a label are the
+topology domains of its level.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ ABSENT = 0
 
 
 class Codes(Packed, Generic[Value]):
-    """``of`` has a code per row, ``ABSENT`` where the fact is. ``size`` is above every code."""
+    """``of`` has a code per row, ``ABSENT`` without the fact. All codes are below ``size``."""
 
     def __init__(self, rows: int) -> None:
         self.of: NDArray[np.int32] = np.zeros(rows, np.int32)
@@ -43,15 +43,15 @@ class Codes(Packed, Generic[Value]):
         return self._values[code]
 
     def code(self, value: Value) -> int:
-        """The code of a value; ``size``, which no row has, if there is none."""
+        """The code of a value; ``size``, which no row has, if no row has the value."""
         return self._codes.get(value, self.size)
 
     def grow(self, rows: int) -> None:
-        """There are so many rows now."""
+        """Set the number of rows."""
         self.of = grown(self.of, rows)
 
     def set(self, at: int, value: Value | None) -> None:
-        """The row has this value now, or none."""
+        """Set the value of a row, None for no value."""
         before = int(self.of[at])
         code = ABSENT if value is None else self._enter(value)
         self.of[at] = code
@@ -85,7 +85,7 @@ class Codes(Packed, Generic[Value]):
         return found[self.of]
 
     def where(self, holds: Callable[[Value | None], bool]) -> Mask:
-        """Which rows have a value for which that holds; None is asked for those without."""
+        """Which rows have a value for which ``holds`` is true; rows without a value pass None."""
         found = np.zeros(self.size, np.bool_)
         found[ABSENT] = holds(None)
         for value, code in self._codes.items():

@@ -1,7 +1,7 @@
 """Amounts of all nodes, a column of integers per resource: one verdict is a few vector operations.
 
-A node is a row, by number; its name is known at the border only. Nothing outside of the rooms that
-count room (nodes, assumed, fit, snapshot) knows that there are columns.
+A node is a row number inside; its name is known at the border only. Only the rooms that count room
+(nodes, assumed, fit, snapshot) know the columns.
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ Amounts = NDArray[np.int64]
 """One number per row."""
 
 Mask = NDArray[np.bool_]
-"""Which rows are meant."""
+"""A selection of rows."""
 
 Entry = TypeVar("Entry", bound=np.generic)
 
 AMOUNT_MAX = 1 << 50
-"""More than a node has of anything: a node that says that it has more counts with this, and a pod
-that asks for more with one unit more than this, so that few sums leave 64 bits."""
+"""The largest amount of a node: larger amounts count as this, and a pod that asks for more counts
+with one unit more than this, so that few sums leave 64 bits."""
 
 SUM_MAX = (1 << 63) - 1
 """The largest sum of amounts that an array can hold."""
 
-_ROWS_SURE = SUM_MAX // AMOUNT_MAX  # of so many rows no sum is larger
+_ROWS_SURE = SUM_MAX // AMOUNT_MAX  # the largest number of rows whose sum surely fits
 
 UNBOUNDED = 1 << 62
-"""Slots of a pod that takes nothing; no request is without ``pods``, so none has them."""
+"""Slots of a pod that takes nothing. Every request has ``pods``, so no pod has this many."""
 
 ROWS_MIN = 64
 
 
 class Packed:
-    """Arrays as bytes in a journal's snapshot, which knows nothing of numpy."""
+    """Arrays as bytes in a journal's snapshot, which does not know numpy."""
 
     def __getstate__(self) -> dict[str, object]:
         return {name: _pack(value) for name, value in self.__dict__.items()}
@@ -69,15 +69,15 @@ def _unpack(value: object) -> object:
 
 
 def grown(array: NDArray[Entry], rows: int) -> NDArray[Entry]:
-    """The array with so many rows; new ones are zero."""
+    """The array with this number of rows; new rows are zero."""
     longer: NDArray[Entry] = np.zeros((rows, *array.shape[1:]), array.dtype)
     longer[: len(array)] = array
     return longer
 
 
 class Slots(NamedTuple):
-    """How many pods (at least one) fit into which rows, in the order of the rows; and what is free
-    there of the resource that is scarcest for them."""
+    """How many pods (at least one) fit into which rows, in the order of the rows; and the free
+    amount there of the resource that is scarcest for the pods."""
 
     rows: NDArray[np.int64]
     pods: Amounts
@@ -111,12 +111,12 @@ class Columns(Packed):
         return list(self._columns)
 
     def column(self, name: str) -> Amounts:
-        """The column of a resource itself, to be looked at."""
+        """The column of a resource itself, for reading."""
         found = self._columns.get(name)
         return np.zeros(self.rows, np.int64) if found is None else found
 
     def fill(self, name: str, n: int, rows: Mask) -> None:
-        """So much of a resource on each of these rows."""
+        """Set the amount of a resource on each of these rows."""
         self.opened(name)[rows] = n
 
     def drop(self, name: str) -> None:
@@ -124,19 +124,19 @@ class Columns(Packed):
         self._columns.pop(name, None)
 
     def grow(self, rows: int) -> None:
-        """There are so many rows now."""
+        """Set the number of rows."""
         self.rows = rows
         for name, column in self._columns.items():
             self._columns[name] = grown(column, rows)
 
     def copy(self, names: Iterable[str]) -> Columns:
-        """What there is of these resources, to be changed."""
+        """A copy of the columns of these resources, for changes."""
         copied = Columns(self.rows)
         copied._columns = {name: self.column(name).copy() for name in names}
         return copied
 
     def opened(self, name: str) -> Amounts:
-        """The column of a resource, to be changed."""
+        """The column of a resource, for changes."""
         column = self._columns.get(name)
         if column is None:
             column = self._columns[name] = np.zeros(self.rows, np.int64)
@@ -154,14 +154,14 @@ class Columns(Packed):
         return {name: int(column[at]) for name, column in self._columns.items()}
 
     def set(self, at: int, amounts: Books) -> None:
-        """One row has these amounts, and nothing else."""
+        """Replace all amounts of one row."""
         for column in self._columns.values():
             column[at] = 0
         for name, n in amounts.items():
             self.opened(name)[at] = n
 
     def add(self, at: int, amounts: Iterable[tuple[str, int]], times: int) -> None:
-        """So much more in one row."""
+        """Add ``times`` the amounts to one row."""
         for name, n in amounts:
             self.opened(name)[at] += n * times
 
@@ -177,9 +177,9 @@ class Columns(Packed):
     # -- all rows ------------------------------------------------------------------------------
 
     def slots(self, request: Resources, cap: int, among: Mask) -> Slots:
-        """How many such pods fit into each of these rows, at most ``cap``; the request names what
-        is scarcest first. A division of integers, so it is exact. Most rows of a full cluster have
-        no room, and to compare is cheaper."""
+        """How many such pods fit into each of these rows, at most ``cap``. The request names the
+        scarcest resource first. The division is one of integers, so it is exact. Most rows of a
+        full cluster have no room, so a cheaper comparison comes first."""
         (name, n), *others = request
         fits = among & (self.column(name) >= n)
         for other, m in others:
@@ -205,8 +205,8 @@ class Columns(Packed):
 
 
 def take_slots(slots: Slots, pods: int, *, most_first: bool) -> Slots:
-    """So many of the slots, or all there are, those on the rows with the fewest (most) of them
-    first; of equal ones those with the least free, so that large gaps stay (best fit)."""
+    """Take this many slots, or all, from the rows with the fewest (most) slots first. Of equal rows
+    the row with the least free amount comes first, so that large gaps stay (best fit)."""
     order = _in_order(slots, most_first=most_first)
     rows, here, free = (each[order] for each in slots)
     upto = int(np.searchsorted(np.cumsum(here), pods)) + 1
@@ -222,8 +222,8 @@ _PODS_MAX = (1 << 15) - 1  # the rest of 62 bits
 
 
 def _in_order(slots: Slots, *, most_first: bool) -> NDArray[np.int64]:
-    """The order of rows by slots, then by what is free, then by number. All three are one integer,
-    because to sort integers takes a tenth of the time."""
+    """The order of rows by slots, then by free amount, then by number. All three are one integer:
+    sorting integers takes a tenth of the time."""
     if len(slots.rows) <= 1:
         return np.arange(len(slots.rows))
     pods = slots.pods
@@ -237,17 +237,17 @@ def _in_order(slots: Slots, *, most_first: bool) -> NDArray[np.int64]:
 
 
 def counted(n: int) -> int:
-    """What a request counts for: one that is too large for any node, as barely too large."""
+    """The amount that a request counts with: more than any node has becomes barely too much."""
     return n if n <= AMOUNT_MAX else AMOUNT_MAX + 1
 
 
 def offered(n: int) -> int:
-    """What a node counts with."""
+    """The amount that a node counts with."""
     return n if n <= AMOUNT_MAX else AMOUNT_MAX
 
 
 def slots(free: Books, request: Resources, cap: int = UNBOUNDED) -> int:
-    """How many such pods fit into what is free, at most ``cap``."""
+    """How many such pods fit into the free amounts, at most ``cap``."""
     for name, n in request:
         cap = min(cap, free.get(name, 0) // n)
         if cap <= 0:

@@ -1,7 +1,7 @@
-"""Which nodes each placement constraint admits: a row of bits per constraint that is in use.
+"""Which nodes each placement constraint admits: a row of bits per constraint in use.
 
-Computed once, from the facts of all nodes, and for a node that changes from the node alone; both by
-the rules of filters.py.
+The bits are computed once from the facts of all nodes, and after a change of a node from that node
+alone; both by the rules of filters.py.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from mcad.core.nodes.filters import admits, in_service, matches, repelling, tole
 from mcad.core.state.model import Constraint, Node, Requirement, Taint
 
 NodeSet = int
-"""Nodes as bits, by row: what two sets have in common, and whether they meet, is one operation."""
+"""Nodes as bits by row: intersection and overlap of two sets are one operation."""
 
 
 class Facts(Packed):
-    """What constraints look at, of every row: its name, readiness, labels and taints.
+    """The facts of every row that constraints read: its name, readiness, labels and taints.
 
-    ``in_service`` are the rows that count where placement does not (``fit: aggregate``).
+    ``in_service`` are the rows that count where placement does not matter (``fit: aggregate``).
     """
 
     def __init__(self, rows: int) -> None:
@@ -36,7 +36,7 @@ class Facts(Packed):
         self._taints: Codes[tuple[Taint, ...]] = Codes(rows)
 
     def grow(self, rows: int) -> None:
-        """There are so many rows now."""
+        """Set the number of rows."""
         self._rows = rows
         self._ready = grown(self._ready, rows)
         self.in_service = grown(self.in_service, rows)
@@ -45,7 +45,7 @@ class Facts(Packed):
             codes.grow(rows)
 
     def enter(self, at: int, node: Node) -> None:
-        """This node is in the row."""
+        """Enter the facts of a node in the row."""
         self._names[node.name] = at
         self._ready[at], self.in_service[at] = node.ready, in_service(node)
         self._taints.set(at, repelling(node))
@@ -56,7 +56,7 @@ class Facts(Packed):
             codes.set(at, value)
 
     def leave(self, at: int, node: Node) -> None:
-        """It was this one, and is in the row no more."""
+        """Clear the row, which had this node."""
         del self._names[node.name]
         self._ready[at] = self.in_service[at] = False
         self._taints.set(at, None)
@@ -68,7 +68,7 @@ class Facts(Packed):
                     del self._labels[key]
 
     def label(self, key: str) -> Codes[str]:
-        """The values of a label, ready nodes or not."""
+        """The values of a label on all nodes, ready or not."""
         return self._labels.get(key) or Codes(self._rows)
 
     @property
@@ -78,13 +78,13 @@ class Facts(Packed):
 
     @property
     def present(self) -> Mask:
-        """The rows that nodes have."""
+        """The rows that have a node."""
         found = np.zeros(self._rows, np.bool_)
         found[list(self._names.values())] = True
         return found
 
     def admitting(self, constraint: Constraint) -> Mask:
-        """The rows that the constraint admits, as ``filters.admits`` says of each."""
+        """The rows that the constraint admits, by ``filters.admits``."""
         return self._ready & self.tolerating(constraint) & self.selected(constraint)
 
     def tolerating(self, constraint: Constraint) -> Mask:
@@ -92,7 +92,7 @@ class Facts(Packed):
         return self._taints.where(partial(_tolerates_all, constraint))
 
     def taints_of(self, rows: Mask) -> set[Taint]:
-        """The taints that nodes in these rows have."""
+        """The taints of the nodes in these rows."""
         codes = set(self._taints.of[rows].tolist())
         return {taint for code in codes for taint in self._taints.value(code) or ()}
 
@@ -129,14 +129,14 @@ class Facts(Packed):
         if one.field:
             return self._of_field(one)
         codes = self.label(one.key)
-        if one.operator == "In":  # of thousands of values few are named
+        if one.operator == "In":  # of thousands of values, few are named
             return codes.are_in(one.values)
         if one.operator == "NotIn" and one.values:
             return ~codes.are_in(one.values)
         return codes.where(partial(matches, one))
 
     def _of_field(self, one: Requirement) -> Mask:
-        """matchFields knows one field and one value; anything else is an error, so no match."""
+        """matchFields: one field with one value; anything else is an error, so no match."""
         if one.key != "metadata.name" or len(one.values) != 1:
             return np.zeros(self._rows, np.bool_)
         named = self._named(one.values[0])
@@ -151,7 +151,7 @@ def _tolerates_all(constraint: Constraint, taints: tuple[Taint, ...] | None) -> 
 
 class Constraints(Packed):
     """The constraints in use, and the nodes that each admits. ``changes`` numbers the changes of
-    nodes: what is known of a row of bits holds as long as it stays."""
+    nodes: facts derived from a row of bits hold until it changes."""
 
     def __init__(self, facts: Facts, rows: int) -> None:
         self._facts = facts
@@ -162,7 +162,7 @@ class Constraints(Packed):
         self.changes = 0
 
     def hold(self, constraint: Constraint) -> int:
-        """The number of the constraint, which is in use until it is let go as often."""
+        """Hold the constraint and return its number, until each ``hold`` has its ``let_go``."""
         number = self._numbers.get(constraint)
         if number is None:
             if not self._unused:
@@ -176,7 +176,7 @@ class Constraints(Packed):
         return number
 
     def let_go(self, constraint: Constraint) -> None:
-        """One user less."""
+        """Drop one holder."""
         self._used[constraint] -= 1
         if not self._used[constraint]:
             del self._used[constraint]
@@ -185,13 +185,13 @@ class Constraints(Packed):
             self._unused.append(number)
 
     def grow(self, rows: int) -> None:
-        """There are so many rows now."""
+        """Set the number of rows."""
         longer = np.zeros((len(self._bits), rows // 8), np.uint8)
         longer[:, : self._bits.shape[1]] = self._bits
         self._bits = longer
 
     def enter(self, at: int, node: Node) -> None:
-        """This node is in the row now, or has changed."""
+        """Enter a node that is new in the row, or has changed."""
         self.leave(at)
         bit = 1 << (at & 7)
         for constraint, number in self._numbers.items():
@@ -199,7 +199,7 @@ class Constraints(Packed):
                 self._bits[number, at >> 3] |= bit
 
     def leave(self, at: int) -> None:
-        """No node is in the row."""
+        """Clear the row of a node that is gone."""
         self.changes += 1
         self._bits[:, at >> 3] &= 0xFF ^ (1 << (at & 7))
 
@@ -208,11 +208,11 @@ class Constraints(Packed):
         return np.unpackbits(self._bits[number], bitorder="little").view(np.bool_)
 
     def nodes(self, number: int) -> NodeSet:
-        """The same as a set."""
+        """The rows that a constraint admits, as a set."""
         return int.from_bytes(self._bits[number].tobytes(), "little")
 
     def count(self, number: int) -> int:
-        """How many there are."""
+        """How many rows a constraint admits."""
         return self.nodes(number).bit_count()
 
     def admits(self, number: int, at: int) -> bool:
@@ -224,7 +224,7 @@ class Constraints(Packed):
         return ((self._bits[:, at >> 3] >> (at & 7)) & 1).view(np.bool_)
 
     def check(self) -> bool:
-        """Whether each row of bits is what the facts say. O(all)."""
+        """Whether each row of bits agrees with the facts. O(all)."""
         return all(
             bool((self.mask(number) == self._facts.admitting(constraint)).all())
             for constraint, number in self._numbers.items()

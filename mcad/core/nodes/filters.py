@@ -17,14 +17,14 @@ _INT64 = 2**63
 
 
 def in_service(node: Node) -> bool:
-    """Ready and not cordoned: what counts where placement does not (``fit: aggregate``)."""
+    """Whether a node is ready and not cordoned: it counts with ``fit: aggregate``."""
     return node.ready and not node.unschedulable
 
 
 def admits(node: Node, constraint: Constraint) -> bool:
-    """Whether kube-scheduler would look at this node for such a pod.
+    """Whether kube-scheduler would consider this node for such a pod.
 
-    A node that is not ready admits none: even where its taints are tolerated, nothing starts.
+    A node that is not ready admits no pod: even with tolerated taints, nothing starts there.
     """
     if not node.ready:
         return False
@@ -36,13 +36,13 @@ def admits(node: Node, constraint: Constraint) -> bool:
 
 
 def repelling(node: Node) -> tuple[Taint, ...]:
-    """The taints that a pod has to tolerate, that of a cordoned node among them."""
+    """The taints that a pod has to tolerate, including the taint of a cordoned node."""
     found = tuple(taint for taint in node.taints if taint.effect in _REPELLING)
     return (*found, UNSCHEDULABLE) if node.unschedulable else found
 
 
 def tolerates(constraint: Constraint, taint: Taint) -> bool:
-    """Whether the taint repels no pod with this constraint."""
+    """Whether pods with this constraint tolerate the taint."""
     return any(_tolerates(toleration, taint) for toleration in constraint.tolerations)
 
 
@@ -75,7 +75,7 @@ def _matches_term(node: Node, labels: Mapping[str, str], term: tuple[Requirement
 
 
 def _matches_field(node: Node, requirement: Requirement) -> bool:
-    """matchFields knows one field and one value; anything else is an error, so no match."""
+    """matchFields: one field with one value; anything else is an error, so no match."""
     if requirement.key != "metadata.name" or len(requirement.values) != 1:
         return False
     is_known = requirement.operator in ("In", "NotIn")
@@ -93,7 +93,7 @@ def matches(requirement: Requirement, value: str | None) -> bool:
         case "In":
             return value in wanted
         case "NotIn":
-            # An absent key is "not in"; no values at all are an error of the term.
+            # An absent key is "not in"; an empty list of values is an error of the term.
             return bool(wanted) and value not in wanted
         case "Exists":
             return value is not None and not wanted
@@ -115,7 +115,7 @@ def _compares(value: str | None, requirement: Requirement) -> bool:
 
 
 def _int64(text: str) -> int | None:
-    """An integer as Go's ParseInt reads it; None where that fails."""
+    """An integer as Go's ParseInt reads it; None if the text is no such integer."""
     if not _INTEGER.fullmatch(text):
         return None
     number = int(text)

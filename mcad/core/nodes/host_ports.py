@@ -1,9 +1,9 @@
-"""Host ports as amounts of a node, so that books, reservations and verdicts see to them.
+"""Host ports as amounts of a node, so that books, reservations and verdicts count them.
 
-kube-scheduler's NodePorts in sums: a pod that binds a port at every address takes the whole port,
-one that binds it at a single address takes a splinter of it and the whole of that address. So both
-exclude a second pod where they must, and only there. ``hostIP`` is compared as text, as there:
-``0.0.0.0`` is every address, and nothing else is.
+kube-scheduler's NodePorts in sums: a pod that binds a port at every address takes the whole port; a
+pod that binds it at a single address takes a splinter of the port and all of that address. Both
+exclude a second pod exactly where kube-scheduler does. ``hostIP`` is compared as text, as in
+kube-scheduler: only ``0.0.0.0`` is every address.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from mcad.core.state.model import EVERY_ADDRESS, HostPort, Resources
 from mcad.core.state.refusal import HOST_PORT, Shortage
 
 WHOLE = 1 << 16
-"""A port of a node in splinters: more than a node has addresses."""
+"""The splinters of one port of a node: more than a node has addresses."""
 
-_PREFIX = "hostPort/"  # no name of a resource has two slashes, and every port has
+_PREFIX = "hostPort/"  # a port name has two slashes, a resource name has at most one
 _LOADS = 4096
 
 
@@ -36,22 +36,22 @@ def load(request: Resources, ports: tuple[HostPort, ...]) -> Resources:
 
 
 def is_port(name: str) -> bool:
-    """Whether this amount stands for a host port."""
+    """Whether this amount is a host port."""
     return name.startswith(_PREFIX)
 
 
 def of_each_node(name: str) -> int:
-    """How much of it every node has."""
+    """The amount of this resource or port that every node has."""
     return WHOLE if name.count("/") == 2 else 1
 
 
 def without_ports(amounts: Resources) -> Resources:
-    """Amounts for people: what a manifest calls resources."""
+    """Amounts for users: only resources that a manifest can name."""
     return tuple(pair for pair in amounts if not is_port(pair[0]))
 
 
 def in_whole_ports(shortage: Shortage) -> Shortage:
-    """In the words of a refusal, and nodes instead of splinters."""
+    """A shortage for a refusal: ports by their names, in nodes instead of splinters."""
     name = shortage.resource
     if not is_port(name):
         return shortage

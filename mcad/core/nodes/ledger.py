@@ -1,7 +1,7 @@
-"""The books of all nodes: what is taken of each and for which AppWrapper, and which gained room.
+"""The books of all nodes: the use of each by AppWrapper, and the nodes that gained room.
 
-Entries are noted while an event is processed and posted at its end, so that a pod which binds where
-its slot was assumed changes nothing, and a net fall requeues nothing (core rule R4).
+Entries are noted while an event is processed and posted at its end, so that a pod that binds to its
+assumed slot changes nothing, and a net fall requeues nothing (core rule R4).
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ class Row:
     """One node as the ledger knows it: row ``at`` of its columns.
 
     ``reserved`` is the part of the assumed amounts that belongs to a reservation, whose owner has
-    the uid ``reserved_for``: it is not free for others, but it takes nothing from pods that are
-    there.
+    the uid ``reserved_for``: it is not free for other AppWrappers, but takes nothing from present
+    pods.
     """
 
     at: int
@@ -37,39 +37,39 @@ class Row:
 
     @property
     def free(self) -> Books:
-        """What is free there: allocatable less use and assumed pods, perhaps below zero."""
+        """The free amounts: allocatable less use and assumed pods, perhaps below zero."""
         return self.ledger.free.row(self.at)
 
     @property
     def idle(self) -> Books:
-        """What would be free there without AppWrappers."""
+        """The amounts that would be free without AppWrappers."""
         return self.ledger.idle.row(self.at)
 
     @property
     def overcommitted(self) -> bool:
-        """Whether more is used and assumed than there is, reservations aside."""
+        """Whether use and assumed pods exceed allocatable, reservations aside."""
         return any(n + self.reserved.get(name, 0) < 0 for name, n in self.free.items())
 
     @property
     def has_room(self) -> bool:
-        """Whether, reservations aside, there is room for some of each reserved resource."""
+        """Whether, reservations aside, some of each reserved resource is free."""
         free = self.ledger.free
         return all(free.get(self.at, name) + n > 0 for name, n in self.reserved.items())
 
     def unreserved(self, resource: str) -> int:
-        """What would be free without the reservation on this node."""
+        """The amount that would be free without the reservation on this node."""
         return self.ledger.free.get(self.at, resource) + self.reserved.get(resource, 0)
 
     @property
     def owes_reservation(self) -> bool:
-        """Whether others still use room that is reserved."""
+        """Whether pods outside the reservation still use reserved room."""
         free = self.ledger.free
         return any(n and free.get(self.at, name) < 0 for name, n in self.reserved.items())
 
 
 Plan = list[tuple[tuple[int, ...], Row, int]]
-"""(sets, node, pods): where the pods of a gang go, by pod sets, which are named by their positions
-in the gang; where there are several their pods are equal."""
+"""(sets, node, pods): where the pods of a gang go. The sets are positions in the gang; the pods of
+several sets in one entry are equal."""
 
 
 class Ledger:
@@ -77,16 +77,16 @@ class Ledger:
 
     ``free`` is allocatable less use and assumed pods, ``idle`` allocatable less the use of pods
     that belong to no AppWrapper, ``whole`` what an empty node has; ``allocatable`` is the sum of
-    that. ``now`` numbers changes; ``risen`` is the last one at which a node gained room, and
-    ``moved`` the last one at which one came or went, ``idle_rises`` and ``idle_falls`` those of
-    what would be free without AppWrappers. What rose since the bounds caught up is ``rose``: by
-    row, what was free before of the resources concerned; ``came`` are the rows of nodes that came
-    or were resized since; after ``is_eased`` all refused have to be looked at. ``overcommitted``
-    are the names of nodes with a resource below zero, ``relieved`` those of reserved nodes that an
-    AppWrapper has left since the set was last emptied, ``pressed`` those of which more is used, and
-    ``evicting`` nodes that some of their pods have to leave. ``ports`` are the host ports that are
-    used or requested, with what every node has of each; ``with_ports`` is False where only sums
-    count.
+    ``whole``. ``now`` numbers changes. ``risen`` is the last change at which a node gained room,
+    ``moved`` the last at which a node came or went, ``idle_rises`` and ``idle_falls`` the last at
+    which room without AppWrappers rose or fell. Since the bounds caught up, ``rose`` has, by row,
+    the earlier free amounts of the resources that rose, and ``came`` the rows of nodes that came or
+    were resized; after ``is_eased`` all refused shapes have to be looked at. ``overcommitted`` are
+    the names of nodes with a resource below zero, ``relieved`` the reserved nodes that an
+    AppWrapper has left since the set was last emptied, ``pressed`` the reserved nodes with more
+    use, and ``evicting`` the nodes that some of their pods have to leave. ``ports`` are the host
+    ports in use or requested, with the amount of each on every node; ``with_ports`` is False where
+    only sums count.
     """
 
     def __init__(self, *, with_ports: bool = True) -> None:
@@ -117,7 +117,7 @@ class Ledger:
 
     @property
     def size(self) -> int:
-        """How many rows there are, with those that no node has."""
+        """The number of rows, including rows without a node."""
         return self._rows
 
     def nothing(self) -> Mask:
@@ -136,29 +136,29 @@ class Ledger:
         return row
 
     def tick(self) -> int:
-        """The number of a new change."""
+        """Count a change and return its number."""
         self.now += 1
         return self.now
 
     def rise(self) -> None:
-        """Something came free, if only for some gangs."""
+        """Note that something came free, if only for some gangs."""
         self.risen = self.tick()
 
     def look_again(self, at: int) -> None:
-        """A node that was set aside is free for all gangs again."""
+        """Note that a node that was set aside is free for all gangs again."""
         self.rise()
         self.rose.setdefault(at, {})
 
     def ease(self) -> None:
-        """Pods without a node are fewer: room anywhere may be of use to refused gangs now."""
+        """Note fewer pods without a node: room on any node may serve refused gangs now."""
         self.rise()
         self.is_eased = True
 
     # -- host ports ----------------------------------------------------------------------------
 
     def load(self, request: Resources, wanted: tuple[HostPort, ...]) -> Resources:
-        """What a pod takes from its node, host ports included; these ports are known from then on,
-        up to ``PORTS_MAX``."""
+        """What a pod takes from its node, host ports included. The books know these ports from now
+        on, up to ``PORTS_MAX`` ports."""
         if wanted and self._with_ports:
             taken = [
                 name for name, _ in host_ports.load(request, wanted) if host_ports.is_port(name)
@@ -166,11 +166,11 @@ class Ledger:
             for name in taken:
                 self._open(name, host_ports.of_each_node(name))
             if not all(name in self.ports for name in taken):
-                self._columns_max = 0  # perhaps some are in use no more
+                self._columns_max = 0  # some known ports are perhaps unused by now
         return self.known_load(request, wanted)
 
     def known_load(self, request: Resources, wanted: tuple[HostPort, ...]) -> Resources:
-        """The same, with only those host ports that are known already."""
+        """What a pod takes from its node, with only the host ports that the books know."""
         if not (wanted and self._with_ports):
             return with_pod_slot(request)
         taken = host_ports.load(request, wanted)
@@ -179,7 +179,7 @@ class Ledger:
         )
 
     def _open(self, name: str, n: int) -> None:
-        """Every node has the port from now on, free: it was not used so far."""
+        """Give every node the port, free: no pod used it so far."""
         if name in self.ports or len(self.ports) >= PORTS_MAX:
             return
         self.ports[name] = n
@@ -189,15 +189,15 @@ class Ledger:
         self.allocatable[name] = n * len(self.rows)
 
     def has_many_columns(self) -> bool:
-        """Whether it is time to look for resources and ports that are not used any more."""
+        """Whether it is time to look for unused resources and ports."""
         return len(self.free.names()) > self._columns_max
 
     def keep_columns(self, used: Container[str]) -> None:
-        """Forget the ports that are not among ``used``, and resources that no node has; between two
-        events, when all is posted."""
+        """Forget the ports that are not in ``used``, and resources that no node has. Called between
+        two events, when all entries are posted."""
         for name in [name for name in self.ports if name not in used]:
             del self.ports[name]
-            self.allocatable.pop(name, None)  # without nodes there is nothing of it
+            self.allocatable.pop(name, None)  # absent if there are no nodes
             for columns in (self.whole, self.free, self.idle):
                 columns.drop(name)
         for name in self.free.names():
@@ -211,7 +211,7 @@ class Ledger:
     # -- nodes ---------------------------------------------------------------------------------
 
     def add(self, node: Node) -> Row:
-        """A node appears, empty; what is bound to it is noted by the caller."""
+        """Add an empty node; the caller notes the pods bound to it."""
         if not self._vacant:
             self._grow()
         at = self._vacant.pop()
@@ -234,7 +234,7 @@ class Ledger:
             each.grow(self._rows)
 
     def _enter(self, row: Row) -> None:
-        """The node of a row came, or changed in more than its amounts."""
+        """Enter the facts of a node that is new or changed in more than its amounts."""
         node = row.node
         if node.evicts:
             self.evicting[node.name] = None
@@ -242,7 +242,7 @@ class Ledger:
         self.constraints.enter(row.at, node)
         self.rise()
         self.moved = self.idle_rises = self.now
-        # As if nothing had been free: whatever admits it now may not have done so before.
+        # As if nothing had been free: constraints that admit the node now may not have before.
         self.rose[row.at] = dict.fromkeys(self.free.names(), 0)
         self.came.add(row.at)
 
@@ -252,11 +252,11 @@ class Ledger:
         self.constraints.leave(row.at)
         self.rose.pop(row.at, None)
         self.came.discard(row.at)
-        self.rise()  # a node less is a pod less of a DaemonSet
+        self.rise()  # a DaemonSet has a pod less with a node less
         self.moved = self.idle_falls = self.now
 
     def remove(self, name: str) -> Row:
-        """A node is gone, and with it the entries noted against it."""
+        """Remove a node and the entries noted against it."""
         row = self.rows.pop(name)
         for names in (self._noted, self.overcommitted, self.relieved):
             names.pop(name, None)
@@ -269,7 +269,7 @@ class Ledger:
         return row
 
     def replace(self, node: Node) -> Row:
-        """The node has changed for placement; its books stay (R4)."""
+        """Enter a node that changed for placement; its books stay (R4)."""
         row = self.rows[node.name]
         self._leave(row)
         self._resize(row, node)
@@ -277,12 +277,12 @@ class Ledger:
         return row
 
     def resize(self, node: Node) -> None:
-        """Only allocatable changed."""
+        """Enter a node that changed in allocatable only."""
         self._resize(self.rows[node.name], node)
         self.tick()
 
     def _resize(self, row: Row, node: Node) -> None:
-        """Its allocatable may differ: so much more is there now, taken by none."""
+        """Enter a node whose allocatable may differ; the difference is free."""
         before = row.node.allocatable
         row.node = node
         if before == node.allocatable:
@@ -294,7 +294,7 @@ class Ledger:
         self._unbook({name: -n for name, n in changed})
         self.note(node.name, changed, -1)
         self.note_idle(node.name, changed, -1)
-        self.idle_falls = self.now  # of some resources there may be less
+        self.idle_falls = self.now  # some resources may have fallen
         self.came.add(row.at)
 
     def _unbook(self, amounts: Books) -> None:
@@ -307,13 +307,13 @@ class Ledger:
     # -- entries -------------------------------------------------------------------------------
 
     def note(self, name: str, amounts: Resources, times: int) -> None:
-        """Take ``times`` the amounts from the node (give back if negative), when posted."""
+        """Note that the node loses ``times`` the amounts; ``post`` enters the loss."""
         noted = self._noted.setdefault(name, {})
         for resource, n in amounts:
             noted[resource] = noted.get(resource, 0) + counted(n) * times
 
     def reserve(self, name: str, uid: str, amounts: Resources, times: int) -> None:
-        """So much of what is assumed on the node belongs to a reservation, when posted."""
+        """Note that this part of the assumed amounts on the node belongs to a reservation."""
         row = self.rows[name]
         book(row.reserved, [(resource, counted(n)) for resource, n in amounts], times)
         row.reserved = {resource: n for resource, n in row.reserved.items() if n}
@@ -321,7 +321,7 @@ class Ledger:
         self.note(name, amounts, times)
 
     def note_idle(self, name: str, amounts: Resources, times: int) -> None:
-        """The same for what would be used without AppWrappers; at once."""
+        """Count ``times`` the amounts as used without AppWrappers, at once."""
         self.idle.add(self.rows[name].at, [(each, counted(n)) for each, n in amounts], -times)
         self.tick()
         if times < 0:
@@ -330,7 +330,7 @@ class Ledger:
             self.idle_falls = self.now
 
     def post(self) -> None:
-        """Bring the books up to date with what was noted; only the balance is a change."""
+        """Enter the noted amounts in the books; only the balance is a change."""
         if not self._noted:
             return
         noted, self._noted = self._noted, {}

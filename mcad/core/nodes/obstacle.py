@@ -1,7 +1,7 @@
-"""What keeps all nodes off the pods of a set, as a clause: for people only.
+"""What keeps all nodes off the pods of a set, as a clause for users.
 
 The predicates are asked in the order of kube-scheduler's plugins (NodeName, NodeAffinity with
-``nodeSelector``, TaintToleration), then readiness; the first that leaves no node is named.
+``nodeSelector``, TaintToleration), then readiness; the clause names the first that leaves no node.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from mcad.core.state.model import Constraint, Taint
 from mcad.core.state.records import replace
 
 SHOWN = 3
-"""Taints, or labels, that are named."""
+"""How many taints or labels the clause names."""
 
 
 def obstacle(facts: Facts, constraint: Constraint) -> str:
@@ -38,7 +38,7 @@ def obstacle(facts: Facts, constraint: Constraint) -> str:
 
 
 def _of_taints(facts: Facts, constraint: Constraint, left: Mask) -> str:
-    """What keeps the nodes off that the constraint selects."""
+    """The taints that keep off the nodes that the constraint selects."""
     count = _count(left)
     which, are = (
         ("the node that matches", "is") if count == 1 else (f"the {count} nodes that match", "are")

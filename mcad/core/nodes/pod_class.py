@@ -1,9 +1,9 @@
 """Pod classes: pods that are equal for kube-scheduler share one count of slots (core rule R1).
 
 For identical pods the sum of slots over the nodes is exact, because every constraint is per node.
-Of each class an upper bound of that sum is kept: what falls leaves it one, and what rises adds its
-gain, for all classes at once. So a refused gang needs a look only when the bounds of its parts
-suffice.
+The books keep an upper bound of that sum per class: a fall of free room changes no bound, and a
+rise adds its gain to all bounds at once. So a refused gang needs a look only when the bounds of its
+parts suffice.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from mcad.core.state.quantity import CPU, EPHEMERAL_STORAGE, MEMORY
 from mcad.core.state.work_bounds import CONSTRAINTS_SUMMED_MAX, RISES_MAX
 
 _PLENTIFUL = (CPU, MEMORY, EPHEMERAL_STORAGE, PODS)
-"""Every node has these. What only some nodes have tells soonest that there is no room."""
+"""Every node has these. A resource that only some nodes have shows soonest that room is missing."""
 
 
 def _scarcest_first(amount: tuple[str, int]) -> tuple[int, str]:
@@ -33,7 +33,7 @@ def _scarcest_first(amount: tuple[str, int]) -> tuple[int, str]:
 
 class PodClass:
     """Pods of one key in one capacity, and where they may go. ``at`` is the place of their bound,
-    ``holders`` counts its holders."""
+    ``holders`` counts the holders of the class."""
 
     def __init__(self, key: ClassKey, ledger: Ledger, at: int) -> None:
         self.key = key
@@ -47,7 +47,7 @@ class PodClass:
         self._witness = 0
 
     def retire(self) -> None:
-        """It has no holder any more."""
+        """Release the constraint: the class has no holder any more."""
         self.ledger.constraints.let_go(self.key.constraint)
 
     @property
@@ -57,7 +57,7 @@ class PodClass:
 
     @property
     def nodes(self) -> NodeSet:
-        """The same as a set."""
+        """The rows that admit its pods, as a set."""
         return self.ledger.constraints.nodes(self.constraint)
 
     @property
@@ -70,7 +70,7 @@ class PodClass:
         return self.ledger.constraints.admits(self.constraint, row.at)
 
     def fits_whole(self) -> bool:
-        """Whether an empty node could take one of its pods. A node that had room is looked at
+        """Whether an empty node could take one of its pods. The node of the last "yes" is tried
         first."""
         ledger, at = self.ledger, self._witness
         if not (
@@ -81,11 +81,11 @@ class PodClass:
         return True
 
     def slots_on(self, row: Row) -> int:
-        """How many pods fit on a node that admits them."""
+        """How many pods fit on a node that admits the class."""
         return self.ledger.free.slots_at(row.at, self.request, self.cap)
 
     def slots(self, columns: Columns, usable: Mask | None = None) -> Slots:
-        """How many pods fit by these columns on each node that admits them, and is ``usable``."""
+        """How many pods fit by these columns on each admitting node that is ``usable``."""
         mask = self.mask
         slots = columns.slots(self.request, self.cap, mask if usable is None else mask & usable)
         if len(slots.rows):
@@ -99,8 +99,8 @@ Places = NDArray[np.int64]
 
 class Bounds(Packed):
     """At most how many pods of each class in use have slots, by the place of the class; and the
-    change at which a node that admits them last gained room for one (``risen``), or came
-    (``joined``). ``seen`` is the last change that is among these."""
+    change at which a node that admits the class last gained room for a pod (``risen``), or came
+    (``joined``). ``seen`` is the last change that the bounds include."""
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
@@ -117,12 +117,12 @@ class Bounds(Packed):
         return float(self._bound[pods.at])
 
     def __setitem__(self, pods: PodClass, slots: int) -> None:
-        """Its slots were counted just now."""
+        """Set the bound of a class whose slots were just counted."""
         self._bound[pods.at] = slots
 
     @property
     def all(self) -> NDArray[np.float64]:
-        """The bounds of all classes by their places, to be looked at."""
+        """The bounds of all classes by their places, for reading."""
         return self._bound
 
     def place(self) -> int:
@@ -144,7 +144,7 @@ class Bounds(Packed):
         self._vacant = list(range(size - 1, before - 1, -1))
 
     def enter(self, pods: PodClass) -> None:
-        """Nothing is known of the class yet."""
+        """Enter a class without a known bound."""
         at = pods.at
         self._bound[at], self._caps[at] = np.inf, pods.cap
         self.risen[at] = self.joined[at] = self._ledger.now
@@ -155,12 +155,12 @@ class Bounds(Packed):
             self._needs[name][at] = n
 
     def leave(self, pods: PodClass) -> None:
-        """The class is not in use any more."""
+        """Clear the place of a class that is not in use any more."""
         at = pods.at
         self._bound[at] = self._caps[at] = 0
         for name, _ in pods.request:
             self._needs[name][at] = 0
-            if not self._needs[name].any():  # names come and go for ever
+            if not self._needs[name].any():  # resource names come and go
                 del self._needs[name]
         self._vacant.append(at)
 
@@ -170,7 +170,7 @@ class Bounds(Packed):
         return bool(self._ledger.rose or self._ledger.came) or self._ledger.is_eased
 
     def catch_up(self) -> None:
-        """Add what rose since the last call."""
+        """Add the gains since the last call."""
         ledger = self._ledger
         if not self.has_news:
             return
@@ -202,7 +202,7 @@ class Bounds(Packed):
             self.joined[admitting[self._constraints]] = self.seen
 
     def _fitting(self, free: Books, among: Mask) -> Places:
-        """The classes of which a pod fits into so much; to compare is cheaper than to divide."""
+        """The classes whose pods fit into these amounts; comparing is cheaper than dividing."""
         for name, needs in self._needs.items():
             among &= needs <= max(0, free.get(name, 0))
         return np.flatnonzero(among)
@@ -213,17 +213,17 @@ class Bounds(Packed):
         return max((int(self.risen[pods.at]) for pods in classes), default=0)
 
     def _slots(self, free: Books, classes: Places, nodes: int = 1) -> NDArray[np.float64]:
-        """How many pods of these classes fit into so much, which is free on so many nodes. The
-        amounts are floats below 2^53, so no quotient is rounded up to the next integer."""
+        """How many pods of these classes fit into these amounts, which are free on ``nodes`` nodes.
+        The amounts are floats below 2^53, so no quotient is rounded up to the next integer."""
         found = self._caps[classes] * nodes
-        with np.errstate(divide="ignore", invalid="ignore"):  # what is not asked for bounds nothing
+        with np.errstate(divide="ignore", invalid="ignore"):  # absent requests bound nothing
             for name, needs in self._needs.items():
                 there = max(0, free.get(name, 0))
                 np.fmin(found, np.floor(there / needs[classes]), out=found)
         return found
 
     def _estimate(self) -> None:
-        """After many rises: by the sums of what is free, which bound the slots as well."""
+        """Set all bounds by the sums of free amounts, which bound the slots as well."""
         self._bound[:] = np.inf
         constraints = np.unique(self._constraints[self._caps > 0])
         if len(constraints) > CONSTRAINTS_SUMMED_MAX:

@@ -1,4 +1,4 @@
-"""What is free on reserved nodes, reservations aside: offered to AppWrappers that may pass a
+"""What is free on reserved nodes, reservations aside: room for AppWrappers that may pass a
 reservation."""
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from mcad.core.nodes.pod_class import PodClass
 
 
 class Spare(Packed):
-    """Reserved nodes on which something is free, as they were when it was created."""
+    """Reserved nodes with something free, as of its creation."""
 
     def __init__(self, rows: Iterable[Row]) -> None:
         """Select the reserved nodes with free room from the rows."""
@@ -34,7 +34,7 @@ class Spare(Packed):
         return Spare(self._rows)
 
     def total(self, name: str) -> int:
-        """The sum of what is free of a resource on all of them."""
+        """The sum of a resource that is free on all these nodes."""
         return 0 if self._mask is None else self._columns.to_lend(name, self._mask)
 
     def is_of(self, reserved_for: Container[str]) -> bool:
@@ -42,5 +42,5 @@ class Spare(Packed):
         return any(row.reserved_for in reserved_for for row in self._rows)
 
     def slots(self, pods: PodClass) -> int:
-        """How many pods of the class fit."""
+        """How many pods of the class fit on these nodes."""
         return 0 if self._mask is None else pods.slots(self._columns, self._mask).total

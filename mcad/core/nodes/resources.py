@@ -6,7 +6,7 @@ from functools import lru_cache
 from mcad.core.state.model import Resources
 
 PODS = "pods"
-_REQUESTS = 4096  # different ones that are remembered: pods are made by the thousand
+_REQUESTS = 4096  # how many different requests are cached: pods are made by the thousand
 
 Books = dict[str, int]
 """Amounts by resource name that are still being counted; a name that is absent is 0."""
@@ -36,7 +36,7 @@ def with_pod_slot(request: Resources) -> Resources:
     """What a pod with this request takes from a node: also one of its ``pods`` (protocol C1).
 
     An amount of zero is left out as the records promise; kube-scheduler ignores a resource that a
-    pod does not request, even where it is overcommitted.
+    pod does not request, even on a node that is overcommitted in it.
     """
     if any(name == PODS for name, _ in request):
         return request

@@ -1,7 +1,7 @@
 """Shapes: what equal gangs have in common, so that equal gangs share their verdicts.
 
-A shape is a value: it says what a gang demands and nothing of what becomes of it. What a capacity
-made of it (classes, the last verdict) is a ``Prospect``, and every capacity has its own.
+A shape is a value: the demand of a gang, and nothing of its fate. The classes and the last verdict
+of a shape in one capacity are its ``Prospect``; every capacity has its own prospects.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from mcad.core.nodes.resources import total, with_pod_slot
 from mcad.core.state.model import Constraint, HostPort, PodSet, Resources, Topology
 from mcad.core.state.records import replace
 
-_SHAPES = 4096  # that are remembered: thousands of AppWrappers come of one generator
+_SHAPES = 4096  # how many are cached: thousands of AppWrappers come from one generator
 
 
 class ClassKey(NamedTuple):
-    """What makes pods equal for kube-scheduler; a ``cap`` of 0 is none."""
+    """The properties that make pods equal for kube-scheduler; a ``cap`` of 0 is no cap."""
 
     request: Resources
     constraint: Constraint
@@ -34,24 +34,23 @@ class ClassKey(NamedTuple):
 
 
 Neighbours = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]
-"""Beside which pods of the gang those of a set may be."""
+"""The pods of the gang that may be beside the pods of a set."""
 
 
 def neighbours(pod_set: PodSet) -> Neighbours:
-    """Pods of one class are interchangeable if these are equal. A cap is that of the set, unless
-    equal sets exclude each other as well."""
+    """Which pods of the gang may be beside this set's pods; pods of one class are interchangeable
+    if these are equal. A cap counts its own set, unless equal sets exclude each other as well."""
     is_alone = pod_set.per_node or (pod_set.cap and not pod_set.excludes(pod_set))
     own = (pod_set.item, pod_set.index) if is_alone else ()
     return (pod_set.repels, pod_set.repelled, own)
 
 
 class Alike(NamedTuple):
-    """All pods of a gang that are interchangeable and of one topology group, whichever sets they
-    belong to.
+    """All pods of a gang that are interchangeable and of one topology group, from any of its sets.
 
-    ``positions`` are the indices of those sets within the gang. A ``per_node`` one is one
-    DaemonSet: it has as many pods as there are nodes that admit them, and ``declared`` is 0.
-    ``apart`` are the indices of others in ``Shape.alike`` whose pods share no node with these.
+    ``positions`` are the indices of these sets within the gang. With ``per_node`` the pods are
+    those of one DaemonSet, one per node that admits them, and ``declared`` is 0. ``apart`` are the
+    indices in ``Shape.alike`` of the pods that share no node with these pods.
     """
 
     key: ClassKey
@@ -62,8 +61,8 @@ class Alike(NamedTuple):
 
 
 class TopologyGroup(NamedTuple):
-    """Sets of a gang for which one topology domain has to be chosen: their indices, and those of
-    their pods in ``Shape.alike``. The topology is that of the first set."""
+    """Sets of a gang for which one topology domain has to be chosen: the indices of the sets, and
+    of their pods in ``Shape.alike``. The topology is that of the first set."""
 
     topology: Topology
     positions: tuple[int, ...]
@@ -72,12 +71,12 @@ class TopologyGroup(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Shape:
-    """The demand of a gang, equal to another one if the ``sets`` are; those have no paths.
+    """The demand of a gang; shapes are equal if their ``sets`` are, which have no paths here.
 
     ``unmodelled`` names the predicates that no fit test looks at, ``fixed`` is the demand that does
     not depend on the number of nodes, with the ``pods`` slots and without host ports, ``demanded``
-    are its resources, and ``per_node`` tells whether there is another. ``groups`` have no topology
-    domain yet.
+    are the resources of ``fixed``, and ``per_node`` tells whether the gang has DaemonSets.
+    ``groups`` have no topology domain yet.
     """
 
     sets: tuple[PodSet, ...]
@@ -91,15 +90,15 @@ class Shape:
 
     @classmethod
     def of(cls, sets: tuple[PodSet, ...]) -> Shape:
-        """The shape of these sets; mostly the very same one for equal sets."""
+        """The shape of these sets; mostly the identical object for equal sets."""
         return _of(tuple(replace(s, path="") if s.path else s for s in sets))
 
     def __reduce__(self) -> tuple[Callable[[tuple[PodSet, ...]], Shape], tuple[tuple[PodSet, ...]]]:
-        """Made anew from its sets: the hash of a text is another one in each process."""
+        """Pickle the sets only: the hash of a text differs between processes."""
         return _of, (self.sets,)
 
     def __hash__(self) -> int:
-        if self._hash is None:  # it is looked up in every pass, and the sets are long
+        if self._hash is None:  # hashed in every pass, and the sets are long
             object.__setattr__(self, "_hash", hash(self.sets))
         return self._hash  # type: ignore[return-value]
 
@@ -127,7 +126,7 @@ def _of(bare: tuple[PodSet, ...]) -> Shape:
 
 
 def _group(position: int, pod_set: PodSet) -> str | int | None:
-    """What sets have in common that share a topology domain, whether it is chosen or not."""
+    """The topology group of a set, None without topology or if per node."""
     if pod_set.topology is None or pod_set.per_node:
         return None
     return pod_set.topology.group or position

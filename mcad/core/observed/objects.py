@@ -16,7 +16,7 @@ _MAY_SHOW = frozenset({Phase.CREATING, Phase.CONFIRMING, Phase.RUNNING})
 
 
 def child_seen(cluster: Cluster, child: Child) -> None:
-    """A wrapped object appeared or changed."""
+    """Take up a wrapped object that appeared or changed."""
     entry = cluster.entries.get(child.workload)
     if entry is None or entry.rebuilt:
         cluster.objects.put(child)
@@ -32,7 +32,7 @@ def child_seen(cluster: Cluster, child: Child) -> None:
 
 
 def disown(cluster: Cluster, entry: Entry, child: Child) -> None:
-    """The object claims an AppWrapper that it does not belong to: neither it nor its pods count."""
+    """Disown an object that does not belong to its named AppWrapper, with its pods."""
     if child.uid not in cluster.objects.disowned:
         child_gone(cluster, child.uid)
     cluster.objects.disowned[child.uid] = child
@@ -42,7 +42,7 @@ def disown(cluster: Cluster, entry: Entry, child: Child) -> None:
 
 
 def look_at_disowned(cluster: Cluster, entry: Entry) -> None:
-    """An attempt of another leader became known: some disowned objects may be its items."""
+    """Look at disowned objects again: an attempt became known, and some may be its items."""
     for child in [one for one in cluster.objects.disowned.values() if one.workload == entry.uid]:
         if attribution.own_child(entry, child) is not None:
             del cluster.objects.disowned[child.uid]
@@ -50,7 +50,7 @@ def look_at_disowned(cluster: Cluster, entry: Entry) -> None:
 
 
 def disown_strangers(cluster: Cluster, entry: Entry) -> None:
-    """The AppWrapper is known now: disown what was seen before it and is not its own."""
+    """Disown objects that were seen before their AppWrapper and are not its own."""
     for child in cluster.objects.of(entry):
         if attribution.own_child(entry, child) is None:
             disown(cluster, entry, child)
@@ -76,8 +76,8 @@ def apply(cluster: Cluster, entry: Entry, child: Child) -> None:
 
 
 def _note_suspended(cluster: Cluster, entry: Entry, child: Child) -> None:
-    """A client suspended an item or a part of it: its room is free for the rest of the attempt.
-    Pods that come after a resumption are surplus: they use what they find."""
+    """Free the room of an item that a client suspended, or of a part of it, for the rest of the
+    attempt. Pods that come after a resumption are surplus: they use whatever room is free."""
     if not child.suspended or entry.phase is not Phase.RUNNING:
         return
     suspended = {
@@ -91,15 +91,15 @@ def _note_suspended(cluster: Cluster, entry: Entry, child: Child) -> None:
 
 
 def _expected(child: Child, wanted: Wanted | None) -> Wanted | None:
-    """Pods of an object that begins again come when its controller says: none is missing now. Of
-    one that has ended none is expected, though its controller may let some run on."""
+    """The expected pods. Pods of an object that begins again come when its controller decides: none
+    is missing now. An ended object expects none, though its controller may let some run on."""
     if wanted is None or child.state not in (ItemState.RETRYING, *ENDED):
         return wanted
     return Wanted(0, wanted.now + wanted.later if child.state is ItemState.RETRYING else 0)
 
 
 def child_gone(cluster: Cluster, uid: str) -> None:
-    """A wrapped object no longer exists: it wants no more pods, and its name is free."""
+    """Forget a wrapped object that is gone: it wants no more pods, and its name is free."""
     cluster.objects.disowned.pop(uid, None)
     child = cluster.objects.drop(uid)
     if child is None:
@@ -115,8 +115,7 @@ def child_gone(cluster: Cluster, uid: str) -> None:
 
 
 def _something_gone(cluster: Cluster, entry: Entry) -> None:
-    """An object or pod of the AppWrapper is gone, or a pod has ended: that may have been the last
-    one."""
+    """Check what is left after an object or pod of the AppWrapper is gone, or a pod has ended."""
     if cluster.objects.by_workload.get(entry.uid):
         return
     if entry.phase is Phase.GONE:
@@ -127,7 +126,7 @@ def _something_gone(cluster: Cluster, entry: Entry) -> None:
 
 
 def _item_gone(cluster: Cluster, entry: Entry, child: Child) -> None:
-    """An item was deleted, by whatever client: this attempt does not create it again (P2)."""
+    """Note a deleted item: this attempt does not create it again (P2)."""
     passed = entry.phase is not Phase.CREATING or child.item < entry.creation.cursor
     if passed and entry.creation.created.get(child.item) == child.uid:
         entry.creation.vanished(child.item, items.why_gone(cluster, child))
@@ -135,14 +134,14 @@ def _item_gone(cluster: Cluster, entry: Entry, child: Child) -> None:
 
 
 def wants_nothing(cluster: Cluster, entry: Entry, item: int) -> None:
-    """A missing item creates no pods."""
+    """Expect no pods of a missing item."""
     for one in entry.workload.sets:
         if one.item == item:
             cluster.want(entry, item, one.index, Wanted(0))
 
 
 def kind_watched(cluster: Cluster, event: KindWatched) -> None:
-    """Whether a wrapped kind can be watched: it concerns AppWrappers that contain it (P11)."""
+    """Note whether a wrapped kind can be watched: it concerns AppWrappers that contain it (P11)."""
     key, unwatched = (event.group, event.resource), cluster.objects.unwatched
     if not event.watched:
         unwatched[key] = event.message
@@ -151,8 +150,8 @@ def kind_watched(cluster: Cluster, event: KindWatched) -> None:
 
 
 def pod_seen(cluster: Cluster, pod: Pod) -> None:
-    """A pod appeared or changed. It stays with its AppWrapper when its controller is gone; a pod
-    with unknown controllers belongs to no AppWrapper."""
+    """Take up a pod that appeared or changed. It stays with its AppWrapper when its controller is
+    gone; a pod with unknown controllers belongs to no AppWrapper."""
     was_own = pod.workload != "" and cluster.capacity.pods.owner_of(pod.uid) == pod.workload
     _take_pod(cluster, pod, is_own=was_own or attribution.is_own_pod(cluster, pod))
 
@@ -179,39 +178,39 @@ def _take_pod(cluster: Cluster, pod: Pod, *, is_own: bool) -> None:
 
 
 def _learn(cluster: Cluster, entry: Entry, pod: Pod) -> None:
-    """A pod is seen for the first time, and may show what admission adds: later, defaults of its
-    namespace may be others. It shows nothing if it was resized, or if the spec was edited after its
-    dispatch: its template may be another one."""
+    """Learn from a pod at first sight what admission adds: later, the defaults of its namespace may
+    differ. A pod shows nothing if it was resized, or if the spec was edited after the dispatch: its
+    template may differ."""
     is_present = pod.workload == entry.uid and pod.attempt == entry.attempt and not pod.edited
     if is_present and entry.edited is None and not entry.rebuilt and entry.phase in _MAY_SHOW:
         cluster.injections.pod_seen(entry.workload, pod)
 
 
 def _goes_on(known: Pod | None, pod: Pod) -> bool:
-    """Whether a pod appeared, lost its gates, got its node, or became ready. One that was seen
-    before its owners were known appears when they are."""
+    """Whether a pod appeared, lost its gates, got its node, or became ready. A pod that was seen
+    before its owners were known appears when they are known."""
     if known is None or known.workload != pod.workload or _lost_gates(known, pod):
         return True
     return bool(pod.node and not known.node) or (pod.ready and not known.ready)
 
 
 def _lost_gates(known: Pod | None, pod: Pod) -> bool:
-    """Whether it waits for its node only from now on: its gates may have gone while no dispatcher
-    looked."""
+    """Whether the pod waits for its node only from now on: its gates may have gone while no
+    dispatcher looked."""
     if known is None or known.workload != pod.workload:
         return pod.amended and not pod.gated
     return known.gated and not pod.gated
 
 
 def _look_at(cluster: Cluster, entry: Entry) -> None:
-    """Something about its pods has changed."""
+    """Judge the AppWrapper after a change of its pods."""
     cluster.agenda.to_judge[entry.uid] = None
     if entry.rebuilt:
         leftovers.pods_changed(cluster, entry)
 
 
 def pod_gone(cluster: Cluster, uid: str) -> None:
-    """A pod no longer exists: it may have been the last one that its AppWrapper waited for."""
+    """Forget a pod: it may have been the last one for which its AppWrapper waited."""
     cluster.objects.unproven.drop(uid)
     for entry in cluster.known((cluster.capacity.pod_gone(uid),)):
         _look_at(cluster, entry)

@@ -1,4 +1,4 @@
-"""Reads what an earlier leader recorded, assumes it again, and continues it (P1, P11)."""
+"""Reads the records of an earlier leader, assumes attempts again, continues them (P1, P11)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _LIVE = (Phase.CREATING, Phase.RUNNING, Phase.PAUSING)
 
 
 def restore(cluster: Cluster, entry: Entry, saved: Persisted) -> None:
-    """Take over what its status says; the next ``recover`` continues what was begun."""
+    """Take over a recorded status; the next ``recover`` continues the attempt."""
     if saved.unreadable:
         _leave_alone(cluster, entry, saved.unreadable)
         return
@@ -49,7 +49,7 @@ def restore(cluster: Cluster, entry: Entry, saved: Persisted) -> None:
     entry.counted_at = cluster.now  # a start has more urgent things to write
     entry.wait.restored = True
     if saved.observed_generation not in (0, entry.workload.generation):
-        # This dispatcher wrote it, and the spec was edited since.
+        # This dispatcher wrote the record, and the spec was edited since.
         cluster.agenda.to_settle[entry.uid] = None
     entry.phase = restored_phase(saved)
     _hold_on_record(cluster, entry, saved)
@@ -63,7 +63,7 @@ def restore(cluster: Cluster, entry: Entry, saved: Persisted) -> None:
 
 
 def _hold_on_record(cluster: Cluster, entry: Entry, saved: Persisted) -> None:
-    """An error of this version about this spec would come again: it stays held."""
+    """Keep the AppWrapper held: an error of this version about this spec would come again."""
     shown = entry.conditions.get(ConditionType.INTERNAL_ERROR)
     if shown is None or not shown.status:
         return
@@ -78,7 +78,7 @@ def _hold_on_record(cluster: Cluster, entry: Entry, saved: Persisted) -> None:
 
 
 def _leave_alone(cluster: Cluster, entry: Entry, what: str) -> None:
-    """The record is not understood: its objects may exist, so it must not queue as new."""
+    """Leave an AppWrapper with an unreadable record alone: it may have objects."""
     entry.phase, entry.unreadable = Phase.FOREIGN, True
     note = (
         f"status.dispatch has a record that this version does not understand ({what}): it is left "
@@ -92,8 +92,8 @@ def _timed(saved: Persisted, now: Instant) -> Persisted:
     """The record in times of this process.
 
     A missing time is now, not 1970: the first version did not write all of them, and every clock
-    that counts from one would have run out. A time in the future was written before the wall clock
-    was set back, and is now as well: what counts from it would last that much longer.
+    that counts from a missing time would have run out. A time in the future was written before the
+    wall clock was set back, and is now as well: its clocks would last that much longer.
     """
 
     def past(at: Instant) -> Instant:
@@ -116,7 +116,7 @@ def _timed(saved: Persisted, now: Instant) -> Persisted:
 
 
 def _note_preemptor(cluster: Cluster, victim: Entry, record: DispatchRecord) -> None:
-    """The victim was evicted for a reservation that may not have been written any more."""
+    """Note the preemptor of an eviction: its reservation may not have been written."""
     until = record.entered + manage.evicted_within(cluster, (victim.uid,))
     is_over = record.phase is DispatchPhase.RELEASED and record.next is not Next.QUEUED
     if is_over or until <= cluster.now:
@@ -131,8 +131,8 @@ def _note_preemptor(cluster: Cluster, victim: Entry, record: DispatchRecord) -> 
 
 
 def recover(cluster: Cluster) -> None:
-    """Continue what an earlier leader began (P1, P11): those that hold their room by right come
-    first, the oldest first. The next pass continues while any are ``recovering``."""
+    """Continue the attempts of an earlier leader (P1, P11): attempts with a right to their room
+    come first, the oldest first. The next pass continues while any are ``recovering``."""
     begun = _take_begun(cluster, RECOVERED_PER_PASS)
     cluster.agenda.spent += RECOVER_STEPS * len(begun)
     late = {entry.uid for entry in begun if entry.untested and _may_be_late(entry)}
@@ -160,15 +160,15 @@ def _take_begun(cluster: Cluster, most: int) -> list[Entry]:
         begun.sort(key=lambda e: (e.untested, e.dispatch.since if e.dispatch else 0, e.uid))
         agenda.recovering.update((entry.uid, None) for entry in begun)
         agenda.to_recover.clear()
-        if len(begun) > most:  # to sort so many is the work of a pass
+        if len(begun) > most:  # sorting so many is the work of a pass
             agenda.carry_over()
             return []
     return list(cluster.known(agenda.take(agenda.recovering, most)))
 
 
 def _is_late(entry: Entry, latest: int) -> bool:
-    """P12: whether its room may have been given away since, by a leader that had not heard of it:
-    this one after its barrier, or one of a later epoch before an intent under way arrived."""
+    """P12: whether the room may have been given away by a leader that did not know the attempt: by
+    this leader after its barrier, or by a later epoch before an intent in flight arrived."""
     superseded = entry.phase is Phase.CREATING and entry.record.epoch < latest
     return _may_be_late(entry) and (superseded or entry.untested)
 
@@ -180,8 +180,8 @@ def _may_be_late(entry: Entry) -> bool:
 def _has_room(cluster: Cluster, entry: Entry) -> bool:
     """P12: an attempt that was unknown when its room was given away stays if it fits all the same.
 
-    The exact verdict counts a DaemonSet's pod on every node, there already or not; so an attempt
-    that is adopted and finds nodes for all that it still wants fits as well.
+    The exact verdict counts a DaemonSet's pod on every node, present or not; so an adopted attempt
+    that finds nodes for all pods that it still wants fits as well.
     """
     cluster.capacity.place_unplaced()
     own = [child for child in cluster.objects.of(entry) if child.attempt == entry.attempt]
@@ -200,9 +200,9 @@ def _give_way(cluster: Cluster, entry: Entry) -> None:
         reset.give_up_room(cluster, entry)
         return
     making = entry.creation
-    making.cursor = len(record.inventory)  # whatever was created is deleted
+    making.cursor = len(record.inventory)  # all created objects are deleted
     if record.phase is DispatchPhase.CREATING:
-        making.doubt = cluster.now + COMMIT_GRACE  # the predecessor's may be under way (ADR 7)
+        making.doubt = cluster.now + COMMIT_GRACE  # a create may be in flight (ADR 7)
     note = f"Attempt {record.attempt} of epoch {record.epoch} does not fit any more."
     teardown.take_back(cluster, entry, TeardownReason.SUPERSEDED, note)
 
@@ -219,7 +219,7 @@ def _assume_again(cluster: Cluster, entry: Entry) -> None:
 
 
 def _note_absence(cluster: Cluster, entry: Entry) -> None:
-    """A confirmed item that is not in the lists of the barrier was deleted (P2, P11)."""
+    """Note a confirmed item that is not in the lists of the barrier as deleted (P2, P11)."""
     if entry.phase is not Phase.RUNNING:
         return
     for number, item in enumerate(entry.workload.items):
@@ -238,10 +238,10 @@ def _resume(cluster: Cluster, entry: Entry) -> None:
         since = cluster.now if entry.phase is Phase.CREATING else entry.record.since
         binding_wait.note_dispatch(cluster, entry, since)
     if entry.phase is Phase.CREATING:
-        # An item before the last one found was deleted: not created again (P2).
+        # An item before the last existing one was deleted: not created again (P2).
         making.cursor = max(making.created, default=-1) + 1
         if making.cursor < len(entry.workload.items):
-            making.doubt = cluster.now + COMMIT_GRACE  # the predecessor's may be under way (ADR 7)
+            making.doubt = cluster.now + COMMIT_GRACE  # a create may be in flight (ADR 7)
         create.continue_attempt(cluster, entry)
     elif entry.phase in (Phase.DELETING, Phase.RUNNING, Phase.KEEPING, Phase.PAUSING):
         making.cursor = len(entry.inventory)  # all exist, for a teardown to come
@@ -254,8 +254,8 @@ def _resume(cluster: Cluster, entry: Entry) -> None:
 
 
 def _resume_run(cluster: Cluster, entry: Entry) -> None:
-    """Its pods are waited for as before: clocks that count from something on record go on. Since
-    when a pod is missing is not: it may have vanished a moment ago, so that clock begins anew."""
+    """Wait for pods as before: clocks that count from a recorded time go on. The time since when a
+    pod is missing is not recorded: it may have vanished a moment ago, so that clock begins anew."""
     pods = cluster.capacity.pods
     entry.run.awaits_nodes = not entry.record.placed and pods.lack_nodes(entry.uid)
     entry.run.waited_for_nodes = 0

@@ -28,12 +28,12 @@ LIVE = frozenset({DispatchPhase.CREATING, DispatchPhase.DISPATCHED})
 _WITHOUT_DEMAND = frozenset({*ENDED, Phase.GONE, Phase.HELD, Phase.FOREIGN})
 
 LATE_ARRIVAL: Duration = SECOND * 9 // 10
-"""What arrives after this much of its second or later stands here, each a microsecond behind the
-one before: they must not run over into the next second, where their order would end."""
+"""The latest refinement of an arrival within its second; later arrivals follow by a microsecond
+each, so that they do not run over into the next second, where their order would end."""
 
 
 def appwrapper_seen(cluster: Cluster, event: AppWrapperSeen) -> None:
-    """First sight, an edit, or a write of another process."""
+    """Take up the first sight of an AppWrapper, an edit, or a write of another process."""
     if not event.workload.managed:
         return
     entry = cluster.entries.get(event.workload.uid)
@@ -50,9 +50,9 @@ def appwrapper_seen(cluster: Cluster, event: AppWrapperSeen) -> None:
 
 
 def _with_fixed_priority(work: Workload, entry: Entry | None) -> Workload:
-    """With the priority of the class that it had when it was submitted: a class that changes, or a
-    new global default, moves nothing that is in line already. A class that is named and did not
-    exist then counts as soon as it does."""
+    """The AppWrapper with the priority that its class had at submission: a class that changes, or a
+    new global default, moves nothing that is in line already. A named class that did not exist then
+    counts as soon as it exists."""
     if work.has_priority:
         return work
     saved, found = work.persisted, work.priority_source
@@ -93,7 +93,7 @@ def _first_sight(cluster: Cluster, work: Workload, *, listed: bool) -> None:
         cluster.agenda.to_judge[work.uid] = None
         cluster.remember_run(entry)
     elif entry.dispatch is not None and entry.phase not in ENDED:
-        # Before the barrier everything that was dispatched is there at once, and goes first.
+        # Before the barrier all dispatched attempts arrive together, and go first.
         entry.untested = cluster.started and entry.dispatch.phase in (*LIVE, DispatchPhase.PAUSED)
         cluster.agenda.to_recover[entry.uid] = None
 
@@ -106,9 +106,9 @@ def _warn(cluster: Cluster, entry: Entry, warnings: Iterable[str]) -> None:
 def _stamp(cluster: Cluster, created: Instant, *, listed: bool) -> Instant:
     """First-seen time: creationTimestamp, which has seconds only, refined by arrival.
 
-    The controller sorts an initial list by creationTimestamp and, within a second, puts those first
-    that are on record: there a strict succession within the second is all that is needed. What is
-    not on record is not new: its first status may have been lost (design section 4, *Order*).
+    The controller sorts an initial list by creationTimestamp and, within a second, puts recorded
+    AppWrappers first: a strict succession within the second is all that is needed there. An
+    AppWrapper without a record may not be new: its status may be lost (design section 4, *Order*).
     """
     offset = 0 if listed else min(max(cluster.now - created, 0), LATE_ARRIVAL)
     stamp = created + offset
@@ -144,7 +144,7 @@ def _changed(cluster: Cluster, entry: Entry, work: Workload, *, rewound: bool) -
         entry.edit(work)
     elif work != old:
         reservation = entry.reservation
-        cluster.leave_line(entry)  # under the record that it was added with
+        cluster.leave_line(entry)  # under the record with which it was added
         entry.edit(work)
         entry.report_anew()
         entry.wait.reported_at = 0
@@ -154,7 +154,7 @@ def _changed(cluster: Cluster, entry: Entry, work: Workload, *, rewound: bool) -
 
 
 def complete_anew(cluster: Cluster) -> None:
-    """Pods have shown what admission adds, or no AppWrapper is left that has: demands change."""
+    """Complete all demands anew: the known additions of admission have changed."""
     found = cluster.injections
     if not found.stale:
         return
@@ -183,7 +183,7 @@ def _complete(cluster: Cluster, entry: Entry) -> None:
 
 
 def _changed_while_held(cluster: Cluster, entry: Entry, work: Workload) -> None:
-    """An edit of the spec tries again, from its stored status on; a deletion takes its course."""
+    """Retry after an edit of the spec, from the stored status on; let a deletion proceed."""
     if work.deleting and not entry.workload.deleting:
         entry.edit(replace(work, persisted=None))
         cluster.freeze(entry)
@@ -246,17 +246,17 @@ def _progress(record: DispatchRecord) -> tuple[int, int]:
 
 
 def _take_over(cluster: Cluster, entry: Entry, work: Workload) -> None:
-    """The stored status counts, as at a start; an attempt is tested anew (P12)."""
+    """Take over the stored status, as at a start; an attempt is tested anew (P12)."""
     serial = entry.writes.serial
     cluster.forget(entry)
     _first_sight(cluster, work, listed=True)
     entry = cluster.entries[work.uid]
-    entry.writes.serial = serial  # an answer to an earlier write says nothing of the next
+    entry.writes.serial = serial  # an answer to an earlier write does not count for the next
     objects.look_at_disowned(cluster, entry)
 
 
 def node_heard(cluster: Cluster, event: NodeSeen | NodeGone) -> None:
-    """A node changed or vanished; AppWrappers with pods that have to leave it are judged."""
+    """Take up a changed or vanished node, and judge AppWrappers with pods that have to leave it."""
     if isinstance(event, NodeGone):
         cluster.capacity.node_gone(event.name)
         return
@@ -267,7 +267,7 @@ def node_heard(cluster: Cluster, event: NodeSeen | NodeGone) -> None:
 
 
 def appwrapper_gone(cluster: Cluster, uid: str) -> None:
-    """The object is deleted."""
+    """Take up the deletion of an AppWrapper object."""
     entry = cluster.entries.get(uid)
     if entry is not None and entry.phase is not Phase.GONE:
         remains.object_gone(cluster, entry)

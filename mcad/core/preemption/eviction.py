@@ -1,9 +1,9 @@
-"""How an AppWrapper is evicted for another one: announced, left running during a grace period if
-there is one, then taken back and requeued at its original position (core R10).
+"""How an AppWrapper is evicted for another: announced, left running during a grace period if there
+is one, then taken back and requeued at its original position (core R10).
 
-Until it is taken back the eviction can be called off: the preemptor has found room, or is gone. A
-restart forgets announced evictions; the preemptor is planned again, counting on the victims that
-are being taken back already.
+Until then the eviction can be called off: the preemptor has found room, or is gone. A restart
+forgets announced evictions; the preemptor is planned again, counting on the victims that are
+already being taken back.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def may_be_evicted(entry: Entry) -> bool:
 def begin(
     cluster: Cluster, preemptor: Entry, victims: Iterable[tuple[str, ReservationReason]]
 ) -> None:
-    """Announce the eviction to the victims; without a grace period they are taken back at once."""
+    """Announce the evictions to the victims; without a grace period take them back at once."""
     at = cluster.now + cluster.settings.preemption_grace
     for uid, reason in victims:
         entry = cluster.entries[uid]
@@ -110,8 +110,8 @@ def _stands(cluster: Cluster, uid: str) -> bool:
 
 
 def _still_needed(cluster: Cluster, owner: Entry, uids: Collection[str]) -> set[str] | None:
-    """The victims that are still needed now that their grace is over; None if evicting them makes
-    no room any more."""
+    """The victims that are still needed after their grace period; None if their eviction makes no
+    room any more."""
     snapshot = release_set.for_owner(cluster, owner)
     for uid in manage.still_there(cluster, owner):
         if uid not in uids:
@@ -137,7 +137,7 @@ def _call_off(cluster: Cluster, uid: str) -> None:
 
 
 def forget(cluster: Cluster, entry: Entry) -> None:
-    """Its status says that it is evicted: report that this was called off."""
+    """Report that an announced eviction was called off."""
     shown = entry.conditions.get(ConditionType.PREEMPT_CANDIDATE)
     reported = {cause for cause, _ in _WORDS.values()}
     if shown is None or not shown.status or shown.reason not in reported:

@@ -1,8 +1,8 @@
 """By which right a candidate may be evicted for a preemptor (core R10).
 
-There are two rights, each with its setting. *Reclaim*: a request within the nominal share gets it
-back from borrowers, whatever their priority. *Preemption*: the higher priority goes first. Work
-within the own share of another team goes last, and only for a preemptor that asks within its own.
+There are two rights, each with its setting. *Reclaim*: a preemptor that asks within its nominal
+share gets it back from borrowers of any priority. *Preemption*: the higher priority goes first.
+Work within the own share of another team goes last, and only for a preemptor within its own share.
 """
 
 from __future__ import annotations
@@ -20,34 +20,34 @@ from mcad.core.state.reservation import ReservationReason
 from mcad.core.state.settings import Settings
 
 LOWEST = -(2**63)
-"""No priority is below it."""
+"""Below every priority."""
 
 _Kind = tuple[Path, Resources, bool]
-"""What a candidate is charged for and where, and whether its priority is lower."""
+"""The charge and path of a candidate, and whether its priority is lower than the preemptor's."""
 
 Over = Callable[[QuotaNode, str], bool]
 """Whether a node has more than its share of a resource."""
 
 
 class Right(IntEnum):
-    """By what right a candidate may be evicted; those of the first rights that suffice are."""
+    """By what right a candidate may be evicted; the first rights that suffice are used."""
 
-    RECLAIM = 0  # it borrows what the preemptor asks for within its share
+    RECLAIM = 0  # it borrows from the share within which the preemptor asks
     PRIORITY = 1  # of lower priority, and it borrows or is of the preemptor's own leaf
     OWN_SHARE = 2  # of lower priority, within its own share; the preemptor asks within its own
 
     @property
     def reason(self) -> ReservationReason:
-        """How the eviction is announced."""
+        """The announced reason of the eviction."""
         if self is Right.RECLAIM:
             return ReservationReason.RECLAIMING
         return ReservationReason.PREEMPTING
 
 
 class _Seat(NamedTuple):
-    """The preemptor's leaf in one tree; below each node that it may have in common with a victim,
-    the resources that it ``owns``, as it asks for them within its share at all of its own nodes;
-    the resources that it demands and the tree names; and those of them that are ``idle``."""
+    """The preemptor's leaf in one tree; for each node of its chain, the resources that it ``owns``,
+    which it asks for within its share at all of its nodes below; the demanded resources that the
+    tree names; and those of these that are ``idle``."""
 
     node: QuotaNode
     owns: Mapping[QuotaNode, Set[str]]
@@ -56,13 +56,13 @@ class _Seat(NamedTuple):
 
 
 class _Side(NamedTuple):
-    """How a candidate's leaf stands to the preemptor's in one tree, seen from their lowest common
-    node.
+    """A candidate's leaf compared with the preemptor's in one tree, below their lowest common node.
 
-    ``same``: they are one leaf. ``nodes`` are the candidate's nodes below the common node; there
-    are none if its leaf does not exist, and then all that it holds is borrowed. ``owns``: what the
-    preemptor asks for within its share. ``within``: that is all that it demands. ``entitled``: what
-    it does not own is idle, so that it takes none of that from others.
+    ``same``: both have one leaf. ``nodes`` are the candidate's nodes below the common node; a
+    missing leaf has none, so all that the candidate holds is borrowed. ``owns``: the resources that
+    the preemptor asks for within its share. ``within``: the preemptor owns all that it demands.
+    ``entitled``: the demanded resources that it does not own are idle, so it takes none of them
+    from others.
     """
 
     same: bool
@@ -73,11 +73,11 @@ class _Side(NamedTuple):
 
 
 class Precedence:
-    """The rights of one preemptor among the candidates (by uid); what is removed from the snapshot
-    is gone.
+    """The rights of one preemptor among the candidates (by uid), without the AppWrappers removed
+    from the snapshot.
 
-    What it asks for within its share, and what is idle, is judged before any victim has left: room
-    made in its own team does not make it less of a borrower.
+    Its owned and idle resources are judged before any victim has left: room made in its own team
+    does not make it less of a borrower.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class Precedence:
     def entitled(self, least: Right = Right.OWN_SHARE) -> Iterator[str]:
         """The candidates that may be evicted first, those of a better right first; by no right
         below the ``least``."""
-        if not self._seats:  # asked of ten thousand
+        if not self._seats:  # called for ten thousand candidates
             lower = (uid for uid, one in self._candidates.items() if one.priority < self._priority)
             yield from lower
             return
@@ -112,8 +112,8 @@ class Precedence:
                     yield uid
 
     def in_turn(self, least: Right) -> Iterator[str]:
-        """The candidates that may be evicted when those before them have left and none is restored.
-        If one may not be evicted, no other of its kind may: borrowing only decreases."""
+        """The candidates that may be evicted when all before them have left and none is restored.
+        If a candidate may not be evicted, no other of its kind may: borrowing only decreases."""
         barred: set[_Kind] = set()
         for uid in self.entitled(least):
             kind = self._kind(uid)
@@ -125,17 +125,17 @@ class Precedence:
                 yield uid
 
     def _kind(self, uid: str) -> _Kind:
-        """Equal for candidates that come under the same rights."""
+        """A key that is equal for candidates under the same rights."""
         return *self._shares.account(uid), self._candidates[uid].priority < self._priority
 
     def now(self, uid: str, least: Right = Right.OWN_SHARE) -> Right | None:
-        """By what right the preemptor may evict the candidate now; None: by none, or by one below
-        the ``least``."""
+        """By what right the preemptor may evict the candidate now; None for no right of at least
+        ``least``."""
         right = self._right(uid, self._shares.over)
         return right if right is not None and right <= least else None
 
     def at_first(self, uid: str) -> Right | None:
-        """By what right it might evict the candidate before any had left."""
+        """By what right the preemptor might evict the candidate before any candidate had left."""
         return self._right(uid, self._over_at_first)
 
     def _right(self, uid: str, over: Over) -> Right | None:
@@ -164,8 +164,8 @@ class Precedence:
 
 
 def _borrows(side: _Side, names: Set[str], amounts: Resources, over: Over) -> bool:
-    """Whether the candidate's side has more than its share of one of these resources, which the
-    candidate holds, at each of its nodes."""
+    """Whether each node of the candidate's side exceeds its share of one of the resources ``names``
+    that the candidate holds."""
     for name, n in amounts:
         if n and name in names:
             for node in side.nodes:
@@ -188,7 +188,7 @@ def _seat(seat: Seat, snapshot: Snapshot) -> _Seat:
 
 
 def _is_idle(seat: Seat, snapshot: Snapshot, name: str, amount: int) -> bool:
-    """Whether so much could be borrowed without an eviction, in the tree and on the nodes in
+    """Whether the amount could be borrowed without an eviction, in the tree and on the nodes in
     sum."""
     is_over = any(snapshot.shares.over(limit, name, amount) for limit in seat.node.limits)
     return not is_over and snapshot.is_idle(name, amount)

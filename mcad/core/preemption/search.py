@@ -1,4 +1,4 @@
-"""When evictions for a waiting AppWrapper are considered, and for which one (core R10).
+"""When evictions for a waiting AppWrapper are considered, and in which order (core R10).
 
 Refused AppWrappers are considered after the walk, in the order of the line. After a plan without
 victims the same AppWrapper is planned again after half of ``backoffTime`` at the earliest, as with
@@ -62,7 +62,7 @@ def walk(cluster: Cluster) -> None:
 
 
 def _go_on(cluster: Cluster) -> None:
-    """Where many wait or run, the rest is for the next pass."""
+    """Leave the rest for the next pass, where many AppWrappers wait or run."""
     cluster.walk.gives_way = True
     cluster.agenda.look_again(Look.EVICTIONS)
 
@@ -103,8 +103,7 @@ def _due(cluster: Cluster) -> list[EquivalenceClass]:
 
 
 class _Share:
-    """Whether a leaf of a class, in one of the trees, has share left of anything that it
-    demands."""
+    """Whether a leaf of a class, in one of the trees, has share left of a demanded resource."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._forest = cluster.forest
@@ -121,7 +120,7 @@ def _look(cluster: Cluster, due: list[EquivalenceClass]) -> None:
     left = EVICTION_STEPS
     present: Survey | None = None
     preemptors = chain(_next_preemptor(cluster), _take_owners(cluster), _firsts(cluster, due))
-    while left > 0:  # asked first: whatever is taken from these counts as planned for
+    while left > 0:  # checked first: each preemptor taken counts as planned for
         entry = next(preemptors, None)
         if entry is None:
             return
@@ -154,7 +153,7 @@ def _next_preemptor(cluster: Cluster) -> Iterator[Entry]:
 
 
 def _report_anew(cluster: Cluster, entry: Entry) -> None:
-    """Its reason to wait has changed."""
+    """Report the AppWrapper anew: its reason to wait has changed."""
     entry.report_anew()
     cluster.agenda.to_report[entry.uid] = None
 
@@ -173,7 +172,7 @@ def _firsts(cluster: Cluster, due: Iterable[EquivalenceClass]) -> Iterator[Entry
 
 def _first_that_may(cluster: Cluster, eqclass: EquivalenceClass) -> Entry | None:
     """The first of a class that may evict. As in the walk, AppWrappers before it that something
-    besides room keeps are put on hold: they bar no other."""
+    besides room keeps from starting are put on hold, so that they block no other."""
     for entry in eqclass.front(HEADS_TRIED):
         if not _may_evict(cluster, entry):
             continue
@@ -208,25 +207,25 @@ def _take_owners(cluster: Cluster) -> Iterator[Entry]:
 
 
 def may_win(cluster: Cluster, entry: Entry) -> bool:
-    """Whether nothing but room keeps it from starting, and it may evict."""
+    """Whether the AppWrapper may evict, and only missing room keeps it from starting."""
     return _may_evict(cluster, entry) and pre_enqueue.obstacle(cluster, entry) is None
 
 
 def _may_evict(cluster: Cluster, entry: Entry) -> bool:
-    """Whether it has a right to evict, and no reservation of its own has expired lately."""
+    """Whether the AppWrapper has a right to evict, and no reservation of its own expired lately."""
     if entry.workload.never_preempts or cluster.now < entry.eviction_patience.until:
         return False
     return _has_a_right(cluster, entry)
 
 
 def _has_a_right(cluster: Cluster, entry: Entry, lowest: int | None = None) -> bool:
-    """Whether there may be a victim for it (rights.py), where ``lowest`` is the lowest priority of
-    all candidates, if that is known. This cheap question comes first: at overload most AppWrappers
-    that wait have used up their share."""
+    """Whether a victim may exist for the AppWrapper (rights.py); ``lowest`` is the lowest priority
+    of all candidates, if known. This cheap question comes first: at overload most waiting
+    AppWrappers have used up their share."""
     settings, work = cluster.settings, entry.workload
     if settings.preemption and (lowest is None or lowest < work.priority):
         return True
-    if entry.uid in cluster.reservations:  # what it asks for is charged to its shares already
+    if entry.uid in cluster.reservations:  # its demand is charged to its shares already
         return settings.reclaim
     demand = cluster.admission.demand(cluster.capacity.shape(work.sets))
     return settings.reclaim and cluster.forest.may_reclaim(cluster.path(entry), demand)
@@ -275,8 +274,8 @@ def survey(cluster: Cluster) -> Survey:
 
 
 def _run_time(before: Eviction, shortest: Duration) -> Duration:
-    """The minimum run time, doubled by each eviction, so that a borrower gets work done in the
-    end, and two that evict each other in turn do so ever more rarely."""
+    """The minimum run time, doubled by each eviction, so that a borrower gets work done in the end,
+    and two AppWrappers that evict each other in turn do so at growing intervals."""
     return max(shortest, RUN_TIME_DOUBLED) << min(before.count, RUN_TIME_DOUBLES_MAX)
 
 
@@ -306,7 +305,7 @@ def plan(cluster: Cluster, entry: Entry, present: Survey) -> Sought:
     releasing_soon = [uid for uid in present.releasing_soon if snapshot.remove(uid)]
     removed = set(releasing_soon)
     for uid in (*present.releasing_soon, *present.promised):
-        if uid not in removed:  # of no use for this one, but its team borrows so much less
+        if uid not in removed:  # of no use on nodes, but its team borrows less then
             snapshot.shares.remove(uid)
     found = evictions(entry.workload, present.candidates, snapshot, cluster.settings)
     if snapshot.shares.seats:
@@ -321,7 +320,7 @@ def plan(cluster: Cluster, entry: Entry, present: Survey) -> Sought:
 
 
 def _are_there(cluster: Cluster, sought: Sought) -> bool:
-    """Whether all victims may still be evicted: the survey may be of an earlier pass."""
+    """Whether all victims may still be evicted: the survey may be from an earlier pass."""
     return all(
         uid in cluster.entries
         and uid not in cluster.evictions

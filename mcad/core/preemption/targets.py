@@ -19,15 +19,15 @@ from mcad.core.state.reservation import ReservationReason
 from mcad.core.state.settings import Settings
 
 SEARCHED_MAX = 10
-"""The number of candidates up to which every permitted set of victims is tried, where neither
-taking them in order nor sparing as many as possible finds one; each more doubles the work."""
+"""The number of candidates up to which every permitted set of victims is tried, if neither taking
+them in order nor sparing as many as possible finds a set; each more doubles the work."""
 
 Victims = tuple[tuple[str, Right], ...]
 
 
 class Evictions(NamedTuple):
-    """The victims, each with the right to evict it once those before it are gone, and where the
-    preemptor goes then."""
+    """The victims, each with the right to evict it once the victims before it are gone, and where
+    the preemptor goes then."""
 
     victims: tuple[tuple[str, ReservationReason], ...]
     plan: Plan
@@ -45,9 +45,9 @@ def evictions(
 ) -> Evictions | None:
     """The victims among the candidates (by uid); None if evictions are of no use.
 
-    By the best right that suffices, and under the same right in the order of the candidates. Each
-    victim may be evicted with those before it gone: a team that is back within its share loses no
-    more. Each is needed. The victims of the result are removed from the snapshot.
+    The best right that suffices is used, and under the same right the order of the candidates. Each
+    victim is needed, and may be evicted with the victims before it gone: a team that is back within
+    its share loses no more. The victims of the result are removed from the snapshot.
     """
     if snapshot.hopeless:
         return None
@@ -56,7 +56,7 @@ def evictions(
     if found is None:
         return None
     first = [rights.at_first(uid) for uid in found.leaving]
-    best = max(filter(None, first), default=Right.RECLAIM)  # better ones do not suffice
+    best = max(filter(None, first), default=Right.RECLAIM)  # better rights do not suffice
     victims = _one_after_the_other(snapshot, found.leaving, rights)
     worst = max((right for _, right in victims or ()), default=best)
     for least in list(Right)[best:]:
@@ -86,8 +86,8 @@ def _evictions(victims: Victims, found: Room) -> Evictions:
 
 
 def _among_few(snapshot: Snapshot, rights: Precedence, least: Right) -> Room | None:
-    """Taken in turn, some candidates only use up what their team borrows. So, if they are few, any
-    set of victims is searched that may be evicted one after the other."""
+    """Victims among few candidates: taken in turn, some only use up what their team borrows, so
+    every set is searched that may be evicted one after the other."""
     few = list(islice(rights.entitled(least), SEARCHED_MAX + 1))
     gone = _any(snapshot, few, rights, least) if len(few) <= SEARCHED_MAX else None
     return None if gone is None else spare_victims(snapshot, gone)
@@ -100,9 +100,9 @@ def _any(
     least: Right,
     gone: tuple[str, ...] = (),
 ) -> tuple[str, ...] | None:
-    """The first of all sets with those ``gone`` that may be evicted, in whatever order, so that the
-    preemptor fits. Without one of its victims such a set may be evicted too: the more have left,
-    the less is borrowed. So no set has to be tried with others that may not."""
+    """The first set of victims, ``gone`` among them, that may be evicted in some order so that the
+    preemptor fits. A set that may be evicted may be evicted without one of its victims too: the
+    more have left, the less is borrowed. So a set that may not be evicted is not extended."""
     if snapshot.fits():
         return gone
     for number, uid in enumerate(candidates):
@@ -124,8 +124,8 @@ def _one_after_the_other(
     least: Right = Right.OWN_SHARE,
 ) -> Victims | None:
     """The removed candidates in an order in which each may be evicted once those before it are
-    gone, and the rights; None if there is none. It is found from its end: the fewer have left, the
-    more is borrowed, so the last may be any that may be evicted when all others are gone."""
+    gone, with the rights; None without such an order. It is built from its end: the fewer have
+    left, the more is borrowed, so any may be last that may be evicted when all others are gone."""
     shares, left, victims = snapshot.shares, list(leaving), list[tuple[str, Right]]()
     while left:
         for at in reversed(range(len(left))):

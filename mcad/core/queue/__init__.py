@@ -1,11 +1,11 @@
-"""The line: what waits, in which order, and what need not be tried again yet.
+"""The line: which AppWrappers wait, in which order, and which need not be tried again yet.
 
 waiting         every waiting AppWrapper, in line or out of it; owns how it waits
 queue           all AppWrappers in line
-walk            where the walk along it stands
+walk            the position of the walk along the line
 dispatch_pauses   which DispatchPause keeps an AppWrapper out of the line
 equivalence     classes of AppWrappers that share a verdict
-verdicts        the classes that need a verdict, and those with one that stands
+verdicts        the classes that need a verdict, and the classes whose verdict stands
 line            the heads that a pass tries, in turn
 ordering        whose turn it is
 priority_ceiling   how high a priority may be

@@ -1,4 +1,4 @@
-"""Which DispatchPauses there are, and which of them concerns an AppWrapper."""
+"""The DispatchPauses, and which of them concerns an AppWrapper."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class DispatchPauses:
     """Owns the DispatchPauses by scope. Where several concern an AppWrapper, the widest counts.
 
-    After a change every AppWrapper is looked at once more, in as many cycles as that takes
+    After a change every AppWrapper is checked once more, in as many cycles as that takes
     (``pending``); nothing is dispatched meanwhile.
     """
 
@@ -28,34 +28,34 @@ class DispatchPauses:
         self._left: list[str] = []
 
     def seen(self, pause: DispatchPause) -> None:
-        """One appeared or changed."""
+        """Add or replace a DispatchPause."""
         if self.by_uid.get(pause.uid) != pause:
             self.by_uid[pause.uid] = pause
             self._changed = True
 
     def gone(self, uid: str) -> None:
-        """One no longer exists."""
+        """Remove a DispatchPause."""
         if self.by_uid.pop(uid, None) is not None:
             self._changed = True
 
     def trees_changed(self) -> None:
-        """Leaves may be below other nodes."""
+        """Check again after a change of trees: leaves may be below other nodes."""
         self._changed = self._changed or any(one.tree for one in self.by_uid.values())
 
     @property
     def pending(self) -> bool:
-        """Whether there are AppWrappers that have not been looked at since the last change."""
+        """Whether some AppWrappers have not been checked since the last change."""
         return self._changed or bool(self._left)
 
     def take(self, uids: Iterable[str], most: int) -> Iterator[str]:
-        """The next AppWrappers to look at; ``uids`` are all of them."""
+        """Take the next AppWrappers to check; ``uids`` are all AppWrappers."""
         if self._changed:
             self._changed, self._left = False, list(uids)
         for _ in range(min(most, len(self._left))):
             yield self._left.pop()
 
     def hold(self, work: Workload) -> Hold | None:
-        """What keeps the AppWrapper from being dispatched, None if no DispatchPause does."""
+        """The hold of the DispatchPause that concerns the AppWrapper, None if none does."""
         if not self.by_uid:
             return None
         found = [one for one in self.by_uid.values() if self._concerns(one, work)]
@@ -70,7 +70,7 @@ class DispatchPauses:
         return not pause.tree or pause.node in self._nodes(pause.tree, work)
 
     def _nodes(self, tree: str, work: Workload) -> Iterator[str]:
-        """The nodes of the tree at which it would be charged."""
+        """The nodes of the tree at which the AppWrapper would be charged."""
         for name, leaf in self._forest.path(Designation(work.quota)):
             if name == tree:
                 yield from (node.name for node in self._forest.trees[tree].node_of(leaf).chain)

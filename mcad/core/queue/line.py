@@ -17,8 +17,8 @@ Head = tuple[Turn, EquivalenceClass]
 
 
 class Line:
-    """Classes by the turns of their heads, of which no two are equal. ``seen`` counts the classes
-    that were put in it; ``is_reordered`` tells whether they came in another order."""
+    """Classes by the turns of their heads, all of which differ. ``seen`` counts the classes put in
+    line; ``is_reordered`` tells whether they came in another order."""
 
     def __init__(self, turns: Turns, now: Instant, eqclasses: Iterable[EquivalenceClass]) -> None:
         self._turns = turns
@@ -31,33 +31,33 @@ class Line:
 
     @property
     def steps(self) -> int:
-        """The work so far: a turn that may change has to be found out, and again when it comes."""
+        """The work so far: a turn that may change is computed twice, on entry and when it comes."""
         return self.seen * 2 if self._turns.change else self.seen // 2
 
     def eqclasses(self) -> Iterator[EquivalenceClass]:
-        """All that are left, in order."""
+        """The remaining classes, in order."""
         return (eqclass for _, eqclass in self._heads[self._at :])
 
     def first(self) -> Head | None:
-        """The next one, None if there is none."""
+        """The next class with its turn, None if none is left."""
         return self._heads[self._at] if self._at < len(self._heads) else None
 
     def pop(self) -> None:
-        """The first one has been tried."""
+        """Drop the first class, which has been tried."""
         self._at += 1
 
     def renew(self, turn: Turn) -> None:
-        """The first one has a later turn by now."""
+        """Move the first class to a later turn."""
         eqclass = self._heads[self._at][1]
         self.pop()
         self._put(turn, eqclass)
 
     def push(self, eqclass: EquivalenceClass) -> None:
-        """One that was tried, with its next head."""
+        """Put a class that was tried back in line, with its next head."""
         self._put(self._turns.of(eqclass, self._now), eqclass)
 
     def leave(self, until: Turn) -> int:
-        """Those before this turn that may keep their verdict are not tried. Returns how many."""
+        """Skip the classes before this turn that may keep their verdict. Returns how many."""
         end = bisect_left(self._heads, until, lo=self._at, key=_turn)
         passed = self._heads[self._at : end]
         self._heads[self._at : end] = tried = [h for h in passed if not h[1].may_keep_verdict]

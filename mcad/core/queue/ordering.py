@@ -1,11 +1,10 @@
 """The order of the queue: by priority, then (core rule R12) by the smaller use, then by first
 sight.
 
-The use of a group of AppWrappers is its *dominant share*: the largest, over the resources, of what
-they hold of the whole (Ghodsi et al., Dominant Resource Fairness, NSDI 2011). The groups are
-namespaces, and the whole is what the nodes have; or leaves of quota trees, and the whole is what
-the root of their tree has. Shares are in millionths. The default is FIFO, without groups and
-shares.
+The use of a group of AppWrappers is its *dominant share*: its largest part, over the resources, of
+the whole (Ghodsi et al., Dominant Resource Fairness, NSDI 2011). The groups are namespaces, and the
+whole is the sum of the nodes; or leaves of quota trees, and the whole is the amount of the root.
+Shares are in millionths. The default is FIFO, without groups and shares.
 """
 
 from __future__ import annotations
@@ -35,8 +34,8 @@ WHOLE = 1_000_000
 
 
 class Turns:
-    """What each group holds, and the order that follows from it. ``heads_block``: whether a head
-    that was refused may keep those behind it from starting (R6)."""
+    """The use of each group, and the order that follows. ``heads_block``: whether a refused head
+    may keep the AppWrappers behind it from starting (R6)."""
 
     def __init__(self, settings: Settings, capacity: Capacity, forest: Forest) -> None:
         self._fairness = settings.fairness
@@ -51,7 +50,7 @@ class Turns:
 
     @property
     def change(self) -> bool:
-        """Whether a dispatch changes the order of others."""
+        """Whether a dispatch changes the order of other AppWrappers."""
         return self._fairness is not Fairness.NONE or self.has_owners
 
     @property
@@ -63,10 +62,10 @@ class Turns:
         """The group of AppWrappers of this namespace; "" where namespaces do not matter."""
         return namespace if self._fairness is Fairness.NAMESPACE else ""
 
-    # -- what is in use ------------------------------------------------------------------------
+    # -- use -----------------------------------------------------------------------------------
 
     def charge(self, uid: str, namespace: str, amounts: Resources) -> None:
-        """The AppWrapper holds this much from now on; its quota is charged already."""
+        """Count the AppWrapper's amounts as held; its quota is charged already."""
         self._forget(uid, namespace)
         if self._fairness is not Fairness.NAMESPACE:
             return
@@ -75,7 +74,7 @@ class Turns:
         book(self._in_use.setdefault(namespace, {}), amounts)
 
     def release(self, uid: str) -> None:
-        """The AppWrapper holds nothing any more; its quota is still charged."""
+        """Count nothing as held by the AppWrapper any more; its quota is still charged."""
         namespace, amounts = self._held.pop(uid, ("", ()))
         self._forget(uid, namespace)
         if amounts:
@@ -87,7 +86,7 @@ class Turns:
     # -- order ---------------------------------------------------------------------------------
 
     def share(self, eqclass: EquivalenceClass) -> int:
-        """The dominant share of its group, in millionths."""
+        """The dominant share of the class's group, in millionths."""
         if self._fairness is Fairness.NAMESPACE:
             return self._share(("", eqclass.group))
         if self._fairness is Fairness.LEAF:
@@ -95,13 +94,13 @@ class Turns:
         return 0
 
     def has_its_share(self, eqclass: EquivalenceClass) -> bool:
-        """Whether its leaves have used up their share of a resource that it demands, so that it
-        would borrow what others may reclaim. This is equal for all AppWrappers of a leaf with the
-        same demand."""
+        """Whether the leaves of the class have used up their share of a resource that it demands,
+        so that it would borrow a share that others may reclaim. Equal for all AppWrappers of a leaf
+        with the same demand."""
         return self.has_owners and self._forest.is_spent(eqclass.path, eqclass.shape.fixed)
 
     def _share(self, whose: tuple[str, str]) -> int:
-        """Of a leaf (tree, leaf), or of a namespace ("", namespace)."""
+        """The share of a leaf (tree, leaf), or of a namespace ("", namespace)."""
         if whose not in self._known:
             tree, name = self._forest.trees.get(whose[0]), whose[1]
             held, whole = self._in_use.get(name, {}), self._capacity.allocatable
@@ -112,7 +111,7 @@ class Turns:
         return self._known[whose]
 
     def renew(self) -> None:
-        """Nodes or trees may have changed: forget the shares, which are counted again on demand."""
+        """Forget the shares after changes of nodes or trees; they are counted again on demand."""
         self._known.clear()
 
     def _forget(self, uid: str, namespace: str) -> None:
@@ -130,7 +129,7 @@ class Turns:
         """The classes with the turns of their heads, in no order."""
         if self._fairness is not Fairness.NONE:
             return [(self.of(one, now), one) for one in eqclasses]
-        now_ms = now // MS  # the same, spelled out: asked of ten thousand in a pass
+        now_ms = now // MS  # ``at`` spelled out: called for ten thousand classes in a pass
         if self.has_owners:
             return self._borrowers_last(eqclasses, now_ms)
         return [
@@ -165,12 +164,12 @@ class Turns:
         return (spent, static - aged, share, seen, uid)
 
     def of_class(self, eqclass: EquivalenceClass, now: Instant) -> tuple[bool, int, int]:
-        """What all turns of a class have in common: whether it would borrow what others may
+        """The common part of all turns of a class: whether it would borrow a share that others may
         reclaim, how far its members have aged, its share."""
         return (self.has_its_share(eqclass), eqclass.slope * (now // MS), self.share(eqclass))
 
     def check(self, reserved: Iterable[str]) -> None:
-        """Recompute what is in use; raises ``InvariantViolated``. O(all)."""
+        """Recompute the use of all groups; raises ``InvariantViolated``. O(all)."""
         if self._fairness is not Fairness.NAMESPACE:
             return
         check(set(self._held) == set(reserved), "in-use-while-assumed", "")
@@ -184,5 +183,5 @@ class Turns:
 
 
 def _dominant(used: Mapping[str, int], whole: Mapping[str, int]) -> int:
-    """The largest used part of the whole, in millionths; a resource of no node is unused."""
+    """The largest used part of the whole, in millionths; unused if no node has it."""
     return max((n * WHOLE // whole[name] for name, n in used.items() if whole.get(name)), default=0)

@@ -1,8 +1,8 @@
 """``maxPriority``: how high the AppWrappers of a namespace may climb in the line.
 
-In a shared cluster a priority is a reservation on the places of all others. Too high a reservation
-is cut, not refused: the manifest goes on working wherever it came from, and a Warning says what it
-queues with. A ``priorityslope`` climbs to the ceiling and no further.
+In a shared cluster a high priority takes the turns of all other AppWrappers. Too high a priority is
+cut, not refused: the manifest works as elsewhere, and a Warning names the priority in effect. A
+``priorityslope`` climbs to the ceiling and no further.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from mcad.core.state.records import replace
 from mcad.core.state.units import SECOND, Instant
 
 OTHERS = "*"
-"""Instead of a namespace: every one that is not named."""
+"""The key for every namespace that is not named."""
 
 _SLOPE_UNIT = 1_000_000  # slopes are in millionths per second
 
 
 def cut(work: Workload, ceilings: Mapping[str, int]) -> Workload:
-    """The AppWrapper as it queues: its reservation within the ceiling of its namespace."""
+    """The AppWrapper as it queues, with its priority within the ceiling of its namespace."""
     ceiling = _ceiling(work, ceilings)
     if ceiling is None or work.priority <= ceiling:
         return work
@@ -34,7 +34,7 @@ def cut(work: Workload, ceilings: Mapping[str, int]) -> Workload:
 
 
 def rank(work: Workload, first_seen: Instant, now: Instant, ceilings: Mapping[str, int]) -> Rank:
-    """What a cut AppWrapper queues with at this instant."""
+    """The rank of a cut AppWrapper at this instant."""
     ceiling = _ceiling(work, ceilings)
     if ceiling is None or work.slope <= 0:
         return Rank(work.priority, work.slope)

@@ -1,9 +1,9 @@
-"""All AppWrappers in line, in their order. Those with equal shape, quota path and group form one
+"""All AppWrappers in line, in order. AppWrappers with equal shape, quota path and group form one
 equivalence class, because they share their verdict and their turn.
 
 The order is (priority descending, first seen ascending, uid), unless ``fairness`` is set. A
 ``priorityslope`` ages with a static integer key (core rule R7): slope x first seen - priority x
-10^9. What all members of a class gain with time is equal, so it is subtracted for heads only and
+10^9. All members of a class gain equally with time, so the gain is computed for heads only and
 nothing is ever sorted again.
 """
 
@@ -31,7 +31,7 @@ _SCALE = 10**9  # priority 1 = slope of 10^6 millionths per second over 1000 ms
 
 
 class Rank(Struct, frozen=True):
-    """What an AppWrapper queues with: a priority, and how it climbs (millionths per second).
+    """The rank of an AppWrapper: its priority, and how it climbs (millionths per second).
 
     ``until`` is when it has to be ranked anew, because it may climb no further; 0 is never.
     """
@@ -49,10 +49,10 @@ class Rank(Struct, frozen=True):
 class Queue:
     """All equivalence classes that have members.
 
-    The capacity remembers the shape of each, ``verdicts`` tells which of them need no verdict now,
-    and ``waiting`` sums their demand per leaf. ``new`` holds the classes that gained a member since
-    reserved room was last offered to them (backfill.py), ``ask_back`` (an ordered set) those that
-    borrowers wait for (borrow_wait.py).
+    The capacity remembers the shape of each, ``verdicts`` tells which of them need a verdict, and
+    ``waiting`` sums their demand per leaf. ``new`` holds the classes that gained a member since
+    reserved room was last offered to them (backfill.py), ``ask_back`` (an ordered set) the classes
+    for which borrowers wait (borrow_wait.py).
     """
 
     def __init__(self, capacity: Capacity, verdicts: Verdicts, waiting: DemandInLine) -> None:
@@ -89,7 +89,7 @@ class Queue:
         return eqclass
 
     def remove(self, entry: Entry) -> None:
-        """Take an AppWrapper out of the line, if it is there."""
+        """Take an AppWrapper out of the line, if it is in line."""
         place = self._places.pop(entry.uid, None)
         if place is None:
             return
@@ -117,19 +117,19 @@ class Queue:
         return eqclass.refusal if eqclass is not None else None
 
     def entries(self) -> list[Entry]:
-        """All in line, in no order that matters; a copy."""
+        """All entries in line, in no relevant order; a copy."""
         return [entry for eqclass in self.eqclasses() for entry in eqclass.members.values()]
 
     def uids(self) -> Iterable[str]:
-        """The uids of all in line, in no order that matters."""
+        """The uids of all entries in line, in no relevant order."""
         return self._places.keys()
 
     def eqclasses(self) -> Iterable[EquivalenceClass]:
-        """All classes, in no order that matters."""
+        """All classes, in no relevant order."""
         return self._eqclasses.values()
 
     def put_in_order(self, eqclasses: Iterable[EquivalenceClass]) -> None:
-        """Keep all classes in this order, which is mostly that of the next pass."""
+        """Keep all classes in this order, which is mostly the order of the next pass."""
         self._eqclasses = {eqclass.alike: eqclass for eqclass in eqclasses}
 
     def places(self) -> dict[str, tuple[EquivalenceClass, Key]]:
@@ -137,7 +137,7 @@ class Queue:
         return dict(self._places)
 
     def check(self) -> None:
-        """Classes, places and sums agree; raises ``InvariantViolated``. O(all in line)."""
+        """Check classes, places and sums; raises ``InvariantViolated``. O(all in line)."""
         asked = DemandInLine()
         for eqclass in self.eqclasses():
             story = f"{eqclass.path} {eqclass.group}"

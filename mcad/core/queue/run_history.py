@@ -1,9 +1,8 @@
-"""How long AppWrappers ran, by shape: all that is known of those that declare nothing.
+"""How long AppWrappers ran, by shape: the only estimate for AppWrappers that declare nothing.
 
-Start time estimates for people rest on it, and for how long room is kept where no limit is
-declared; no promise does. It is rebuilt from the Completed AppWrappers that a new leader finds, so
-it needs no store of its own; one that failed or was taken back says nothing of how long such a one
-runs, and is left out.
+Start time estimates for users rest on it, and how long room is kept where no limit is declared; no
+promise does. It is rebuilt from the Completed AppWrappers that a new leader finds, so it needs no
+store of its own. A failed or deleted attempt says nothing about run times, and is left out.
 """
 
 from __future__ import annotations
@@ -18,17 +17,17 @@ if TYPE_CHECKING:
     from mcad.core.nodes.shape import Shape
 
 RUNS_MAX = 64
-"""Of one shape the last ones count: what people run changes."""
+"""How many latest runs of one shape count: workloads change."""
 
 SHAPES_MAX = 1_000
-"""Shapes that are remembered; beyond, the one goes of which nothing was heard for longest."""
+"""How many shapes are remembered; the shape with the oldest last run is dropped first."""
 
 RUNS_MIN = 5
-"""Of fewer runs nothing is concluded."""
+"""The fewest runs for an estimate."""
 
 
 class _Runs(NamedTuple):
-    """When they ended, in order, and how long each of them ran; and all these times in order."""
+    """When the runs ended, in order, and how long each of them ran; and all run times in order."""
 
     ended: array[int]
     ran: array[int]
@@ -42,7 +41,7 @@ class History:
         self._by_shape: dict[Shape, _Runs] = {}
 
     def note(self, shape: Shape, begun: Instant, ended: Instant) -> None:
-        """One of this shape was dispatched and finished. The order of reports does not matter."""
+        """Add a run of this shape. The order of reports does not matter."""
         runs = self._by_shape.pop(shape, None) or _Runs(*(array("q") for _ in range(3)))
         self._by_shape[shape] = runs
         at, ran = bisect_right(runs.ended, ended), max(0, ended - begun)
@@ -59,8 +58,8 @@ class History:
         return len(self._by_shape)
 
     def quantile(self, shape: Shape, percent: int, over: Duration = 0) -> Duration:
-        """The shortest time within which ``percent`` (1 to 100) of those finished that ran for more
-        than ``over``; 0 if too few did to tell."""
+        """The run time within which ``percent`` (1 to 100) of the runs longer than ``over``
+        finished; 0 if too few runs were longer."""
         runs = self._by_shape.get(shape)
         if runs is None:
             return 0

@@ -1,6 +1,5 @@
-"""The equivalence classes that need a verdict, and those with a verdict that stands until room that
-may let them in comes free (core rule R4).
-"""
+"""The equivalence classes that need a verdict, and those whose verdict stands until room that may
+let them in comes free (core rule R4)."""
 
 from __future__ import annotations
 
@@ -23,8 +22,8 @@ _Classes = dict[EquivalenceClass, None]
 
 
 class Verdicts:
-    """All classes in line: those that need a verdict (``active``, an ordered set), and those that
-    are inadmissible, by what they wait for."""
+    """All classes in line: the classes that need a verdict (``active``, an ordered set), and the
+    inadmissible classes, by what they wait for."""
 
     def __init__(self, capacity: Capacity, forest: Forest) -> None:
         self._capacity = capacity
@@ -32,10 +31,10 @@ class Verdicts:
         self.active: _Classes = {}
         self._inadmissible: dict[Awaited, _Classes] = {}
         self._shares: dict[tuple[str, str], dict[AwaitedShare, None]] = {}  # by (tree, node)
-        self._tested: _Classes = {}  # the same ones, by their last test
+        self._tested: _Classes = {}  # the inadmissible classes, by their last test
 
     def refuse(self, eqclass: EquivalenceClass, refusal: Refusal, now: Instant) -> None:
-        """The class was refused; it is inadmissible until what it waits for may be there."""
+        """Refuse the class: it is inadmissible until the awaited room or share may be there."""
         self.remove(eqclass)
         eqclass.tested_at = now
         eqclass.awaits = asked = awaited(eqclass, refusal)
@@ -45,13 +44,13 @@ class Verdicts:
         self._tested[eqclass] = None
 
     def requeue(self, eqclass: EquivalenceClass) -> None:
-        """The class needs a verdict."""
+        """Make the class active: it needs a verdict."""
         if eqclass not in self.active:
             self.remove(eqclass)
             self.active[eqclass] = None
 
     def remove(self, eqclass: EquivalenceClass) -> None:
-        """The class is not in line any more."""
+        """Remove the class, which is not in line any more."""
         self.active.pop(eqclass, None)
         asked, eqclass.awaits = eqclass.awaits, None
         if asked is not None:
@@ -70,19 +69,19 @@ class Verdicts:
                 del self._shares[at]
 
     def put_in_order(self, eqclasses: Iterable[EquivalenceClass]) -> None:
-        """Keep all that need a verdict in this order, which is mostly that of the next pass: what
-        is in order is soon sorted."""
+        """Keep all active classes in this order, which is mostly the order of the next pass: a
+        sorted list is sorted fast."""
         self.active = dict.fromkeys(eqclasses)
 
     def requeue_for_nodes(self) -> None:
-        """Requeue the classes that nodes may let in after what happened."""
+        """Requeue the classes that may fit after events of nodes."""
         for shape in self._capacity.take_requeued():
-            self._requeue_all(self._inadmissible.get(shape, ()))  # a reservation may know it alone
+            self._requeue_all(self._inadmissible.get(shape, ()))  # reservations hold shapes, too
 
     def requeue_for_shares(self, *, heads_block: bool) -> None:
-        """Requeue the classes that shares may let in after what happened: those at nodes of quota
-        trees that have room enough now, and all that wait for a share under a tree that was edited
-        (what was possible may be impossible by now, and the reverse). Where heads block, those too
+        """Requeue the classes that may fit after events of quotas: the classes at nodes of quota
+        trees that have room enough now, and all classes that wait for a share under an edited tree
+        (the edit may make a demand possible or impossible). Where heads block, also the classes
         that wait for nodes: a head that has become impossible blocks none."""
         news = self._forest.take_news()
         if news.regrown:
@@ -99,7 +98,7 @@ class Verdicts:
 
     def requeue_old(self, until: Instant) -> bool:
         """Requeue the classes that were tested at ``until`` or before, some of them in each pass.
-        Returns whether others are left."""
+        Returns whether more are left."""
         old = takewhile(lambda one: one.tested_at <= until, self._tested)
         expired = list(islice(old, RETRIED_PER_PASS))
         self._requeue_all(expired)
@@ -110,7 +109,7 @@ class Verdicts:
             self.requeue(eqclass)
 
     def check(self, eqclasses: Iterable[EquivalenceClass]) -> None:
-        """Each class is active or waits for something; raises ``InvariantViolated``. O(all)."""
+        """Check that each class is active or waits; raises ``InvariantViolated``. O(all)."""
         known = list(eqclasses)
         for eqclass in known:
             story, asked = f"{eqclass.path} {eqclass.group}", eqclass.awaits

@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 class Waiting:
     """Owns ``waiting``, ``hold`` and ``pause`` of every AppWrapper, and the queue.
 
-    A hold that an event ends is found by what the event tells of: ``for_kind`` (an ordered set of
-    the uids that wait for a watch), ``for_name``, and the rights. ``last_seen`` is the latest
-    first-seen time: those that arrive in the same second follow it.
+    The indexes find the holds that an event ends: ``for_kind`` (an ordered set of the uids that
+    wait for a kind that is not watched), ``for_name``, and the rights. ``last_seen`` is the latest
+    first-seen time: AppWrappers that arrive in the same second follow it.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class Waiting:
         self._rights = rights
 
     def enter(self, entry: Entry) -> None:
-        """Put an AppWrapper that is out in line, or on hold if its manifest or a pause requires."""
+        """Put an AppWrapper in line, or on hold if its manifest or a pause requires that."""
         hold = _own_hold(entry)
         pause = entry.wait.pause
         if pause is not None and pause.until <= self._agenda.now and hold is None:
@@ -77,7 +77,7 @@ class Waiting:
             self._agenda.to_report[entry.uid] = None
 
     def rank_anew(self, entry: Entry) -> None:
-        """Its priority climbs no further: rank it anew. That alone is not reported."""
+        """Rank the AppWrapper anew: its priority climbs no further. That alone is not reported."""
         if entry in self.queue:
             self.queue.remove(entry)
             self._stand(entry)
@@ -91,7 +91,7 @@ class Waiting:
             self._agenda.set_timer(entry, Timer.CEILING, rank.until)
 
     def pause(self, entry: Entry, pause: Hold | None) -> None:
-        """Keep the AppWrapper out of the line until then, whatever is edited meanwhile."""
+        """Keep the AppWrapper out of the line until the pause ends, through all edits."""
         entry.wait.pause = pause
 
     def hold(self, entry: Entry, hold: Hold) -> None:
@@ -99,7 +99,7 @@ class Waiting:
         self._keep_out(entry, hold, WaitingSignal.HOLD)
 
     def reserve(self, entry: Entry, message: str) -> None:
-        """Room is reserved for the AppWrapper; it is out of the line until that is free."""
+        """Keep the AppWrapper out of the line until its reserved room is free."""
         self._keep_out(entry, Hold(WaitingReason.ROOM_RESERVED, message), WaitingSignal.RESERVE)
 
     def _keep_out(self, entry: Entry, hold: Hold, signal: WaitingSignal) -> None:
@@ -128,7 +128,7 @@ class Waiting:
         self._follow(entry, WaitingSignal.LEAVE)
 
     def put_out(self, entry: Entry) -> None:
-        """The same after an error about the AppWrapper, whatever it says of its state."""
+        """Take the AppWrapper out after an error about it, without trusting its state."""
         self._forget_names(entry)
         entry.wait.hold, entry.wait.state = None, WaitingState.OUT
         self.for_kind.pop(entry.uid, None)
@@ -142,24 +142,23 @@ class Waiting:
                 self._for_name.pop(key, None)
 
     def for_name(self, ref: ObjectRef) -> list[str]:
-        """The uids of the AppWrappers that wait until the name is free, first come first."""
+        """The uids of the AppWrappers that wait until the name is free, the first arrival first."""
         return list(self._for_name.get(ref.key, ()))
 
     def stand_in_front(self, entry: Entry) -> None:
-        """Set the condition HeadOfLine, which comes with the first verdict, whichever it is."""
+        """Set the condition HeadOfLine, which comes with the first verdict of any kind."""
         kind = ConditionType.HEAD_OF_LINE
         entry.set_condition(kind, self._agenda.now, reason=FRONT_OF_QUEUE)
 
     def requeue_for_nodes(self) -> None:
-        """Requeue what nodes may let in after what happened. All other refusals stand; they are
-        tested again within ``backoffTime`` all the same (admit.py), for the day on which this is
-        wrong."""
+        """Requeue the classes that may fit after events of nodes. All other refusals stand; they
+        are tested again within ``backoffTime`` (admit.py), in case of an error here."""
         self.turns.renew()
         self.verdicts.requeue_for_nodes()
 
     def refused(self, eqclasses: Iterable[EquivalenceClass]) -> list[EquivalenceClass]:
-        """The refused classes among these, in the order of their heads; without those that can
-        never fit and those that only let others go first."""
+        """The refused classes among these, in the order of their heads; without classes that can
+        never fit or only let others go first."""
         refused = [one for one in eqclasses if one.is_refused]
         self._agenda.spent += len(refused) * REFUSED_STEPS
         return [eqclass for _, eqclass in sorted(self.turns.line(refused, self._agenda.now))]
@@ -168,7 +167,7 @@ class Waiting:
         entry.wait.state = waiting(entry.title, entry.wait.state, signal)
 
     def check_one(self, entry: Entry) -> None:
-        """One AppWrapper waits as its state says."""
+        """Check that one AppWrapper waits as its state says."""
         state, title = entry.wait.state, entry.title
         is_out, is_in_line = state is WaitingState.OUT, state is WaitingState.IN_LINE
         check(is_out == (entry.phase is not Phase.WAITING), "waits-in-its-phase", title)

@@ -1,4 +1,4 @@
-"""Where the walk along the queue stands between two passes."""
+"""The position of the walk along the queue between two passes."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ if TYPE_CHECKING:
     from mcad.core.nodes.reserved_free import Spare
 
 Scope = tuple[str, str] | None
-"""A node of a quota tree that an AppWrapper waits for, as (tree, node), or None for the nodes of
+"""The node of a quota tree, as (tree, node), for which an AppWrapper waits; None for the nodes of
 the cluster."""
 
 
 @dataclass(slots=True)
 class Offer:
-    """An offer of reserved room that takes several passes (backfill.py): to the refused classes in
-    ``line``, the first one last, what was ``relieved``; all that is free to those that are
-    ``new``."""
+    """An offer of reserved room that takes several passes (backfill.py): the ``relieved`` room to
+    the refused classes in ``line``, from its end, and all free reserved room to the ``new``
+    classes."""
 
     line: list[EquivalenceClass]
     new: dict[EquivalenceClass, None]
@@ -29,14 +29,14 @@ class Offer:
 
 @dataclass(slots=True)
 class Walk:
-    """Where the walk stands.
+    """The position of the walk.
 
-    ``resume_at`` is the turn at which the next pass continues, None at the first (R5).
-    ``look_again_at`` is when refused classes are tested again at the latest. ``heads`` are the uids
-    of the heads whose holding time runs, by what they wait for (R6). ``in_flight`` are the uids of
-    those that were dispatched lately, the first one first, and when (binding_wait.py). It
-    ``gives_way`` to what is looked at now and then, if a pass had no time for that. ``offer`` is
-    the offer of reserved room that is under way.
+    ``resume_at`` is the turn at which the next pass continues, None for the first (R5).
+    ``look_again_at`` is the latest time to test refused classes again. ``heads`` are the uids of
+    the heads whose holding time runs, by what they wait for (R6). ``in_flight`` are the uids of
+    recently dispatched AppWrappers, oldest first, and when (binding_wait.py). The walk
+    ``gives_way`` to the periodic steps if a pass had no time for these. ``offer`` is the current
+    offer of reserved room.
     """
 
     resume_at: Turn | None = None

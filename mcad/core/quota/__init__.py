@@ -1,9 +1,9 @@
 """Quota: shares of the cluster, in trees; idle shares are lent. Entrance: ``Forest``.
 
-usage           what is used where, and whether one more fits
-tree            how QuotaSubtrees become a tree, and what is wrong with those that do not
+usage           the use of each share, and whether one more AppWrapper fits
+tree            how QuotaSubtrees become a tree, and the faults of QuotaSubtrees that do not
 absent          deleted QuotaSubtrees that count until they return or their grace ends
-demand_in_line  what the AppWrappers in line demand of every leaf
+demand_in_line  the demand of the AppWrappers in line, by leaf
 explain         a refusal by quota in sentences
-report, status  the figures of a tree; what QuotaSubtrees' statuses say, and when that is written
+report, status  the figures of a tree; the statuses of QuotaSubtrees, and when they are written
 """

@@ -3,8 +3,8 @@
 ``kubectl replace --force``, delete and apply, and a CRD that is created anew remove an object
 before its successor exists. Until the successor (same namespace and name) is seen or the grace
 period ends, the tree keeps its limits. After a restart the statuses of AppWrappers tell which trees
-existed, but not their limits: nothing is admitted in an *expected* tree. What is not back within
-``RETURN_TIME`` is taken for deleted.
+existed, but not their limits: nothing is admitted in an *expected* tree. An object that is not back
+within ``RETURN_TIME`` is taken for deleted.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from mcad.core.state.quota_records import QuotaSubtree
 from mcad.core.state.units import SECOND, Duration, Instant, format_clock, format_duration
 
 RETURN_TIME: Duration = 10 * SECOND
-"""A replacement comes within this time; until then an absence changes and records nothing."""
+"""A replacement comes within this time; a shorter absence changes and records nothing."""
 
 _UNTIL = " until it is back, "
 
@@ -25,7 +25,7 @@ _UNTIL = " until it is back, "
 @dataclass(slots=True)
 class _Absence:
     """``subtree`` is None for an expected tree; ``since`` is 0 before the first ``expire``, unless
-    it is on record. ``lasts`` from ``RETURN_TIME`` on."""
+    it is on record. ``lasts`` is true from ``RETURN_TIME`` on."""
 
     tree: str
     subtree: QuotaSubtree | None = None
@@ -35,7 +35,7 @@ class _Absence:
 
     @property
     def title(self) -> str:
-        """What is absent, for messages."""
+        """The name of the absent object, for messages."""
         if self.subtree is None:
             return f'Quota tree "{self.tree}"'
         return f'QuotaSubtree {self.subtree.title} of tree "{self.tree}"'
@@ -55,7 +55,7 @@ class AbsentSubtrees:
     """The QuotaSubtrees that are absent, and until when they count."""
 
     def __init__(self, grace: Duration) -> None:
-        """``grace`` is for how long an absent QuotaSubtree counts; 0: not at all."""
+        """``grace`` is how long an absent QuotaSubtree counts; 0: not at all."""
         self._grace = grace
         self._absent: dict[tuple[str, str], _Absence] = {}  # by namespace (tree: "") and name
         self._news: list[AbsenceNews] = []
@@ -63,29 +63,29 @@ class AbsentSubtrees:
     # -- observations --------------------------------------------------------------------------
 
     def leave(self, subtree: QuotaSubtree) -> None:
-        """The QuotaSubtree was deleted; one without nodes never counted."""
+        """Note a deleted QuotaSubtree; a QuotaSubtree without nodes never counted."""
         if self._grace and subtree.tree and subtree.children:
             key = (subtree.namespace, subtree.name)
             self._absent[key] = _Absence(subtree.tree, subtree)
 
     def returned(self, namespace: str, name: str) -> str | None:
-        """Its successor exists; returns the tree in which it counted until now, None if it did
-        not."""
+        """End the absence of an object whose successor exists; returns the tree in which the object
+        counted until now, None if it did not count."""
         before = self._absent.pop((namespace, name), None)
         return before.tree if before is not None else None
 
     def expect(self, tree: str, since: Instant = 0) -> None:
-        """AppWrappers counted in this tree before a restart; ``since`` is when it was deleted, if
-        that is on record."""
+        """Expect a tree in which AppWrappers counted before a restart; ``since`` is when it was
+        deleted, if that is on record."""
         if self._grace:
             self._absent["", tree] = _Absence(tree, since=since)
 
     def arrived(self, tree: str) -> None:
-        """The root of the tree exists, maybe without nodes: the tree is not expected any more."""
+        """Expect the tree no more: its root exists, maybe without nodes."""
         self._absent.pop(("", tree), None)
 
     def expire(self, now: Instant) -> set[str]:
-        """Begin and end grace periods; the names of the trees in which one ended."""
+        """Begin and end grace periods; returns the names of the trees in which a period ended."""
         ended: set[str] = set()
         for key, one in list(self._absent.items()):
             if not one.until:
@@ -104,14 +104,14 @@ class AbsentSubtrees:
 
     @property
     def next_change(self) -> Instant:
-        """When the next absence is taken for a deletion or its grace period ends, 0 if nothing is
-        absent."""
+        """When the next absence is taken for a deletion or its grace period ends, 0 without
+        absences."""
         ends = (o.until if o.lasts else o.since + RETURN_TIME for o in self._absent.values())
         return min(ends, default=0)
 
     def lasting(self, tree: str, root: str) -> Instant:
-        """Since when the QuotaSubtree of the root of a tree is deleted, by its uid ("" for an
-        expected tree); 0 if it exists, or may be about to return."""
+        """Since when the root of a tree is deleted; 0 if it exists, or may be about to return.
+        ``root`` is the uid of its QuotaSubtree, "" for an expected tree."""
         for one in self._absent.values():
             uid = one.subtree.uid if one.subtree is not None else ""
             if one.lasts and one.tree == tree and uid == root:
@@ -127,7 +127,7 @@ class AbsentSubtrees:
         return [one.subtree for one in self._absent.values() if one.tree == tree and one.subtree]
 
     def trees(self) -> set[str]:
-        """The trees in which anything is absent."""
+        """The trees with absent objects."""
         return {one.tree for one in self._absent.values()}
 
     def texts(self, tree: str) -> Iterator[str]:
@@ -135,7 +135,7 @@ class AbsentSubtrees:
         return (self._text(one) for one in self._absent.values() if one.tree == tree)
 
     def take_news(self) -> list[AbsenceNews]:
-        """What began and ended since the last call."""
+        """The absences that began or ended since the last call."""
         news, self._news = self._news, []
         return news
 
@@ -143,7 +143,7 @@ class AbsentSubtrees:
         what = "is gone: it counts as before"
         if one.subtree is None:
             what = "was in force before the restart and has no root now: nothing is admitted there"
-        if not one.until:  # not looked at yet
+        if not one.until:  # before the first ``expire``
             return f"{one.title} {what}{_UNTIL}for {format_duration(self._grace)} at most."
         return f"{one.title} {what}{_UNTIL}or until {format_clock(one.until)}."
 

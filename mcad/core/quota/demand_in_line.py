@@ -23,7 +23,7 @@ class DemandInLine:
         self._per_node: dict[tuple[Path, Shape], int] = {}
 
     def join(self, path: Path, shape: Shape, times: int = 1) -> None:
-        """An AppWrapper is in line, or leaves it with ``times`` -1."""
+        """Add the demand of an AppWrapper in line, or remove it with ``times`` -1."""
         if shape.per_node and path:
             key = (path, shape)
             self._per_node[key] = self._per_node.get(key, 0) + times
@@ -54,7 +54,7 @@ class DemandInLine:
         return self._sums() == other._sums() and self._per_node == other._per_node
 
     def _sums(self) -> dict[tuple[str, str], Resources]:
-        """What is asked for by tree and leaf, without leaves of which nothing is."""
+        """The demand by tree and leaf, without leaves that have none."""
         found = {
             (tree, leaf): resources(books)
             for tree, leaves in self._asked.items()

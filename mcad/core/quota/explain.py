@@ -1,4 +1,4 @@
-"""A refusal by quota in sentences: what is used up, for which AppWrappers, or which leaf was
+"""A refusal by quota in sentences: the exhausted share and its users, or the leaf that was
 meant."""
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from mcad.core.state.refusal import QuotaLimit, Refusal
 from mcad.core.state.spelling import ALIKE_MAX, did_you_mean
 
 ABSENT_REPORTED = 1
-"""Absent QuotaSubtrees of a tree that a refusal there names."""
+"""How many absent QuotaSubtrees of a tree a refusal names."""
 
 
 class Words:
-    """Explains refusals of one moment, between two events: what needs a look at all leaves of a
-    tree is computed once."""
+    """Explains refusals of one moment, between two events; an answer that takes a look at all
+    leaves of a tree is computed once."""
 
     def __init__(self, forest: Forest) -> None:
         self._forest = forest
@@ -59,7 +59,7 @@ class Words:
         return f"{text} {self._known[key]}".rstrip()
 
     def _borrowers(self, tree: Tree, node: str, resource: str) -> list[str]:
-        """The leaves below it that use more than their share, the greatest borrower first."""
+        """The leaves below the node that use more than their share, the greatest borrower first."""
         reserved = self._reserved_in(tree)
         found: list[tuple[int, str]] = []
         todo = list(tree.nodes[node].children) if node in tree.nodes else []

@@ -1,5 +1,5 @@
-"""The figures of a tree: what every node has, uses, borrows and lends, what is about to leave or
-reserved, and the demand in line."""
+"""The figures of a tree: what every node has, uses, borrows and lends, the leaving and reserved
+amounts, and the demand in line."""
 
 from __future__ import annotations
 
@@ -21,11 +21,10 @@ def figures(
     forest: Forest, tree: Tree, demand: Callable[[Shape], Resources]
 ) -> dict[str, NodeStatus]:
     """Every node of a tree, from the root down, with the resources that the tree names: ``nominal``
-    is its share, ``allocated`` is in use below it, and ``leaving`` the part of that whose teardown
-    has begun; ``reserved`` is beside it, for AppWrappers that wait until others have left.
-    ``borrowed`` is what of ``allocated`` exceeds its share, ``lent`` what others under the same
-    parent use of it, ``waiting`` what is demanded in line; ``demand`` counts a shape on the nodes
-    of now."""
+    is its share, ``allocated`` is in use below it, and ``leaving`` the part of ``allocated`` in
+    teardown; ``reserved`` comes on top, for AppWrappers that wait until others have left.
+    ``borrowed`` is the part of ``allocated`` above the share, ``lent`` the part of the share that
+    siblings use, ``waiting`` the demand in line; ``demand`` counts a shape on the present nodes."""
     asked = tree.by_node(forest.in_line.of(tree.name, demand).items())
     leaving = forest.held_as(ChargedAs.LEAVING, tree)
     reserved = forest.held_as(ChargedAs.RESERVED, tree)
@@ -60,7 +59,7 @@ def _less(books: Books, others: Books) -> Books:
 
 
 def overcommitted(tree: Tree) -> dict[str, str]:
-    """The nodes whose children have more than they have themselves, each with a sentence. That is
+    """The nodes whose children's shares come to more than their own, each with a sentence. That is
     allowed, to lend one share twice, and it is reported."""
     found = {}
     for parent in tree.nodes.values():
@@ -80,10 +79,10 @@ def overcommitted(tree: Tree) -> dict[str, str]:
 
 
 def _lent_below(parent: QuotaNode, resource: str, usage: Mapping[str, Books]) -> dict[str, int]:
-    """What each child lends, where so much is in use by node.
+    """The amount that each child lends, by the use of each node.
 
-    What they borrow comes first from what their parent has besides their shares or borrows itself;
-    the rest from children with idle shares, in proportion, and what does not divide by name.
+    Borrowed amounts come first from what the parent has besides its children's shares or borrows
+    itself; the rest from children with idle shares, in proportion, and a remainder by name.
     """
     shares = {one.name: one.nominal.get(resource, 0) for one in parent.children}
     used = {name: usage[name].get(resource, 0) for name in (parent.name, *shares)}

@@ -1,5 +1,5 @@
-"""What the status of every QuotaSubtree of a tree says: its figures, and what is wrong with it; and
-when that is written."""
+"""The status of every QuotaSubtree of a tree, its figures and faults, and when the status is
+written."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ READY, INVALID = "Ready", "Invalid"
 IN_FORCE, OVERCOMMITTED = "InForce", "Overcommitted"
 
 FAULTS_REPORTED = 5
-"""Sentences of one object about what is wrong with it; more are counted."""
+"""How many faults of one object get a sentence; more are counted."""
 
 
 class Finding(NamedTuple):
-    """What there is to say of one QuotaSubtree now, but since when."""
+    """The content of the status of one QuotaSubtree, without times of change."""
 
     subtree: QuotaSubtree
     valid: bool
@@ -36,8 +36,8 @@ class Finding(NamedTuple):
 
 
 def findings(forest: Forest, name: str, demand: Callable[[Shape], Resources]) -> Iterator[Finding]:
-    """What there is to say of every QuotaSubtree of a tree, in force or not; ``demand`` counts a
-    shape on the nodes of now. O(tree), whatever is in line."""
+    """The status content of every QuotaSubtree of a tree, in force or not; ``demand`` counts a
+    shape on the present nodes. O(tree), however long the line is."""
     faults: dict[str, list[Fault]] = {}
     for fault in forest.faults(name):
         faults.setdefault(fault.uid, []).append(fault)
@@ -61,7 +61,7 @@ def findings(forest: Forest, name: str, demand: Callable[[Shape], Resources]) ->
 
 
 def view(finding: Finding, shown: QuotaView | None, now: Instant) -> QuotaView:
-    """The status that says so. What it says already it has said since then."""
+    """The status with this content; an unchanged condition keeps its time of change."""
     said = {one.type: one for one in shown.conditions} if shown is not None else {}
     conditions = []
     for kind, status in ((READY, finding.valid), (INVALID, not finding.valid)):
@@ -84,13 +84,13 @@ def _together(faults: list[Fault]) -> str:
 
 @dataclass(slots=True)
 class QuotaWrites:
-    """One QuotaSubtree: what its status shows as far as we know, and what is being written."""
+    """The writes of one QuotaSubtree: its known status, and the status being written."""
 
     shown: QuotaView | None = None
     flying: QuotaView | None = None
     serial: int = 0
     not_before: Instant = 0
-    is_stale: bool = False  # there may be something else to say since it was written
+    is_stale: bool = False  # the content may have changed since the write
     tries: Tries = field(default_factory=Tries)
 
 
@@ -105,16 +105,16 @@ class QuotaStatuses:
         self.put_off_until: Instant | None = None
 
     def want(self, tree: str, at: Instant = 0) -> None:
-        """The tree may have something to report, from this instant on."""
+        """Note that the tree may have something to report, from this instant on."""
         self._due[tree] = min(at, self._due.get(tree, at))
 
     def next(self) -> tuple[Instant, str] | None:
-        """The tree whose turn it is, and from when on."""
+        """The tree whose turn is next, and the instant of its turn."""
         turns = ((max(at, self._not_before.get(name, 0)), name) for name, at in self._due.items())
         return min(turns, default=None)
 
     def has_its_say(self, tree: str, now: Instant, *, exists: bool) -> None:
-        """The tree reports now; one that still ``exists`` may do so again later."""
+        """Count a report of the tree; a tree that still ``exists`` may report again later."""
         del self._due[tree]
         self._not_before.pop(tree, None)
         if exists:

@@ -1,7 +1,7 @@
-"""How the QuotaSubtrees of one name become a tree, and what is wrong with those that do not.
+"""How the QuotaSubtrees of one name become a tree, and the faults of QuotaSubtrees that do not.
 
-A node that cannot be placed takes those below it with it and no other: where two objects contradict
-each other, the older one counts, so no newcomer puts another share out of force.
+A node that cannot be placed drags along the nodes below it and no other: of two contradicting
+objects the older counts, so a new object puts no other share out of force.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Flaw(StrEnum):
 
 
 class Fault(NamedTuple):
-    """What is wrong with one child of a QuotaSubtree, or with all of it: then the child is ""."""
+    """The fault of one child of a QuotaSubtree, or of all of it: then the child is ""."""
 
     uid: str
     child: str
@@ -40,12 +40,12 @@ class Fault(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class QuotaNode:
-    """A node in force. ``usage`` is what is charged to it and to all below it.
+    """A node in force. ``usage`` is the charge of the node and of all nodes below it.
 
-    ``chain`` leads from itself to the root; ``limits`` are those of the chain whose share cannot be
-    exceeded: the hard ones and the root. Below them a node may borrow. ``spent`` are the resources
-    named by the tree of which a leaf has used up its share; inner nodes have none. ``subtree`` is
-    the uid of the QuotaSubtree that defines it.
+    ``chain`` leads from the node to the root; ``limits`` are the nodes of the chain whose share
+    cannot be exceeded: hard nodes and the root. Below a limit a node may borrow. ``spent`` are the
+    resources named by the tree of which a leaf has used up its share, all of them for an inner
+    node. ``subtree`` is the uid of the QuotaSubtree that defines the node.
     """
 
     name: str
@@ -59,7 +59,7 @@ class QuotaNode:
     limits: tuple[QuotaNode, ...] = ()
 
     def room(self, resource: str) -> int:
-        """What is left of its share; below zero if it is overcommitted or borrows."""
+        """The rest of the node's share; below zero if it is overcommitted or borrows."""
         return self.nominal.get(resource, 0) - self.usage.get(resource, 0)
 
     def see_what_is_spent(self, named: Iterable[str]) -> None:
@@ -74,9 +74,9 @@ class QuotaNode:
 
 @dataclass(slots=True, eq=False)
 class Tree:
-    """A tree in force: it has a root. It limits only the resources that it has ``named``.
+    """A tree in force: it has a root. It limits only the ``named`` resources.
 
-    ``held`` is what is charged, by the leaf's name: a name that is no node counts at the root.
+    ``held`` is the charge by the leaf's name: a name that is no node counts at the root.
     """
 
     name: str
@@ -86,7 +86,7 @@ class Tree:
     held: dict[str, Books] = field(default_factory=dict)
 
     def node_of(self, leaf: str) -> QuotaNode:
-        """Where charges to this name count."""
+        """The node at which charges to this name count."""
         return self.nodes.get(leaf, self.root)
 
     def add(self, leaf: str, amounts: Resources, times: int = 1) -> None:
@@ -101,7 +101,7 @@ class Tree:
         at.see_what_is_spent([name for name, _ in amounts if name in self.named])
 
     def by_node(self, by_leaf: Iterable[tuple[str, Resources]]) -> dict[str, Books]:
-        """The sums of these amounts at each node that has a leaf of them below it."""
+        """The sums of these amounts, by leaf, at each node of the leaves' chains."""
         found: dict[str, Books] = {}
         for leaf, amounts in by_leaf:
             for node in self.node_of(leaf).chain:
@@ -109,18 +109,18 @@ class Tree:
         return found
 
     def exceeds(self, node: QuotaNode, demand: Iterable[tuple[str, int]]) -> bool:
-        """Whether the node has less left of its share than is demanded of it."""
+        """Whether the demand is larger than the rest of the node's share."""
         named = self.named
         return any(name in named and amount > node.room(name) for name, amount in demand)
 
     def spent(self, leaf: str) -> Set[str]:
-        """The resources of which the leaf has used up its share; empty for a name that is no
+        """The resources of which the leaf has used up its share; all of them for a name that is no
         leaf."""
         node = self.nodes.get(leaf)
         return self.named if node is None else node.spent
 
     def leaves(self) -> list[str]:
-        """The names that AppWrappers may name, in the order of growing."""
+        """The leaves that AppWrappers may name, in order of growth."""
         return [name for name, node in self.nodes.items() if not node.children]
 
 
@@ -128,7 +128,7 @@ _Definition = tuple[QuotaSubtree, QuotaChild]
 
 
 def without_nodes(name: str) -> Tree:
-    """A tree of which only the name is known: it has no leaf, so it admits nothing."""
+    """A tree with a known name only: it has no leaf, so it admits nothing."""
     root = QuotaNode("", {}, hard=False)
     root.chain = root.limits = (root,)
     return Tree(name, root, {}, frozenset())
@@ -137,10 +137,10 @@ def without_nodes(name: str) -> Tree:
 def grow(
     name: str, subtrees: Iterable[QuotaSubtree], absent: Iterable[QuotaSubtree] = ()
 ) -> tuple[Tree | None, list[Fault]]:
-    """The tree of these subtrees, None without a root; and what is wrong with which. Those that are
-    of no tree have the name "".
+    """The tree of these subtrees, None without a root; and the faults of the subtrees. Subtrees
+    without a tree have the name "".
 
-    ``absent`` ones count where the others define no node of the same name, and have no faults.
+    ``absent`` subtrees count where the others define no node of the same name; they have no faults.
     """
     if not name:
         text = "It has no label tree, so it counts in no quota tree: set it to the name of one."
@@ -173,7 +173,7 @@ def _grow(name: str, ordered: list[QuotaSubtree]) -> tuple[Tree | None, list[Fau
 
 
 def _definitions(ordered: list[QuotaSubtree], faults: list[Fault]) -> dict[str, _Definition]:
-    """The children that can be read, by name; the first with a name has it."""
+    """The readable children by name; the first child with a name keeps it."""
     known: dict[str, _Definition] = {}
     for subtree in ordered:
         for child in subtree.children:
@@ -211,7 +211,7 @@ def _placed(name: str, root: str, known: dict[str, _Definition]) -> Tree:
 
 
 def _unplaced(child: str, known: dict[str, _Definition]) -> Fault:
-    """Why it is not connected to the root."""
+    """Why the child is not connected to the root."""
     subtree, seen = known[child][0], {child}
     at = subtree.parent
     while at in known and at not in seen:

@@ -1,8 +1,8 @@
-"""All trees, what is charged in them, and whether one more fits: depth x resources, in integers.
+"""All trees, their charges, and whether one more AppWrapper fits: depth x resources, in integers.
 
 Charges are kept by AppWrapper and by leaf, and the usage of every node is derived from them: a
-changed tree is built anew from its QuotaSubtrees and takes the charges along. Charges stay: a node
-that shrank is overcommitted, and nothing more is charged to it until it is not.
+changed tree is built anew from its QuotaSubtrees and takes the charges along. A node that shrank
+may be overcommitted; nothing more is charged to it until it is not.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ UNLIMITED = 2**63
 
 
 class HeldShare(NamedTuple):
-    """What AppWrappers that wait hold of the share of one node: their leaves, and how much."""
+    """The part of a node's share that waiting AppWrappers hold: their leaves, and the amounts."""
 
     leaves: set[str]
     amounts: Books
 
     def with_more(self, demand: Resources) -> Books:
-        """What is held, and this as well."""
+        """The held amounts with this demand added."""
         sums = self.amounts.copy()
         book(sums, demand)
         return sums
@@ -43,8 +43,8 @@ HeldShares = Mapping[tuple[str, str], HeldShare]
 
 
 class ChargedAs(Enum):
-    """Whether an AppWrapper uses its share, whether its teardown has begun, or whether the share is
-    reserved for it while others leave. All count against limits; figures tell them apart."""
+    """Whether an AppWrapper uses its share, is in teardown, or has the share reserved while other
+    AppWrappers leave. All three count against limits; figures tell them apart."""
 
     USED = auto()
     LEAVING = auto()
@@ -52,7 +52,7 @@ class ChargedAs(Enum):
 
 
 class Charge(NamedTuple):
-    """What one AppWrapper holds, and by which labels; ``path`` is what they mean at present."""
+    """The charge of one AppWrapper, and its quota labels; ``path`` is their present meaning."""
 
     designation: Designation
     amounts: Resources
@@ -61,7 +61,7 @@ class Charge(NamedTuple):
 
 
 class ShareNews(NamedTuple):
-    """What changed since the last call: nodes (tree, node) that may have more room, and trees of
+    """The changes since the last call: nodes (tree, node) that may have more room, and trees of
     which a share, or the way of a leaf to the root, may have changed."""
 
     risen: tuple[tuple[str, str], ...] = ()
@@ -72,15 +72,15 @@ NO_NEWS = ShareNews()
 
 
 class Forest:
-    """The trees in force, and what is charged to them. Without a tree nothing is limited.
+    """The trees in force and their charges. Without a tree nothing is limited.
 
-    ``subtrees`` are the QuotaSubtrees that exist, by uid; ``trees`` those in force, by name;
-    ``charges`` what each AppWrapper holds, maybe nothing, by uid. ``deleted`` are the trees in
-    force of which the root is deleted, and since when: there only AppWrappers of the tree count.
+    ``subtrees`` are the QuotaSubtrees that exist, by uid; ``trees`` the trees in force, by name;
+    ``charges`` the charge of each AppWrapper, perhaps empty, by uid. ``deleted`` are the trees in
+    force whose root is deleted, and since when: such a tree counts only its own AppWrappers.
     """
 
     def __init__(self, grace: Duration = 0) -> None:
-        """``grace`` is for how long a QuotaSubtree that was deleted counts as before."""
+        """``grace`` is how long a deleted QuotaSubtree counts as before."""
         self.subtrees: dict[str, QuotaSubtree] = {}
         self.absent = AbsentSubtrees(grace)
         self._stale: dict[str, None] = {}  # names of trees that have to grow anew
@@ -88,10 +88,10 @@ class Forest:
         self.deleted: dict[str, Instant] = {}
         self._faults: dict[str, list[Fault]] = {}
         self.charges: dict[str, Charge] = {}
-        self._marked: dict[str, None] = {}  # the uids of those that are not simply used
+        self._marked: dict[str, None] = {}  # uids with another kind than ``USED``
         self._risen: dict[tuple[str, str], None] = {}
         self._regrown: set[str] = set()
-        self._moved: dict[str, None] = {}  # trees that have other figures than before
+        self._moved: dict[str, None] = {}  # trees whose figures changed
         self.in_line = DemandInLine()
 
     # -- observations --------------------------------------------------------------------------
@@ -108,8 +108,8 @@ class Forest:
             self._stale[predecessors] = None
 
     def gone(self, uid: str) -> None:
-        """A QuotaSubtree no longer exists, if it was known. It is absent, unless its successor is
-        there already."""
+        """Remove a QuotaSubtree that no longer exists. It is absent, unless its successor exists
+        already."""
         subtree = self.subtrees.pop(uid, None)
         if subtree is not None:
             self._stale[subtree.tree] = None
@@ -118,14 +118,14 @@ class Forest:
                 self.absent.leave(subtree)
 
     def expect(self, tree: str, since: Instant = 0) -> None:
-        """AppWrappers counted in this tree before a restart: it may be about to return. ``since``
-        is when it was deleted, if that is on record."""
+        """Expect a tree in which AppWrappers counted before a restart. ``since`` is when it was
+        deleted, if that is on record."""
         self.absent.expect(tree, since)
         self._stale[tree] = None
 
     def refresh(self, now: Instant) -> bool:
         """Rebuild the changed trees with their charges. Returns whether the set of trees, or of
-        those that are deleted, has changed, and with it paths."""
+        deleted trees, has changed, and with it paths."""
         before, deleted = self.trees.keys(), self.deleted.keys()
         self._regrow_stale()
         self._stale.update(dict.fromkeys(self.absent.expire(now)))
@@ -135,7 +135,7 @@ class Forest:
         return is_other or self.trees.keys() != before or self.deleted.keys() != deleted
 
     def _are_deleted(self, trees: dict[str, Instant]) -> bool:
-        """Charge what is held where it counts if these trees are deleted; whether others were."""
+        """Set the deleted trees and move charges accordingly; returns whether they changed."""
         is_other, self.deleted = self.deleted.keys() != trees.keys(), trees
         for uid, (designation, amounts, path, kind) in (
             list(self.charges.items()) if is_other else ()
@@ -147,7 +147,7 @@ class Forest:
     def _regrow_stale(self) -> None:
         stale, self._stale = sorted(self._stale), {}
         if stale and self.deleted:
-            self._are_deleted({})  # they may have other leaves now
+            self._are_deleted({})  # the stale trees may have other leaves now
         for name in stale:
             self._moved[name] = None
             self._regrow(name, self.subtrees_of(name))
@@ -172,7 +172,7 @@ class Forest:
             self._regrown.add(name)
 
     def _replant(self, name: str, tree: Tree | None) -> None:
-        """The tree comes into force, or ceases to be."""
+        """Put the tree in force, or out of force."""
         trees = {each: one for each, one in self.trees.items() if each != name}
         if tree is not None:
             trees[name] = tree
@@ -195,18 +195,18 @@ class Forest:
         return tuple((name, designation.leaf(name)) for name in self.trees)
 
     def has_place(self, path: Path, designation: Designation) -> Path:
-        """What of the path counts, or would if the leaf that a label names existed."""
+        """The part of the path that counts, or would count if the leaf of the label existed."""
         return tuple(at for at in path if at[0] in self.trees and self._is_of(at[0], designation))
 
     def _is_of(self, tree: str, designation: Designation) -> bool:
-        """Whether an AppWrapper counts in a tree that is deleted: a label names the tree, or it has
-        a leaf for AppWrappers without the label."""
+        """Whether an AppWrapper counts in a deleted tree: a label names the tree, or the tree has a
+        leaf for AppWrappers without the label."""
         node = self.trees[tree].nodes.get(designation.leaf(tree))
         return designation.is_of(tree) or (node is not None and not node.children)
 
     def refusal(self, path: Path, demand: Resources) -> Refusal | None:
-        """Why so much more does not fit there now; None if it does. What could not fit even in
-        empty trees is reported first; a tree that is not in force refuses nothing."""
+        """Why the demand does not fit there now; None if it fits. A demand above a whole limit is
+        reported first; a tree that is not in force refuses nothing."""
         found: Refusal | None = None
         for tree, leaf in self._seats(path):
             node = tree.nodes.get(leaf)
@@ -228,15 +228,15 @@ class Forest:
         return found
 
     def is_nominal(self, path: Path, demand: Resources) -> bool:
-        """Whether one that is charged there asks within the nominal shares of its leaves; not, if
-        there is no tree."""
+        """Whether an AppWrapper that is charged there asks within the nominal shares of its leaves;
+        False without a tree."""
         seats = [(tree, tree.nodes.get(leaf)) for tree, leaf in self._seats(path)]
         return bool(seats) and all(at and not tree.exceeds(at, demand) for tree, at in seats)
 
     def may_reclaim(self, path: Path, demand: Resources) -> bool:
-        """Whether an AppWrapper that is charged there asks for one resource at least within the
-        share of its leaf in one tree. In another one the leaf may be full of what is evicted for
-        the first (R10), and other resources may be idle."""
+        """Whether an AppWrapper that is charged there asks for at least one resource within the
+        share of its leaf in one tree. In another tree the leaf may be full of AppWrappers that are
+        evicted for the first (R10), and other resources may be idle."""
         seats = ((tree, tree.nodes.get(leaf)) for tree, leaf in self._seats(path))
         return any(
             n <= node.room(name)
@@ -270,7 +270,7 @@ class Forest:
         return ((self.trees[name], leaf) for name, leaf in path if name in self.trees)
 
     def room(self, tree: str, node: str, resource: str) -> int:
-        """How much more may be charged below this node as far as it is concerned."""
+        """How much more may be charged below this node before this node is full."""
         grown = self.trees.get(tree)
         at = grown.nodes.get(node) if grown is not None else None
         if grown is None or at is None or resource not in grown.named:
@@ -278,7 +278,7 @@ class Forest:
         return at.room(resource) if at in at.limits else UNLIMITED
 
     def limits(self, path: Path) -> list[tuple[str, str]]:
-        """The nodes (tree, node) whose share what is charged there cannot exceed."""
+        """The nodes (tree, node) whose share charges on this path cannot exceed."""
         return [
             (tree.name, node.name)
             for tree, leaf in self._seats(path)
@@ -286,9 +286,9 @@ class Forest:
         ]
 
     def vies(self, path: Path, demand: Resources, held: HeldShares) -> HeldShare | None:
-        """What it competes for with AppWrappers that wait, None if for nothing: a node without room
-        for all of it, where its leaf is among theirs, or where it would have to borrow to get there
-        (R6)."""
+        """The held share for which the AppWrapper competes with waiting AppWrappers, None if there
+        is none: the share of a node without room for both, where its leaf is among the leaves of
+        the holders, or where it would have to borrow on the way (R6)."""
         for name, leaf in path:
             tree, borrows = self.trees[name], False
             for node in tree.nodes[leaf].chain if leaf in tree.nodes else ():
@@ -302,7 +302,7 @@ class Forest:
         return None
 
     def take_news(self) -> ShareNews:
-        """What happened since the last call that may let an AppWrapper in."""
+        """The changes since the last call that may let an AppWrapper in."""
         if not (self._risen or self._regrown):
             return NO_NEWS
         news = ShareNews(tuple(self._risen), frozenset(self._regrown))
@@ -318,7 +318,7 @@ class Forest:
         amounts: Resources,
         kind: ChargedAs = ChargedAs.USED,
     ) -> None:
-        """The AppWrapper holds so much from now on, whether it fits or not."""
+        """Charge the amounts to the AppWrapper, whether they fit or not."""
         self.release(uid)
         path = self.path(designation)
         self.charges[uid] = Charge(designation, amounts, path)
@@ -327,7 +327,7 @@ class Forest:
         self.mark(uid, kind)
 
     def mark(self, uid: str, kind: ChargedAs) -> None:
-        """What it holds is used from now on, or leaves, or is reserved."""
+        """Mark the charge as used, leaving or reserved."""
         charge = self.charges[uid]
         self.charges[uid] = charge._replace(kind=kind)
         self._moved.update(dict.fromkeys(name for name, _ in charge.path))
@@ -337,7 +337,7 @@ class Forest:
             self._marked[uid] = None
 
     def release(self, uid: str) -> None:
-        """The AppWrapper holds nothing any more, if it did."""
+        """Release the charge of the AppWrapper, if there is one."""
         charge = self.charges.pop(uid, None)
         self._marked.pop(uid, None)
         if charge is None:
@@ -349,7 +349,7 @@ class Forest:
             self._risen.update(dict.fromkeys((name, n.name) for n in tree.node_of(leaf).limits))
 
     def is_overcommitted(self, uid: str) -> bool:
-        """Whether a limit above it is exceeded in a resource that it holds."""
+        """Whether a limit above the AppWrapper is exceeded in a resource that it holds."""
         charge = self.charges.get(uid)
         nothing_more = [(resource, 0) for resource, _ in charge.amounts] if charge else ()
         return any(
@@ -359,30 +359,30 @@ class Forest:
         )
 
     def path_of(self, uid: str) -> Path:
-        """Where an AppWrapper is charged, () if it is nowhere."""
+        """Where an AppWrapper is charged, () without a charge."""
         charge = self.charges.get(uid)
         return charge.path if charge is not None else ()
 
-    # -- for people ----------------------------------------------------------------------------
+    # -- for users -----------------------------------------------------------------------------
 
     def names(self) -> list[str]:
-        """All trees that have nodes or had, in force or not."""
+        """All trees that have or had nodes, in force or not."""
         names = {one.tree for one in self.subtrees.values()} | self.absent.trees()
         return sorted(name for name in names if name)
 
     def subtrees_of(self, name: str) -> list[QuotaSubtree]:
-        """The QuotaSubtrees of a tree, in force or not, in no order that matters."""
+        """The QuotaSubtrees of a tree, in force or not, in no relevant order."""
         return [one for one in self.subtrees.values() if one.tree == name]
 
     def take_moved(self) -> list[str]:
-        """The names of the trees with other figures than at the last call, or other subtrees."""
+        """The names of the trees with other figures or subtrees than at the last call."""
         moved = sorted(self._moved.keys() | self.in_line.moved.keys())
         self._moved.clear()
         self.in_line.moved.clear()
         return moved
 
     def held_as(self, kind: ChargedAs, tree: Tree) -> dict[str, Books]:
-        """What leaves, or is reserved, at each node of a tree that has any of it. O(AppWrappers
+        """The leaving, or reserved, amounts at each node of a tree that has some. O(AppWrappers
         that leave or have a reservation)."""
         charges = map(self.charges.__getitem__, self._marked)
         return tree.by_node(
@@ -392,7 +392,7 @@ class Forest:
         )
 
     def faults(self, name: str) -> list[Fault]:
-        """What is wrong with the QuotaSubtrees of a tree, in force or not."""
+        """The faults of the QuotaSubtrees of a tree, in force or not."""
         return self._faults.get(name, [])
 
     def check(self) -> None:

@@ -1,5 +1,5 @@
-"""Which AppWrappers may use reserved room: those that end before it is wanted, by declared limits
-(core R9), and those with a higher priority (R8)."""
+"""Which AppWrappers may use reserved room: AppWrappers that end before the reserved start, by
+declared limits (core R9), and AppWrappers with a higher priority (R8)."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from mcad.core.state.entry import Entry
 
 
 def walk(cluster: Cluster) -> None:
-    """After all others: offer the refused, in their order, the reserved room that came free since
-    the last offer, or all that is free if they had no offer yet. To list the refused and to test
-    them may take several passes."""
+    """Offer, after all other steps, reserved room to the refused classes in their order: the room
+    that came free since the last offer, or all free reserved room to classes without an offer so
+    far. To list the classes and to test them may take several passes."""
     begun, agenda = cluster.walk.offer, cluster.agenda
     if not cluster.reservations:
         if begun is not None:
@@ -43,13 +43,13 @@ def walk(cluster: Cluster) -> None:
             return
     if _is_behind(cluster, begun):
         _offer_later(cluster, begun)
-        agenda.look_again(Look.BACKFILL)  # with those that came meanwhile, in their order
+        agenda.look_again(Look.BACKFILL)  # with the classes that came meanwhile, in order
         return
     _make(cluster, begun)
 
 
 def _begin(cluster: Cluster) -> Offer:
-    """Those that have no verdict yet, or only let others go first, are offered it later."""
+    """Begin an offer. Classes without a verdict, or that only let others go first, get it later."""
     queue, relieved = cluster.waiting.queue, cluster.capacity.reserved.take_relieved()
     new = queue.new
     queue.new = {eqclass: None for eqclass in new if not eqclass.may_keep_verdict}
@@ -58,7 +58,7 @@ def _begin(cluster: Cluster) -> Offer:
 
 
 def _is_behind(cluster: Cluster, begun: Offer) -> bool:
-    """Whether the next one in line is behind one that came since."""
+    """Whether the next class of the offer is behind a class that came since."""
     following = _find_first(begun)
     if following is None:
         return False
@@ -68,15 +68,15 @@ def _is_behind(cluster: Cluster, begun: Offer) -> bool:
 
 
 def _find_first(begun: Offer) -> EquivalenceClass | None:
-    """The next one in line that is refused still, None if there is none."""
+    """The next class of the offer that is still refused, None if there is none."""
     while begun.line and not begun.line[-1].is_refused:
         begun.line.pop()
     return begun.line[-1] if begun.line else None
 
 
 def _make(cluster: Cluster, begun: Offer) -> None:
-    """Go on with an offer, as far as this pass gets. Where enough were tried, the others wait for
-    the next one."""
+    """Go on with an offer, as far as this pass gets. After enough tries the other classes wait for
+    the next offer."""
     room, agenda = _Room(cluster, begun), cluster.agenda
     tries, tests = BACKFILL_TRIES, BACKFILL_TESTS
     while tries > 0 and cluster.reservations:
@@ -101,7 +101,7 @@ def _make(cluster: Cluster, begun: Offer) -> None:
 
 
 class _Room:
-    """The free reserved room that is offered: what came free, or all to ``new`` classes."""
+    """The free reserved room on offer: the relieved nodes, or all for ``new`` classes."""
 
     def __init__(self, cluster: Cluster, begun: Offer) -> None:
         self.relieved = begun.relieved.again()
@@ -110,21 +110,21 @@ class _Room:
         self._new = begun.new
 
     def places(self, eqclass: EquivalenceClass) -> Spare:
-        """What is offered to the class."""
+        """The room that is offered to the class."""
         return self.free if eqclass in self._new else self.relieved
 
     def may_fit(self, eqclass: EquivalenceClass) -> bool:
-        """Whether one of its pods fits on the offer, and all may fit on what is free."""
+        """Whether one of the class's pods fits on the offer, and all may fit on the free room."""
         has_place = self._capacity.has_place(eqclass.shape, self.places(eqclass))
         return has_place and self._capacity.may_fit(eqclass.shape, self.free)
 
     def taken(self) -> None:
-        """Some of it was taken."""
+        """Update the offer after a start."""
         self.relieved, self.free = self.relieved.again(), self.free.again()
 
 
 def _offer_later(cluster: Cluster, begun: Offer) -> None:
-    """The classes that are left were not reached: the next offer to them is of all that is free."""
+    """End the offer; the classes that were not reached are ``new`` in the next offer."""
     cluster.walk.offer = None
     left = ((eqclass, None) for eqclass in begun.line if eqclass.members)
     cluster.waiting.queue.new.update(left)
@@ -133,7 +133,7 @@ def _offer_later(cluster: Cluster, begun: Offer) -> None:
 
 def _try(cluster: Cluster, eqclass: EquivalenceClass, room: _Room, most: int) -> tuple[int, bool]:
     """Start as many of the class as possible. Returns how many were tried, at most ``most`` and,
-    once the work of the pass is done, no more than the first; and whether no other may start."""
+    once the work of the pass is done, only the first; and whether no other may start."""
     cluster.errors.about = eqclass.first().uid
     for tries in range(most):
         if not eqclass.members:

@@ -1,9 +1,9 @@
 """The life of reservations: made, kept, and ended by a dispatch or given up (core R8-R10).
 
 An AppWrapper with a reservation is out of the line. Its room is reserved and charged to its shares
-although others still use it, so no newcomer is let in there. As soon as all of it is free the
+although others still use it, so no new AppWrapper gets that room. As soon as all of it is free the
 AppWrapper is dispatched. A reservation is recorded in status: the next leader plans it anew,
-counting on the AppWrappers that leave already.
+counting on the AppWrappers that already leave.
 """
 
 from __future__ import annotations
@@ -50,9 +50,8 @@ def make(cluster: Cluster, entry: Entry, reason: ReservationReason, releasing: R
 def _until(
     cluster: Cluster, entry: Entry, reason: ReservationReason, releasing: ReleaseSet
 ) -> Instant:
-    """When the reservation expires. By then the victims are gone, or a limit was not kept. Without
-    a start date it lasts as long as is likely to suffice, but no longer than any other reservation
-    may."""
+    """When the reservation expires: by then the victims are gone, or a limit was not kept. Without
+    a start date it lasts as long as is likely to suffice, within the limit for all reservations."""
     settings = cluster.settings
     if reason in EVICTIONS:
         return cluster.now + settings.preemption_grace + evicted_within(cluster, releasing.leaving)
@@ -72,7 +71,7 @@ def evicted_within(cluster: Cluster, victims: Iterable[str]) -> Duration:
 
 
 def to_leave(settings: Settings) -> Duration:
-    """The margin for AppWrappers to be gone after their time."""
+    """The margin for AppWrappers to be gone after their end."""
     return max(settings.reservation_timeout, STUCK_AFTER)
 
 
@@ -96,8 +95,8 @@ def _waits_for(cluster: Cluster, entry: Entry) -> tuple[str, ...]:
 
 
 def still_there(cluster: Cluster, entry: Entry) -> list[str]:
-    """The uids of the AppWrappers of the release set that are still there. One that has left and
-    runs elsewhere in another attempt is not waited for."""
+    """The uids of the AppWrappers of the release set that are still there. An AppWrapper that has
+    left and runs elsewhere in another attempt does not count."""
     return [
         one.uid
         for one in cluster.known(entry.waits_for)
@@ -111,9 +110,9 @@ def still_there(cluster: Cluster, entry: Entry) -> list[str]:
 
 
 def keep(cluster: Cluster) -> None:
-    """First in a pass: dispatch to reserved room that is free, end expired reservations. Each may
-    cost a look at all nodes; when the work of the pass is done the rest is left for the next one.
-    """
+    """First in a pass: dispatch to free reserved room, end expired reservations. Each reservation
+    may cost a look at all nodes; when the work of the pass is done the rest is left for the next
+    pass."""
     if cluster.reservations.on_record or cluster.reservations.preemptors:
         resume(cluster)
     reservations, pressed = cluster.reservations, cluster.capacity.reserved.take_pressed()
@@ -157,15 +156,15 @@ def _may_come_free(cluster: Cluster, entry: Entry, *, look: bool) -> bool:
     bound to the nodes meanwhile may stay for ever."""
     start = entry.reserved.start
     if cluster.now < start:
-        return True  # what ends in time was let in there (backfill)
+        return True  # backfill let in only AppWrappers that end in time
     if start and not _is_crowded(cluster, entry, (), look=True):
-        return True  # and takes its seconds to go
+        return True  # they end in time and take some seconds to go
     left = still_there(cluster, entry)
     if not left and cluster.settings.fit is not Fit.NODES:
         return False
     if not left:
         if cluster.capacity.reserved.is_left(entry.uid, entry.waits_for):
-            return True  # the watch of pods has not reported yet that they are gone
+            return True  # the watch of pods has not yet reported that they are gone
         is_short = cluster.forest.is_overcommitted(entry.uid)
         owners = cluster.reservations.values() if is_short else ()
         waits = not is_short or any(still_there(cluster, owner) for owner in owners)
@@ -173,7 +172,7 @@ def _may_come_free(cluster: Cluster, entry: Entry, *, look: bool) -> bool:
     if not look:
         return True
     removal = release_set.for_owner(cluster, entry)
-    # Of those that vanished, pods may still be there.
+    # Pods of vanished AppWrappers may still be there.
     vanished = (uid for uid in entry.waits_for if not cluster.capacity.gangs.exists(uid))
     others = (uid for owner in cluster.reservations.values() for uid in still_there(cluster, owner))
     for uid in dict.fromkeys((*vanished, *others)):
@@ -204,8 +203,8 @@ def _promised(cluster: Cluster, entry: Entry) -> Instant:
 
 
 def _move(cluster: Cluster, entry: Entry) -> None:
-    """Move it to other nodes, where it starts as promised. If there are none it waits: an
-    AppWrapper may end earlier than it has to."""
+    """Move the reservation to other nodes, where the AppWrapper starts as promised. Without such
+    nodes it stays: an AppWrapper may end earlier than it has to."""
     reservation, promised = entry.reserved, _promised(cluster, entry)
     ends = ((end_times.at_latest(cluster, one), one.uid) for one in release_set.present(cluster))
     leaving = [uid for end, uid in sorted(ends) if end <= promised]
@@ -218,7 +217,7 @@ def _move(cluster: Cluster, entry: Entry) -> None:
 
 
 def _intruders(cluster: Cluster, entry: Entry) -> list[str]:
-    """The titles of those that use its nodes and do not leave (kube-scheduler put them there)."""
+    """The titles of the users of its nodes that do not leave (kube-scheduler put them there)."""
     pods, uids = cluster.capacity.reserved.occupants(entry.uid)
     names: dict[str, None] = {}
     for pod in pods:
@@ -235,7 +234,7 @@ def _owner(cluster: Cluster, uid: str) -> str:
 
 def _try(cluster: Cluster, entry: Entry, *, at_once: bool) -> Plan | None:
     """Where the AppWrapper goes now that its reserved room is free. If a try leaves too little work
-    of the pass for a search, the next one comes after a pause, or ``at_once`` as it expires."""
+    of the pass for a search, the next try comes after a pause, or ``at_once`` on expiry."""
     next_try = cluster.reservations.next_try
     if cluster.now < next_try.get(entry.uid, 0) and not at_once:
         return None
@@ -247,24 +246,23 @@ def _try(cluster: Cluster, entry: Entry, *, at_once: bool) -> Plan | None:
 
 
 def _room(cluster: Cluster, entry: Entry) -> Plan | None:
-    """Where the AppWrapper goes without its reservation. Its nodes may be free while it does not
-    fit: an AppWrapper that had a pod there a moment ago may be about to replace it (C2)."""
+    """Where the AppWrapper goes without its reservation. It may not fit on its free nodes: another
+    AppWrapper may be about to replace a pod that was there a moment ago (C2)."""
     return release_set.place(cluster, release_set.for_owner(cluster, entry))
 
 
 def _fulfil(cluster: Cluster, entry: Entry, plan: Plan) -> None:
-    """The reserved room is free, or as much elsewhere, by the plan: dispatch. Room that came free
-    by itself goes to the highest priority by now, and if that does not fit, to any; room that
-    victims were evicted for does not."""
+    """Dispatch by the plan: the reserved room is free, or as much elsewhere. Room that came free by
+    itself goes to the highest priority that fits by now; room of evicted victims does not."""
     reservation = entry.reserved
     hindrance = pre_enqueue.obstacle(cluster, entry)
     if reservation.reason in EVICTIONS:
         if hindrance is not None and cluster.now < reservation.until:
-            return  # they may not be evicted again
+            return  # its victims may not be evicted again
     else:
         for other in islice(outranking(cluster, entry), OUTRANKING_TRIED):
             if cluster.agenda.is_spent:
-                break  # it does not wait until all had an offer
+                break  # the owner does not wait for all offers
             snapshot = release_set.what_if(cluster, other, (entry.uid,))
             if release_set.place(cluster, snapshot) is not None:
                 give_way(cluster, entry, other)
@@ -275,7 +273,7 @@ def _fulfil(cluster: Cluster, entry: Entry, plan: Plan) -> None:
         return
     gang, designation = cluster.next_gang(entry)
     is_short = cluster.admission.quota_refusal(gang.shape, cluster.path(entry)) is not None
-    if is_short or cluster.settings.fit is not Fit.NODES:  # by younger reservations
+    if is_short or cluster.settings.fit is not Fit.NODES:  # short because of younger reservations
         cluster.admission.assume_at(gang, designation, plan)
     elif cluster.admission.assume(gang, designation) is not None:
         cluster.line_up(entry)  # it does not fit after all
@@ -285,9 +283,9 @@ def _fulfil(cluster: Cluster, entry: Entry, plan: Plan) -> None:
 
 
 def _plan_again(cluster: Cluster, entry: Entry, why: str) -> None:
-    """Its nodes will not come free: a node is gone or does not admit its pods any more, or other
-    pods are bound there. The reservation moves, with the same release set or, if it waits for
-    declared ends, with any."""
+    """Plan again for nodes that will not come free: a node is gone or no longer admits the pods, or
+    other pods are bound there. The reservation moves, with the same release set or, if it waits for
+    declared ends, with any release set."""
     reservation, leaving = entry.reserved, still_there(cluster, entry)
     cluster.unreserve(entry)
     releasing = release_set.without(cluster, entry, leaving)
@@ -322,8 +320,8 @@ def _look(cluster: Cluster, entry: Entry) -> None:
 
 
 def end(cluster: Cluster, entry: Entry, why: str) -> None:
-    """The reservation has lasted too long: its room is free for all, and the AppWrapper is in line
-    again. If it waited for others to end by themselves the AppWrapper keeps its right to evict."""
+    """End a reservation that lasted too long: its room is free for all, and the AppWrapper is in
+    line again. If it waited for AppWrappers to end by themselves, it keeps its right to evict."""
     is_evicting = entry.reserved.reason in EVICTIONS
     patience = entry.eviction_patience if is_evicting else entry.patience
     patience.came_to_nothing(entry.reserved.since, cluster.now)
@@ -332,7 +330,7 @@ def end(cluster: Cluster, entry: Entry, why: str) -> None:
 
 def outranking(cluster: Cluster, owner: Entry) -> Iterator[Entry]:
     """The AppWrappers in line, in order, that go before the owner of the reservation, want the same
-    nodes, and fit, reservations aside; as many as there is work left for in this pass."""
+    nodes, and fit, reservations aside; as many as this pass has work for."""
     shape, free = cluster.capacity.shape(owner.workload.sets), cluster.capacity.reserved.spare()
     for eqclass in cluster.waiting.refused(cluster.waiting.queue.eqclasses()):
         entry = eqclass.first()
@@ -354,13 +352,13 @@ def owners_on(cluster: Cluster, plan: Plan) -> list[Entry]:
 
 
 def clear(cluster: Cluster, entry: Entry, plan: Plan) -> None:
-    """End the reservations of others on nodes of the plan, which goes before them."""
+    """End reservations of others on nodes of the plan: the AppWrapper goes before them."""
     for owner in owners_on(cluster, plan):
         give_way(cluster, owner, entry)
 
 
 def give_way(cluster: Cluster, entry: Entry, other: Entry) -> None:
-    """An AppWrapper with a higher priority goes first."""
+    """End a reservation for an AppWrapper with a higher priority."""
     _end(cluster, entry, f"{other.title} has a higher priority and goes first.")
 
 
@@ -374,17 +372,17 @@ def _end(cluster: Cluster, entry: Entry, why: str) -> None:
 
 
 def resume(cluster: Cluster) -> None:
-    """Reservations on record, the oldest first, as far as their victims leave already."""
+    """Resume reservations on record, the oldest first, as far as victims already leave."""
     for entry, reservation in in_line(cluster, cluster.reservations.take_on_record()):
         if cluster.settings.fit is Fit.NODES or reservation.reason in EVICTIONS:
             _resume_one(cluster, entry, reservation)
         else:
-            cluster.settle(entry)  # where only sums count AppWrappers are not protected
+            cluster.settle(entry)  # where only sums count there is no such protection
 
 
 def in_line(cluster: Cluster, found: dict[str, Reservation]) -> Iterator[tuple[Entry, Reservation]]:
-    """Those of them that still wait, the oldest reservation first. A preemptor that was dispatched
-    since has had its room, although the records of its victims still name it."""
+    """The AppWrappers on record that still wait, the oldest reservation first. A preemptor that was
+    dispatched since has had its room, although the records of its victims still name it."""
     for uid, reservation in sorted(found.items(), key=lambda one: (one[1].since, one[0])):
         entry = cluster.entries.get(uid)
         if entry is None or entry not in cluster.waiting.queue:
@@ -395,7 +393,7 @@ def in_line(cluster: Cluster, found: dict[str, Reservation]) -> Iterator[tuple[E
 
 def _resume_one(cluster: Cluster, entry: Entry, reservation: Reservation) -> None:
     leaving = release_set.releasing_soon(cluster)
-    # On its own nodes: what is free elsewhere by now may be reserved for a later one.
+    # On its own nodes: free room elsewhere may be reserved for a later AppWrapper.
     releasing = release_set.without(cluster, entry, leaving, reservation.nodes)
     if releasing is None:
         releasing = release_set.without(cluster, entry, leaving)
@@ -404,4 +402,4 @@ def _resume_one(cluster: Cluster, entry: Entry, reservation: Reservation) -> Non
     if releasing is not None:
         _begin(cluster, entry, reservation, releasing)
     else:
-        cluster.settle(entry)  # its status says so no more
+        cluster.settle(entry)  # removes the reservation from its status

@@ -1,5 +1,5 @@
-"""Which AppWrappers have to end before another one fits, and when, by declared limits (core R8,
-R9)."""
+"""Which AppWrappers have to end before another AppWrapper fits, and when, by declared limits (core
+R8, R9)."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from mcad.core.state.units import Instant
 class ReleaseSet(NamedTuple):
     """Where a gang goes when the AppWrappers ``leaving`` (uids) are gone.
 
-    That is at ``start`` at the latest if they keep their limits, 0 if one of them declares none.
-    Then ``likely`` is the expected time, by earlier runs of equal shape, 0 if that is unknown.
+    They are gone at ``start`` at the latest if they keep their limits; 0 if one of them declares
+    none. Then ``likely`` is the expected time, by earlier runs of equal shape, 0 if unknown.
     """
 
     plan: Plan
@@ -41,7 +41,7 @@ def what_if(
 
 
 def _counted(cluster: Cluster, snapshot: Snapshot) -> Snapshot:
-    """Making a snapshot is work of the pass."""
+    """Count the creation of a snapshot as work of the pass."""
     cluster.agenda.spent += snapshot.steps
     return snapshot
 
@@ -50,8 +50,8 @@ def for_owner(cluster: Cluster, owner: Entry) -> Snapshot:
     """A dry run for the owner of a reservation, which does not count itself.
 
     Younger reservations do not count in quota. A reservation is charged beside its victims until
-    these are gone, so the books show more than will ever be used at a time; each younger one was
-    planned beside this one, and its victims' quota suffices for it.
+    these are gone, so the books show more than will ever be used at a time; each younger
+    reservation was planned beside this one, and the quota of its own victims suffices.
     """
     shape, path = cluster.capacity.shape(owner.workload.sets), cluster.path(owner)
     younger = tuple(cluster.reservations.younger(owner.uid))
@@ -78,10 +78,10 @@ def place(cluster: Cluster, snapshot: Snapshot) -> Plan | None:
 
 
 def ends(cluster: Cluster, entries: Iterable[Entry]) -> list[tuple[Ends, str]]:
-    """When these end, and their uids; in order those come first that end first.
+    """The ends of these AppWrappers, and their uids; sorted, the earliest end comes first.
 
-    Among AppWrappers without a limit the order is that of their expected ends, and among those
-    without an expectation the latest dispatch comes first: what has run for long runs on.
+    AppWrappers without a limit sort by their expected ends, and AppWrappers without an expectation
+    by the latest dispatch: a run that is long already is expected to go on.
     """
     found = [(_end(cluster, one), one.uid) for one in entries]
     cluster.agenda.spent += 3 * len(found)
@@ -94,9 +94,9 @@ def earliest(
     lifted: Collection[str] = (),
     line: list[tuple[Ends, str]] | None = None,
 ) -> ReleaseSet | None:
-    """The AppWrappers that end first, as few as suffice; None if not even all of them do. The
-    reservations of ``lifted`` (uids) do not count. ``line`` are the ``ends`` of all that hold room,
-    in order, if they are known; what has left since makes no difference."""
+    """The AppWrappers that end first, as few as suffice; None if even all of them do not. The
+    reservations of ``lifted`` (uids) do not count. ``line`` are the sorted ``ends`` of all that
+    hold room, if known; AppWrappers that have left since make no difference."""
     line = sorted(ends(cluster, present(cluster))) if line is None else line
     found = least(cluster, what_if(cluster, entry, lifted), [uid for _, uid in line])
     if found is None:
@@ -111,8 +111,8 @@ def earliest(
 def without(
     cluster: Cluster, entry: Entry, leaving: Iterable[str], only: Collection[str] = ()
 ) -> ReleaseSet | None:
-    """Where it goes when these (uids) are gone, or some of them; None if that is nowhere. ``only``
-    names the nodes that it may use (none: all)."""
+    """Where the AppWrapper goes when all or some of ``leaving`` (uids) are gone; None if it does
+    not fit. ``only`` names the nodes that it may use (none: all)."""
     found = least(cluster, what_if(cluster, entry, only=only), leaving)
     return ReleaseSet(found.plan, found.leaving) if found is not None else None
 

@@ -1,10 +1,10 @@
 """Starvation prevention: an AppWrapper that is first in line for too long gets a reservation, so
-that no stream of small ones starves it (core R8). With the policy Backfill it gets one at once, if
-its start is known (R9).
+that no stream of small AppWrappers starves it (core R8). With the policy Backfill it gets one at
+once, if its start is known (R9).
 
 There is one first AppWrapper for each set of nodes, and for each node of a quota tree. Its clock
-runs while it is first and would fit on an empty cluster, and stands still while another one is
-first.
+runs while it is first and would fit on an empty cluster, and stands still while another AppWrapper
+is first.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from mcad.core.state.settings import Fit, Policy
 from mcad.core.state.units import SECOND, Duration
 
 _Kind = tuple[Hashable, int]
-"""Which nodes an AppWrapper wants, and its priority."""
+"""The nodes that an AppWrapper wants, and its priority."""
 
 _LOOKS = 10
-"""How often the first in line is looked for within the time after which it is protected."""
+"""How often the first in line is determined within the time until it is protected."""
 
 
 def watch(cluster: Cluster) -> None:
-    """At intervals: find the AppWrappers that are first, and how long they have been."""
+    """Determine at intervals the AppWrappers that are first, and for how long."""
     interval = _interval(cluster)
     if not interval or cluster.settings.fit is not Fit.NODES or not len(cluster.waiting.queue):
         return
@@ -55,7 +55,7 @@ def watch(cluster: Cluster) -> None:
 
 
 def _interval(cluster: Cluster) -> Duration:
-    """How often the first in line is looked for; 0 is never. An AppWrapper that is never overtaken
+    """How often the first in line is determined; 0 is never. An AppWrapper that is never overtaken
     needs no reservation."""
     settings = cluster.settings
     match settings.policy:
@@ -85,7 +85,7 @@ def _look(cluster: Cluster, passed: Duration) -> None:
 
 def _consider_rest(cluster: Cluster) -> None:
     """Plan for the first in line, as far as this pass gets: each plan costs a look at all nodes and
-    at all that runs, and so does the order in which that ends."""
+    at all running AppWrappers, and so does the order of their ends."""
     firsts = cluster.reservations.firsts
     for uid in list(firsts.to_consider):
         entry = cluster.entries.get(uid)
@@ -117,13 +117,13 @@ def _waits(cluster: Cluster, uid: str) -> bool:
 
 
 def _firsts(cluster: Cluster, line: Iterable[EquivalenceClass]) -> Iterator[Entry]:
-    """The first AppWrapper that was refused and would fit on an empty cluster, the first of those
-    that want neither the same nodes nor the same share, and so on. The work is bounded; results are
-    remembered, so the next look gets further."""
+    """The first refused AppWrapper that would fit on an empty cluster, the first of those that want
+    neither the same nodes nor the same share, and so on. The work is bounded; results are cached,
+    so the next look gets further."""
     most = cluster.admission.steps + WORK_PER_PASS // 2
     taken: list[Shape] = []
     scopes: set[tuple[str, str]] = set()
-    behind: set[_Kind] = set()  # those with another first for their nodes
+    behind: set[_Kind] = set()  # kinds with another first for their nodes
     for eqclass in islice(line, FIRSTS_LOOKED_AT):
         if len(taken) >= FIRSTS_MAX or cluster.admission.steps >= most:
             return
@@ -148,7 +148,7 @@ def _kind(cluster: Cluster, eqclass: EquivalenceClass) -> _Kind:
 
 
 class _Unreserved:
-    """Which classes want no node of a reservation that counts for them."""
+    """The classes that want no node of a reservation that counts for them."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
@@ -173,7 +173,7 @@ def _is_behind_a_reservation(cluster: Cluster, eqclass: EquivalenceClass) -> boo
 
 
 def _may_get_one(cluster: Cluster, entry: Entry) -> bool:
-    """Whether the first in line may get a reservation, and nothing but room keeps it from going."""
+    """Whether the first in line may get a reservation, and only room is missing."""
     if entry not in cluster.waiting.queue or cluster.now < entry.patience.until:
         return False
     if not (_is_starved(cluster, entry) or cluster.settings.policy is Policy.BACKFILL):

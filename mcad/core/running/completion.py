@@ -20,11 +20,11 @@ from mcad.core.state.units import SECOND
 from mcad.core.status import pod_counts
 
 _FINISHED = frozenset({"complete", "completed", "succeeded", "failed"})
-"""Conditions and pod phases that mean an end whatever the kind."""
+"""Conditions and pod phases that mean an end for any kind."""
 
 
 def hear(entry: Entry, child: Child) -> None:
-    """Note what an object of the present attempt says of its end; that outlives the object."""
+    """Note whether an object of the attempt reports its end; the note outlives the object."""
     if not 0 <= child.item < len(entry.workload.items):
         return
     is_v1beta2 = entry.workload.dialect is Dialect.V1BETA2
@@ -37,8 +37,8 @@ def hear(entry: Entry, child: Child) -> None:
 
 
 def _has_ended(entry: Entry, child: Child) -> bool:
-    """v1beta1: it shows a word of its ``completionstatus``. An item without that is over,
-    successful or not, and completes nothing."""
+    """v1beta1: the item shows a word of its ``completionstatus``. An item without this field is
+    over, successful or not, and completes nothing."""
     words = entry.workload.items[child.item].completion
     if words:
         return not child.met.isdisjoint(words)
@@ -46,11 +46,11 @@ def _has_ended(entry: Entry, child: Child) -> bool:
 
 
 def judge(cluster: Cluster, entry: Entry) -> bool:
-    """Whether the AppWrapper is Completed: it says so and wants no more pods; a count of pods is
-    not enough.
+    """Complete the AppWrapper if it reports its end and wants no more pods; a count of pods is not
+    enough.
 
-    A word may be said before any pod exists (a Deployment's Progressing), and between two waves of
-    a Job there is no pod.
+    An object may report its end before any pod exists (a Deployment's Progressing), and between two
+    waves of a Job there is no pod.
     """
     is_v1beta2 = entry.workload.dialect is Dialect.V1BETA2
     is_over = _has_succeeded(cluster, entry) if is_v1beta2 else _has_said_so(entry)
@@ -79,8 +79,8 @@ def _has_said_so(entry: Entry) -> bool:
 
 
 def _has_succeeded(cluster: Cluster, entry: Entry) -> bool:
-    """v1beta2: every item with pods says that it succeeded; of kinds that cannot say so, all pods
-    did.
+    """v1beta2: every item with pods reports success; for kinds that cannot report it, all pods
+    succeeded.
 
     Without declared pods nothing can succeed; upstream calls that an instant success.
     """
@@ -97,7 +97,7 @@ def _has_succeeded(cluster: Cluster, entry: Entry) -> bool:
 
 
 def keep(cluster: Cluster, entry: Entry) -> None:
-    """A succeeded AppWrapper is deleted when it has been kept for long enough."""
+    """Delete the objects of a succeeded AppWrapper when its time to live is over."""
     orphans.expire(cluster, entry)
     ttl, record = entry.workload.tolerance.success_ttl, entry.dispatch
     said = entry.conditions.get(ConditionType.COMPLETED)

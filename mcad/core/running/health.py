@@ -1,8 +1,8 @@
 """Whether the pods of a running AppWrapper are healthy, by the rules of v1beta2's fault tolerance.
 
-In this order: pods failed and were not replaced; pods run on nodes that they have to leave; not
-enough pods are ready. An unhealthy AppWrapper is reset, or fails (reset.py). Clocks are those of
-the conditions ``Unhealthy`` and ``PodsReady``, which are persisted, and that of the stage.
+The checks in order: pods failed and were not replaced; pods run on nodes that they have to leave;
+not enough pods are ready. An unhealthy AppWrapper is reset, or fails (reset.py). The clocks are
+those of the conditions ``Unhealthy`` and ``PodsReady``, which are persisted, and of the stage.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from mcad.core.state.stall import refusal
 from mcad.core.state.units import Instant
 
 _Verdict = tuple[Breakdown | None, Instant]
-"""What is broken, or until when it is tolerated; (None, 0) if nothing is."""
+"""The breakdown, or until when a fault is tolerated; (None, 0) without a fault."""
 
 
 def judge(cluster: Cluster, entry: Entry) -> Instant:
-    """Leave it running, reset it, or fail it; returns until when it is left as it is."""
+    """Leave the AppWrapper running, reset it, or fail it; returns until when it may stay."""
     if entry.workload.dialect is not Dialect.V1BETA2:
         return 0
     due = 0
@@ -45,7 +45,7 @@ def judge(cluster: Cluster, entry: Entry) -> Instant:
 
 
 def _failed_pods(cluster: Cluster, entry: Entry) -> _Verdict:
-    """Failed pods are tolerated for a grace period, and for ever if others have replaced them."""
+    """Failed pods are tolerated for a grace period, and for ever if they are replaced."""
     left, kind = _unreplaced(cluster, entry), ConditionType.UNHEALTHY
     if not left:
         entry.unset_condition(kind, cluster.now, reason=FOUND_NO_FAILED_PODS)
@@ -66,12 +66,12 @@ def _failed_pods(cluster: Cluster, entry: Entry) -> _Verdict:
 
 
 def _unreplaced(cluster: Cluster, entry: Entry) -> list[Pod]:
-    """Failed pods that nothing stands for. A controller that retries by itself is left to do so,
-    unless an exit code says that this is of no use."""
+    """Failed pods without a replacement. A controller that retries by itself may do so, unless an
+    exit code says that a retry is of no use."""
     pods = cluster.capacity.pods
     if not pods.counts(entry.uid).failed:
         return []
-    items = set(entry.creation.created.values())  # a bare Pod is replaced by nothing
+    items = set(entry.creation.created.values())  # a bare Pod has no replacement
     replaced, tolerance = pods.replaced(entry.uid), entry.workload.tolerance
     children = cluster.objects.of(entry)
     retrying = {child.uid for child in children if child.state is ItemState.RETRYING}
@@ -100,7 +100,7 @@ def _evicted(cluster: Cluster, entry: Entry) -> _Verdict:
 
 
 def _too_few(cluster: Cluster, entry: Entry) -> _Verdict:
-    """Pods that do not start are tolerated for the warm-up grace, and missing ones for the
+    """Pods that do not start are tolerated for the warm-up grace, and missing pods for the
     admission grace. Pods that come later by design, and successors of pods that had nodes, have no
     deadline."""
     index, kind = cluster.capacity.pods, ConditionType.PODS_READY
@@ -129,7 +129,7 @@ def _is_suspended(cluster: Cluster, entry: Entry) -> bool:
 
 
 def _patience(cluster: Cluster, entry: Entry) -> Instant:
-    """Until when too few pods are tolerated, 0 if for ever: nothing is missing or late."""
+    """Until when too few pods are tolerated; 0 is for ever: nothing is missing or late."""
     tolerance, idle = entry.workload.tolerance, _idle(cluster, entry)
     missing = stage.missing_until(cluster, entry, tolerance.admission_grace, known=True)
     if not idle:
@@ -141,7 +141,7 @@ def _patience(cluster: Cluster, entry: Entry) -> Instant:
 
 
 def _idle(cluster: Cluster, entry: Entry) -> list[Pod]:
-    """The pods that should run by now: those with a node that do not, and declared pods that never
-    had one."""
+    """The pods that should run by now: pods with a node that do not run, and declared pods that
+    never had a node."""
     pods = cluster.capacity.pods
     return pods.idle(entry.uid) + pods.never_placed(entry.uid)

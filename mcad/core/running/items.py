@@ -1,8 +1,8 @@
-"""Items of a running AppWrapper that are not there, or say that they failed.
+"""Items of a running AppWrapper that are missing or report a failure.
 
-An item that was not finished and is not there was deleted by a client: that is the end, as
-upstream. Or it is a bare Pod that the cluster took away: it was preempted, evicted, or lost with
-its node. That is no wish of a user, so it is tried again, within ``retryLimit``.
+A missing item that was not finished was deleted by a client: that is the end, as upstream. Or it is
+a bare Pod that the cluster took away: it was preempted, evicted, or lost with its node. That is no
+wish of a user, so it is retried, within ``retryLimit``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from mcad.core.state.units import SECOND, Instant
 
 
 def judge(cluster: Cluster, entry: Entry) -> Instant:
-    """Retry or fail it for what its items are; returns when one has to be looked for again."""
+    """Retry or fail the AppWrapper for its items; returns when to look for an item again."""
     needed = _needed(entry)
     look = _look_for(cluster, entry, needed)
     broken = _absent(cluster, entry, needed) or _failed(cluster, entry)
@@ -33,8 +33,8 @@ def judge(cluster: Cluster, entry: Entry) -> Instant:
 
 
 def _needed(entry: Entry) -> Container[int]:
-    """The items without which it cannot go on. In v1beta1 those that create pods; where it has
-    ``minAvailable`` too few pods are noticed by that (requeue.py)."""
+    """The items without which the AppWrapper cannot go on. In v1beta1 these are the items that
+    create pods; with ``minAvailable`` too few pods are noticed by that rule (requeue.py)."""
     work = entry.workload
     if work.dialect is Dialect.V1BETA2:
         return range(len(work.items))
@@ -42,7 +42,7 @@ def _needed(entry: Entry) -> Container[int]:
 
 
 def _absent(cluster: Cluster, entry: Entry, needed: Container[int]) -> Breakdown | None:
-    """Nothing is absent of a kind that is not watched: its API may be away for a while."""
+    """The breakdown by absent items; none of an unwatched kind: its API may be away."""
     gone = {
         number: why
         for number, why in sorted(entry.creation.absent.items())
@@ -61,7 +61,7 @@ def _absent(cluster: Cluster, entry: Entry, needed: Container[int]) -> Breakdown
 
 
 def _failed(cluster: Cluster, entry: Entry) -> Breakdown | None:
-    """v1beta2: in v1beta1 no item counts as failed (completion.py)."""
+    """The breakdown by failed items; in v1beta1 no item counts as failed (completion.py)."""
     refs = (entry.ref(item) for item in sorted(entry.run.failed))
     failed = [str(ref) for ref in refs if ref.kind != "Pod"]
     if not failed:
@@ -71,14 +71,14 @@ def _failed(cluster: Cluster, entry: Entry) -> Breakdown | None:
     return Breakdown(TeardownReason.FAILED_COMPONENT, message, final=final)
 
 
-# -- items that are not there --------------------------------------------------------------------
+# -- missing items -------------------------------------------------------------------------------
 
 _DELETED = Absence("was deleted")
 
 
 def _look_for(cluster: Cluster, entry: Entry, needed: Container[int]) -> Instant:
-    """Read items live that no watch has shown, if that is due: they may exist all the same, because
-    the watch of a new leader may lag. Returns when the next read is due."""
+    """Read, if due, items live that no watch has shown: they may exist, because the watch of a new
+    leader may lag. Returns when the next read is due."""
     making, due = entry.creation, 0
     for number, item in enumerate(entry.workload.items):
         is_known = (
@@ -99,21 +99,21 @@ def _read(cluster: Cluster, entry: Entry, number: int) -> Instant:
 
 
 def item_read(cluster: Cluster, entry: Entry, event: ItemInspected) -> None:
-    """What a live read of an item of a running attempt found; a failed read is repeated."""
+    """Take up a live read of an item of a running attempt; a failed read is repeated."""
     if event.attempt != entry.attempt or event.answer is not None:
         return
     holder, item = event.holder, event.item
     is_other = holder is not None and holder.owner_uid != entry.uid and not holder.terminating
     if (holder is None or is_other) and item not in entry.creation.created:
         ref, since = entry.ref(item), entry.record.since
-        if ref.kind == "Pod":  # the cluster may have taken it away: then Events say so
+        if ref.kind == "Pod":  # the cluster may have taken it away: then Events report it
             cluster.emit(ReadWarnings(entry.uid, entry.attempt, item, ref, since))
         else:
             _went_unseen(cluster, entry, item, _DELETED)
 
 
 def events_read(cluster: Cluster, entry: Entry, event: WarningsRead) -> None:
-    """What the Events say of a bare Pod that went while no dispatcher watched."""
+    """Take up the Events of a bare Pod that went while no dispatcher watched."""
     making = entry.creation
     if event.attempt == entry.attempt and event.item not in (*making.created, *making.absent):
         why = Absence(f"is gone ({event.words})", lost=True) if event.words else _DELETED
@@ -126,14 +126,14 @@ def _went_unseen(cluster: Cluster, entry: Entry, item: int, why: Absence) -> Non
 
 
 def why_gone(cluster: Cluster, child: Child) -> Absence:
-    """Why an item does not exist any more, by what was last seen of it."""
+    """Why an item does not exist any more, by its last observation."""
     pod = cluster.capacity.pods.get(child.uid) if child.ref.kind == "Pod" else None
     if pod is None:
         return _DELETED
     if pod.disruption:
         words = DISRUPTIONS.get(pod.disruption, f"was disrupted ({pod.disruption})")
         return Absence(words, lost=True)
-    # The cluster says in DisruptionTarget why it deletes a pod; without that a client deleted it.
+    # The cluster gives its reason to delete a pod in DisruptionTarget; else a client deleted it.
     if pod.node and not pod.terminating and not cluster.capacity.is_ready(pod.node):
         return Absence(f"was lost with node {pod.node}", lost=True)
     if pod.phase is PodPhase.FAILED:

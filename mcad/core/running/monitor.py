@@ -1,4 +1,4 @@
-"""What is done about AppWrappers with an attempt, whenever something about them has changed.
+"""Judges AppWrappers with an attempt, whenever something about them has changed.
 
 The spec counts, not its change, which may have come during the creation or before a restart.
 """
@@ -25,7 +25,7 @@ def judge(cluster: Cluster) -> None:
     cluster.agenda.spent += JUDGE_STEPS * len(uids)
     for_each(cluster, cluster.known(uids), _judge)
     for uid in uids:
-        waiting.pop(uid, None)  # what it changed about itself was judged with the rest
+        waiting.pop(uid, None)  # its own changes were judged with the rest
 
 
 def _judge(cluster: Cluster, entry: Entry) -> None:
@@ -47,7 +47,7 @@ def _judge(cluster: Cluster, entry: Entry) -> None:
 
 
 def _report_pod_counts(cluster: Cluster, entry: Entry) -> None:
-    """Pods changed and no other write reports it: report it when the last count is old."""
+    """Report changed pods that no other write reports, when the last count is old."""
     is_due = entry.phase in pod_counts.LIVE and Timer.COUNTS not in entry.timers
     if not is_due or pod_counts.are_right(entry, cluster.capacity):
         return
@@ -60,7 +60,7 @@ def _report_pod_counts(cluster: Cluster, entry: Entry) -> None:
 
 
 _ENDS = (requeue.judge, health.judge, stage.judge_placement)
-"""Each ends the attempt if its rule says so, else returns until when it tolerates what there is."""
+"""Each rule ends the attempt if it is broken, else returns until when it tolerates the state."""
 
 
 def _judge_running(cluster: Cluster, entry: Entry) -> None:
@@ -82,11 +82,11 @@ def _judge_running(cluster: Cluster, entry: Entry) -> None:
     cluster.agenda.set_timer(entry, Timer.HEALTH, stage.earliest(entry.run.ends_at, looks, *others))
     _note_ready(cluster, entry)
     if said != (entry.conditions, entry.record):
-        cluster.settle(entry)  # after a restart nothing is written that is on record already
+        cluster.settle(entry)  # after a restart no status is written that is on record already
 
 
 def _note_ready(cluster: Cluster, entry: Entry) -> None:
-    """For figures: as many of its pods run or have succeeded as it has."""
+    """Note for figures that as many of its pods run or have succeeded as it has."""
     pods = cluster.capacity.pods
     counts, expected = pods.counts(entry.uid), pods.expected(entry.uid)
     if 0 < expected <= counts.running + counts.succeeded - counts.leaving:

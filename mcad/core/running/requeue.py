@@ -1,6 +1,6 @@
-"""What ends a running attempt of MCAD's dialect: too few pods, or too long a time.
+"""When a running attempt of MCAD's dialect ends: too few pods, or too long a time.
 
-``minAvailable`` and ``requeuing`` take it back into the queue, ever more slowly, and at last for
+``minAvailable`` and ``requeuing`` take it back into the queue, after growing waits, and at last for
 good; ``dispatchDuration.limit`` makes it fail (facts: v1beta1, sections 3.5 to 3.7).
 """
 
@@ -23,7 +23,7 @@ from mcad.core.state.units import SECOND, Duration, Instant
 
 
 def judge(cluster: Cluster, entry: Entry) -> Instant:
-    """Leave it running, take it back, or fail it; returns when that may be due."""
+    """Leave the AppWrapper running, take it back, or fail it; returns when that may be due."""
     limit = entry.workload.run_limit
     deadline = entry.limit_counts_from(entry.record.confirmed) + limit if limit else 0
     if deadline and deadline <= cluster.now:
@@ -41,7 +41,7 @@ def judge(cluster: Cluster, entry: Entry) -> Instant:
 
 
 def _time_is_over(cluster: Cluster, entry: Entry) -> None:
-    """It has failed, or is requeued if it never had all of its nodes: that is no run."""
+    """Fail the AppWrapper, or requeue it if it never had all of its nodes: that is no run."""
     if stage.take_back(cluster, entry, cluster.now - entry.record.confirmed):
         return
     seconds = entry.workload.run_limit // SECOND
@@ -55,9 +55,9 @@ def _time_is_over(cluster: Cluster, entry: Entry) -> None:
 
 
 def _too_few_until(cluster: Cluster, entry: Entry) -> Instant:
-    """Until when it may have too few pods, 0 if it has enough.
+    """Until when the AppWrapper may have too few pods, 0 if it has enough.
 
-    The wait begins with the confirmation, or when there were enough pods for the last time.
+    The wait begins with the confirmation, or when it last had enough pods.
     """
     minimum = entry.workload.min_available
     if not minimum:
@@ -93,9 +93,9 @@ def _requeue(cluster: Cluster, entry: Entry) -> None:
 
 
 def next_wait(rule: Requeuing, wait: Duration) -> Duration:
-    """The wait after a requeue; ``wait`` is the one before, 0 if it was the first.
+    """The wait after a requeue; ``wait`` is the wait before, 0 for the first.
 
-    The first requeue leaves it as it is: T, T, 2T, 4T, ... or T, T, 2T, 3T, ... as MCAD does.
+    The first requeue does not change it: T, T, 2T, 4T, ... or T, T, 2T, 3T, ... as MCAD does.
     """
     more = {Growth.EXPONENTIAL: wait, Growth.LINEAR: rule.wait}.get(rule.growth, 0)
     grown = wait + more if wait else rule.wait

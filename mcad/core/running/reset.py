@@ -1,4 +1,4 @@
-"""What follows when an AppWrapper is unhealthy: a reset that keeps its room, or its failure.
+"""The reset of an unhealthy AppWrapper, which keeps its room, or its failure.
 
 A reset is a teardown like any other, but the room stays with the next attempt, which comes after a
 pause and does not queue (protocol C7; v1beta2's phases Resetting and Resuming).
@@ -20,8 +20,8 @@ from mcad.core.state.timers import Timer
 
 
 class Breakdown(Struct, frozen=True):
-    """Why it cannot go on. A reset is ``counted`` unless its cause lies in the cluster; after a
-    ``final`` breakdown there is no retry."""
+    """Why the AppWrapper cannot go on. A reset is ``counted`` unless its cause lies in the cluster;
+    after a ``final`` breakdown there is no retry."""
 
     reason: TeardownReason
     message: str
@@ -30,7 +30,7 @@ class Breakdown(Struct, frozen=True):
 
 
 def break_down(cluster: Cluster, entry: Entry, what: Breakdown) -> None:
-    """Reset it if that is allowed, else fail it."""
+    """Reset the AppWrapper if that is allowed, else fail it."""
     kind, limit = ConditionType.UNHEALTHY, entry.workload.tolerance.retry_limit
     entry.set_condition(kind, cluster.now, reason=what.reason, message=what.message)
     retried = not what.final and (not what.counted or entry.past.resets < limit)
@@ -51,7 +51,7 @@ def break_down(cluster: Cluster, entry: Entry, what: Breakdown) -> None:
 
 
 def fail(cluster: Cluster, entry: Entry, reason: TeardownReason, message: str) -> None:
-    """It has failed; its objects are kept for a while if that is asked for."""
+    """Fail the AppWrapper; its objects are kept for a while if it asks for that."""
     if not entry.workload.tolerance.deletion_on_failure_grace or entry.workload.suspended:
         teardown.take_back(cluster, entry, reason, message, Next.FAILED)
         return
@@ -62,7 +62,7 @@ def fail(cluster: Cluster, entry: Entry, reason: TeardownReason, message: str) -
 
 
 def keep(cluster: Cluster, entry: Entry) -> None:
-    """A failed AppWrapper is kept for inspection until the time is over or it is suspended."""
+    """Keep a failed AppWrapper for inspection until the time is over or it is suspended."""
     record = entry.record
     until = record.entered + entry.workload.tolerance.deletion_on_failure_grace
     if entry.workload.suspended or until <= cluster.now:
@@ -72,11 +72,11 @@ def keep(cluster: Cluster, entry: Entry) -> None:
         cluster.agenda.set_timer(entry, Timer.KEEP, until)
 
 
-# -- the pause and what follows it ---------------------------------------------------------------
+# -- the pause and the next attempt --------------------------------------------------------------
 
 
 def settled(cluster: Cluster, entry: Entry) -> None:
-    """The end of a teardown is persisted; after a reset the pause begins."""
+    """End a teardown that is persisted; after a reset the pause begins."""
     teardown.settled(cluster, entry)
     if entry.phase is Phase.PAUSING:
         pause(cluster, entry)
@@ -96,8 +96,8 @@ def pause(cluster: Cluster, entry: Entry) -> None:
 
 
 def resume(cluster: Cluster) -> None:
-    """AppWrappers whose pause is over continue with their room; they are requeued if it is gone
-    with its node, or if something besides room prevents them."""
+    """Continue AppWrappers with their room whose pause is over; they are requeued if the room is
+    gone with its node, or if something besides room prevents the attempt."""
     for_each(cluster, list(cluster.known(cluster.agenda.to_resume)), _resume)
     cluster.agenda.to_resume.clear()
 
@@ -115,7 +115,7 @@ def _resume(cluster: Cluster, entry: Entry) -> None:
 
 
 def give_up_room(cluster: Cluster, entry: Entry) -> None:
-    """It is requeued at its original position."""
+    """Requeue the AppWrapper at its original position."""
     entry.amend(phase=DispatchPhase.RELEASED, next=Next.QUEUED)
     cluster.end_attempt(entry)
     cluster.move(entry, Signal.GIVE_UP_ROOM)

@@ -1,8 +1,8 @@
 """Pods that are waited for: since when, and until when (C4, C6).
 
-One clock counts for all of them. It begins with the confirmation, and anew with every pod of the
-attempt that appears, gets its node or becomes ready: more may come of that. While pods that exist
-are within their warm-up grace, no other pod is missing.
+One clock counts for all pods. It begins with the confirmation, and anew with every pod of the
+attempt that appears, gets its node or becomes ready: more pods may follow. While existing pods are
+within their warm-up grace, no other pod is missing.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from mcad.core.state.units import SECOND, Duration, Instant
 
 
 def take_changed(cluster: Cluster) -> None:
-    """AppWrappers whose pods came, went or got nodes since the last pass are judged in this one."""
+    """Have AppWrappers judged in this pass whose pods came, went or got nodes."""
     changed = cluster.capacity.gangs.take_changed(NOTED_PER_PASS)
     cluster.agenda.to_judge.update(dict.fromkeys(changed))
     if not cluster.capacity.gangs.is_noted:
@@ -42,8 +42,8 @@ def note(cluster: Cluster, entry: Entry) -> None:
 
 
 def _count_run_time(cluster: Cluster, entry: Entry) -> None:
-    """``dispatchDuration.limit`` counts from now on, if its pods had to wait for nodes. With
-    backfill it counts from the confirmation: starts are promised to others by it."""
+    """Let ``dispatchDuration.limit`` count from now on, if the pods had to wait for nodes. With
+    backfill it counts from the confirmation: starts promised to others rest on it."""
     record, is_promised = entry.record, cluster.settings.policy is Policy.BACKFILL
     waited = cluster.now - record.confirmed if entry.run.awaits_nodes else 0
     entry.run.awaits_nodes = False
@@ -57,8 +57,8 @@ def _count_run_time(cluster: Cluster, entry: Entry) -> None:
 
 
 def missing_until(cluster: Cluster, entry: Entry, grace: Duration, *, known: bool) -> Instant:
-    """When pods will have been missing for the grace, 0 if none is. ``known``: only those of which
-    a live object says that they should exist."""
+    """When pods will have been missing for the grace, 0 if none is missing. ``known``: only pods
+    that a live object reports as wanted."""
     if not entry.run.missing or not cluster.capacity.pods.missing(entry.uid, known=known):
         return 0
     run = entry.run
@@ -66,14 +66,14 @@ def missing_until(cluster: Cluster, entry: Entry, grace: Duration, *, known: boo
 
 
 def _warming_until(cluster: Cluster, entry: Entry) -> Instant:
-    """When the last of its pods that are not ready has used up its warm-up grace."""
+    """When the last of the pods that are not ready has used up its warm-up grace."""
     grace, confirmed = entry.workload.tolerance.warmup_grace, entry.record.confirmed
     begun = (max(p.created, p.bound) for p in cluster.capacity.pods.live(entry.uid) if not p.ready)
     return max((max(at, confirmed) + grace for at in begun), default=0)
 
 
 def give_up(cluster: Cluster, entry: Entry) -> Instant:
-    """C4: no room is kept for ever for pods that are never created. Returns until when it is."""
+    """C4: stop keeping room for pods that are never created. Returns until when it is kept."""
     timeout = cluster.settings.reservation_timeout
     due = missing_until(cluster, entry, timeout, known=False)
     if not due or cluster.now < due:
@@ -86,15 +86,15 @@ def give_up(cluster: Cluster, entry: Entry) -> Instant:
         "Is the controller of the wrapped kind running?"
     )
     cluster.announce(entry, EventReason.PODS_NOT_ATTRIBUTED, note, action="Reserve", warning=True)
-    return cluster.now + 1  # pods that are not waited for do not keep it from completing
+    return cluster.now + 1  # pods that were given up do not keep it from completing
 
 
 # -- pods without a node -------------------------------------------------------------------------
 
 
 def judge_placement(cluster: Cluster, entry: Entry) -> Instant:
-    """C6, v1beta1: take it back if declared pods find no node for ``placementTimeout``; returns
-    until when they may look, 0 if all have had one. v1beta2 has graces of its own (health.py)."""
+    """C6, v1beta1: take the attempt back if declared pods find no node for ``placementTimeout``;
+    returns their deadline, 0 if all have had a node. v1beta2 has graces of its own (health.py)."""
     due = placement_until(cluster, entry)
     if due and due <= cluster.now:
         take_back(cluster, entry, cluster.settings.placement_timeout)
@@ -102,7 +102,7 @@ def judge_placement(cluster: Cluster, entry: Entry) -> Instant:
 
 
 def placement_until(cluster: Cluster, entry: Entry) -> Instant:
-    """Until when declared pods of v1beta1 may look for nodes, 0 if all have had one."""
+    """Until when declared pods of v1beta1 may look for nodes, 0 if all have had a node."""
     timeout = cluster.settings.placement_timeout
     if not timeout or entry.record.placed or entry.workload.dialect is Dialect.V1BETA2:
         return 0
@@ -112,8 +112,8 @@ def placement_until(cluster: Cluster, entry: Entry) -> Instant:
 
 
 def take_back(cluster: Cluster, entry: Entry, waited: Duration) -> bool:
-    """Requeue it if declared pods never had nodes; returns whether. A message names those that have
-    waited for so long."""
+    """Requeue the AppWrapper if declared pods never had nodes; returns whether. The message names
+    the pods that have waited for ``waited``."""
     if entry.record.placed:
         return False
     pods, now = cluster.capacity.pods, cluster.now
@@ -130,20 +130,20 @@ def take_back(cluster: Cluster, entry: Entry, waited: Duration) -> bool:
 
 
 def name_with(pods: list[Pod], words: str) -> str:
-    """The pods of a message, with the words about them of another component if there are any."""
+    """The pods of a message, with the words of another component about them, if any."""
     return some_of([pod.name for pod in pods]) + (f" ({words})" if words else "")
 
 
 def explain_missing(cluster: Cluster, entry: Entry) -> str:
-    """A sentence about pods that do not exist, with a blank before it; "" if all do."""
+    """A sentence about pods that do not exist, with a blank before it; "" if all exist."""
     lacking = cluster.capacity.pods.lacking(entry.uid)
     items = some_of([str(entry.ref(item)) for item in lacking])
     return f" Not created: {sum(lacking.values())} pods of {items}." if items else ""
 
 
 def waits_since(entry: Entry, pod: Pod) -> Instant:
-    """Since when a pod is waited for: from its own creation on, from the confirmation, or from when
-    pods of the attempt lost their gates."""
+    """Since when a pod is waited for: the latest of its creation, the confirmation, and the time
+    when pods of the attempt lost their gates."""
     return max(pod.created, entry.record.confirmed, entry.run.ungated_at)
 
 

@@ -1,9 +1,9 @@
-"""What keeps the pods of a running AppWrapper from running, in the words of others.
+"""What keeps the pods of a running AppWrapper from running, in the words of other components.
 
-A reader gets the figures of this moment. The condition ``Stalled`` and an Event
-report a stall when it has lasted for a while, another one of the same kind at most once per
-``STALL_INTERVAL``: kube-scheduler's words contain figures of the whole cluster, which change all
-the time. The condition records what was reported, so a restart does not repeat it.
+A reader gets the present figures. The condition ``Stalled`` and an Event report a stall when it has
+lasted for a while, and a stall of the same kind again at most once per ``STALL_INTERVAL``:
+kube-scheduler's words contain figures of the whole cluster, which change all the time. The
+condition records the report, so a restart does not repeat it.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from mcad.core.state.reasons import (
 from mcad.core.state.stall import Stall, no_node
 from mcad.core.state.units import Instant
 
-# -- what there is -------------------------------------------------------------------------------
+# -- stalls --------------------------------------------------------------------------------------
 
 
 def look(cluster: Cluster, entry: Entry) -> Stall | None:
-    """The stall that tells most, None if all pods run that should."""
+    """The most important stall, None if all pods run that should run."""
     if entry.phase is not Phase.RUNNING or entry.workload.deleting:
         return None
     counts, children = cluster.capacity.pods.counts(entry.uid), cluster.objects.of(entry)
@@ -95,7 +95,7 @@ def unscheduled(cluster: Cluster, entry: Entry) -> Stall | None:
 
 
 def _of_items(cluster: Cluster, entry: Entry, children: list[Child]) -> Stall | None:
-    """Items that are suspended, failed or begun again, or that are over while pods of them run."""
+    """Items that are suspended, failed or begun again, or over while their pods run."""
     for one in sorted(children, key=lambda child: child.item):
         if one.state is ItemState.SUSPENDED or _has_suspended_pods(entry, one):
             what = f"{one.ref} is suspended"
@@ -115,7 +115,7 @@ def _of_items(cluster: Cluster, entry: Entry, children: list[Child]) -> Stall | 
 
 
 def _has_suspended_pods(entry: Entry, child: Child) -> bool:
-    """Whether a part of it is suspended that has pods by the manifest."""
+    """Whether a suspended part of the object has pods by the manifest."""
     sets = (entry.workload.sets[position] for position in entry.record.resumed)
     return bool(child.suspended) and any(one.item == child.item and one.replicas for one in sets)
 
@@ -136,7 +136,7 @@ def _oldest(entry: Entry, pods: list[Pod]) -> Instant:
     return min(stage.waits_since(entry, pod) for pod in pods)
 
 
-# -- how it is reported --------------------------------------------------------------------------
+# -- reports -------------------------------------------------------------------------------------
 
 
 def report(cluster: Cluster, entry: Entry) -> Instant:
@@ -155,7 +155,7 @@ def report(cluster: Cluster, entry: Entry) -> Instant:
 
 
 def _clear(cluster: Cluster, entry: Entry, shown: Condition | None) -> Instant:
-    """That all pods run is reported along with the pod counts."""
+    """Report, along with the pod counts, that all pods run."""
     if shown is None:
         return 0
     entry.run.calm_since = entry.run.calm_since or cluster.now

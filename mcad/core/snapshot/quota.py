@@ -18,8 +18,8 @@ from mcad.core.state.quota_records import Path
 
 
 class Seat(NamedTuple):
-    """Where the gang would be charged in one tree, and for what: the resources that the tree names.
-    ``node`` is a leaf in force."""
+    """Where the gang would be charged in one tree, and the charge: the resources that the tree
+    names. ``node`` is a leaf in force."""
 
     tree: Tree
     node: QuotaNode
@@ -66,8 +66,8 @@ class Shares:
             self.hopeless |= any(n > limit.nominal.get(name, 0) for name, n in named)
 
     def remove(self, uid: str) -> bool:
-        """Give back the AppWrapper's charge. False if the gang lacks none of it; it is given back
-        all the same."""
+        """Give back the AppWrapper's charge. Returns False if the gang lacks none of these
+        resources; the charge is given back in any case."""
         if not self.seats:
             return False
         useful = False
@@ -101,7 +101,7 @@ class Shares:
         self.restore(uid)
 
     def held(self, uid: str) -> Iterator[tuple[Tree, QuotaNode, Resources]]:
-        """(tree, node, amounts): where the AppWrapper is charged, and for what."""
+        """(tree, node, amounts): where the AppWrapper is charged, and its charge."""
         if uid in self._planned:
             yield from self._planned[uid]
             return
@@ -112,19 +112,19 @@ class Shares:
                 yield tree, tree.node_of(leaf), charge.amounts
 
     def account(self, uid: str) -> tuple[Path, Resources]:
-        """Equal for two charged AppWrappers with the same charge at the same leaves."""
+        """A key that is equal for two AppWrappers with the same charge at the same leaves."""
         charge = self._charges.get(uid)
         return ((), ()) if charge is None else (charge.path, charge.amounts)
 
     def over(self, node: QuotaNode, resource: str, more: int = 0) -> bool:
-        """Whether the node and those below it would have more than its share with so much ``more``,
+        """Whether the subtree of the node, with ``more`` of the resource, would exceed its share
         without the removed AppWrappers."""
         given_back = self._given_back.get(node)
         there = given_back.get(resource, 0) if given_back is not None else 0
         return more > node.room(resource) + there
 
     def over_by_now(self) -> Callable[[QuotaNode, str], bool]:
-        """The same without ``more``, fixed at this moment whatever is removed later."""
+        """``over`` without ``more``, fixed at this moment: later removals do not change it."""
         fixed = copy(self)
         fixed._given_back = {node: books.copy() for node, books in self._given_back.items()}
         return fixed.over

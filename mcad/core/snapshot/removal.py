@@ -13,7 +13,7 @@ from mcad.core.snapshot.snapshot import Snapshot
 
 
 class Room(NamedTuple):
-    """The AppWrappers that have to leave, in the order of the candidates, and where the gang goes
+    """The AppWrappers that have to leave, in the order of the candidates, and the gang's plan
     then."""
 
     leaving: tuple[str, ...]
@@ -23,25 +23,24 @@ class Room(NamedTuple):
 def fewest(snapshot: Snapshot, candidates: Iterable[str]) -> Room | None:
     """The candidates that have to leave, each of them needed (R10).
 
-    They are removed in order until the gang fits. Then the last, which are the most valuable, are
-    restored first if the gang fits with them. Each candidate is asked for when those before it are
-    removed. Those of the result stay removed; without a result none is.
+    Candidates are removed in order until the gang fits. Then they are restored from the last, the
+    most valuable, where the gang still fits. Each candidate is requested after the removal of the
+    candidates before it. Those of the result stay removed; without a result none does.
     """
     gone = _leave_until_it_fits(snapshot, candidates)
     return None if gone is None else spare_victims(snapshot, gone)
 
 
 def soonest(snapshot: Snapshot, candidates: Iterable[str]) -> Room | None:
-    """The first candidates that suffice, where none can be spared; without those that have nothing
-    that the gang could use."""
+    """The fewest first candidates that suffice; candidates without anything that the gang could use
+    are skipped."""
     gone = _leave_until_it_fits(snapshot, candidates)
     return None if gone is None else spare_victims(snapshot, gone, to_the_end=False)
 
 
 def _leave_until_it_fits(snapshot: Snapshot, candidates: Iterable[str]) -> list[str] | None:
-    """The AppWrappers removed until the gang fits, perhaps more than needed: a test is expensive
-    where sums suffice and the gang still does not fit, so the next one comes after one more is
-    removed, two, four..."""
+    """The AppWrappers removed until the gang fits, perhaps too many: a test is expensive where sums
+    suffice and the gang still does not fit, so the tests come one, two, four... removals apart."""
     if snapshot.hopeless:
         return None
     gone: list[str] = []
@@ -69,11 +68,12 @@ def _leave_until_it_fits(snapshot: Snapshot, candidates: Iterable[str]) -> list[
 def spare_victims(
     snapshot: Snapshot, gone: Sequence[str], *, to_the_end: bool = True
 ) -> Room | None:
-    """With those ``gone`` the gang fits. Restore, from the last to the first, those that it does
-    not need; all of them, or (not ``to_the_end``) those before the first that is needed.
+    """The gang fits with ``gone`` removed. Restore from the last to the first the AppWrappers that
+    the gang does not need, to the first needed one or (``to_the_end``) all.
 
-    There is ever less room, so an AppWrapper that gives as much as a needed one, on nodes like
-    those of that one, is needed as well: no test, which for several parts may cost a search."""
+    Room only falls here, so an AppWrapper that gives as much as a needed one, on similar nodes, is
+    needed as well, without a test, which may cost a search.
+    """
     left, kept, needed = list(gone), list[str](), set[object]()
     while left and (to_the_end or not kept):
         uid = left.pop()

@@ -3,7 +3,7 @@
 Removing and restoring change a copy of the columns, never the books, and no event may come in
 between. Creating a snapshot costs about as much as a verdict, removing or restoring an AppWrapper a
 look at its nodes. The gang may use what it could use at once: no node that is set aside for
-unplaced pods (C6), and none that is reserved for another AppWrapper.
+unplaced pods (C6) or reserved for another AppWrapper.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ class View(NamedTuple):
 
 
 class Variants(NamedTuple):
-    """A gang: the ``whole`` of it, and the same in each choice of its topology domains, in the
-    order of preference: where it ``prefers`` to be, and then where it ``may`` be."""
+    """A gang: the ``whole`` of it, and its variants in each choice of topology domains, in order of
+    preference: first the variants that it ``prefers``, then those that ``may`` be used."""
 
     whole: Prospect
     prefers: Sequence[Prospect]
@@ -49,8 +49,8 @@ class Variants(NamedTuple):
 
 
 class Planned(NamedTuple):
-    """What a gang would hold: (node, amounts), or where only sums count the amounts ``anywhere``;
-    and its places in the quota trees."""
+    """The room that a gang would hold: (node, amounts), or where only sums count the amounts
+    ``anywhere``; and its places in the quota trees."""
 
     pods: Held
     anywhere: Resources
@@ -59,11 +59,11 @@ class Planned(NamedTuple):
 
 class Snapshot:
     """One gang, and the AppWrappers removed for it. ``shares`` is the quota side. ``only`` names
-    the nodes that it may use (none: all). It fits as soon as it fits in one of its ways: so no
+    the nodes that the gang may use (none: all). The gang fits if it fits in one of its ways: so no
     AppWrapper is evicted, and no room is reserved, unless one whole domain comes free (ADR 49).
 
-    ``hopeless``: the gang would not fit even if all were removed, or unplaced pods have to find
-    nodes first. The work so far is ``steps``, about a microsecond each.
+    ``hopeless``: the gang would not fit even without all other AppWrappers, or unplaced pods have
+    to find nodes first. The work so far is ``steps``, about a microsecond each.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class Snapshot:
                 self._give(self._held_anywhere(uid), 1)
 
     def _open_to_all(self, lifted: Collection[str], only: Collection[str]) -> Mask:
-        """The rows that any gang may use; reservations that are lifted are given back there."""
+        """The rows that any gang may use, with the room of lifted reservations given back."""
         ledger, assumed, set_aside = self._view.ledger, self._view.assumed, self._view.unplaced_pods
         usable = ~ledger.nothing() if set_aside.usable is None else set_aside.usable
         for owner in assumed.reserved if self._on_nodes else ():
@@ -112,8 +112,8 @@ class Snapshot:
         return usable
 
     def _made(self, gang: Variants, usable: Mask) -> list[Way]:
-        """A way for each variant, as far as the work for that suffices: those first where the gang
-        may be; in the order of preference."""
+        """A way for each variant, as far as the work for ways suffices: the possible variants are
+        made first, then the preferred ones. The result is in order of preference."""
         ledger, ways, last = self._view.ledger, list[Way](), len(gang.may)
         for one in (*gang.may, *gang.prefers):
             way = Way(one, self._free, one.mask & usable, ledger)
@@ -134,19 +134,19 @@ class Snapshot:
         return self._spent + sum(way.steps for way in self._ways)
 
     def spend(self, steps: int) -> None:
-        """So much was done beside it."""
+        """Count work outside of the snapshot."""
         self._spent += steps
 
     @property
     def is_spent(self) -> bool:
-        """Whether the work that one plan may take is done: no further AppWrapper is removed."""
+        """Whether the work bound of one plan is reached: no further AppWrapper is removed."""
         return self._looked >= WHAT_IF_LOOKS_MAX or all(way.is_spent for way in self._ways)
 
     # -- remove and restore --------------------------------------------------------------------
 
     def remove(self, uid: str) -> bool:
-        """Give back what the AppWrapper's pods use, what is assumed for it, and its charge. False
-        if the gang could not use any of that, or lacks none of it any more: then it stays."""
+        """Give back the AppWrapper's pods, assumed pods and charge. Returns False, without a
+        change, if the gang could not use any of that or lacks nothing any more."""
         lacks = not any(way.is_exact and way.is_enough for way in self._ways)
         useful = self.shares.remove(uid)
         useful = (self._shift(uid, 1) and lacks) or useful
@@ -155,18 +155,18 @@ class Snapshot:
         return useful
 
     def remove_anyway(self, uid: str) -> None:
-        """The same, whether that is of use or not."""
+        """Remove the AppWrapper, whether that is of use or not."""
         self.shares.remove(uid)
         self._shift(uid, 1)
 
     def restore(self, uid: str) -> None:
-        """Take again what the AppWrapper gave back."""
+        """Take again the room and the charge that the AppWrapper gave back."""
         self.shares.restore(uid)
         self._shift(uid, -1)
 
     def likeness(self, uid: str) -> object:
-        """Equal for two removed AppWrappers that give the gang as much, on nodes that are equal for
-        it: these could change places."""
+        """A key that is equal for two removed AppWrappers that give the gang as much, on nodes that
+        are equal for the gang: the two could change places."""
         rows, on_nodes = self._view.ledger.rows, list[object]()
         for name, amounts in self._held(uid):
             row = rows.get(name)
@@ -178,8 +178,8 @@ class Snapshot:
         return (tuple(on_nodes), anywhere, self.shares.account(uid) if self.shares.seats else ())
 
     def _shift(self, uid: str, times: int) -> bool:
-        """Give back what the AppWrapper has (``times`` 1), or take it again (-1). Returns whether
-        the gang could use any of that."""
+        """Give back the AppWrapper's room (``times`` 1), or take it again (-1). Returns whether the
+        gang could use any of it."""
         found, rows, ways_at = False, self._view.ledger.rows, self._ways_at
         for name, amounts in self._held(uid):
             row = rows.get(name)
@@ -196,20 +196,20 @@ class Snapshot:
         return found or bool(unplaced)
 
     def _add(self, at: int, amounts: Iterable[tuple[str, int]], times: int) -> None:
-        """So much more is free in a row, of what the gang asks for."""
+        """Add ``times`` the amounts to a row, as far as the gang asks for the resources."""
         for name, n in amounts:
             column = self._columns.get(name)
             if column is not None:
                 column[at] += counted(n) * times
 
     def _give(self, amounts: Resources, times: int) -> None:
-        """So much is given back on no node; where only sums count."""
+        """Give back amounts without a node, where only sums count."""
         book(self._unplaced, amounts, -times)
         for way in self._ways:
             way.give(amounts, times)
 
     def _held(self, uid: str) -> Held:
-        """What it has on nodes, cached until that changes."""
+        """The AppWrapper's room on nodes, cached until it changes."""
         if uid in self._planned:
             return self._planned[uid].pods
         known = self._view.assumed.held
@@ -221,7 +221,7 @@ class Snapshot:
         return held
 
     def _held_anywhere(self, uid: str) -> Resources:
-        """Its unplaced amounts."""
+        """The AppWrapper's unplaced amounts."""
         if uid in self._planned:
             return self._planned[uid].anywhere
         allotments = self._view.assumed.allotments(uid)
@@ -230,7 +230,7 @@ class Snapshot:
     # -- gangs ahead ---------------------------------------------------------------------------
 
     def planned(self, plan: Plan) -> Planned:
-        """What the gang itself would hold, placed like that."""
+        """The room that the gang itself would hold with this plan."""
         seats = tuple(self.shares.seats)
         if not self._on_nodes:
             return Planned((), self._prospect.demand, seats)
@@ -239,7 +239,7 @@ class Snapshot:
         return Planned(tuple(pods), (), seats)
 
     def assume(self, uid: str, planned: Planned) -> None:
-        """Assume this for a waiting AppWrapper, until it is removed."""
+        """Assume this room for a waiting AppWrapper, until it is removed."""
         self.shares.assume(uid, planned.seats)
         self._planned[uid] = planned
         self._shift(uid, -1)
@@ -251,13 +251,13 @@ class Snapshot:
     # -- the answer ----------------------------------------------------------------------------
 
     def suffices(self) -> bool:
-        """Whether its shares suffice, and there is room for each part of the gang by itself and in
-        sum for all: necessary, and for one part sufficient."""
+        """Whether the gang's shares suffice, and each part by itself and all parts in sum have
+        room: necessary, and for one part sufficient."""
         enough = not self.hopeless and any(way.is_enough for way in self._ways)
         return enough and self.shares.fits()
 
     def is_idle(self, resource: str, amount: int) -> bool:
-        """Whether so much of the resource is free in sum on the nodes of one way."""
+        """Whether the amount of the resource is free in sum on the nodes of one way."""
         self._spent += len(self._ways) * (self._view.ledger.size // ROWS_PER_STEP)
         there = max(self._free.to_lend(resource, way.concerned) for way in self._ways)
         return there - self._unplaced.get(resource, 0) >= amount

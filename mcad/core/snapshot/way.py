@@ -14,8 +14,8 @@ from mcad.core.state.work_bounds import ROWS_PER_STEP, WHAT_IF_SEARCH_MAX, WHAT_
 
 
 class _Wanted(NamedTuple):
-    """So many ``pods`` with this request need slots, at most ``cap`` on a row. ``admits`` tells by
-    row whether they may go there, and ``slots`` how many find room."""
+    """This many ``pods`` with this request need slots, at most ``cap`` on a row. ``admits`` tells
+    by row whether the pods may go there, and ``slots`` how many find room."""
 
     pods: int
     request: Resources
@@ -25,13 +25,13 @@ class _Wanted(NamedTuple):
 
 
 class Way:
-    """One way to place a gang. Most gangs have one way; with topology there is one for each choice
-    of domains.
+    """One way to place a gang. Most gangs have one way; with topology there is one way for each
+    choice of domains.
 
-    The slots of each part are counted node by node when something changes there: to have enough of
-    them is necessary, and for one part sufficient. Where only sums count, a slot is one unit of a
-    resource. ``concerned`` are the rows where pods of the gang could be. ``hopeless``: it would not
-    fit even if all nodes were empty. ``steps`` counts the work of searches.
+    The slots of each part are counted again on each node that changes: enough slots are necessary,
+    and for one part sufficient. Where only sums count, a slot is one unit of a resource.
+    ``concerned`` are the rows where pods of the gang could be. ``hopeless``: the gang would not fit
+    even on empty nodes. ``steps`` counts the work of searches.
     """
 
     def __init__(self, prospect: Prospect, columns: Columns, usable: Mask, ledger: Ledger) -> None:
@@ -42,9 +42,9 @@ class Way:
         self._nodes.known_choices = {}
         self._searched = 0
         self._draft: Draft | None = None
-        self._taken: dict[int, Books] = {}  # by the last plan, of each of its rows
-        self._unsure: set[int] = set()  # its rows that changed since they were found to suffice
-        self._in_vain = False  # whether a search has found none since the last change
+        self._taken: dict[int, Books] = {}  # amounts that the last plan takes, by row
+        self._unsure: set[int] = set()  # rows of the plan that changed since the last check
+        self._in_vain = False  # whether a search since the last change found no plan
         self.steps = 0
         self.hopeless = False
         self.concerned = usable
@@ -75,7 +75,7 @@ class Way:
     # -- counts --------------------------------------------------------------------------------
 
     def count(self, at: int) -> None:
-        """More or less is free in the row than when it was counted last."""
+        """Count the slots of a row again: its free amounts changed."""
         self._in_vain = False
         if at in self._taken:
             self._unsure.add(at)
@@ -86,18 +86,18 @@ class Way:
                 slots[at] = now
 
     def admitted(self, at: int) -> tuple[bool, ...]:
-        """Which parts may go to the row."""
+        """By part, whether its pods may go to the row."""
         return tuple([one.admits[at] for one in self._wanted])
 
     def give(self, amounts: Resources, times: int) -> None:
-        """So much is given back on no node, where only sums count."""
+        """Count amounts that are given back without a node, where only sums count."""
         given = dict(amounts)
         for number, one in enumerate(self._wanted):
             self._missing[number] -= times * given.get(one.request[0][0], 0)
 
     @property
     def is_enough(self) -> bool:
-        """Whether there are slots for each part by itself."""
+        """Whether each part by itself has slots enough."""
         return max(self._missing, default=0) <= 0
 
     # -- plans ---------------------------------------------------------------------------------
@@ -109,7 +109,7 @@ class Way:
         return self._stands() or self._mend() or self._search() is not None
 
     def plan(self) -> Plan | None:
-        """Where the whole gang would go. Where only sums count that may be fewer pods than it
+        """Where the whole gang would go. Where only sums count the plan may hold fewer pods than it
         has."""
         if not self.is_enough:
             return None
@@ -120,13 +120,13 @@ class Way:
 
     @property
     def is_spent(self) -> bool:
-        """Whether no plan will be found any more, because all searches together took the work that
-        they may take."""
+        """Whether no plan will be found any more, because the searches have reached their work
+        bound."""
         return self._draft is None and self._searched >= WHAT_IF_WORK_MAX
 
     def _stands(self) -> bool:
-        """Whether there is still room for the last plan: most AppWrappers that are restored touch
-        none of its nodes."""
+        """Whether the last plan still has room: most restored AppWrappers touch none of its
+        nodes."""
         self._unsure = {at for at in self._unsure if self._lacks(at)}
         return self._draft is not None and not self._unsure
 
@@ -134,7 +134,7 @@ class Way:
         return any(self._columns.get(at, name) < n for name, n in self._taken[at].items())
 
     def _mend(self) -> bool:
-        """Move the pods of the last plan that have no room any more to rows that it does not use: a
+        """Move the pods of the last plan that lost their room to rows that the plan does not use: a
         tenth of the work of a search."""
         kept = [one for one in self._draft or () if one[1] not in self._unsure]
         used, moved = set(self._taken), Draft()

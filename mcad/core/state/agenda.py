@@ -1,8 +1,8 @@
-"""What the next passes look at, and when the next one is due: a timer per AppWrapper and purpose,
+"""The work of the next passes, and when the next pass is due: a timer per AppWrapper and purpose,
 plain wishes, and one wake-up for all.
 
-The controller knows the earliest instant only, and of the next one when that has come: however
-many wait, one wake-up is under way.
+The controller knows only the earliest instant, and the next one when that has come: one wake-up is
+pending for any number of timers.
 """
 
 from __future__ import annotations
@@ -20,39 +20,38 @@ from mcad.core.state.units import SECOND, Duration, Instant
 from mcad.core.state.violations import check
 
 HORIZON: Duration = 3600 * SECOND
-"""The controller is woken at least this often while anything runs: it keeps what it is asked for,
-and a time to live is a week."""
+"""The controller is woken at least this often while a timer runs: it keeps every request, and a
+time to live is a week."""
 
 _LINES_MIN = 64
 
 _HEAPS = 8
-"""Timers are kept in so many heaps by the uid of their AppWrapper, so that looking for stale lines
-takes an eighth of them at a time: there may be several of each of 100,000 AppWrappers."""
+"""Timers are kept in this many heaps by the uid of their AppWrapper, so that a sweep of stale lines
+covers an eighth of them at a time: each of 100,000 AppWrappers may have several."""
 
 _Line = tuple[Instant, str, str]
 
 
 class Timers:
-    """Every timer that runs. One that was stopped or started anew leaves a stale line behind."""
+    """All running timers. A timer that was stopped or started anew leaves a stale line behind."""
 
     def __init__(self, entries: Mapping[str, Entry]) -> None:
-        """``entries`` are the AppWrappers by uid; timers of those that left it are stale."""
+        """``entries`` are the AppWrappers by uid; timers of removed AppWrappers are stale."""
         self._entries = entries
         self._heaps: list[list[_Line]] = [[] for _ in range(_HEAPS)]
         self._wishes: set[Instant] = set()
-        self._woken_at: Instant = 0  # the wake-up under way, 0 if there is none
-        self._may_be_earlier = False  # than that: timers started since it was last looked for
-        # The lines at which stale ones are looked for: not the same, so that no two are swept
-        # together.
+        self._woken_at: Instant = 0  # the pending wake-up, 0 if there is none
+        self._may_be_earlier = False  # whether timers started since may end before the wake-up
+        # The lengths at which heaps are swept: they differ, so that no two are swept together.
         self._swept_at = [_LINES_MIN + _LINES_MIN * number // _HEAPS for number in range(_HEAPS)]
 
     @property
     def lines(self) -> int:
-        """How many lines are kept, stale ones included."""
+        """How many lines are kept, including stale lines."""
         return sum(map(len, self._heaps))
 
     def start(self, entry: Entry, timer: Timer, at: Instant) -> None:
-        """Let the timer end at this instant; the latest call for it counts."""
+        """Let the timer end at this instant; the latest call for a timer counts."""
         entry.timers[timer] = at
         self._may_be_earlier = True
         number = crc32(entry.uid.encode()) % _HEAPS
@@ -61,15 +60,15 @@ class Timers:
         heappush(self._heaps[number], (at, entry.uid, timer))
 
     def wish(self, at: Instant) -> None:
-        """Wake up at this instant, for none in particular."""
+        """Wake up at this instant, for no timer in particular."""
         if at not in self._wishes:
             self._may_be_earlier = True
             self._wishes.add(at)
             heappush(self._heaps[0], (at, "", ""))
 
     def expired(self, now: Instant) -> Iterator[tuple[Entry, Timer]]:
-        """The timers that have run out, first to last; not those that an earlier one stopped. What
-        is left after ``TIMERS_PER_PASS`` is taken by the next pass."""
+        """The timers that have run out, first to last, without timers stopped by an earlier one.
+        The next pass takes the rest after ``TIMERS_PER_PASS``."""
         if self._woken_at <= now:
             self._woken_at, self._may_be_earlier = 0, True
         lines: list[_Line] = []
@@ -88,8 +87,8 @@ class Timers:
         return min(filter(None, self._heaps), key=itemgetter(0), default=[])
 
     def next_wake_up(self, now: Instant) -> Instant | None:
-        """The one wake-up to request, however many timers run (ADR 4); None if that is under way
-        already, or if nothing runs."""
+        """The one wake-up to request for all timers (ADR 4); None if it is pending already, or if
+        no timer runs."""
         if not self._may_be_earlier:
             return None
         self._may_be_earlier = False
@@ -104,7 +103,7 @@ class Timers:
         return at
 
     def _sweep(self, number: int) -> None:
-        """Drop the stale lines: an AppWrapper that is deleted may have had a week to live."""
+        """Drop the stale lines: a deleted AppWrapper may have had a week to live."""
         heap = [line for line in self._heaps[number] if not self._is_stale(*line)]
         heapify(heap)
         self._heaps[number] = heap
@@ -117,7 +116,7 @@ class Timers:
         return entry is None or entry.timers.get(name) != at
 
     def check(self) -> None:
-        """Each timer that runs has its line; raises ``InvariantViolated``. O(all)."""
+        """Check that each running timer has its line; raises ``InvariantViolated``. O(all)."""
         lines = {line for heap in self._heaps for line in heap}
         for uid, entry in self._entries.items():
             for name, at in entry.timers.items():
@@ -127,14 +126,14 @@ class Timers:
 
 
 class Agenda:
-    """The time of this step, the timers, and what observations leave for the next pass (R5).
+    """The time of this step, the timers, and the work that observations leave for the next pass
+    (R5).
 
-    ``to_recover`` (attempts of an earlier leader; ``recovering`` are those among them that are in
-    their order already), ``to_rank`` (its place in quota trees), ``to_report`` (why it waits),
-    ``to_report_later`` (the same, once it has a verdict that lasts), ``to_judge`` (its objects and
-    pods), ``to_resume`` (after a reset) and ``to_settle`` (its status) are ordered sets (dicts of
-    None) of uids of AppWrappers. ``spent`` is the work of this pass so far, in steps of one to
-    five microseconds.
+    ``to_recover`` (attempts of an earlier leader; ``recovering`` are the sorted ones), ``to_rank``
+    (its place in quota trees), ``to_report`` (why it waits), ``to_report_later`` (the same, with a
+    lasting verdict), ``to_judge`` (its objects and pods), ``to_resume`` (after a reset) and
+    ``to_settle`` (its status) are ordered sets (dicts of None) of uids of AppWrappers. ``spent`` is
+    the work of this pass so far, in steps of one to five microseconds.
     """
 
     def __init__(self, entries: Mapping[str, Entry]) -> None:
@@ -153,21 +152,21 @@ class Agenda:
 
     @property
     def is_behind(self) -> bool:
-        """Whether what is known is not all taken into account: nothing is judged or dispatched."""
+        """Whether some observations are not taken into account: nothing is judged or dispatched."""
         return bool(self.recovering or self.to_rank)
 
     @property
     def is_spent(self) -> bool:
-        """Whether this pass has done its work: what would take long is left for the next one."""
+        """Whether this pass has done its work: long steps are left for the next pass."""
         return self.spent >= WORK_PER_PASS
 
     def has_work_for(self, steps: int, after: int = 0) -> bool:
-        """Whether so much more can be done in this pass, ``after`` so much else. What takes longer
-        than a whole pass may begin while half of it is left."""
+        """Whether this pass has work left for ``steps`` after ``after`` other steps. A step longer
+        than a whole pass may begin while half of the pass is left."""
         return self.spent + after + min(steps, WORK_PER_PASS // 2) <= WORK_PER_PASS
 
     def forget(self, uid: str) -> None:
-        """Nothing of this AppWrapper is left for a pass."""
+        """Drop all work for this AppWrapper."""
         for uids in (
             *(self.to_recover, self.recovering, self.to_rank, self.to_report),
             *(self.to_report_later, self.to_judge, self.to_resume, self.to_settle),
@@ -175,7 +174,7 @@ class Agenda:
             uids.pop(uid, None)
 
     def take(self, uids: dict[str, None], most: int) -> list[str]:
-        """Take the first of an ordered set out of it; the rest is for the next pass."""
+        """Take the first members out of an ordered set; the rest is for the next pass."""
         taken = list(islice(uids, most))
         for uid in taken:
             del uids[uid]
@@ -184,8 +183,8 @@ class Agenda:
         return taken
 
     def carry_over(self) -> None:
-        """Request another pass at once. A microsecond later, because the timers of this one may
-        come yet, and what runs out by now is over with them."""
+        """Request another pass at once. It comes a microsecond later, because timers of this
+        instant may still come, and all that run out by then are handled together."""
         self.wake_at(self.now + 1)
 
     def wake_in(self, entry: Entry, timer: Timer, delay: Duration) -> None:
@@ -204,12 +203,12 @@ class Agenda:
         self.timers.wish(at)
 
     def look_again(self, look: Look) -> None:
-        """Something was not looked at: the next pass goes on with this look."""
+        """Note an interrupted look: the next pass goes on with it."""
         self.looked_at[look] = 0
         self.carry_over()
 
     def is_time_for(self, look: Look) -> bool:
-        """Whether it is time for this periodic look; if not, request a pass for when it is."""
+        """Whether it is time for this periodic look; if not, request a pass for that time."""
         due_at = self.looked_at.get(look, 0) + LOOKS[look]
         if self.now < due_at:
             self.wake_at(due_at)

@@ -1,4 +1,4 @@
-"""What a failed request says, as facts."""
+"""The facts of a failed request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every waiting time and bound of the dispatcher that is not a setting, each with its why."""
+"""Every waiting time and bound of the dispatcher that is not a setting, with its reason."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -11,11 +11,11 @@ DISPATCHES_PER_PASS = 24
 longer ahead than intents can be written soon (ADR 51)."""
 
 WORK_PER_PASS = 6_000
-"""Work of one cycle, in steps of one to five microseconds. What may take long is not begun beyond
-it, and goes first in the next cycle (R5, ADR 50)."""
+"""Work of one cycle, in steps of one to five microseconds. Beyond it no long step begins; such a
+step goes first in the next cycle (R5, ADR 50)."""
 
 DISPATCH_STEPS = 40
-"""The work that a dispatch counts for, besides a few steps for each pod or node."""
+"""The work of a dispatch, besides a few steps for each pod or node."""
 
 DISPATCH_STEPS_PER_POD = 3
 
@@ -23,7 +23,7 @@ RETRIED_PER_PASS = 500
 """Refused shapes that one cycle tests again because their verdict has grown old."""
 
 HOLD_STEPS = 15
-"""The work that putting one AppWrapper on hold counts for."""
+"""The work of putting one AppWrapper on hold."""
 
 LEFT_PER_STEP = 8
 """Classes that keep their verdict until the next walk without being tried, in a step of work."""
@@ -44,13 +44,13 @@ RANKED_PER_PASS = 250
 each, or 100 with dozens of pod sets. Nothing is dispatched until all are ranked."""
 
 RECOVER_STEPS = 30
-"""The work that taking up one of them counts for in a cycle."""
+"""The work of taking up one AppWrapper after a start."""
 
 LISTED_PER_STEP = 20
 """AppWrappers that are listed in a step of work, to be ranked."""
 
 RANK_STEPS = 10
-"""The work that ranking one of these counts for in a cycle, and each of its pod sets."""
+"""The work of ranking one AppWrapper, and each of its pod sets."""
 
 JUDGED_PER_PASS = 160
 """AppWrappers whose objects, pods or status are judged in one cycle, 40 microseconds each: a change
@@ -63,10 +63,10 @@ SWEPT_PER_PASS = 1_000
 """Objects that one cycle compares with the attempts of their AppWrappers, a microsecond each."""
 
 JUDGE_STEPS = 25
-"""The work that judging an AppWrapper counts for in a cycle."""
+"""The work of judging an AppWrapper."""
 
 TIMERS_PER_PASS = 500
-"""Timers that one cycle handles: those of thousands of AppWrappers may run out together."""
+"""Timers that one cycle handles: timers of thousands of AppWrappers may run out together."""
 
 RESTATED_PER_SHAPE = 100
 """Members of an equivalence class whose status is rewritten when another resource binds them: a
@@ -76,7 +76,7 @@ QUOTA_INTERVAL: Duration = SECOND
 """Minimum time between two status writes of a QuotaSubtree, and between two counts of its tree."""
 
 FIGURES_STEPS = 8
-"""The work that the figures of one quota node count for."""
+"""The work for the figures of one quota node."""
 
 RESTATE_INTERVAL: Duration = 60 * SECOND
 """Minimum time between two reports of a refusal for one AppWrapper."""
@@ -95,8 +95,8 @@ CREATION_ATTEMPTS_MAX = 6
 Six attempts span about ten minutes, in which a quota is usually raised or freed."""
 
 REFUSED_WRITE_RETRY: Duration = 60 * SECOND
-"""A request that the server refuses outright (403, 422) is a fault of the installation: it is
-repeated ever more slowly, up to this, so that a repair of the installation is enough."""
+"""A request that the server refuses outright (403, 422) is caused by the installation: it is
+repeated at intervals that grow up to this, so that a repair of the installation is enough."""
 
 DENIALS_BORNE = 3
 """Refusals with 403 in a row that are only retried: an API server that has just started refuses
@@ -104,11 +104,11 @@ everything until it has read the roles, which takes seconds."""
 
 RIGHT_TEST_BASE: Duration = 5 * SECOND
 RIGHT_TEST_MAX: Duration = 60 * SECOND
-"""How soon a missing right is tested again, ever more slowly."""
+"""The longest interval between two tests of a missing right; the intervals grow."""
 
 LOOK_BASE: Duration = 5 * SECOND
 LOOK_MAX: Duration = 300 * SECOND
-"""Between two live lists of a teardown while no watch event says that something is gone."""
+"""Between two live lists of a teardown while no watch event reports a removal."""
 
 
 WARNING_READS_PER_SECOND = 2
@@ -120,14 +120,14 @@ READS_PER_SECOND = 50
 
 @dataclass(slots=True)
 class PerSecond:
-    """A bound on how often something is done in a second."""
+    """A bound on how often an action is done in a second."""
 
     most: int
     second: int = 0
     count: int = 0
 
     def take(self, now: Instant) -> bool:
-        """Whether it may be done once more."""
+        """Whether the action may be done once more."""
         second = now // SECOND
         self.count = 1 + (self.count if second == self.second else 0)
         self.second = second
@@ -135,10 +135,10 @@ class PerSecond:
 
 
 class Look(StrEnum):
-    """What is looked at periodically, not in every cycle."""
+    """The periodic steps, which are not done in every cycle."""
 
-    RESERVATIONS = "reservations"  # is there room elsewhere, and what is still in the way
-    BACKFILL = "backfill"  # which AppWrappers may use reserved room that is free
+    RESERVATIONS = "reservations"  # is there room elsewhere, and which AppWrappers are in the way
+    BACKFILL = "backfill"  # which AppWrappers may use free reserved room
     EVICTIONS = "evictions"  # for which AppWrappers victims are searched
 
 
@@ -157,27 +157,27 @@ BACKFILL_TRIES = 20
 """AppWrappers tried for backfill at a time: each costs a look at every node."""
 
 BACKFILL_TESTS = 2_000
-"""Pod sets of equivalence classes that are tested for whether they may fit there, 6 microseconds
-each; the next cycle continues."""
+"""Pod sets of equivalence classes that are tested for room there, 6 microseconds each; the next
+cycle continues."""
 
 BACKFILL_TEST_STEPS = 6
-"""The work that such a test counts for in a cycle."""
+"""The work of such a test."""
 
 BACKFILL_MEMBERS = 20
 """Members of an equivalence class that are tested for an end in time."""
 
 BACKFILL_MEMBER_STEPS = 1
-"""The work that this counts for, for each of the members and each reservation."""
+"""The work of this test, for each of the members and each reservation."""
 
 AVOIDED_MAX = 128
 """Names of reserved nodes in the affinity of a pod template: each takes 60 bytes of it."""
 
 OUTRANKING_TRIED = 20
-"""AppWrappers of a higher priority that are offered reserved room that is free; each costs a look
-at every node."""
+"""AppWrappers of a higher priority that are offered free reserved room; each costs a look at every
+node."""
 
 REFUSED_STEPS = 1
-"""The work that a class counts for when the refused ones are put in order."""
+"""The work of each class when the refused classes are put in order."""
 
 FIRSTS_MAX = 8
 """Reservations at a time that protect a starved head of the line (R8)."""
@@ -187,49 +187,48 @@ FIRSTS_LOOKED_AT = 2_000
 
 BINDING_WAIT: Duration = 5 * SECOND
 """How long a gang that fits waits at most until pods of gangs in flight are bound (R2). With a real
-kube-scheduler the longest wait was 0.3 s (ADR 52); one that stands still must hold nothing up."""
+kube-scheduler the longest wait was 0.3 s (ADR 52); a stopped one must hold up nothing."""
 
 BINDING_WAITS_MAX = 500
-"""Equivalence classes that wait for bindings in a cycle and keep their nodes from those behind;
-beyond, all those behind wait."""
+"""Equivalence classes that wait for bindings in a cycle and keep their nodes from classes behind;
+beyond, all classes behind wait."""
 
 BESIDE_MAX = 16
-"""Heads that lack only a share, beside which AppWrappers may start with StrictFIFO; beyond, none
-starts that competes for their nodes."""
+"""Heads that lack only a share, beside which AppWrappers may start with StrictFIFO; beyond, no
+competitor for their nodes starts."""
 
 BLOCKED_LOOKS_MAX = 20_000
-"""Nodes that one cycle with StrictFIFO looks at for what blocked classes keep from those behind;
-beyond, all those behind wait."""
+"""Nodes that one cycle with StrictFIFO visits to find what blocked classes keep from classes
+behind; beyond, all classes behind wait."""
 
 OWNERS_MAX = 64
-"""Heads that may defer borrowers at a time: all are looked at in every cycle in which one would
-borrow."""
+"""Heads that may defer borrowers at a time: all are visited in every cycle in which an AppWrapper
+would borrow."""
 
 ENDS_PER_PASS = 4_000
 """AppWrappers whose ends one cycle determines for the order in which they end, 5 microseconds each.
 """
 
 RESERVATION_TRIES_MAX = 8
-"""A reservation without a start time lasts twice as long as the one before, up to 2^8 times
+"""A reservation without a start time lasts twice as long as the previous one, up to 2^8 times
 ``protectAfter``: a day and a half by default."""
 
 RESERVED_RETRY: Duration = SECOND
-"""Pause before an owner of reserved room that is free, and could not start, is planned for again,
-if its plan takes most of a pass."""
+"""Pause before an owner of free reserved room that could not start is planned for again, if its
+plan takes most of a pass."""
 
 RIGHT_STEPS = 4
-"""The work of finding out by which right a candidate may be evicted, where shares count."""
+"""The work of finding the right by which a candidate may be evicted, where shares count."""
 
 EVICTION_STEPS = 6_000
-"""Work of the plans of one look, about a microsecond each; another plan is begun while any is left.
-"""
+"""Work of the plans of one look, about a microsecond each; plans begin while some work is left."""
 
 HEADS_TRIED = 20
-"""Heads of a class that are looked at in a search for evictions, until one of them may evict."""
+"""Heads of a class that are tried in a search for evictions, until one of them may evict."""
 
 RUN_TIME_DOUBLED: Duration = 30 * SECOND
-"""What is doubled at least by each eviction, where ``minRunTime`` is shorter: it is all that slows
-down two that evict each other in turn."""
+"""The minimum that each eviction doubles, where ``minRunTime`` is shorter: nothing else slows down
+two AppWrappers that evict each other in turn."""
 
 RUN_TIME_DOUBLES_MAX = 6
 """An AppWrapper that was evicted this often runs at least 64 times ``minRunTime`` before the next
@@ -248,7 +247,7 @@ STALL_AFTER: Duration = 10 * SECOND
 """How long kube-scheduler may look for nodes before that is reported."""
 
 STARTED_AFTER: Duration = 30 * SECOND
-"""What creating and starting pods usually takes, with an image to pull."""
+"""The usual time to create and start pods, with an image to pull."""
 
 STALL_INTERVAL: Duration = 60 * SECOND
 """Between two reports of the same reason: kube-scheduler's words contain figures of the whole
@@ -258,27 +257,26 @@ STALL_NEWS: Duration = 5 * SECOND
 """Between reports of different reasons: a reader that looks for one should not see the last one."""
 
 STALL_OVER: Duration = 30 * SECOND
-"""How long nothing may be wrong before that is reported: a container that crashes in a loop runs
-for a moment in between."""
+"""How long pods must run without a stall before that is reported: a container that crashes in a
+loop runs for a moment in between."""
 
 WARNINGS_AFTER: Duration = 5 * SECOND
 WARNINGS_INTERVAL: Duration = 30 * SECOND
-"""How long pods may be missing before the Events about that are read, and between two reads."""
+"""How long pods may be missing before their Events are read, and the time between two reads."""
 
 START_WARNINGS_AFTER: Duration = 8 * SECOND
-"""How long the node of a pod may take to start it before its Events are read: most have started by
-then, and a pod that cannot is named within ten seconds."""
+"""How long the node of a pod may take to start it before its Events are read: most pods have
+started by then, and a pod that cannot start is named within ten seconds."""
 
 SLOW_PLACEMENT: Duration = 10 * SECOND
-"""What kube-scheduler needs at most where there is room: shorter waits count as run time."""
+"""The longest search of kube-scheduler where there is room: shorter waits count as run time."""
 
 RECORD_AFTER: Duration = 10 * SECOND
-"""How long that a gang was placed waits for another write of its status: soon its pods run, which
-is written too. A crash before that forgets it, which matters only if a node is lost as well."""
+"""How long the record of a placed gang waits for another write of status: its pods run soon, which
+is written too. A crash before that forgets it, which matters only if a node is lost, too."""
 
 STUCK_AFTER: Duration = 60 * SECOND
-"""After this a waiting teardown reports the objects that are left: by default pods get 30 s to end.
-"""
+"""After this a teardown reports the remaining objects: by default pods get 30 s to end."""
 
 TEARDOWN_MARGIN: Duration = 30 * SECOND
 """The time of a teardown besides the grace period of its pods: status writes, deletions, lists."""
@@ -288,8 +286,8 @@ COMMIT_GRACE: Duration = 75 * SECOND
 after 60 s (its ``--request-timeout``); the rest is for the way there."""
 
 LEFTOVERS_PART = 10
-"""Unbound pods of unknown AppWrappers hold at most this fraction (1/10) of what the nodes have, per
-namespace: any tenant may write the labels that make a pod such a pod."""
+"""Unbound pods of unknown AppWrappers hold at most this fraction (1/10) of the nodes' resources,
+per namespace: any tenant may write the labels of such pods."""
 
 TOMBSTONE_GRACE: Duration = 600 * SECOND
 """The longest time that a deleted AppWrapper holds room without pods on nodes (protocol P9)."""
@@ -305,13 +303,13 @@ def backoff(failures: int, base: Duration, ceiling: Duration) -> Duration:
 
 
 def is_denial(answer: Answer) -> bool:
-    """Whether the server refuses for good: the same request has the same answer."""
+    """Whether the refusal is final: the same request has the same answer."""
     return 400 <= answer.status < 500 and answer.status not in (401, 408, 409, 429)
 
 
 @dataclass(slots=True)
 class Tries:
-    """Requests for the same thing that failed in a row; ``denials`` are those refused for good."""
+    """Failures in a row of equal requests; ``denials`` counts final refusals."""
 
     failures: int = 0
     denials: int = 0

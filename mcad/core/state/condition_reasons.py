@@ -1,4 +1,4 @@
-"""What each condition of an AppWrapper means, and each reason that it can have.
+"""The meaning of each condition of an AppWrapper, and of each of its reasons.
 
 docs/reference/conditions.md shows them as a table, which is generated from here. A test compares
 every condition that the core writes in the tests of the core with it.

@@ -6,8 +6,8 @@ from mcad.core.state.records import Struct
 
 
 class DispatchPause(Struct, frozen=True):
-    """The scope is a namespace, what is charged at a node of a quota tree or below it, or, without
-    either, the whole cluster. ``reason`` is free text for users."""
+    """The scope is a namespace, a node of a quota tree with all AppWrappers charged at it or below,
+    or, without either, the whole cluster. ``reason`` is free text for users."""
 
     uid: str
     name: str
@@ -18,7 +18,7 @@ class DispatchPause(Struct, frozen=True):
 
     @property
     def is_everywhere(self) -> bool:
-        """Whether it concerns the whole cluster."""
+        """Whether the scope is the whole cluster."""
         return not (self.namespace or self.tree)
 
     @property
@@ -32,11 +32,11 @@ class DispatchPause(Struct, frozen=True):
 
     @property
     def title(self) -> str:
-        """What is paused."""
+        """The paused scope, for messages."""
         return f"Dispatch is paused for {self.scope}"
 
     @property
     def text(self) -> str:
-        """What an AppWrapper waits for."""
+        """The message of an AppWrapper that waits."""
         because = f": {self.reason}" if self.reason else ""
         return f"{self.title} (DispatchPause {self.name}){because}"

@@ -54,18 +54,18 @@ class StatusWrites:
     flying: StatusView | None = None  # the write whose outcome is open
     flying_in: Phase = Phase.WAITING  # the phase that requested it
     urgency: Urgency = Urgency.REPORT
-    written: StatusView | None = None  # the last one that is persisted, None if unknown
+    written: StatusView | None = None  # the last persisted view, None if unknown
     dirty: bool = False  # another write follows as soon as the outcome is known
-    tries: Tries = field(default_factory=Tries)  # those that failed in a row
+    tries: Tries = field(default_factory=Tries)  # writes that failed in a row
 
     def send(self, view: StatusView, phase: Phase, urgency: Urgency) -> int:
-        """A write is under way; returns its number."""
+        """Note a write on its way; returns its number."""
         self.serial += 1
         self.flying, self.flying_in, self.urgency = view, phase, urgency
         return self.serial
 
     def answer(self, serial: int, *, is_persisted: bool) -> bool:
-        """The outcome of a write; False if it is not that of the one that is open."""
+        """Note the outcome of a write; False if it is not the open one."""
         if serial != self.serial or self.flying is None:
             return False
         self.written, self.flying = self.flying if is_persisted else None, None
@@ -75,8 +75,8 @@ class StatusWrites:
 
 
 class Absence(NamedTuple):
-    """Why an item is not there: what became of it, and whether the cluster took it away (``lost``)
-    or a client did."""
+    """Why an item is missing: its fate, and whether the cluster took it away (``lost``) or a
+    client."""
 
     words: str
     lost: bool = False
@@ -86,23 +86,23 @@ class Absence(NamedTuple):
 class Creation:
     """The items of an attempt as they come into being."""
 
-    cursor: int = 0  # the next one to create
+    cursor: int = 0  # the next item to create
     asked: bool = False  # its create is under way
     doubt: Instant = 0  # until when a create without a clear answer may be committed (ADR 7)
-    created: dict[int, str] = field(default_factory=dict)  # item -> uid of those that exist
-    words: str = ""  # what the server said to a 403
-    # item -> why, of those that were seen to go or were not found by a live read
+    created: dict[int, str] = field(default_factory=dict)  # item -> uid of the existing object
+    words: str = ""  # the server's message of a 403
+    # item -> why, of items that were seen to go or that a live read did not find
     absent: dict[int, Absence] = field(default_factory=dict)
     # When the next live read is due of an item that no watch has reported.
     read_again: dict[int, Instant] = field(default_factory=dict)
 
     def exists(self, item: int, uid: str) -> None:
-        """The item exists, as the object with this uid."""
+        """Note that the item exists, as the object with this uid."""
         self.created[item] = uid
         self.absent.pop(item, None)
 
     def vanished(self, item: int, why: Absence) -> None:
-        """The item does not exist any more."""
+        """Note that the item does not exist any more."""
         self.created.pop(item, None)
         self.absent[item] = why
 
@@ -112,14 +112,14 @@ class Removal:
     """The objects of an attempt that is taken back, as they go."""
 
     undeleted: set[int] = field(default_factory=set)  # items whose deletion is not accepted yet
-    remains: tuple[Remnant, ...] = ()  # what the last look found
+    remains: tuple[Remnant, ...] = ()  # the findings of the last look
     looks: int = 0  # how many looks found something
     overtaken: bool = False  # something has gone since the look was requested
     forced: bool = False  # an Event has reported that force was used
-    remains_reported: bool = False  # an Event has reported what outlives the deleted AppWrapper
+    remains_reported: bool = False  # an Event has reported the remains of the deleted AppWrapper
 
     def found(self, remains: tuple[Remnant, ...]) -> None:
-        """One more look found something."""
+        """Note a look that found remains."""
         self.remains, self.looks = remains, self.looks + 1
 
 
@@ -127,22 +127,22 @@ class Removal:
 class Run:
     """The objects and pods of an attempt, as they run."""
 
-    finished: set[int] = field(default_factory=set)  # items that have said so
-    failed: set[int] = field(default_factory=set)  # items that say that they failed
+    finished: set[int] = field(default_factory=set)  # items that reported their end
+    failed: set[int] = field(default_factory=set)  # items that reported a failure
     awaits_nodes: bool = False  # this leader has seen it run before all of its pods had nodes
     waited_for_nodes: Duration = 0  # for how long, if that does not count for its limit
     # When a pod of it last appeared, lost its gates, got its node or became ready (stage.py).
     stage_since: Instant = 0
     ungated_at: Instant = 0  # when pods of it last lost their gates
     missing: int = 0  # pods that should exist and do not
-    missing_since: Instant = 0  # when they began to be so many, 0 if none is
+    missing_since: Instant = 0  # since when this many are missing, 0 if none
     ends_at: Instant = 0  # when its attempt ends if nothing changes, 0 if never
     refused: dict[int, str] = field(default_factory=dict)  # item -> why its pods are not created
-    calm_since: Instant = 0  # since when nothing keeps its pods from running, 0 while it does
-    refused_read: Instant = 0  # when that was asked for last
+    calm_since: Instant = 0  # since when its pods run without a stall, 0 during a stall
+    refused_read: Instant = 0  # when Events were last read
 
     def begin(self, finished: Iterable[int]) -> None:
-        """An attempt stands whose items with these numbers have finished."""
+        """Begin the run of an attempt whose items with these numbers have finished."""
         self.finished, self.failed = set(finished), set()
         self.stage_since = self.ungated_at = self.missing = self.missing_since = 0
         self.refused, self.refused_read = {}, 0
@@ -157,7 +157,7 @@ class Past:
     requeueing_wait: Duration = 0  # the present wait before a requeue, 0 before the first
     resets: int = 0
     refusals: int = 0  # attempts since the last dispatch that a quota or admission refused
-    in_vain: int = 0  # in a row, without nodes for all of their pods at any time (ADR 17)
+    in_vain: int = 0  # attempts in a row that never had nodes for all pods (ADR 17)
 
 
 @dataclass(slots=True)
@@ -166,11 +166,11 @@ class Wait:
 
     state: WaitingState = WaitingState.OUT
     hold: Hold | None = None  # why it is out of the line
-    pause: Hold | None = None  # keeps it out after failed attempts, whatever is edited
+    pause: Hold | None = None  # keeps it out after failed attempts, through all edits
     head_since: Instant = 0  # when it became the head of the line, if it is (R6)
     binding_since: Instant = 0  # since when it fits and waits for bindings of others (R2)
-    head_for: Duration = 0  # for how long it was that before, until it is dispatched
-    deferred_before: Duration = 0  # ``deferred_for`` of its class when it joined that (ADR 30)
+    head_for: Duration = 0  # how long it was head before, until it is dispatched
+    deferred_before: Duration = 0  # ``deferred_for`` of its class when it joined (ADR 30)
     reported: Refusal | None = None  # the refusal that its status shows
     reported_at: Instant = 0  # when its status last showed other figures of its wait
     announced: bool = False  # an Event has reported it, in this stay in the queue
@@ -179,19 +179,19 @@ class Wait:
 
 @dataclass(slots=True, eq=False)
 class Entry:
-    """Everything that is known about one AppWrapper.
+    """All that is known about one AppWrapper.
 
     The fields are grouped by owner; tests/core/test_owners.py says which modules assign them.
     """
 
     # -- the AppWrapper as it is observed ------------------------------------------------------
 
-    # While an attempt stands, its items are those of the inventory, one by one (P8).
+    # While an attempt exists, these items are those of the inventory, one by one (P8).
     workload: Workload
     first_seen: Instant
-    edited: Workload | None = None  # the spec of now if it differs; counts after the attempt (P8)
-    rebuilt: bool = False  # only objects that it left were seen, not the AppWrapper (P9)
-    unreadable: bool = False  # its record is not understood: it is left alone until that changes
+    edited: Workload | None = None  # the present spec if it differs; counts after the attempt (P8)
+    rebuilt: bool = False  # only its objects were seen, not the AppWrapper (P9)
+    unreadable: bool = False  # its record is not understood; left alone until it changes
 
     # -- its life ------------------------------------------------------------------------------
 
@@ -199,15 +199,15 @@ class Entry:
     story: list[str] = field(default_factory=list)  # the last signals
     step_since: Instant = 0  # when the present step began
     tries: Tries = field(default_factory=Tries)  # failed requests of the present step
-    timers: dict[str, Instant] = field(default_factory=dict)  # those that run, with their ends
+    timers: dict[str, Instant] = field(default_factory=dict)  # running timers, with their ends
     error: InternalError | None = None  # why it is held
-    held_from: Phase = Phase.WAITING  # the phase that its status goes on to show while it is held
+    held_from: Phase = Phase.WAITING  # the phase that its status shows while it is held
 
     # -- its attempt ---------------------------------------------------------------------------
 
     dispatch: DispatchRecord | None = None
     superseded: DispatchRecord | None = None  # the record that an unwritten intent replaces
-    # An ordered set of names of items of earlier attempts that are no item's any more.
+    # An ordered set of names of items of earlier attempts that no present item has.
     former: dict[NameKey, None] = field(default_factory=dict)
     creation: Creation = field(default_factory=Creation)
     removal: Removal = field(default_factory=Removal)
@@ -220,10 +220,10 @@ class Entry:
     conditions: dict[str, Condition] = field(default_factory=dict)
     pods: PodCounts = field(default_factory=PodCounts)  # as they were at counted_at
     counted_at: Instant = 0
-    # Where it counts in the quota trees; looked up when there is something to report, so that a new
-    # tree does not rewrite the whole line.
+    # Its place in the quota trees; looked up when there is something to report, so that a new tree
+    # does not rewrite the whole line.
     path: Path = ()
-    counted: Path = ()  # ``path`` as it was on record at the start, without a label for it
+    counted: Path = ()  # ``path`` as on record at the start, without a label for it
     deleted_trees: tuple[tuple[str, Instant], ...] = ()  # of the path, and since when: on record
     writes: StatusWrites = field(default_factory=StatusWrites)
 
@@ -235,13 +235,13 @@ class Entry:
 
     reservation: Reservation | None = None
     waits_for: dict[str, int] = field(default_factory=dict)  # its release set: uid -> attempt
-    patience: Patience = field(default_factory=Patience)  # of those that wait for ends
-    eviction_patience: Patience = field(default_factory=Patience)  # of those with victims
+    patience: Patience = field(default_factory=Patience)  # of reservations that wait for ends
+    eviction_patience: Patience = field(default_factory=Patience)  # of reservations with victims
 
     # -- evictions -----------------------------------------------------------------------------
 
     planned_at: Instant = 0  # when victims were last searched for it, while it has a reservation
-    eviction: Eviction | None = None  # the last time that it was evicted
+    eviction: Eviction | None = None  # its last eviction
 
     @property
     def uid(self) -> str:
@@ -255,20 +255,20 @@ class Entry:
 
     @property
     def designation(self) -> Designation:
-        """The leaves that its labels name; and of trees without a label where it counted before a
-        restart, which tells of a tree that is deleted that it had such a leaf."""
+        """The leaves that its labels name, and for trees without a label its place before a
+        restart, by which a deleted tree is known to have had the leaf."""
         return Designation((*self.workload.quota, *self.counted))
 
     @property
     def record(self) -> DispatchRecord:
-        """The record of its attempt, for a caller that knows that there is one."""
+        """The record of its attempt, for a caller that knows that it has one."""
         if self.dispatch is None:
             raise InvariantViolated("attempt-recorded", f"{self.title} is {self.phase} without one")
         return self.dispatch
 
     @property
     def reserved(self) -> Reservation:
-        """Its reservation, for a caller that knows that there is one."""
+        """Its reservation, for a caller that knows that it has one."""
         if self.reservation is None:
             raise InvariantViolated("room-reserved", f"{self.title} has no reservation")
         return self.reservation
@@ -279,7 +279,7 @@ class Entry:
 
     @property
     def inventory(self) -> tuple[ObjectRef, ...]:
-        """What its attempt consists of, () if there is none."""
+        """The objects of its attempt, () without an attempt."""
         return self.dispatch.inventory if self.dispatch is not None else ()
 
     @property
@@ -288,7 +288,7 @@ class Entry:
         return self.dispatch.attempt if self.dispatch else 0
 
     def move(self, signal: Signal, now: Instant) -> None:
-        """Follow the table of lifecycle.py; what counts and times the step ends with it."""
+        """Follow the table of lifecycle.py; counters and timers of the step end with it."""
         self.phase = transition(self.title, self.phase, signal, self.story)
         self.story.append(signal)
         del self.story[:-STORY_MAX]
@@ -297,29 +297,29 @@ class Entry:
             del self.timers[timer]
 
     def set_aside(self, now: Instant) -> None:
-        """It is held where it is: no timer of it runs."""
+        """Set the AppWrapper aside, held in its phase: no timer of it runs."""
         self.held_from = self.phase
         self.move(Signal.ERROR, now)
         self.timers.clear()
 
     def blame(self, error: InternalError, now: Instant) -> None:
-        """Say why it is held."""
+        """Record why the AppWrapper is held."""
         self.error = error
         self.set_condition(
             ConditionType.INTERNAL_ERROR, now, reason=DISPATCHER_ERROR, message=error.message
         )
 
     def recall(self, saved: Persisted, phase: Phase) -> None:
-        """What its status says, of one that is held before more of it was read."""
+        """Recall the status of an AppWrapper that is held before more of it was read."""
         self.phase, self.dispatch = phase, saved.dispatch
         self.conditions = {one.type: one for one in saved.conditions}
 
     def begin_step(self, now: Instant) -> None:
-        """Failed requests are counted from here on."""
+        """Begin to count failed requests anew."""
         self.tries, self.step_since = Tries(), now
 
     def take_up(self, record: DispatchRecord) -> None:
-        """An attempt stands, of this leader or another: its inventory counts from here on."""
+        """Take up an attempt, of this leader or another: its inventory counts from here on."""
         self.former.update(dict.fromkeys(ref.key for ref in self.inventory))
         for ref in record.inventory:
             self.former.pop(ref.key, None)
@@ -331,25 +331,25 @@ class Entry:
         self.edited = spec if is_edited else None
 
     def amend(self, **changes: object) -> None:
-        """The same attempt, with something about its record changed."""
+        """Change the record of the same attempt."""
         self.dispatch = replace(self.record, **changes)
 
     def withdraw(self) -> None:
-        """The intent was not written: the record before it counts."""
+        """Withdraw an unwritten intent: the record before it counts."""
         self.end_attempt()
         self.dispatch = self.superseded
 
     def end(
         self, phase: DispatchPhase, now: Instant, reason: str, message: str, then: Next
     ) -> None:
-        """Its attempt ends: the record says since when and why, and a failure is shown at once."""
+        """End the attempt: the record says since when and why, and a failure is shown at once."""
         self.amend(phase=phase, entered=now, reason=reason, message=message, next=then)
         self.drop_condition(ConditionType.STALLED)
         if then is Next.FAILED:
             self.set_condition(ConditionType.FAILED, now, reason=reason, message=message)
 
     def edit(self, work: Workload) -> None:
-        """The spec was edited while an attempt stands: what is dispatched stays what it is."""
+        """Note an edit of the spec while an attempt runs: the attempt does not change."""
         record, old = self.dispatch, self.workload
         stands = record is not None and record.phase is not DispatchPhase.RELEASED
         if record is None or not stands or work.payload == record.payload:
@@ -358,24 +358,24 @@ class Entry:
             self.workload, self.edited = replace(work, items=old.items, sets=old.sets), work
 
     def end_attempt(self) -> None:
-        """No attempt stands any more: the spec counts as it is now."""
+        """End the attempt for the spec, which counts as it is now."""
         if self.edited is not None:
             self.workload, self.edited = self.edited, None
 
     def report_anew(self) -> None:
-        """What its status shows of its wait does not hold any more."""
+        """Mark the shown reason to wait as outdated."""
         self.wait.reported = None
 
     def stops_waiting(self) -> None:
-        """This stay in the queue is over: in the next one, an Event reports why it waits."""
+        """End this stay in the queue: in the next one, an Event reports why it waits."""
         self.wait.reported, self.wait.announced = None, False
 
     def stop(self, timer: Timer) -> None:
-        """Let a timer not ring, if it runs."""
+        """Stop a timer, if it runs."""
         self.timers.pop(timer, None)
 
     def begin_stage(self, since: Instant) -> None:
-        """Something came of a pod of it: what is waited for is waited for anew."""
+        """Begin to wait for pods anew, after progress of a pod."""
         self.run.stage_since = max(self.run.stage_since, since)
 
     def limit_counts_from(self, begun: Instant) -> Instant:
@@ -390,9 +390,9 @@ class Entry:
     def limit_used(self) -> Duration:
         """How much of ``dispatchDuration.limit`` is used up when the present attempt is torn down.
 
-        The time of an attempt that ended for want of running pods, or in a reset, is added: that is
-        the workload's own (MCAD counts from the first dispatch). Time without room is not, nor that
-        of attempts that ended otherwise: evicted, suspended, or without a node.
+        The time of an attempt that ended for lack of running pods, or in a reset, is added: it is
+        the workload's own (MCAD counts from the first dispatch). Time without room is not added,
+        nor the time of attempts that ended otherwise: evicted, suspended, or without a node.
         """
         record = self.record
         before = record.limit_since or record.since
@@ -409,27 +409,27 @@ class Entry:
 
     @property
     def keeps_room(self) -> bool:
-        """Whether its room is reserved for the attempt that follows a reset."""
+        """Whether its room is reserved for the attempt after a reset."""
         if self.phase is Phase.PAUSING:
             return True
         return self.phase in TEARING_DOWN and self.record.next is Next.RESET
 
     @property
     def lingers(self) -> bool:
-        """Whether it is deleted after its objects, and there may be some (foreground deletion)."""
+        """Whether it is deleted after its objects, and may have some (foreground deletion)."""
         if not self.workload.deleting or self.workload.cascade is not Cascade.FOREGROUND:
             return False
         return self.phase in RETAINING and self.phase not in LEFT_ALONE
 
     def is_at(self, attempt: int, item: int) -> bool:
-        """Whether this item of this attempt is the one that is being created."""
+        """Whether this item of this attempt is being created."""
         at = (self.attempt, self.creation.cursor)
         return self.phase is Phase.CREATING and (attempt, item) == at
 
     def found(self, item: int) -> None:
-        """An item is there that no create of ours is known to have made: the one in doubt did.
+        """Note an item that no known create has made: it stems from a create in doubt.
 
-        If there was one only; of several, the others may still be committed (ADR 7).
+        A single doubt ends; of several creates, the others may still be committed (ADR 7).
         """
         making = self.creation
         if item == making.cursor and not making.asked and self.tries.failures <= 1:
@@ -438,19 +438,19 @@ class Entry:
     def set_condition(
         self, kind: ConditionType, now: Instant, *, reason: str = "", message: str = ""
     ) -> None:
-        """Make the condition True; an equal one keeps its times."""
+        """Make the condition True; an equal condition keeps its times."""
         self.put_condition(kind, now, status=True, reason=reason, message=message)
 
     def unset_condition(
         self, kind: ConditionType, now: Instant, *, reason: str, message: str = ""
     ) -> None:
-        """Make the condition False if it is True; one that never was stays absent."""
+        """Make the condition False if it is True; a condition that never was stays absent."""
         old = self.conditions.get(kind)
         if old is not None and old.status:
             self.put_condition(kind, now, status=False, reason=reason, message=message)
 
     def drop_condition(self, kind: ConditionType) -> None:
-        """Show the condition no more: it is there only while something is wrong."""
+        """Remove the condition: it is present only during a fault."""
         self.conditions.pop(kind, None)
 
     def stamp_condition(self, kind: ConditionType, now: Instant, *, reason: str) -> None:
@@ -465,7 +465,7 @@ class Entry:
     def put_condition(
         self, kind: ConditionType, now: Instant, *, status: bool, reason: str, message: str = ""
     ) -> None:
-        """Make the condition True or False; an equal one keeps its times."""
+        """Make the condition True or False; an equal condition keeps its times."""
         old = self.conditions.get(kind)
         if old is not None and (old.status, old.reason, old.message) == (status, reason, message):
             return

@@ -10,11 +10,11 @@ from mcad.core.state.units import Instant
 
 @dataclass(slots=True)
 class Errors:
-    """``raised`` are those of the present step, by uid of the AppWrapper that each is about."""
+    """``raised`` are the errors of the present step, by uid of their AppWrapper."""
 
-    about: str = ""  # the uid of the AppWrapper that is worked on, "" if it is none in particular
+    about: str = ""  # the uid of the AppWrapper in progress, "" for none in particular
     raised: list[tuple[str, Exception]] = field(default_factory=list)
     suspect: Entry | None = None  # held since the books of the whole were compared
-    compared_at: Instant = 0  # when that was
-    broken: Exception | None = None  # how they differ: the process ends
+    compared_at: Instant = 0  # when the books were last compared
+    broken: Exception | None = None  # the difference: the process ends
     broken_at: Instant = 0

@@ -19,7 +19,7 @@ _SETTING = "(maxEvictionsPerMinute)"
 
 
 class NextEvictions(NamedTuple):
-    """The preemptor (a uid) that is next, how many victims it has, and when they are due."""
+    """The next preemptor (a uid), how many victims it has, and when they are due."""
 
     preemptor: str
     victims: int
@@ -37,22 +37,22 @@ class EvictionPace:
         self.next: NextEvictions | None = None
 
     def recall(self, evictions: Iterable[Instant]) -> None:
-        """Evictions that are on record: a restart does not fill the bucket."""
+        """Count recorded evictions: a restart does not fill the bucket."""
         for at in sorted(evictions):
             self._full_at = max(self._full_at, at) + self._each
 
     def may_begin(self, preemptor: str, victims: int, now: Instant) -> bool:
-        """Whether so many may be evicted now; if not, the preemptor is next, and none before it."""
+        """Whether this many victims may be evicted now; if not, the preemptor is next."""
         at = self._full_at - max(0, MINUTE - victims * self._each)
         self.next = None if at <= now else NextEvictions(preemptor, victims, at)
         return self.next is None
 
     def spend(self, victims: int, now: Instant) -> None:
-        """So many are evicted now."""
+        """Count the evictions of this many victims."""
         self._full_at = max(self._full_at, now) + victims * self._each
 
     def explain(self, preemptor: str) -> str:
-        """The message of the preemptor that is next, "" for all others."""
+        """The message for the next preemptor, "" for all others."""
         if self.next is None or self.next.preemptor != preemptor:
             return ""
         what = "eviction is" if self.next.victims == 1 else f"{self.next.victims} evictions are"

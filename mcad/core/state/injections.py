@@ -1,8 +1,8 @@
-"""What admission adds to pods: learned of pods that ask for more than their template (ADR 61).
+"""What admission adds to pods: learned from pods that ask for more than their template (ADR 61).
 
-A mutating webhook or policy may add a container or raise requests; no manifest tells of it. The
-demand of the next attempt has it, and that of AppWrappers of the same namespace with a template at
-the same place of the same kind, for as long as an AppWrapper that has shown it is known.
+A mutating webhook or policy may add a container or raise requests; no manifest shows it. The demand
+of the next attempt includes the addition, as does the demand of AppWrappers of the same namespace
+with a template at the same place of the same kind, while an AppWrapper that has shown it is known.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class _Set(NamedTuple):
 
 
 class _Template(NamedTuple):
-    """Where a template is."""
+    """The place of a template."""
 
     namespace: str
     group: str
@@ -40,7 +40,7 @@ class _Template(NamedTuple):
 
 
 class _Shown(NamedTuple):
-    """The largest request of the pods of the latest attempt of a set, and what it has beyond the
+    """The largest request of the pods of the latest attempt of a set, and its excess over the
     template of that payload."""
 
     attempt: int
@@ -50,34 +50,34 @@ class _Shown(NamedTuple):
 
 
 class Injections:
-    """By template the sets that have shown what is added, the last one last: that one counts for
-    sets that have shown nothing themselves. ``stale`` are templates for which that has changed."""
+    """By template the sets that have shown additions, the latest last: it counts for sets that have
+    shown nothing themselves. ``stale`` are templates whose latest set has changed."""
 
     def __init__(self) -> None:
         self.shown: dict[_Template, dict[_Set, _Shown]] = {}
         self.stale: dict[_Template, None] = {}
-        self._templates: dict[str, dict[_Set, _Template]] = {}  # of what is shown, by uid
+        self._templates: dict[str, dict[_Set, _Template]] = {}  # by uid
 
     def completed(self, work: Workload) -> Workload:
-        """The AppWrapper with what is added to its pods, whatever it had before."""
+        """The AppWrapper with the additions to its pods, whatever it had before."""
         if not self.shown and not any(one.added for one in work.sets):
             return work
         return replace(work, sets=tuple(self._completed(work, one) for one in work.sets))
 
     def concern(self, work: Workload) -> bool:
-        """Whether something has changed for its pods."""
+        """Whether the additions to its pods have changed."""
         return any(_template(work, one) in self.stale for one in work.sets)
 
     def pod_seen(self, work: Workload, pod: Pod) -> None:
         """Learn from a pod of the present attempt, as it was created. Sets that are declared by
-        numbers alone have no template, and ask for what the user says."""
+        numbers alone have no template, and ask for these numbers."""
         one = next((s for s in work.sets if (s.item, s.index) == (pod.item, pod.index)), None)
         if one is None or not one.path:
             return
         more = _more(pod.request, _declared(one))
         key = _Set(work.uid, one.item, one.index)
         known = self._templates.get(work.uid, {}).get(key)
-        if not more and not one.added and known is None:  # of nearly all pods
+        if not more and not one.added and known is None:  # the case of nearly all pods
             return
         template = _template(work, one)
         last = self._last(template)
@@ -91,7 +91,7 @@ class Injections:
             self.stale[template] = None
 
     def shown_by(self, work: Workload) -> tuple[AddedRequests, ...]:
-        """What its own pods have shown, for its record."""
+        """The additions that its own pods have shown, for its record."""
         found = self._templates.get(work.uid, {})
         shown = ((key, self.shown[template][key].added) for key, template in found.items())
         return tuple(
@@ -99,7 +99,7 @@ class Injections:
         )
 
     def recall(self, work: Workload, record: DispatchRecord) -> None:
-        """What is on record; pods that still exist say more."""
+        """Take up the recorded additions; pods that still exist show more."""
         sets = {(one.item, one.index): one for one in work.sets if one.path}
         for line in record.added:
             one = sets.get((line.item, line.index))
@@ -111,7 +111,7 @@ class Injections:
                 self.stale[template] = None
 
     def forget(self, uid: str) -> None:
-        """The AppWrapper is gone."""
+        """Forget a removed AppWrapper."""
         for key, template in self._templates.pop(uid, {}).items():
             last, sets = self._last(template), self.shown[template]
             del sets[key]
@@ -146,7 +146,7 @@ class Injections:
 
 
 def explain(work: Workload) -> str:
-    """The sentences about what is added to pods of an AppWrapper, "" if nothing is."""
+    """The sentences about additions to pods of an AppWrapper, "" without additions."""
     return " ".join(_sentences(work))
 
 
@@ -168,7 +168,7 @@ def _declared(one: PodSet) -> Resources:
 
 
 def _more(one: Resources, other: Resources) -> Resources:
-    """What one has beyond the other."""
+    """The excess of ``one`` over ``other``."""
     less = dict(other)
     return tuple((name, n - less.get(name, 0)) for name, n in one if n > less.get(name, 0))
 

@@ -36,7 +36,7 @@ _TEXT = (
 
 
 def on_record(message: str) -> InternalError | None:
-    """The error that a recorded message tells of; None if it is not of this very version."""
+    """The error of a recorded message; None if it is not from this very version."""
     _, _, report = message.rpartition(_REPORT)
     name, _, version = report.partition(" of ")
     return InternalError(name, message) if version == _MARK else None
@@ -53,7 +53,7 @@ def describe(error: BaseException) -> InternalError:
 
 
 def _place(trace: TracebackType | None) -> str:
-    """The innermost function of this package that was under way: file and name."""
+    """The innermost function of this package in progress: file and name."""
     found = "the controller"
     while trace is not None:
         code = trace.tb_frame.f_code

@@ -1,4 +1,4 @@
-"""An attempt is judged by its inventory, whatever the spec says by now (protocol P8)."""
+"""An attempt is judged by its inventory, not by the present spec (protocol P8)."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from mcad.core.state.records import replace
 
 
 def aligned(work: Workload, record: DispatchRecord | None) -> Workload:
-    """The AppWrapper with the items of the attempt, one by one, as far as its spec still tells.
+    """The AppWrapper with the items of the attempt, one by one, as far as its spec still has them.
 
-    v1beta1 lets items be dropped, added and moved while it runs. An item that is in the inventory
-    and no longer in the spec has neither pod sets nor a word that completes it.
+    v1beta1 lets items be dropped, added and moved while it runs. An inventory item that is no
+    longer in the spec has neither pod sets nor a word that completes it.
     """
     if record is None or record.phase is DispatchPhase.RELEASED:
         return work

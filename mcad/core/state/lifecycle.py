@@ -1,8 +1,8 @@
 """The life of one AppWrapper as one table: (phase, signal) -> phase.
 
-Both dialects live by this table; they differ only in what moves them (health.py, requeue.py) and
-in how a phase is rendered (status.py). A pair that is not in the table is a fault of ours, and the
-exception tells the AppWrapper's story. docs/reference/lifecycle.md is generated from it.
+Both dialects use this table; they differ only in the rules that send signals (health.py,
+requeue.py) and in how a phase is rendered (status.py). A pair that is not in the table is our
+fault; the exception has the AppWrapper's story. docs/reference/lifecycle.md is generated from it.
 """
 
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from enum import StrEnum
 
 
 class Phase(StrEnum):
-    """Where an AppWrapper is.
+    """The phase of an AppWrapper.
 
     KEEPING: it has failed, and its objects are kept for a while. PAUSING: it was reset and keeps
     its room. DELETED: it was given up after too many requeues (MCAD's word). GONE: its object is
@@ -38,7 +38,7 @@ class Phase(StrEnum):
 
 
 class Signal(StrEnum):
-    """What moves it."""
+    """The events that change a phase."""
 
     RESERVED = "reserved"
     INTENT_WRITTEN = "intent-written"
@@ -114,7 +114,7 @@ ENDED = frozenset({Phase.COMPLETED, Phase.FAILED, Phase.DELETED})
 
 
 class InvalidTransitionError(Exception):
-    """A signal came in a phase in which it makes no sense; carries the story so far."""
+    """A signal came in a phase in which it makes no sense; has the story so far."""
 
     def __init__(self, title: str, phase: Phase, signal: Signal, story: Sequence[str]) -> None:
         super().__init__(f"{title}: {signal} while {phase}; story: {' > '.join(story)}")

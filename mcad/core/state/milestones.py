@@ -1,4 +1,4 @@
-"""What has happened to AppWrappers in a step, for figures: no decision rests on it."""
+"""The milestones that AppWrappers pass in a step, for figures: no decision rests on them."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from mcad.core.state.model import Next
 
 
 class Milestone(StrEnum):
-    """What was passed."""
+    """The kinds of milestones."""
 
-    SEEN = "seen"  # it became known, in whichever phase its status says
+    SEEN = "seen"  # it became known, in the phase of its status
     MOVED = "moved"  # its phase changed
-    PODS_READY = "pods-ready"  # it runs, and as many pods run or have succeeded as it has
+    PODS_READY = "pods-ready"  # it runs, and all of its pods run or have succeeded
     FORGOTTEN = "forgotten"  # it is not known any more, or is about to be read anew
 
 
@@ -32,12 +32,12 @@ class Passed(NamedTuple):
 _UNDER_WAY = frozenset({Phase.CREATING, Phase.CONFIRMING, Phase.RUNNING, Phase.KEEPING})
 
 PENDING = frozenset({Phase.WAITING, Phase.INTENDING, Phase.PAUSING})
-"""Phases without an attempt on record that is under way, of AppWrappers that have not ended."""
+"""Phases of AppWrappers that have not ended, without an attempt in progress on record."""
 
 
 def is_under_way(entry: Entry, phase: Phase) -> bool:
-    """Whether an attempt is under way in this phase: recorded, and not over. Of one that was
-    finished, the teardown after its time to live is not."""
+    """Whether an attempt is in progress in this phase: recorded, and not over. The teardown of a
+    finished attempt after its time to live does not count."""
     if phase in TEARING_DOWN:
         return entry.record.next is not Next.COMPLETED
     return phase in _UNDER_WAY

@@ -1,4 +1,4 @@
-"""The records that the core decides on: frozen, slotted, free of manifests and of Kubernetes types.
+"""The records on which the core decides: frozen, slotted, free of manifests and Kubernetes types.
 
 Times are those of units.py, an amount of ``cpu`` is integer milli-CPU, every other amount integer
 bytes or counts. Nothing here is ever a float.
@@ -28,7 +28,7 @@ NameKey = tuple[str, str, str, str]
 
 
 class ObjectRef(Struct, frozen=True):
-    """Where one wrapped object lives in the API: one line of the inventory (protocol P1)."""
+    """The place of one wrapped object in the API: one line of the inventory (protocol P1)."""
 
     group: str
     version: str
@@ -44,7 +44,7 @@ class ObjectRef(Struct, frozen=True):
 
     @property
     def key(self) -> NameKey:
-        """What the API server keeps unique."""
+        """The unique key by which the API server names the object."""
         return (self.group, self.resource, self.namespace, self.name)
 
     def __str__(self) -> str:
@@ -92,7 +92,7 @@ EVERY_ADDRESS = "0.0.0.0"  # noqa: S104 - what manifests say by default; nothing
 
 
 class HostPort(Struct, frozen=True):
-    """A port that a pod binds on its node: at one address, or at every one."""
+    """A port that a pod binds on its node: at one address, or at every address."""
 
     protocol: str
     number: int
@@ -103,7 +103,7 @@ HOSTNAME = "kubernetes.io/hostname"
 """The label of every node with its own name."""
 
 Domain = tuple[str, str]
-"""(node label, value): all nodes that have it are one topology domain."""
+"""(node label, value): all nodes that have the label and value are one topology domain."""
 
 
 class Topology(Struct, frozen=True):
@@ -124,9 +124,9 @@ class PodSet(Struct, frozen=True):
     request: Resources
     constraint: Constraint = Constraint()
     cap: int = 0  # of the set's pods per node (anti-affinity to itself); 0 is no bound
-    per_node: bool = False  # a DaemonSet: one pod per admitted node, whatever ``replicas`` says
+    per_node: bool = False  # a DaemonSet: one pod per admitted node; ``replicas`` does not count
     # The live wish cannot be read from the child (unknown kinds, ``custompodresources``), so it is
-    # the declared pods less those that succeeded (C2).
+    # the declared pods less the succeeded pods (C2).
     counts_pods: bool = False
     added: Resources = ()  # part of ``request`` that admission adds to the template (ADR 61)
     unmodelled: tuple[str, ...] = ()  # predicates of kube-scheduler that the fit test leaves out
@@ -134,12 +134,12 @@ class PodSet(Struct, frozen=True):
     topology: Topology | None = None
     domain: Domain | None = None  # chosen for ``topology``; the ``constraint`` selects it as well
     # Numbers, within the gang, of terms of required anti-affinity by hostname that concern several
-    # sets: the terms that its pods have, and those that select its pods.
+    # sets: the terms of its pods, and the terms that select its pods.
     repels: tuple[int, ...] = ()
     repelled: tuple[int, ...] = ()
 
     def excludes(self, other: "PodSet") -> bool:
-        """Whether no pod of this set may be on a node with one of the other, in either order."""
+        """Whether no pod of this set may share a node with a pod of the other, in either order."""
         return not (
             set(self.repels).isdisjoint(other.repelled)
             and set(other.repels).isdisjoint(self.repelled)
@@ -148,7 +148,7 @@ class PodSet(Struct, frozen=True):
 
 class KeptApart(Struct, frozen=True):
     """Nodes that the pods of one template of an item leave to other pods of the same gang.
-    ``preferred``: they go there if there is room nowhere else."""
+    ``preferred``: the pods use these nodes if there is room nowhere else."""
 
     item: int
     path: str
@@ -157,7 +157,7 @@ class KeptApart(Struct, frozen=True):
 
 
 class ChosenDomain(Struct, frozen=True):
-    """The topology domain of a pod set in one attempt; ``path`` is that of its template."""
+    """The topology domain of a pod set in one attempt; ``path`` is the path of its template."""
 
     item: int
     index: int
@@ -166,7 +166,7 @@ class ChosenDomain(Struct, frozen=True):
 
 
 class AddedRequests(Struct, frozen=True):
-    """What admission adds to each pod of a pod set, as pods of it have shown (ADR 61)."""
+    """The additions of admission to each pod of a pod set, as its pods have shown (ADR 61)."""
 
     item: int
     index: int
@@ -174,8 +174,8 @@ class AddedRequests(Struct, frozen=True):
 
 
 class NodeRules(NamedTuple):
-    """Where the pods of an item go: off the nodes that are for other pods (names, sorted), and into
-    their topology domains."""
+    """Where the pods of an item go: off the nodes for other pods (names, sorted), and into their
+    topology domains."""
 
     avoid: tuple[str, ...] = ()  # its pods go elsewhere if there is room
     exclude: tuple[str, ...] = ()  # its pods must not go there
@@ -200,7 +200,7 @@ NO_NODE_RULES = NodeRules()
 
 
 class Item(Struct, frozen=True):
-    """One wrapped object: where it will live and what makes it count as finished.
+    """One wrapped object: its place, and when it counts as finished.
 
     ``ttl`` is how long its controller would keep it after its end, None for ever. The object is
     created without that field and deleted by the dispatcher, once its outcome is on record.
@@ -215,9 +215,9 @@ class Item(Struct, frozen=True):
 
 
 class Cascade(StrEnum):
-    """What becomes of its objects when an AppWrapper is deleted, from its finalizers.
+    """What becomes of the objects of a deleted AppWrapper, by its finalizers.
 
-    ``FOREGROUND`` objects go before it does, ``ORPHAN``s stay; else they go after it.
+    ``FOREGROUND`` objects go before the AppWrapper, ``ORPHAN``s stay; else they go after it.
     """
 
     BACKGROUND = "background"
@@ -226,7 +226,7 @@ class Cascade(StrEnum):
 
 
 class Problem(Struct, frozen=True):
-    """A fault of the manifest: the field, what is wrong with it, and what to do."""
+    """A fault of the manifest: the field, the fault, and the remedy."""
 
     kind: WaitingReason
     field: str
@@ -240,7 +240,7 @@ class DispatchPhase(StrEnum):
     """The recorded part of an attempt, in the order of its phases (protocol P1, P3, P4).
 
     The record of a released attempt stays, because the next attempt must have a higher number than
-    any that a late request may still carry.
+    any late request may still carry.
     """
 
     CREATING = "creating"
@@ -275,16 +275,16 @@ class DispatchRecord(Struct, frozen=True):
     reason: str = ""  # this, ``message`` and ``next`` are set from the teardown on
     message: str = ""
     next: Next = Next.QUEUED
-    finished: tuple[int, ...] = ()  # items that said so; they may be gone at the next start
-    # (tree, leaf) where it is charged: labels that are edited later do not move it.
+    finished: tuple[int, ...] = ()  # items that reported their end, perhaps gone at the next start
+    # (tree, leaf) where it is charged: later edits of labels do not move it.
     quota: tuple[tuple[str, str], ...] = ()
     preemptor: str = ""  # the uid of the AppWrapper for which it is evicted
-    # Since when ``dispatchDuration.limit`` counts, if that is not ``confirmed``: time of earlier
+    # Since when ``dispatchDuration.limit`` counts, if not since ``confirmed``: time of earlier
     # attempts is added, time in which its pods had no nodes is not (running/stage.py).
     limit_since: Instant = 0
     domains: tuple[ChosenDomain, ...] = ()  # where its pods have to be; items as in ``inventory``
-    prefers: Domain | None = None  # where they should be, of a gang without topology (ADR 53)
-    apart: tuple[KeptApart, ...] = ()  # which nodes they leave to each other (ADR 48)
+    prefers: Domain | None = None  # where its pods should be, if it has no topology (ADR 53)
+    apart: tuple[KeptApart, ...] = ()  # which nodes its pods leave to each other (ADR 48)
     placed: Instant = 0  # when all pods of the declared gang had had nodes
     # Positions of pod sets that a client suspended: their room is free for the rest of the attempt.
     resumed: tuple[int, ...] = ()
@@ -311,22 +311,22 @@ class Condition(Struct, frozen=True):
 
 
 class Unscheduled(Struct, frozen=True):
-    """What kube-scheduler says of a pod that it found no node for, and since when."""
+    """What kube-scheduler reports of a pod for which it found no node, and since when."""
 
     message: str
     since: Instant
 
 
 class PodCounts(Struct, frozen=True):
-    """Own pods by phase, as far as they are attributed. Status leaves out those that leave."""
+    """Own pods by phase, as far as they are attributed. Status leaves out pods that leave."""
 
     pending: int = 0
     running: int = 0
     succeeded: int = 0
     failed: int = 0
-    leaving: int = 0  # of the running ones
+    leaving: int = 0  # of the running pods
     stuck: int = 0  # with a container that cannot start or does not stay up
-    totals: Resources = ()  # requested by those that run or have succeeded
+    totals: Resources = ()  # requested by pods that run or have succeeded
     unscheduled: tuple[tuple[str, Unscheduled], ...] = ()  # the first few without a node, by name
 
 
@@ -343,11 +343,11 @@ class PrioritySource(Struct, frozen=True):
 
 
 class Persisted(Struct, frozen=True):
-    """What the core reads back from ``status`` after a restart.
+    """The part of ``status`` that the core reads back after a restart.
 
-    What an upstream controller left queued is dispatched in its old order, because MCAD wrote the
-    same first-seen time. What it left running is ``foreign``: there is a state that is neither
-    Pending nor terminal, and no ``status.dispatch``.
+    AppWrappers that an upstream controller left queued are dispatched in their old order, because
+    MCAD wrote the same first-seen time. AppWrappers that it left running are ``foreign``: they have
+    a state that is neither Pending nor terminal, and no ``status.dispatch``.
     """
 
     state: str
@@ -364,16 +364,16 @@ class Persisted(Struct, frozen=True):
     reservation: Reservation | None = None
     eviction: Eviction | None = None
     foreign: bool = False
-    unreadable: str = ""  # what of the record is not understood: a later version or a user wrote it
+    unreadable: str = ""  # the unreadable part of the record: a later version or a user wrote it
     priority_source: PrioritySource | None = None
     deleted_trees: tuple[tuple[str, Instant], ...] = ()  # as in StatusView
 
 
 MAX_PRIORITY = 2**31 - 1
-"""Of an AppWrapper, as of a pod in Kubernetes; the least one is its negative."""
+"""The highest priority of an AppWrapper, as of a pod in Kubernetes; the lowest is its negative."""
 
 POD_GRACE: Duration = 30 * SECOND
-"""What the API server sets where a pod has no ``terminationGracePeriodSeconds``."""
+"""The API server's default for a pod without ``terminationGracePeriodSeconds``."""
 
 
 class Workload(Struct, frozen=True):
@@ -385,7 +385,7 @@ class Workload(Struct, frozen=True):
     generation: int
     dialect: Dialect
     created: Instant  # metadata.creationTimestamp
-    payload: str  # the SHA-256 of what would be created
+    payload: str  # the SHA-256 of all created objects
     items: tuple[Item, ...]  # may be incomplete if there is a ``problem``
     sets: tuple[PodSet, ...]
     priority: int = 0
@@ -393,7 +393,7 @@ class Workload(Struct, frozen=True):
     min_available: int = 0
     requeuing: Requeuing = AS_DOCUMENTED
     run_limit: Duration = 0  # how long it may hold room (docs/reference/lifecycle.md); 0: no limit
-    run_expected: Duration = 0  # how long it says that it will; 0 if it says nothing
+    run_expected: Duration = 0  # the time that it declares to run; 0 if it declares none
     attempt_limit: Duration = 0  # when its items end by themselves, from each dispatch on, or 0
     grace: Duration = POD_GRACE  # the longest terminationGracePeriodSeconds of its pod templates
     never_preempts: bool = False  # its PriorityClass says so
@@ -404,7 +404,7 @@ class Workload(Struct, frozen=True):
     deleting: bool = False
     cascade: Cascade = Cascade.BACKGROUND  # matters once it is ``deleting``
     problem: Problem | None = None  # it is refused until its manifest changes
-    # Its labels, if quotas count: a key that is the name of a tree names its leaf there.
+    # Its labels, if quotas count: the value of a key with a tree's name is the leaf there.
     quota: tuple[tuple[str, str], ...] = ()
     warnings: tuple[str, ...] = ()
     persisted: Persisted | None = None
@@ -439,7 +439,7 @@ TERMINAL_PHASES = frozenset({PodPhase.SUCCEEDED, PodPhase.FAILED})
 
 
 class StuckReason(StrEnum):
-    """Why a container does not run, whatever kubelet calls it."""
+    """Why a container does not run, under any name that kubelet gives it."""
 
     IMAGE = "ImagePullFailed"
     CONTAINER = "ContainerCannotStart"
@@ -454,7 +454,7 @@ class Stuck(Struct, frozen=True):
 
 
 class Pod(Struct, frozen=True):
-    """A live pod: what it uses, where, and to which AppWrapper it belongs."""
+    """A live pod: its use, its node, and its AppWrapper."""
 
     uid: str
     namespace: str
@@ -469,32 +469,32 @@ class Pod(Struct, frozen=True):
     attempt: int = 0  # the attempt label, 0 without one
     ports: tuple[HostPort, ...] = ()  # taken on the node for as long as ``request`` is
     created: Instant = 0  # 0 for pods without our label
-    exit_codes: tuple[int, ...] = ()  # of the containers of a failed pod, zeros left out
-    unscheduled: Unscheduled | None = None  # what kube-scheduler says of a pending pod
+    exit_codes: tuple[int, ...] = ()  # of the containers of a failed pod, without zeros
+    unscheduled: Unscheduled | None = None  # what kube-scheduler reports of a pending pod
     grace: Duration = 0  # terminationGracePeriodSeconds, 0 for pods without our label
-    # All that follows is read of pods with our label only.
-    bound: Instant = 0  # when kube-scheduler found its node, 0 if that is not known
+    # The remaining fields are read of pods with our label only.
+    bound: Instant = 0  # when kube-scheduler found its node, 0 if unknown
     ready: bool = False  # its condition Ready
     ready_since: Instant = 0  # 0 if it is not ready
     gated: bool = False  # it has schedulingGates: kube-scheduler does not look at it yet
     edited: bool = False  # its spec is not as it was created
-    amended: bool = False  # the same, and without a node: it may have had gates
+    amended: bool = False  # ``edited``, and without a node: it may have had gates
     stuck: Stuck | None = None  # a container that cannot start, or does not stay up
-    disruption: str = ""  # reason of its condition DisruptionTarget: why it is made to go
+    disruption: str = ""  # reason of its condition DisruptionTarget: why it has to go
     root: str = ""  # the uid of the object next to ``workload`` in the chain, or the pod itself
     nominated: str = ""  # where kube-scheduler made room for it by preemption, until it is bound
 
     @property
     def charged(self) -> str:
-        """The node that it takes room of (C1), "" if there is none. A pod of an AppWrapper that is
+        """The node whose room it takes (C1), "" if there is none. A pod of an AppWrapper that is
         not bound yet has its room among the assumed pods."""
         return self.node or ("" if self.workload else self.nominated)
 
 
 class ItemState(StrEnum):
-    """What a live object says of itself as a whole."""
+    """The state that a live object reports for itself as a whole."""
 
-    UNKNOWN = "unknown"  # its kind is not in the table, or it says nothing
+    UNKNOWN = "unknown"  # its kind is not in the table, or it reports nothing
     PROGRESSING = "progressing"
     SUSPENDED = "suspended"
     RETRYING = "retrying"  # it failed, and its controller begins again: that is no end
@@ -509,8 +509,8 @@ class Wanted(Struct, frozen=True):
     """The pods of one set as their controller sees them. Declared pods beyond both numbers never
     come again in this run: their room is free."""
 
-    now: int  # that it has, or makes now
-    later: int = 0  # that come later in this run: their room is kept
+    now: int  # pods that it has, or makes now
+    later: int = 0  # pods that come later in this run: their room is kept
 
 
 class Child(Struct, frozen=True):
@@ -522,18 +522,18 @@ class Child(Struct, frozen=True):
     attempt: int
     item: int
     terminating: bool = False
-    wants: tuple[Wanted | None, ...] = ()  # by set (C2), None where it does not tell
+    wants: tuple[Wanted | None, ...] = ()  # by set (C2), None if not reported
     state: ItemState = ItemState.UNKNOWN
-    # The fields that suspend it or a part of it, and the client that set them if that is known.
+    # The fields that suspend it or a part of it, and the client that set them if known.
     suspended: str = ""
-    words: str = ""  # what its controller says of pods that it cannot make, "" if nothing
+    words: str = ""  # its controller's message about pods that it cannot make, "" without one
     ended: Instant = 0  # when it succeeded or failed, by its own status
     met: frozenset[str] = frozenset()  # types, in lower case, of its True conditions; a Pod's phase
     labelled: bool = True  # with our uid and attempt: only then may the sweep touch it (P7)
 
 
 class HeldResource(Struct, frozen=True):
-    """A wrapped resource that is not created in a namespace for now, whatever AppWrapper asks."""
+    """A wrapped resource that is not created in a namespace for now, for any AppWrapper."""
 
     namespace: str
     group: str

@@ -1,4 +1,4 @@
-"""What kube-scheduler looks at and no fit test does, in words."""
+"""Predicates of kube-scheduler that no fit test checks, in words."""
 
 from collections.abc import Iterable
 
@@ -6,13 +6,13 @@ from mcad.core.state.model import PodSet
 
 OTHERS_PODS = "podAntiAffinity of others"
 """The name, in ``unmodelled``, of terms of anti-affinity that may select pods outside the
-AppWrapper. Within it they are modelled."""
+AppWrapper. Terms within it are modelled."""
 
 _OTHERS_PODS = "Its anti-affinity towards pods of other AppWrappers is left to kube-scheduler."
 
 
 def not_checked(unmodelled: Iterable[str]) -> str:
-    """A sentence or two about these predicates; "" if there are none."""
+    """A sentence or two about these predicates; "" without predicates."""
     names = list(dict.fromkeys(unmodelled))
     plain = ", ".join(name for name in names if name != OTHERS_PODS)
     told = (f"Not checked: {plain}." if plain else "", _OTHERS_PODS if OTHERS_PODS in names else "")
@@ -20,5 +20,5 @@ def not_checked(unmodelled: Iterable[str]) -> str:
 
 
 def not_checked_of(sets: Iterable[PodSet]) -> str:
-    """The same about all predicates of these pod sets."""
+    """A sentence or two about all unchecked predicates of these pod sets."""
     return not_checked(name for one in sets for name in one.unmodelled)

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 class Names:
-    """Names of wrapped objects: those observed, and those taken by attempts (P6).
+    """Names of wrapped objects: observed names, and names taken by attempts (P6).
 
-    A name is *taken* from the intent until everything of the attempt is gone: between a create and
-    the watch event that tells of it nothing else says that the name is taken.
+    A name is *taken* from the intent until all objects of the attempt are gone: between a create
+    and its watch event nothing else shows that the name is taken.
     """
 
     def __init__(self) -> None:
@@ -26,11 +26,11 @@ class Names:
         self._taken: dict[NameKey, str] = {}
 
     def observe(self, child: Child) -> None:
-        """An object has this name; the latest one counts."""
+        """Note an object with its name; the latest object counts."""
         self._observed[child.ref.key] = child.uid
 
     def vanish(self, child: Child) -> None:
-        """The object is gone."""
+        """Note that the object is gone."""
         if self._observed.get(child.ref.key) == child.uid:
             del self._observed[child.ref.key]
 
@@ -39,12 +39,12 @@ class Names:
         return self._observed.get(ref.key)
 
     def take(self, uid: str, refs: Iterable[ObjectRef]) -> None:
-        """An attempt of this AppWrapper will use the names; the first to take one keeps it."""
+        """Take the names for an attempt of this AppWrapper; the first to take a name keeps it."""
         for ref in refs:
             self._taken.setdefault(ref.key, uid)
 
     def give_back(self, uid: str, refs: Iterable[ObjectRef]) -> None:
-        """Nothing of the attempt is left."""
+        """Give back the names: nothing of the attempt is left."""
         for ref in refs:
             if self._taken.get(ref.key) == uid:
                 del self._taken[ref.key]
@@ -54,7 +54,7 @@ class Names:
         return self._taken.get(ref.key)
 
     def check(self, children: Mapping[str, Child]) -> None:
-        """Each observed name is that of a known object; raises ``InvariantViolated``. O(all)."""
+        """Check that observed names have known objects; raises ``InvariantViolated``. O(all)."""
         for key, uid in self._observed.items():
             child = children.get(uid)
             check(child is not None and child.ref.key == key, "names-are-of-objects", uid)
@@ -80,7 +80,7 @@ class Unproven:
         self._root_of[pod.uid] = pod.root
 
     def drop(self, uid: str) -> None:
-        """The pod is gone, or its chain is proven."""
+        """Drop a pod that is gone, or whose chain is proven."""
         root = self._root_of.pop(uid, None)
         if root is None:
             return
@@ -90,18 +90,18 @@ class Unproven:
             del self._by_root[root]
 
     def below(self, root: str) -> Iterable[Pod]:
-        """Those with a chain that goes over this object."""
+        """The pods whose chain contains this object."""
         return tuple(self._by_root.get(root, {}).values())
 
 
 class Objects:
-    """Everything observed that belongs, or claims to belong, to an AppWrapper.
+    """All observed objects that belong, or claim to belong, to an AppWrapper.
 
     ``by_uid`` and ``by_workload`` (uid of the AppWrapper -> its objects by uid) hold the same
     objects. ``disowned`` are objects of which only labels name an AppWrapper, ``unproven`` pods
     without a proven chain of controllers. ``unswept`` (an ordered set) are objects to be tested for
-    orphans, ``swept`` says when the deletion of one may be requested again, and ``leftovers`` are
-    the uids of AppWrappers that only their objects tell of. ``unwatched`` are the kinds (group,
+    orphans, ``swept`` says when the deletion of an object may be requested again, and ``leftovers``
+    are the uids of AppWrappers known only by their objects. ``unwatched`` are the kinds (group,
     resource) whose objects cannot be watched, and why; ``item_reads`` and ``warning_reads`` bound
     live reads.
     """
@@ -155,7 +155,7 @@ class Objects:
         return list(self.by_workload.get(entry.uid, {}).values())
 
     def check(self) -> None:
-        """The indexes agree; raises ``InvariantViolated``. O(all)."""
+        """Check that the indexes agree; raises ``InvariantViolated``. O(all)."""
         self.names.check(self.by_uid)
         for uid, children in self.by_workload.items():
             for child in children.values():
@@ -164,6 +164,6 @@ class Objects:
         check(linked == len(self.by_uid), "each-object-has-one-appwrapper", str(linked))
 
     def check_one(self, workload: str, child: Child) -> None:
-        """One object is found by its uid and belongs to this AppWrapper."""
+        """Check that one object is found by its uid and belongs to this AppWrapper."""
         check(self.by_uid.get(child.uid) is child, "objects-are-the-same", str(child.ref))
         check(child.workload == workload, "objects-are-of-their-appwrapper", str(child.ref))

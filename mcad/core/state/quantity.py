@@ -2,8 +2,8 @@
 
 The grammar is that of apimachinery's ``resource.Quantity``: a signed decimal number and one suffix,
 which is decimal (``n u m k M G T P E``), binary (``Ki Mi Gi Ti Pi Ei``) or an exponent (``e3``,
-``E-3``). What is finer than the unit asked for is rounded away from zero, as Kubernetes does; what
-is larger than 2^63-1 is that.
+``E-3``). A fraction of the requested unit is rounded away from zero, as Kubernetes does; a value
+above 2^63-1 becomes 2^63-1.
 """
 
 import re
@@ -17,7 +17,7 @@ QUANTITY_EXPONENT_MAX = 40
 bound keeps ``1e400000`` from building a number of 400,000 digits first."""
 
 QUANTITY_VALUE_MAX = 2**63 - 1
-"""Kubernetes caps larger values at this one, silently; so do we."""
+"""The cap of larger values: Kubernetes caps silently; so do we."""
 
 QUANTITY_CACHE_SIZE = 4096
 """Clusters write a few hundred different quantities, over and over."""
@@ -88,7 +88,7 @@ def _scaled(match: re.Match[str], text: str, scale: int) -> int:
 
 
 def _exponent(exponent: str, text: str) -> int:
-    # The length is looked at first: int() of a long text is itself work.
+    # The length is checked first: int() of a long text is itself work.
     if len(exponent) > QUANTITY_LENGTH_MAX or abs(int(exponent)) > QUANTITY_EXPONENT_MAX:
         raise QuantityError(
             f"the exponent of {_shown(text)} is beyond {QUANTITY_EXPONENT_MAX}; no amount needs it"
@@ -107,7 +107,7 @@ def amount(resource: str, text: str) -> int:
 
 def capped(value: int) -> int:
     """An amount in the core's unit, at most ``QUANTITY_VALUE_MAX``: a sum of several, or milli-CPU,
-    can be more than Kubernetes counts, and than a journal can hold."""
+    can exceed the range of Kubernetes, and of a journal."""
     return min(value, QUANTITY_VALUE_MAX)
 
 

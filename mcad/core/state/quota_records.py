@@ -1,4 +1,4 @@
-"""QuotaSubtrees as the border reads them, and which leaves an AppWrapper names."""
+"""QuotaSubtrees as the border reads them, and the leaves that an AppWrapper names."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Figures = tuple[tuple[str, int], ...]
 """(resource name, amount) sorted by name; unlike in ``Resources`` a zero is a figure."""
 
 Path = tuple[tuple[str, str], ...]
-"""(tree, leaf) for every tree that is in force, in the order of the trees' names."""
+"""(tree, leaf) for every tree in force, in the order of the trees' names."""
 
 DEFAULT_LEAF = "default"
 """The leaf of an AppWrapper that names none (facts: MCAD, section 5.2)."""
@@ -28,12 +28,12 @@ class Designation(NamedTuple):
         return next((leaf for key, leaf in self.labels if key == tree), self.otherwise)
 
     def is_of(self, tree: str) -> bool:
-        """Whether it counts in the tree whatever leaves that has: a label names the tree."""
+        """Whether it counts in the tree even if the tree lacks its leaf: a label names the tree."""
         return self.otherwise != DEFAULT_LEAF or any(key == tree for key, _ in self.labels)
 
 
 NOBODYS = Designation(otherwise="")
-"""Of what holds room for an unknown AppWrapper: it counts at the root of every tree."""
+"""The designation for room of an unknown AppWrapper: it counts at the root of every tree."""
 
 
 class QuotaChild(Struct, frozen=True):
@@ -42,7 +42,7 @@ class QuotaChild(Struct, frozen=True):
     name: str
     nominal: Figures = ()
     hard: bool = False  # it may not borrow
-    flaw: str = ""  # what the border could not read of it: then it does not count
+    flaw: str = ""  # the part that the border could not read: then the node does not count
 
 
 class QuotaSubtree(Struct, frozen=True):
@@ -51,8 +51,8 @@ class QuotaSubtree(Struct, frozen=True):
     uid: str
     namespace: str
     name: str
-    created: Instant  # where two say different things, the older one counts
-    tree: str  # "" if it does not say of which tree it is
+    created: Instant  # where two definitions contradict each other, the older counts
+    tree: str  # "" if it names no tree
     parent: str  # "" for the root
     children: tuple[QuotaChild, ...]
     generation: int = 0
@@ -74,7 +74,7 @@ class QuotaCondition(Struct, frozen=True):
 
 
 class NodeStatus(Struct, frozen=True):
-    """What the status says of one node that is in force; but for its share no zeros."""
+    """The status of one node in force; without zeros, except for its share."""
 
     name: str
     nominal: Figures = ()

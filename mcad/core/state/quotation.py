@@ -1,8 +1,8 @@
-"""Words of others within texts of the dispatcher, in quotation marks.
+"""Words of other components within texts of the dispatcher, in quotation marks.
 
-What an admission webhook, a controller or kubelet says may contain a Secret or an environment. It
-is shown where users look for it, in statuses, and in statuses it is read back after a restart. The
-marks tell users whose words they are, and the journal what to leave out.
+Messages of an admission webhook, a controller or kubelet may contain a Secret or an environment.
+They are shown where users look for them, in statuses, and are read back from statuses after a
+restart. The marks show users whose words they are, and the journal what to leave out.
 """
 
 BEGIN, END = "\u201c", "\u201d"

@@ -163,7 +163,7 @@ class EventType(StrEnum):
 
 
 class EventReason(StrEnum):
-    """``reason`` of the Kubernetes Events that we record, with their type and what they mean.
+    """``reason`` of the Kubernetes Events that we record, with their type and meaning.
 
     docs/reference/events.md shows them as a table, which is generated from here.
     """
@@ -355,12 +355,12 @@ class EventReason(StrEnum):
 HARMLESS_FINALIZERS = frozenset(
     {"foregroundDeletion", "orphan", "batch.kubernetes.io/job-tracking"}
 )
-"""Those of the cluster itself, which removes them when what they stand for is done."""
+"""Finalizers of the cluster itself, which removes them when their purpose is fulfilled."""
 
 
 def explain_remains(remains: Sequence[Remnant], node: str) -> str:
-    """What a teardown waits for, by its most important object; ``node`` is where that one runs, if
-    it is a pod (see ``most_telling``)."""
+    """What a teardown waits for, by its most important object (see ``most_telling``); ``node`` is
+    where that object runs, if it is a pod."""
     one = most_telling(remains)
     foreign = [name for name in one.finalizers if name not in HARMLESS_FINALIZERS]
     if foreign:
@@ -386,7 +386,7 @@ def most_telling(remains: Sequence[Remnant]) -> Remnant:
 
 
 SOME = 3
-"""Things that a message names; the others can be asked of the cluster."""
+"""How many names a message has; the others can be looked up in the cluster."""
 
 
 def some_of(names: Sequence[str]) -> str:
@@ -409,7 +409,7 @@ def held_by(ref: ObjectRef, owner: str) -> str:
 
 
 def no_fault_of_it(status: int, reason: str, words: str) -> str:
-    """The sentences for an answer that says nothing about the manifest; ``status`` 0 for none."""
+    """The sentences for an answer not caused by the manifest; ``status`` 0: no answer."""
     answer = f"{status} {reason}: {words}" if status else f"no answer: {words}"
     return f"{answer.rstrip('.: ')}. Not caused by the manifest; retrying."
 

@@ -1,6 +1,6 @@
 """The core's immutable records: made in C, which is ten times cheaper than a frozen dataclass.
 
-A start makes a million of them. This is all of msgspec that the core knows (ADR 18).
+A start makes a million of them. The core uses nothing else of msgspec (ADR 18).
 """
 
 from msgspec import Struct

@@ -1,4 +1,4 @@
-"""Why a gang does not fit now, with the figures that it was judged by."""
+"""Why a gang does not fit now, with the figures of the verdict."""
 
 from typing import NamedTuple
 
@@ -8,7 +8,7 @@ from mcad.core.state.records import Struct
 from mcad.core.state.waiting_reason import WaitingReason
 
 HOST_PORT = "host port"
-"""How the ``resource`` of a shortage begins if it is a host port: ``host port 8080/TCP``."""
+"""The beginning of the ``resource`` of a host port's shortage: ``host port 8080/TCP``."""
 
 
 _ABSENT = "No node that admits its pods has it: {figures}"
@@ -19,10 +19,10 @@ _DEVICES = (
 
 
 class Shortage(NamedTuple):
-    """One resource of a refusal: what the gang requests and what is available to it.
+    """One resource of a refusal: the request of the gang, and the available amount.
 
-    Of a host port that is how many nodes it needs, and on how many of them it is free. A tuple,
-    because each refusal makes several, and there are thousands in a pass.
+    For a host port the figures are how many nodes it needs, and on how many of them it is free. A
+    tuple, because each refusal makes several, and there are thousands in a pass.
     """
 
     resource: str
@@ -31,7 +31,7 @@ class Shortage(NamedTuple):
 
     @property
     def missing(self) -> int:
-        """How much more there would have to be; 0 if this resource suffices."""
+        """The missing amount; 0 if this resource suffices."""
         return max(0, self.requested - self.available)
 
     @property
@@ -48,7 +48,7 @@ class Shortage(NamedTuple):
 
 
 class QuotaLimit(NamedTuple):
-    """What a quota tree refuses: the share of a ``node`` above the ``leaf``, or, with "" as the
+    """The refusal of a quota tree: the share of a ``node`` above the ``leaf``, or, with "" as the
     ``node``, the leaf itself. ``is_absent``: a QuotaSubtree of the tree is gone and counts as
     before."""
 
@@ -63,8 +63,8 @@ class QuotaLimit(NamedTuple):
 
 
 class DomainLimit(NamedTuple):
-    """What the topology of a pod set refuses: how many domains of the ``level`` (a node label)
-    there are, and the ``nearest`` of them with at most so many places for the ``needed`` pods."""
+    """The refusal by the topology of a pod set: how many domains of the ``level`` (a node label)
+    there are, and the ``nearest`` of them with its number of places for the ``needed`` pods."""
 
     level: str
     domains: int
@@ -87,13 +87,13 @@ class DomainLimit(NamedTuple):
 
 
 class Refusal(Struct, frozen=True):
-    """A verdict that a gang does not fit, with the figures that it was judged by.
+    """A verdict that a gang does not fit, with its figures.
 
     ``item`` and ``index`` name the pod set that refused it (-1: the gang as a whole), ``missing``
     the pods of that set without a place (at least), ``shortages`` every resource that the gang
     needs, the binding one first. ``unmodelled`` names predicates that were not looked at. A refusal
-    by topology has a ``domain`` instead of these, one by ``quota`` has nothing of all that. Where
-    no node admits its pods, ``obstacle`` says what keeps them off (nodes/obstacle.py).
+    by topology has a ``domain`` instead of these fields, a refusal by ``quota`` has none of them.
+    Where no node admits its pods, ``obstacle`` names what keeps them off (nodes/obstacle.py).
     """
 
     reason: WaitingReason
@@ -108,7 +108,7 @@ class Refusal(Struct, frozen=True):
 
     @property
     def figures(self) -> tuple[Shortage, ...]:
-        """The resources that the gang needs, the binding one first; by quota that one alone."""
+        """The needed resources, the binding one first; for a quota refusal its resource."""
         limit = self.quota
         if limit is None or not limit.node:
             return self.shortages
@@ -117,8 +117,8 @@ class Refusal(Struct, frozen=True):
 
     @property
     def binding(self) -> str:
-        """The resource that decides, "" if it is not a matter of one resource; of a quota tree the
-        node with it."""
+        """The binding resource, "" if no single resource decides; for a quota tree with the
+        node."""
         if self.quota is not None:
             tree, leaf, node, resource = self.quota[:4]
             return f"{tree}/{node}:{resource}" if node else f"{tree}/{leaf}"
@@ -126,12 +126,12 @@ class Refusal(Struct, frozen=True):
 
     @property
     def code(self) -> str:
-        """What it waits for, in one word."""
+        """The reason of the wait, in one word."""
         return self.binding or self.reason.value
 
     @property
     def message(self) -> str:
-        """The figures, in one sentence per fact; stable for equal refusals. One by quota is
+        """The figures, in one sentence per fact; stable for equal refusals. A refusal by quota is
         explained by the trees (quota/explain.py)."""
         short = [one for one in self.shortages if one.missing] or self.shortages[:1]
         text = _ABSENT if self._is_absent else self.reason.text
@@ -155,10 +155,10 @@ class Refusal(Struct, frozen=True):
 
     @property
     def rests_on_absence(self) -> bool:
-        """Whether it is by a quota tree of which a QuotaSubtree is absent."""
+        """Whether the refusal is by a quota tree of which a QuotaSubtree is absent."""
         return self.quota is not None and self.quota.is_absent
 
     @property
     def signature(self) -> tuple[WaitingReason, str, bool]:
-        """What has to change before a refusal is worth another write (design section 5)."""
+        """The part of a refusal whose change is worth another write (design section 5)."""
         return (self.reason, self.binding, self.rests_on_absence)

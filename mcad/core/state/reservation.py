@@ -1,7 +1,7 @@
 """A reservation: room that is promised to a waiting AppWrapper before it is free (core R8-R10).
 
-All others keep off it, and it ends in a dispatch or is given up. None has two, and no node is in
-two.
+All other AppWrappers keep off it, and it ends in a dispatch or is given up. An AppWrapper has one
+reservation at most, and a node is in one at most.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class ReservationReason(StrEnum):
         return one
 
     # First in line for ``protectAfter``: others end (R8). Policy Backfill: others end by their
-    # declared limits (R9). AppWrappers of lower priority are evicted (R10), or that borrow.
+    # declared limits (R9). AppWrappers of lower priority, or borrowers, are evicted (R10).
     STARVED = (
         "Starved",
         ", because it was first in line for too long; it starts when that is free.",
@@ -42,12 +42,12 @@ EVICTIONS = frozenset({ReservationReason.PREEMPTING, ReservationReason.RECLAIMIN
 
 
 class Reservation(Struct, frozen=True):
-    """What one waiting AppWrapper reserves, as its status shows it.
+    """The reservation of one waiting AppWrapper, as its status shows it.
 
-    ``start`` is when all of it is free at the latest if declared limits hold, 0 if that is unknown;
-    ``until`` is when it is given up. ``nodes`` are the names of the nodes that it is on, sorted,
-    ``pods`` how many of each pod set go to each of these, and ``waits_for`` the titles
-    (namespace/name) of those that still have to leave, sorted.
+    ``start`` is when all of it is free at the latest if declared limits hold, 0 if unknown;
+    ``until`` is when it is given up. ``nodes`` are the sorted names of its nodes, ``pods`` how many
+    of each pod set go to each node, and ``waits_for`` the sorted titles (namespace/name) of the
+    AppWrappers that still have to leave.
     """
 
     reason: ReservationReason
@@ -60,10 +60,10 @@ class Reservation(Struct, frozen=True):
 
 
 class Eviction(Struct, frozen=True):
-    """The last eviction of an AppWrapper for another one, as its status shows it.
+    """The last eviction of an AppWrapper for another, as its status shows it.
 
-    ``by`` is the uid of that one and ``title`` its namespace/name at the time; ``count`` is how
-    often this has happened so far.
+    ``by`` is the uid of the preemptor and ``title`` its namespace/name at the time; ``count`` is
+    how often the AppWrapper was evicted so far.
     """
 
     count: int
@@ -74,7 +74,7 @@ class Eviction(Struct, frozen=True):
 
 
 class PendingEviction(NamedTuple):
-    """An eviction due ``at``: for which AppWrapper (a uid), by what right, in which words."""
+    """An eviction due ``at``: the preemptor (a uid), the right, and the message."""
 
     by: str
     reason: ReservationReason
@@ -90,6 +90,6 @@ class Patience:
     until: Instant = 0
 
     def came_to_nothing(self, since: Instant, now: Instant) -> None:
-        """The next one has to wait three times as long as this one lasted."""
+        """Count a failed reservation: the next waits three times as long as this one lasted."""
         self.tries += 1
         self.until = now + 3 * (now - since)

@@ -1,4 +1,4 @@
-"""All reservations: those that stand, those just used, and those that a restart found on record."""
+"""All reservations: present, just used, and found on record after a restart."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from mcad.core.state.units import Duration, Instant
 from mcad.core.state.violations import check
 
 Ends = tuple[Instant, Instant, Instant]
-"""(when an AppWrapper is gone at the latest, when it is expected to be gone, order among those
-without an expectation)"""
+"""(when an AppWrapper is gone at the latest, when it is expected to be gone, order among
+AppWrappers without an expectation)"""
 
 
 @dataclass(slots=True)
@@ -21,9 +21,9 @@ class Firsts:
     """The first in line at the last look, and for how long so far, by uid (R8); and whether a
     reservation ended since, so that the next look is now.
 
-    ``to_consider`` (an ordered set) are the uids of those of them that the look has not planned for
-    yet. ``line`` is what it found out for all of them: which AppWrappers end first; ``unknown`` are
-    the uids of those whose end it did not determine yet, None if it has not begun to.
+    ``to_consider`` (an ordered set) are the uids of first AppWrappers that the look has not planned
+    for yet. ``line`` has the AppWrappers that end first, found once for all of them; ``unknown``
+    are the uids whose end the look has not determined yet, None before it begins.
     """
 
     looked_at: Instant = 0
@@ -39,12 +39,12 @@ class Reservations(Mapping[str, Entry]):
 
     Owns ``reservation``, ``waits_for``, ``patience`` and ``eviction_patience`` of every AppWrapper.
     ``fulfilled`` (an ordered set) are AppWrappers that were dispatched to their reserved room and
-    whose pods are not all bound; ``intended`` holds the reservation of those whose intent is not
+    whose pods are not all bound; ``intended`` holds the reservations whose owners' intent is not
     persisted yet. ``on_record`` are reservations to be planned again, as the status of their owners
     shows them, ``preemptors`` as the records of their victims do. ``firsts`` counts how long the
     first in line have waited (R8). ``to_look`` (an ordered set) are the uids of the owners whose
-    reservations are due for a look at their nodes. ``next_try`` is when an owner of free room
-    that could not start is planned for again; without an entry, in each pass.
+    reservations are due for a look at their nodes. ``next_try`` is when an owner of free room that
+    could not start is planned for again; without an entry, in each pass.
     """
 
     def __init__(self) -> None:
@@ -68,7 +68,7 @@ class Reservations(Mapping[str, Entry]):
         return len(self._owners)
 
     def younger(self, uid: str) -> Iterator[str]:
-        """The uids of the owners whose reservations were planned beside this one, after it."""
+        """The uids of the owners whose reservations were planned after this one, beside it."""
         owners = iter(self._owners)
         for one in owners:
             if one == uid:
@@ -82,24 +82,24 @@ class Reservations(Mapping[str, Entry]):
         return owners[at:] + owners[:at]
 
     def leave(self, uid: str) -> None:
-        """This pass did not get to the reservations from this one on."""
+        """Note the first reservation that this pass did not reach."""
         self._next = uid
 
     def add(self, entry: Entry, reservation: Reservation, waits_for: dict[str, int]) -> None:
-        """Room is reserved for the AppWrapper; ``waits_for`` (uid -> attempt) leave it first."""
+        """Add a reservation; the AppWrappers ``waits_for`` (uid -> attempt) leave first."""
         self._owners[entry.uid] = entry
         entry.reservation, entry.waits_for = reservation, waits_for
 
     def show(self, entry: Entry, waits_for: tuple[str, ...]) -> None:
-        """The AppWrappers that the reservation waits for now, by their titles."""
+        """Show the titles of the AppWrappers that the reservation waits for now."""
         entry.reservation = replace(entry.reserved, waits_for=waits_for)
 
     def let_stay(self, entry: Entry, uid: str) -> None:
-        """The reservation does not wait for this AppWrapper any more."""
+        """Stop waiting for this AppWrapper: it may stay."""
         del entry.waits_for[uid]
 
     def remove(self, entry: Entry) -> bool:
-        """The reservation ends; False if the AppWrapper has none."""
+        """End the reservation; False if the AppWrapper has none."""
         if self._owners.pop(entry.uid, None) is None:
             return False
         entry.reservation, entry.waits_for = None, {}
@@ -109,34 +109,34 @@ class Reservations(Mapping[str, Entry]):
         return True
 
     def fulfil(self, entry: Entry, reservation: Reservation) -> None:
-        """The AppWrapper takes the room that was reserved for it."""
+        """Note that the AppWrapper takes its reserved room."""
         self.fulfilled[entry.uid] = None
         self.intended[entry.uid] = reservation
 
     def intent_written(self, entry: Entry) -> None:
-        """The intent is persisted: what was reserved is used."""
+        """Forget the reservation once the intent is persisted: its room is used."""
         self.intended.pop(entry.uid, None)
 
     def intent_refused(self, entry: Entry) -> None:
-        """The intent was not persisted: plan its reservation again; others may have left for it."""
+        """Plan the reservation of a refused intent again; others may have left for it."""
         reservation = self.intended.pop(entry.uid, None)
         if reservation is not None:
             self.on_record[entry.uid] = reservation
 
     def waits_no_more(self, entry: Entry) -> None:
-        """The AppWrapper was dispatched or is gone: it starts afresh the next time."""
+        """Reset the counts of an AppWrapper that was dispatched or is gone."""
         self.firsts.waited.pop(entry.uid, None)
         self.intended.pop(entry.uid, None)
         entry.patience, entry.eviction_patience = Patience(), Patience()
 
     def take_on_record(self) -> dict[str, Reservation]:
-        """The reservations to be planned again, once."""
+        """Take the reservations to be planned again, once."""
         found = self.preemptors | self.on_record
         self.preemptors, self.on_record = {}, {}
         return found
 
     def check_one(self, entry: Entry) -> None:
-        """What is kept about one AppWrapper agrees; raises ``InvariantViolated``."""
+        """Check that the books agree about one AppWrapper; raises ``InvariantViolated``."""
         has = entry.uid in self._owners
         check(has == (entry.reservation is not None), "reservations-are-known", entry.title)
         check(has or not entry.waits_for, "only-reservations-wait-for-others", entry.title)

@@ -1,4 +1,4 @@
-"""The phase of an AppWrapper that its recorded status tells of."""
+"""The phase of an AppWrapper by its recorded status."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _WITHOUT_RECORD: dict[str, Phase] = {
 
 
 def restored_phase(saved: Persisted) -> Phase:
-    """Where the AppWrapper goes on after a restart."""
+    """The phase in which the AppWrapper goes on after a restart."""
     record = saved.dispatch
     if record is None:
         is_others = saved.foreign or saved.state in (State.RUNNING, State.RUNNING_HOLD_COMPLETION)

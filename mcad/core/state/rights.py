@@ -1,4 +1,4 @@
-"""Rights to create objects that are missing, and the AppWrappers that wait for them."""
+"""Missing rights to create objects, and the AppWrappers that wait for them."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from mcad.core.state.model import HeldResource, ObjectRef
 from mcad.core.state.units import Instant
 
 RightKey = tuple[str, str, str]
-"""(namespace, group, resource): what a right to create is granted for."""
+"""(namespace, group, resource): the scope of a right to create."""
 
 
 def right_key(ref: ObjectRef) -> RightKey:
-    """The right that creating the object takes."""
+    """The right that is needed to create the object."""
     return (ref.namespace, ref.group, ref.resource)
 
 
@@ -29,14 +29,14 @@ class MissingRight:
 
 
 class Rights:
-    """Which rights are missing, and for which of them a review is asked: uid -> (attempt, item)."""
+    """The missing rights, and the rights under review: uid -> (attempt, item)."""
 
     def __init__(self) -> None:
         self.held: dict[RightKey, MissingRight] = {}
         self.asked: dict[RightKey, dict[str, tuple[int, int]]] = {}
 
     def concern(self, uid: str, refs: Iterable[ObjectRef]) -> None:
-        """An AppWrapper waits for every held resource that it contains."""
+        """Let an AppWrapper wait for every held resource that it contains."""
         for ref in refs:
             held = self.held.get(right_key(ref))
             if held is not None:

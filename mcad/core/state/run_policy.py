@@ -1,4 +1,4 @@
-"""How an AppWrapper lives after its dispatch: what its user or an administrator set."""
+"""How an AppWrapper runs after its dispatch, as its user or an administrator has set it."""
 
 from enum import StrEnum
 
@@ -18,29 +18,29 @@ class Requeuing(Struct, frozen=True):
     """When an AppWrapper with fewer pods than ``minAvailable`` is taken back and queues again
     (v1beta1's ``schedulingSpec.requeuing``)."""
 
-    wait: Duration = 300 * SECOND  # how long it may have too few
+    wait: Duration = 300 * SECOND  # how long too few pods are allowed
     growth: Growth = Growth.EXPONENTIAL
     wait_max: Duration = 0  # bounds the growing wait; 0 is no bound
-    times_max: int = 0  # after so many requeues it fails; 0 is never
+    times_max: int = 0  # after this many requeues it fails; 0 is never
 
 
 AS_DOCUMENTED = Requeuing()
-"""What MCAD documents for AppWrappers that say nothing of it."""
+"""MCAD's documented defaults."""
 
 WEEK: Duration = 168 * 3600 * SECOND
 
 
 class FaultTolerance(Struct, frozen=True):
-    """What happens when an AppWrapper is unhealthy, in the terms of v1beta2's annotations.
+    """The reaction to an unhealthy AppWrapper, in the terms of v1beta2's annotations.
 
     After a grace it is reset, at most ``retry_limit`` times, else it fails. It fails at once for
-    one of ``terminal_exit_codes``, or one that is not among ``retryable_exit_codes`` if there are
+    one of ``terminal_exit_codes``, or for a code outside of ``retryable_exit_codes`` if there are
     any.
     """
 
     admission_grace: Duration = 60 * SECOND  # while pods are missing
     warmup_grace: Duration = 300 * SECOND  # while not all of them run
-    failure_grace: Duration = 60 * SECOND  # while failed ones are not replaced
+    failure_grace: Duration = 60 * SECOND  # while failed pods are not replaced
     retry_pause: Duration = 90 * SECOND  # between the end of its objects and the next attempt
     retry_limit: int = 3
     forceful_deletion_grace: Duration | None = 600 * SECOND  # of its pods; None: never by force
@@ -52,4 +52,4 @@ class FaultTolerance(Struct, frozen=True):
 
 TOLERANT = FaultTolerance()
 LENIENT = FaultTolerance(forceful_deletion_grace=None, success_ttl=None)
-"""What holds by default: for v1beta2, and for v1beta1, which keeps what is finished."""
+"""The defaults: for v1beta2, and for v1beta1, which keeps finished objects."""

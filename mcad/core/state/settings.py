@@ -1,4 +1,4 @@
-"""The settings that decisions depend on; other times and bounds are in bounds.py."""
+"""The settings on which decisions depend; other times and bounds are in bounds.py."""
 
 from enum import StrEnum
 
@@ -15,7 +15,7 @@ class Fit(StrEnum):
 
 
 class Policy(StrEnum):
-    """What a refused AppWrapper does to those behind it."""
+    """The effect of a refused AppWrapper on the AppWrappers behind it."""
 
     BEST_EFFORT_FIFO = "BestEffortFIFO"
     STRICT_FIFO = "StrictFIFO"
@@ -31,7 +31,7 @@ class Fairness(StrEnum):
 
 
 class Settings(Struct, frozen=True):
-    """What decisions depend on."""
+    """The settings on which decisions depend."""
 
     fit: Fit = Fit.NODES
     policy: Policy = Policy.BEST_EFFORT_FIFO
@@ -47,6 +47,6 @@ class Settings(Struct, frozen=True):
     min_run_time: Duration = 300 * SECOND  # before an AppWrapper may be evicted
     preemption_grace: Duration = 0  # between the announcement of an eviction and its begin
     max_evictions_per_minute: int = 10  # of the whole cluster; 0 is no limit
-    quota_grace: Duration = 0  # a deleted QuotaSubtree counts so long; 0 where quotas do not count
+    quota_grace: Duration = 0  # how long a deleted QuotaSubtree counts; 0 if quotas do not count
     topology_levels: tuple[str, ...] = ()  # node labels, those of the widest domains first
     max_priority: tuple[tuple[str, int], ...] = ()  # (namespace, ceiling); ``*`` is all others

@@ -1,4 +1,4 @@
-"""Misspelt names: which known one was probably meant."""
+"""Misspelled names: which known name was probably meant."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
@@ -7,11 +7,11 @@ SIMILAR = 0.6
 """The ratio of difflib from which on two names count as similar; its own default."""
 
 ALIKE_MAX = 3
-"""Names that one question names, where people chose them: of those several may be similar."""
+"""How many names one question names, where users chose them: several may be similar."""
 
 
 def did_you_mean(name: str, known: Iterable[str], most: int = 1, similar: float = SIMILAR) -> str:
-    """A question that names at most ``most`` known names like this one, "" if there is none.
+    """A question that names at most ``most`` known names like this one, "" if none is similar.
 
     Neither case nor ``-`` and ``_`` count.
     """

@@ -15,7 +15,7 @@ from mcad.core.state.units import SECOND, Duration, Instant, format_clock, forma
 class Stall(Struct, frozen=True):
     """What keeps pods from running. ``what`` begins the sentence, ``words`` are those of another
     component; ``since`` and ``until`` (when the attempt ends for that) are 0 if there is no such
-    time. A stall that ``lasts`` is no matter of seconds: it is reported at once."""
+    time. A stall that ``lasts`` will not end within seconds: it is reported at once."""
 
     reason: str
     what: str
@@ -25,7 +25,7 @@ class Stall(Struct, frozen=True):
     lasts: bool = False
 
     def explain(self, now: Instant = 0) -> str:
-        """One sentence. With time spans for a reader of ``now``; without it with times of the day,
+        """One sentence. With ``now`` it has time spans for a reader; without it times of the day,
         for a status that may be read at any time."""
         text = self.what
         if self.since:
@@ -39,7 +39,7 @@ class Stall(Struct, frozen=True):
         return f"{text}; the attempt ends {f'in {left}' if now else f'at {clock}'}."
 
     def says(self, message: str) -> bool:
-        """Whether a message tells the same, but for figures, generated names and order."""
+        """Whether a message reports the same, except for figures, generated names and order."""
         text = self.explain()
         is_same = text.partition(" ")[0] == message.partition(" ")[0]
         return is_same and self.has_words_of(message)
@@ -54,16 +54,16 @@ def _span(duration: Duration) -> str:
 
 
 def _reasons(message: str) -> frozenset[str]:
-    """The parts of the words of another component: kube-scheduler's have figures of the whole
-    cluster, and controllers name the pod of their last try."""
+    """The parts of the words of another component, without figures and names: kube-scheduler's have
+    figures of the whole cluster, and controllers name the pod of their last try."""
     words = message.partition("(")[2].rpartition(")")[0]
     parts = re.split(r"[,:]", re.sub(r'[0-9]+|"[^"]*"', "", words))
     return frozenset(part.strip() for part in parts)
 
 
 def refusal(pods: Iterable[Pod]) -> str:
-    """What kube-scheduler says of most of these pods, "" if it says nothing: its first sentence has
-    the reasons of the nodes; the rest says what preemption and other plugins could not do."""
+    """What kube-scheduler reports of most of these pods, "" without a report: its first sentence
+    has the reasons of the nodes; the rest is about preemption and other plugins."""
     said = Counter(
         pod.unscheduled.message.partition(". ")[0].strip().rstrip(".")
         for pod in pods
@@ -73,8 +73,8 @@ def refusal(pods: Iterable[Pod]) -> str:
 
 
 def no_node(pods: Iterable[Pod], left_with_room: Iterable[str]) -> str:
-    """What kube-scheduler says of most of these pods, and the nodes that would take them, but that
-    their attempt excludes (ADR 48)."""
+    """What kube-scheduler reports of most of these pods, and the nodes that would take them but are
+    excluded by their attempt (ADR 48)."""
     nodes = tuple(dict.fromkeys(left_with_room))
     told = f"{some_of(nodes)} has room, and this attempt excludes it; requeue to place pods anew"
     return "; ".join(filter(None, (refusal(pods), told if nodes else "")))

@@ -1,4 +1,4 @@
-"""What the status of an AppWrapper says, and how soon it has to be written."""
+"""The content of the status of an AppWrapper, and how soon it has to be written."""
 
 from __future__ import annotations
 
@@ -40,14 +40,15 @@ class StatusView(Struct, frozen=True):
     sets: tuple[PodSet, ...] = ()
     quota: Path = ()  # where it counts: (tree, leaf)
     reservation: Reservation | None = None  # the room that is reserved for it while it waits
-    eviction: Eviction | None = None  # the last time that it was evicted for another one
+    eviction: Eviction | None = None  # its last eviction for another AppWrapper
     priority_source: PrioritySource | None = None
-    # Trees of ``quota`` that are deleted and still count, and since when: on record in some.
+    # Trees of ``quota`` that are deleted and still count, and since when; only some AppWrappers
+    # have this record.
     deleted_trees: tuple[tuple[str, Instant], ...] = ()
 
 
 class Urgency(StrEnum):
-    """Whether anything waits for a write. Reports give way to dispatches."""
+    """Whether a next step waits for a write. Reports give way to dispatches."""
 
     DISPATCH = "dispatch"
     REPORT = "report"

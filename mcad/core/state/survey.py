@@ -14,7 +14,7 @@ _HIGHEST = 2**31
 class Survey(NamedTuple):
     """The AppWrappers that hold room: the ``candidates`` for eviction by uid, in order; the uids
     ``releasing_soon``, which leave soon without an eviction and are counted on; and the
-    ``promised`` ones, whose eviction has begun and whose room is for another preemptor."""
+    ``promised`` uids, whose eviction has begun and whose room is for another preemptor."""
 
     candidates: dict[str, Workload]
     releasing_soon: list[str]

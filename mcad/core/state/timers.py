@@ -4,21 +4,21 @@ from enum import StrEnum
 
 
 class Timer(StrEnum):
-    """What a timer of an AppWrapper is for; each runs by itself, whatever the others do."""
+    """What a timer of an AppWrapper is for; timers are independent of each other."""
 
-    STATUS = "status"  # a status write that was refused is repeated
-    STEP = "step"  # a create, deletion or look that failed is repeated
+    STATUS = "status"  # repeat a refused status write
+    STEP = "step"  # repeat a failed create, deletion or look
     HOLD = "hold"  # a hold is over
     CEILING = "ceiling"  # its priorityslope has brought it as high as it may climb
     RESTATE = "restate"  # a refusal may be rewritten
-    HEALTH = "health"  # what is tolerated or waited for has been so for long enough
-    KEEP = "keep"  # what failed has been kept for long enough
+    HEALTH = "health"  # a grace or a wait is over
+    KEEP = "keep"  # a failed AppWrapper has been kept for long enough
     PAUSE = "pause"  # the pause after a reset is over
-    RECORD = "record"  # what was noted of an attempt is written, if no other write did it
-    COUNTS = "counts"  # pod counts have been in status for long enough to be written anew
+    RECORD = "record"  # write what was noted of an attempt, if no other write did
+    COUNTS = "counts"  # pod counts in status are old enough to be written anew
     ITEM_TTL = "item-ttl"  # an item that ended has been kept for long enough
-    TTL = "ttl"  # what succeeded has been kept for long enough
-    TOMBSTONE = "tombstone"  # the remains of a deleted AppWrapper are looked at again
+    TTL = "ttl"  # a succeeded AppWrapper has been kept for long enough
+    TOMBSTONE = "tombstone"  # look at the remains of a deleted AppWrapper again
 
 
 OF_PHASE = frozenset(Timer) - {Timer.STATUS, Timer.COUNTS}

@@ -1,10 +1,10 @@
-"""Checks that stay on in production. One that fails while the core works on one AppWrapper holds
-that AppWrapper; one that fails for the whole ends the process: better to stop leading than to go on
-with wrong books (internal_errors.py, ADR 59)."""
+"""Checks that stay on in production. A failure while the core works on one AppWrapper holds that
+AppWrapper; a failure for the whole ends the process: better to stop leading than to go on with
+wrong books (internal_errors.py, ADR 59)."""
 
 
 class InvariantViolated(AssertionError):  # noqa: N818 - it names what happened, not a kind of error
-    """Something that can never be true was seen: a bug in the core, never a user's mistake."""
+    """An impossible state was seen: a bug in the core, never a user's mistake."""
 
     def __init__(self, name: str, story: str) -> None:
         super().__init__(f"{name}: {story}")
@@ -13,9 +13,9 @@ class InvariantViolated(AssertionError):  # noqa: N818 - it names what happened,
 
 
 def check(cond: bool, name: str, story: str) -> None:  # noqa: FBT001 - reads as "check that"
-    """Raise unless ``cond`` holds; ``name`` is stable, ``story`` says what was found.
+    """Raise unless ``cond`` holds; ``name`` is stable, ``story`` has the details.
 
-    A story that costs time to tell belongs behind an ``if``.
+    An expensive story belongs behind an ``if``.
     """
     if not cond:
         raise InvariantViolated(name, story)

@@ -26,8 +26,8 @@ class WaitingReason(StrEnum):
     """The value is the code: the word in conditions, metrics and ``waitsFor`` of the CLI.
 
     ``meaning`` is for the reference. ``text`` has the figures of a refusal in place of
-    ``{figures}``, and what keeps nodes off in place of ``{obstacle}``; it is "" where the place
-    that finds the reason has more to say.
+    ``{figures}``, and the obstacle of nodes in place of ``{obstacle}``; it is "" where the place
+    that finds the reason adds more.
     """
 
     ends: Ends
@@ -77,8 +77,8 @@ class WaitingReason(StrEnum):
         "The search for places ran out of its budget.",
         "No placement was found within the search budget; retrying.",
     )
-    # It fits, but another AppWrapper goes first: the head of the line (R6), or one that asks
-    # within its share for what this one would borrow.
+    # It fits, but another AppWrapper goes first: the head of the line (R6), or an AppWrapper that
+    # asks within its share for room that this one would borrow.
     BLOCKED = (
         "blocked",
         Ends.TURN,
@@ -171,7 +171,7 @@ class WaitingReason(StrEnum):
 
     @property
     def blocks(self) -> bool:
-        """Whether AppWrappers behind may have to wait for it: what comes free may let it start."""
+        """Whether AppWrappers behind may have to wait for it: it may start when room comes free."""
         return self.ends is Ends.ROOM
 
     @property
@@ -186,14 +186,14 @@ class WaitingReason(StrEnum):
 
 
 HOLDS = {str(one): one for one in WaitingReason if one.ends in {Ends.EVENT, Ends.INSTANT}}
-"""By code: holds that the dispatcher finds, and that are on record in the condition alone. Others
-follow from the manifest or from ``status.reservation``."""
+"""By code: holds that the dispatcher finds, and that are on record in the condition alone. Other
+holds follow from the manifest or from ``status.reservation``."""
 
 
 class Hold(Struct, frozen=True):
     """A reason that keeps an AppWrapper out of the line, with its message.
 
-    ``until`` is the instant at which it is looked at again, 0 if an event ends it.
+    ``until`` is the instant of the next look at the AppWrapper, 0 if an event ends the hold.
     """
 
     reason: WaitingReason
@@ -202,5 +202,5 @@ class Hold(Struct, frozen=True):
 
     @property
     def code(self) -> str:
-        """What it waits for, in one word."""
+        """The reason of the wait, in one word."""
         return self.reason.value

@@ -1,7 +1,7 @@
 """How an AppWrapper waits, as a table: (state, signal) -> state.
 
-An AppWrapper that waits is in line, or out of it for one reason. In line it shares the verdict of
-its equivalence class, so that a verdict on thousands of equal AppWrappers changes one field. A pair
+A waiting AppWrapper is in line, or out of it for one reason. In line it shares the verdict of its
+equivalence class, so that a verdict on thousands of equal AppWrappers changes one field. A pair
 that is not in the table is a fault of the dispatcher. It is in docs/reference/lifecycle.md.
 """
 
@@ -16,14 +16,14 @@ class WaitingState(StrEnum):
     """Where an AppWrapper is while its phase is ``waiting``; ``OUT`` in every other phase."""
 
     OUT = "out"
-    IN_LINE = "in-line"  # its equivalence class says the rest
+    IN_LINE = "in-line"  # its equivalence class has the verdict
     RESERVED = "reserved"  # room is reserved for it, and not free yet
     ON_HOLD = "on-hold"  # its manifest, a right, a kind or a name keeps it out of the line
-    PAUSED = "paused"  # for a time, after an attempt that came to nothing
+    PAUSED = "paused"  # for a time, after a failed attempt
 
 
 class WaitingSignal(StrEnum):
-    """What changes where an AppWrapper waits."""
+    """The events that change where an AppWrapper waits."""
 
     LINE_UP = "line-up"
     RESERVE = "reserve"

@@ -4,17 +4,17 @@ A bound is counted work, never time: the same events give the same verdicts on a
 """
 
 VERDICT_STEPS = 20
-"""The work that a verdict counts for, besides further parts and the nodes it looks at."""
+"""The work of a verdict, besides further parts and the nodes it looks at."""
 
 PART_STEPS = 5
-"""The work that each further part of a gang counts for in a verdict."""
+"""The work of each further part of a gang in a verdict."""
 
 DOMAINS_MAX = 512
-"""Topology domains of one level with slots enough that are tried in one verdict, each as a
-shape of its own. A zone has a hundred racks; a level of single nodes has one for each of these."""
+"""Topology domains of one level with slots enough that are tried in one verdict, each as a shape of
+its own. A zone has a hundred racks; a level of single nodes has a domain for each node."""
 
 DOMAIN_STEPS = 20
-"""The work that the shape of a gang in a domain counts for."""
+"""The work of the shape of a gang in a domain."""
 
 DOMAINS_WORK = 4_000
 """The work of one verdict in topology domains in one pass, of one to five microseconds a step. A
@@ -22,8 +22,8 @@ gang that nearly fits in each of 512 racks takes 30,000: the next pass goes on w
 """
 
 DOMAINS_WORK_MAX = 200_000
-"""The work of such a verdict in all its passes, which begin with it: those behind wait. Beyond, it
-is "undecided"."""
+"""The work of such a verdict in all its passes, which begin with it: AppWrappers behind wait.
+Beyond, it is "undecided"."""
 
 VARIANTS_MAX = 256
 """Combinations of topology domains that are tried for a gang with several groups of pod sets."""
@@ -45,23 +45,23 @@ WHAT_IF_SEARCH_MAX = 10_000
 the edge of 5,000 nodes take 6,000. Undecided counts as no."""
 
 WHAT_IF_WORK_MAX = 15_000
-"""Steps of all those searches for one plan, which is made in one step of the core; beyond, no
-victim is spared any more."""
+"""Steps of all these searches for one plan, which is made in one step of the core; beyond, no
+further victim is spared."""
 
 SHIFT_STEPS = 3
-"""The work that removing an AppWrapper in a snapshot, or restoring it, counts for."""
+"""The work of removing an AppWrapper in a snapshot, or restoring it."""
 
 WHAT_IF_LOOKS_MAX = 30_000
-"""Looks at a node for one part of the gang after something was removed there or restored, in one
-plan, half a microsecond each: 10,000 removed AppWrappers for three parts. Beyond, none is removed
-and none is spared any more."""
+"""Looks at a node for one part of the gang after a removal or a restore there, in one plan, half a
+microsecond each: 10,000 removed AppWrappers for three parts. Beyond, no AppWrapper is removed or
+spared any more."""
 
 EARMARKED_NODES_MAX = 256
 """Nodes set aside for unplaced pods; beyond, only the sums protect them."""
 
 EARMARKED_CLASSES_MAX = 8
-"""Classes of unplaced pods, oldest first, for which nodes are set aside in a cycle. Each costs a
-verdict or so; the others are still subtracted from every sum."""
+"""Classes of unplaced pods, oldest first, for which nodes are set aside in a cycle. Each costs
+about a verdict; the other classes are still subtracted from every sum."""
 
 PORTS_MAX = 256
 """Host ports that are counted at a time; real clusters use a few dozen, but any pod may request
@@ -71,24 +71,24 @@ ROWS_PER_STEP = 100
 """Nodes that one vector operation of a verdict looks at in a step, a few operations together."""
 
 RISES_MAX = 256
-"""Nodes that gained room of which the gain is added to the bounds of pod classes; beyond, all
-bounds are estimated anew, by sums."""
+"""Nodes that gained room whose gains are added to the bounds of pod classes; beyond, all bounds are
+estimated anew, by sums."""
 
 CONSTRAINTS_SUMMED_MAX = 256
 """Different constraints for which these sums are made, 50 microseconds each on 5,000 nodes."""
 
 COLUMNS_KEPT_MIN = 64
-"""Resources and host ports before unused ones are looked for. Each is a number per node."""
+"""Resources and host ports before unused columns are looked for. Each is a number per node."""
 
 SAFETY_STEPS = 30
 """The work of testing whether one set of pods can strand another, besides the nodes."""
 
 APART_WORK_MAX = 10_000
-"""The work of finding out whether the pods of one gang can strand each other. Beyond, they are not
-kept apart."""
+"""The work of testing whether the pods of one gang can strand each other. Beyond, they are not kept
+apart."""
 
 IN_FLIGHT_WORK_MAX = 12_000
-"""The work in one cycle of finding out whether gangs in flight can strand each other. Beyond, gangs
+"""The work in one cycle of testing whether gangs in flight can strand each other. Beyond, gangs
 that fit start without that test."""
 
 WAYS_WORK_MAX = 20_000

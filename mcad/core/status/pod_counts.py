@@ -1,7 +1,7 @@
-"""The pod counts in status: how many, what they request, and which find no node (ADR 22).
+"""The pod counts in status: how many, their requests, and the pods without a node (ADR 22).
 
-They are counted with every write of status, and cause one of their own only when the last one is
-old enough (monitor.py). Those of a Completed AppWrapper are final: its pods may be deleted later.
+They are counted with every write of status, and cause a write only when the last count is old
+enough (monitor.py). The counts of a Completed AppWrapper are final: its pods may be deleted later.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from mcad.core.state.records import replace
 from mcad.core.state.units import Instant
 
 LIVE = frozenset({Phase.RUNNING, Phase.KEEPING, Phase.UNDEPLOYING, Phase.DELETING, Phase.VERIFYING})
-"""Phases that may last while pods come and go. What leads to the first of them is written there."""
+"""Phases that may last while pods come and go; the transition into them is written."""
 
 _WITH_OBJECTS = LIVE | {Phase.CREATING, Phase.CONFIRMING, Phase.COMPLETED}
 
@@ -46,8 +46,8 @@ def count(entry: Entry, capacity: Capacity, now: Instant) -> None:
 
 def are_right(entry: Entry, capacity: Capacity) -> bool:
     """Whether status has the right numbers, and names the right pods. kube-scheduler's words are
-    written along with the rest, and are no news by themselves: they have figures of the whole
-    cluster, which change all the time."""
+    written along with the rest, and cause no write: they have figures of the whole cluster, which
+    change all the time."""
     if _are_final(entry):
         return True
     shown, pods = entry.pods, capacity.pods.counts(entry.uid)

@@ -1,7 +1,7 @@
-"""The status of an AppWrapper, derived from what the core knows of it.
+"""The status of an AppWrapper, derived from its state in the core.
 
-MCAD's words for both dialects, and ``phase`` with its conditions for v1beta2 on top (facts:
-v1beta1 section 2, v1beta2 section 2).
+MCAD's words for both dialects, and ``phase`` with its conditions for v1beta2 on top (facts: v1beta1
+section 2, v1beta2 section 2).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class _Standing(NamedTuple):
     message: str
 
 
-_DISPATCHED = _Standing(True, True, RESUMING, "")  # what runs well has no message in a column
+_DISPATCHED = _Standing(True, True, RESUMING, "")  # no message in a column while all is well
 _QUEUED = _Standing(False, False, SUSPENDED, "Queued, or held by spec.suspend.")
 _PAUSED = _Standing(True, False, RESETTING, "Resources deleted for resetting AppWrapper")
 _SUCCEEDED = _Standing(False, True, SUCCEEDED, "All pods have succeeded.")
@@ -45,8 +45,8 @@ _FAILED = _Standing(False, False, State.FAILED, "Resources deleted for failed Ap
 
 
 class _Words(NamedTuple):
-    """What status says in a phase: ``phase`` and ``standing`` are of v1beta2, and without a
-    standing the conditions stay as they are."""
+    """The status in a phase: ``phase`` and ``standing`` are of v1beta2, and without a standing the
+    conditions stay as they are."""
 
     state: State
     phase: str
@@ -74,13 +74,13 @@ _IN_TEARDOWN = {
     Next.FAILED: _Words(State.FAILED, "Failed", _FAILED),
     Next.DELETED: _Words(State.DELETED, "Failed", None),
 }
-"""Status says from the start how a teardown ends; the standing holds at its end."""
+"""Status shows from the start how a teardown ends; the standing holds at its end."""
 
 _UNTOLD = _Words(State.PENDING, "", None)
 
 
 def _at(entry: Entry) -> Phase:
-    """The phase that status shows: a held AppWrapper stays in that in which it was."""
+    """The phase that status shows: a held AppWrapper shows the phase before the hold."""
     return entry.held_from if entry.phase is Phase.HELD else entry.phase
 
 
@@ -93,7 +93,7 @@ def _words(entry: Entry) -> _Words:
 
 
 def derive(entry: Entry) -> StatusView:
-    """What ``status`` says now; its pods as they were counted last (pod_counts.py)."""
+    """The present status, with pods as they were last counted (pod_counts.py)."""
     is_v1beta2 = entry.workload.dialect is Dialect.V1BETA2
     return StatusView(
         state=state(entry),
@@ -124,14 +124,14 @@ def derive(entry: Entry) -> StatusView:
 
 
 def failure(entry: Entry) -> str:
-    """Why it has failed, "" if it has not."""
+    """Why the AppWrapper has failed, "" if it has not."""
     failed = entry.conditions.get(ConditionType.FAILED)
     has_failed = failed is not None and failed.status and state(entry) == State.FAILED
     return failed.message if failed is not None and has_failed else ""
 
 
 def persisted(view: StatusView) -> Persisted:
-    """What a restart reads back of a status that was written."""
+    """The part of a written status that a restart reads back."""
     return Persisted(
         view.state,
         view.first_seen,
@@ -160,7 +160,7 @@ def state(entry: Entry) -> State:
 
 
 def _has_ended(entry: Entry) -> bool:
-    """Whether it holds nothing and waits for nothing any more, or will not once this is written."""
+    """Whether the AppWrapper holds nothing and waits for nothing, or will not after this write."""
     if _at(entry) is Phase.SETTLING:
         return _words(entry).state is not State.PENDING
     return _at(entry) in ENDED
@@ -200,15 +200,15 @@ def _phase(entry: Entry) -> str:
 
 
 def keep_conditions(entry: Entry, now: Instant) -> None:
-    """Bring the conditions that follow from the phase up to date (facts: v1beta2, 2.2). Times are
-    those of the last change, so they are kept from one status to the next and read back after a
-    restart. Those of a held AppWrapper stay as they are."""
+    """Update the conditions that follow from the phase (facts: v1beta2, 2.2). Their times are the
+    times of the last change, so they are kept from one status to the next and read back after a
+    restart. The conditions of a held AppWrapper stay as they are."""
     if entry.phase is Phase.HELD:
         return
     _keep_deletion(entry, now)
     is_on_the_way = entry.phase in TEARING_DOWN and entry.phase is not Phase.SETTLING
     standing = _words(entry).standing
-    if standing is None or is_on_the_way:  # how far a teardown is cannot be known
+    if standing is None or is_on_the_way:  # the progress of a teardown cannot be known
         return
     _put(entry, ConditionType.QUOTA_RESERVED, now, standing, status=standing.reserved)
     _put(entry, ConditionType.RESOURCES_DEPLOYED, now, standing, status=standing.deployed)
@@ -220,7 +220,7 @@ def keep_conditions(entry: Entry, now: Instant) -> None:
 def _put(
     entry: Entry, kind: ConditionType, now: Instant, standing: _Standing, *, status: bool
 ) -> None:
-    """A condition that was never True stays absent, and one about room keeps its first reason."""
+    """A condition that was never True stays absent; one about room keeps its first reason."""
     shown = entry.conditions.get(kind)
     if shown is None and not status and entry.phase is not Phase.INTENDING:
         return

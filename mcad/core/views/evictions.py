@@ -12,7 +12,7 @@ Evicted = tuple[Workload, Eviction]
 
 
 def evicted_after(cluster: Cluster, since: Instant, namespace: str = "") -> list[Evicted]:
-    """Those that exist (of a namespace; "" is all), each with its last eviction, latest first."""
+    """Existing AppWrappers (of a namespace; "" is all) with their last eviction, latest first."""
     found = [
         (entry.workload, entry.eviction)
         for entry in cluster.entries.values()

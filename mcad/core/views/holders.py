@@ -1,4 +1,4 @@
-"""Which AppWrappers hold what others wait for: quota below a node of a tree, or reserved room."""
+"""Which AppWrappers hold quota below a node of a tree, or reserved room, for which others wait."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mcad.core.status.status import state
 
 
 class ShareHolder(Struct, frozen=True):
-    """An AppWrapper that is charged below a node, and what for, as far as the tree names it.
+    """An AppWrapper that is charged below a node, and its charge in the resources of the tree.
 
     ``leaf`` may be missing in the tree: then it counts at the root. ``name`` is "" for an
     AppWrapper that was deleted while no dispatcher ran.
@@ -41,7 +41,7 @@ def leaf_of(work: Workload, tree: str) -> str:
 
 
 def paths(cluster: Cluster, entry: Entry) -> Iterator[tuple[str, str, tuple[str, ...]]]:
-    """(tree, leaf, nodes from there to the root) in every tree that is in force: where it is
+    """(tree, leaf, nodes from there to the root) in every tree in force: where the AppWrapper is
     charged, or would be. A leaf that the tree does not have leads nowhere."""
     for name, leaf in cluster.forest.path_of(entry.uid) or cluster.path(entry):
         tree = cluster.forest.trees.get(name)
@@ -51,7 +51,7 @@ def paths(cluster: Cluster, entry: Entry) -> Iterator[tuple[str, str, tuple[str,
 
 
 def holders(cluster: Cluster, tree: Tree, node: str) -> list[ShareHolder]:
-    """What is charged at the node or below it, of what the tree names, by namespace and name."""
+    """The charges at the node or below it, in the resources of the tree, by namespace and name."""
     found = []
     for uid, (designation, amounts, *_) in cluster.forest.charges.items():
         leaf = designation.leaf(tree.name)
@@ -69,7 +69,7 @@ def holders(cluster: Cluster, tree: Tree, node: str) -> list[ShareHolder]:
 
 def counted(cluster: Cluster, tree: str, node: str) -> frozenset[str]:
     """The uids of the AppWrappers that count at a node of a tree: charged there or below, or in
-    line for it. None counts at a node that does not exist."""
+    line for it. No AppWrapper counts at a node that does not exist."""
     grown = cluster.forest.trees.get(tree)
     if grown is None or node not in grown.nodes:
         return frozenset()
@@ -87,12 +87,12 @@ def counted(cluster: Cluster, tree: str, node: str) -> frozenset[str]:
 def in_the_way(
     cluster: Cluster, entry: Entry, refusal: Refusal | None
 ) -> list[tuple[Entry, Reservation]]:
-    """The reservations on what refuses a waiting AppWrapper, with their owners, the oldest first;
-    none if nothing refuses it.
+    """The reservations on the refused room or share of a waiting AppWrapper, with their owners, the
+    oldest first; none without a refusal.
 
     On nodes these are the reservations with pods that could go to the same nodes, in a quota tree
-    those charged at the node that refuses. Whether the AppWrapper would fit without them is not
-    asked.
+    the reservations charged at the refusing node. Whether the AppWrapper would fit without them is
+    not checked.
     """
     if refusal is None:
         return []

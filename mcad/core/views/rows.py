@@ -1,4 +1,4 @@
-"""AppWrappers as rows for people: the CLI and the HTTP port show the same."""
+"""AppWrappers as rows for users: the CLI and the HTTP port show the same."""
 
 from __future__ import annotations
 
@@ -29,8 +29,9 @@ class Row(Struct, frozen=True):
     """One AppWrapper.
 
     ``position`` is its place in line from 1, 0 if it is not in line. ``waits_for`` is a reason in
-    one word, "" if it does not wait; ``stalled`` is one of a running AppWrapper with pods that do
-    not run. ``why`` is a sentence with figures about either. ``demand`` is None if it is not read.
+    one word, "" if it does not wait; ``stalled`` is the reason of a running AppWrapper with pods
+    that do not run. ``why`` is a sentence with figures about either reason. ``demand`` is None if
+    it is not read.
     """
 
     uid: str
@@ -50,7 +51,7 @@ class Row(Struct, frozen=True):
 
 
 class Outline(Struct, frozen=True):
-    """What a list filters and counts by, without a verdict. ``waits``: in line, or on hold."""
+    """The fields by which lists filter and count, no verdict. ``waits``: in line, or on hold."""
 
     place: int
     uid: str
@@ -62,15 +63,15 @@ class Outline(Struct, frozen=True):
 
 
 HEADS_ASKED = 100
-"""Shapes that are asked whether their first AppWrapper is the head of the line. Beyond this many
-that would not fit on an empty cluster none is called head: each costs a look at every node."""
+"""How many shapes are tested for a head of the line. Beyond this many that would not fit on an
+empty cluster no head is shown: each test costs a look at every node."""
 
 _IN_LINE, _ON_HOLD, _OTHER = range(3)
 _PENDING = str(State.PENDING)
 _Key = tuple[int, bool, int, int, int, str]
 _Still = tuple[Workload, Instant, Phase, Hold | None, DispatchRecord | None, dict[str, Condition]]
 
-TOGETHER = 8  # are put in order in one step
+TOGETHER = 8  # how many are put in order in one step
 
 _VAGUE = (PODS_MISSING, PODS_STARTING)
 
@@ -84,8 +85,8 @@ def _all(_: int, __: Workload) -> bool:
 class Picture:
     """The AppWrappers of one moment, as copies: rows are made one at a time, even later.
 
-    What an AppWrapper is and where it stands is of that moment. Why it waits is of the moment at
-    which its row is made; a caller that lets events in between calls ``renew``.
+    The record and the place of an AppWrapper are of that moment. The reason why it waits is of the
+    moment at which its row is made; a caller that lets events in between calls ``renew``.
     """
 
     def __init__(self, cluster: Cluster, now: Instant) -> None:
@@ -109,14 +110,14 @@ class Picture:
         self._ordered: list[tuple[_Key, _Still]] | None = None
         self._waiting = {still[0].uid for still in self._stills if still[2] is Phase.WAITING}
         self._head = ""
-        self._searched = 0  # so many, from the front
+        self._searched = 0  # this many, from the front
         self._judged: set[EquivalenceClass] = set()
         self._verdicts: dict[EquivalenceClass, Refusal | None] = {}
         self.in_line = len(self._places)
         self.renew()
 
     def renew(self) -> None:
-        """Events may have come in: later questions are answered anew."""
+        """Answer later questions anew: events may have come in."""
         self._asked = self._cluster.capacity.questions()
         self._words = Words(self._cluster.forest)
 
@@ -143,8 +144,8 @@ class Picture:
         return made
 
     def rows(self, wanted: Callable[[int, Workload], bool] = _all) -> Iterator[Row | None]:
-        """AppWrappers in line in their order, then those on hold and all others by first-seen time.
-        In place of one that is not ``wanted``, by place from 1 and record, there is None."""
+        """AppWrappers in line in their order, then on hold, then others by first-seen time. None
+        replaces an AppWrapper that is not ``wanted`` (by place from 1 and record)."""
         deque(self.order(), maxlen=0)
         for place, (_, still) in enumerate(self._ordered or (), 1):
             self._search_head(place)
@@ -157,7 +158,7 @@ class Picture:
         return self._row(place, (self._ordered or [])[place - 1][1])
 
     def _search_head(self, until: int) -> None:
-        """Look for the head of the line among the first so many."""
+        """Look for the head of the line among the first ``until`` AppWrappers."""
         for place in range(self._searched, until):
             (group, *_), still = (self._ordered or [])[place]
             if self._head or group != _IN_LINE or len(self._judged) == HEADS_ASKED:
@@ -226,11 +227,11 @@ class Picture:
         )
         if found is not None and (shown is None or found.reason not in _VAGUE):
             return str(found.reason), found.explain(self.now)
-        # What the dispatcher has read of Events is known here from the condition alone.
+        # The dispatcher's readings of Events are known here from the condition alone.
         return (shown.reason, shown.message) if shown and not entry.run.calm_since else ("", "")
 
     def line(self, count: int) -> list[str]:
-        """The uids of the first in line, at most so many."""
+        """The uids of the first in line, at most ``count``."""
         deque(self.order(), maxlen=0)
         first = islice(self._ordered or (), count)
         return [still[0].uid for (group, *_), still in first if group == _IN_LINE]
@@ -261,6 +262,6 @@ def _copy(still: _Still) -> Entry:
 
 
 def subject(entry: Entry) -> Workload:
-    """The record that a row shows: of an AppWrapper that has ended, the spec as it is now."""
+    """The record that a row shows: for an ended AppWrapper the present spec."""
     edited = entry.edited if entry.phase in ENDED else None
     return edited if edited is not None else entry.workload

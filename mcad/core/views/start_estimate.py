@@ -1,8 +1,8 @@
 """Start time estimates: the ends of running AppWrappers are replayed, and the AppWrappers ahead
 start first, for as long as they may run. Nothing is changed; valid until the next event.
 
-No AppWrapper starts before one ahead that competes with it for nodes or shares: it may go around
-that one, but that cannot be counted on.
+No AppWrapper starts before a competitor ahead for nodes or shares: it may go around that
+AppWrapper, but that cannot be counted on.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _Key = tuple[Shape, Path]
 
 class Start(NamedTuple):
     """When an AppWrapper starts, with ``ahead`` others placed before it, and after ``left`` others
-    have made room. ``soft`` of all these declare no limit, or wait for one without."""
+    have made room. ``soft`` of all these have no limit, or wait for one without."""
 
     at: Instant
     ahead: int = 0
@@ -47,10 +47,10 @@ class _Placed(NamedTuple):
 
 @dataclass(slots=True)
 class _Room:
-    """What one shape at one place in the quota trees waits for, as far as that is replayed.
+    """The room for one shape at one place in the quota trees, as far as it is replayed.
 
-    ``agenda`` has (when, uid) of the AppWrappers that leave; those before ``at`` have left. Of
-    those placed ahead the first ``seen`` have been looked at.
+    ``agenda`` has (when, uid) of the AppWrappers that leave; those before ``at`` have left. The
+    first ``seen`` of the placed rivals are assumed.
     """
 
     removal: Snapshot
@@ -77,7 +77,7 @@ class StartEstimate:
         self._placed: list[_Placed] = []
         self._rivals: dict[tuple[_Key, _Key], bool] = {}
         self._questions = cluster.capacity.questions()
-        self._others = 2 * len(self._ends)  # to find out and to sort when they end
+        self._others = 2 * len(self._ends)  # to compute and sort their ends
 
     @property
     def steps(self) -> int:
@@ -86,8 +86,8 @@ class StartEstimate:
         return self._others + asked
 
     def is_hopeless(self, entry: Entry) -> bool:
-        """Whether it would not fit on an empty cluster; then it delays no other. One that only
-        waits for reservations, or for pods that lost their nodes, is not hopeless."""
+        """Whether the AppWrapper would not fit on an empty cluster; then it delays no other. A wait
+        for reservations, or for pods that lost their nodes, is not hopeless."""
         shape, path = self._key(entry)
         removal = self._room((shape, path)).removal
         if not removal.hopeless:
@@ -99,8 +99,8 @@ class StartEstimate:
         return self._compete(self._key(one), self._key(other))
 
     def place(self, entry: Entry, not_before: Instant = 0) -> Start | None:
-        """When the next in line starts, and it takes its room from then on; None if that is
-        unknown: then no rival behind it may be asked for."""
+        """When the next in line starts; it takes its room from then on. None if that is unknown:
+        then do not place a rival behind it."""
         key = self._key(entry)
         room = self._room(key)
         rivals = [one for one in self._placed if self._compete(key, one.key)]
@@ -132,8 +132,8 @@ class StartEstimate:
         return start
 
     def lacking(self, entry: Entry) -> int:
-        """How many of the AppWrappers that it waits for declare no end, and have none expected; 0
-        if that is not why its start is unknown."""
+        """How many of the AppWrappers that it waits for declare no end, and have no expected end; 0
+        if its start is unknown for another reason."""
         room = self._room(self._key(entry))
         known = [uid for _, uid in room.agenda[room.at :]]
         unknown = [uid for uid, end in self._ends.items() if end.late == NEVER]
@@ -145,8 +145,8 @@ class StartEstimate:
         return len(set(unknown).intersection(found.leaving))
 
     def earliest(self, entry: Entry) -> Instant:
-        """When there is room at the earliest if no other takes any, reservations included, and if
-        those without an expected end left at once; 0 if that may be any moment."""
+        """When there is room at the earliest if no other AppWrapper takes any, reservations
+        included, and AppWrappers without an expected end left at once; 0 if at any moment."""
         shape, path = self._key(entry)
         removal = self._cluster.admission.what_if(shape, path, self._cluster.reservations)
         found = soonest(removal, [uid for _, uid in self._early])

@@ -1,10 +1,10 @@
-"""When a waiting AppWrapper starts, and what that rests on. For people: nothing is changed, and no
+"""When a waiting AppWrapper starts, and the basis of that. For users: nothing is changed, and no
 decision uses it (core R9, ADR 31).
 
-``latest`` is a start time estimate: it rests on declared limits, or, where there are none, on what
-is expected. AppWrappers that come later and go ahead are not foreseen, so only a reservation is a
-promise. ``earliest`` is when there is room if no AppWrapper ahead takes any: no sooner, if the
-expected ends hold. Nodes and pods of others are taken to stay as they are.
+``latest`` is a start time estimate: it rests on declared limits, or, without limits, on expected
+ends. AppWrappers that come later and go ahead are not foreseen, so only a reservation is a promise.
+``earliest`` is when there is room if no AppWrapper ahead takes any: no sooner, if the expected ends
+hold. Nodes and pods of others are assumed to stay as they are.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from mcad.core.views.start_estimate import Start, StartEstimate
 
 
 class Basis(StrEnum):
-    """What the latest start rests on."""
+    """The basis of the latest start."""
 
-    RESERVATION = "Reservation"  # room is kept for it, and declared limits say when that is free
-    LIMITS = "Limits"  # declared limits; but another may come and go ahead of it
-    EXPECTATIONS = "Expectations"  # but what one says of itself, or runs of equal shape
+    RESERVATION = "Reservation"  # room is kept, and declared limits say when it is free
+    LIMITS = "Limits"  # declared limits; but another AppWrapper may come and go ahead of it
+    EXPECTATIONS = "Expectations"  # expectations of manifests, or runs of equal shape
     NOTHING = ""
 
 
 class StartTime(Struct, frozen=True):
-    """When it starts; an instant is 0 if that is unknown. ``why`` says what the estimate rests on,
-    or why there is no latest start; "" if the AppWrapper does not wait."""
+    """When the AppWrapper starts; an instant is 0 if unknown. ``why`` says what the estimate rests
+    on, or why there is no latest start; "" if the AppWrapper does not wait."""
 
     earliest: Instant = 0
     latest: Instant = 0
@@ -45,8 +45,8 @@ class StartTime(Struct, frozen=True):
 def start_times(
     cluster: Cluster, line: Sequence[str], wanted: Iterable[str]
 ) -> dict[str, StartTime]:
-    """The start times of those ``wanted`` (uids). ``line`` has the uids of those in line in their
-    order, at least the first ``START_TIMES_AHEAD``; of those further back nothing is said."""
+    """The start times of the AppWrappers ``wanted`` (uids). ``line`` has the uids in line in their
+    order, at least the first ``START_TIMES_AHEAD``; AppWrappers further back get no estimate."""
     estimate, asked = StartEstimate(cluster), dict.fromkeys(wanted)
     first = (cluster.entries.get(uid) for uid in line[:START_TIMES_AHEAD])
     ahead = [one for one in first if one is not None and one in cluster.waiting.queue]
@@ -67,7 +67,7 @@ def start_times(
 
 
 def _place_reservations(cluster: Cluster, estimate: StartEstimate) -> list[Entry]:
-    """AppWrappers with a reservation start before those in line; returns those of unknown start."""
+    """Place AppWrappers with a reservation before the line; returns those of unknown start."""
     dated = sorted(
         (one.reservation.start or NEVER, one.uid, one)
         for one in cluster.reservations.values()
@@ -111,7 +111,7 @@ def _rests_on(start: Start) -> str:
 
 
 def _with_earliest(estimate: StartEstimate, entry: Entry, start_time: StartTime) -> StartTime:
-    """The start time with its earliest; without, where there may be room at any moment, or that is
+    """The start time with its earliest, unless there may be room at any moment, or that is
     unknown."""
     earliest = estimate.earliest(entry)
     if not earliest:
