@@ -21,7 +21,8 @@ from mcad.client.errors import (
 )
 from mcad.client.figures.progress import clear
 
-FAILED, USAGE, UNAVAILABLE, NOT_FOUND, TIMED_OUT, INTERRUPTED = 1, 2, 3, 4, 124, 130
+FAILED, USAGE, UNAVAILABLE, NOT_FOUND = 1, 2, 3, 4
+TIMED_OUT, INTERRUPTED, TERMINATED = 124, 130, 143
 """Exit codes besides 0."""
 
 EXIT_CODES = {
@@ -32,6 +33,7 @@ EXIT_CODES = {
     NOT_FOUND: "not found",
     TIMED_OUT: "timed out",
     INTERRUPTED: "interrupted (the usual end of --watch)",
+    TERMINATED: "ended by SIGTERM",
 }
 """All exit codes; ``mcad --help`` and docs/reference/cli.md list them."""
 

@@ -31,6 +31,7 @@ from mcad.cli.errors import (
 )
 from mcad.cli.extras import MissingExtraError, extras_named
 from mcad.cli.removed import advice
+from mcad.cli.start import imported
 from mcad.client.errors import McadError, clause, one_line
 from mcad.client.figures.progress import shown_on
 from mcad.version import __version__
@@ -148,6 +149,7 @@ class Program(click.Group):
         finally:
             gc.freeze()  # no garbage is looked for in what is imported, which stays:
             gc.enable()  # that took a tenth of the time
+            imported()
         command: click.Command = getattr(module, cmd_name.replace("-", "_"))
         return command
 

@@ -19,13 +19,16 @@ _log = logging.getLogger(__name__)
 
 LOOK_S = 60.0  # between two looks whether a port is as it should be
 RETRY_S = 5.0  # before an attempt that has failed is repeated
+GRACE_S = 1.0  # for answers that are being sent at the end, and for connections that just began
 
 
 class Server:
     """Serves an application until closed."""
 
     def __init__(self, app: web.Application) -> None:
-        self._runner = web.AppRunner(app, access_log=None, handle_signals=False)
+        self._runner = web.AppRunner(
+            app, access_log=None, handle_signals=False, shutdown_timeout=GRACE_S
+        )
 
     async def start(self, host: str, port: int, tls: ssl.SSLContext | None = None) -> int:
         """Listen; returns the port, a free one for 0."""

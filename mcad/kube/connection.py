@@ -205,11 +205,13 @@ def _user(config: ConfigNode, name: str | None) -> Mapping[str, object]:
 async def _login(
     loader: KubeConfigLoader, configuration: Configuration, user: Mapping[str, object]
 ) -> None:
-    await asyncio.wait_for(loader.load_and_set(configuration), LOGIN_S_MAX)
+    async with asyncio.timeout(LOGIN_S_MAX):
+        await loader.load_and_set(configuration)
     if "exec" in user and not (configuration.api_key or configuration.cert_file):
         # The library logs why a plugin failed and goes on anonymously. Ask again, for the words.
         plugin = ExecProvider(ConfigNode("exec", user["exec"]))
-        await asyncio.wait_for(plugin.run(), LOGIN_S_MAX)
+        async with asyncio.timeout(LOGIN_S_MAX):
+            await plugin.run()
         raise ConfigException("the exec plugin gave neither a token nor a certificate")
 
 
@@ -281,7 +283,8 @@ class _Credential:
         self._loaded_at = self._clock.monotonic()
         if self._expires_us is not None:
             vars(self._loader).pop("exec_plugin_expiry", None)  # else the plugin is not run
-        await asyncio.wait_for(self._loader.load_and_set(self._configuration), LOGIN_S_MAX)
+        async with asyncio.timeout(LOGIN_S_MAX):
+            await self._loader.load_and_set(self._configuration)
         self._expires_us = self._expiry() or self._expires_us
 
 

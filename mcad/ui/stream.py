@@ -33,7 +33,8 @@ async def events(
         seen = -1
     while True:
         try:
-            moment = await asyncio.wait_for(board.after(seen), ALIVE_S)
+            async with asyncio.timeout(ALIVE_S):
+                moment = await board.after(seen)
             parts = await pages.parts(moment, query)
         except TimeoutError:
             yield ALIVE

@@ -315,3 +315,27 @@ class TestExecPlugins:
         async with RestApi(opened, clock) as api:
             assert (await api.request(Request("GET", "/"))).status == 401
         assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("steps", range(4))
+async def test_a_login_can_be_interrupted_in_each_of_its_steps(steps, write, monkeypatch):
+    """Also in the last one, in which ``asyncio.wait_for`` of Python 3.11 loses a cancellation."""
+    path, real = write(kubeconfig()), connection_module.KubeConfigLoader.load_and_set
+
+    async def slowly(self, configuration):
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        await real(self, configuration)
+
+    monkeypatch.setattr(connection_module.KubeConfigLoader, "load_and_set", slowly)
+    for step in range(50):
+        opening = asyncio.ensure_future(load(FakeClock(), path))
+        for _ in range(step):
+            await asyncio.sleep(0)
+        if opening.done():
+            break
+        opening.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await opening
+    assert opening.done()
+    assert step == steps + 1, "each step was interrupted"

@@ -45,7 +45,7 @@ def _complete(
         return []
     logging.disable()  # a log line would appear in the command line that is being typed
     try:
-        names = asyncio.run(asyncio.wait_for(_names(ctx, resource), PATIENCE_S))
+        names = asyncio.run(_names(ctx, resource))
     except Exception:  # noqa: BLE001 - no completion is always better than an error here
         return []
     finally:
@@ -56,7 +56,7 @@ def _complete(
 async def _names(ctx: click.Context, resource: Resource) -> list[str]:
     target = Target(ctx.params.get("kubeconfig"), ctx.params.get("context"))
     environment = ctx.find_object(Environment) or Environment()
-    async with environment.open_quickly(target) as (api, own):
+    async with asyncio.timeout(PATIENCE_S), environment.open_quickly(target) as (api, own):
         namespace = ctx.params.get("namespace") or own if resource != QUOTA_SUBTREES else None
         params = {"limit": str(NAMES_MAX)}
         request = Request("GET", resource.path(namespace), params, headers=METADATA_LIST)

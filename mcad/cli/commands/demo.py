@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import os
 import shlex
-import signal
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from importlib.util import find_spec
@@ -30,6 +29,7 @@ from mcad.cli.demo_cluster.tutorial import LOOK_S, DemoFailedError, DemoOutput, 
 from mcad.cli.demo_cluster.visibility import unavailable
 from mcad.cli.invocation import invocation
 from mcad.cli.pages.colours import BOLD, Palette
+from mcad.cli.stopping import Stop
 from mcad.client.config import load_config
 from mcad.client.errors import McadError
 from mcad.client.figures.of_visibility import probe
@@ -186,11 +186,18 @@ def _after_the_shares() -> tuple[str, ...]:
 async def _serve(shape: Shape, serving: Serving, settings: Settings, palette: Palette) -> int:
     """Serve until Ctrl-C or until the command ends; returns the exit code."""
     config = load_config(settings)
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    loop.add_signal_handler(signal.SIGTERM, stop.set)
-    # A command gets Ctrl-C from the terminal itself, and decides what to do about it.
-    loop.add_signal_handler(signal.SIGINT, (lambda: None) if serving.command else stop.set)
+    stop = Stop()
+    try:
+        return await _serve_until(stop, shape, serving, config, palette)
+    except asyncio.CancelledError:
+        if not stop.event.is_set():
+            raise
+        return stop.code if serving.command else 0
+
+
+async def _serve_until(
+    stop: Stop, shape: Shape, serving: Serving, config: Config, palette: Palette
+) -> int:
     rng = Random(SEED)  # noqa: S311 - names of simulated objects are no secrets
     async with AsyncExitStack() as stack:
         cluster = await stack.enter_async_context(embedded_cluster(RealClock(), rng))
@@ -202,11 +209,14 @@ async def _serve(shape: Shape, serving: Serving, settings: Settings, palette: Pa
         else:
             cluster.registry.aggregated[VISIBILITY_GROUP] = unavailable
         if serving.command:
-            return await run_with(serving.command, {"KUBECONFIG": str(path)}, stop)
-        page = await stack.enter_async_context(_page(path, stop)) if _has_page() else ""
+            stop.begun()
+            stop.leave_interrupt()
+            return await run_with(serving.command, {"KUBECONFIG": str(path)}, stop.event)
+        page = await stack.enter_async_context(_page(path, stop.event)) if _has_page() else ""
+        stop.begun()
         for line in _ready(path, page, palette):
             click.echo(line)
-        await stop.wait()
+        await stop.event.wait()
     return 0
 
 

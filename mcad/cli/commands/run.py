@@ -1,8 +1,8 @@
 """``mcad run``: the process of the dispatcher.
 
 It connects, runs the preflight checks, serves the HTTP port and runs a replica, which leads or
-stands by. SIGTERM and SIGINT end it within 5 s with exit code 0, the loss of the Lease at once with
-exit code 1.
+stands by. SIGTERM and SIGINT end it within 5 s with exit code 0 (before its first log record with
+that of every command), the loss of the Lease at once with exit code 1.
 """
 
 from __future__ import annotations
@@ -240,19 +240,22 @@ async def _reach(client: Client) -> None:
 @asynccontextmanager
 async def _serving(app: web.Application, http: Address) -> AsyncIterator[None]:
     server = Server(app)
+    try:
+        await _listen(server, http)
+        yield
+    finally:
+        await server.close()
+
+
+async def _listen(server: Server, http: Address) -> None:
     host = f"[{http.host}]" if ":" in http.host else http.host
     try:
         port = await server.start(http.host, http.port)
     except OSError as error:
-        await server.close()
         raise McadError(
             f"cannot listen on {host}:{http.port}: {error.strerror or error}; choose another --http"
         ) from error
     _log.info("listening http=%s:%d", host, port)
-    try:
-        yield
-    finally:
-        await server.close()
 
 
 @asynccontextmanager

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from mcad.cli.errors import show_error
+from mcad.cli.stopping import SIGNALLED
 
 NOT_RUN = 127  # the shells' exit code for a command that cannot be run
-SIGNALLED = 128  # and what they add to the number of the signal that ended one
 
 
 async def run_with(command: Sequence[str], settings: Mapping[str, str], stop: asyncio.Event) -> int:
@@ -34,4 +35,4 @@ async def run_with(command: Sequence[str], settings: Mapping[str, str], stop: as
 async def _end(process: asyncio.subprocess.Process, stop: asyncio.Event) -> None:
     await stop.wait()
     with suppress(ProcessLookupError):
-        process.terminate()
+        os.kill(process.pid, signal.SIGTERM)  # terminate() may take the exit code from asyncio
