@@ -70,11 +70,13 @@ class Replica:
         self._keep_journal = keep_journal
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Run until ``stop`` is set; raises ``LeaseLost`` or the failure of the controller.
+        """Run until ``stop`` is set; raises ``LeaseLost`` or the failure of the controller. After
+        a lost Lease it may be run again, and leads as a new process would.
 
         The Lease is released if no request can be running any more, but not by a cancelled run.
         """
         begun = self._clock.monotonic()
+        self.controller = None
         controller = self.standby = Controller(
             self._client, self.config, identity=self.lease.identity, preflight=self._preflight
         )

@@ -34,7 +34,7 @@ GRANT = "grant the dispatcher's rights with `mcad rbac | kubectl apply -f -`"
 
 
 class LeaseLost(Exception):  # noqa: N818 - a verdict
-    """This process does not lead any more and must end; the message says why."""
+    """This process does not lead any more; the message says why."""
 
 
 class Terms(Struct, frozen=True):
@@ -95,6 +95,7 @@ class Lease:
         self._clock = client.clock
         self._version = ""
         self._renewed: float | None = None  # when the last renewal that succeeded was sent
+        self._was_lost = False  # and not acquired again
         self._seen: Record | None = None  # another's record, and when it last changed
         self._seen_at = 0.0
 
@@ -142,12 +143,13 @@ class Lease:
             self.transitions = 0 if self._seen is None else _next(self._seen.transitions)
             await self._create()
         else:
-            # A record with our own name is that of a write without an answer.
-            ours = found.holder == self.identity
+            # A record with our own name is that of a write without an answer, or of a lost hold.
+            ours = found.holder == self.identity and not self._was_lost
             self.transitions = found.transitions if ours else _next(found.transitions)
             await self._write(found.version, self._claim(), self._patience())
             self._report_wrap(found)
         self._renewed, self.leader, self.trouble = sent, self.identity, ""
+        self._was_lost = False
         _log.info("leading lease=%s identity=%s epoch=%d", self.terms, self.identity, self.epoch)
         return True
 
@@ -231,11 +233,8 @@ class Lease:
         self._version = found.version
 
     def _lost(self, why: str) -> LeaseLost:
-        self._renewed = None
-        return LeaseLost(
-            f"the lease {self.terms} of {self.identity} is lost: {why}; this process ends, and "
-            "the holder of the lease goes on"
-        )
+        self._renewed, self._was_lost = None, True
+        return LeaseLost(f"the lease {self.terms} of {self.identity} is lost: {why}")
 
     def _until_deadline(self) -> float:
         if self._renewed is None:

@@ -245,7 +245,7 @@ async def test_a_holder_that_cannot_renew_stops_before_the_next_one_begins(fault
     stopped = await world.until(lambda: not a.lease.is_held)
     assert stopped <= TERMS.renew_deadline_s + 0.1
     assert not b.lease.is_held
-    with pytest.raises(LeaseLost, match="it was not renewed for 10 s; this process ends"):
+    with pytest.raises(LeaseLost, match="of a is lost: it was not renewed for 10 s"):
         await a.ended
     assert await world.until(lambda: b.lease.is_held) >= 15 - 10 - 0.1
     assert max(a.timeouts) <= TERMS.renew_deadline_s
@@ -302,6 +302,21 @@ async def test_a_holder_that_was_suspended_beyond_the_deadline_writes_nothing_an
         await a.lease.hold()
     await a.lease.release()
     assert (await world.record())["holderIdentity"] == "b"
+
+
+@virtually
+async def test_a_lease_that_was_lost_is_taken_back_at_once_as_a_new_hold() -> None:
+    world = World()
+    a = world.process("a")
+    await a.lease.acquire()
+    await world.clock.sleep(100)  # in which a does not run
+    with pytest.raises(LeaseLost):
+        await a.lease.hold()
+    assert not a.lease.is_held
+    began = world.clock.monotonic()
+    await a.lease.acquire()
+    assert (a.lease.is_held, world.clock.monotonic() - began) == (True, 0)
+    assert ((await world.record())["leaseTransitions"], a.lease.epoch) == (1, 2)
 
 
 @virtually

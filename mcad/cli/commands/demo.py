@@ -19,6 +19,7 @@ import click
 import yaml
 from msgspec import Struct
 
+from mcad.api.config import Config
 from mcad.api.labels import VISIBILITY_GROUP
 from mcad.cli.arguments.options import Output, record, settings_options
 from mcad.cli.demo_cluster import quota_tour, tutorial_objects

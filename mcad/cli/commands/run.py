@@ -222,8 +222,10 @@ async def _connected(clock: Clock, target: Target) -> AsyncIterator[Client]:
             yield client
     except KubeError as error:
         raise explain(error) from error
-    except (Unfit, LeaseLost) as error:
+    except Unfit as error:
         raise McadError(str(error)) from error
+    except LeaseLost as error:
+        raise McadError(f"{error}; this process ends: start it again if none stands by") from error
 
 
 async def _reach(client: Client) -> None:

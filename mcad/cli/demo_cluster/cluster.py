@@ -11,10 +11,12 @@ from mcad.api.config import Config
 from mcad.api.crd import crds
 from mcad.api.labels import VISIBILITY_GROUP
 from mcad.cli.demo_cluster.visibility import forwarding
+from mcad.cli.errors import warn
 from mcad.controller.leader_figures import LeaderFigures
 from mcad.controller.replica import Replica
 from mcad.kube.client import Client
 from mcad.kube.clock import Clock
+from mcad.kube.lease import LeaseLost
 from mcad.sim.cluster import Cluster
 from mcad.sim.serving.server import SimApi
 
@@ -34,8 +36,8 @@ async def embedded_cluster(clock: Clock, rng: Random) -> AsyncIterator[Cluster]:
 
 @asynccontextmanager
 async def dispatching(cluster: Cluster, config: Config, rng: Random) -> AsyncIterator[Client]:
-    """Run the dispatcher, with its visibility API; yields a client. Raises the failure of the
-    dispatcher, if any."""
+    """Run the dispatcher, with its visibility API; yields a client. A failure of the dispatcher
+    cancels the block, and is raised."""
     async with _running(cluster, config, rng) as (client, _):
         yield client
 
@@ -58,7 +60,14 @@ async def _running(
     client = Client(SimApi(cluster.registry), cluster.registry.clock, rng)
     replica = Replica(client, config, identity="embedded")
     stop = asyncio.Event()
-    work = asyncio.ensure_future(replica.run(stop))
+    user = asyncio.current_task()
+
+    def ended(_: asyncio.Future[None]) -> None:
+        if not stop.is_set() and user is not None:
+            user.cancel()
+
+    work = asyncio.ensure_future(_lead(replica, stop))
+    work.add_done_callback(ended)
     aggregated = cluster.registry.aggregated
     try:
         async with forwarding(replica, client) as aggregated[VISIBILITY_GROUP]:
@@ -67,3 +76,13 @@ async def _running(
         aggregated.pop(VISIBILITY_GROUP, None)
         stop.set()
         await work
+
+
+async def _lead(replica: Replica, stop: asyncio.Event) -> None:
+    """Run the dispatcher. The process may be suspended for longer than the Lease lasts, and no
+    other one starts it again."""
+    while True:
+        try:
+            return await replica.run(stop)
+        except LeaseLost as error:
+            warn(f"{error}; the dispatcher of the demo takes it back")
