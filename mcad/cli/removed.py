@@ -1,4 +1,4 @@
-"""Commands and options that are gone, and what to type instead."""
+"""Commands and options that are gone or have another name elsewhere, and what to type instead."""
 
 from __future__ import annotations
 
@@ -27,8 +27,28 @@ REMOVED = {
 """What was typed after ``mcad`` -> why it is gone, and what to type now."""
 
 
+_CANCEL = "`mcad cancel` deletes AppWrappers with all of their objects"
+_GET = "`mcad get` shows all AppWrappers, `mcad queue` those that wait"
+_SUBMIT = "`mcad submit` creates AppWrappers"
+_HOLD = "`mcad hold` keeps AppWrappers from starting"
+OTHER_WORDS = {
+    "delete": _CANCEL,
+    "rm": _CANCEL,
+    "kill": _CANCEL,
+    "stop": _HOLD,
+    "suspend": _HOLD,
+    "list": _GET,
+    "ls": _GET,
+    "status": "`mcad describe` shows one AppWrapper in full",
+    "apply": _SUBMIT,
+    "create": _SUBMIT,
+    "start": "`mcad release` lets AppWrappers on hold queue again",
+}
+"""Words for commands in kubectl, Slurm and other programs -> what to type here."""
+
+
 def advice(error: click.UsageError) -> str | None:
-    """What to type instead of a command or an option that is gone; None for other mistakes."""
+    """What to type instead of a command or an option that is not here; None for other mistakes."""
     match error:
         case NoSuchOption():
             last = error.option_name
@@ -40,4 +60,6 @@ def advice(error: click.UsageError) -> str | None:
         return None
     program = error.ctx.find_root().command_path
     typed = f"{error.ctx.command_path.removeprefix(program)} {last}".strip()
+    if typed in OTHER_WORDS:
+        return f"`mcad {typed}` is no command: {OTHER_WORDS[typed]}"
     return f"`mcad {typed}` is gone: {REMOVED[typed]}" if typed in REMOVED else None

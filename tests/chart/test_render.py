@@ -7,6 +7,7 @@ import json
 import re
 import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
@@ -811,6 +812,23 @@ def test_wrong_values_are_refused(helm: Helm, values: str, said: str) -> None:
     assert said in str(error.value)
 
 
+def test_as_a_part_of_another_chart_it_takes_what_helm_gives_to_parts(
+    helm: Helm, tmp_path: Path
+) -> None:
+    """``global`` always, and ``enabled`` where the whole asks for it as Helm's own charts do."""
+    part = {"name": "mcad", "version": "*", "repository": f"file://{CHART}"}
+    part["condition"] = "mcad.enabled"
+    chart = {"apiVersion": "v2", "name": "whole", "version": "1.0.0", "dependencies": [part]}
+    (tmp_path / "Chart.yaml").write_text(yaml.safe_dump(chart))
+    (tmp_path / "charts").mkdir()
+    (tmp_path / "charts" / "mcad").symlink_to(CHART, target_is_directory=True)
+    for enabled in (True, False):
+        values = {"global": {"region": "x"}, "mcad": {"enabled": enabled, "replicas": 1}}
+        text = helm.run("template", "whole", str(tmp_path), "--namespace", NAMESPACE, values=values)
+        deployed = of_kind(filter(None, yaml.safe_load_all(text)), "Deployment")
+        assert [one["spec"]["replicas"] for one in deployed] == [1] * enabled
+
+
 def test_before_kubernetes_1_30_there_is_no_policy(helm: Helm) -> None:
     with pytest.raises(
         HelmError, match=r"policy needs Kubernetes 1\.30 or later, and this is v1\.29"
@@ -907,7 +925,7 @@ def test_the_chart_says_what_to_do_about_a_removed_setting(helm: Helm, name: str
 def test_every_value_is_in_the_schema() -> None:
     schema = json.loads((CHART / "values.schema.json").read_text())
     values = yaml.safe_load((CHART / "values.yaml").read_text())
-    assert set(values) == set(schema["properties"]) - {"global"}
+    assert set(values) == set(schema["properties"]) - {"global", "enabled"}
 
 
 def test_every_value_has_a_comment_or_is_part_of_one_that_has() -> None:

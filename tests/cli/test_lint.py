@@ -76,7 +76,10 @@ def test_without_an_api_server_the_rest_is_checked(api: FakeApi, mcad: Type) -> 
     result = mcad("lint", "-", stdin=yaml.safe_dump_all([misspelt("a"), invalid("b")]))
     assert result.exit_code == 1
     warning, fault, count = result.stderr.splitlines()
-    assert warning.startswith("warning: not checked: fields of the items that do not exist, kinds")
+    assert warning.startswith(
+        "warning: unknown fields of the items, unknown kinds, names that are taken and rights are "
+        "not checked: "
+    )
     assert "cannot be reached" in warning
     assert "document 2: spec.priority" in fault
     assert count == "1 fault to correct."
@@ -86,7 +89,7 @@ def test_without_an_api_server_the_rest_is_checked(api: FakeApi, mcad: Type) -> 
 def test_offline_asks_no_server(api: FakeApi, mcad: Type) -> None:
     result = mcad("lint", "--offline", "-", stdin=yaml.safe_dump(FINE))
     assert result.exit_code == 0
-    assert result.stderr.endswith("names that are taken and rights (--offline)\n")
+    assert result.stderr.endswith("names that are taken and rights are not checked (--offline)\n")
     assert not api.requests
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from mcad.kube.kinds import QUOTA_SUBTREES
 from tests.cli.embedded import Embedded, wait_for
 from tests.e2e.support import appwrapper, pod
 
@@ -84,6 +85,48 @@ def test_what_cannot_be_done(cluster: Embedded) -> None:
         ("resume", "--all", "-n", "a"),
     ):
         assert cluster.mcad(*wrong).exit_code == 2
+
+
+SUBTREE = {
+    "apiVersion": QUOTA_SUBTREES.api_version,
+    "kind": "QuotaSubtree",
+    "metadata": {"name": "teams", "labels": {"tree": "gold"}},
+    "spec": {"parent": "company", "children": [{"name": "research", "quotas": {"requests": {}}}]},
+}
+NOT_THERE = {
+    ("-n", "defualt"): 'there is no namespace defualt yet. Did you mean "default"?',
+    ("--quota", "gild/research"): 'there is no quota tree gild yet. Did you mean "gold"?',
+    (
+        "--quota",
+        "gold/reserch",
+    ): 'quota tree gold has no node reserch yet. Did you mean "research"?',
+}
+
+
+@pytest.mark.parametrize("scope", NOT_THERE, ids=lambda scope: scope[1])
+def test_a_pause_of_what_is_not_there_is_a_warning(
+    cluster: Embedded, scope: tuple[str, ...]
+) -> None:
+    """It may be created later, and nothing of it may start then."""
+    if cluster.on_loop(lambda one: one.registry.find(_subtrees(one), ("default", "teams"))) is None:
+        cluster.create(SUBTREE)
+    done = cluster.mcad("pause", *scope)
+    assert (done.exit_code, done.stderr) == (0, f"warning: {NOT_THERE[scope]}\n")
+    assert done.stdout.startswith("Dispatch is paused for ")
+
+
+@pytest.mark.parametrize(
+    "scope", [("-n", "default"), ("--quota", "gold/company"), ("--quota", "gold/research"), ()]
+)
+def test_a_pause_of_what_is_there_is_none(cluster: Embedded, scope: tuple[str, ...]) -> None:
+    if cluster.on_loop(lambda one: one.registry.find(_subtrees(one), ("default", "teams"))) is None:
+        cluster.create(SUBTREE)
+    done = cluster.mcad("pause", *scope)
+    assert (done.exit_code, done.stderr) == (0, "")
+
+
+def _subtrees(cluster: Any) -> Any:
+    return cluster.registry.kind(SUBTREE["apiVersion"], SUBTREE["kind"])
 
 
 def test_one_without_the_kind_says_what_to_install(cluster: Embedded) -> None:

@@ -4,8 +4,8 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from mcad.cli.main import main
-from mcad.cli.removed import REMOVED
+from mcad.cli.main import COMMANDS, main
+from mcad.cli.removed import OTHER_WORDS, REMOVED
 
 
 @pytest.mark.parametrize("typed", REMOVED)
@@ -15,6 +15,21 @@ def test_what_is_gone_says_what_to_type_now(typed: str) -> None:
     assert done.stdout == ""
     assert len(done.stderr.splitlines()) == 1
     assert done.stderr.startswith(f"error: `mcad {typed}` is gone: {REMOVED[typed]} (see `mcad ")
+
+
+@pytest.mark.parametrize("typed", OTHER_WORDS)
+def test_the_word_of_another_program_leads_to_the_command(typed: str) -> None:
+    assert typed not in COMMANDS
+    done = CliRunner().invoke(main, [typed, "x"])
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"error: `mcad {typed}` is no command: {OTHER_WORDS[typed]} (see")
+    assert OTHER_WORDS[typed].split()[1].rstrip("`") in COMMANDS
+
+
+def test_deletion_is_not_taken_for_a_release() -> None:
+    done = CliRunner().invoke(main, ["delete", "x"])
+    assert "`mcad cancel` deletes AppWrappers" in done.stderr
+    assert "release" not in done.stderr
 
 
 def test_a_value_may_follow_the_option() -> None:

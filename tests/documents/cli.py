@@ -11,6 +11,7 @@ import click
 
 from mcad.cli.errors import EXIT_CODES
 from mcad.cli.main import COMMANDS, main
+from tests.cli.exit_codes import CASES, Case
 from tests.documents.pages import DOCS, code, escaped, table, wrapped
 
 PAGE = DOCS / "reference" / "cli.md"
@@ -43,6 +44,17 @@ def generated() -> str:
 def _exit_codes() -> Iterator[str]:
     yield from ("## Exit codes", "")
     yield from (*table(("code", "meaning"), ((str(n), text) for n, text in EXIT_CODES.items())), "")
+    rows = ((one.what, str(one.code), _ending_so(one)) for one in CASES)
+    yield from (*table(("what happens", "code", "with"), rows), "")
+    yield from wrapped(
+        "Of several AppWrappers each is done as far as possible. If they fail for different "
+        "reasons, the code is 1. `mcad demo --serve -- COMMAND` ends with the code of COMMAND."
+    )
+    yield ""
+
+
+def _ending_so(case: Case) -> str:
+    return "every command" if case.is_of_all else ", ".join(map(code, case.commands))
 
 
 def _common(options: list[tuple[str, str]]) -> Iterator[str]:

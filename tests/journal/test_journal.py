@@ -402,6 +402,32 @@ def test_the_story_of_one(tmp_path: Path) -> None:
     assert "w2" not in out
 
 
+def test_an_appwrapper_that_the_journal_does_not_have_is_not_found(tmp_path: Path) -> None:
+    live(tmp_path, 3, submitted=10)
+    for asked, hint in (
+        ("W-1", 'Did you mean "w1"?'),
+        ("other/w1", 'Did you mean "default/w1"?'),
+        ("nope", "it has 10 AppWrappers"),
+    ):
+        code, out, err = run(tmp_path, "--aw", asked)
+        title = asked if "/" in asked else f"default/{asked}"
+        assert (code, out) == (4, "")
+        assert err.startswith(f"error: the journal has no AppWrapper {title}: {hint}")
+
+
+def test_the_story_begins_with_what_was_known_when_the_first_file_began(tmp_path: Path) -> None:
+    live(tmp_path, 0, SMALL, submitted=70)
+    *gone, _ = files_of(tmp_path)
+    for path in gone:
+        path.unlink()
+    (first, *_), _ = made(tmp_path)
+    waiting = [one.workload.name for one in first.cluster.entries.values()]
+    assert waiting
+    code, out, _ = run(tmp_path, "--aw", waiting[-1])
+    assert code == 0
+    assert out.splitlines()[0].partition("  ")[2].startswith("known, priority ")
+
+
 def test_until_an_instant(tmp_path: Path) -> None:
     live(tmp_path, 3, submitted=10)
     _, whole, _ = run(tmp_path)

@@ -6,7 +6,14 @@ import pytest
 
 from mcad.sim.serving.jsonpath import JsonPathError, compiled, find, text_of
 
-OBJ = {"a": {"b": [{"c": 1}, {"c": "two"}], "x.y": True, "z w": None}, "n": 1.5}
+LIST = [
+    {"kind": "x"},
+    {"kind": "x", "said": "first"},
+    {"kind": "y", "deep": {"said": "y"}},
+    {"kind": "x", "said": "last"},
+    "z",
+]
+OBJ = {"list": LIST, "a": {"b": [{"c": 1}, {"c": "two"}], "x.y": True, "z w": None}, "n": 1.5}
 
 
 @pytest.mark.parametrize(
@@ -21,6 +28,12 @@ OBJ = {"a": {"b": [{"c": 1}, {"c": "two"}], "x.y": True, "z w": None}, "n": 1.5}
         ("$.n", 1.5),
         (".n.deeper", None),
         (".missing", None),
+        ('.list[?(@.kind=="x")].said', "first"),  # the first one that has it
+        ('.list[?(@.kind=="x")][0]', None),
+        (".list[?(@.kind=='y')].deep.said", "y"),
+        ('.list[?(@.deep.said=="y")].kind', "y"),
+        ('.list[?(@.kind=="z")].said', None),
+        ('.a[?(@.kind=="x")].said', None),
     ],
 )
 def test_a_path_leads_to_a_value_or_to_nothing(path: str, value: Any) -> None:

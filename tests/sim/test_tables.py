@@ -86,7 +86,7 @@ def test_columns_of_a_crd_find_nothing_where_nothing_is() -> None:
         "spec": {"count": 3.0},
         "status": {"conditions": conditions, "since": CREATED},
     }
-    assert _cells(kind, full) == ["t", "yes", None, 3, "60s"]
+    assert _cells(kind, full) == ["t", "yes", "yes", 3, "60s"]
     assert _cells(kind, {"metadata": {"name": "t"}, "spec": {}}) == ["t", None, None, None, None]
     wrong = {"metadata": {"name": "t"}, "spec": {"count": "3"}, "status": {"since": "today"}}
     assert _cells(kind, wrong) == ["t", None, None, None, "<invalid>"]

@@ -35,7 +35,9 @@ from mcad.kube.discovery import Discovery
 from mcad.kube.errors import ApiError, KubeError
 from mcad.kube.kinds import APPWRAPPERS
 
-UNCHECKED = "fields of the items that do not exist, kinds, names that are taken and rights"
+UNCHECKED = (
+    "unknown fields of the items, unknown kinds, names that are taken and rights are not checked"
+)
 
 
 @click.command()
@@ -88,14 +90,14 @@ async def _lint(
     """Print the faults, and a line for each AppWrapper without; returns their number."""
     async with AsyncExitStack() as stack:
         if offline:
-            warn(f"not checked: {UNCHECKED} (--offline)")
+            warn(f"{UNCHECKED} (--offline)")
         else:
             try:
                 session = await stack.enter_async_context(
                     environment().connect(target, watches=False)
                 )
             except (McadError, KubeError) as error:
-                warn(f"not checked: {UNCHECKED}; {error}")
+                warn(f"{UNCHECKED}: {error}")
             else:
                 kinds = Kinds(Discovery(session.client), config)
                 await kinds.refresh()

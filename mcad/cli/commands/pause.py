@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import click
 from msgspec import Struct
 
 from mcad.api.pauses import read_pause
+from mcad.api.quotas import read_quota
 from mcad.cli.arguments.environment import environment
 from mcad.cli.arguments.options import record, target_options
+from mcad.cli.errors import warn
 from mcad.client.errors import McadError, NotFoundError, explain, not_installed
 from mcad.client.figures.pauses import read_pauses
 from mcad.client.scope import Target
 from mcad.client.session import Session
 from mcad.core.state.dispatch_pause import DispatchPause
-from mcad.kube.client import DeleteOptions
+from mcad.core.state.quota_records import QuotaSubtree
+from mcad.core.state.spelling import did_you_mean
+from mcad.kube.client import Client, DeleteOptions
 from mcad.kube.errors import ApiError
-from mcad.kube.kinds import DISPATCH_PAUSES
+from mcad.kube.kinds import DISPATCH_PAUSES, NAMESPACES, QUOTA_SUBTREES
 
 Json = dict[str, Any]
 
@@ -67,8 +72,9 @@ def pause(scope: PauseScope, reason: str, target: Target) -> None:
     """Stop dispatch in the whole cluster, a namespace or a quota node.
 
     Nothing new is dispatched and no AppWrapper is evicted for others there, until `mcad resume`;
-    what runs is left alone. This creates a DispatchPause, an object that all users can see. The
-    right to create it is in the role mcad-pause-admin of the chart.
+    what runs is left alone. A scope that does not exist yet is a warning. This creates a
+    DispatchPause, an object that all users can see. The right to create it is in the role
+    mcad-pause-admin of the chart.
     """
     asyncio.run(_pause(scope.pause, reason, target))
 
@@ -93,11 +99,40 @@ async def _pause(wanted: DispatchPause, reason: str, target: Target) -> None:
         for one in await _present(session):
             if _is_same(one, wanted):
                 raise McadError(f"{one.text} already; `mcad resume` ends that")
+        if doubt := await _doubt(session.client, wanted):
+            warn(doubt)
         try:
             await session.client.create(DISPATCH_PAUSES, None, _object(wanted, reason))
         except ApiError as error:
             raise _explained(error) from error
     click.echo(f"Dispatch is paused for {wanted.scope}.")
+
+
+async def _doubt(client: Client, wanted: DispatchPause) -> str:
+    """What there is not yet of the scope; "" if all is there, or cannot be read."""
+    try:
+        if wanted.namespace:
+            names = [one["metadata"]["name"] for one in (await client.list_all(NAMESPACES))[0]]
+            return _missing(f"there is no namespace {wanted.namespace}", wanted.namespace, names)
+        if wanted.tree:
+            found, _ = await client.list_all(QUOTA_SUBTREES)
+            return _missing_node(wanted, [read_quota(obj) for obj in found])
+    except ApiError:
+        pass  # without the right to look, or without quota trees
+    return ""
+
+
+def _missing_node(wanted: DispatchPause, subtrees: Sequence[QuotaSubtree]) -> str:
+    trees = [one.tree for one in subtrees]
+    if wanted.tree not in trees:
+        return _missing(f"there is no quota tree {wanted.tree}", wanted.tree, trees)
+    own = [one for one in subtrees if one.tree == wanted.tree]
+    nodes = [node for one in own for node in (one.parent, *(child.name for child in one.children))]
+    return _missing(f"quota tree {wanted.tree} has no node {wanted.node}", wanted.node, nodes)
+
+
+def _missing(what: str, name: str, known: Sequence[str]) -> str:
+    return "" if name in known else f"{what} yet. {did_you_mean(name, known)}".rstrip()
 
 
 async def _resume(wanted: DispatchPause, target: Target, *, everything: bool) -> None:

@@ -16,11 +16,12 @@ from mcad.cli.arguments.options import record
 from mcad.cli.errors import FAILED, show_error
 from mcad.cli.pages.journal_history import AppWrapperHistory, named
 from mcad.cli.pages.tables import echo
-from mcad.client.errors import McadError
+from mcad.client.errors import McadError, NotFoundError
 from mcad.client.figures.progress import working
 from mcad.core.commands import Command, CreateItem, WriteStatus
 from mcad.core.events import AppWrapperSeen
 from mcad.core.state.model import DispatchPhase
+from mcad.core.state.spelling import ALIKE_MAX, did_you_mean
 from mcad.core.state.units import Instant
 from mcad.journal.anonymous import write_copy
 from mcad.journal.codec import DIGEST_BYTES, matching
@@ -29,16 +30,21 @@ from mcad.journal.replay import Made
 from mcad.journal.replay import replay as make_again
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
 
 class ReplayOptions(Struct, frozen=True):
     """The options; at most one besides ``until``."""
 
     until: Instant | None
-    name: str | None
+    name: str
     diff: bool
     copy: Path | None
+
+    @property
+    def title(self) -> str:
+        """NAMESPACE/NAME of --aw; "" without."""
+        return self.name if not self.name or "/" in self.name else f"default/{self.name}"
 
 
 @dataclass
@@ -76,7 +82,11 @@ replay_options = record(
     ReplayOptions,
     until_option,
     click.option(
-        "--aw", "name", metavar="[NAMESPACE/]NAME", help="Show the history of this AppWrapper."
+        "--aw",
+        "name",
+        default="",
+        metavar="[NAMESPACE/]NAME",
+        help="Show the history of this AppWrapper.",
     ),
     click.option(
         "--diff", is_flag=True, help="Show the first decision that this version makes differently."
@@ -115,14 +125,20 @@ def replay(folder: Path, options: ReplayOptions) -> None:
         _end(wrong)
         return
     differing = False
+    seen: dict[str, None] = {}
     for session in found:
         count = Count()
+        history = AppWrapperHistory(options.title, seen) if options.title else None
         with working(partial(_replayed, count)):
-            told = list(_steps(session, options, count, wrong))
+            told = list(_steps(session, options, count, wrong, history))
         echo(told)
-        if options.name is None:
+        if not options.name:
             echo(_summary(session, count, diff=options.diff))
         differing |= count.differs_at is not None
+    if options.title and options.title not in seen:
+        for line in wrong:
+            show_error(line)
+        raise NotFoundError(_unknown(options.title, seen))
     _end(wrong, failed=differing)
 
 
@@ -138,9 +154,12 @@ def _end(wrong: list[str], *, failed: bool = False) -> None:
 
 
 def _steps(
-    session: Session, options: ReplayOptions, count: Count, wrong: list[str]
+    session: Session,
+    options: ReplayOptions,
+    count: Count,
+    wrong: list[str],
+    history: AppWrapperHistory | None,
 ) -> Iterator[str]:
-    history = AppWrapperHistory(options.name) if options.name is not None else None
     for made in make_again(session, options.until):
         if isinstance(made, Gap):
             wrong.append(made.why)
@@ -152,6 +171,18 @@ def _steps(
             return  # later steps differ because of this one
         if history is not None:
             yield from history.lines(made)
+
+
+def _unknown(title: str, seen: Collection[str]) -> str:
+    name = _name(title)
+    elsewhere = [one for one in seen if _name(one) == name]
+    hint = did_you_mean(title, elsewhere, ALIKE_MAX, 0) or did_you_mean(name, map(_name, seen))
+    hint = hint or f"it has {plural(len(seen), 'AppWrapper')}"
+    return f"the journal has no AppWrapper {title}: {hint}"
+
+
+def _name(title: str) -> str:
+    return title.partition("/")[2]
 
 
 def _difference(made: Made) -> Iterator[str]:

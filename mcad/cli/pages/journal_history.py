@@ -22,6 +22,7 @@ from mcad.core.state.status_view import StatusView
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from mcad.core.cluster import Cluster
     from mcad.core.state.model import Condition, Workload
     from mcad.journal.replay import Made
 
@@ -38,15 +39,20 @@ def named(event: Event) -> str:
 class AppWrapperHistory:
     """Lines about observations of an AppWrapper and commands for it."""
 
-    def __init__(self, name: str) -> None:
-        """``name`` is NAMESPACE/NAME, or a name in the namespace default."""
-        self._title = name if "/" in name else f"default/{name}"
+    def __init__(self, title: str, seen: dict[str, None]) -> None:
+        """``title`` is NAMESPACE/NAME; those of all AppWrappers are added to ``seen``."""
+        self._title = title
+        self._all = seen
+        self._cluster: Cluster | None = None  # of the latest step
         self._works: dict[str, Workload] = {}  # by uid: a name may be reused
         self._reported: dict[str, tuple[str, ...]] = {}
 
     def lines(self, made: Made) -> Iterator[str]:
         """The lines of a step; empty for most steps."""
         lines = [*self._seen(made.step.event)]
+        if made.cluster is not self._cluster:  # the first step, or a file is missing before it
+            self._cluster = made.cluster
+            lines += self._known(made.cluster)
         for command in made.commands:
             work = self._works.get(getattr(command, "uid", ""))
             if work is not None:
@@ -57,7 +63,7 @@ class AppWrapperHistory:
     def _seen(self, event: Event) -> Iterator[str]:
         if isinstance(event, AppWrapperSeen):
             work = event.workload
-            if f"{work.namespace}/{work.name}" != self._title:
+            if not self._is_meant(work):
                 return
             before = self._works.get(work.uid)
             self._works[work.uid] = work
@@ -69,6 +75,18 @@ class AppWrapperHistory:
                 yield "deletion requested"
         elif isinstance(event, AppWrapperGone) and event.uid in self._works:
             yield "deleted"
+
+    def _known(self, cluster: Cluster) -> Iterator[str]:
+        """A line for an AppWrapper that was seen before the first step of the journal."""
+        for uid, entry in cluster.entries.items():
+            if self._is_meant(entry.workload) and uid not in self._works:
+                self._works[uid] = entry.workload
+                yield f"known, priority {entry.workload.priority}, {_demand(entry.workload)}"
+
+    def _is_meant(self, work: Workload) -> bool:
+        title = f"{work.namespace}/{work.name}"
+        self._all[title] = None
+        return title == self._title
 
     def _commanded(self, command: Command, work: Workload) -> Iterator[str]:
         match command:

@@ -1,6 +1,7 @@
 """OpenAPI v3: what ``kubectl explain`` shows, and what kubectl looks up before it validates.
 
-Version 2 is not served: kubectl needs it only for servers without version 3. Of the operations
+Version 2 is empty: kubectl asks for it before it takes a List apart, and leaves to the server what
+it finds no schema for. Of the operations
 only those are there that kubectl reads: ``explain`` looks for the kind that is created at a path,
 and before it sends anything kubectl looks whether a patch takes ``fieldValidation`` and ``dryRun``.
 """
@@ -30,6 +31,28 @@ _METADATA = (
 _SCALE = "io.k8s.api.autoscaling.v1.Scale"
 _EVERY_KIND = ("apiVersion", "kind", "metadata")
 _PATCH_PARAMETERS = ("dryRun", "fieldManager", "fieldValidation", "force")
+
+
+PATH_2 = "/openapi/v2"
+_EMPTY = {"swagger": "2.0", "info": {"title": "Kubernetes", "version": KUBERNETES}, "paths": {}}
+
+
+def version_2(accept: str) -> tuple[str, bytes]:
+    """The media type and the bytes of an OpenAPI document of version 2 without schemas."""
+    for offered in accept.split(","):
+        kind = offered.partition(";")[0].strip()
+        if kind.startswith("application/com.github.proto-openapi.spec.v2"):
+            return kind.replace("@", "."), _field(1, b"2.0") + _field(2, _info())
+    return _JSON, json.dumps(_EMPTY).encode()
+
+
+def _info() -> bytes:
+    return _field(1, b"Kubernetes") + _field(2, KUBERNETES.encode())
+
+
+def _field(number: int, text: bytes) -> bytes:
+    """A short text or message in protobuf."""
+    return bytes((number << 3 | 2, len(text))) + text
 
 
 def answer(path: str, accept: str, kinds: KindTable) -> Json | None:

@@ -101,6 +101,9 @@ class SimApi:
         accept = request.headers.get("Accept", "")
         exchange: _Exchange | None = None
         try:
+            if request.path == openapi.PATH_2:
+                kind, document_2 = openapi.version_2(accept)
+                return Response(200, document_2, {"Content-Type": kind})
             for document in (discovery.answer, openapi.answer):
                 found = document(request.path, accept, self.registry.kinds)
                 if found is not None:
