@@ -30,7 +30,7 @@ from mcad.api.podspec import CLAIMS
 from mcad.api.templates import find_templates, set_path
 from mcad.api.ttl import ttl_of
 from mcad.api.wire import Json, Map, as_int, as_map, as_text
-from mcad.api.wrapped_kinds import makes_pods
+from mcad.api.wrapped_kinds import is_dangerous, makes_pods
 from mcad.core.state.model import Item, ObjectRef, PodSet, Problem
 from mcad.core.state.spelling import did_you_mean
 from mcad.core.state.waiting_reason import WaitingReason
@@ -196,10 +196,22 @@ def _find_kind(template: Map, where: str, catalog: Catalog, read: ReadItem) -> R
             f"{where}.kind", f"{kind} is cluster-scoped; only namespaced kinds can be wrapped."
         )
     elif not catalog.wrapped(group, served.resource):
-        plural = f"{served.resource}.{group}" if group else served.resource
-        message = f"{plural} may not be wrapped; an administrator can add it to wrappedResources."
-        read.refuse(f"{where}.kind", message, WaitingReason.NOT_WRAPPED)
+        read.refuse(f"{where}.kind", _not_wrapped(served), WaitingReason.NOT_WRAPPED)
     return served
+
+
+def _not_wrapped(served: Resource) -> str:
+    """Which value of the chart allows the kind, and what to do where it carries rights."""
+    group, plural = served.group, served.resource
+    name = f"{plural}.{group}" if group else plural
+    value = f'apiGroup: "{group}", resources: {{{plural}: {served.kind}}}'
+    told, remedy = f"{name} may not be wrapped", ""
+    if is_dangerous(group, plural):
+        value, remedy = f"{value}, dangerous: true", " It carries rights: apply it before instead."
+    return (
+        f"{told}; an administrator can allow it with the chart's value "
+        f"wrappedResources: {{{value}}}.{remedy}"
+    )
 
 
 def _name(meta: Map, index: int, owner: Owner, where: str, read: ReadItem) -> str:

@@ -7,6 +7,9 @@ from msgspec import Struct
 from mcad.api.wire import Json
 from mcad.api.wrapped_kinds import WITHOUT_PODS
 
+LATER = {"gateway.networking.k8s.io"}
+"""API groups of ``WITHOUT_PODS`` that came when ``resourcesWithoutPods`` had gone."""
+
 
 class Removed(Struct, frozen=True):
     """A setting that is gone: the value that holds now, and what to do."""
@@ -27,7 +30,7 @@ REMOVED: Mapping[str, Removed] = {
                 "apiGroup": group,
                 "resources": sorted(one for key, one in WITHOUT_PODS if key == group),
             }
-            for group in sorted({group for group, _ in WITHOUT_PODS})
+            for group in sorted({group for group, _ in WITHOUT_PODS} - LATER)
         ],
         "remove it: the kinds without pods are fixed",
     ),

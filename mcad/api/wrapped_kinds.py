@@ -71,11 +71,15 @@ def _group(api_group: str, *resources: str) -> WrappedGroup:
 
 
 # ServiceAccounts, Roles and RoleBindings are left out on purpose: the right to create AppWrappers
-# must not give further rights.
+# must not give further rights. All else that plain Helm charts bundle is there.
 DEFAULT_WRAPPED = (
     _group("", "pods", "services", "configmaps", "secrets", "persistentvolumeclaims"),
     _group("apps", "deployments", "replicasets", "statefulsets", "daemonsets"),
     _group("batch", "jobs", "cronjobs"),
+    _group("networking.k8s.io", "ingresses", "networkpolicies"),
+    _group("gateway.networking.k8s.io", "httproutes"),
+    _group("autoscaling", "horizontalpodautoscalers"),
+    _group("policy", "poddisruptionbudgets"),
     _group("ray.io", "rayclusters", "rayjobs", "rayservices"),
     _group(
         "kubeflow.org", "pytorchjobs", "tfjobs", "mpijobs", "xgboostjobs", "paddlejobs", "jaxjobs"
@@ -95,6 +99,7 @@ WITHOUT_PODS = frozenset(
         "secrets serviceaccounts services",
         "autoscaling": "horizontalpodautoscalers",
         "discovery.k8s.io": "endpointslices",
+        "gateway.networking.k8s.io": "httproutes",
         "networking.k8s.io": "ingresses networkpolicies",
         "policy": "poddisruptionbudgets",
         "rbac.authorization.k8s.io": "rolebindings roles",

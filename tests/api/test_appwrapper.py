@@ -420,7 +420,8 @@ def test_a_kind_that_may_not_be_wrapped() -> None:
     assert problem == Problem(
         WaitingReason.NOT_WRAPPED,
         f"{T}.kind",
-        "deployments.apps may not be wrapped; an administrator can add it to wrappedResources.",
+        "deployments.apps may not be wrapped; an administrator can allow it with the chart's value "
+        'wrappedResources: {apiGroup: "apps", resources: {deployments: Deployment}}.',
     )
 
 

@@ -274,11 +274,14 @@ def test_unlisted_kinds_are_denied(administrator: Any, one: Json, said: str) -> 
 
 
 def test_the_largest_appwrapper_is_not_too_much(bob: User) -> None:
-    """256 items of 23 kinds: every question of the policy is asked, within its budget."""
+    """256 items of 25 kinds: as many questions of the policy as its budget allows (the README of
+    the chart says so)."""
+    kinds = KINDS[-25:]
+    assert len(kinds) == 25
     many = [
         obj(f"{group}/{version}" if group else version, kind, f"x-{i}")
         for i in range(256)
-        for group, version, _, kind in [KINDS[i % len(KINDS)]]
+        for group, version, _, kind in [kinds[i % len(kinds)]]
     ]
     for wrapped in both("large", *many):
         code, answer = bob.create(wrapped, dry_run=True)

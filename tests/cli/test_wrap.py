@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 import yaml
 
+from mcad.api.wrapped_kinds import is_dangerous
+from mcad.client.manifests.wrapping import WITH_RIGHTS
 from tests.cli.conftest import Type
 from tests.fakeapi import GROUP, FakeApi
 
@@ -80,6 +82,37 @@ def test_hooks_and_cluster_scoped_objects_are_named_and_left_out(mcad: Type) -> 
     first, second = result.stderr.splitlines()
     assert "document 1: ClusterRole r is left out: it is cluster-scoped" in first
     assert "document 2: Job h is left out: Helm runs it as a hook" in second
+
+
+ACCOUNT = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "app"}}
+OWN_ROLE = {
+    "apiVersion": "rbac.authorization.k8s.io/v1",
+    "kind": "Role",
+    "metadata": {"name": "r"},
+    "rules": [],
+}
+
+
+def test_kinds_that_carry_rights_are_named_and_left_out_on_request(mcad: Type) -> None:
+    documents = text(ACCOUNT, OWN_ROLE, JOB)
+    result = mcad("wrap", "-f", "-", "--name", "x", stdin=documents)
+    made = yaml.safe_load(result.stdout)["spec"]["components"]
+    assert [one["template"]["kind"] for one in made] == ["ServiceAccount", "Role", "Job"]
+    first, second = result.stderr.splitlines()
+    assert "document 1: ServiceAccount app carries rights" in first
+    assert "--without-rights leaves it out" in first
+    assert "document 2: Role r carries rights" in second
+    result = mcad("wrap", "-f", "-", "--name", "x", "--without-rights", stdin=documents)
+    made = yaml.safe_load(result.stdout)["spec"]["components"]
+    assert [one["template"] for one in made] == [JOB]
+    first, second = result.stderr.splitlines()
+    assert "document 1: ServiceAccount app is left out: apply it before, with kubectl" in first
+    assert "document 2: Role r is left out" in second
+
+
+def test_kinds_that_carry_rights_are_those_that_are_not_wrapped_by_default() -> None:
+    for group, kinds in WITH_RIGHTS.items():
+        assert all(is_dangerous(group, f"{kind.lower()}s") for kind in kinds)
 
 
 def test_what_it_prints_can_be_submitted(api: FakeApi, mcad: Type) -> None:

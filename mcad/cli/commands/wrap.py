@@ -52,6 +52,11 @@ def wrapping_options(*, required: bool) -> Option:
             show_default=True,
             help="v1beta1 is MCAD's.",
         ),
+        click.option(
+            "--without-rights",
+            is_flag=True,
+            help="Leave out ServiceAccounts, Roles and RoleBindings, to be applied before.",
+        ),
     )
 
 
@@ -76,7 +81,7 @@ def wrap(paths: tuple[str, ...], namespace: str | None, wrapping: Wrapping, form
     again, and objects that other objects of the files own are left out: these make them.
 
     \b
-      helm template my-release ./chart | mcad wrap -f - --name my-release | mcad submit -f -
+      helm template mine ./chart | mcad wrap - --name mine --without-rights | mcad submit -f -
       kubectl get deployments,replicasets,pods -o yaml | mcad wrap -f - --name shop
     """
     documents = [document for path in paths for document in read_documents(path)]

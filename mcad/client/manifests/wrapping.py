@@ -45,21 +45,30 @@ _CLUSTER_SCOPED = {
 """Kinds of Kubernetes without a namespace, by API group (Kubernetes API reference, v1.34)."""
 
 
+WITH_RIGHTS = {
+    "": ("ServiceAccount",),
+    "rbac.authorization.k8s.io": ("Role", "RoleBinding"),
+}
+"""Kinds with a namespace that charts bundle and that carry rights, by API group."""
+
+
 class Wrapping(Struct, frozen=True):
     """What the AppWrapper says besides its items.
 
     ``leaves``: (quota tree, leaf) that it is charged to. ``dialect``: v1beta2, or MCAD's v1beta1.
+    ``without_rights``: kinds that carry rights are left out.
     """
 
     name: str = ""
     priority: int | None = None
     leaves: tuple[tuple[str, str], ...] = ()
     dialect: str = "v1beta2"
+    without_rights: bool = False
 
 
 def wrapped(documents: Sequence[Document], namespace: str | None, wrapping: Wrapping) -> Json:
     """The AppWrapper; raises ``McadError`` if an object cannot be an item of it."""
-    kept = [one for one in without_owned(documents) if _is_kept(one)]
+    kept = [one for one in without_owned(documents) if _is_kept(one, wrapping)]
     if not kept:
         raise McadError("nothing is left to wrap; name files with namespaced objects")
     metadata: Json = {"name": wrapping.name}
@@ -86,7 +95,7 @@ def _items(objects: Iterable[Json], dialect: str) -> Json:
     return {"components": [{"template": one} for one in objects]}
 
 
-def _is_kept(document: Document) -> bool:
+def _is_kept(document: Document, wrapping: Wrapping) -> bool:
     """Whether the object becomes an item; if not, a warning says why."""
     obj = document.content
     kind, metadata = as_text(obj.get("kind")), as_map(obj.get("metadata"))
@@ -100,6 +109,14 @@ def _is_kept(document: Document) -> bool:
     if kind in _CLUSTER_SCOPED.get(group, ()):
         warn(f"{title} is left out: it is cluster-scoped; apply it before, with kubectl")
         return False
+    if kind in WITH_RIGHTS.get(group, ()):
+        if wrapping.without_rights:
+            warn(f"{title} is left out: apply it before, with kubectl")
+            return False
+        warn(
+            f"{title} carries rights: the dispatcher holds it unless its setting wrappedResources "
+            "names the kind; --without-rights leaves it out"
+        )
     return True
 
 

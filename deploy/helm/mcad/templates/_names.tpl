@@ -118,7 +118,7 @@ helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded
 {{- define "mcad.withoutPods" -}}
 '/ConfigMap', '/Endpoints', '/LimitRange', '/PersistentVolumeClaim', '/PodTemplate',
 '/ResourceQuota', '/Secret', '/ServiceAccount', '/Service', 'autoscaling/HorizontalPodAutoscaler',
-'discovery.k8s.io/EndpointSlice', 'networking.k8s.io/Ingress', 'networking.k8s.io/NetworkPolicy',
+'discovery.k8s.io/EndpointSlice', 'gateway.networking.k8s.io/HTTPRoute', 'networking.k8s.io/Ingress', 'networking.k8s.io/NetworkPolicy',
 'policy/PodDisruptionBudget', 'rbac.authorization.k8s.io/RoleBinding',
 'rbac.authorization.k8s.io/Role', 'scheduling.k8s.io/PodGroup', 'scheduling.k8s.io/Workload',
 'scheduling.sigs.k8s.io/PodGroup', 'scheduling.x-k8s.io/PodGroup'
