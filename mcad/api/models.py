@@ -156,8 +156,9 @@ class DispatchDuration(Wire):
 
     limit: Int | None = Field(
         default=None,
-        description="The maximum run time in seconds from the first dispatch; the AppWrapper then "
-        "fails. A limit of 366 days or more is none.",
+        description="The maximum run time in seconds; the AppWrapper then fails. It counts from "
+        "the dispatch of the present attempt, and includes attempts that ended for want of running "
+        "pods or in a reset. A limit of 366 days or more is none.",
     )
     expected: Int | None = Field(
         default=None,
@@ -403,7 +404,8 @@ class DispatchStatus(Wire):
         description="The number of the leader election before the attempt; it only increases."
     )
     phase: str = Field(
-        description="The phase of the attempt. Without an attempt there is no status.dispatch."
+        description="The phase of the attempt. Before the first attempt there is no "
+        "status.dispatch; the record of one that has ended stays."
     )
     payload_sha256: str | None = Field(
         default=None,
