@@ -224,7 +224,7 @@ def test_commands_are_listed_without_loading_any(instruction: str) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=env)
     assert "describe" in done.stdout
     cli = ["mcad.cli", "mcad.cli.errors", "mcad.cli.extras"]
-    shell = [*cli, "mcad.cli.invocation", "mcad.cli.main", "mcad.cli.removed"]
+    shell = [*cli, *(f"mcad.cli.{one}" for one in ("invocation", "main", "removed", "start"))]
     progress = ["mcad.client.figures", "mcad.client.figures.progress"]
     client = ["mcad.client", "mcad.client.errors", *progress]
     kube = ["mcad.kube", "mcad.kube.errors", "mcad.kube.types"]

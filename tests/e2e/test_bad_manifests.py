@@ -267,7 +267,7 @@ HELD = {
     "a ServiceAccount": Held(
         item_with(thing("v1", "ServiceAccount")),
         f"{TEMPLATE}.kind",
-        "an administrator can add it to wrappedResources",
+        "serviceaccounts: ServiceAccount}, dangerous: true}. It carries rights: apply it before",
         "KindNotWrapped",
     ),
     "a RoleBinding": Held(
