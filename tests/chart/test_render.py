@@ -94,7 +94,8 @@ settings:
 names: {fullnameOverride: dispatcher, nameOverride: queue}
 """)
 IMPERSONATE = MATRIX["impersonate"]
-REPORTS = {"appwrapperreports", "capacityreports", "quotareports", "quotareports/node"}
+REPORTS = {"appwrapperreports", "appwrapperreports/why", "capacityreports", "quotareports"}
+REPORTS |= {"quotareports/node", "whatifs"}
 INVISIBLE: dict[str, Any] = {"visibility": {"enabled": False}}
 
 REFUSED: dict[str, str] = {

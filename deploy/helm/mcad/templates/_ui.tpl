@@ -20,45 +20,17 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end }}
 {{- end -}}
 
-{{/* What the page reads where AppWrappers are. Wrapped Secrets and ConfigMaps are not among it. */}}
+{{/* What the page reads where AppWrappers are. */}}
 {{- define "mcad.uiNamespacedRules" -}}
 - apiGroups: [workload.codeflare.dev]
   resources: [appwrappers]
-  verbs: [get, list, watch]
+  verbs: [get, list]
 {{- if .Values.config.quotaEnabled }}
 - apiGroups: [quota.codeflare.dev]
   resources: [quotasubtrees]
-  verbs: [list, watch]
+  verbs: [list]
 {{- end }}
 - apiGroups: [""]
-  resources: [limitranges, events]
+  resources: [events]
   verbs: [list]
-{{- $table := include "mcad.ownedThrough" . | fromYaml }}
-{{- $listed := dict "/pods" true "/secrets" true "/configmaps" true }}
-{{- $between := dict }}
-{{- range $group := .Values.wrappedResources }}
-{{- $plurals := list }}
-{{- range $plural := keys .resources | sortAlpha }}
-{{- $pair := printf "%s/%s" $group.apiGroup $plural }}
-{{- if not (has $pair (list "/pods" "/secrets" "/configmaps")) }}
-{{- $plurals = append $plurals $plural }}
-{{- $_ := set $listed $pair true }}
-{{- end }}
-{{- range index $table $pair }}
-{{- $_ := set $between . true }}
-{{- end }}
-{{- end }}
-{{- with $plurals }}
-- apiGroups: [{{ $group.apiGroup | quote }}]
-  resources: [{{ join ", " . }}]
-  verbs: [get, list, watch]
-{{- end }}
-{{- end }}
-{{- range keys $between | sortAlpha }}
-{{- if not (hasKey $listed .) }}
-- apiGroups: [{{ regexReplaceAll "/.*" . "" | quote }}]
-  resources: [{{ regexReplaceAll ".*/" . "" }}]
-  verbs: [get]
-{{- end }}
-{{- end }}
 {{- end -}}
