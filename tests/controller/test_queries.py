@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 from aiohttp import web
-from aiohttp.test_utils import make_mocked_request
+from aiohttp.test_utils import TestClient, TestServer, make_mocked_request
 
 from mcad.controller import cooperative, reservation_views, start_time_views, views
 from mcad.controller.http_port import STALL_S, application
-from mcad.controller.leader_figures import FiguresUnavailable
+from mcad.controller.leader_figures import ASKED_MAX, FiguresUnavailable, LeaderFigures
 from mcad.core.cycle import cycle
 from mcad.core.events import AppWrapperGone, QuotaSeen
 from mcad.core.state.reservation import Reservation, ReservationReason
@@ -77,6 +77,48 @@ async def test_others_have_their_turns_while_it_is_made(path: str) -> None:
             turns += 1
         assert (await asking).status == 200
         assert turns > (COUNT if "appwrappers" in path or "queue" in path else 1)
+
+
+async def test_what_would_start_one_is_tried_on_a_copy() -> None:
+    async with full() as rig:
+        before = rig.controller.dispatcher.cluster.capacity.report.sums()
+        view = body(await get(rig, "/api/v1/appwrappers/default/a29/why"))
+        assert (view["name"], view["position"], view["waitsFor"]) == ("a29", COUNT, "cpu")
+        assert [one["kind"] for one in view["wouldStart"]] == ["request"]
+        assert (await get(rig, "/api/v1/appwrappers/default/none/why")).status == 404
+        assert rig.controller.dispatcher.cluster.capacity.report.sums() == before
+
+
+async def test_what_would_differ_is_answered_to_a_post() -> None:
+    async with full() as rig:
+        replica: Any = SimpleNamespace(controller=rig.controller, lease=None)
+        path, gone = "/api/v1/what-if/default", {"changes": {"leftOut": ["a00"]}}
+        async with TestClient(TestServer(application(replica))) as http:
+            answer = await http.post(path, json={"spec": gone})
+            told = {one["appwrapper"]: one["then"] for one in (await answer.json())["changes"]}
+            assert told["default/a00"] is None
+            assert told["default/a01"]["position"] == 1
+            answer = await http.post(path, json={"spec": {"changes": {"leftOut": ["none"]}}})
+            assert answer.status == 422
+            assert 'no AppWrapper "default/none"' in (await answer.json())["message"]
+            bad = {"kind": "AppWrapper", "metadata": {"name": "b", "namespace": "default"}}
+            answer = await http.post(path, json={"spec": {"manifests": [bad | {"spec": 1}]}})
+            ((number, text),) = (await answer.json())["faults"]
+            assert (answer.status, number, text.startswith("spec")) == (422, 0, True)
+            # What any web page may send without asking first.
+            assert (await http.post(path, data="{}")).status == 415
+
+
+async def test_of_too_many_questions_the_last_ones_are_refused() -> None:
+    async with full() as rig:
+        replica: Any = SimpleNamespace(controller=rig.controller, lease=None)
+        figures = LeaderFigures(replica)
+        asked = [figures.why("default", "a29") for _ in range(ASKED_MAX + 3)]
+        answers = await asyncio.gather(*asked, return_exceptions=True)
+        assert [isinstance(one, FiguresUnavailable) for one in answers] == [False] * ASKED_MAX + [
+            True
+        ] * 3
+        assert await figures.why("default", "a29")
 
 
 async def test_quota_trees_and_their_nodes_are_told() -> None:
