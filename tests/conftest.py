@@ -77,8 +77,6 @@ SLOW = (
     "benchmarks/test_replay.py",
     "chart/test_alerts.py",
     "chart/test_dockerfile.py",
-    "cli/test_top.py",
-    "cli/test_top_screen.py",
     "core/test_bounded_steps.py",
     "cycle/test_looks_in_parts.py",
     "decisions/test_decisions.py",

@@ -7,7 +7,6 @@
     arguments/    options and names that commands share
     pages/        what is printed, as pure functions from figures to lines
     live/         output that goes on: rows that change, logs, events
-    terminal/     the whole terminal: ``mcad top``
     demo_cluster/ the embedded cluster of ``mcad demo`` and its tours
 
 Whatever is asked of the cluster is in ``mcad.client``; the page of ``mcad ui`` is in ``mcad.ui``.

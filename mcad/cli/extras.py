@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from mcad.client.errors import McadError
 
-_EXTRAS = {"cel_expr_python": "demo", "jinja2": "ui", "textual": "top", "rich": "top"}
+_EXTRAS = {"cel_expr_python": "demo", "jinja2": "ui"}
 """By the module that is imported."""
 
 

@@ -94,7 +94,6 @@ COMMANDS: dict[str, tuple[str, str]] = {
     ),
     "pause": ("pause", "Stop dispatch in the whole cluster, a namespace or a quota node."),
     "resume": ("pause", "Resume dispatch."),
-    "top": ("top", "Show queue and capacity live on the whole terminal."),
     "ui": ("ui", "Show queue, capacity and quota live in a browser."),
     "demo": ("demo", "See the dispatcher at work without a cluster."),
     "run": ("run", "Run the dispatcher."),

@@ -13,7 +13,7 @@ _OF_FIGURES = (
 REMOVED = {
     **{
         f"{command} {option}": _OF_FIGURES
-        for command in ("queue", "get", "describe", "why", "capacity", "quota show", "top", "ui")
+        for command in ("queue", "get", "describe", "why", "capacity", "quota show", "ui")
         for option in ("--config", "--set")
     },
     **{
@@ -21,6 +21,8 @@ REMOVED = {
         for option in ("--config", "--set")
     },
     "drain": "`mcad what-if --drain NODE` shows what a drain would move; `kubectl drain` drains",
+    "top": "`mcad ui` shows queue and capacity live in a browser;"
+    " `mcad queue --watch` prints rows as they change",
     "replay --set": "a journal is replayed under its own settings;"
     " `mcad what-if --journal DIR --set KEY=VALUE` tries another one on the state at its end",
 }

@@ -75,7 +75,7 @@ CASES: list[Case] = [
     (("cancel", "x"), _by_policy, 1, "ask for that right or remove it; ask an administrator for"),
     (("queue",), _busy, 1, "the API server is busy or broken (503 ServiceUnavailable: etcd is"),
     (
-        ("top",),
+        ("queue",),
         FakeApi.break_down,
         1,
         "cannot be reached: GET /version: Connection refused; check",

@@ -70,7 +70,6 @@ def imported(
         ("capacity",),
         ("quota",),
         ("quota", "a", "-o", "wide"),
-        ("top", "--once"),
         ("why", "a"),
         ("what-if", "--without", "a"),
         ("what-if", "--drain", "n"),
@@ -102,7 +101,7 @@ def test_the_dispatcher_is_asked_with_the_standard_library(
 @pytest.mark.parametrize("led", [True, False], ids=["asked", "stored"])
 @pytest.mark.parametrize(
     "args",
-    [("queue",), ("get",), ("describe", FIRST), ("capacity",), ("why", FIRST), ("top", "--once")],
+    [("queue",), ("get",), ("describe", FIRST), ("capacity",), ("why", FIRST)],
     ids=lambda args: args[0],
 )
 def test_the_visibility_api_is_asked_with_the_standard_library_and_yaml(

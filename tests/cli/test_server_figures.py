@@ -84,7 +84,7 @@ def text(words: str, status: int = 200) -> Response:
 def test_a_dispatcher_that_does_not_answer_says_why(status: int, words: str, mcad: Type) -> None:
     with answering(text(f"{words}\n", status)) as url:
         told = f"error: the dispatcher at {url} does not answer: {words}\n"
-        for args in (("queue",), ("describe", "a"), ("top",)):
+        for args in (("queue",), ("describe", "a")):
             assert (mcad(*args, "--server", url).stderr) == told
 
 

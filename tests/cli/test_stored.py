@@ -121,19 +121,11 @@ def test_labels_are_those_of_the_objects(api: FakeApi, mcad: Type) -> None:
     assert mcad("get", "-l", "team=b").stdout == ""
 
 
-def test_top_shows_what_is_stored(mcad: Type) -> None:
-    result = mcad("top", "--once")
-    assert result.exit_code == 0
-    assert "Capacity is not known." in result.stdout
-    assert result.stderr.endswith(SHOWN)
-
-
 def test_a_caller_of_one_namespace_is_shown_that_one(api: FakeApi, mcad: Type) -> None:
     api.fail_always("*", r"^/apis/[^/]+/[^/]+/appwrappers$", forbidden)
-    result = mcad("top", "--once")
+    result = mcad("get")
     assert result.exit_code == 0, result.output
     assert SECOND in result.stdout
-    assert mcad("top", "--once", "-A").exit_code == 1
     assert mcad("get", "-A").exit_code == 1
 
 
@@ -147,7 +139,7 @@ def test_without_the_objects_and_without_an_answer_nothing_is_known(
 
 
 def test_nothing_is_computed_from_lists(api: FakeApi, mcad: Type) -> None:
-    for args in (("queue", "-o", "wide"), ("describe", SECOND), ("why", SECOND), ("top", "--once")):
+    for args in (("queue", "-o", "wide"), ("describe", SECOND), ("why", SECOND)):
         mcad(*args)
     for args in (("capacity",), ("what-if", "--without", FIRST)):
         mcad(*args)

@@ -15,7 +15,7 @@ from mcad.kube.clock import RealClock
 from mcad.kube.port import Response
 from tests.cli.conftest import Type
 from tests.cli.test_server_figures import CAPACITY, DETAIL, QUOTA, ROW
-from tests.fakeapi import FakeApi, answer, refuse
+from tests.fakeapi import FakeApi, answer
 
 ROOT = "/apis/visibility.workload.codeflare.dev/v1beta1"
 ALL = f"{ROOT}/appwrapperreports"
@@ -59,7 +59,6 @@ def asked(api: FakeApi) -> list[str]:
         (("get", "-o", "wide"), OWN),
         (("capacity",), f"{ROOT}/capacityreports"),
         (("quota",), f"{ROOT}/quotareports"),
-        (("top", "--once"), ALL),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
@@ -111,16 +110,6 @@ def test_labels_are_those_of_the_objects(visible: FakeApi, mcad: Type) -> None:
     obj["metadata"]["uid"] = TOLD["uid"]
     assert mcad("queue", "-l", "team", "--no-headers").stdout.split()[0] == TOLD["name"]
     assert mcad("queue", "-l", "stage").stdout == ""
-
-
-def test_a_user_of_one_namespace_is_shown_that_one(visible: FakeApi, mcad: Type) -> None:
-    """``top`` shows all namespaces if it may."""
-    for path in (f"{ALL}$", f"{ROOT}/capacityreports"):
-        visible.always.insert(0, ("*", path, refuse(403)))
-    result = mcad("top", "--once")
-    assert result.exit_code == 0
-    assert TOLD["why"] in result.stdout
-    assert listed(visible) == [PAUSES]
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ class Pace(Struct, frozen=True):
 
 
 LIVELY = Pace(1 / 5, 10.0)
-"""For a screen that is watched while it is open, such as ``mcad top``."""
+"""For rows that are watched while they are printed, such as ``mcad queue --watch``."""
 
 PATIENT = Pace(1 / 30, 60.0)
 """For a page that stays open all day, by its own CPU time."""
