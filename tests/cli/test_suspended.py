@@ -91,6 +91,8 @@ def test_a_failure_of_the_dispatcher_ends_what_uses_it(monkeypatch: pytest.Monke
 
     monkeypatch.setattr(Replica, "run", run)
 
+    used_on: list[str] = []
+
     async def serve() -> None:
         rng, clock = Random(1), VirtualClock()
         async with (
@@ -98,6 +100,8 @@ def test_a_failure_of_the_dispatcher_ends_what_uses_it(monkeypatch: pytest.Monke
             dispatching(cluster, Config(), rng) as client,
         ):
             await client.clock.sleep(3600)
+            used_on.append("as if it ran")
 
     with pytest.raises(ZeroDivisionError):
         run_virtually(serve())
+    assert not used_on
