@@ -2,39 +2,22 @@
 
     python -m benchmarks.at_scale [ROW ...] [--appwrappers 10000] [--nodes 5000]
 
-The whole controller on a port that makes bytes (fakecluster.py); the CPU time of that port is
-subtracted. Every row is a process of its own, with bytecode at hand, as the image has it.
+The whole controller on a port that makes bytes (fakecluster.py), whose CPU time is subtracted.
+Every row is a process of its own, with bytecode at hand, as the image has it.
 ``blocked`` is the most CPU time that the loop's thread spent between two turns of a task that asks
 for one every millisecond: other processes of the machine do not show in it.
 
-Measured on 2 cores, before (lists as dicts, parsed at the barrier; answers in one piece; json) and
-now, on an idle machine but for the queries; 10,000 AppWrappers, 5,000 nodes, 50,000 pods:
+On 2 cores with nothing else, 10,000 AppWrappers, 5,000 nodes, 50,000 pods; goals in brackets:
 
-                                                 before           now    goal
-    start: CPU to the first write, s               25.4       4.0-4.2       5
-    start: loop blocked, ms                        8007            20      50
-    start: RSS, MB                                  880           239     300
-    start, 20,000 AppWrappers: RSS, MB             1661           307
-    event of a foreign pod, us                      111            40
-    event that only echoes an AppWrapper, us        166            44
-    one dispatch, ms                               1.77          0.72
-    GET /api/v1/queue, blocked, ms                 3756            35      50
-    GET one AppWrapper: CPU / blocked, ms   4209 / 3924       44 / 32      50
-    GET /metrics, blocked, ms                        43            16      50
-
-RSS was 268 and 420 MB before manifests were compressed, for 0.3 s more of CPU on a busy machine.
-
-The start was measured ten times. Beside other work the same start takes 4.8 to 6.6 s: what it does
-is to make many small objects, and it shares the caches of the machine with whatever else runs.
-
-Of 1,300 samples of such a start (one in 4 ms) 550 are in C: to find objects in their pages and pick
-what is read of them (170), to decode AppWrappers and to free them again (120), to write and hash
-manifests (105), to look how deep they are (20), imports (90). The rest is Python. To read a page of
-pods in one go, not object by object, saves a third of the decoding in a loop of its own and nothing
-in the whole: what was read last is not in the cache any more when it is looked at.
-
-To ask every shape whether it may be head of the line made /api/v1/queue cost 5.0 s of CPU; now that
-it is a hundred at most, 0.8 s.
+    start: CPU to the first write, s        4.0-4.2 (5)
+    start: loop blocked, ms                 20 (50)
+    start: RSS, MB                          239 (300), with 20,000 AppWrappers 307
+    event of a foreign pod, us              40
+    event that only echoes an AppWrapper    44
+    one dispatch, ms                        0.72
+    GET /api/v1/queue, blocked, ms          35 (50)
+    GET one AppWrapper: CPU / blocked, ms   44 / 32 (50)
+    GET /metrics, blocked, ms               16 (50)
 """
 
 from __future__ import annotations
@@ -72,10 +55,6 @@ class Ticker:
         self._cluster = cluster
         self.worst_s = 0.0
 
-    def reset(self) -> None:
-        """Forget the worst so far."""
-        self.worst_s = 0.0
-
     async def run(self) -> None:
         """For ever."""
         own = time.thread_time() - self._cluster.spent_s
@@ -98,7 +77,7 @@ class Bench:
     def reset(self) -> None:
         """CPU time and blocked stretches count from here."""
         self._from = time.process_time() - self.cluster.spent_s
-        self.ticker.reset()
+        self.ticker.worst_s = 0.0
 
     def cpu_s(self) -> float:
         """Our own CPU time since ``reset``."""

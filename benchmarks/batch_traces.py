@@ -1,7 +1,6 @@
 """Policies on batch traces: utilisation, slowdown, and how good start time estimates were.
 
-    python -m benchmarks.batch_traces [--jobs 300] [--days 1] [--nodes 16] [--loads 0.7 0.85 1.0]
-                                      [--seeds 1 2 3 4 5] [--every 5] [--policies ...]
+    python -m benchmarks.batch_traces [--jobs 300] [--loads 0.7 0.85 1.0] [--seeds 1 2 3 4 5]
 
 Every trace (traces.py: its published sources are named there) is simulated under each policy with
 the core alone, in virtual time. All jobs declare limits, most of them far too long, and none
@@ -15,8 +14,6 @@ each first in line, the start time estimate is kept and compared with the start.
 from __future__ import annotations
 
 import argparse
-import sys
-import time
 from collections import Counter
 from functools import partial
 from statistics import fmean
@@ -25,8 +22,6 @@ from typing import NamedTuple
 from benchmarks.builders import machines
 from benchmarks.replay import DAY, HOUR, Job, Life, Replay, uid_of
 from benchmarks.traces import Shape, batch
-from mcad.core.cluster import Cluster
-from mcad.core.dispatcher import Dispatcher
 from mcad.core.state.bounds import START_TIMES_AHEAD
 from mcad.core.state.model import Node
 from mcad.core.state.settings import Policy, Settings
@@ -38,15 +33,10 @@ from tests.core.builders import START
 SHUTDOWN: Duration = 30 * SECOND
 """What pods take to end when they are deleted, by default."""
 
+NODES, EVERY = 16, 5
+"""So many nodes, and a start time estimate for one in so many submissions."""
 ASKED_AFTER: Duration = SECOND
 """How long after the submission the estimate is made."""
-
-
-class How(NamedTuple):
-    """How a trace is simulated, and how many submissions get one start time estimate."""
-
-    policy: Policy
-    every: int
 
 
 class Estimate(NamedTuple):
@@ -64,30 +54,22 @@ class Cell(NamedTuple):
     slowdown: float
     longest_wait: Duration
     promised: int
-    late: int
     counts: Counter[tuple[str, str]]
-
-
-def world_of(replay: Replay) -> Cluster:
-    """What the dispatcher of a replay knows."""
-    if not isinstance(replay.brain, Dispatcher):
-        raise TypeError(replay.brain)
-    return replay.brain.cluster
 
 
 class Asked:
     """A replay in which some people ask when they start."""
 
-    def __init__(self, jobs: list[Job], nodes: list[Node], how: How) -> None:
+    def __init__(self, jobs: list[Job], nodes: list[Node], policy: Policy) -> None:
         self.told: list[Estimate] = []
-        self.replay = Replay(jobs, nodes, Settings(policy=how.policy), shutdown=SHUTDOWN)
+        self.replay = Replay(jobs, nodes, Settings(policy=policy), shutdown=SHUTDOWN)
         self._seen_first: set[str] = set()
-        for job in jobs[:: how.every]:
+        for job in jobs[::EVERY]:
             at = START + job.at + ASKED_AFTER
             self.replay.plan(at, partial(self._ask, uid_of(job.name)))
 
     def _ask(self, uid: str) -> None:
-        cluster = world_of(self.replay)
+        cluster = self.replay.brain.cluster
         line = Picture(cluster, self.replay.now).line(START_TIMES_AHEAD)
         first = [one for one in line[:1] if one not in self._seen_first]
         self._seen_first.update(first)
@@ -98,17 +80,16 @@ class Asked:
         self.told += [Estimate(one, "first", found[one]) for one in first]
 
 
-def play(shape: Shape, seed: int, how: How) -> Cell:
+def play(shape: Shape, seed: int, policy: Policy) -> Cell:
     """One trace under one policy, with the gate."""
-    asked = Asked(batch(shape, seed), machines(shape.nodes, shape.cpus), how)
+    asked = Asked(batch(shape, seed), machines(shape.nodes, shape.cpus), policy)
     replay = asked.replay.run()
     replay.check()
     lives = list(replay.lives.values())
     if replay.open or any(not (life.starts or life.failed) for life in lives):
         raise SystemExit("gate: an AppWrapper never started, or never ended")
     promised = [life for life in lives if any(one.start for one in life.promises)]
-    late = [life for life in promised if _is_late(life)]
-    if late:
+    if late := [life for life in promised if _is_late(life)]:
         raise SystemExit(f"gate: later than promised: {[life.job.name for life in late[:5]]}")
     counts: Counter[tuple[str, str]] = Counter()
     for one in asked.told:
@@ -120,7 +101,6 @@ def play(shape: Shape, seed: int, how: How) -> Cell:
         fmean(life.slowdown for life in lives),
         max(life.wait for life in lives),
         len(promised),
-        len(late),
         counts,
     )
 
@@ -143,30 +123,21 @@ def main() -> None:
     """A row per load and policy: means over the seeds."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--jobs", type=int, default=300)
-    parser.add_argument("--days", type=int, default=1)
-    parser.add_argument("--nodes", type=int, default=16)
     parser.add_argument("--loads", type=float, nargs="+", default=[0.7, 0.85, 1.0])
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3, 4, 5])
-    parser.add_argument("--every", type=int, default=5)
-    parser.add_argument("--policies", type=Policy, nargs="+", default=list(Policy))
     options = parser.parse_args()
     seeds = options.seeds
     print(
-        f"{options.jobs} jobs in {options.days} days on {options.nodes} nodes, "
-        f"{len(seeds)} seeds; estimates: within / earlier / later "
-        "than told, of those told (asked)"
+        f"{options.jobs} jobs in a day on {NODES} nodes, {len(seeds)} seeds; estimates: "
+        "within / earlier / later than told, of those told (asked)"
     )
-    titles = ("load", "policy", "used", "slowdown", "longest", "promises", "late")
-    print(("{:>5} {:<15} {:>6} {:>9} {:>8} {:>9} {:>5}").format(*titles), end="")
+    titles = ("load", "policy", "used", "slowdown", "longest", "promises")
+    print(("{:>5} {:<15} {:>6} {:>9} {:>8} {:>9}").format(*titles), end="")
     print(f"   {'at submission':<24}{'when first in line':<24}")
     for load in options.loads:
-        shape = Shape(options.jobs, options.days * DAY, options.nodes, load)
-        for policy in options.policies:
-            begun = time.process_time()
-            how = How(policy, options.every)
-            cells = [play(shape, seed, how) for seed in seeds]
-            _print_row(load, policy, cells)
-            print(f"{time.process_time() - begun:.0f} s CPU", file=sys.stderr)
+        shape = Shape(options.jobs, DAY, NODES, load)
+        for policy in Policy:
+            _print_row(load, policy, [play(shape, seed, policy) for seed in seeds])
 
 
 def _print_row(load: float, policy: Policy, cells: list[Cell]) -> None:
@@ -177,7 +148,7 @@ def _print_row(load: float, policy: Policy, cells: list[Cell]) -> None:
         f"{load:>5.2f} {policy.value:<15} {fmean(cell.utilisation for cell in cells):>6.3f} "
         f"{fmean(cell.slowdown for cell in cells):>9.1f} "
         f"{max(cell.longest_wait for cell in cells) / HOUR:>6.1f} h "
-        f"{sum(cell.promised for cell in cells):>9} {sum(cell.late for cell in cells):>5}   "
+        f"{sum(cell.promised for cell in cells):>9}   "
         f"{_shares(counts, 'submitted'):<24}{_shares(counts, 'first'):<24}",
         flush=True,
     )

@@ -83,15 +83,12 @@ def cores(count: int) -> Resources:
 
 
 class Fed:
-    """A dispatcher that gets one event every microsecond, and whose writes succeed at once.
-
-    ``written`` are the uids of status writes and ``created`` those of creates, in their order.
-    """
+    """A dispatcher that gets one event every microsecond, and whose writes succeed at once;
+    ``created`` are the uids of creates in their order."""
 
     def __init__(self, settings: Settings) -> None:
         self.now = START
         self.dispatcher = Dispatcher(settings)
-        self.written: list[str] = []
         self.created: list[str] = []
 
     def step(self, event: Event) -> tuple[Command, ...]:
@@ -104,7 +101,6 @@ class Fed:
         for command in self.step(event):
             match command:
                 case WriteStatus():
-                    self.written.append(command.uid)
                     self.feed(StatusWritten(command.uid, command.serial))
                 case WriteQuota():
                     self.feed(QuotaWritten(command.uid, command.serial))

@@ -46,17 +46,12 @@ def appwrapper(name: str, *pods: dict[str, object]) -> dict[str, object]:
     }
 
 
-def no_labels(_: int) -> dict[str, str]:
-    """Of a node: none of its own."""
-    return {}
-
-
 @contextmanager
 def cluster(
     nodes: int,
     *,
     options: Mapping[str, Any] | None = None,
-    labels: Callable[[int], Mapping[str, str]] = no_labels,
+    labels: Callable[[int], Mapping[str, str]] | None = None,
     **size: Any,
 ) -> Iterator[tuple[ControlPlane, Path]]:
     """A fresh control plane with ready nodes, CRD and RBAC; and the account's kubeconfig.
@@ -69,7 +64,9 @@ def cluster(
         plane.create_namespace("default")
         for number in range(nodes):
             name = f"node-{number}"
-            plane.add_node(name, pods=500, wait=False, labels=labels(number), **size)
+            plane.add_node(
+                name, pods=500, wait=False, labels=labels(number) if labels else {}, **size
+            )
         plane.wait_for_nodes((f"node-{number}" for number in range(nodes)), 60 + nodes / 4)
         yield plane, account
 

@@ -73,16 +73,9 @@ DISPATCH = {
 def conditions(*kinds: str) -> list[dict[str, str]]:
     """As many conditions as the dispatcher writes at the same point."""
     time = "2026-01-01T00:00:00.000000Z"
-    return [
-        {
-            "type": kind,
-            "status": "True",
-            "reason": "AwaitingHeadOfLine",
-            "lastUpdateMicroTime": time,
-            "lastTransitionMicroTime": time,
-        }
-        for kind in kinds
-    ]
+    times = {"lastUpdateMicroTime": time, "lastTransitionMicroTime": time}
+    so = {"status": "True", "reason": "AwaitingHeadOfLine"} | times
+    return [{"type": kind} | so for kind in kinds]
 
 
 async def bare_dispatch(clients: Clients, name: str, number: int) -> None:
@@ -94,19 +87,10 @@ async def bare_dispatch(clients: Clients, name: str, number: int) -> None:
     body = {"metadata": {"resourceVersion": version}, "status": intent}
     answer = await client.patch_status(AW, "default", name, json.dumps(body).encode())
     owned = pod(name)
-    owned["metadata"] = {
-        "name": name,
-        "ownerReferences": [
-            {
-                "apiVersion": "workload.codeflare.dev/v1beta2",
-                "kind": "AppWrapper",
-                "name": name,
-                "uid": made["metadata"]["uid"],
-                "controller": True,
-                "blockOwnerDeletion": True,
-            }
-        ],
-    }
+    kind = {"apiVersion": "workload.codeflare.dev/v1beta2", "kind": "AppWrapper"}
+    owner = kind | {"name": name, "uid": made["metadata"]["uid"]}
+    owner |= {"controller": True, "blockOwnerDeletion": True}
+    owned["metadata"] = {"name": name, "ownerReferences": [owner]}
     metadata_only = CreateOptions(metadata_only=True)
     await client.create(POD, "default", json.dumps(owned).encode(), metadata_only)
     version = answer["metadata"]["resourceVersion"]
@@ -130,13 +114,8 @@ def event(name: str, uid: str, number: int) -> dict:
         "reason": "Dispatched",
         "type": "Normal",
         "note": "Created 1 item.",
-        "regarding": {
-            "apiVersion": "workload.codeflare.dev/v1beta1",
-            "kind": "AppWrapper",
-            "namespace": "default",
-            "name": name,
-            "uid": uid,
-        },
+        "regarding": {"apiVersion": AW.api_version, "kind": AW.kind}
+        | {"namespace": "default", "name": name, "uid": uid},
     }
 
 

@@ -14,6 +14,8 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import contextmanager
 from typing import Any
 
+import yaml
+
 from mcad.kube.port import Request, Response, nothing
 
 Json = dict[str, Any]
@@ -35,178 +37,147 @@ MICRO = "2026-01-01T00:00:00.000000Z"
 def _fields(*names: str) -> list[Json]:
     """managedFields as two managers leave them."""
     tree = {"f:" + name: {"f:" + inner: {} for inner in names} for name in names}
-    return [
-        {
-            "manager": manager,
-            "operation": "Update",
-            "apiVersion": "v1",
-            "time": STAMP,
-            "fieldsType": "FieldsV1",
-            "fieldsV1": tree,
-        }
-        for manager in ("kubectl-client-side-apply", "kubelet")
-    ]
+    rest = {"operation": "Update", "apiVersion": "v1", "time": STAMP, "fieldsType": "FieldsV1"}
+    managers = ("kubectl-client-side-apply", "kubelet")
+    return [{"manager": manager} | rest | {"fieldsV1": tree} for manager in managers]
 
 
 def _container(cpu: str, env: int) -> Json:
-    return {
-        "name": "main",
-        "image": "registry.example/team/trainer:1.4.2",
-        "command": ["python", "-m", "trainer", "--steps", "1000"],
-        "env": [{"name": f"SETTING_{n}", "value": f"value number {n}"} for n in range(env)],
-        "resources": {"requests": {"cpu": cpu, "memory": "1Gi"}, "limits": {"memory": "1Gi"}},
-        "volumeMounts": [{"name": "token", "mountPath": "/var/run/secrets", "readOnly": True}],
-        "terminationMessagePath": "/dev/termination-log",
-        "imagePullPolicy": "IfNotPresent",
-    }
+    found: Json = yaml.safe_load(CONTAINER)
+    found["env"] = [{"name": f"SETTING_{n}", "value": f"value number {n}"} for n in range(env)]
+    found["resources"] = {"requests": {"cpu": cpu, "memory": "1Gi"}, "limits": {"memory": "1Gi"}}
+    return found
+
+
+CONTAINER = """
+name: main
+image: registry.example/team/trainer:1.4.2
+command: [python, -m, trainer, --steps, "1000"]
+volumeMounts: [{name: token, mountPath: /var/run/secrets, readOnly: true}]
+terminationMessagePath: /dev/termination-log
+imagePullPolicy: IfNotPresent
+"""
+POD = f"""
+metadata:
+  name: foreign-@N@-x7k2p
+  generateName: foreign-@N@-
+  namespace: team-@M@
+  uid: 00000000-0000-4000-8000-pod00@N@
+  resourceVersion: "@V@"
+  creationTimestamp: "{STAMP}"
+  labels: {{app: foreign, pod-template-hash: 5d8f7c9b6d}}
+  annotations: {{checksum/config: "{"0" * 64}"}}
+  ownerReferences:
+  - apiVersion: apps/v1
+    kind: ReplicaSet
+    name: foreign-@M@
+    uid: 00000000-0000-4000-8000-rs0000@M@
+    controller: true
+    blockOwnerDeletion: true
+spec:
+  nodeName: node-@NODE@
+  volumes: [{{name: token, projected: {{sources: [{{configMap: {{name: c}}}}]}}}}]
+  restartPolicy: Always
+  serviceAccountName: default
+  schedulerName: default-scheduler
+status:
+  phase: Running
+  hostIP: 10.0.0.1
+  podIP: 10.1.0.1
+  startTime: "{STAMP}"
+  qosClass: Burstable
+  containerStatuses:
+  - name: main
+    state: {{running: {{startedAt: "{STAMP}"}}}}
+    ready: true
+    restartCount: 0
+    image: registry.example/team/trainer:1.4.2
+    imageID: registry.example/team/trainer@sha256:{"0" * 64}
+    containerID: containerd://{"0" * 64}
+    allocatedResources: {{cpu: 3200m, memory: 1Gi}}
+    resources: {{requests: {{cpu: 3200m, memory: 1Gi}}}}
+"""
+NODE = f"""
+metadata:
+  name: node-@E@
+  uid: 00000000-0000-4000-8000-node@N@
+  resourceVersion: "@V@"
+  creationTimestamp: "{STAMP}"
+  annotations: {{node.alpha.kubernetes.io/ttl: "0"}}
+spec: {{podCIDR: 10.1.0.0/24}}
+status: {{}}
+"""
+APPWRAPPER = f"""
+metadata:
+  name: aw-@N@
+  namespace: team-@M@
+  uid: 00000000-0000-4000-8000-aw000@N@
+  generation: 1
+  resourceVersion: "@V@"
+  creationTimestamp: "{STAMP}"
+spec:
+  components:
+  - template:
+      apiVersion: batch/v1
+      kind: Job
+      metadata: {{name: job-@N@, labels: {{app: job-@N@}}}}
+      spec:
+        parallelism: 2
+        completions: 2
+        template: {{metadata: {{labels: {{app: job-@N@}}}}, spec: {{restartPolicy: Never}}}}
+"""
 
 
 def _pod() -> Json:
-    statuses = [
-        {
-            "name": "main",
-            "state": {"running": {"startedAt": STAMP}},
-            "ready": True,
-            "restartCount": 0,
-            "image": "registry.example/team/trainer:1.4.2",
-            "imageID": "registry.example/team/trainer@sha256:" + "0" * 64,
-            "containerID": "containerd://" + "0" * 64,
-            "allocatedResources": {"cpu": "100m", "memory": "1Gi"},
-            "resources": {"requests": {"cpu": "100m", "memory": "1Gi"}},
-        }
+    made: Json = yaml.safe_load(POD)
+    fields = ("labels", "spec", "status", "conditions", "containers")
+    made["metadata"]["managedFields"] = _fields(*fields)
+    made["spec"]["containers"] = [_container("3200m", 10)]
+    taint = {"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
+    made["spec"]["tolerations"] = [
+        {"key": f"node.kubernetes.io/{name}"} | taint for name in ("not-ready", "unreachable")
     ]
-    return {
-        "metadata": {
-            "name": "foreign-@N@-x7k2p",
-            "generateName": "foreign-@N@-",
-            "namespace": "team-@M@",
-            "uid": "00000000-0000-4000-8000-pod00@N@",
-            "resourceVersion": "@V@",
-            "creationTimestamp": STAMP,
-            "labels": {"app": "foreign", "pod-template-hash": "5d8f7c9b6d"},
-            "annotations": {"checksum/config": "0" * 64},
-            "ownerReferences": [
-                {
-                    "apiVersion": "apps/v1",
-                    "kind": "ReplicaSet",
-                    "name": "foreign-@M@",
-                    "uid": "00000000-0000-4000-8000-rs0000@M@",
-                    "controller": True,
-                    "blockOwnerDeletion": True,
-                }
-            ],
-            "managedFields": _fields("labels", "spec", "status", "conditions", "containers"),
-        },
-        "spec": {
-            "nodeName": "node-@NODE@",
-            "containers": [_container("100m", 10)],
-            "volumes": [
-                {"name": "token", "projected": {"sources": [{"configMap": {"name": "c"}}]}}
-            ],
-            "restartPolicy": "Always",
-            "serviceAccountName": "default",
-            "schedulerName": "default-scheduler",
-            "tolerations": [
-                {
-                    "key": f"node.kubernetes.io/{taint}",
-                    "operator": "Exists",
-                    "effect": "NoExecute",
-                    "tolerationSeconds": 300,
-                }
-                for taint in ("not-ready", "unreachable")
-            ],
-        },
-        "status": {
-            "phase": "Running",
-            "conditions": [
-                {
-                    "type": kind,
-                    "status": "True",
-                    "lastTransitionTime": STAMP,
-                    "observedGeneration": 1,
-                }
-                for kind in ("PodScheduled", "Initialized", "ContainersReady", "Ready")
-            ],
-            "hostIP": "10.0.0.1",
-            "podIP": "10.1.0.1",
-            "startTime": STAMP,
-            "containerStatuses": statuses,
-            "qosClass": "Burstable",
-        },
-    }
+    so = {"status": "True", "lastTransitionTime": STAMP, "observedGeneration": 1}
+    kinds = ("PodScheduled", "Initialized", "ContainersReady", "Ready")
+    made["status"]["conditions"] = [{"type": kind} | so for kind in kinds]
+    return made
 
 
 def _node() -> Json:
-    amounts = {"cpu": "32", "memory": "128Gi", "pods": "110", "ephemeral-storage": "100Gi"}
-    conditions = [
-        {"type": kind, "status": status, "lastHeartbeatTime": STAMP, "reason": "KubeletHasIt"}
-        for kind, status in (
-            ("MemoryPressure", "False"),
-            ("DiskPressure", "False"),
-            ("Ready", "True"),
-        )
-    ]
-    return {
-        "metadata": {
-            "name": "node-@NODE@",
-            "uid": "00000000-0000-4000-8000-node@N@",
-            "resourceVersion": "@V@",
-            "creationTimestamp": STAMP,
-            "labels": {f"label-{n}.example/name": f"value-{n}" for n in range(18)}
-            | {"kubernetes.io/hostname": "node-@NODE@"},
-            "annotations": {"node.alpha.kubernetes.io/ttl": "0"},
-            "managedFields": _fields("labels", "spec", "status", "conditions"),
-        },
-        "spec": {"podCIDR": "10.1.0.0/24"},
-        "status": {
-            "allocatable": amounts,
-            "capacity": amounts,
-            "conditions": conditions,
-            "images": [
-                {"names": [f"registry.example/image-{n}:1"], "sizeBytes": 10**8} for n in range(50)
-            ],
-        },
+    made: Json = yaml.safe_load(NODE)
+    labels = {f"label-{n}.example/name": f"value-{n}" for n in range(18)}
+    made["metadata"]["labels"] = labels | {"kubernetes.io/hostname": "node-@E@"}
+    made["metadata"]["managedFields"] = _fields("labels", "spec", "status", "conditions")
+    has = {"cpu": "32", "memory": "128Gi", "pods": "110", "ephemeral-storage": "100Gi"}
+    states = {"MemoryPressure": "False", "DiskPressure": "False", "Ready": "True"}
+    so = {"lastHeartbeatTime": STAMP, "reason": "KubeletHasIt"}
+    made["status"] = {
+        "allocatable": has,
+        "capacity": has,
+        "conditions": [{"type": kind, "status": state} | so for kind, state in states.items()],
+        "images": [
+            {"names": [f"registry.example/image-{n}:1"], "sizeBytes": 10**8} for n in range(50)
+        ],
     }
+    return made
 
 
 def _appwrapper(shapes: int, settings: int) -> Json:
-    cpu = "@SHAPE@" if shapes > 1 else "1"
-    template = {
-        "metadata": {"labels": {"app": "job-@N@"}},
-        "spec": {"containers": [_container(cpu, settings)], "restartPolicy": "Never"},
-    }
-    job = {
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "metadata": {"name": "job-@N@", "labels": {"app": "job-@N@"}},
-        "spec": {"parallelism": 2, "completions": 2, "template": template},
-    }
-    return {
-        "metadata": {
-            "name": "aw-@N@",
-            "namespace": "team-@M@",
-            "uid": "00000000-0000-4000-8000-aw000@N@",
-            "generation": 1,
-            "resourceVersion": "@V@",
-            "creationTimestamp": STAMP,
-            "managedFields": _fields("labels", "spec", "status"),
-        },
-        "spec": {"components": [{"template": job}]},
-    }
+    made: Json = yaml.safe_load(APPWRAPPER)
+    made["metadata"]["managedFields"] = _fields("labels", "spec", "status")
+    (component,) = made["spec"]["components"]
+    pod = component["template"]["spec"]["template"]["spec"]
+    pod["containers"] = [_container("@SHAPE@" if shapes > 1 else "1", settings)]
+    return made
 
 
 def _waiting(message: str) -> Json:
     """The status of an AppWrapper that a process before us refused."""
+    times = dict.fromkeys(
+        ("lastUpdateMicroTime", "lastTransitionMicroTime", "lastTransitionTime"), MICRO
+    )
     conditions = [
-        {
-            "type": kind,
-            "status": "True",
-            "reason": reason,
-            "message": words,
-            "lastUpdateMicroTime": MICRO,
-            "lastTransitionMicroTime": MICRO,
-            "lastTransitionTime": MICRO,
-        }
+        {"type": kind, "status": "True", "reason": reason, "message": words} | times
         for kind, reason, words in (
             ("Init", "", ""),
             ("Queueing", "AwaitingHeadOfLine", ""),
@@ -271,18 +242,10 @@ class FakeCluster:
         aw = _appwrapper(shapes, settings)
         if queued:
             aw["status"] = _waiting("Insufficient resources to dispatch AppWrapper.")
-        full = _pod()
-        container = full["spec"]["containers"][0]
-        container["resources"]["requests"]["cpu"] = "3200m"
-        container_status = full["status"]["containerStatuses"][0]
-        container_status["allocatedResources"]["cpu"] = "3200m"
-        container_status["resources"]["requests"]["cpu"] = "3200m"
-        node = _node()
-        node["metadata"]["name"] = node["metadata"]["labels"]["kubernetes.io/hostname"] = "node-@E@"
         self.templates = {
             "appwrappers": Template(aw, shapes),
-            "pods": Template(full),
-            "nodes": _NodeTemplate(node),
+            "pods": Template(_pod()),
+            "nodes": _NodeTemplate(_node()),
         }
         self._counts = {
             "appwrappers": appwrappers,
@@ -374,25 +337,14 @@ def _bytes(value: Any) -> bytes:
 
 
 def _discovery(root: str) -> Json:
-    groups = [
-        {
-            "metadata": {"name": group},
-            "versions": [
-                {
-                    "version": version,
-                    "resources": [
-                        {
-                            "resource": plural,
-                            "responseKind": {"kind": kind},
-                            "scope": "Cluster" if plural == "nodes" else "Namespaced",
-                        }
-                        for of, _, plural, kind in KINDS
-                        if of == group
-                    ],
-                }
-            ],
-        }
-        for group, version in dict.fromkeys(one[:2] for one in KINDS)
-        if (root == "/api") is (group == "")
+    groups: dict[tuple[str, str], list[Json]] = {}
+    for group, version, plural, kind in KINDS:
+        scope = "Cluster" if plural == "nodes" else "Namespaced"
+        one = {"resource": plural, "responseKind": {"kind": kind}, "scope": scope}
+        if (root == "/api") is (group == ""):
+            groups.setdefault((group, version), []).append(one)
+    items = [
+        {"metadata": {"name": group}, "versions": [{"version": version, "resources": found}]}
+        for (group, version), found in groups.items()
     ]
-    return {"kind": "APIGroupDiscoveryList", "items": groups}
+    return {"kind": "APIGroupDiscoveryList", "items": items}

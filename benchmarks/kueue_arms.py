@@ -17,20 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from benchmarks.kueue_load import (
-    BLOCK,
-    COHORT,
-    NODE,
-    NOMINAL,
-    RACK,
-    RACK_NODES,
-    Class,
-    Json,
-    Shape,
-    Sight,
-    Workload,
-)
-from mcad.api.topology import PREFERRED, REQUIRED
+from benchmarks.kueue_load import COHORT, NOMINAL, Json, Shape, Sight, Workload
 from mcad.kube.client import Client
 from mcad.kube.port import MERGE_PATCH, Request
 from mcad.kube.resource import Resource
@@ -45,8 +32,6 @@ MINIMAL = "test/performance/scheduler/minimalkueue"
 TREE = "teams"
 BEST_EFFORT = "BestEffortFIFO"
 """The strategy of the queues in Kueue's harness."""
-TAS_NODES = "tas-node-group"
-"""The label that Kueue's flavor selects nodes with."""
 JOB = Resource("kubeflow.org", "v1", "pytorchjobs", "PyTorchJob")
 """The item: a kind whose pods the dispatcher knows how to count, and whose operator is not there.
 
@@ -56,13 +41,6 @@ APPWRAPPERS = Resource("workload.codeflare.dev", "v1beta1", "appwrappers", "AppW
 WORKLOADS = Resource("kueue.x-k8s.io", "v1beta2", "workloads", "Workload")
 QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
 PRIORITY_LABEL = "kueue.x-k8s.io/priority-class"
-POD_SET = {
-    "required": "kueue.x-k8s.io/podset-required-topology",
-    "preferred": "kueue.x-k8s.io/podset-preferred-topology",
-    "podSetSliceRequiredTopology": "kueue.x-k8s.io/podset-slice-required-topology",
-    "podSetSliceSize": "kueue.x-k8s.io/podset-slice-size",
-}
-"""How a job asks for what a Workload of Kueue has as fields."""
 JOB_CRD = """
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -84,30 +62,45 @@ DEFAULTS = (
     "preemption=true",
     'wrappedResources=[{apiGroup: "", resources: [pods]},'
     " {apiGroup: kubeflow.org, resources: [pytorchjobs]}]",
+    "minRunTime=0",
+    "maxEvictionsPerMinute=0",
 )
 ACTIVE_S = 300.0
 """With 50 requests a second a thousand ClusterQueues are not active within a minute."""
-AT_ONCE = ("minRunTime=0", "maxEvictionsPerMinute=0")
 
 
-class Mcad:
+class OfJobs:
+    """An arm whose workloads are jobs."""
+
+    watched = JOB
+
+    async def finish(self, client: Client, sight: Sight) -> None:
+        """The condition that the operator of a job writes when it is done; not on a successor of
+        the same name."""
+        namespace, name = sight.key
+        patch = {
+            "metadata": {"uid": sight.obj["metadata"]["uid"]},
+            "status": {"conditions": [{"type": "Succeeded", "status": "True"}]},
+        }
+        await client.patch_status(JOB, namespace, name, patch)
+
+    async def give_way(self, client: Client, sight: Sight) -> None:
+        """A job without pods has nothing to stop."""
+
+
+class Mcad(OfJobs):
     """The dispatcher; a workload is an AppWrapper with one item.
 
     That is one create more for each workload than Kueue makes, which only sets a flag.
     """
 
-    watched = JOB
     user = USER
 
-    def __init__(
-        self, *, qps: float = 0.0, at_once: bool = True, settings: tuple[str, ...] = ()
-    ) -> None:
-        """Without ``at_once`` evictions are limited as they are by default. More ``settings`` are
-        ``key=value``."""
+    def __init__(self, *, qps: float = 0.0, settings: tuple[str, ...] = ()) -> None:
+        """More ``settings`` are ``key=value``."""
         self._qps = qps
         self._account = Path()
-        settings = (*DEFAULTS, *(AT_ONCE if at_once else ()), *settings)
-        self._flags = [flag for one in settings for flag in ("--set", one)]
+        self._flags = [flag for one in (*DEFAULTS, *settings) for flag in ("--set", one)]
 
     @property
     def kinds(self) -> str:
@@ -119,7 +112,7 @@ class Mcad:
         self._account = install(plane)
         plane.apply(printed("rbac", "-n", NAMESPACE, "--service-account", ACCOUNT, *self._flags))
         plane.apply(quotas(shape))
-        add_nodes(plane, shape, cpu=str(2 * shape.nominal), memory="1Ti", pods=20_000)
+        plane.add_node("node", cpu=str(2 * shape.nominal), memory="1Ti", pods=20_000)
         wait_for_collector(plane)
 
     @contextmanager
@@ -132,25 +125,14 @@ class Mcad:
 
     def written(self, work: Workload) -> tuple[Resource, Json]:
         """An AppWrapper."""
-        asks = {}
-        if work.of.topology:  # parts of a pod set have no racks of their own: one is preferred
-            asks = {REQUIRED if work.of.topology == "required" else PREFERRED: RACK}
-        item = {"generictemplate": job(work, asks), "completionstatus": "Succeeded"}
+        item = {"generictemplate": job(work), "completionstatus": "Succeeded"}
         spec = {"priority": work.of.priority, "resources": {"GenericItems": [item]}}
         return APPWRAPPERS, _object(APPWRAPPERS, work, {TREE: work.queue}, spec)
 
     def seen(self, kind: str, obj: Json) -> Sight:
         """The item is there, or it is being deleted."""
-        metadata = obj["metadata"]
-        gone = kind == "DELETED" or "deletionTimestamp" in metadata
-        return Sight((metadata["namespace"], metadata["name"]), not gone, obj)
-
-    async def finish(self, client: Client, sight: Sight) -> None:
-        """The condition that the item waits for."""
-        await succeed(client, sight)
-
-    async def give_way(self, client: Client, sight: Sight) -> None:
-        """The dispatcher deletes it."""
+        gone = kind == "DELETED" or "deletionTimestamp" in obj["metadata"]
+        return _sight(obj, admitted=not gone)
 
 
 class Kueue:
@@ -175,7 +157,7 @@ class Kueue:
 
     def prepare(self, plane: ControlPlane, shape: Shape) -> None:
         """Set up its queues."""
-        add_nodes(plane, shape, cpu="1", memory="1Gi")  # both arms have a node with a lease
+        plane.add_node("node", cpu="1", memory="1Gi")  # both arms have a node with a lease
         token = plane.service_account("kueue-system", "kueue")
         subject = {"kind": "ServiceAccount", "namespace": "kueue-system", "name": "kueue"}
         rbac = "rbac.authorization.k8s.io"
@@ -190,8 +172,7 @@ class Kueue:
     def running(self, plane: ControlPlane, shape: Shape) -> Iterator[int]:
         """Run it; its process."""
         command = [str(minimal_kueue()), f"--kubeconfig={self._kubeconfig}", f"--qps={self._qps:g}"]
-        command += [*(["--enableTAS"] if shape.racks else []), *self.flags]
-        plane.spawn("minimalkueue", command)
+        plane.spawn("minimalkueue", [*command, *self.flags])
         plane.wait_for(lambda: _all_active(plane), ACTIVE_S, "all ClusterQueues are active")
         yield plane.process("minimalkueue").pid
         plane.end("minimalkueue")
@@ -201,16 +182,13 @@ class Kueue:
         container = {"name": "c", "resources": work.of.requests}
         template = {"spec": {"restartPolicy": "Never", "containers": [container]}}
         pods: Json = {"name": "main", "count": work.of.pods, "template": template}
-        if work.of.topology:
-            pods["topologyRequest"] = topology_request(work.of)
         spec = {"queueName": work.queue, "priority": work.of.priority, "podSets": [pods]}
         return WORKLOADS, _object(WORKLOADS, work, {}, spec)
 
     def seen(self, kind: str, obj: Json) -> Sight:
         """Whether it is admitted and not evicted."""
-        metadata = obj["metadata"]
         admitted = _shows(obj, "Admitted") and not _shows(obj, "Evicted")
-        return Sight((metadata["namespace"], metadata["name"]), admitted, obj)
+        return _sight(obj, admitted=admitted)
 
     async def finish(self, client: Client, sight: Sight) -> None:
         """What Kueue's runner writes, in the same way."""
@@ -247,14 +225,13 @@ class Kueue:
         await _sent(client, Request("PATCH", path, {}, patch, MERGE_PATCH))
 
 
-class KueueJobs(Kueue):
+class KueueJobs(OfJobs, Kueue):
     """minimalkueue with Kueue's own controller of PyTorchJobs, which is how it is used: the job is
     created suspended, Kueue makes a Workload of it, and an admitted job is resumed.
 
     Its operator is not there, as in the arm of the dispatcher, and the item is the same.
     """
 
-    watched = JOB
     flags = ("--jobs",)
 
     @property
@@ -272,27 +249,21 @@ class KueueJobs(Kueue):
 
     def written(self, work: Workload) -> tuple[Resource, Json]:
         """A suspended job."""
-        asked = topology_request(work.of) if work.of.topology else {}
-        spec = job(work, {POD_SET[key]: str(value) for key, value in asked.items()})["spec"]
-        spec["runPolicy"] = {"suspend": True}
+        spec = job(work)["spec"] | {"runPolicy": {"suspend": True}}
         labels = {QUEUE_LABEL: work.queue, PRIORITY_LABEL: f"p{work.of.priority}"}
         return JOB, _object(JOB, work, labels, spec)
 
     def seen(self, kind: str, obj: Json) -> Sight:
         """Whether it may run."""
-        metadata = obj["metadata"]
         runs = kind != "DELETED" and not obj["spec"].get("runPolicy", {}).get("suspend")
-        return Sight((metadata["namespace"], metadata["name"]), runs, obj)
-
-    async def finish(self, client: Client, sight: Sight) -> None:
-        """The condition that its operator writes."""
-        await succeed(client, sight)
-
-    async def give_way(self, client: Client, sight: Sight) -> None:
-        """Kueue suspends it; a job without pods has nothing to stop."""
+        return _sight(obj, admitted=runs)
 
 
 # -- objects ---------------------------------------------------------------------------------------
+
+
+def _sight(obj: Json, *, admitted: bool) -> Sight:
+    return Sight((obj["metadata"]["namespace"], obj["metadata"]["name"]), admitted, obj)
 
 
 def _object(resource: Resource, work: Workload, labels: Json, spec: Json) -> Json:
@@ -301,48 +272,16 @@ def _object(resource: Resource, work: Workload, labels: Json, spec: Json) -> Jso
     return kind | {"metadata": metadata, "spec": spec}
 
 
-def job(work: Workload, annotations: Json) -> Json:
-    """The job of a workload, with these annotations of its pods."""
+def job(work: Workload) -> Json:
+    """The job of a workload."""
     container = {"name": "pytorch", "image": "none", "resources": work.of.requests}
-    pods: Json = {"spec": {"containers": [container]}}
-    if annotations:
-        pods["metadata"] = {"annotations": annotations}
-    worker = {"replicas": work.of.pods, "template": pods}
+    worker = {"replicas": work.of.pods, "template": {"spec": {"containers": [container]}}}
     return {
         "apiVersion": JOB.api_version,
         "kind": JOB.kind,
         "metadata": {"name": work.name},
         "spec": {"pytorchReplicaSpecs": {"Worker": worker}},
     }
-
-
-async def succeed(client: Client, sight: Sight) -> None:
-    """What the operator of a job writes when it is done; not on a successor of the same name."""
-    namespace, name = sight.key
-    patch = {
-        "metadata": {"uid": sight.obj["metadata"]["uid"]},
-        "status": {"conditions": [{"type": "Succeeded", "status": "True"}]},
-    }
-    await client.patch_status(JOB, namespace, name, patch)
-
-
-def topology_request(of: Class) -> Json:
-    """How a Workload of Kueue asks for a rack."""
-    if of.topology == "balanced":
-        return {"podSetSliceRequiredTopology": RACK, "podSetSliceSize": of.slice_size}
-    return {of.topology: RACK}
-
-
-def add_nodes(plane: ControlPlane, shape: Shape, **size: Any) -> None:
-    """The nodes in their racks, or one node of this size."""
-    if not shape.racks:
-        plane.add_node("node", **size)
-        return
-    names = [f"node-{number}" for number in range(shape.racks * RACK_NODES)]
-    for number, name in enumerate(names):
-        labels = {BLOCK: "block-0", RACK: f"rack-{number // RACK_NODES}", TAS_NODES: "tas"}
-        plane.add_node(name, labels=labels, wait=False, **NODE)
-    plane.wait_for_nodes(names, timeout=300)
 
 
 def quotas(shape: Shape) -> list[Json]:
@@ -365,13 +304,7 @@ def _cohort(shape: Shape) -> int:
 def queues(shape: Shape, strategy: str = BEST_EFFORT) -> list[Json]:
     """A flavor, and a ClusterQueue and a LocalQueue for each queue."""
     api = {"apiVersion": WORKLOADS.api_version}
-    flavor = api | {"kind": "ResourceFlavor", "metadata": {"name": "rf"}}
-    found: list[Json] = [flavor]
-    if shape.racks:
-        levels = [{"nodeLabel": one} for one in (BLOCK, RACK, "kubernetes.io/hostname")]
-        topology = {"kind": "Topology", "metadata": {"name": "racks"}, "spec": {"levels": levels}}
-        flavor["spec"] = {"nodeLabels": {TAS_NODES: "tas"}, "topologyName": "racks"}
-        found.insert(0, api | topology)
+    found: list[Json] = [api | {"kind": "ResourceFlavor", "metadata": {"name": "rf"}}]
     limits = {"nominalQuota": str(NOMINAL), "borrowingLimit": str(COHORT - NOMINAL)}
     for cohort, name in shape.leaves():
         share = {"name": "rf", "resources": [{"name": "cpu", **limits}]}

@@ -1,8 +1,8 @@
 """The shapes of Kueue's performance harness, and one generator of load for all arms.
 
 Kueue v0.19.2 describes them in ``test/performance/scheduler``. In every queue each class is created
-on its own: wait, create, and again, so that the real interval is the wait and the request. What was
-admitted is finished so long after it was *seen* to be admitted; what is evicted runs anew.
+on its own: wait, create, and again. What was admitted is finished so long after it was *seen* to be
+admitted; what is evicted runs anew.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import statistics
 import time
 from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -40,11 +40,7 @@ NOMINAL, COHORT = 20, 120
 
 
 class Class(NamedTuple):
-    """Workloads of one queue that differ in their number only; ``cpu`` is of all of their pods.
-
-    ``topology`` is how they ask for a rack: *required*, *preferred* or *balanced*, in which each
-    part of ``slice_size`` pods has one of its own.
-    """
+    """Workloads of one queue that differ in their number only; ``cpu`` is of all of their pods."""
 
     name: str
     count: int
@@ -53,25 +49,20 @@ class Class(NamedTuple):
     runs_s: float
     priority: int
     pods: int = 1
-    topology: str = ""
-    slice_size: int = 0
 
     @property
     def requests(self) -> Json:
         """Of one pod."""
-        milli = self.cpu * 1000 // self.pods
-        return {"requests": {"cpu": f"{milli}m" if milli % 1000 else str(milli // 1000)}}
+        return {"requests": {"cpu": str(self.cpu // self.pods)}}
 
 
 class Shape(NamedTuple):
-    """So many cohorts of so many queues with the same classes each; without ``racks`` there is one
-    node, which is large enough, else there are so many of ``RACK_NODES``."""
+    """So many cohorts of so many queues with the same classes each. One node is large enough."""
 
     name: str
     cohorts: int
     queues: int
     classes: tuple[Class, ...]
-    racks: int = 0
 
     @property
     def nominal(self) -> int:
@@ -110,31 +101,7 @@ LARGE_SCALE = Shape(
         Class("large", 4, 0.7, 20, 0.7, 200),
     ),
 )
-BLOCK, RACK = (f"cloud.provider.com/topology-{level}" for level in ("block", "rack"))
-RACK_NODES = 64
-NODE = {"cpu": "96", "memory": "256Gi"}
-
-
-def in_racks(of: Class, pods: int, counts: tuple[int, int, int]) -> Iterator[Class]:
-    """The three ways to ask for a rack."""
-    for topology, count in zip(("required", "preferred", "balanced"), counts, strict=True):
-        parts = of._replace(pods=pods, topology=topology, slice_size=pods // 2)
-        yield parts._replace(name=f"{of.name}-{topology}", count=count)
-
-
-_PODS = ((2, (120, 120, 110)), (4, (34, 33, 33)), (8, (17, 17, 16)))
-TAS = Shape(
-    "tas",
-    5,
-    6,
-    tuple(
-        one
-        for of, (pods, counts) in zip(BASELINE.classes, _PODS, strict=True)
-        for one in in_racks(of, pods, counts)
-    ),
-    racks=10,
-)
-SHAPES = {one.name: one for one in (BASELINE, LARGE_SCALE, TAS)}
+SHAPES = {one.name: one for one in (BASELINE, LARGE_SCALE)}
 
 
 class Workload(NamedTuple):
@@ -166,19 +133,15 @@ class Arm(Protocol):
 
     def written(self, work: Workload) -> tuple[Resource, Json]:
         """The object that is created for a workload, and its kind."""
-        ...
 
     def seen(self, kind: str, obj: Json) -> Sight:
         """What an event of the watch means."""
-        ...
 
     async def finish(self, client: Client, sight: Sight) -> None:
         """Write that the workload is done."""
-        ...
 
     async def give_way(self, client: Client, sight: Sight) -> None:
         """Do what a job has to do when it is evicted, if anything."""
-        ...
 
 
 class Course:
@@ -259,8 +222,11 @@ class Load:
             work = Workload(of, queue, f"{of.name}-{number}")
             resource, body = self._arm.written(work)
             self.expect(work)
-            with suppress_existing():
+            try:
                 await persistently(partial(self._creator.create, resource, queue, body))
+            except ApiError as error:  # a create that was given up may have been carried out
+                if error.reason != "AlreadyExists":
+                    raise
 
     async def _watch(self, version: str) -> None:
         while True:
@@ -280,8 +246,9 @@ class Load:
             course.admitted = now
             course.first = course.first or now
             runs_s = course.work.of.runs_s
-            loop = asyncio.get_running_loop()
-            course.timer = loop.call_later(runs_s, self._finish_soon, course, sight)
+            course.timer = asyncio.get_running_loop().call_later(
+                runs_s, lambda: self._spawn(self._finish(course, sight))
+            )
         elif not sight.admitted and course.admitted:
             course.ends(now)
             course.evictions += 1
@@ -289,9 +256,6 @@ class Load:
                 course.timer.cancel()
         if not sight.admitted:
             self._spawn(self._give_way(sight))
-
-    def _finish_soon(self, course: Course, sight: Sight) -> None:
-        self._spawn(self._finish(course, sight))
 
     async def _finish(self, course: Course, sight: Sight) -> None:
         try:
@@ -323,16 +287,6 @@ async def persistently(request: Callable[[], Awaitable[T]]) -> T:
             if isinstance(error, ApiError) and not error.transient:
                 raise
         await asyncio.sleep(LOOK_S)
-
-
-@contextmanager
-def suppress_existing() -> Iterator[None]:
-    """A create that was given up may have been carried out."""
-    try:
-        yield
-    except ApiError as error:
-        if error.reason != "AlreadyExists":
-            raise
 
 
 class Times(NamedTuple):

@@ -1,6 +1,6 @@
 """What Kueue's performance harness does not ask, with Kueue and with the dispatcher.
 
-    python -m benchmarks.kueue_queued [--count 10000] [--arms kueue mcad] [--qps 0]
+    python -m benchmarks.kueue_queued [--count 10000] [--arms kueue mcad]
 
 One queue of 20 CPUs. A workload that holds 15 of them runs; then COUNT come that do not fit beside
 it, of 4,999 sizes, and behind them, one by one, workloads of one CPU that do fit. Reported
@@ -23,7 +23,7 @@ from typing import Any
 from benchmarks.dispatch_rate import cpu_s
 from benchmarks.kueue_arms import Kueue, Mcad
 from benchmarks.kueue_load import Arm, Class, Shape, Sight, Workload, connected
-from benchmarks.kueue_shapes import ENVIRONMENT, INFLIGHT, peak_mb
+from benchmarks.kueue_shapes import peak_mb, prepared
 from mcad.kube.client import Client
 from mcad.kube.decode import decode, take_line
 from tests.controlplane.controlplane import ControlPlane
@@ -192,18 +192,12 @@ def main() -> None:
     """Run the arms one after the other, each on a control plane of its own."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=10_000)
-    parser.add_argument("--qps", type=float, default=0.0, help="of the arm's client, per kind")
     parser.add_argument("--arms", nargs="+", choices=("kueue", "mcad"), default=["kueue", "mcad"])
     options = parser.parse_args()
-    arms = {"kueue": Kueue(qps=options.qps), "mcad": Mcad(qps=options.qps)}
+    arms = {"kueue": Kueue(qps=0.0), "mcad": Mcad()}
     for name in options.arms:
         print(f"{name}, {options.count} that do not fit", flush=True)
-        flags, kinds = {"kube-apiserver": INFLIGHT}, arms[name].kinds
-        with ControlPlane(
-            kinds=kinds, extra_args=flags, environment=ENVIRONMENT, lease_seconds=40
-        ) as plane:
-            plane.request("POST", "/api/v1/namespaces", {"metadata": {"name": QUEUE}})
-            arms[name].prepare(plane, SHAPE)
+        with prepared(arms[name], SHAPE) as plane:
             asyncio.run(play(plane, arms[name], options.count))
 
 

@@ -19,9 +19,10 @@ import argparse
 import asyncio
 import os
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from benchmarks.cluster import LEASE_S, PATIENT
 from benchmarks.dispatch_rate import cpu_s, kind
 from benchmarks.kueue_arms import Kueue, KueueJobs, Mcad
 from benchmarks.kueue_load import SHAPES, Record, Shape, play
@@ -36,26 +37,30 @@ ENVIRONMENT = {"GOGC": "100"}
 """Go's default: with that of the tests, 15,000 workloads take 13 GB of the API server."""
 
 
-def run(arm: Kueue | Mcad, shape: Shape) -> None:
-    """One run, on a control plane of its own; print what it has shown."""
-    lease_s, flags = 40, {"kube-apiserver": INFLIGHT}
-    if shape.racks:
-        lease_s, flags = LEASE_S, flags | {"kube-controller-manager": [PATIENT]}
+@contextmanager
+def prepared(arm: Kueue | Mcad, shape: Shape) -> Iterator[ControlPlane]:
+    """A control plane of its own, with the namespaces of the shape and what the arm needs."""
+    flags = {"kube-apiserver": INFLIGHT}
     with ControlPlane(
-        kinds=arm.kinds, extra_args=flags, environment=ENVIRONMENT, lease_seconds=lease_s
+        kinds=arm.kinds, extra_args=flags, environment=ENVIRONMENT, lease_seconds=40
     ) as plane:
         for _, queue in shape.leaves():
             plane.request("POST", "/api/v1/namespaces", {"metadata": {"name": queue}})
         arm.prepare(plane, shape)
-        with arm.running(plane, shape) as pid:
-            pids = {name: plane.process(name).pid for name in PROCESSES}
-            pids |= {"arm": pid, "generator": os.getpid()}
-            before, mark = {name: cpu_s(one) for name, one in pids.items()}, plane.audit_mark()
-            found = asyncio.run(play(plane, shape, arm, pid))
-            spent = {name: cpu_s(one) - before[name] for name, one in pids.items()}
-            peaks = {name: peak_mb(one) for name, one in pids.items() if name != "generator"}
-            tell(found, spent, peaks)
-            tell_writes(plane, mark, arm.user)
+        yield plane
+
+
+def run(arm: Kueue | Mcad, shape: Shape) -> None:
+    """One run, on a control plane of its own; print what it has shown."""
+    with prepared(arm, shape) as plane, arm.running(plane, shape) as pid:
+        pids = {name: plane.process(name).pid for name in PROCESSES}
+        pids |= {"arm": pid, "generator": os.getpid()}
+        before, mark = {name: cpu_s(one) for name, one in pids.items()}, plane.audit_mark()
+        found = asyncio.run(play(plane, shape, arm, pid))
+        spent = {name: cpu_s(one) - before[name] for name, one in pids.items()}
+        peaks = {name: peak_mb(one) for name, one in pids.items() if name != "generator"}
+        tell(found, spent, peaks)
+        tell_writes(plane, mark, arm.user)
 
 
 def tell(found: Record, spent: dict[str, float], peaks: dict[str, float]) -> None:
@@ -94,13 +99,12 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--qps", type=float, default=50.0, help="of the arm's client, per kind")
     parser.add_argument("--arms", nargs="+", choices=ARMS, default=ARMS)
-    parser.add_argument("--default-evictions", action="store_true", help="minRunTime 300 s")
     options = parser.parse_args()
     shape = SHAPES[options.shape].scaled(options.scale)
     arms = {
         "kueue": Kueue(qps=options.qps),
         "kueue-jobs": KueueJobs(qps=options.qps),
-        "mcad": Mcad(qps=options.qps, at_once=not options.default_evictions),
+        "mcad": Mcad(qps=options.qps),
     }
     for number in range(options.rounds):
         for name in options.arms:

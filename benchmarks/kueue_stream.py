@@ -23,7 +23,7 @@ from typing import NamedTuple
 from benchmarks.kueue_arms import Kueue, Mcad
 from benchmarks.kueue_load import NOMINAL, Arm, Class, Load, Shape, Workload, connected
 from benchmarks.kueue_queued import QUEUE
-from benchmarks.kueue_shapes import ENVIRONMENT, INFLIGHT
+from benchmarks.kueue_shapes import prepared
 from tests.controlplane.controlplane import ControlPlane
 
 RUNS_S, SURPLUS = 5.0, 1.2
@@ -96,7 +96,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=180.0)
     parser.add_argument("--protect-after", type=float, default=30.0)
-    parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--arms", nargs="+", choices=ARMS, default=ARMS)
     options = parser.parse_args()
     arms = {
@@ -104,17 +103,10 @@ def main() -> None:
         "kueue-strict": Kueue(qps=0.0, strategy="StrictFIFO"),
         "mcad": Mcad(settings=(f"protectAfter={options.protect_after:g}",)),
     }
-    for number in range(options.rounds):
-        for name in options.arms:
-            arm, flags = arms[name], {"kube-apiserver": INFLIGHT}
-            with ControlPlane(
-                kinds=arm.kinds, extra_args=flags, environment=ENVIRONMENT, lease_seconds=40
-            ) as plane:
-                plane.request("POST", "/api/v1/namespaces", {"metadata": {"name": QUEUE}})
-                arm.prepare(plane, SHAPE)
-                with arm.running(plane, SHAPE):
-                    outcome = asyncio.run(play(plane, arm, options.seconds))
-                print(f"round {number}, {name}: {outcome}", flush=True)
+    for name in options.arms:
+        arm = arms[name]
+        with prepared(arm, SHAPE) as plane, arm.running(plane, SHAPE):
+            print(f"{name}: {asyncio.run(play(plane, arm, options.seconds))}", flush=True)
 
 
 if __name__ == "__main__":

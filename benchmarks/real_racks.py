@@ -1,18 +1,17 @@
-"""Do gangs that need one rack get one, with the real kube-scheduler, and do racks stay empty?
+"""Do gangs get the one rack that they need or prefer, with kube-scheduler, and do racks stay empty?
 
-    python -m benchmarks.real_racks [--gangs 600] [--set topologyLevels=...] [--tree PATH]
-    python -m benchmarks.real_racks --full 0 --load 0.7 --runs 120 --mix equal     # empty racks
-    python -m benchmarks.real_racks ... --required 0 --preferred 0                 # no topology
+    python -m benchmarks.real_racks --nodes 160 --runs 40 --gangs 280
+    python -m benchmarks.real_racks --required 0 --preferred 0 --set topologyLevels=...
 
-The gangs of ``real_gangs.py`` on 640 KWOK nodes of 8 GPUs and 96 CPUs, in 10 racks. Pods that stay
-fill a part of the nodes (``--full``) and make racks scarce. Half of the gangs need all of their
-pods in one rack, a quarter prefers it, and the others do not care; ``--load`` is of the GPUs that
-are left. A pod of a gang outside of the rack that its AppWrapper's status names, or a gang that
-needs one rack and names none, is an error: the exit code is 1. Beside that are counted the racks
-without any pod, from the time when as many gangs run as shall, until the last one is submitted.
+A stream of gangs of 1 to 4 pods of 1, 2, 4 or 8 GPUs on KWOK nodes of 8 GPUs and 96 CPUs, in 10
+racks, with a real control plane; ``--load`` is the part of the GPUs that they keep in use. Half of
+the gangs need all of their pods in one rack, a quarter prefers it, and the others do not care.
+Counted are the gangs in one rack, the GPUs in use, and the racks without any pod, from the time
+when as many gangs run as shall, until the last one is submitted. A pod of a gang outside of the
+rack that its AppWrapper's status names, or a gang that needs one rack and names none, is an error:
+the exit code is 1.
 
-A trial: ``--nodes 40 --racks 4 --gangs 30 --full 0.4 --runs 10``. With fewer free nodes a gang of
-four whole nodes may fit in no rack, and the run does not end.
+A trial: ``--nodes 40 --racks 4 --gangs 30 --runs 10``.
 """
 
 from __future__ import annotations
@@ -20,36 +19,146 @@ from __future__ import annotations
 import argparse
 import math
 import os
+import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from pathlib import Path
 from random import Random
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from benchmarks.cluster import LEASE_S, PATIENT, cluster
-from benchmarks.gangs import GPU, GPUS, interval
-from benchmarks.real_gangs import (
-    PODS,
-    Json,
-    Played,
-    bound_at,
-    ended_at,
-    parser,
-    play,
-    scheduler_config,
-    seconds_of,
-    told,
-)
+from benchmarks.cluster import LEASE_S, PATIENT, PODS, cluster
 from mcad.api.labels import APPWRAPPER_UID, ATTEMPT
 from mcad.api.topology import GROUP, PREFERRED, REQUIRED
 from tests.controlplane.controlplane import ControlPlane
-from tests.manifests import pod
+from tests.e2e.fleet import Bystander, Sight
+from tests.e2e.process import Dispatcher
+from tests.e2e.support import appwrappers_path, create, states
+from tests.manifests import job, wrapper
+
+Json = dict[str, Any]
+
+CPUS, GPUS = 96, 8
+"""What a node has."""
+GPU = "nvidia.com/gpu"
+
 
 RACK = "cloud.provider.com/topology-rack"
-CPUS = 96
 OPTIONS = {"lease_seconds": LEASE_S, "extra_args": {"kube-controller-manager": [PATIENT]}}
 
 Attempt = tuple[str, str]
 """The uid of an AppWrapper, and the number of the attempt."""
+
+
+RUNS_S = 20
+PLACEMENT_S = 5
+
+
+def manifest(name: str, rng: Random, seconds: int) -> Json:
+    """The AppWrapper of a gang, in MCAD's dialect."""
+    gpus = rng.choice((1, 2, 4, 8))
+    one = job(f"{name}-0", rng.randint(1, 4), str(gpus), seconds)
+    resources = one["spec"]["template"]["spec"]["containers"][0]["resources"]
+    resources["requests"][GPU] = str(gpus)
+    resources["limits"] = {GPU: str(gpus)}
+    item = {"generictemplate": one, "completionstatus": "Complete"}
+    made = wrapper(name, {"resources": {"GenericItems": [item]}})
+    made["metadata"]["namespace"] = "default"
+    return made
+
+
+MEAN_GPUS = 2.5 * (1 + 2 + 4 + 8) / 4
+"""Of a gang."""
+
+
+def bound_at(pod: Json) -> float:
+    """When it was bound, never if that is not so."""
+    for each in pod["status"].get("conditions", []):
+        if (each["type"], each["status"]) == ("PodScheduled", "True"):
+            return seconds_of(each["lastTransitionTime"])
+    return math.inf
+
+
+def ended_at(pod: Json) -> float:
+    """When its container ended, never if that is not so."""
+    for each in pod["status"].get("containerStatuses", []):
+        if "terminated" in each.get("state", {}):
+            return seconds_of(each["state"]["terminated"]["finishedAt"])
+    return math.inf
+
+
+def _gpus(pod: Json) -> int:
+    requests = (one["resources"].get("requests", {}) for one in pod["spec"]["containers"])
+    return sum(int(one.get(GPU, 0)) for one in requests)
+
+
+def seconds_of(at: str) -> float:
+    """Since the epoch."""
+    return datetime.fromisoformat(at).timestamp()
+
+
+Change = Callable[[Json], None]
+"""Made to a manifest before it is submitted."""
+
+
+class Played(NamedTuple):
+    """What was seen of a stream: statuses and pods, when it began, and for how many seconds gangs
+    were submitted."""
+
+    appwrappers: list[Sight]
+    pods: list[Sight]
+    begun: float
+    submitted_s: float
+
+
+def play(plane: ControlPlane, account: Path, args: argparse.Namespace, change: Change) -> Played:
+    """Run a dispatcher, and gangs that keep a part of the GPUs in use, until all have ended."""
+    watched = [Bystander(plane, path) for path in (appwrappers_path(), PODS)]
+    settings = [f"placementTimeout={PLACEMENT_S}", *args.set]
+    flags = [flag for one in settings for flag in ("--set", one)]
+    with Dispatcher(plane, account, *flags):
+        at, begun = time.time(), time.monotonic()
+        submit(plane, args, watched, change)
+        submitted = time.monotonic() - begun
+        plane.wait_for(lambda: _have_ended(plane, watched), 1800, "the end of all")
+    appwrappers, pods = (one.sights() for one in watched)
+    return Played(appwrappers, pods, at, submitted)
+
+
+def submit(
+    plane: ControlPlane, args: argparse.Namespace, watched: list[Bystander], change: Change
+) -> None:
+    """So many gangs, at the rate that keeps this part of the GPUs in use; what is watched stays
+    so."""
+    rng = Random(1)
+    rate = args.load * args.nodes * GPUS / (MEAN_GPUS * args.runs)
+    due = time.monotonic()
+    for number in range(args.gangs):
+        due += rng.expovariate(rate)
+        time.sleep(max(0.0, due - time.monotonic()))
+        seconds = rng.randint(args.runs // 2, args.runs * 3 // 2)
+        made = manifest(f"gang-{number:04}", rng, seconds)
+        change(made)
+        create(plane, made)
+        for one in watched if number % 20 == 0 else ():
+            one.resume()
+
+
+def _have_ended(plane: ControlPlane, watched: list[Bystander]) -> bool:
+    for one in watched:
+        one.resume()
+    return set(states(plane).values()) <= {"Completed"}
+
+
+def in_use(played: Played, gpus: int) -> float:
+    """The part of the GPUs that pods had, while gangs were submitted."""
+    last = {one.uid: one.object for one in played.pods}
+    used = sum(
+        _gpus(pod) * (ended_at(pod) - bound_at(pod))
+        for pod in last.values()
+        if ended_at(pod) < math.inf and bound_at(pod) < math.inf
+    )
+    return used / (gpus * played.submitted_s)
 
 
 class Racks:
@@ -87,20 +196,6 @@ class Asks:
         notes = {REQUIRED if dice < required else PREFERRED: RACK, GROUP: "gang"}
         for item in manifest["spec"]["resources"]["GenericItems"]:
             item["generictemplate"]["spec"]["template"]["metadata"] = {"annotations": notes}
-
-
-def fill(plane: ControlPlane, args: argparse.Namespace) -> int:
-    """Bind pods that stay to a part of the nodes; the GPUs that are left."""
-    rng, left = Random(args.seed), args.nodes * GPUS
-    for number in range(args.nodes):
-        gpus = GPUS if rng.random() < args.full else rng.choice((0, 0, 2, 4)) if args.full else 0
-        if not gpus:
-            continue
-        made = pod(f"stays-{number}", extended={GPU: str(gpus)})
-        made["spec"]["nodeName"] = f"node-{number}"
-        plane.ask("POST", PODS, made)
-        left -= gpus
-    return left
 
 
 class Where(NamedTuple):
@@ -163,31 +258,40 @@ def _left_at(obj: Json) -> float:
     return min(ended_at(obj), seconds_of(deleted) if deleted else math.inf)
 
 
+def parser() -> argparse.ArgumentParser:
+    """The flags."""
+    made = argparse.ArgumentParser(description=__doc__)
+    made.add_argument("--load", type=float, default=0.7)
+    made.add_argument("--gangs", type=int, default=1000)
+    made.add_argument("--nodes", type=int, default=640)
+    made.add_argument("--runs", type=int, default=RUNS_S, help="seconds, at the mean")
+    made.add_argument("--score-all", action="store_true", help="kube-scheduler scores all nodes")
+    made.add_argument("--set", action="append", default=[])
+    made.add_argument("--racks", type=int, default=10)
+    made.add_argument("--required", type=float, default=0.5)
+    made.add_argument("--preferred", type=float, default=0.25)
+    return made
+
+
 def main() -> None:
     """Fill racks, play the stream, and count; exit code 1 if a pod is outside of its rack."""
-    flags = parser(__doc__, 640)
-    flags.add_argument("--racks", type=int, default=10)
-    flags.add_argument("--full", type=float, default=0.8, help="nodes without a free GPU")
-    flags.add_argument("--required", type=float, default=0.5)
-    flags.add_argument("--preferred", type=float, default=0.25)
-    args = flags.parse_args()
+    args = parser().parse_args()
     racks = Racks(args.nodes, args.racks)
-    asks = Asks(args.required, args.preferred, args.seed)
+    asks = Asks(args.required, args.preferred, seed=1)
     size = {"cpu": str(CPUS), "memory": "256Gi", "extended": {GPU: str(GPUS)}}
-    options = {**OPTIONS, "scheduler": scheduler_config(args)}
+    scheduler = {"percentageOfNodesToScore": 100} if args.score_all else {}
+    options = {**OPTIONS, "scheduler": scheduler}
     with cluster(args.nodes, options=options, labels=racks.labels, **size) as (plane, account):
-        gpus = fill(plane, args)
-        print(f"{gpus} of {args.nodes * GPUS} GPUs are free", flush=True)
-        played = play(plane, account, args, gpus, asks)
+        played = play(plane, account, args, asks)
     found = list(places(played, racks))
-    bad, gathered = outside(found, asks.needs), together(found)
+    bad, (gathered, several) = outside(found, asks.needs), together(found)
     empty = empty_racks(played, racks, 1.5 * args.runs)
     print(
         f"gangs that need a rack {len(asks.needs)}; pods outside of their rack {bad}; "
-        f"gangs of several pods in one rack {interval(*gathered)}; "
-        f"empty racks {empty:.1f} of {racks.count}; load {os.getloadavg()[0]:.1f}"
+        f"gangs of several pods in one rack {gathered} of {several}; "
+        f"empty racks {empty:.1f} of {racks.count}; "
+        f"GPUs in use {in_use(played, args.nodes * GPUS):.0%}; load {os.getloadavg()[0]:.1f}"
     )
-    print(told(args, played, gpus))
     if bad:
         raise SystemExit("gate: pods are outside of their rack")
 

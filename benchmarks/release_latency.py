@@ -77,8 +77,8 @@ def wait_running(plane: ControlPlane, name: str) -> None:
 def read_until(watcher: subprocess.Popen, seen: list, kind: str, name: str) -> None:
     """Collect what the bystander saw until it saw this."""
     while not seen or seen[-1][1:] != (kind, name):
-        when, what, name = watcher.stdout.readline().split()
-        seen.append((float(when), what, name))
+        when, what, whose = watcher.stdout.readline().split()
+        seen.append((float(when), what, whose))
 
 
 def main() -> None:

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
 from heapq import heappop, heappush
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from benchmarks.builders import item
 from mcad.core.commands import (
@@ -59,7 +59,6 @@ from mcad.core.state.answer import Answer
 from mcad.core.state.model import (
     Child,
     DispatchPhase,
-    DispatchRecord,
     ItemState,
     Node,
     ObjectRef,
@@ -72,7 +71,7 @@ from mcad.core.state.model import (
     Workload,
 )
 from mcad.core.state.quota_records import QuotaSubtree
-from mcad.core.state.reasons import ConditionType, TeardownReason
+from mcad.core.state.reasons import TeardownReason
 from mcad.core.state.records import replace
 from mcad.core.state.settings import Settings
 from mcad.core.state.status_view import StatusView
@@ -81,19 +80,10 @@ from tests.core.builders import START, appwrapper
 
 MINUTE, HOUR = 60 * SECOND, 3600 * SECOND
 DAY = 24 * HOUR
-WEEK = 7 * DAY
 FOREVER: Duration = 0
 """The ``run`` of a job that does not end by itself."""
 COUNTED = "cpu"
 """The resource whose use is measured."""
-
-
-class Brain(Protocol):
-    """The deciding part: a Dispatcher, or a model of other rules."""
-
-    def step(self, event: Event, now: Instant) -> tuple[Command, ...]:
-        """Take one event at this instant and answer with commands."""
-        ...
 
 
 class Job(NamedTuple):
@@ -145,22 +135,18 @@ class Promise(NamedTuple):
 class Life:
     """What became of a job; an instant is 0 if it never came.
 
-    ``refused`` is when its status said for the first time why it waits, ``starts`` when all of its
-    pods had nodes (once per attempt that came so far). ``lost`` and ``cut`` are pod-microseconds of
-    work that evictions and its own limit threw away; ``stranded`` counts the attempts that were
-    taken back because pods found no node.
+    ``starts`` is when all of its pods had nodes (once per attempt that came so far). ``lost`` and
+    ``cut`` are pod-microseconds of work that evictions and its own limit threw away.
     """
 
     job: Job
     submitted: Instant
-    refused: Instant = 0
     promises: list[Promise] = field(default_factory=list)
     starts: list[Instant] = field(default_factory=list)
     evictions: list[Evicted] = field(default_factory=list)
     ended: Instant = 0
     failed: bool = False
     dispatches: int = 0
-    stranded: int = 0
     lost: int = 0
     cut: int = 0
 
@@ -208,22 +194,6 @@ def uid_of(name: str) -> str:
 # -- the cluster ---------------------------------------------------------------------------------
 
 
-class Placing(Protocol):
-    """What chooses the node of a pod; ``free`` is what each node has left."""
-
-    free: list[dict[str, int]]
-
-    def take(
-        self, request: Resources, avoid: frozenset[int], exclude: frozenset[int] = frozenset()
-    ) -> int | None:
-        """The number of the node that gets the pod, None if no node has room for it."""
-        ...
-
-    def give(self, number: int, request: Resources) -> None:
-        """A pod is gone."""
-        ...
-
-
 class Spread:
     """kube-scheduler in short: the node of which the greatest share is free (LeastAllocated), and
     one that a pod should avoid only if no other has room."""
@@ -238,7 +208,7 @@ class Spread:
         return -sum(1000 * free[name] // has[name] for name in has if name != "pods"), number
 
     def take(
-        self, request: Resources, avoid: frozenset[int], exclude: frozenset[int] = frozenset()
+        self, request: Resources, avoid: frozenset[int], exclude: frozenset[int]
     ) -> int | None:
         """The number of the node that gets the pod, None if no node has room for it."""
         last = None
@@ -335,9 +305,8 @@ class Replay:
         *,
         quotas: Iterable[QuotaSubtree] = (),
         shutdown: Duration = 0,
-        brain: Brain | None = None,
+        brain: Dispatcher | None = None,
         meter: Meter | None = None,
-        placing: Placing | None = None,
     ) -> None:
         self.now: Instant = START
         self.nodes, self.shutdown = nodes, shutdown
@@ -347,7 +316,7 @@ class Replay:
         self.meter = meter or Meter()
         self.capacity = sum(dict(node.allocatable)[COUNTED] for node in nodes)
         self.open = 0  # jobs that have not ended, those to come included
-        self._placing: Placing = placing or Spread(nodes)
+        self._placing = Spread(nodes)
         self._numbers = {node.name: number for number, node in enumerate(nodes)}
         self._agenda: list[tuple[Instant, int, Callable[[], None]]] = []
         self._pending: list[Command] = []
@@ -465,26 +434,18 @@ class Replay:
         """Measured by the status, as users see it."""
         life, before = self.lives[uid], self._shown.get(uid)
         self._shown[uid] = status
-        waits = status.state == "Pending" and status.dispatch is None
-        if waits and not life.refused and _says_why(status):
-            life.refused = self.now
         reservation = status.reservation
         if reservation is not None and (before is None or before.reservation != reservation):
             life.promises.append(Promise(self.now, reservation.start))
         record = status.dispatch
         if record is not None and record.phase is DispatchPhase.UNDEPLOYING:
             told = before.dispatch if before is not None else None
-            if told is None or told.phase is not DispatchPhase.UNDEPLOYING:
-                self._taken_back(life, record)
+            is_new = told is None or told.phase is not DispatchPhase.UNDEPLOYING
+            if is_new and record.preemptor:
+                life.evictions.append(Evicted(self.now, record.preemptor, record.reason))
         if status.state == "Failed" and uid not in self.gangs:  # its objects are gone, too
             life.failed = True
             self._over.append(uid)
-
-    def _taken_back(self, life: Life, record: DispatchRecord) -> None:
-        if record.preemptor:
-            life.evictions.append(Evicted(self.now, record.preemptor, record.reason))
-        elif record.reason == TeardownReason.NOT_PLACED:
-            life.stranded += 1
 
     def _holder(self, ref: ObjectRef) -> Holder | None:
         gang = self.gangs.get(uid_of(ref.name))
@@ -663,8 +624,7 @@ class Replay:
         for node, free in zip(self.nodes, self._placing.free, strict=True):
             if min(free.values()) < 0:
                 raise AssertionError(f"node {node.name} is given more than it has")
-        if isinstance(self.brain, Dispatcher):
-            self.brain.cluster.capacity.check()
+        self.brain.cluster.capacity.check()
 
 
 def _decides() -> None:
@@ -673,7 +633,3 @@ def _decides() -> None:
 
 def _counted(request: Resources) -> int:
     return next((amount for name, amount in request if name == COUNTED), 0)
-
-
-def _says_why(status: StatusView) -> bool:
-    return any(one.type == ConditionType.BACKOFF and one.status for one in status.conditions)

@@ -4,17 +4,16 @@
 
 A cluster with so many AppWrappers, nodes, and ten pods per node; nearly all AppWrappers wait,
 ``--running`` of them run. An AppWrapper has 6 kB as its user creates it, and 7.9 kB with status and
-managed fields as the API server sends it; ``--settings 165`` makes that 8.8 and 10.7 kB. etcd and
-kube-apiserver are real; nothing else runs while it is measured. For each start an AppWrapper that
-fits is created before: the first write begins its dispatch. Measured are
+managed fields as the API server sends it. etcd and kube-apiserver are real; nothing else runs while
+it is measured. For each start an AppWrapper that fits is created before: the first write begins its
+dispatch. Measured are
 
 - start: the Lease is free;
 - restart: after ``kill -9``; the Lease of the dead process has to run out;
 - take-over: a standby has its copy (ADR 55), the leader is killed with -9.
 
 ``ready`` is when the log says that everything is listed, looked at every 50 ms; /readyz has to
-confirm it. It is not asked before: 330 answers would be 0.08 s of the CPU of a restart. CPU times
-are those of /proc. A trial: ``--appwrappers 500 --nodes 100 --rounds 1``.
+confirm it. CPU times are those of /proc. A trial: ``--appwrappers 500 --nodes 100 --rounds 1``.
 """
 
 from __future__ import annotations
@@ -176,7 +175,7 @@ def prepare(plane: ControlPlane, account: Path, args: argparse.Namespace) -> Non
         plane.request("POST", "/api/v1/namespaces", body)
     with Dispatcher(plane, account):
         for number in range(args.running):
-            create(plane, large(f"running-{number:04}", args.settings))
+            create(plane, large(f"running-{number:04}"))
         plane.wait_for(
             lambda: set(states(plane).values()) <= {"Running"}, 600, "some AppWrappers run"
         )
@@ -184,7 +183,7 @@ def prepare(plane: ControlPlane, account: Path, args: argparse.Namespace) -> Non
     for name in OTHERS:
         plane.end(name)
     waiting = args.appwrappers - args.running
-    asyncio.run(store(plane.layout.ports.etcd, waiting, args.nodes, args.settings))
+    asyncio.run(store(plane.layout.ports.etcd, waiting, args.nodes, SETTINGS_OF_6_KB))
     wait_until_idle(plane)
 
 
@@ -200,10 +199,10 @@ def wait_until_idle(plane: ControlPlane) -> None:
     plane.wait_for(is_idle, PATIENCE_S, "an idle API server")
 
 
-def large(name: str, settings: int) -> dict[str, Any]:
-    """An AppWrapper of one pod with so many environment variables, like those that are stored."""
+def large(name: str) -> dict[str, Any]:
+    """An AppWrapper of one pod, as large as those that are stored."""
     one: dict[str, Any] = pod(name)
-    env = [{"name": f"SETTING_{n}", "value": f"value number {n}"} for n in range(settings)]
+    env = [{"name": f"SETTING_{n}", "value": f"value number {n}"} for n in range(SETTINGS_OF_6_KB)]
     one["spec"]["containers"][0]["env"] = env
     return appwrapper(name, one)
 
@@ -244,9 +243,6 @@ def main() -> None:
     parser.add_argument("--nodes", type=int, default=5_000)
     parser.add_argument("--running", type=int, default=300)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument(
-        "--settings", type=int, default=SETTINGS_OF_6_KB, help="of an AppWrapper: its size"
-    )
     args = parser.parse_args()
     nodes = args.running // PER_NODE + 1
     options = {"environment": ENVIRONMENT}

@@ -7,28 +7,23 @@ what it was promised, and how much of the cluster was in use from its arrival on
 
     python -m benchmarks.starvation [--seeds 5]
 
-Beside it the rule of MCAD (facts: ``McadRule``). Waits are in minutes, the longest over the seeds;
-``bound`` is protectAfter + the longest declared limit, from the gang's arrival on, and
-0 without declared limits. The gate: no gang starts later than it was promised.
+Waits are in minutes, the longest over the seeds; ``bound`` is protectAfter + the longest declared
+limit, from the gang's arrival on, and 0 without declared limits. The gate: no gang starts later
+than it was promised.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections import deque
 from collections.abc import Callable
 from random import Random
 from statistics import mean
 from typing import NamedTuple
 
 from benchmarks.builders import cores, machines
-from benchmarks.replay import COUNTED, HOUR, MINUTE, Job, Replay
-from mcad.core.commands import Command, CreateItem, WakeAt
-from mcad.core.dispatcher import Dispatcher
-from mcad.core.events import AppWrapperGone, AppWrapperSeen, Event, NodeSeen
-from mcad.core.state.model import Resources
+from benchmarks.replay import HOUR, MINUTE, Job, Replay
 from mcad.core.state.settings import Policy, Settings
-from mcad.core.state.units import SECOND, Duration, Instant
+from mcad.core.state.units import Duration
 from tests.core.builders import START
 
 NODES, CPUS = 10, 8
@@ -38,61 +33,6 @@ SHORTEST, LONGEST = 10 * MINUTE, 50 * MINUTE
 LOAD = 1.05
 GANG = "gang"
 PROTECT_AFTER = Settings().protect_after
-
-
-class McadRule:
-    """Which AppWrapper MCAD dispatches when, at its last version (its facts: 3.1-3.3, 4.1, 4.2).
-
-    One worker takes them in the order of their events. It compares the demand with the sum of what
-    is free, whatever the nodes; what is dispatched counts until it is finished. After a refusal the
-    worker sleeps for ``backoffTime``, for all AppWrappers, and the refused one goes to the end of
-    the line. Released room does not wake it.
-    """
-
-    def __init__(self, backoff: Duration = 20 * SECOND) -> None:
-        self._backoff = backoff
-        self._free = 0
-        self._line: deque[str] = deque()
-        self._demands: dict[str, int] = {}
-        self._running: set[str] = set()
-        self._refused = ""
-        self._asleep_until: Instant = 0
-
-    def step(self, event: Event, now: Instant) -> tuple[Command, ...]:
-        """Take one event and answer with commands."""
-        match event:
-            case NodeSeen(node):
-                self._free += _cpu(node.allocatable)
-            case AppWrapperSeen(work):
-                self._demands[work.uid] = sum(s.replicas * _cpu(s.request) for s in work.sets)
-                self._line.append(work.uid)
-            case AppWrapperGone(uid):
-                self._free += self._demands.pop(uid) if uid in self._running else 0
-                self._running.discard(uid)
-            case _:
-                return self._work(now)
-        return ()
-
-    def _work(self, now: Instant) -> tuple[Command, ...]:
-        if now < self._asleep_until:
-            return ()
-        if self._refused:
-            self._line.append(self._refused)
-            self._refused = ""
-        made: list[Command] = []
-        while self._line:
-            uid = self._line.popleft()
-            if self._demands[uid] > self._free:
-                self._refused, self._asleep_until = uid, now + self._backoff
-                return (*made, WakeAt(self._asleep_until))
-            self._free -= self._demands[uid]
-            self._running.add(uid)
-            made.append(CreateItem(uid, 1, 0))
-        return tuple(made)
-
-
-def _cpu(amounts: Resources) -> int:
-    return dict(amounts).get(COUNTED, 0)
 
 
 def stream(
@@ -130,10 +70,9 @@ class Outcome(NamedTuple):
     utilisation: float
 
 
-def play(jobs: list[Job], settings: Settings | None, watched: Duration = WATCHED) -> Outcome:
-    """One stream, decided by us, or by MCAD if there are no settings."""
-    brain = McadRule() if settings is None else Dispatcher(settings)
-    replay = Replay(jobs, machines(NODES, CPUS), brain=brain)
+def play(jobs: list[Job], settings: Settings, watched: Duration = WATCHED) -> Outcome:
+    """One stream."""
+    replay = Replay(jobs, machines(NODES, CPUS), settings)
     replay.plan(START + COMES, lambda: replay.meter.reset(replay.now))
     replay.run(COMES + watched)
     replay.check()
@@ -160,12 +99,11 @@ class Variant(NamedTuple):
     """What is compared."""
 
     title: str
-    settings: Settings | None
+    settings: Settings
     limit: Callable[[Random, Duration], Duration]
 
 
 VARIANTS = (
-    Variant("MCAD's rule", None, nothing),
     Variant("no protection", Settings(protect_after=0), nothing),
     Variant("protected, no limits", Settings(), nothing),
     Variant("protected, limits", Settings(), twofold),

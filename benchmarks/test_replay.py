@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from functools import cache
 from random import Random
 
 import pytest
 
 from benchmarks import starvation, three_teams
 from benchmarks.builders import cores, machines
-from benchmarks.replay import FOREVER, HOUR, MINUTE, Job, Replay
+from benchmarks.replay import HOUR, MINUTE, Job, Replay
 from benchmarks.traces import Shape, batch
 from mcad.core.state.settings import Policy, Settings
 from mcad.core.state.units import SECOND
@@ -35,33 +34,12 @@ def test_a_job_that_waits_starts_when_its_room_is_free() -> None:
 
     first, last = replay.life("first"), replay.life("next")
     assert (first.starts, first.ended) == ([START], START + HOUR)
-    assert (last.submitted, last.refused) == (START + MINUTE, START + MINUTE)
+    assert last.submitted == START + MINUTE
     assert (last.starts, last.ended) == ([START + HOUR], START + 2 * HOUR)
     assert last.wait == 59 * MINUTE
     assert replay.utilisation == 1.0
     assert replay.open == 0
     assert replay.gangs == {}
-
-
-def test_pods_go_to_the_node_with_the_greatest_free_share() -> None:
-    jobs = [Job(name, number, 1, cores(2), FOREVER) for number, name in enumerate("abcd")]
-
-    replay = Replay(jobs, machines(2, 8)).run(MINUTE)
-
-    assert [gang.members[0].pod.node for gang in replay.gangs.values()] == [
-        "n0000",
-        "n0001",
-        "n0000",
-        "n0001",
-    ]
-
-
-def test_a_limit_ends_what_runs_longer() -> None:
-    replay = Replay([Job("long", 0, 2, cores(1), run=HOUR, limit=MINUTE)], machines(1, 8)).run()
-
-    long = replay.life("long")
-    assert (long.failed, long.ended) == (True, START + MINUTE)
-    assert (long.cut, long.lost) == (2 * MINUTE, 0)
 
 
 def test_pods_take_their_time_to_end_when_they_are_deleted() -> None:
@@ -71,32 +49,6 @@ def test_pods_take_their_time_to_end_when_they_are_deleted() -> None:
 
     assert replay.life("long").cut == 90 * SECOND
     assert replay.life("next").starts == [START + 90 * SECOND]
-
-
-def test_use_is_measured_since_the_last_reset_and_by_team() -> None:
-    jobs = [Job("a", 0, 1, cores(4), HOUR, team="a"), Job("b", 0, 1, cores(2), FOREVER, team="b")]
-    replay = Replay(jobs, machines(1, 8))
-    replay.plan(START + HOUR // 2, lambda: replay.meter.reset(replay.now))
-
-    replay.run(2 * HOUR)
-
-    assert (replay.share("a"), replay.share("b")) == (1 / 6, 1 / 4)
-
-
-def test_a_strict_line_is_no_overtaking() -> None:
-    jobs = [
-        Job("runs", 0, 1, cores(6), HOUR),
-        Job("large", 1, 1, cores(8), HOUR),
-        Job("small", 2, 1, cores(2), MINUTE),
-    ]
-
-    free, strict = (
-        Replay(jobs, machines(1, 8), Settings(policy=policy)).run()
-        for policy in (Policy.BEST_EFFORT_FIFO, Policy.STRICT_FIFO)
-    )
-
-    assert free.life("small").wait == 0
-    assert strict.life("small").starts == [START + 2 * HOUR]
 
 
 def test_a_trace_has_the_load_and_the_sizes_that_it_is_to_have() -> None:
@@ -119,18 +71,16 @@ def test_a_trace_has_the_load_and_the_sizes_that_it_is_to_have() -> None:
 # -- a gang and a stream of small jobs without an end ---------------------------------------------
 
 WATCHED = 4 * HOUR
-UNPROTECTED = Settings(protect_after=0)
 
 
-def starving(settings: Settings | None, limit: object = starvation.nothing) -> starvation.Outcome:
-    """When the gang starts; without settings by the rule of MCAD."""
+def starving(settings: Settings, limit: object = starvation.nothing) -> starvation.Outcome:
+    """When the gang starts."""
     jobs = starvation.stream(Random(1), limit, WATCHED)  # type: ignore[arg-type]
     return starvation.play(jobs, settings, WATCHED)
 
 
-@pytest.mark.parametrize("settings", [None, UNPROTECTED], ids=["MCAD", "unprotected"])
-def test_without_protection_a_stream_starves_a_gang(settings: Settings | None) -> None:
-    outcome = starving(settings)
+def test_without_protection_a_stream_starves_a_gang() -> None:
+    outcome = starving(Settings(protect_after=0))
 
     assert outcome.wait == 0
     assert outcome.overtakers > 300
@@ -155,19 +105,13 @@ def test_a_protected_gang_starts_although_its_run_time_is_unknown() -> None:
 # -- a day of three teams --------------------------------------------------------------------------
 
 
-@cache
-def teams(*, evicting: bool) -> Replay:
-    """A small cluster, four nodes."""
-    jobs = three_teams.week(60, days=1, seed=1, nodes=4)
-    return three_teams.play(jobs, 1, Settings(reclaim=evicting, preemption=evicting), 4)
-
-
-def test_without_evictions_none_are_counted() -> None:
-    assert not any(life.evictions for life in teams(evicting=False).lives.values())
-
-
 def test_evictions_of_teams_are_counted_with_what_they_lose() -> None:
-    lives = teams(evicting=True).lives.values()
+    jobs = three_teams.week(60, days=1, seed=1, nodes=4)
+    calm, evicting = (
+        three_teams.play(jobs, 1, Settings(reclaim=on, preemption=on), 4) for on in (False, True)
+    )
+    assert not any(life.evictions for life in calm.lives.values())
+    lives = evicting.lives.values()
     reasons = {one.reason for life in lives for one in life.evictions}
     assert reasons == {"Preempted", "Reclaimed"}
     assert sum(life.lost for life in lives) > 0

@@ -7,20 +7,12 @@ every six. So the two others live on what ``day`` does not use by night, and it 
 morning. Jobs are gangs of 1 to 8 pods of 1 to 4 CPUs that run from 5 minutes to 2 hours
 (log-uniform); one in ten has a higher priority.
 
-    python -m benchmarks.three_teams [--jobs 10000] [--days 7] [--seed 1]
+    python -m benchmarks.three_teams [--jobs 10000] [--days 7]
 
 ``due`` is what a team gets of what it could have within its share: the least of its share and of
 what it asks for, over time. ``lost`` is the work that evictions threw away, of all that was done.
-Evictions, per dispatch, work lost, use, and due of the three; each takes one to four CPU minutes:
-
-    reclaim preemption
-    off     off            0  0.000  0.000  0.932    0.54  0.98  0.73
-    off     on           971  0.096  0.026  0.931    0.54  0.99  0.75
-    on      off         3778  0.313  0.169  0.949    0.92  0.97  0.95
-    on      on          6607  0.474  0.275  0.947    0.92  0.97  0.95
-
-``again`` counts evictions of a pair that there was before, in either direction (it was a rule that
-there are none when these figures were measured). The gate: the books agree.
+Each of the four variants takes one to four CPU minutes; the table is in docs/use/reservations.md.
+The gate: the books agree.
 """
 
 from __future__ import annotations
@@ -34,7 +26,7 @@ from math import exp, log
 from random import Random
 
 from benchmarks.builders import cores, machines
-from benchmarks.replay import COUNTED, DAY, HOUR, MINUTE, Job, Life, Meter, Replay
+from benchmarks.replay import COUNTED, DAY, HOUR, Job, Meter, Replay
 from mcad.core.state.quota_records import QuotaChild, QuotaSubtree
 from mcad.core.state.settings import Settings
 from mcad.core.state.units import SECOND, Duration, Instant
@@ -111,18 +103,6 @@ def _arrival(team: str, days: int, rng: Random) -> Duration:
     return rng.randrange(days * DAY)
 
 
-def repeated(lives: Iterable[Life]) -> int:
-    """How many evictions are of a pair that there was before, in this direction or the other."""
-    pairs = Counter(
-        frozenset((uid, one.by)) for life in lives for uid in [_uid(life)] for one in life.evictions
-    )
-    return sum(count - 1 for count in pairs.values())
-
-
-def _uid(life: Life) -> str:
-    return f"uid-{life.job.name}"
-
-
 def play(jobs: list[Job], days: int, settings: Settings, nodes: int = NODES) -> Replay:
     """One week by these settings, with the gate."""
     capacity = nodes * CPUS * 1000
@@ -140,13 +120,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--jobs", type=int, default=10_000)
     parser.add_argument("--days", type=int, default=7)
-    parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
-    jobs = week(options.jobs, options.days, options.seed)
+    jobs = week(options.jobs, options.days, 1)
     print(
-        f"{'reclaim':8}{'preemption':11}{'started':>8}{'evicted':>8}{'again':>6}{'each':>7}{'lost':>7}{'use':>7}"
+        f"{'reclaim':8}{'preemption':11}{'started':>8}{'evicted':>8}{'each':>7}{'lost':>7}{'use':>7}"
         + "".join(f"{team:>8}{'due':>6}" for team in SHARES)
-        + f"{'urgent':>8}{'CPU s':>7}"
+        + f"{'CPU s':>7}"
     )
     for reclaim, preemption in product((False, True), (False, True)):
         begun = time.process_time()
@@ -158,27 +137,17 @@ def _row(replay: Replay, reclaim: bool, preemption: bool) -> str:
     lives = list(replay.lives.values())
     started = sum(life.dispatches for life in lives)
     evicted = sum(len(life.evictions) for life in lives)
-    lost = sum(life.lost * _cpus(life.job) for life in lives)
+    lost = sum(life.lost * dict(life.job.request)[COUNTED] for life in lives)
     meter = replay.meter
     assert isinstance(meter, DueMeter)
-    waits = sorted(life.wait for life in lives if life.job.priority == URGENT and life.starts)
     return (
-        f"{_word(reclaim):8}{_word(preemption):11}{started:>8}{evicted:>8}{repeated(lives):>6}"
+        f"{reclaim!s:8}{preemption!s:11}{started:>8}{evicted:>8}"
         f"{evicted / started:>7.3f}{lost / meter.sums.total():>7.3f}{replay.utilisation:>7.3f}"
         + "".join(
             f"{replay.share(team):>8.3f}{meter.got[team] / meter.due[team]:>6.2f}"
             for team in SHARES
         )
-        + f"{waits[len(waits) // 2] / MINUTE:>6.0f} m"
     )
-
-
-def _cpus(job: Job) -> int:
-    return dict(job.request)[COUNTED]
-
-
-def _word(on: bool) -> str:
-    return "on" if on else "off"
 
 
 if __name__ == "__main__":

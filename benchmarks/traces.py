@@ -15,25 +15,18 @@ A. Mu'alem, D. Feitelson, "Utilization, predictability, workloads, and user runt
 
 The load is made what was asked for by stretching all run times. Logs have about 1,200 such jobs a
 week whatever the machine; with many more, the run times are so much shorter.
-
-    python -m benchmarks.traces [--jobs 5000] [--days 28] [--nodes 128] [--load 0.85] [--seed 1]
-
-simulates one with the core alone (replay.py). A figure is printed only after the gate: every
-AppWrapper has started and ended, no node was given more than it has, and nothing is left.
 """
 
 from __future__ import annotations
 
-import argparse
-import time
 from bisect import bisect_left
 from itertools import accumulate
 from math import exp, log, log2
 from random import Random
 from typing import NamedTuple
 
-from benchmarks.builders import cores, machines
-from benchmarks.replay import DAY, HOUR, MINUTE, Job, Replay
+from benchmarks.builders import cores
+from benchmarks.replay import HOUR, MINUTE, Job
 from mcad.core.state.units import SECOND, Duration
 
 SERIAL, POWER_OF_TWO = 0.244, 0.576
@@ -120,34 +113,3 @@ def _limit(rng: Random, run: Duration) -> Duration:
     over = rng.random() < OVERRUN
     wish = run * rng.uniform(0.5, 1.0) if over else run / (1.0 - rng.random())
     return ROUND[min(bisect_left(ROUND, wish), len(ROUND) - 1)]
-
-
-def main() -> None:
-    """The cost of a week, and what it looks like."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--jobs", type=int, default=5000)
-    parser.add_argument("--days", type=int, default=28)
-    parser.add_argument("--nodes", type=int, default=128)
-    parser.add_argument("--load", type=float, default=0.85)
-    parser.add_argument("--seed", type=int, default=1)
-    options = parser.parse_args()
-    shape = Shape(options.jobs, options.days * DAY, options.nodes, options.load)
-    begun = time.process_time()
-    replay = Replay(batch(shape, options.seed), machines(options.nodes, shape.cpus)).run()
-    cpu = time.process_time() - begun
-    replay.check()
-    lives = list(replay.lives.values())
-    if any(not (life.starts or life.failed) for life in lives) or replay.open:
-        raise SystemExit("gate: an AppWrapper never started, or never ended")
-    print(
-        f"{len(lives)} AppWrappers, {sum(life.job.pods for life in lives)} pods in {cpu:.0f} s CPU"
-    )
-    print(f"utilisation until the last one ended {replay.utilisation:.3f}")
-    print(f"mean bounded slowdown {sum(life.slowdown for life in lives) / len(lives):.1f}")
-    print(f"longest wait {max(life.wait for life in lives) / HOUR:.1f} h")
-    print(f"ended by their limits {sum(life.failed for life in lives)}, ", end="")
-    print(f"stranded {sum(life.stranded for life in lives)}")
-
-
-if __name__ == "__main__":
-    main()

@@ -2,6 +2,9 @@
 
 A push plays one representative of each kind of case, drawn by its commit, so that pushes play
 different ones; ``make soak`` (``MCAD_SOAK=1``) plays every case. ``MCAD_SEED`` repeats a draw.
+
+Of what hypothesis draws, and of the seeds of a history, ``make test`` plays a part. ``make
+test-all`` plays all of it, and so does pytest without ``-m``.
 """
 
 from __future__ import annotations
@@ -29,6 +32,17 @@ def _commit() -> str:
         return "none"
 
 
+IS_PART = False
+"""Whether this run is ``make test``; tests/conftest.py knows it before any test is imported."""
+OF_EXAMPLES = 4
+"""One example in so many is drawn by ``make test``."""
+
+
+def examples(count: int) -> int:
+    """So many examples of hypothesis, or the part of ``make test``."""
+    return max(1, count // OF_EXAMPLES) if IS_PART and not SOAK else count
+
+
 SEED = os.environ.get("MCAD_SEED") or _commit()
 """What is drawn depends on this and on nothing else."""
 
@@ -46,13 +60,18 @@ def draw(cases: Sequence[T], count: int, *salt: object) -> list[T]:
     return [cases[number] for number in numbers]
 
 
-def slow_by_turns(cases: Sequence[tuple[object, ...]]) -> list[Any]:
-    """The parameters of a test, every second case of which ``make test`` leaves to ``make
-    test-all``."""
+def slow_by_turns(cases: Sequence[tuple[object, ...]], of: int = 2) -> list[Any]:
+    """The parameters of a test: ``make test`` plays one in so many cases, and leaves the others to
+    ``make test-all``."""
     return [
-        pytest.param(*case, marks=[pytest.mark.slow] * (number % 2))
+        pytest.param(*case, marks=[pytest.mark.slow] * (number % of > 0))
         for number, case in enumerate(cases)
     ]
+
+
+def slow_but_first(cases: Sequence[object]) -> list[Any]:
+    """The parameters of a test: ``make test`` plays the first one alone."""
+    return slow_by_turns([(case,) for case in cases], max(1, len(cases)))
 
 
 PART = 0.2

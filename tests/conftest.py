@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, is_hypothesis_test, settings
 
 from tests import budget
 
@@ -21,6 +21,14 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("mcad")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Draw a part of the examples in ``make test``."""
+    budget.IS_PART = config.option.markexpr == "not slow"
+    count = budget.examples(settings.default.max_examples)
+    settings.register_profile("part", settings.get_profile("mcad"), max_examples=count)
+    settings.load_profile("part")
 
 
 def pytest_report_header() -> str:
@@ -67,7 +75,6 @@ REAL = (
     "e2e/test_kill.py",
     "e2e/test_kubectl.py",
     "lifecycle/test_lifecycle.py",
-    "lifecycle/test_phases.py",
 )
 """What ``make test`` runs on a real control plane: both dialects and their lives, bad manifests,
 kubectl, a killed dispatcher, and that the embedded cluster answers alike."""
@@ -100,13 +107,24 @@ SLOW = (
 
 
 @pytest.hookimpl(tryfirst=True)  # before marks are selected by
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark as slow what ``make test`` leaves to ``make test-all``, and order the files."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark as slow what ``make test`` leaves to ``make test-all``, and order the files. Of what is
+    drawn ``make test`` plays a part, so all of it is played by ``make test-all``."""
+    is_rest = config.option.markexpr == "slow"
     for item in items:
         is_real = item.get_closest_marker("controlplane") is not None
-        if _name(item.path) in SLOW or (is_real and _name(item.path) not in REAL):
+        if (
+            _name(item.path) in SLOW
+            or (is_real and _name(item.path) not in REAL)
+            or (is_rest and _is_drawn(item))
+        ):
             item.add_marker(pytest.mark.slow)
     _put_in_order(items)
+
+
+def _is_drawn(item: pytest.Item) -> bool:
+    test = getattr(item, "obj", None)
+    return is_hypothesis_test(test) or item.get_closest_marker("drawn") is not None
 
 
 def _put_in_order(items: list[pytest.Item]) -> None:

@@ -81,3 +81,22 @@ def test_the_head_of_a_run_says_how_to_repeat_it(monkeypatch: pytest.MonkeyPatch
     assert budget.header() == "budget: cases drawn by MCAD_SEED=one; MCAD_SOAK=1 plays all"
     monkeypatch.setattr(budget, "SOAK", True)
     assert budget.header() == "budget: every case (MCAD_SOAK)"
+
+
+def test_make_test_draws_a_part_of_the_examples_and_a_soak_all(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for is_part, is_soak, expected in ((True, False, 25), (False, False, 100), (True, True, 100)):
+        monkeypatch.setattr(budget, "IS_PART", is_part)
+        monkeypatch.setattr(budget, "SOAK", is_soak)
+        assert budget.examples(100) == expected
+    monkeypatch.setattr(budget, "SOAK", False)
+    assert budget.examples(1) == 1
+
+
+def test_make_test_leaves_the_rest_of_the_cases_to_make_test_all() -> None:
+    by_turns = budget.slow_by_turns([(number,) for number in range(9)], 4)
+    assert [one.values for one in by_turns if not one.marks] == [(0,), (4,), (8,)]
+    first = budget.slow_but_first("abc")
+    assert [one.values for one in first if not one.marks] == [("a",)]
+    assert (len(by_turns), len(first)) == (9, 3)

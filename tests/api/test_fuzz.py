@@ -27,6 +27,7 @@ from mcad.core.state.model import MAX_PRIORITY, Resources, Workload
 from mcad.core.state.quantity import QUANTITY_VALUE_MAX
 from mcad.core.state.quotation import BEGIN
 from mcad.journal import codec
+from tests import budget
 from tests.api.builders import (
     CATALOG,
     container,
@@ -92,13 +93,13 @@ def test_arbitrary_objects(obj: dict[str, Any]) -> None:
     sound(parse(obj, CATALOG))
 
 
-@settings(max_examples=600)
+@settings(max_examples=budget.examples(600))
 @given(mutated(WRAPPED))
 def test_mutated_manifests(obj: Any) -> None:
     sound(parse(obj, CATALOG))
 
 
-@settings(max_examples=300)
+@settings(max_examples=budget.examples(300))
 @given(mutated(OBJECTS), st.sampled_from(WELL_KNOWN))
 def test_mutated_live_objects(obj: Any, resource: Any) -> None:
     child_item(obj)
@@ -247,7 +248,7 @@ def in_bounds(work: Workload) -> None:
     amounts_in_bounds(*(one.request for one in work.sets))
 
 
-@settings(max_examples=800)
+@settings(max_examples=budget.examples(800))
 @given(extreme(EXTREME) | extreme(BY_KIND))
 def test_extreme_appwrappers(wrapped: Any) -> None:
     parsed = parse(wrapped, CATALOG)
@@ -297,7 +298,7 @@ QUOTA = {
 }
 
 
-@settings(max_examples=500)
+@settings(max_examples=budget.examples(500))
 @given(extreme([LIVE_POD, LIVE_POD | {"status": FAILED}]))
 def test_extreme_pods(value: Any) -> None:
     read = read_pod(value, "aw-uid")
@@ -320,7 +321,7 @@ def test_extreme_quotas(value: Any) -> None:
     recorded(QuotaSeen(read, read_quota_status(value["status"])))
 
 
-@settings(max_examples=300)
+@settings(max_examples=budget.examples(300))
 @given(extreme([*OBJECTS, *NUMBERED]), st.sampled_from(WELL_KNOWN))
 def test_extreme_live_objects(value: Any, resource: Any) -> None:
     sets = parse(v1beta1(value), CATALOG).workload.sets

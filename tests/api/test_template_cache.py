@@ -14,6 +14,7 @@ from mcad.api.podcheck import check_template
 from mcad.api.podspec import effective_request, placement
 from mcad.api.template_cache import Reading, read_template
 from mcad.api.wire import as_map
+from tests import budget
 from tests.api.builders import Map, container, template
 from tests.api.strategies import JSON, mutated
 
@@ -64,7 +65,7 @@ def from_scratch(one: Map) -> Reading:
 
 
 @given(st.lists(mutated([FULL, PLAIN]), min_size=1, max_size=3))
-@settings(max_examples=300)
+@settings(max_examples=budget.examples(300))
 @example([template(container(1)), template(container(True)), template(container("1"))])
 @example([template(container(date(2026, 1, 1))), template(container("2026-01-01"))])
 @example([template(labels={"app": "x"}, affinity=FULL["spec"]["affinity"]), FULL])

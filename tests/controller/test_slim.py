@@ -20,6 +20,7 @@ from mcad.controller.mirror import spec_mark, status_mark
 from mcad.kube.document import HEAD, Document
 from mcad.kube.errors import BadAnswer
 from mcad.kube.kinds import APPWRAPPERS, NODES, PODS
+from tests import budget
 from tests.api.strategies import mutated
 
 Json = dict[str, Any]
@@ -164,7 +165,7 @@ def test_what_those_conditions_change() -> None:
     assert read_pod(PENDING).unscheduled is not None
 
 
-@settings(max_examples=400)
+@settings(max_examples=budget.examples(400))
 @given(mutated([POD, PENDING, FAILED, CANNOT_GROW, NODE]))
 def test_it_is_read_as_if_all_of_it_were_there(obj: Json) -> None:
     try:
@@ -178,7 +179,7 @@ def test_it_is_read_as_if_all_of_it_were_there(obj: Json) -> None:
     assert read_node(slim_node(node)) == read_node(whole)
 
 
-@settings(max_examples=200)
+@settings(max_examples=budget.examples(200))
 @given(mutated([POD, NODE]))
 def test_it_is_the_same_object_whatever_is_read_of_it_at_once(obj: Json) -> None:
     raw = msgspec.Raw(json.dumps(obj).encode())
@@ -217,7 +218,7 @@ APPWRAPPER = {
 
 
 @given(mutated([APPWRAPPER]))
-@settings(max_examples=200)
+@settings(max_examples=budget.examples(200))
 def test_an_echo_is_told_without_the_spec_as_it_would_be_with_it(obj: Json) -> None:
     try:
         document = Document(msgspec.Raw(json.dumps(obj).encode()), APPWRAPPERS)

@@ -62,7 +62,9 @@ async def published(metrics: Metrics) -> Counter[str]:
     return sums
 
 
-@pytest.mark.parametrize(("profile", "seeds"), [(Lives, 40), (Teams, 15)])
+@pytest.mark.parametrize(
+    ("profile", "seeds"), [pytest.param(Lives, 40, marks=pytest.mark.slow), (Teams, 15)]
+)
 async def test_what_is_seen_and_dispatched_is_conserved(profile: type[History], seeds: int) -> None:
     most: Counter[str] = Counter()
     for seed in range(seeds):

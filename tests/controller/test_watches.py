@@ -346,6 +346,7 @@ async def test_a_kind_that_comes_again_is_watched_at_once() -> None:
         assert await told(shop, "/readyz") == (200, "ok\n")
 
 
+@pytest.mark.slow
 async def test_without_the_right_to_watch_crds_kinds_are_looked_for_ever_more_seldom(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

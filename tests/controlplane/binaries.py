@@ -17,12 +17,11 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 HERE = Path(__file__).parent
 OPERATORS = HERE / "operators"
-OPERATORS_NEXT = HERE / "operators_next"
 HELM = HERE / "helm"
 PROMTOOL = HERE / "promtool"
 ACTIONLINT = HERE / "actionlint"
@@ -56,9 +55,6 @@ SHIPPED = {
 }
 """Operator -> its Go module, and what is installed with it: its CRDs, and its webhooks if any."""
 
-NEXT = ("jobset", "lws")
-"""The operators of ``operators_next``: their versions there have types of Kubernetes 1.36."""
-
 
 class MissingGo(Exception):  # noqa: N818 - it names what to install
     """There is no Go toolchain, or it is too old, and the cache does not hold the binaries."""
@@ -80,14 +76,7 @@ def ensure_operators() -> Path:
     sources = (path.read_bytes() for path in sorted(OPERATORS.glob("*/*.go")))
     key = _key(OPERATORS, STRIP, repr(SHIPPED).encode(), *sources)
     folder = cache_root() / f"operators-{key}"
-    return _ensure(folder, lambda out: _build_operators(out, OPERATORS, SHIPPED))
-
-
-def ensure_next_operators() -> Path:
-    """The same of NEXT, which no test needs."""
-    key = _key(OPERATORS_NEXT, STRIP, repr([SHIPPED[name] for name in NEXT]).encode())
-    folder = cache_root() / f"operators-next-{key}"
-    return _ensure(folder, lambda out: _build_operators(out, OPERATORS_NEXT, NEXT))
+    return _ensure(folder, _build_operators)
 
 
 def ensure_helm() -> Path:
@@ -190,14 +179,12 @@ def _build_kubernetes(out: Path) -> None:
     (out / "bin" / "server").rename(out / "bin" / "etcd")
 
 
-def _build_operators(out: Path, module: Path, names: Collection[str]) -> None:
-    _go_build(module, STRIP, out / "bin", about="two or three minutes on a cold machine")
+def _build_operators(out: Path) -> None:
+    _go_build(OPERATORS, STRIP, out / "bin", about="two or three minutes on a cold machine")
     for built, name in (("ray-operator", "kuberay"), ("cmd", "lws")):
-        if name in names:
-            (out / "bin" / built).rename(out / "bin" / name)  # of which operator it is
-    for name in names:
-        source, crds, webhooks = SHIPPED[name]
-        folder = Path(_run(["list", "-m", "-f", "{{.Dir}}", source], module).strip())
+        (out / "bin" / built).rename(out / "bin" / name)  # of which operator it is
+    for name, (source, crds, webhooks) in SHIPPED.items():
+        folder = Path(_run(["list", "-m", "-f", "{{.Dir}}", source], OPERATORS).strip())
         # A copy, so that a warm run needs no module cache. The originals are read-only.
         found = [file.read_text() for file in sorted(folder.glob(crds))]
         (out / f"crds-{name}.yaml").write_text("\n---\n".join(found))

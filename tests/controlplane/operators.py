@@ -62,19 +62,15 @@ COSCHEDULING = Operator("coscheduling", runs=False)
 
 
 class Operators:
-    """Some of them with their CRDs and webhooks, ready to reconcile. ``built`` is the folder of
-    their binaries, if they are of other versions than in ``operators/go.mod``."""
+    """Some of them with their CRDs and webhooks, ready to reconcile."""
 
-    def __init__(
-        self, plane: ControlPlane, *operators: Operator, built: Path | None = None
-    ) -> None:
+    def __init__(self, plane: ControlPlane, *operators: Operator) -> None:
         self._plane = plane
-        self._built = built
         self._operators = operators
         self._hooks: list[Json] = []
 
     def __enter__(self) -> Operators:
-        built = self._built or binaries.ensure_operators()
+        built = binaries.ensure_operators()
         self._install(built)
         try:
             running = [one for one in self._operators if one.runs]

@@ -111,6 +111,7 @@ def test_at_rest_nothing_is_written() -> None:
     assert dict(bench.writes) == before
 
 
+@pytest.mark.slow
 def test_a_head_that_waits_for_long_is_written_ever_more_rarely() -> None:
     bench = Bench(nodes=[node()])
     bench.submit(*(workload(f"w{i}", 700) for i in range(3)))

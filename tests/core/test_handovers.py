@@ -13,6 +13,7 @@ BLOCK = 100
 HISTORIES = 5_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("begin", budget.draw(range(0, HISTORIES, BLOCK), 1, "handovers"))
 def test_no_share_is_used_twice_and_no_turn_is_lost(begin: int) -> None:
     met: Counter[str] = Counter()

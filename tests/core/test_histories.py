@@ -96,6 +96,7 @@ def test_each_victim_has_run_for_its_minimum_time_whatever_happens(begin: int) -
     assert found[EventReason.RESERVATION_ENDED]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("begin", range(0, 60 if budget.SOAK else 20, 20))
 def test_the_preemptor_is_dispatched_if_nothing_goes_wrong(begin: int) -> None:
     reasons: Counter[str] = Counter()
@@ -113,7 +114,11 @@ def test_the_preemptor_is_dispatched_if_nothing_goes_wrong(begin: int) -> None:
     ("profile", "counted", "least"),
     [
         pytest.param(PausedTeams, "paused", 100, id="nothing starts in the scope of a pause"),
-        pytest.param(RackedTeams, "racked", 30, id="pods that have to be in one rack are in one"),
+        pytest.param(
+            *(RackedTeams, "racked", 30),
+            id="pods that have to be in one rack are in one",
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_what_a_profile_checks_by_itself_holds_and_is_met(
@@ -123,7 +128,7 @@ def test_what_a_profile_checks_by_itself_holds_and_is_met(
     assert found > least
 
 
-@pytest.mark.parametrize("profile", [Lives, Teams, PausedTeams, RackedTeams])
+@pytest.mark.parametrize("profile", budget.slow_but_first([Lives, Teams, PausedTeams, RackedTeams]))
 def test_everything_holds_between_the_passes_that_share_a_work(
     profile: type[Lives], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -37,7 +37,6 @@ ON = ("--set", "quotaEnabled=true")
 PATIENCE_S = 60.0
 GROUP = "quota.codeflare.dev"
 BASE = f"/apis/{GROUP}/v1alpha1"
-ADMINISTRATOR = "quota-admin"
 
 
 @pytest.fixture(scope="module")

@@ -46,6 +46,7 @@ IN_THE_OTHER_DIALECT = Scenario(
 )
 
 
+@pytest.mark.slow
 def test_the_scenarios_walk_every_line_of_the_table_in_both_dialects(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -58,7 +58,7 @@ def test_one_is_evicted_and_once(scenario: Scenario) -> None:
 
 @pytest.mark.parametrize(
     ("scenario", "fault"),
-    budget.slow_by_turns(PLAYED),
+    budget.slow_by_turns(PLAYED, 4),
     ids=[f"{one.name}: {fault.name.lower()}" for one, fault in PLAYED],
 )
 def test_one_fault_changes_nothing_in_the_end(scenario: Scenario, fault: Fault) -> None:
@@ -71,7 +71,9 @@ OUTAGES_OF_EACH = 6
 
 
 @pytest.mark.parametrize("fault", OUTAGES, ids=lambda one: one.name.lower())
-@pytest.mark.parametrize("scenario", [IN_TURN, TWINS], ids=lambda one: one.name)
+@pytest.mark.parametrize(
+    "scenario", budget.slow_but_first([IN_TURN, TWINS]), ids=lambda one: one.name
+)
 def test_an_outage_from_any_write_on_changes_nothing_in_the_end(
     scenario: Scenario, fault: Fault
 ) -> None:
@@ -89,7 +91,7 @@ def test_an_outage_from_any_write_on_changes_nothing_in_the_end(
 
 @pytest.mark.parametrize(
     ("scenario", "gap"),
-    budget.slow_by_turns(MISSED),
+    budget.slow_by_turns(MISSED, 4),
     ids=[f"{one.name}: {gap.name.lower()}" for one, gap in MISSED],
 )
 def test_one_gap_in_a_watch_changes_nothing_in_the_end(scenario: Scenario, gap: Gap) -> None:

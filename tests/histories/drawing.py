@@ -14,7 +14,6 @@ from tests.manifests import bearing
 
 Json = dict[str, Any]
 LASTS_S = 1500.0  # from the first submission to the last look
-ACTS_UNTIL_S = 800.0
 SIM = "sim.mcad.dev/"
 WRAPPER, TEAM = "example.com/wrapper", "example.com/team"
 HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"

@@ -23,6 +23,7 @@ from mcad.journal.header import Header, files_of
 from mcad.journal.reader import sessions
 from mcad.journal.replay import Made, replay
 from mcad.journal.restart import present
+from tests import budget
 from tests.e2e.support import appwrapper, pod
 from tests.journal.recording import LARGE, SMALL, live
 
@@ -59,7 +60,7 @@ def in_line(cluster: Cluster, now: Instant) -> list[str]:
     return [row["name"] for row in rows["items"] if row["position"]]
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", budget.slow_but_first(range(4)))
 @pytest.mark.parametrize("limits", [SMALL, LARGE])
 def test_the_facts_are_those_of_the_end(tmp_path: Path, seed: int, limits: Any) -> None:
     """In files that begin with a snapshot, too."""

@@ -24,6 +24,7 @@ from mcad.journal.reader import Gap, Session, sessions
 from mcad.journal.replay import replay
 from mcad.journal.words import without_words
 from mcad.journal.writer import Journal, Limits
+from tests import budget
 from tests.core.bench import Bench, node, random_life
 from tests.journal.recording import LARGE, SMALL, Recorded, flush
 from tests.journal.test_anonymous import content, texts
@@ -176,7 +177,7 @@ def talk(folder: Path, seed: int, limits: Limits) -> None:
 
 
 @pytest.mark.parametrize("limits", [LARGE, SMALL], ids=["steps", "snapshots"])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", budget.slow_but_first(range(3)))
 def test_a_journal_decides_alike_without_them(tmp_path: Path, seed: int, limits: Limits) -> None:
     Talkative.shown = False
     talk(tmp_path, seed, limits)

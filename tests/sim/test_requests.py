@@ -8,6 +8,8 @@ from __future__ import annotations
 from copy import deepcopy
 from random import Random
 
+import pytest
+
 from mcad.api.podspec import effective_request
 from mcad.kube.types import Json
 from mcad.sim.kinds import KindTable
@@ -17,7 +19,7 @@ from mcad.sim.writes import Write
 from tests import budget
 from tests.sim.randompods import canonical_lists, random_spec, random_status, stored
 
-PODS = 100_000 if budget.SOAK else 20_000
+PODS = 100_000 if budget.SOAK else budget.examples(20_000)
 THROUGH_THE_SERVER = 2_000
 SHOWN = 5  # of those that differ
 
@@ -31,6 +33,7 @@ def counted(spec: Json, status: Json | None = None) -> dict[str, int]:
     return dict(effective_request(spec, status))
 
 
+@pytest.mark.drawn
 def test_the_dispatcher_counts_pods_as_their_judge_does() -> None:
     """Manifests as users write them, and live pods while they are resized."""
     rng = Random(2026)

@@ -30,6 +30,7 @@ from mcad.core.state.records import replace
 from mcad.core.state.settings import Fit, Policy, Settings
 from mcad.core.state.units import SECOND
 from mcad.core.views.rows import Picture
+from tests import budget
 from tests.core.answers import carried_out
 from tests.core.answers.worlds import gang, intended
 from tests.core.answers.worlds import running as life
@@ -70,7 +71,7 @@ def texts(answer: Why) -> list[str]:
 # -- random clusters -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("first", range(0, 24, 12))
+@pytest.mark.parametrize("first", budget.slow_but_first(range(0, 24, 12)))
 def test_each_answer_is_true_and_nothing_smaller_is(first: int) -> None:
     figures: Counter[str] = Counter()
     for seed in range(first, first + 12):

@@ -15,6 +15,7 @@ from mcad.core.answers.why import why
 from mcad.core.dispatcher import Dispatcher
 from mcad.core.state.lifecycle import Phase
 from mcad.core.state.records import replace
+from tests import budget
 from tests.core.answers.worlds import at_rest, started, world
 
 EXAMPLES = int(os.environ.get("MCAD_EXAMPLES", "80"))
@@ -42,7 +43,7 @@ def checked(seed: int) -> Counter[str]:
     return cases
 
 
-@pytest.mark.parametrize("part", PARTS, ids=str)
+@pytest.mark.parametrize("part", budget.slow_but_first(PARTS), ids=str)
 def test_the_next_preemptor_is_known_and_no_other_appwrapper_is_said_to_evict(part: range) -> None:
     cases: Counter[str] = Counter()
     for seed in part:

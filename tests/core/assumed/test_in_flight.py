@@ -11,6 +11,7 @@ import pytest
 
 from mcad.core.capacity import Capacity
 from mcad.core.state.model import PodSet
+from tests import budget
 from tests.core.assumed.test_apart import Free, can_strand, gpus
 from tests.core.builders import cluster, hold, node, on, pod
 
@@ -156,7 +157,7 @@ def left_out(capacity: Capacity, uid: str, gang: tuple[PodSet, ...]) -> tuple[fr
     return tuple(frozenset(map(int, kept.get(item, ()))) for item in range(len(gang)))
 
 
-@pytest.mark.parametrize("begin", range(0, 3000, 1000))
+@pytest.mark.parametrize("begin", budget.slow_but_first(range(0, 3000, 1000)))
 def test_no_order_strands_a_gang_of_several_sets_beside_others(begin: int) -> None:
     waits, goes = 0, 0
     for seed in range(begin, begin + 1000):

@@ -89,7 +89,7 @@ def _is_possible(nodes: tuple[Node, ...], sets: tuple[PodSet, ...]) -> bool:
     )
 
 
-@settings(max_examples=WORLDS)
+@settings(max_examples=budget.examples(WORLDS))
 @given(_worlds(), st.sampled_from([(), ("block", "rack", "host"), ("block", "rack")]))
 def test_a_gang_with_topology_fits_if_and_only_if_brute_force_finds_domains(
     world: tuple[tuple[Node, ...], tuple[PodSet, ...]], levels: tuple[str, ...]

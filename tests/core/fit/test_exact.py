@@ -15,6 +15,7 @@ from mcad.core.nodes.ledger import Row
 from mcad.core.nodes.resources import Books
 from mcad.core.state.model import Node, PodSet
 from mcad.core.state.work_bounds import EXACT_WORK_MAX
+from tests import budget
 from tests.core import strategies
 from tests.core.builders import cluster, fits_by_brute_force, hosts_of, node, pod, pods
 
@@ -67,7 +68,7 @@ def search(nodes: list[Node], sets: tuple[PodSet, ...], budget: int = AMPLE) -> 
     return Search(cluster(*nodes), sets).run(budget)
 
 
-@settings(max_examples=150)
+@settings(max_examples=budget.examples(150))
 @given(strategies.tight())
 def test_it_finds_a_placement_if_and_only_if_there_is_one(
     found: tuple[dict[str, Node], tuple[PodSet, ...]],
@@ -81,7 +82,7 @@ def test_it_finds_a_placement_if_and_only_if_there_is_one(
     assert (verdict.plan is not None) is expected
 
 
-@settings(max_examples=300)
+@settings(max_examples=budget.examples(300))
 @given(strategies.tight(), st.lists(st.tuples(st.integers(0, 3), st.integers(-2, 2)), max_size=4))
 def test_what_is_known_of_nodes_from_searches_before_makes_no_difference(
     found: tuple[dict[str, Node], tuple[PodSet, ...]], changes: list[tuple[int, int]]
@@ -100,11 +101,11 @@ def test_the_budget_is_counted_and_never_exceeded_by_much() -> None:
     nodes = [node(f"n{i}", f"{7 + i % 3}") for i in range(30)]
     sets = (pods(20, "3"), pods(40, "2", item=1), pods(16, "2500m", item=2))
     unbounded = search(nodes, sets)
-    for budget in (0, 10, 100, 1000):
-        verdict = search(nodes, sets, budget)
+    for steps in (0, 10, 100, 1000):
+        verdict = search(nodes, sets, steps)
         assert not verdict.decided
         assert verdict.plan is None
-        assert budget < verdict.work <= budget + unbounded.work
+        assert steps < verdict.work <= steps + unbounded.work
 
     assert unbounded.decided
     assert search(nodes, sets, unbounded.work).decided

@@ -8,6 +8,7 @@ from mcad.core.fit import greedy
 from mcad.core.nodes.resources import book
 from mcad.core.state.model import Node, PodSet
 from mcad.core.state.waiting_reason import WaitingReason
+from tests import budget
 from tests.core import strategies
 from tests.core.builders import (
     Host,
@@ -40,7 +41,7 @@ def _filled(draw: st.DataObject, nodes: dict[str, Node]) -> tuple[Capacity, dict
     return capacity, hosts
 
 
-@settings(max_examples=250)
+@settings(max_examples=budget.examples(250))
 @given(strategies.clusters(), strategies.gangs(most=3), st.data())
 def test_a_gang_fits_if_and_only_if_brute_force_places_it(
     nodes: dict[str, Node], sets: tuple[PodSet, ...], data: st.DataObject
@@ -56,7 +57,7 @@ def test_a_gang_fits_if_and_only_if_brute_force_places_it(
     assert (capacity.assume("w", 1, capacity.shape(sets), sets) is None) is expected
 
 
-@settings(max_examples=250)
+@settings(max_examples=budget.examples(250))
 @given(strategies.tight())
 def test_a_mixed_gang_at_the_edge_fits_if_and_only_if_brute_force_places_it(
     found: tuple[dict[str, Node], tuple[PodSet, ...]],
@@ -75,7 +76,7 @@ def test_a_mixed_gang_at_the_edge_fits_if_and_only_if_brute_force_places_it(
     assert (capacity.assume("w", 1, shape, sets) is None) is expected
 
 
-@settings(max_examples=200)
+@settings(max_examples=budget.examples(200))
 @given(strategies.tight(), st.data())
 def test_a_pod_without_a_node_counts_in_every_verdict_and_in_its_figures(
     found: tuple[dict[str, Node], tuple[PodSet, ...]], data: st.DataObject
@@ -107,7 +108,7 @@ def test_a_pod_without_a_node_counts_in_every_verdict_and_in_its_figures(
         book(hosts[name].free, wants("1", pods="1"), 1 if rises else -1)
 
 
-@settings(max_examples=100)
+@settings(max_examples=budget.examples(100))
 @given(strategies.clusters(least=2), strategies.gangs(most=6))
 def test_a_refusal_of_the_sum_is_a_matter_of_arithmetic(
     nodes: dict[str, Node], sets: tuple[PodSet, ...]

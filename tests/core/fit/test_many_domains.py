@@ -56,7 +56,7 @@ def _find(capacity: Capacity, shape: Shape, passes: int = 1000) -> Refusal | Non
     raise AssertionError("the verdict never ends")
 
 
-@settings(max_examples=WORLDS)
+@settings(max_examples=budget.examples(WORLDS))
 @given(_CPUS, _EVENTS, st.sampled_from([1, 30, 100]))
 def test_a_verdict_of_several_passes_is_that_of_brute_force_whatever_happens_between_them(
     racks: list[tuple[int, int]], events: tuple[tuple[int, int, bool], ...], work: int
@@ -82,7 +82,7 @@ def test_a_verdict_of_several_passes_is_that_of_brute_force_whatever_happens_bet
     capacity.check()
 
 
-@settings(max_examples=WORLDS // 3)
+@settings(max_examples=budget.examples(WORLDS // 3))
 @given(_CPUS, st.sampled_from([1, 30]))
 def test_a_test_on_emptied_nodes_that_takes_several_passes_is_that_of_brute_force(
     racks: list[tuple[int, int]], work: int

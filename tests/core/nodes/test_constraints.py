@@ -18,6 +18,7 @@ from mcad.core.nodes.codes import ABSENT, Codes
 from mcad.core.nodes.constraints import Constraints, Facts, as_set
 from mcad.core.nodes.filters import admits, in_service
 from mcad.core.state.model import Constraint, Node, Requirement, Toleration
+from tests import budget
 from tests.core.builders import node, taint
 
 ROWS = 8
@@ -173,8 +174,11 @@ class Machine(RuleBasedStateMachine):
             }
 
 
+@pytest.mark.drawn
 def test_bits_and_facts_agree_with_each_node_through_any_history() -> None:
-    run_state_machine_as_test(Machine, settings=settings(max_examples=60, stateful_step_count=25))
+    run_state_machine_as_test(
+        Machine, settings=settings(max_examples=budget.examples(60), stateful_step_count=25)
+    )
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.none() | st.sampled_from("abcdef"))))

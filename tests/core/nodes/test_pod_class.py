@@ -15,6 +15,7 @@ from mcad.core.nodes.shape import Shape
 from mcad.core.state import work_bounds
 from mcad.core.state.model import Node, Pod
 from mcad.core.state.settings import Settings
+from tests import budget
 from tests.core import strategies
 from tests.core.builders import (
     AGGREGATE,
@@ -134,7 +135,7 @@ class World:
         pytest.param(0, 1, id="none is added, and few sums are made"),
     ],
 )
-@settings(max_examples=100)
+@settings(max_examples=budget.examples(100))
 @given(nodes=strategies.clusters(), data=st.data())
 def test_a_refused_gang_is_requeued_before_it_fits_and_only_by_a_rise_on_its_own_nodes(
     nodes: dict[str, Node], data: st.DataObject, rises: int, constraints: int

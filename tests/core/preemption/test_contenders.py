@@ -17,7 +17,7 @@ from tests.core.preemption.contenders import Contenders
 EXAMPLES = int(os.environ.get("MCAD_EXAMPLES", "600" if budget.SOAK else "60"))
 
 
-@pytest.mark.parametrize("begin", range(0, EXAMPLES, 20))
+@pytest.mark.parametrize("begin", budget.slow_but_first(range(0, EXAMPLES, 20)))
 def test_none_waits_behind_a_victim_that_it_may_evict(
     begin: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -389,6 +389,7 @@ CASES = {
 }
 
 
+@pytest.mark.slow
 def test_the_worlds_have_every_case() -> None:
     """Else the property would hold of what never happens."""
     cases: Counter[str] = Counter()

@@ -15,6 +15,7 @@ from mcad.core.queue.ordering import Turns
 from mcad.core.state.refusal import Refusal
 from mcad.core.state.settings import Fairness, Settings
 from mcad.core.state.waiting_reason import WaitingReason
+from tests import budget
 
 NONE = cast("Any", None)
 FIFO = Turns(Settings(reclaim=False), NONE, NONE)
@@ -43,7 +44,7 @@ def eqclasses(draw: st.DrawFn) -> list[EquivalenceClass]:
     return made
 
 
-@profile(max_examples=300)
+@profile(max_examples=budget.examples(300))
 @given(left=eqclasses(), data=st.data())
 def test_a_pass_tries_all_in_order_whatever_becomes_of_them(
     left: list[EquivalenceClass], data: st.DataObject

@@ -376,7 +376,9 @@ def test_what_ten_thousand_histories_found(seed: int, monkeypatch: pytest.Monkey
     played(seed)
 
 
-@pytest.mark.parametrize("begin", range(0, HISTORIES if budget.SOAK else IN_A_PUSH, 50))
+@pytest.mark.parametrize(
+    "begin", budget.slow_but_first(range(0, HISTORIES if budget.SOAK else IN_A_PUSH, 50))
+)
 def test_each_start_is_that_of_the_rules(begin: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(benches, "AUDITED_MAX", 0)
     plays = [played(seed) for seed in range(begin, begin + 50)]

@@ -16,6 +16,7 @@ from mcad.core.state.model import PodSet, Workload
 from mcad.core.state.records import replace
 from mcad.core.state.settings import Fairness, Policy
 from mcad.core.state.units import SECOND
+from tests import budget
 from tests.core.bench import PATIENT, Bench, node, workload
 from tests.core.quotas import GOLD, child, subtree, teams
 
@@ -199,7 +200,7 @@ STEPS = st.lists(
 
 
 @given(STEPS, st.sampled_from(list(Policy)))
-@profile(max_examples=150, deadline=None)
+@profile(max_examples=budget.examples(150), deadline=None)
 def test_dispatches_are_those_of_a_plain_walk(steps: list[object], policy: Policy) -> None:
     bench = Bench(replace(FAIR, policy=policy), nodes=[SMALL])
     plain = Reference(dict(SMALL.allocatable), policy is Policy.STRICT_FIFO)

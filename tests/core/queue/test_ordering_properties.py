@@ -16,6 +16,7 @@ from mcad.core.state.model import Workload
 from mcad.core.state.quota_records import Designation
 from mcad.core.state.records import replace
 from mcad.core.state.settings import Fairness
+from tests import budget
 from tests.core.bench import PATIENT, Bench, node, workload
 from tests.core.quotas import GOLD, Model, teams
 
@@ -101,7 +102,7 @@ _ROUNDS = st.lists(
 """Arrivals, and which of those that run end: first a crowd of one shape, most of which wait."""
 
 
-@profile(max_examples=300, deadline=None)
+@profile(max_examples=budget.examples(300), deadline=None)
 @given(
     rule=st.tuples(st.sampled_from([*Fairness]), st.booleans()),
     quota=st.sampled_from([None, 600, 800]),

@@ -23,6 +23,7 @@ from mcad.core.state.model import PodPhase
 from mcad.core.state.quota_records import Designation, QuotaSubtree
 from mcad.core.state.records import replace
 from mcad.core.state.work_bounds import VERDICT_STEPS
+from tests import budget
 from tests.core.bench import PATIENT, Bench, node, workload
 from tests.core.quotas import Model, child, subtree
 
@@ -280,14 +281,18 @@ class ShortPassesWithShares(ShortPasses, Shares):
     """Passes that end while one is looked at for all that wait for the same."""
 
 
+def _histories(count: int) -> profile:
+    return profile(max_examples=budget.examples(count), stateful_step_count=30, deadline=None)
+
+
 TestHistories = Histories.TestCase
-TestHistories.settings = profile(max_examples=150, stateful_step_count=30, deadline=None)
+TestHistories.settings = _histories(150)
 TestShares = Shares.TestCase
-TestShares.settings = profile(max_examples=100, stateful_step_count=30, deadline=None)
+TestShares.settings = _histories(100)
 TestShortShares = ShortPassesWithShares.TestCase
-TestShortShares.settings = profile(max_examples=60, stateful_step_count=30, deadline=None)
+TestShortShares.settings = _histories(60)
 TestShortPasses = ShortPasses.TestCase
-TestShortPasses.settings = profile(max_examples=100, stateful_step_count=30, deadline=None)
+TestShortPasses.settings = _histories(100)
 
 
 @given(

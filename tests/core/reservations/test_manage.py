@@ -152,8 +152,10 @@ def test_a_reservation_without_a_date_ends_and_the_next_one_lasts_twice_as_long(
             assert reservation.reason is ReservationReason.STARVED
             lasted.append((reservation.until - reservation.since) // SECOND)
         before = reservation or before
+        if len(lasted) == 5:
+            break
         bench.advance(10)
-    assert lasted[:5] == [100, 200, 400, 800, 1600]
+    assert lasted == [100, 200, 400, 800, 1600]
 
 
 def test_after_a_restart_a_reservation_is_planned_before_any_dispatch() -> None:

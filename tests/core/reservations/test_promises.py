@@ -6,7 +6,7 @@ from itertools import product
 
 import pytest
 
-from benchmarks.promises import Cluster, promised
+from tests.core.reservations.promises import Cluster, promised
 
 WORLDS = [
     Cluster(seed, load, mixed, late)

@@ -9,6 +9,7 @@ from mcad.core.events import Decide, KindWatched, NodeGone, NodeSeen
 from mcad.core.state.model import HostPort, Node, Workload
 from mcad.core.state.settings import Policy, Settings
 from mcad.core.state.units import SECOND
+from tests import budget
 from tests.core.bench import node
 from tests.core.histories import LEAVES, SIZE, Act, Teams
 from tests.core.quotas import GOLD, SILVER, teams
@@ -164,7 +165,7 @@ def _with(work: Workload, **changes: object) -> Workload:
     return replace(work, sets=tuple(replace(one, **changes) for one in work.sets))
 
 
-@pytest.mark.parametrize("begin", range(0, 60, 20))
+@pytest.mark.parametrize("begin", budget.slow_but_first(range(0, 60, 20)))
 def test_whatever_changes_the_books_agree_and_at_last_nothing_is_remembered(begin: int) -> None:
     for seed in range(begin, begin + 20):
         life = Changing(seed)

@@ -17,6 +17,7 @@ from mcad.core.state.answer import Answer
 from mcad.core.state.model import PodPhase
 from mcad.core.state.settings import Settings
 from mcad.core.state.units import SECOND
+from tests import budget
 from tests.core.bench import Bench, node, workload
 
 SHORT = 290  # seconds: just less than what ends the reservation of pods that are not created
@@ -139,7 +140,7 @@ ACTS = st.one_of(
 
 
 @given(acts=st.lists(ACTS, min_size=5, max_size=40))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=budget.examples(60), deadline=None)
 def test_nothing_that_a_user_does_gets_round_the_pauses(acts: list[tuple[str, Any]]) -> None:
     """So many attempts without pods take the pauses between them at least."""
     bench = on_a_node("a", 400, 400)

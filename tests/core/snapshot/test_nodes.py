@@ -18,6 +18,7 @@ from mcad.core.snapshot.snapshot import Snapshot
 from mcad.core.state.model import Node, Pod, PodPhase, PodSet
 from mcad.core.state.settings import Fit, Settings
 from mcad.core.state.work_bounds import SHIFT_STEPS
+from tests import budget
 from tests.core import strategies
 from tests.core.builders import AGGREGATE, cluster, hold, node, on, pod, pods, port
 
@@ -370,12 +371,13 @@ def _really_leave(capacity: Capacity, uid: str) -> None:
     capacity.gangs.release(uid)
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("fit", [*Fit])
 def test_it_fits_if_and_only_if_it_does_when_they_have_left(fit: Fit) -> None:
     uids = ["a", "b", "c"]
     seen: Counter[str] = Counter()
 
-    @settings(max_examples=250)
+    @settings(max_examples=budget.examples(500))
     @given(strategies.clusters(), strategies.gangs(most=2), st.data())
     def check(nodes: dict[str, Node], sets: tuple[PodSet, ...], data: st.DataObject) -> None:
         steps = _history(data, nodes, uids)

@@ -1,4 +1,4 @@
-"""The shapes are those of Kueue's harness, and the generator counts what it sees."""
+"""The shapes are those of Kueue's harness, and the generators count what they see."""
 
 from __future__ import annotations
 
@@ -9,24 +9,13 @@ from typing import Any
 
 import pytest
 
-from benchmarks import kueue_load
+from benchmarks import kueue_load, kueue_stream
 from benchmarks.dispatch_rate import is_alive
-from benchmarks.kueue_arms import (
-    EDITS,
-    JOB,
-    Kueue,
-    KueueJobs,
-    Mcad,
-    queues,
-    quotas,
-    topology_request,
-    with_flags,
-)
+from benchmarks.kueue_arms import EDITS, JOB, Kueue, KueueJobs, Mcad, queues, quotas, with_flags
 from benchmarks.kueue_load import (
     BASELINE,
     LARGE_SCALE,
-    RACK,
-    TAS,
+    NOMINAL,
     Class,
     Course,
     Load,
@@ -35,12 +24,11 @@ from benchmarks.kueue_load import (
     record,
 )
 from benchmarks.kueue_queued import QUEUE, resize
-from benchmarks.measuring import quantile
-from mcad.api.topology import PREFERRED, REQUIRED
 from mcad.kube.errors import ApiError, ConnectionLost
 
 Json = dict[str, Any]
 LARGE = Class("large", 1, 0.0, 20, 1.0, 200)
+THREE = Shape("tiny", 1, 1, (Class("small", 3, 0.0, 1, 0.01, 50),))
 
 
 def workloads(shape: Shape) -> int:
@@ -50,33 +38,7 @@ def workloads(shape: Shape) -> int:
 def test_the_shapes_have_as_many_workloads_as_kueues() -> None:
     assert (workloads(BASELINE), BASELINE.nominal) == (15_000, 600)
     assert (workloads(LARGE_SCALE), LARGE_SCALE.nominal) == (50_000, 20_000)
-    assert workloads(BASELINE.scaled(0.1)) == 1_500
     assert len(set(BASELINE.leaves())) == 30
-
-
-def test_tas_is_baseline_in_racks() -> None:
-    assert (workloads(TAS), TAS.nominal, TAS.racks) == (15_000, 600, 10)
-    requests = {one.cpu: (one.pods, one.requests["requests"]["cpu"]) for one in TAS.classes}
-    assert requests == {1: (2, "500m"), 5: (4, "1250m"), 20: (8, "2500m")}
-    assert BASELINE.classes[2].requests == {"requests": {"cpu": "20"}}
-    assert [topology_request(one) for one in TAS.classes[6:]] == [
-        {"required": RACK},
-        {"preferred": RACK},
-        {"podSetSliceRequiredTopology": RACK, "podSetSliceSize": 4},
-    ]
-    assert [one["kind"] for one in queues(TAS)][:2] == ["Topology", "ResourceFlavor"]
-
-
-def test_a_gang_of_tas_asks_for_its_rack_in_both_arms() -> None:
-    for number, annotation in ((0, REQUIRED), (1, PREFERRED), (2, PREFERRED)):
-        work = Workload(TAS.classes[number], "q", "small-0")
-        _, written = Mcad().written(work)
-        item = written["spec"]["resources"]["GenericItems"][0]["generictemplate"]
-        worker = item["spec"]["pytorchReplicaSpecs"]["Worker"]
-        assert worker["replicas"] == 2
-        assert worker["template"]["metadata"]["annotations"] == {annotation: RACK}
-        podset = Kueue().written(work)[1]["spec"]["podSets"][0]
-        assert (podset["count"], podset["topologyRequest"]) == (2, topology_request(work.of))
 
 
 def test_a_cohort_may_use_what_its_queues_have() -> None:
@@ -85,8 +47,11 @@ def test_a_cohort_may_use_what_its_queues_have() -> None:
     shares = [one["quotas"] for one in cohorts["spec"]["children"]]
     assert shares == [{"requests": {"cpu": "120"}, "hardLimit": True}] * 5
     assert root["spec"]["children"][0]["quotas"]["requests"] == {"cpu": "600"}
-    kinds = [one["kind"] for one in queues(BASELINE)]
+    made = queues(BASELINE, "StrictFIFO")
+    kinds = [one["kind"] for one in made]
     assert kinds.count("ClusterQueue") == kinds.count("LocalQueue") == 30
+    specs = [one["spec"] for one in made if one["kind"] == "ClusterQueue"]
+    assert {one["queueingStrategy"] for one in specs} == {"StrictFIFO"}
 
 
 def test_the_flags_replace_the_two_constants_and_add_a_controller_of_jobs() -> None:
@@ -99,7 +64,7 @@ def test_the_flags_replace_the_two_constants_and_add_a_controller_of_jobs() -> N
 
 
 def test_a_job_of_kueue_is_the_item_of_the_dispatcher_but_suspended() -> None:
-    for of in (*BASELINE.classes, *TAS.classes):
+    for of in BASELINE.classes:
         work = Workload(of, "q", "small-0")
         resource, created = KueueJobs().written(work)
         assert resource is JOB
@@ -108,10 +73,6 @@ def test_a_job_of_kueue_is_the_item_of_the_dispatcher_but_suspended() -> None:
         assert not KueueJobs().seen("ADDED", created).admitted
         assert created["spec"].pop("runPolicy") == {"suspend": True}
         assert KueueJobs().seen("MODIFIED", created).admitted
-        ours, theirs = (
-            one["spec"]["pytorchReplicaSpecs"]["Worker"]["template"] for one in (item, created)
-        )
-        assert bool(ours.pop("metadata", {})) == bool(theirs.pop("metadata", {}))
         assert item["spec"] == created["spec"]
 
 
@@ -129,7 +90,6 @@ def test_an_eviction_shows_as_a_workload_that_is_admitted_no_longer() -> None:
 
 
 def test_use_counts_every_time_that_a_workload_was_admitted() -> None:
-    shape = Shape("tiny", 1, 1, (LARGE,))
     course = Course(Workload(LARGE, "q", "large-0"), created=10.0)
     course.first = course.admitted = 12.0
     course.ends(12.5)
@@ -137,18 +97,19 @@ def test_use_counts_every_time_that_a_workload_was_admitted() -> None:
     course.admitted = 19.0
     course.ends(20.0)
     course.finished = 20.0
-    found = record(shape, {course.work.key: course})
+    found = record(Shape("tiny", 1, 1, (LARGE,)), {course.work.key: course})
     assert found.wall_s == 10.0
     assert found.use == pytest.approx(1.5 * 20 / (20 * 10))
     assert (found.times["large"].p50, found.times["large"].evictions) == (2.0, 1)
-    assert quantile([3.0, 1.0, 2.0], 0.5) == 2.0
 
 
 class Table:
-    """As much of a client as the generator asks for; every item is admitted at once."""
+    """As much of a client as the generators ask for; a gang is admitted after ``gang_s``, and
+    everything else at once."""
 
-    def __init__(self) -> None:
+    def __init__(self, gang_s: float = 0.0) -> None:
         self.finished: list[tuple[str, str]] = []
+        self._gang_s = gang_s
         self._lines: asyncio.Queue[bytes] = asyncio.Queue()
 
     async def list_all(self, _: object) -> tuple[list[Json], str]:
@@ -158,7 +119,9 @@ class Table:
         name = body["metadata"]["name"]
         head = f'{{"type": "ADDED", "object": {{"metadata": {{"namespace": "{namespace}", '
         tail = f'"name": "{name}", "uid": "u", "resourceVersion": "2"}}}}}}'
-        self._lines.put_nowait((head + tail).encode())
+        delay = self._gang_s if name == "gang" else 0.0
+        line = (head + tail).encode()
+        asyncio.get_running_loop().call_later(delay, self._lines.put_nowait, line)
         return body
 
     async def watch(self, resource: object, _: str) -> Any:
@@ -172,22 +135,19 @@ class Table:
 
 
 async def test_the_generator_finishes_what_it_has_created() -> None:
-    shape = Shape("tiny", 2, 2, (Class("small", 3, 0.0, 1, 0.01, 50),))
+    shape = THREE._replace(cohorts=2, queues=2)
     table: Any = Table()
     running = Load(shape, Mcad(), table)
     await running.run()
     assert len(set(table.finished)) == 12
-    found = kueue_load.record(shape, running.courses)
-    assert 0 < found.use < 1
+    assert 0 < record(shape, running.courses).use < 1
 
 
 async def test_a_run_whose_arm_has_ended_is_given_up() -> None:
     table: Any = Table()
-    running = Load(
-        Shape("tiny", 1, 1, (Class("small", 1, 60.0, 1, 0.01, 50),)), Mcad(), table, table
-    )
+    slow = THREE._replace(classes=(THREE.classes[0]._replace(count=1, every_s=60.0),))
     with pytest.raises(SystemExit, match="the arm's process ended with 1 workloads left"):
-        await running.run(lambda: False)
+        await Load(slow, Mcad(), table).run(lambda: False)
 
 
 async def test_a_run_ends_with_the_first_request_that_failed() -> None:
@@ -200,19 +160,14 @@ async def test_a_run_ends_with_the_first_request_that_failed() -> None:
 async def test_a_request_without_an_answer_is_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kueue_load, "LOOK_S", 0.01)
     table: Any = Table()
-    creates = table.create
     lost = [ConnectionLost("gone"), ApiError(504, "Timeout"), ApiError(409, "AlreadyExists")]
-    table.create = answers(*lost, then=creates)
-    running = Load(THREE, Mcad(), table)
-    work = asyncio.ensure_future(running.run())
+    table.create = answers(*lost, then=table.create)
+    work = asyncio.ensure_future(Load(THREE, Mcad(), table).run())
     # The first one exists, though no answer said so: the watch of this table does not show it.
     async with asyncio.timeout(30):
         while len(table.finished) < 2:
             await asyncio.sleep(0.01)
     work.cancel()
-
-
-THREE = Shape("tiny", 1, 1, (Class("small", 3, 0.0, 1, 0.01, 50),))
 
 
 def answers(*errors: Exception, then: Any = None) -> Any:
@@ -241,3 +196,28 @@ def test_a_queued_workload_has_the_size_that_it_is_given(arm: Kueue | Mcad) -> N
     resize(large, "10001m")
     assert str(small).count("'cpu': '20'") == 1
     assert str(large) == str(small).replace("'cpu': '20'", "'cpu': '10001m'")
+
+
+def test_more_arrives_in_a_stream_than_can_run() -> None:
+    small, gang = kueue_stream.SMALL, kueue_stream.GANG
+    assert small.cpu * small.runs_s / small.every_s == pytest.approx(1.2 * NOMINAL)
+    assert (gang.cpu, gang.priority) == (NOMINAL, small.priority)
+
+
+@pytest.mark.parametrize("gang_s", [0.2, 9.0])
+async def test_a_gang_in_a_stream_is_watched_until_it_is_admitted(
+    gang_s: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kueue_stream, "LOOK_S", 0.01)
+    small = kueue_stream.SMALL._replace(every_s=0.02, count=100, runs_s=0.1)
+    monkeypatch.setattr(kueue_stream, "SMALL", small)
+    table: Any = Table(gang_s)
+    stream = kueue_stream.Stream(kueue_stream.SHAPE._replace(classes=(small,)), Mcad(), table)
+    running = asyncio.ensure_future(stream.run())
+    await asyncio.sleep(0.2)
+    found = await stream.gang(0.5)
+    running.cancel()
+    assert (found.gang_s is None) is (gang_s > 0.5)
+    assert ("not admitted" in str(found)) is (gang_s > 0.5)
+    assert found.use > 0
+    assert 0 <= found.small_p50_s <= found.small_most_s

@@ -1,9 +1,9 @@
 """Are promised starts kept, with a kube-scheduler that spreads pods and binds them late?
 
-``python -m benchmarks.promises --seeds 10``: 90 jobs in 12 hours on 10 nodes of 8 CPUs, with the
-policy Backfill, at loads from 0.8 to 0.95. Every job ends two minutes before its limit at the
-latest, so each start that a status promised has to be kept. A start counts as late after the time
-that the last binding may take.
+``python -m tests.core.reservations.promises --seeds 10``: 90 jobs in 12 hours on 10 nodes of 8
+CPUs, with the policy Backfill, at loads from 0.8 to 0.95. Every job ends two minutes before its
+limit at the latest, so each start that a status promised has to be kept. A start counts as late
+after the time that the last binding may take.
 """
 
 from __future__ import annotations
