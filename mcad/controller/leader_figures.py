@@ -16,10 +16,12 @@ from mcad.api.wire import to_json
 from mcad.controller import quota_views
 from mcad.controller.answers import answer, created, why_answer
 from mcad.controller.cooperative import in_slices
+from mcad.controller.gc_tuning import not_collected
 from mcad.controller.paged_list import PagedList
 from mcad.controller.shared_answers import SharedAnswers
 from mcad.controller.views import capacity_sums, detail_steps, node_steps, row_steps
 from mcad.core.answers.dry_run import Facts
+from mcad.core.events import Event
 from mcad.core.views.rows import Picture
 from mcad.journal.restart import present
 
@@ -104,13 +106,13 @@ class LeaderFigures:
             detail = await self.detail(namespace, name)
             if detail is None:
                 return None
-            return detail | await asyncio.to_thread(why_answer, self._facts(), detail["uid"])
+            return detail | await asyncio.to_thread(why_answer, await self._facts(), detail["uid"])
 
     async def what_if(self, question: Question, own: str) -> Json:
         """What would differ; ``own`` is the namespace of names without one. Raises
         ``BadQuestionError``."""
         async with self._in_turn():
-            facts = self._facts()
+            facts = await self._facts()
             new = created(question.manifests, self._controller.read_appwrapper, facts.now)
             return await asyncio.to_thread(answer, facts, question, new, own)
 
@@ -122,15 +124,16 @@ class LeaderFigures:
         self._asked += 1
         try:
             async with self._turn:
-                yield
+                with not_collected():
+                    yield
         finally:
             self._asked -= 1
 
-    def _facts(self) -> Facts:
+    async def _facts(self) -> Facts:
         """What was observed, for copies: they run in a thread, beside the dispatcher."""
         cluster = self._cluster()
-        now = self._controller.clock.now_us()
-        return Facts(cluster.settings, tuple(present(cluster)), now)
+        events: list[Event] = await self._in_slices(present(cluster))
+        return Facts(cluster.settings, events, self._controller.clock.now_us())
 
     def titles(self) -> frozenset[str]:
         """NAMESPACE/NAME of all AppWrappers."""

@@ -31,22 +31,23 @@ _BEING_CREATED = frozenset({Phase.INTENDING, Phase.CREATING, Phase.CONFIRMING})
 
 
 def present(cluster: Cluster) -> Iterator[Event]:
-    """Every present object as an event.
+    """Every present object as an event. The core may go on between two of them, as a cluster does
+    between the lists of a dispatcher that starts.
 
     An AppWrapper that is being created is restored as dispatched, although this core may not know
     all of its objects.
     """
-    for (group, resource), message in cluster.objects.unwatched.items():
+    for (group, resource), message in list(cluster.objects.unwatched.items()):
         yield KindWatched(group, resource, watched=False, message=message)
-    yield from map(NodeSeen, cluster.capacity.nodes())
-    yield from map(QuotaSeen, cluster.forest.subtrees.values())
-    yield from map(PauseSeen, cluster.waiting.dispatch_pauses.by_uid.values())
-    for entry in cluster.entries.values():
+    yield from map(NodeSeen, list(cluster.capacity.nodes()))
+    yield from map(QuotaSeen, list(cluster.forest.subtrees.values()))
+    yield from map(PauseSeen, list(cluster.waiting.dispatch_pauses.by_uid.values()))
+    for entry in list(cluster.entries.values()):
         if not entry.rebuilt and entry.phase is not Phase.GONE:
             work = replace(entry.edited or entry.workload, persisted=_saved(entry, cluster.now))
             yield AppWrapperSeen(work, listed=True)
-    yield from map(ChildSeen, cluster.objects.by_uid.values())
-    yield from map(PodSeen, cluster.capacity.pods.all())
+    yield from map(ChildSeen, list(cluster.objects.by_uid.values()))
+    yield from map(PodSeen, list(cluster.capacity.pods.all()))
 
 
 def _saved(entry: Entry, now: Instant) -> Persisted:

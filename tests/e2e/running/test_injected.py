@@ -96,8 +96,11 @@ def test_what_is_injected_is_learned(control_plane: ControlPlane, dispatcher: Di
     assert not one.status("other").get("dispatch"), "a template of the same kind"
     (told,) = one.events("PodsAskForMore")
     assert ADDED in told["message"]
-    for word in ("why", "describe"):
-        shown = cli(word, f"{one.pool}/{one.name}", "--server", dispatcher.url)
+    name = f"{one.pool}/{one.name}"
+    for shown in (
+        cli("why", name, "--server", dispatcher.url),
+        cli("describe", name, kubeconfig=plane.admin_kubeconfig),
+    ):
         assert ADDED in " ".join(shown.stdout.split()), shown.stdout + shown.stderr
 
     taint = {"key": POOL, "value": one.pool, "effect": "NoSchedule"}
