@@ -387,9 +387,13 @@ def test_three_teams_a_borrower_and_an_unknown_leaf(
     told = json.loads(mcad("quota", "research", "-o", "json", "--server", dispatcher.url))
     assert told["borrowed"] == {"cpu": "2"}
     assert [one["name"] for one in told["holders"]] == ["aw-borrower", "aw-research"]
-    stored = json.loads(mcad("quota", "-o", "json", "--kubeconfig", str(plane.admin_kubeconfig)))
-    borrowed = {one["node"]: one["borrowed"] for one in stored["trees"][0]["nodes"]}
-    assert borrowed["research"] == {"cpu": "2"}, "as the dispatcher wrote it"
+
+    def stored() -> Json:
+        """As the dispatcher writes it, at most once a second."""
+        view = json.loads(mcad("quota", "-o", "json", kubeconfig=plane.admin_kubeconfig))
+        return {one["node"]: one["borrowed"] for one in view["trees"][0]["nodes"]}
+
+    until(plane, lambda: stored()["research"], {"cpu": "2"})
 
     delete(plane, "aw-borrower")
     until(plane, lambda: states(plane)["aw-product"], "Running")
