@@ -14,7 +14,6 @@ from mcad.core.quota.tree import Fault, Tree
 from mcad.core.state.model import Workload
 from mcad.core.state.quantity import format_amount
 from mcad.core.state.records import asdict
-from mcad.core.state.units import Instant
 from mcad.core.views import holders
 from mcad.core.views.rows import Picture
 
@@ -26,12 +25,6 @@ BOOKS = ("nominal", "allocated", "leaving", "reserved", "borrowed", "lent", "wai
 def trees_view(cluster: Cluster, *, enabled: bool) -> Json:
     """``{"enabled": ..., "trees": [...]}``: whether quota is on, and all defined trees."""
     return {"enabled": enabled, "trees": list(tree_steps(cluster))}
-
-
-def node_view(cluster: Cluster, now: Instant, tree: str, node: str) -> Json | None:
-    """The node of ``node_steps``; None if there is none."""
-    steps = node_steps(cluster, Picture(cluster, now), tree, node)
-    return next((view for view in steps if view is not None), None)
 
 
 def tree_steps(cluster: Cluster) -> Iterator[Json]:

@@ -6,7 +6,7 @@ are tested, and gangs that fit are assumed, all of a gang or nothing (protocol C
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 
 from mcad.core.assumed.assumed import Assumed, shrunk_to
 from mcad.core.assumed.gangs import NOTHING_REPORTED, Gangs, Wants
@@ -343,17 +343,6 @@ class Capacity:
 
     def _count_nodes(self, constraint: Constraint) -> int:
         return int(self._ledger.facts.admitting(constraint).sum())
-
-    def plan_at(self, shape: Shape, places: Mapping[str, Sequence[int]]) -> Plan:
-        """The plan with these numbers of pods of each set on each node, as in ``places_of``."""
-        rows = self._ledger.rows
-        return [
-            ((position,), rows[name], pods)
-            for name, counts in places.items()
-            if name in rows
-            for position, pods in enumerate(counts[: len(shape.sets)])
-            if pods
-        ]
 
     def may_strand(self, in_flight: InFlight, shape: Shape) -> bool:
         """Whether a gang of this remembered shape, which fits, and the gangs in flight could keep

@@ -65,17 +65,6 @@ def test_its_account_reads_no_secrets_and_writes_nothing(
     assert spaces == ({"team-a"} if "watchNamespaces" in values else {""})
 
 
-def test_another_lease_is_told_to_it(helm: Helm) -> None:
-    election = {"namespace": "team-a", "name": "mine"}
-    objects = helm.template(**ON, config={"leaderElection": election})
-    (container,) = ui_of(objects, "Deployment")["spec"]["template"]["spec"]["containers"]
-    (variable,) = container["env"]
-    assert variable == {
-        "name": "MCAD_LEADER_ELECTION",
-        "value": '{"name":"mine","namespace":"team-a"}',
-    }
-
-
 def test_a_port_that_needs_rights_is_refused(helm: Helm) -> None:
     with pytest.raises(HelmError, match="port"):
         helm.template(ui={"enabled": True, "port": 80})

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from mcad.controller.quota_views import BOOKS, node_view, trees_view
+from mcad.controller.quota_views import BOOKS, node_steps, trees_view
 from mcad.controller.views import detail_view
 from mcad.core.state.model import Workload
+from mcad.core.views.rows import Picture
 from tests.core.bench import Bench, node, workload
 from tests.core.quotas import GOLD, SILVER, child, subtree, teams
 
@@ -33,8 +34,14 @@ def trees(made: Bench) -> list[Json]:
     return found
 
 
+def node_view(made: Bench, tree: str, name: str) -> Json | None:
+    cluster = made.dispatcher.cluster
+    steps = node_steps(cluster, Picture(cluster, made.now), tree, name)
+    return next((view for view in steps if view is not None), None)
+
+
 def one(made: Bench, name: str) -> Json:
-    found = node_view(made.dispatcher.cluster, made.now, GOLD, name)
+    found = node_view(made, GOLD, name)
     assert found is not None
     return found
 
@@ -114,7 +121,7 @@ def test_an_appwrapper_without_a_resource_of_the_tree_is_no_holder() -> None:
 def test_nodes_and_trees_that_do_not_exist() -> None:
     made = bench()
     for tree, name in ((GOLD, "purple"), (SILVER, "red")):
-        assert node_view(made.dispatcher.cluster, made.now, tree, name) is None
+        assert node_view(made, tree, name) is None
     assert trees(Bench(nodes=[node()])) == []
 
 

@@ -197,5 +197,7 @@ def test_a_plan_without_a_place_for_each_pod_in_one_domain_is_not_followed(
     capacity = _racks()
     sets = (_in_rack(pods(3)),)
     shape = capacity.shape(sets)
+    rows = capacity._ledger.rows
+    plan = [((0,), rows[name], count) for name, (count,) in places.items()]
     with pytest.raises(InvariantViolated, match=fault):
-        capacity.assume_at("w", 1, shape, sets, capacity.plan_at(shape, places))
+        capacity.assume_at("w", 1, shape, sets, plan)
