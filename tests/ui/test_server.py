@@ -232,6 +232,8 @@ async def test_rows_of_a_quota_node_are_those_below_it() -> None:
         root = _names(await page.get("/?leaf=teams/cluster"))
         assert _names(await page.get("/?leaf=teams/none")) == set()
     assert "Quota tree teams" in text
+    assert 'href="/?leaf=teams%2Fresearch#queue-title"' in text, "the rows come into view"
+    assert 'id="queue-title"' in text
     assert "research cpu 6 0 0 4 2 0 0" in _words(text)
     assert below == {"own", "borrower"}
     assert {"own", "borrower", "watchers", "late"} <= root
