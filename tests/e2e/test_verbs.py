@@ -15,11 +15,12 @@ from click.testing import CliRunner, Result
 
 from mcad.cli.main import main
 from tests.chart.conftest import helm
-from tests.chart.helm import NAMESPACE, RELEASE, Helm, of_kind
-from tests.controlplane.controlplane import ControlPlane
+from tests.chart.helm import NAMESPACE, RELEASE, Helm
+from tests.controlplane.controlplane import ControlPlane, free_ports
 from tests.controlplane.fixtures import controlplane_or_skip
 from tests.e2e.process import SHORT_LEASE, Dispatcher
 from tests.e2e.support import GROUP, appwrapper, create, deployment, post
+from tests.e2e.test_visibility import POD_IP, applied, is_available, mounted
 from tests.ui.process import Events, UiProcess
 
 pytestmark = [
@@ -34,7 +35,7 @@ Json = dict[str, Any]
 
 TEAM = "team-a"
 ROLES = ("edit", "view", "admin")
-ABSENT = ("Deployment", "NetworkPolicy", "PodDisruptionBudget")
+ANSWERS = "A dispatcher answers"
 
 
 @pytest.fixture(scope="module")
@@ -42,19 +43,25 @@ def plane() -> Iterator[ControlPlane]:
     with controlplane_or_skip() as running:
         running.add_node("only", cpu="8")
         running.create_namespace(TEAM)
-        running.create_namespace(NAMESPACE)
         yield running
 
 
 @pytest.fixture(scope="module")
-def roles(plane: ControlPlane, helm: Helm) -> Mapping[str, Path]:
-    """The chart without its Deployment; a kubeconfig for each role in the namespace of a team."""
-    page = {"enabled": True}
-    objects = [one for one in helm.template(ui=page) if one["kind"] not in ABSENT]
-    plane.apply(of_kind(objects, "CustomResourceDefinition"))
-    plane.wait_for_crd(f"appwrappers.{GROUP}")
+def visibility(plane: ControlPlane, helm: Helm) -> tuple[str, ...]:
+    """The chart without its Deployment; the arguments with which that serves the visibility API."""
+    (port,) = free_ports(1)
+    objects = applied(plane, helm, port, ui={"enabled": True})
     plane.wait_for_crd(f"dispatchpauses.{GROUP}")
-    plane.apply([one for one in objects if one["kind"] != "CustomResourceDefinition"])
+    return (
+        f"--visibility=127.0.0.1:{port}",
+        f"--visibility-certs={mounted(plane, objects, 'visibility')}",
+        f"--visibility-service={NAMESPACE}/{RELEASE}-visibility",
+    )
+
+
+@pytest.fixture(scope="module")
+def roles(plane: ControlPlane, visibility: tuple[str, ...]) -> Mapping[str, Path]:
+    """A kubeconfig for each role in the namespace of a team."""
     found = {"admin": plane.admin_kubeconfig}
     for role in ("edit", "view"):
         token = plane.service_account(TEAM, role)
@@ -71,10 +78,13 @@ def roles(plane: ControlPlane, helm: Helm) -> Mapping[str, Path]:
 
 
 @pytest.fixture(scope="module")
-def dispatcher(plane: ControlPlane, roles: Mapping[str, Path]) -> Iterator[Dispatcher]:
+def dispatcher(
+    plane: ControlPlane, roles: Mapping[str, Path], visibility: tuple[str, ...]
+) -> Iterator[Dispatcher]:
     """The dispatcher with the rights that the chart grants."""
     account = plane.kubeconfig_for_token(plane.service_account(NAMESPACE, RELEASE), RELEASE)
-    with Dispatcher(plane, account, *SHORT_LEASE) as running:
+    with Dispatcher(plane, account, *SHORT_LEASE, *visibility, env={"POD_IP": POD_IP}) as running:
+        plane.wait_for(lambda: is_available(plane), 60, "the API server reaches the dispatcher")
         yield running
 
 
@@ -202,21 +212,26 @@ def _pause_and_resume(
     plane.wait_for(lambda: why in say(roles["view"], "describe", "late").stdout, what=why)
     assert "DispatchPaused" in say(roles["view"], "queue").stdout
     plane.wait_for(lambda: why in page.parts["health"], what="the page says that it is paused")
-    assert "leads" in page.parts["health"]
+    assert ANSWERS in page.parts["health"]
     assert 'mcad_dispatch_paused{scope="cluster"} 1.0' in dispatcher.get("/metrics")[1]
 
     dispatcher.kill()
-    dead = "No dispatcher is running"
-    plane.wait_for(lambda: dead in page.parts["health"], what="the page says that none leads")
+    plane.wait_for(
+        lambda: ANSWERS not in page.parts["health"], what="the page says that none answers"
+    )
     assert why in page.parts["health"]
     dispatcher.start()
     create(plane, appwrapper("later", deployment("later", 1), namespace=TEAM))
     plane.wait_for(lambda: why in say(roles["view"], "describe", "later").stdout, what=why)
-    waits = say(roles["view"], "get", "late", "later", "-o", "jsonpath={.items[*].waitsFor}")
-    assert waits.stdout.split() == ["DispatchPaused"] * 2
+    asked = ("get", "late", "later", "-o", "jsonpath={.items[*].waitsFor}")
     plane.wait_for(
-        lambda: dead not in page.parts["health"] and page.parts["queue"].count(why) == 2,
-        what="the page shows the next leader, and what waits",
+        lambda: say(roles["view"], *asked).stdout.split() == ["DispatchPaused"] * 2,
+        what="the next leader answers",
+    )
+    plane.wait_for(
+        lambda: ANSWERS in page.parts["health"] and page.parts["queue"].count(why) == 2,
+        120,  # it asks ever more seldom while none answers
+        "the page shows the next leader, and what waits",
     )
     assert why in page.parts["health"]
     assert "early" in say(roles["view"], "get", "--state", "running", "-o", "name").stdout
@@ -285,6 +300,6 @@ def test_the_account_of_the_chart_shows_the_whole_cluster_in_the_page(
         plane.wait_for(lambda: "Dispatched" in page.get(f"{drawer}/events")[1], what="its Events")
         plane.wait_for(lambda: "<td>yes</td>" in page.get(drawer)[1], what="its Deployment")
         status, why = page.get(f"{drawer}/why")
-    assert "leads" in text
+    assert ANSWERS in text
     assert "Your rights" not in text
     assert (status, "forbidden" in why) == (200, False), why

@@ -101,6 +101,7 @@ class Case:
         self.item_uid = ""
         self.first_pods: frozenset[str] = frozenset()
         self.trouble: BaseException | None = None
+        self.server = ""  # of its dispatcher, once that runs
 
     # -- what is made --------------------------------------------------------------------------
 

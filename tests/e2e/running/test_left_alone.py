@@ -84,8 +84,9 @@ def cases(plane: ControlPlane) -> Iterator[Cases]:
         one.add_nodes()
     plane.wait_for_nodes(node for one in made.values() for node in one.nodes)
     settings = (f"--set={name}={json.dumps(value)}" for name, value in CLOCKS.items())
-    with Dispatcher(plane, account, *settings):
+    with Dispatcher(plane, account, *settings) as dispatcher:
         for one in made.values():
+            one.server = dispatcher.url
             one.submit()
         with ThreadPoolExecutor(AT_ONCE) as pool:
             list(pool.map(_act, (one for one in made.values() if one.case != ALONE)))

@@ -58,13 +58,12 @@ def assert_told(case: Case, why: Why, *words: str) -> None:
 
 def pages(case: Case) -> list[str]:
     """What a person reads: ``mcad describe``, ``mcad why`` and ``kubectl describe``."""
-    kubeconfig = case.plane.admin_kubeconfig
-    described, why = (
-        mcad(verb, f"{case.pool}/{case.name}", kubeconfig=kubeconfig)
-        for verb in ("describe", "why")
-    )
-    asked = case.plane.kubectl("describe", "appwrapper", case.name, "-n", case.pool)
-    return [described, why, asked]
+    name = f"{case.pool}/{case.name}"
+    described = mcad("describe", name, kubeconfig=case.plane.admin_kubeconfig)
+    asked = ("--server", case.server) if case.server else ()
+    why = mcad("why", name, *asked, kubeconfig=None if asked else case.plane.admin_kubeconfig)
+    shown = case.plane.kubectl("describe", "appwrapper", case.name, "-n", case.pool)
+    return [described, why, shown]
 
 
 def assert_not_stalled(case: Case) -> None:
