@@ -11,6 +11,7 @@ from mcad.api.podspec import quantity, quantity_fault
 from mcad.api.wire import Json, Map, as_int, as_list, as_map, as_text, format_instant, parse_instant
 from mcad.core.state.quantity import format_amount
 from mcad.core.state.quota_records import (
+    BOOKS,
     Figures,
     NodeStatus,
     QuotaChild,
@@ -70,8 +71,6 @@ def quota_labels(labels: Map, queue_tree: str = "") -> tuple[tuple[str, str], ..
 
 # -- status --------------------------------------------------------------------------------------
 
-_FIGURES = ("nominal", "allocated", "borrowed", "lent", "waiting", "leaving", "reserved")
-
 
 def render_quota_status(view: QuotaView) -> Map:
     """The value of ``status`` as a merge patch."""
@@ -96,7 +95,7 @@ def _render_condition(condition: QuotaCondition) -> Map:
 def _render_node(node: NodeStatus) -> Map:
     return {"name": node.name} | {
         word: {resource: format_amount(resource, n) for resource, n in figures}
-        for word in _FIGURES
+        for word in BOOKS
         if (figures := getattr(node, word))
     }
 
@@ -124,7 +123,8 @@ def _read_condition(condition: Map) -> QuotaCondition:
 
 
 def _read_node(node: Map) -> NodeStatus:
-    return NodeStatus(as_text(node.get("name")), *(_read_figures(node.get(w)) for w in _FIGURES))
+    books = {word: _read_figures(node.get(word)) for word in BOOKS}
+    return NodeStatus(as_text(node.get("name")), **books)
 
 
 def _read_figures(value: Json) -> Figures:

@@ -9,7 +9,7 @@ import sys
 from signal import SIGINT, SIGTERM, default_int_handler, getsignal, signal
 from types import FrameType
 
-_CODE = 128  # the shells add the number of the signal to it
+SIGNALLED = 128  # the shells add it to the number of the signal that ended a command
 
 
 def main() -> None:
@@ -45,4 +45,4 @@ def _end(number: int, _frame: FrameType | None) -> None:
     """End at once: nothing needs cleanup, and an import may swallow an exception."""
     if number == SIGINT and sys.stderr is not None:
         os.write(sys.stderr.fileno(), b"\nerror: interrupted\n")  # after ^C
-    os._exit(_CODE + number)
+    os._exit(SIGNALLED + number)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import signal
+from typing import Self
 
-SIGNALLED = 128  # the shells add it to the number of the signal that ended a command
+from mcad.cli.start import SIGNALLED
 
 
 class Stop:
     """What a signal does to the task that made this: until ``begun`` it is cancelled, then
-    ``event`` is set. A second signal does not disturb the end."""
+    ``event`` is set. A second signal does not disturb the end. The end of the context swallows
+    the cancellation."""
 
     def __init__(self) -> None:
         self.event = asyncio.Event()
@@ -19,6 +21,12 @@ class Stop:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._signalled, number)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> bool:
+        return kind is asyncio.CancelledError and self.event.is_set()
 
     def begun(self) -> None:
         """The start is over: a signal only sets ``event``."""

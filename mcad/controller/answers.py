@@ -91,8 +91,8 @@ def why_answer(facts: Facts, uid: str) -> Json:
     if uid not in run.cluster.entries:
         return {}
     told = why(run, uid)
-    is_said = told.reason or told.starts
-    return ({"waitsFor": told.reason, "why": told.text} if is_said else {}) | why_view(run, told)
+    said = {"waitsFor": told.reason, "why": told.text} if told.text else {}
+    return said | why_view(run, told)
 
 
 def changed(facts: Facts, changes: Changes, own: str) -> Facts:

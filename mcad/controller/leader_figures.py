@@ -36,6 +36,7 @@ T = TypeVar("T")
 
 
 ASKED_MAX = 20
+"""Questions that wait for an answer at the same time, of all users."""
 
 
 class FiguresUnavailable(Exception):  # noqa: N818 - names a state

@@ -13,13 +13,12 @@ from mcad.core.quota import report
 from mcad.core.quota.tree import Fault, Tree
 from mcad.core.state.model import Workload
 from mcad.core.state.quantity import format_amount
+from mcad.core.state.quota_records import BOOKS
 from mcad.core.state.records import asdict
 from mcad.core.views import holders
 from mcad.core.views.rows import Picture
 
 Json = dict[str, Any]
-
-BOOKS = ("nominal", "allocated", "leaving", "reserved", "borrowed", "lent", "waiting")
 
 
 def trees_view(cluster: Cluster, *, enabled: bool) -> Json:

@@ -14,6 +14,7 @@ from mcad.core.assumed.node_report import NodeReport
 from mcad.core.attempts import leftovers
 from mcad.core.cluster import Cluster
 from mcad.core.cycle import cycle
+from mcad.core.quota import report
 from mcad.core.quota.usage import ChargedAs
 from mcad.core.running import stalls
 from mcad.core.state.entry import Entry
@@ -198,8 +199,7 @@ def _share(cluster: Cluster, name: str, leaf: str, *path: str) -> Json:
     if tree is None or not path:
         return {"nominal": {}, "allocated": {}}
     node = tree.nodes[leaf]
-    reserved = cluster.forest.held_as(ChargedAs.RESERVED, tree).get(leaf, {})
-    used = {one: node.usage.get(one, 0) - reserved.get(one, 0) for one in tree.named}
+    used = report.allocated(node, cluster.forest.held_as(ChargedAs.RESERVED, tree))
     return {
         key: {one: format_amount(one, amounts.get(one, 0)) for one in sorted(tree.named)}
         for key, amounts in (("nominal", node.nominal), ("allocated", used))

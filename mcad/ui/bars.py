@@ -10,6 +10,7 @@ from msgspec import Struct
 from mcad.cli.pages.capacity_amounts import in_order, number
 from mcad.cli.pages.human_amounts import human_amount
 from mcad.core.state.quantity import CPU, MILLIS, UNITS, parse_quantity
+from mcad.core.state.quota_records import BOOKS
 
 Json = dict[str, Any]
 
@@ -93,10 +94,7 @@ def quota_rows(tree: Json) -> Iterator[QuotaRow]:
 
 
 def _quota_row(node: Json, resource: str, *, first: bool) -> QuotaRow:
-    books = {
-        book: node.get(book)
-        for book in ("nominal", "allocated", "leaving", "reserved", "borrowed", "lent", "waiting")
-    }
+    books = {book: node.get(book) for book in BOOKS}
     nominal, used = _amount(books["nominal"], resource), _amount(books["allocated"], resource)
     return QuotaRow(
         node=node["node"],

@@ -53,7 +53,7 @@ PREFIX = f"/apis/{VISIBILITY_GROUP}/"
 
 
 class Onlooker:
-    """Answers requests for the visibility API; 503 if nobody holds the Lease."""
+    """Answers requests for the visibility API; 503 if the Lease is not held."""
 
     def __init__(self, api: FakeApi, config: Config | None = None) -> None:
         self._api, self._clock = api, _Clock()

@@ -86,25 +86,21 @@ def with_login(folder: Path, url: str) -> str:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_in_any_turn_of_its_start_ends_the_dispatcher(
-    number: signal.Signals, struck: Callable[..., Result], tmp_path: Path
+@pytest.mark.parametrize(
+    ("command", "led"), [(("run", "--http", "127.0.0.1:0"), False), (("ui", "--no-browser"), True)]
+)
+def test_a_signal_in_any_turn_of_its_start_ends_the_dispatcher_and_the_page(
+    command: tuple[str, ...],
+    number: signal.Signals,
+    struck: Callable[..., Result],
+    tmp_path: Path,
+    *,
+    led: bool,
 ) -> None:
     codes = {}
-    with served(tutorial(led=False)) as url:
-        args = ("run", "--http", "127.0.0.1:0", "--kubeconfig", with_login(tmp_path, url))
+    with served(tutorial(led=led)) as url:
+        args = (*command, "--kubeconfig", with_login(tmp_path, url))
         for turn in range(2, TURNS + 2):  # in the first one no handler is there yet
-            codes[turn] = struck(number, turn, *args).exit_code
-    assert {turn: code for turn, code in codes.items() if code != 0} == {}
-
-
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_in_any_turn_of_its_start_ends_the_page(
-    number: signal.Signals, struck: Callable[..., Result], tmp_path: Path
-) -> None:
-    codes = {}
-    with served(tutorial()) as url:
-        args = ("ui", "--no-browser", "--kubeconfig", with_login(tmp_path, url))
-        for turn in range(2, TURNS + 2):
             codes[turn] = struck(number, turn, *args).exit_code
     assert {turn: code for turn, code in codes.items() if code != 0} == {}
 

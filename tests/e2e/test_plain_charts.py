@@ -17,7 +17,7 @@ import yaml
 from mcad.api.wrapped_kinds import DEFAULT_WRAPPED
 from tests.controlplane.controlplane import ControlPlane
 from tests.controlplane.fixtures import controlplane_or_skip
-from tests.e2e.process import ACCOUNT, NAMESPACE, Dispatcher, install, printed
+from tests.e2e.process import ACCOUNT, NAMESPACE, Dispatcher, printed
 from tests.e2e.support import cli, conditions_of, phases, status_of
 
 pytestmark = pytest.mark.controlplane
@@ -70,23 +70,12 @@ def volume(name: str) -> Json:
 
 
 @pytest.fixture(scope="module")
-def plane() -> Iterator[ControlPlane]:
+def control_plane() -> Iterator[ControlPlane]:
     with controlplane_or_skip(kinds=printed("crd") + "---\n" + yaml.safe_dump(HTTP_ROUTES)) as one:
         one.add_node("node-1", cpu="4", memory="16Gi", extended={"ephemeral-storage": "9Gi"})
         one.kubectl("create", "namespace", PLACE)
         one.apply(yaml.safe_dump_all([volume("first"), volume("second")]))
         yield one
-
-
-@pytest.fixture(scope="module")
-def account(plane: ControlPlane) -> Path:
-    return install(plane)
-
-
-@pytest.fixture
-def dispatcher(plane: ControlPlane, account: Path) -> Iterator[Dispatcher]:
-    with Dispatcher(plane, account) as running:
-        yield running
 
 
 def wait_until_running(plane: ControlPlane, name: str) -> None:
@@ -102,33 +91,37 @@ def documents(chart: str) -> list[Json]:
 
 @pytest.mark.parametrize("chart", PODS)
 def test_a_chart_runs_with_default_rights(
-    chart: str, plane: ControlPlane, dispatcher: Dispatcher
+    chart: str, control_plane: ControlPlane, dispatcher: Dispatcher
 ) -> None:
     before = [one for one in documents(chart) if one["kind"] in RIGHTS]
     if before:
-        plane.apply(yaml.safe_dump_all(before), namespace=PLACE)
+        control_plane.apply(yaml.safe_dump_all(before), namespace=PLACE)
     path = str(CHARTS / f"{chart}.yaml")
     wrap = cli("wrap", path, "--name", chart, "-n", PLACE, "--without-rights")
     assert wrap.returncode == 0, wrap.stderr
     assert wrap.stderr.count("is left out: apply it before, with kubectl") == len(before)
-    lint = cli("lint", "-", stdin=wrap.stdout, kubeconfig=plane.admin_kubeconfig)
+    lint = cli("lint", "-", stdin=wrap.stdout, kubeconfig=control_plane.admin_kubeconfig)
     assert (lint.returncode, lint.stderr) == (0, ""), lint.stderr
-    sent = cli("submit", "-", stdin=wrap.stdout, kubeconfig=plane.admin_kubeconfig)
+    sent = cli("submit", "-", stdin=wrap.stdout, kubeconfig=control_plane.admin_kubeconfig)
     assert sent.returncode == 0, sent.stderr
-    wait_until_running(plane, chart)
+    wait_until_running(control_plane, chart)
     running = ["Running"] * PODS[chart]
-    plane.wait_for(lambda: [*phases(plane, PLACE).values()] == running, 60, "all pods run")
+    control_plane.wait_for(
+        lambda: [*phases(control_plane, PLACE).values()] == running, 60, "all pods run"
+    )
     kinds = {one["template"]["kind"] for one in yaml.safe_load(wrap.stdout)["spec"]["components"]}
     for kind in kinds:
-        found = plane.kubectl("get", kind, "--namespace", PLACE, "-o", "name")
+        found = control_plane.kubectl("get", kind, "--namespace", PLACE, "-o", "name")
         assert found.strip(), f"no {kind} was created"
-    gone = cli("cancel", chart, "-n", PLACE, kubeconfig=plane.admin_kubeconfig)
+    gone = cli("cancel", chart, "-n", PLACE, kubeconfig=control_plane.admin_kubeconfig)
     assert gone.returncode == 0, gone.stderr
-    plane.wait_for(lambda: not phases(plane, PLACE), 60, f"the pods of {chart} are gone")
+    control_plane.wait_for(
+        lambda: not phases(control_plane, PLACE), 60, f"the pods of {chart} are gone"
+    )
 
 
 def test_what_carries_rights_is_held_and_the_message_names_what_allows_it(
-    plane: ControlPlane, dispatcher: Dispatcher
+    control_plane: ControlPlane, dispatcher: Dispatcher
 ) -> None:
     path = str(CHARTS / "helm-create.yaml")
     wrap = cli("wrap", path, "--name", "whole", "-n", PLACE)
@@ -138,32 +131,37 @@ def test_what_carries_rights_is_held_and_the_message_names_what_allows_it(
         'wrappedResources: {apiGroup: "", resources: {serviceaccounts: ServiceAccount}, '
         "dangerous: true}. It carries rights: apply it before instead."
     )
-    lint = cli("lint", "-", stdin=wrap.stdout, kubeconfig=plane.admin_kubeconfig)
+    lint = cli("lint", "-", stdin=wrap.stdout, kubeconfig=control_plane.admin_kubeconfig)
     assert told in lint.stderr
-    sent = cli("submit", "-", stdin=wrap.stdout, kubeconfig=plane.admin_kubeconfig)
+    sent = cli("submit", "-", stdin=wrap.stdout, kubeconfig=control_plane.admin_kubeconfig)
     assert (sent.returncode, told in sent.stderr) == (0, True)
 
     def held() -> bool:
-        found = conditions_of(plane, "whole", PLACE).values()
+        found = conditions_of(control_plane, "whole", PLACE).values()
         return any(told in one.get("message", "") for one in found)
 
-    plane.wait_for(held, 30, "the condition says so")
-    assert cli("cancel", "whole", "-n", PLACE, kubeconfig=plane.admin_kubeconfig).returncode == 0
+    control_plane.wait_for(held, 30, "the condition says so")
+    assert (
+        cli("cancel", "whole", "-n", PLACE, kubeconfig=control_plane.admin_kubeconfig).returncode
+        == 0
+    )
 
 
-def test_the_value_that_the_message_names_allows_it(plane: ControlPlane, account: Path) -> None:
+def test_the_value_that_the_message_names_allows_it(
+    control_plane: ControlPlane, account: Path
+) -> None:
     kinds = [one.model_dump(by_alias=True, mode="json") for one in DEFAULT_WRAPPED]
     core = next(one for one in kinds if not one["apiGroup"])
     core["resources"] = [*core["resources"], "serviceaccounts"]
     core["dangerous"] = True
     settings = ("--set", f"wrappedResources={json.dumps(kinds)}")
     rights = ("--namespace", NAMESPACE, "--service-account", ACCOUNT, *settings)
-    plane.apply(printed("rbac", *rights))
+    control_plane.apply(printed("rbac", *rights))
     path = str(CHARTS / "helm-create.yaml")
     wrap = cli("wrap", path, "--name", "all", "-n", PLACE)
-    plane.kubectl("delete", "serviceaccount", "mine-app", "--ignore-not-found", "-n", PLACE)
-    with Dispatcher(plane, account, *settings):
-        sent = cli("submit", "-", stdin=wrap.stdout, kubeconfig=plane.admin_kubeconfig)
+    control_plane.kubectl("delete", "serviceaccount", "mine-app", "--ignore-not-found", "-n", PLACE)
+    with Dispatcher(control_plane, account, *settings):
+        sent = cli("submit", "-", stdin=wrap.stdout, kubeconfig=control_plane.admin_kubeconfig)
         assert sent.returncode == 0, sent.stderr
-        wait_until_running(plane, "all")
-        assert "mine-app" in plane.kubectl("get", "sa", "--namespace", PLACE, "-o", "name")
+        wait_until_running(control_plane, "all")
+        assert "mine-app" in control_plane.kubectl("get", "sa", "--namespace", PLACE, "-o", "name")

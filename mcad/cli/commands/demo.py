@@ -187,13 +187,9 @@ def _after_the_shares() -> tuple[str, ...]:
 async def _serve(shape: Shape, serving: Serving, settings: Settings, palette: Palette) -> int:
     """Serve until Ctrl-C or until the command ends; returns the exit code."""
     config = load_config(settings)
-    stop = Stop()
-    try:
+    with Stop() as stop:
         return await _serve_until(stop, shape, serving, config, palette)
-    except asyncio.CancelledError:
-        if not stop.event.is_set():
-            raise
-        return stop.code if serving.command else 0
+    return stop.code if serving.command else 0
 
 
 async def _serve_until(

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import signal
 import webbrowser
 
 import click
 
 from mcad.cli.arguments.environment import environment
 from mcad.cli.arguments.options import scope_options, source_options
+from mcad.cli.stopping import Stop
 from mcad.client.scope import Scope, Source
 from mcad.ui.board import Board
 from mcad.ui.server import served
@@ -47,16 +47,14 @@ def ui(port: int, browser: bool, source: Source, scope: Scope) -> None:  # noqa:
 
 async def _serve(board: Board, port: int, *, opens: bool) -> None:
     """Serve until a signal; raises a failure before the first figures."""
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop.set)
-    async with board.followed(stop.set), served(board, port, _print_next) as page:
-        click.echo(f"The page is at {page.guard.address}")
-        click.echo("Ctrl-C ends it.")
-        if opens:
-            await asyncio.to_thread(webbrowser.open, page.guard.address)
-        await stop.wait()
+    with Stop() as stop:
+        async with board.followed(stop.event.set), served(board, port, _print_next) as page:
+            stop.begun()
+            click.echo(f"The page is at {page.guard.address}")
+            click.echo("Ctrl-C ends it.")
+            if opens:
+                await asyncio.to_thread(webbrowser.open, page.guard.address)
+            await stop.event.wait()
 
 
 def spare_the_collector() -> None:

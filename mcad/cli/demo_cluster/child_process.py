@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from mcad.cli.errors import show_error
-from mcad.cli.stopping import SIGNALLED
+from mcad.cli.start import SIGNALLED
 
 NOT_RUN = 127  # the shells' exit code for a command that cannot be run
 

@@ -10,10 +10,10 @@ from mcad.cli.pages.describe import indented, pair
 from mcad.cli.pages.human_amounts import human_amount
 from mcad.cli.pages.rows import place
 from mcad.cli.pages.tables import NONE, UNKNOWN, Row, amounts, table
+from mcad.core.state.quota_records import BOOKS
 
 Json = dict[str, Any]
 
-BOOKS = ("nominal", "allocated", "leaving", "reserved", "borrowed", "lent", "waiting")
 FIGURES = ("RESOURCE", "NOMINAL", "USED", "LEAVING", "RESERVED", "BORROWED", "LENT", "WAITING")
 HOLDERS = ("NAMESPACE", "NAME", "LEAF", "STATE", "HOLDS")
 QUEUE = ("POSITION", "NAMESPACE", "NAME", "LEAF", "DEMAND", "WAITS-FOR")

@@ -9,6 +9,9 @@ from mcad.client.errors import McadError, warn
 
 Json = dict[str, Any]
 
+TRIAL_S = 60.0
+"""Timeout of an answer for which copies of the dispatcher run."""
+
 
 class RejectedError(McadError):
     """The dispatcher cannot answer this question. ``faults`` are those of manifests, by number."""

@@ -12,7 +12,7 @@ from mcad.api.list_page import PageQuery
 from mcad.api.questions import Question
 from mcad.api.wire import as_int, as_text
 from mcad.client.errors import McadError, UnavailableError, one_line
-from mcad.client.figures.figures import RejectedError
+from mcad.client.figures.figures import TRIAL_S, RejectedError
 from mcad.client.figures.polled import ListPage, read_page
 from mcad.kube import plain
 from mcad.kube.errors import BadAnswer, OutcomeUnknown
@@ -21,7 +21,6 @@ from mcad.kube.port import Request, Response
 Json = dict[str, Any]
 
 ANSWER_S = 10.0
-TRIAL_S = 60.0  # of answers for which copies of the dispatcher run
 TEXT_MAX = 400  # characters of an error that are shown
 
 

@@ -17,7 +17,7 @@ from mcad.api.list_page import PageQuery
 from mcad.api.questions import Question
 from mcad.api.wire import as_list, as_map, as_text
 from mcad.client.errors import McadError, UnavailableError, clause, explain
-from mcad.client.figures.figures import RejectedError
+from mcad.client.figures.figures import TRIAL_S, RejectedError
 from mcad.client.figures.pauses import read_notes
 from mcad.client.figures.polled import ListPage, read_page
 from mcad.kube.client import Client, Selection
@@ -36,13 +36,12 @@ from mcad.kube.resource import Resource
 Json = dict[str, Any]
 
 PROBE_S = 2.5  # patience with the API
-TRIAL_S = 60.0  # and with answers for which copies of the dispatcher run
 
 _FAULT = re.compile(r"spec\.manifests\[(\d+)\]")
 
 
 class VisibilityFigures(Struct, frozen=True):
-    """VisibilityFigures of a namespace, or of the cluster if that is None.
+    """The figures of a namespace, or of the cluster if that is None.
 
     Implements ``mcad.client.figures.polled.PolledSource``.
     """

@@ -14,9 +14,10 @@ from mcad.api.labels import TREE
 from mcad.api.questions import Question
 from mcad.api.wire import as_int, as_list, as_map, as_text
 from mcad.client.appwrappers.read import read_appwrapper
-from mcad.client.appwrappers.state import DISPATCHED, end, is_held, message, state
+from mcad.client.appwrappers.state import DISPATCHED, condition, end, is_held, message, state
 from mcad.client.errors import UnavailableError, explain_list
 from mcad.client.figures.polled import ListPage, PolledSource
+from mcad.core.state.quota_records import BOOKS
 from mcad.core.state.reasons import ConditionType, State
 from mcad.kube.client import Client, Selection
 from mcad.kube.errors import KubeError
@@ -25,7 +26,6 @@ from mcad.kube.resource import Resource
 
 Json = dict[str, Any]
 
-BOOKS = ("allocated", "leaving", "reserved", "borrowed", "lent", "waiting")
 ON_HOLD = "It is on hold (spec.suspend)."
 
 
@@ -157,32 +157,32 @@ def _row(obj: Json) -> Json:
 
 def _stall(obj: Json) -> str:
     """The reason of the condition Stalled, "" if its pods are not stalled."""
-    for one in map(as_map, as_list(as_map(obj.get("status")).get("conditions"))):
-        if one.get("type") == ConditionType.STALLED and one.get("status") == "True":
-            return as_text(one.get("reason"))
-    return ""
+    found = condition(obj, ConditionType.STALLED)
+    return as_text(found.get("reason")) if found.get("status") == "True" else ""
 
 
 def _nodes(subtree: Json) -> list[Json]:
     """The nodes that a QuotaSubtree defines, with the figures of its status."""
     spec, status = as_map(subtree.get("spec")), as_map(subtree.get("status"))
+    parent, defined = as_text(spec.get("parent")), map(as_map, as_list(spec.get("children")))
     written = {
         as_text(one.get("name")): one for one in map(as_map, as_list(status.get("children")))
     }
     return [
-        {
-            "node": as_text(child.get("name")),
-            "parent": as_text(spec.get("parent")),
-            "hardLimit": as_map(child.get("quotas")).get("hardLimit") is True,
-            **{
-                book: as_map(written[name].get(book)) if name in written else None
-                for name in [as_text(child.get("name"))]
-                for book in BOOKS
-            },
-            "nominal": as_map(as_map(child.get("quotas")).get("requests")),
-        }
-        for child in map(as_map, as_list(spec.get("children")))
+        _node(child, written.get(as_text(child.get("name")))) | {"parent": parent}
+        for child in defined
     ]
+
+
+def _node(child: Json, written: Json | None) -> Json:
+    """A node as defined, with its figures as written; None if there are none yet."""
+    quotas = as_map(child.get("quotas"))
+    figures = {one: as_map(written.get(one)) if written is not None else None for one in BOOKS}
+    return figures | {
+        "node": as_text(child.get("name")),
+        "hardLimit": quotas.get("hardLimit") is True,
+        "nominal": as_map(quotas.get("requests")),
+    }
 
 
 def _tree(name: str, nodes: list[Json]) -> Json:

@@ -26,14 +26,13 @@ from mcad.core.state.records import Struct, replace
 from mcad.core.state.refusal import Refusal
 from mcad.core.state.waiting_reason import WaitingReason
 from mcad.core.status.status import failure
+from mcad.core.views.rows import FITS_NEXT
 
 _FOR_OTHERS_TOO = frozenset({Kind.ENDS, Kind.NODES, Kind.QUOTA, Kind.AHEAD})
 """Changes by which other AppWrappers may start too."""
 
 STEPS_MAX = 12_000
 """The work of one question, in steps of about 5 microseconds, besides a last trial."""
-
-STARTS = "It fits and is dispatched next."
 
 
 class Why(Struct, frozen=True):
@@ -71,7 +70,7 @@ def why(run: DryRun, uid: str) -> Why:
         figures = certify(run.cluster, entry, refusal) if refusal is not None else None
         evicts = would_evict(run, uid) if is_refused and uid not in started else ()
     if uid in started:
-        return Why(text=STARTS, starts=True)
+        return Why(text=FITS_NEXT, starts=True)
     if is_waiting and hold is not None:
         found = _Found(run, uid).of_hold(hold.reason)
         return Why(hold.code, hold.message, remedies=found.in_order(), all_tried=found.all_tried)

@@ -6,16 +6,12 @@ The predicates are asked in the order of kube-scheduler's plugins (NodeName, Nod
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from mcad.core.nodes.columns import Mask
 from mcad.core.nodes.constraints import Facts
 from mcad.core.nodes.filters import UNSCHEDULABLE, tolerates
 from mcad.core.state.model import Constraint, Taint
+from mcad.core.state.reasons import some_of
 from mcad.core.state.records import replace
-
-SHOWN = 3
-"""How many taints or labels the clause names."""
 
 
 def obstacle(facts: Facts, constraint: Constraint) -> str:
@@ -30,7 +26,7 @@ def obstacle(facts: Facts, constraint: Constraint) -> str:
             return f"none has the label {'='.join(one)}"
     bare = replace(constraint, affinity=None)
     if not _count(facts.selected(bare)):
-        return f"none has all of the labels {_some('='.join(one) for one in selector)}"
+        return f"none has all of the labels {some_of(['='.join(one) for one in selector])}"
     left = facts.selected(constraint)
     if not _count(left):
         return "none matches their node affinity"
@@ -45,7 +41,7 @@ def _of_taints(facts: Facts, constraint: Constraint, left: Mask) -> str:
     )
     repelled = left & ~facts.tolerating(constraint)
     taints = [one for one in facts.taints_of(repelled) if not tolerates(constraint, one)]
-    named = _some(sorted(map(_word, taints)))
+    named = some_of(sorted(map(_word, taints)))
     if not _count(repelled):
         return f"{which} {are} not ready"
     if _count(repelled) < count:
@@ -62,9 +58,3 @@ def _count(rows: Mask) -> int:
 def _word(taint: Taint) -> str:
     value = f"={taint.value}" if taint.value else ""
     return f"{taint.key}{value}:{taint.effect}"
-
-
-def _some(words: Iterable[str]) -> str:
-    known = list(words)
-    more = f" and {len(known) - SHOWN} more" if len(known) > SHOWN else ""
-    return ", ".join(known[:SHOWN]) + more

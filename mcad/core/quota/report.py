@@ -28,7 +28,7 @@ def figures(
     asked = tree.by_node(forest.in_line.of(tree.name, demand).items())
     leaving = forest.held_as(ChargedAs.LEAVING, tree)
     reserved = forest.held_as(ChargedAs.RESERVED, tree)
-    used = {name: _less(node.usage, reserved.get(name, {})) for name, node in tree.nodes.items()}
+    used = {name: allocated(node, reserved) for name, node in tree.nodes.items()}
     named = sorted(tree.named)
     lent: dict[str, Books] = {name: {} for name in tree.nodes}
     for parent in tree.nodes.values():
@@ -54,8 +54,10 @@ def figures(
     return found
 
 
-def _less(books: Books, others: Books) -> Books:
-    return {name: n - others.get(name, 0) for name, n in books.items()}
+def allocated(node: QuotaNode, reserved: Mapping[str, Books]) -> Books:
+    """The usage of a node without what is ``reserved`` there."""
+    others = reserved.get(node.name, {})
+    return {name: n - others.get(name, 0) for name, n in node.usage.items()}
 
 
 def overcommitted(tree: Tree) -> dict[str, str]:

@@ -86,6 +86,10 @@ class NodeStatus(Struct, frozen=True):
     reserved: Figures = ()
 
 
+BOOKS = ("nominal", "allocated", "leaving", "reserved", "borrowed", "lent", "waiting")
+"""The figures of a ``NodeStatus``, in the order in which users see them."""
+
+
 class QuotaView(Struct, frozen=True):
     """The status of one QuotaSubtree; the border renders it for the wire, and reads it back."""
 

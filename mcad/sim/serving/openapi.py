@@ -1,9 +1,9 @@
 """OpenAPI v3: what ``kubectl explain`` shows, and what kubectl looks up before it validates.
 
 Version 2 is empty: kubectl asks for it before it takes a List apart, and leaves to the server what
-it finds no schema for. Of the operations
-only those are there that kubectl reads: ``explain`` looks for the kind that is created at a path,
-and before it sends anything kubectl looks whether a patch takes ``fieldValidation`` and ``dryRun``.
+it finds no schema for. Only the operations that kubectl reads are there: ``explain`` looks for the
+kind that is created at a path, and before it sends anything kubectl looks whether a patch takes
+``fieldValidation`` and ``dryRun``.
 """
 
 from __future__ import annotations
