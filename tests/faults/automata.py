@@ -206,9 +206,13 @@ def miscounted(told: Mapping[str, int], history: Iterable[Write]) -> Iterator[st
         yield f"metrics tell of {dict(told)}, stored are {stored}"
 
 
-def untrue(events: Iterable[Json], history: Iterable[Write]) -> Iterator[str]:
+def untrue(
+    events: Iterable[Json], history: Iterable[Write], *, was_stale: bool = False
+) -> Iterator[str]:
     """Every Event names its object, and tells of no dispatch and no end that was not stored. An
-    AppWrapper that is deleted meanwhile may have an end that is stored no more."""
+    AppWrapper that is deleted meanwhile may have an end that is stored no more. ``was_stale`` is
+    whether a process began with a list that was older than its request, which no API server gives
+    out: it tells again of a dispatch that it does not see."""
     deleted: set[str] = set()
     confirmed: dict[str, int] = {}
     states: dict[str, set[str]] = {}
@@ -235,8 +239,9 @@ def untrue(events: Iterable[Json], history: Iterable[Write]) -> Iterator[str]:
             elif reason == "Completed" and "Completed" not in states[uid] and uid not in deleted:
                 yield f"an Event says that {about['name']} is Completed"
     for uid, count in said.items():
-        if count > confirmed.get(uid, 0):
-            yield f"{count} Events tell of dispatches, {confirmed.get(uid, 0)} were confirmed"
+        known = confirmed.get(uid, 0)
+        if count > known and not (was_stale and known):
+            yield f"{count} Events tell of dispatches, {known} were confirmed"
 
 
 AUTOMATA: tuple[Automaton, ...] = (

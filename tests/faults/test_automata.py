@@ -203,6 +203,15 @@ def test_an_event_that_is_not_true_is_found(events: list[tuple[str, Json]], faul
     assert all(fault in one for one in found)
 
 
+@pytest.mark.parametrize(("confirmed", "is_right"), [(0, False), (1, True)])
+def test_a_process_that_began_with_an_old_list_may_tell_of_a_dispatch_again(
+    confirmed: int, *, is_right: bool
+) -> None:
+    said = [{"reason": "Dispatched", "involvedObject": ABOUT}] * 2
+    story = run() if confirmed else begun()
+    assert bool(list(untrue(said, story.history, was_stale=True))) is not is_right
+
+
 def test_a_run_is_recorded_with_its_events() -> None:
     worlds: list[World] = []
 

@@ -190,10 +190,10 @@ class World:
         sent = [request for wire in self._wires for request in wire.writes]
         stored = self.stored
         broken = [*automata.unfenced(sent), *self._miscounted()]
-        is_timed = not self._plan.weather.was_stale
+        was_stale = self._plan.weather.was_stale
         behind = int(BEHIND_S * SECOND)
-        broken += automata.judge(stored.history, behind=behind, is_timed=is_timed)
-        broken += automata.untrue(stored.events, stored.history)
+        broken += automata.judge(stored.history, behind=behind, is_timed=not was_stale)
+        broken += automata.untrue(stored.events, stored.history, was_stale=was_stale)
         return broken
 
     def _miscounted(self) -> list[str]:
