@@ -41,6 +41,7 @@ Json = dict[str, Any]
 
 RESTART_S = 1.0  # from a kill to the next life
 MORE_WRITES = 8  # that a fault may cost: a teardown, or every status said once more
+REPEATS = 6  # of one write by its back-off, while lists and watches of its kind are refused
 REST_S = 300.0 if budget.SOAK else 120.0  # in which nothing may be written any more
 
 
