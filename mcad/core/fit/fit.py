@@ -20,7 +20,7 @@ from mcad.core.nodes.ledger import Ledger, Plan
 from mcad.core.nodes.obstacle import obstacle
 from mcad.core.nodes.pod_class import Bounds, PodClass
 from mcad.core.nodes.reserved_free import Spare
-from mcad.core.state.model import Resources
+from mcad.core.state.model import Constraint, Resources
 from mcad.core.state.records import replace
 from mcad.core.state.refusal import Refusal, Shortage
 from mcad.core.state.settings import Fit, Settings
@@ -65,6 +65,8 @@ class Judge:
         self._put_off: list[Prospect] = []
         self._summed_at = -1
         self._summed: dict[NodeSet, dict[str, int]] = {}
+        self._explained_at = -1
+        self._explained: dict[Constraint, str] = {}
 
     def new_pass(self) -> list[Prospect]:
         """Renew the budget; returns the prospects for which the last budget did not suffice."""
@@ -102,9 +104,7 @@ class Judge:
             if not part.per_node and not part.pods.nodes:
                 self._note(part, 0)
                 found = _refusal(WaitingReason.NO_NODE, prospect, (), part, part.replicas)
-                return replace(
-                    found, obstacle=obstacle(self._ledger.facts, part.pods.key.constraint)
-                )
+                return replace(found, obstacle=self._obstacle(part.pods.key.constraint))
         short = self._short_part(prospect)
         refused: Refusal | None = None
         if short is not None:
@@ -118,6 +118,15 @@ class Judge:
             return None
         prospect.fits = NOWHERE
         return self._too_large(prospect) or refused
+
+    def _obstacle(self, constraint: Constraint) -> str:
+        """Why no node admits pods with this constraint; cached until a node changes."""
+        if self._explained_at != self._ledger.constraints.changes:
+            self._explained_at, self._explained = self._ledger.constraints.changes, {}
+        known = self._explained.get(constraint)
+        if known is None:
+            known = self._explained[constraint] = obstacle(self._ledger.facts, constraint)
+        return known
 
     def plan(self, prospect: Prospect) -> Plan:
         """Where the gang goes, which was just found to fit. With ``fit: aggregate`` the plan may

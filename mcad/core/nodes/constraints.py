@@ -6,7 +6,7 @@ alone; both by the rules of filters.py.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from functools import partial
 
 import numpy as np
@@ -29,6 +29,7 @@ class Facts(Packed):
 
     def __init__(self, rows: int) -> None:
         self._rows = rows
+        self._present: Mask = np.zeros(rows, np.bool_)
         self._ready: Mask = np.zeros(rows, np.bool_)
         self.in_service: Mask = np.zeros(rows, np.bool_)
         self._names: dict[str, int] = {}
@@ -38,6 +39,7 @@ class Facts(Packed):
     def grow(self, rows: int) -> None:
         """Set the number of rows."""
         self._rows = rows
+        self._present = grown(self._present, rows)
         self._ready = grown(self._ready, rows)
         self.in_service = grown(self.in_service, rows)
         self._taints.grow(rows)
@@ -47,6 +49,7 @@ class Facts(Packed):
     def enter(self, at: int, node: Node) -> None:
         """Enter the facts of a node in the row."""
         self._names[node.name] = at
+        self._present[at] = True
         self._ready[at], self.in_service[at] = node.ready, in_service(node)
         self._taints.set(at, repelling(node))
         for key, value in node.labels:
@@ -58,7 +61,7 @@ class Facts(Packed):
     def leave(self, at: int, node: Node) -> None:
         """Clear the row, which had this node."""
         del self._names[node.name]
-        self._ready[at] = self.in_service[at] = False
+        self._present[at] = self._ready[at] = self.in_service[at] = False
         self._taints.set(at, None)
         for key, _ in node.labels:
             codes = self._labels.get(key)
@@ -79,9 +82,7 @@ class Facts(Packed):
     @property
     def present(self) -> Mask:
         """The rows that have a node."""
-        found = np.zeros(self._rows, np.bool_)
-        found[list(self._names.values())] = True
-        return found
+        return self._present
 
     def admitting(self, constraint: Constraint) -> Mask:
         """The rows that the constraint admits, by ``filters.admits``."""
@@ -98,7 +99,7 @@ class Facts(Packed):
 
     def selected(self, constraint: Constraint) -> Mask:
         """The rows that name, labels and affinity select, whatever their taints and readiness."""
-        found = self.present
+        found = self._present.copy()
         if constraint.node_name:
             found &= self._named(constraint.node_name)
         for key, value in constraint.selector:
@@ -151,7 +152,8 @@ def _tolerates_all(constraint: Constraint, taints: tuple[Taint, ...] | None) -> 
 
 class Constraints(Packed):
     """The constraints in use, and the nodes that each admits. ``changes`` numbers the changes of
-    nodes: facts derived from a row of bits hold until it changes."""
+    nodes: facts derived from a row of bits hold until it changes. ``largest`` has, by number, a row
+    to try first with a pod that is large."""
 
     def __init__(self, facts: Facts, rows: int) -> None:
         self._facts = facts
@@ -160,6 +162,7 @@ class Constraints(Packed):
         self._numbers: dict[Constraint, int] = {}
         self._unused: list[int] = []
         self.changes = 0
+        self.largest: dict[int, int] = {}
 
     def hold(self, constraint: Constraint) -> int:
         """Hold the constraint and return its number, until each ``hold`` has its ``let_go``."""
@@ -181,6 +184,7 @@ class Constraints(Packed):
         if not self._used[constraint]:
             del self._used[constraint]
             number = self._numbers.pop(constraint)
+            self.largest.pop(number, None)
             self._bits[number] = 0
             self._unused.append(number)
 
@@ -222,6 +226,15 @@ class Constraints(Packed):
     def admitting(self, at: int) -> Mask:
         """By number, which constraints admit a row."""
         return ((self._bits[:, at >> 3] >> (at & 7)) & 1).view(np.bool_)
+
+    def admitting_any(self, rows: Collection[int]) -> Mask:
+        """By number, which constraints admit at least one of the rows."""
+        found = np.zeros(self._bits.shape[1] * 8, np.bool_)
+        found[list(rows)] = True
+        packed = np.packbits(found, bitorder="little")
+        there = np.flatnonzero(packed)
+        admitting: Mask = np.any(self._bits[:, there] & packed[there], axis=1)
+        return admitting
 
     def check(self) -> bool:
         """Whether each row of bits agrees with the facts. O(all)."""

@@ -283,13 +283,15 @@ class Ledger:
 
     def _resize(self, row: Row, node: Node) -> None:
         """Enter a node whose allocatable may differ; the difference is free."""
-        before = row.node.allocatable
+        before, now = dict(row.node.allocatable), dict(node.allocatable)
         row.node = node
-        if before == node.allocatable:
+        changed = tuple(
+            (name, offered(now.get(name, 0)) - offered(before.get(name, 0)))
+            for name in {**before, **now}
+            if now.get(name) != before.get(name)
+        )
+        if not changed:
             return
-        more = {name: offered(n) for name, n in node.allocatable}
-        book(more, ((name, offered(n)) for name, n in before), -1)
-        changed = tuple((name, n) for name, n in more.items() if n)
         self.whole.add(row.at, changed, 1)
         self._unbook({name: -n for name, n in changed})
         self.note(node.name, changed, -1)

@@ -8,12 +8,12 @@ parts suffice.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mcad.core.nodes.columns import UNBOUNDED, Columns, Mask, Packed, Slots, grown
+from mcad.core.nodes.columns import UNBOUNDED, Amounts, Columns, Mask, Packed, Slots, grown
 from mcad.core.nodes.constraints import NodeSet
 from mcad.core.nodes.ledger import Ledger, Row
 from mcad.core.nodes.resources import PODS, Books
@@ -44,7 +44,6 @@ class PodClass:
         self.cap = key.cap or UNBOUNDED
         self.constraint = ledger.constraints.hold(key.constraint)
         self.ledger = ledger
-        self._witness = 0
 
     def retire(self) -> None:
         """Release the constraint: the class has no holder any more."""
@@ -70,15 +69,16 @@ class PodClass:
         return self.ledger.constraints.admits(self.constraint, row.at)
 
     def fits_whole(self) -> bool:
-        """Whether an empty node could take one of its pods. The node of the last "yes" is tried
-        first."""
-        ledger, at = self.ledger, self._witness
-        if not (
-            ledger.constraints.admits(self.constraint, at)
-            and ledger.whole.slots_at(at, self.request)
-        ):
-            return bool(len(self.slots(ledger.whole).rows))
-        return True
+        """Whether an empty node could take one of its pods. The node that took the largest pod with
+        this constraint is tried first."""
+        constraints, whole = self.ledger.constraints, self.ledger.whole
+        largest = constraints.largest.get(self.constraint, 0)
+        if constraints.admits(self.constraint, largest) and whole.slots_at(largest, self.request):
+            return True
+        rows = self.slots(whole).rows
+        if len(rows):
+            constraints.largest[self.constraint] = int(rows[0])
+        return bool(len(rows))
 
     def slots_on(self, row: Row) -> int:
         """How many pods fit on a node that admits the class."""
@@ -87,10 +87,7 @@ class PodClass:
     def slots(self, columns: Columns, usable: Mask | None = None) -> Slots:
         """How many pods fit by these columns on each admitting node that is ``usable``."""
         mask = self.mask
-        slots = columns.slots(self.request, self.cap, mask if usable is None else mask & usable)
-        if len(slots.rows):
-            self._witness = int(slots.rows[0])
-        return slots
+        return columns.slots(self.request, self.cap, mask if usable is None else mask & usable)
 
 
 Places = NDArray[np.int64]
@@ -180,7 +177,8 @@ class Bounds(Packed):
         if ledger.is_eased:
             ledger.is_eased = False
             self.risen[:] = self.seen
-        self._note_joined(came)
+        if came:
+            self.joined[ledger.constraints.admitting_any(came)[self._constraints]] = self.seen
         if len(rose) > RISES_MAX:
             self._estimate()
             self.risen[:] = self.seen
@@ -193,14 +191,6 @@ class Bounds(Packed):
                 gain = self._slots(now, classes) - self._slots({**now, **before}, classes)
                 self._bound[classes] += np.maximum(gain, 0)
 
-    def _note_joined(self, came: Collection[int]) -> None:
-        if len(came) > RISES_MAX:
-            self.joined[:] = self.seen
-            return
-        for at in came:
-            admitting = self._ledger.constraints.admitting(at)
-            self.joined[admitting[self._constraints]] = self.seen
-
     def _fitting(self, free: Books, among: Mask) -> Places:
         """The classes whose pods fit into these amounts; comparing is cheaper than dividing."""
         for name, needs in self._needs.items():
@@ -212,10 +202,10 @@ class Bounds(Packed):
         self.catch_up()
         return max((int(self.risen[pods.at]) for pods in classes), default=0)
 
-    def _slots(self, free: Books, classes: Places, nodes: int = 1) -> NDArray[np.float64]:
-        """How many pods of these classes fit into these amounts, which are free on ``nodes`` nodes.
-        The amounts are floats below 2^53, so no quotient is rounded up to the next integer."""
-        found = self._caps[classes] * nodes
+    def _slots(self, free: Books, classes: Places) -> NDArray[np.float64]:
+        """How many pods of these classes fit into these amounts. The amounts are floats below 2^53,
+        so no quotient is rounded up to the next integer."""
+        found = self._caps[classes]
         with np.errstate(divide="ignore", invalid="ignore"):  # absent requests bound nothing
             for name, needs in self._needs.items():
                 there = max(0, free.get(name, 0))
@@ -223,13 +213,29 @@ class Bounds(Packed):
         return found
 
     def _estimate(self) -> None:
-        """Set all bounds by the sums of free amounts, which bound the slots as well."""
+        """Set all bounds by the nodes that have enough of a resource for one pod: by how many they
+        are, and by the sum of what they have."""
         self._bound[:] = np.inf
-        constraints = np.unique(self._constraints[self._caps > 0])
-        if len(constraints) > CONSTRAINTS_SUMMED_MAX:
+        numbers = np.unique(self._constraints[self._caps > 0]).tolist()
+        if len(numbers) > CONSTRAINTS_SUMMED_MAX:
             return
-        for number in constraints:
-            mask = self._ledger.constraints.mask(int(number))
-            free = {name: self._ledger.free.to_lend(name, mask) for name in self._needs}
-            classes = np.flatnonzero(self._constraints == number)
-            self._bound[classes] = self._slots(free, classes, int(mask.sum()))
+        places = [np.flatnonzero(self._constraints == number) for number in numbers]
+        for name, needs in self._needs.items():
+            free = np.maximum(self._ledger.free.column(name), 0)
+            order = np.argsort(free)
+            for number, at in zip(numbers, places, strict=True):
+                rising = free[order[self._ledger.constraints.mask(number)[order]]]
+                most = _most(rising, needs[at], self._caps[at])
+                self._bound[at] = np.fmin(self._bound[at], most)
+
+
+def _most(
+    rising: Amounts, needs: NDArray[np.float64], caps: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """At most how many pods have enough of one resource on nodes with these free amounts, by what
+    each pod needs. A sum above 2^53 is rounded, so a billionth is added."""
+    above = np.append(np.cumsum(rising[::-1], dtype=np.float64)[::-1], 0.0)
+    at = np.searchsorted(rising, needs)
+    with np.errstate(divide="ignore", invalid="ignore"):  # a pod that needs none has no bound here
+        by_sum = np.floor(above[at] / needs * (1 + 1e-9))
+    return np.fmin(by_sum, (len(rising) - at) * caps)
