@@ -217,3 +217,27 @@ def test_what_rose_on_a_node_leaves_with_it() -> None:
 
     ledger = capacity._ledger
     assert {*ledger.rose, *ledger.came} <= {row.at for row in ledger.rows.values()}
+
+
+def test_a_rise_on_a_node_that_is_too_small_for_each_pod_requeues_nothing() -> None:
+    capacity = cluster(node("a", "4"), node("b", "1"))
+    shape = waiting(capacity, pods(1, "3"), pods(1, "2", item=1))
+    assert capacity.refusal(shape) is not None, "each fits alone, on the same node"
+    capacity.node_seen(node("b", "1500m"))
+    assert capacity.take_requeued() == []
+    capacity.node_seen(node("b", "2"))
+    assert capacity.take_requeued() == [shape]
+
+
+def test_the_constraints_of_classes_without_holders_are_not_summed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(pod_class, "RISES_MAX", 0)
+    monkeypatch.setattr(pod_class, "CONSTRAINTS_SUMMED_MAX", 1)
+    capacity = cluster(node("a", "3"))
+    gone = waiting(capacity, pods(9, "2", where=on(zone="nowhere")))
+    shape = waiting(capacity, pods(9, "2"))
+    assert None not in map(capacity.refusal, (gone, shape))
+    capacity.forget(gone)
+    capacity.node_seen(node("a", "4"))
+    assert capacity.take_requeued() == []
