@@ -7,6 +7,7 @@ import json
 import re
 import subprocess
 from collections.abc import Iterator
+from enum import StrEnum
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
@@ -25,6 +26,7 @@ from mcad.api.templates import PathError, follow
 from mcad.api.wrapped_kinds import DANGEROUS, DEFAULT_WRAPPED, WITHOUT_PODS
 from mcad.cli.commands.run import run
 from mcad.client.installation import TRIED
+from mcad.core.state.settings import Fairness, Fit, Policy
 from tests.chart.helm import CHART, NAMESPACE, RELEASE, ROOT, Helm, HelmError, Object, of_kind, only
 from tests.chart.rights import granted_to
 from tests.documents import values as values_page
@@ -887,6 +889,13 @@ def test_the_crds_are_the_generated_ones(helm: Helm) -> None:
 def test_the_chart_has_the_version_of_the_dispatcher() -> None:
     chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
     assert (chart["version"], chart["appVersion"]) == (mcad.__version__, mcad.__version__)
+
+
+@pytest.mark.parametrize("setting", [Fit, Policy, Fairness], ids=lambda one: one.__name__.lower())
+def test_the_schema_knows_every_choice_of_a_setting(setting: type[StrEnum]) -> None:
+    schema = json.loads((CHART / "values.schema.json").read_text())
+    known = schema["properties"]["config"]["properties"][setting.__name__.lower()]
+    assert known["enum"] == [str(one) for one in setting]
 
 
 def test_the_schema_knows_every_setting() -> None:

@@ -96,7 +96,7 @@ class Ledger:
         self._columns_max = COLUMNS_KEPT_MIN
         self.rows: dict[str, Row] = {}
         self.at_row: list[Row | None] = [None] * ROWS_MIN
-        self.whole, self.free, self.idle = Columns(), Columns(), Columns()
+        self._columns = self.whole, self.free, self.idle = Columns(), Columns(), Columns()
         self.facts = Facts(ROWS_MIN)
         self.constraints = Constraints(self.facts, ROWS_MIN)
         self.allocatable: Books = {}
@@ -184,7 +184,7 @@ class Ledger:
             return
         self.ports[name] = n
         present = np.array([row is not None for row in self.at_row])
-        for columns in (self.whole, self.free, self.idle):
+        for columns in self._columns:
             columns.fill(name, n, present)
         self.allocatable[name] = n * len(self.rows)
 
@@ -198,13 +198,13 @@ class Ledger:
         for name in [name for name in self.ports if name not in used]:
             del self.ports[name]
             self.allocatable.pop(name, None)  # absent if there are no nodes
-            for columns in (self.whole, self.free, self.idle):
+            for columns in self._columns:
                 columns.drop(name)
         for name in self.free.names():
             if name not in used and not any(
-                columns.column(name).any() for columns in (self.whole, self.free, self.idle)
+                columns.column(name).any() for columns in self._columns
             ):
-                for columns in (self.whole, self.free, self.idle):
+                for columns in self._columns:
                     columns.drop(name)
         self._columns_max = max(COLUMNS_KEPT_MIN, 2 * len(self.free.names()))
 
@@ -217,7 +217,7 @@ class Ledger:
         at = self._vacant.pop()
         row = self.at_row[at] = self.rows[node.name] = Row(at, node, self)
         has = self._has(node)
-        for columns in (self.whole, self.free, self.idle):
+        for columns in self._columns:
             columns.set(at, has)
         book(self.allocatable, has.items())
         self._enter(row)
@@ -230,7 +230,7 @@ class Ledger:
         before, self._rows = self._rows, self._rows + max(ROWS_MIN, self._rows // 2 // 8 * 8)
         self.at_row += [None] * (self._rows - before)
         self._vacant = list(range(self._rows - 1, before - 1, -1))
-        for each in (self.whole, self.free, self.idle, self.facts, self.constraints):
+        for each in (*self._columns, self.facts, self.constraints):
             each.grow(self._rows)
 
     def _enter(self, row: Row) -> None:
@@ -262,7 +262,7 @@ class Ledger:
             names.pop(name, None)
         self._unbook(self._has(row.node))
         self._leave(row)
-        for columns in (self.whole, self.free, self.idle):
+        for columns in self._columns:
             columns.set(row.at, {})
         self.at_row[row.at] = None
         self._vacant.append(row.at)

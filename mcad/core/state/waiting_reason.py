@@ -18,7 +18,7 @@ class Ends(StrEnum):
     TURN = "the AppWrapper ahead starts or leaves"
     EVENT = "the kind, the name or the right becomes available"
     INSTANT = "its pause is over"
-    MANIFEST = "the AppWrapper is edited, or its kind is installed"
+    MANIFEST = "the AppWrapper is edited, or a setting or the installed kinds change"
     RESUME = "dispatch is resumed"
 
 
@@ -165,7 +165,7 @@ class WaitingReason(StrEnum):
     NOT_SERVED = (
         "NamespaceNotServed",
         Ends.MANIFEST,
-        "Its namespace is not served (setting watchNamespaces).",
+        "Its namespace is not served (setting excludedNamespaces).",
     )
     UNSUPPORTED_DRA = "UnsupportedDRA", Ends.MANIFEST, "Its pods ask for ResourceClaims."
 
