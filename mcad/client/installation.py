@@ -29,7 +29,15 @@ TRIED = {
 """Kinds for the AppWrapper of the dry run; the first one that may be wrapped is taken."""
 
 NAME = "mcad-check"
-_POD: Json = {"containers": [{"name": "check", "image": "check"}]}
+_POD: Json = {
+    "containers": [
+        {
+            "name": "check",
+            "image": "check",
+            "resources": {"requests": {"cpu": "1m", "memory": "1Mi"}},
+        }
+    ]
+}
 
 
 class Finding(Struct, frozen=True):

@@ -150,8 +150,9 @@ def test_upgrade_and_uninstall(control_plane: ControlPlane, release: Release) ->
         for name in ("leader", "leader-viewer", "visibility")
     } | {"rolebinding/mcad-visibility-authentication-reader"}
     assert {one for one in names if one.startswith("validating")} == {
-        "validatingadmissionpolicy/mcad-manifests",
-        "validatingadmissionpolicybinding/mcad-manifests",
+        f"validatingadmissionpolicy{kind}/mcad-{name}"
+        for kind in ("", "binding")
+        for name in ("manifests", "warnings")
     }
 
     create(plane, generic("survivor", pod("survivor"), namespace="default"))

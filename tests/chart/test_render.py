@@ -149,6 +149,11 @@ REFUSED: dict[str, str] = {
         "set tlsConfig of the monitor"
     ),
     "{config: {neverPreempt: [Team A]}}": "/config/neverPreempt/0",
+    "{submissionWarnings: {nodeSizes: [{cpu: many}]}}": "/submissionWarnings/nodeSizes/0/cpu",
+    "{submissionWarnings: {nodeSizes: [{}]}}": "/submissionWarnings/nodeSizes/0",
+    '{submissionWarnings: {nodeSizes: [{"a\'b": 1}]}}': "/submissionWarnings/nodeSizes/0",
+    "{submissionWarnings: {quotaLeaves: {teams: []}}}": "/submissionWarnings/quotaLeaves/teams",
+    '{submissionWarnings: {quotaLeaves: {teams: ["a\'"]}}}': "/quotaLeaves/teams/0",
 }
 
 
@@ -706,9 +711,10 @@ def policies(objects: list[Object]) -> dict[str, Object]:
 
 
 def test_only_the_policy_mode_asks_for_rights(helm: Helm) -> None:
-    assert policies(helm.template()).keys() == {"mcad", "mcad-manifests"}
-    assert policies(helm.template(authorization="none")).keys() == {"mcad-manifests"}
-    assert policies(helm.template(**IMPERSONATE)).keys() == {"mcad-manifests"}
+    others = {"mcad-manifests", "mcad-warnings"}
+    assert policies(helm.template()).keys() == {"mcad", *others}
+    assert policies(helm.template(authorization="none")).keys() == others
+    assert policies(helm.template(**IMPERSONATE)).keys() == others
 
 
 def test_a_policy_that_fails_opens_no_door(helm: Helm) -> None:
@@ -717,7 +723,36 @@ def test_a_policy_that_fails_opens_no_door(helm: Helm) -> None:
     assert {name: one["spec"]["failurePolicy"] for name, one in found.items()} == {
         "mcad": "Fail",
         "mcad-manifests": "Ignore",
+        "mcad-warnings": "Ignore",
     }
+
+
+def test_what_is_only_warned_of_is_never_denied(helm: Helm) -> None:
+    bindings = of_kind(helm.template(), "ValidatingAdmissionPolicyBinding")
+    actions = {one["metadata"]["name"]: one["spec"]["validationActions"] for one in bindings}
+    assert actions == {"mcad": ["Deny"], "mcad-manifests": ["Deny"], "mcad-warnings": ["Warn"]}
+
+
+def test_warnings_can_be_switched_off(helm: Helm) -> None:
+    found = policies(helm.template(submissionWarnings={"enabled": False}))
+    assert found.keys() == {"mcad", "mcad-manifests"}
+    older = helm.template("--kube-version", "1.29.0", authorization="none")
+    assert policies(older) == {}
+
+
+def test_what_a_policy_cannot_know_is_judged_by_values_alone(helm: Helm) -> None:
+    def checks(**warnings: Any) -> list[str]:
+        found = policies(helm.template(submissionWarnings=warnings))["mcad-warnings"]["spec"]
+        return [one["message"] for one in found["validations"]]
+
+    assert len(checks()) == 3
+    sizes = [{"cpu": 4, "nvidia.com/gpu": "8"}, {"memory": "1.5Gi"}]
+    assert len(checks(nodeSizes=sizes)) == 4
+    said = checks(quotaLeaves={"teams": ["a", "b"], "rooms": ["c"]})
+    assert said[3:] == [
+        "the quota tree rooms has no such leaf; set the label rooms to one of c.",
+        "the quota tree teams has no such leaf; set the label teams to one of a, b.",
+    ]
 
 
 def test_the_policies_read_every_place_that_holds_objects(helm: Helm) -> None:

@@ -221,6 +221,12 @@ class ControlPlane:
         assert self._rest is not None, "the control plane is not running"
         return self._rest.send(method, path, body, **options)
 
+    def warned(self, path: str, body: object) -> tuple[int, list[str]]:
+        """Status and warnings of the answer to a POST."""
+        assert self._rest is not None, "the control plane is not running"
+        status, headers, _ = self._rest.exchange("POST", path, body)
+        return status, [_text_of(one) for one in headers.get_all("Warning", [])]
+
     def ask(self, method: str, path: str, body: object = None, **options: str) -> Object:
         """The decoded body; RefusedError for a status of 400 and more."""
         status, answer = self.request(method, path, body, **options)
@@ -383,6 +389,11 @@ class ControlPlane:
     def _obituary(self) -> str:
         dead = self._group.dead() if self._group is not None else []
         return "".join(f"\n{name} has ended:\n{tail(self.log(name), 1000)}" for name in dead)
+
+
+def _text_of(warning: str) -> str:
+    """The text in the value of a header Warning: ``299 - "text"``."""
+    return warning.split(" ", 2)[2].strip('"').replace('\\"', '"')
 
 
 def _is_ready(node: Object) -> bool:

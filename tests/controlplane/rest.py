@@ -6,6 +6,7 @@ import http.client
 import json
 import ssl
 import threading
+from email.message import Message
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -35,6 +36,22 @@ class Rest:
         token: str = "",
     ) -> tuple[int, bytes]:
         """Status and body of the answer to a request with a JSON body, or with none."""
+        status, _, raw = self.exchange(
+            method, path, body, content_type=content_type, accept=accept, token=token
+        )
+        return status, raw
+
+    def exchange(
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        *,
+        content_type: str = "application/json",
+        accept: str = "application/json",
+        token: str = "",
+    ) -> tuple[int, Message, bytes]:
+        """The same, with the headers of the answer."""
         data = None if body is None else json.dumps(body).encode()
         headers = {
             "Authorization": f"Bearer {token or self._token}",
@@ -72,11 +89,11 @@ def _exchange(
     path: str,
     data: bytes | None,
     headers: dict[str, str],
-) -> tuple[int, bytes]:
+) -> tuple[int, Message, bytes]:
     try:
         connection.request(method, path, data, headers)
         response = connection.getresponse()
-        return response.status, response.read()
+        return response.status, response.headers, response.read()
     except BaseException:
         connection.close()  # half a response must not be read as the next one's
         raise

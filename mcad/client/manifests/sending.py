@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,7 +10,7 @@ from msgspec.structs import replace
 
 from mcad.api.config import Config
 from mcad.api.wire import plural
-from mcad.client.errors import InvalidError, McadError, clause, explain
+from mcad.client.errors import InvalidError, McadError, clause, explain, warn
 from mcad.client.manifests.check import Prepared, prepare
 from mcad.client.manifests.documents import Document
 from mcad.client.manifests.item_dry_run import check_items
@@ -20,6 +21,9 @@ from mcad.kube.errors import ApiError, KubeError, OutcomeUnknown
 from mcad.kube.kinds import APPWRAPPERS
 
 Json = dict[str, Any]
+
+_POLICY = re.compile(r"^Validation failed for ValidatingAdmissionPolicy '\S+' with binding '\S+': ")
+"""What the API server says before the words of a policy."""
 
 
 async def checked(
@@ -42,15 +46,19 @@ async def checked(
 
 
 async def send(client: Client, obj: Json, *, dry_run: bool = False) -> Json:
-    """Create an AppWrapper, in the version in which it is written; raises ``McadError``."""
+    """Create an AppWrapper, in the version in which it is written; raises ``McadError``. What the
+    API server warns of is a warning."""
     resource = replace(APPWRAPPERS, version=obj["apiVersion"].rpartition("/")[2])
     metadata = obj["metadata"]
+    title = f"{metadata['namespace']}/{metadata.get('name') or metadata.get('generateName')}"
     options = CreateOptions(dry_run=dry_run, field_validation="Strict")
     try:
-        return await client.create(resource, metadata["namespace"], obj, options)
+        created = await client.create_warned(resource, metadata["namespace"], obj, options)
     except KubeError as error:
-        title = metadata.get("name") or metadata.get("generateName")
-        raise _refused(f"{metadata['namespace']}/{title}", error) from error
+        raise _refused(title, error) from error
+    for text in created.warnings:
+        warn(f"{title}: {_POLICY.sub('', text)}")
+    return created.obj
 
 
 def _refused(title: str, error: KubeError) -> McadError:

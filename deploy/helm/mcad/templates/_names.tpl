@@ -133,3 +133,15 @@ runbook_url: {{ printf "%s/%s.md" (trimSuffix "/" $base) (index . 1) | quote }}
 runbook: docs/operate/runbooks/{{ index . 1 }}.md
 {{- end -}}
 {{- end }}
+
+{{/* CEL: the pods of a Job that run at the same time; the argument is its spec, an optional. */}}
+{{- define "mcad.jobPods" -}}
+[{{ . }}.?parallelism.orValue(1), {{ . }}.?completions.orValue(2147483647)].min()
+{{- end -}}
+
+{{/* CEL: an amount as an optional; a list of what has requests and limits, and the resource. */}}
+{{- define "mcad.amount" -}}
+{{- $requests := printf "%s.?requests[?'%s']" (index . 0) (index . 1) -}}
+{{- $limits := printf "%s.?limits[?'%s']" (index . 0) (index . 1) -}}
+{{ $requests }}.or({{ $limits }}).optMap(q, quantity(string(dyn(q))).asApproximateFloat())
+{{- end -}}
