@@ -33,7 +33,7 @@ pytestmark = pytest.mark.controlplane
 Json = dict[str, Any]
 
 SAMPLES = sorted((ROOT / "samples").rglob("aw-*.yaml"))
-CHARTS = sorted((ROOT / "tests" / "e2e" / "charts").glob("*.yaml"))
+CHARTS = sorted((ROOT / "tests" / "e2e" / "charts").rglob("*.yaml"))
 SIZES = [{"cpu": 64, "memory": "250Gi", "nvidia.com/gpu": 8}, {"cpu": "96", "memory": "370Gi"}]
 LEAVES = {"teams": ["research", "product", "ops", "default"], "strict": ["only"]}
 VALUES: Json = {
