@@ -1,7 +1,8 @@
 """Makes everything that a release publishes, from a tag: ``make release VERSION=0.2.0``.
 
 In dist/: the wheel, the CRDs, the chart, the image as an OCI archive, a software bill of materials,
-and SHA256SUMS of all of these. Nothing is uploaded without ``--push``.
+and SHA256SUMS of all of these. Nothing is uploaded without ``--push``, which adds the digests under
+which the registry has image and chart: these are what is signed.
 """
 
 from __future__ import annotations
@@ -176,14 +177,17 @@ def sbom(release: Release) -> None:
 def image(release: Release) -> None:
     """The image of all platforms as one OCI archive."""
     archive = release.out / f"mcad-image-{release.version}.tar"
-    build = ["--file", str(ROOT / "deploy" / "Dockerfile"), *_labels(release), *release.arguments]
+    date = _dated()["SOURCE_DATE_EPOCH"]
+    build = ["--file", str(ROOT / "deploy" / "Dockerfile"), *_labels(release)]
+    build += [f"--build-arg=SOURCE_DATE_EPOCH={date}", *release.arguments]
     if release.platforms:
         build.append(f"--platform={','.join(release.platforms)}")
     if release.engine == "docker":
-        output = f"type=oci,dest={archive}"
-        tag = ["--tag", release.reference]
+        output = f"type=oci,dest={archive},rewrite-timestamp=true"
+        tag = ["--tag", release.reference, "--provenance=false"]  # it has the time of the build
         _show("docker", "buildx", "build", *build, *tag, "--output", output, str(ROOT))
         return
+    build.append(f"--timestamp={date}")
     subprocess.run(  # of an earlier try: a manifest list only grows
         [release.engine, "manifest", "rm", release.reference], capture_output=True, check=False
     )
@@ -225,27 +229,43 @@ def _sha256(path: Path) -> str:
 
 
 def push(release: Release) -> None:
-    """Upload image and chart to the registry of the image, beside each other."""
+    """Upload image and chart to the registry of the image, beside each other, and write the digests
+    that they have there."""
     archive = release.out / f"mcad-image-{release.version}.tar"
     if release.engine == "docker":
         raise ReleaseError("--push needs buildah or podman: docker does not read OCI archives")
     target = f"docker://{release.reference}"
-    _show(release.engine, "manifest", "push", "--all", release.reference, target)
+    digest = f"--digestfile={_digest_file(release, 'image')}"
+    _show(release.engine, "manifest", "push", "--all", digest, release.reference, target)
     package = release.out / f"mcad-{release.version}.tgz"
     registry = release.image.rpartition("/")[0]
-    _show(release.helm, "push", str(package), f"oci://{registry}/charts")
+    said = _run(release.helm, "push", str(package), f"oci://{registry}/charts", errors=True)
+    _digest_file(release, "chart").write_text(digest_of(said))
     print(f"{archive.name} and {package.name} are in {registry}")
+
+
+def _digest_file(release: Release, what: str) -> Path:
+    return release.out / f"mcad-{what}-{release.version}.digest"
+
+
+def digest_of(said: str) -> str:
+    """The digest of a chart, of what ``helm push`` says."""
+    found = re.search(r"^Digest: (sha256:[0-9a-f]{64})$", said, re.M)
+    if found is None:
+        raise ReleaseError(f"`helm push` names no digest: {said.strip()!r}")
+    return found[1]
 
 
 # -- tools ---------------------------------------------------------------------------------------
 
 
-def _run(*command: str, env: dict[str, str] | None = None) -> str:
-    """What a tool prints; what it complains of if it fails."""
+def _run(*command: str, env: dict[str, str] | None = None, errors: bool = False) -> str:
+    """What a tool prints, on standard error as well if ``errors``; what it complains of if it
+    fails."""
     done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
     if done.returncode:
         raise ReleaseError(f"{' '.join(command)}:\n{(done.stderr or done.stdout).strip()}")
-    return done.stdout
+    return done.stdout + done.stderr * errors
 
 
 def _show(*command: str) -> None:
@@ -319,10 +339,10 @@ def _make(given: argparse.Namespace) -> None:
     for name in given.only:
         print(f"{name} ...", flush=True)
         MAKE[name](release)
-    sums(release.out)
-    print((release.out / SUMS).read_text(), end="")
     if given.push:
         push(release)
+    sums(release.out)
+    print((release.out / SUMS).read_text(), end="")
 
 
 if __name__ == "__main__":

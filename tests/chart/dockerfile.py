@@ -64,8 +64,10 @@ def stages(text: str) -> list[Stage]:
 
 
 def play(stage: Stage, context: Path, folder: Path, env: Mapping[str, str]) -> None:
-    """COPY and RUN of a stage in a folder in place of its WORKDIR; ``env`` has build arguments."""
+    """COPY and RUN of a stage in a folder in place of its WORKDIR; ``env`` has build arguments, and
+    ARG the others."""
     ignored = (context / ".dockerignore").read_text().splitlines()
+    defaults = dict(one.split("=", 1) for one in stage.all("ARG") if "=" in one)
     for step in stage.steps:
         if step.word == "COPY":
             *sources, target = step.rest.split()
@@ -75,7 +77,7 @@ def play(stage: Stage, context: Path, folder: Path, env: Mapping[str, str]) -> N
             done = subprocess.run(
                 ["sh", "-e", "-c", step.rest],
                 cwd=folder,
-                env=dict(env),
+                env=defaults | dict(env),
                 capture_output=True,
                 text=True,
                 check=False,

@@ -7,9 +7,11 @@ the tests, in a fresh virtual environment.
 from __future__ import annotations
 
 import ctypes
+import hashlib
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -33,19 +35,29 @@ def recipe() -> list[Stage]:
     return stages((ROOT / "deploy" / "Dockerfile").read_text())
 
 
-@pytest.fixture(scope="module")
-def prefix(recipe: list[Stage], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """What the build stage makes at /opt/mcad, read-only as the pod sees it."""
-    base, folder = tmp_path_factory.mktemp("base"), tmp_path_factory.mktemp("src")
-    built = tmp_path_factory.mktemp("opt") / "mcad"
+def build(recipe: list[Stage], where: Path) -> Path:
+    """What the build stage makes of the tree at /opt/mcad, in ``where``; read-only as the pod sees
+    it."""
+    base, folder, built = where / "base", where / "src", where / "opt" / "mcad"
+    folder.mkdir(parents=True)
     subprocess.run([sys.executable, "-m", "venv", str(base)], check=True)
     env = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
     env |= {"PATH": f"{base / 'bin'}:{os.environ['PATH']}", "PREFIX": str(built)}
-    env["PIP_NO_COMPILE"] = "1"  # half of the time; the image has bytecode, for a faster start
     play(recipe[0], ROOT, folder, env)
     subprocess.run(["chmod", "-R", "a-w", str(built)], check=True)
-    yield built
-    subprocess.run(["chmod", "-R", "u+w", str(built)], check=True)
+    return built
+
+
+def remove(where: Path) -> None:
+    subprocess.run(["chmod", "-R", "u+w", str(where)], check=True)
+    shutil.rmtree(where)
+
+
+@pytest.fixture(scope="module")
+def prefix(recipe: list[Stage], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    where = tmp_path_factory.mktemp("image") / "build"
+    yield build(recipe, where)
+    remove(where)
 
 
 def powerless() -> None:
@@ -96,6 +108,43 @@ def test_it_runs_and_writes_nothing(entrypoint: Callable[..., str], prefix: Path
     assert "--config" in entrypoint("run", "--help")
     assert "--no-browser" in entrypoint("ui", "--help")  # with what the chart's ui.enabled needs
     assert tree(prefix) == before
+
+
+def contents(folder: Path) -> dict[str, tuple[int, str]]:
+    """Permissions and bytes of all that is in a tree, by path; not the dates, which the builder of
+    the image sets."""
+    return {
+        str(path.relative_to(folder)): (path.lstat().st_mode, _bytes_of(path))
+        for path in folder.rglob("*")
+    }
+
+
+def _bytes_of(path: Path) -> str:
+    if path.is_symlink():
+        return os.readlink(path)
+    return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
+
+
+def test_nothing_is_compiled_in_the_pod(prefix: Path) -> None:
+    """There is bytecode for every module, and it counts whatever the date of its source is."""
+    compiled = list(prefix.rglob("*.pyc"))
+    sources = list(prefix.rglob("*.py"))
+    assert len(compiled) == len(sources) > 1000
+    unchecked = (1).to_bytes(4, "little")  # PEP 552: by hash, and the source is not read
+    assert {path.read_bytes()[4:8] for path in compiled} == {unchecked}
+
+
+def test_a_second_build_has_the_same_files(
+    recipe: list[Stage], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    where = tmp_path_factory.mktemp("twice") / "build"  # the same place: shebangs have it
+    found = []
+    for _ in range(2):
+        found.append(contents(build(recipe, where)))
+        remove(where)
+    first, second = found
+    assert {path for path in first if first[path] != second.get(path)} == set()
+    assert first.keys() == second.keys()
 
 
 def test_what_is_in_it_is_what_is_locked(prefix: Path) -> None:

@@ -11,6 +11,8 @@ from random import Random
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
+import pytest
+
 from mcad.api.wire import to_json
 from mcad.cli.commands.capacity import total_rows
 from mcad.cli.commands.quota_show import TITLES, rows_of
@@ -211,6 +213,7 @@ def states(seed: int) -> Iterator[Bench]:
         yield made
 
 
+@pytest.mark.drawn
 def test_commands_page_api_metrics_and_statuses_agree_on_every_figure() -> None:
     seen: Counter[str] = Counter()
     pages = Pages()
