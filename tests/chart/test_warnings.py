@@ -507,11 +507,15 @@ def test_the_api_server_finds_no_fault_with_the_expressions(plane: ControlPlane)
     assert status.get("typeChecking", {}).get("expressionWarnings", []) == []
 
 
-def test_kubectl_and_mcad_show_it(plane: ControlPlane, tmp_path: Path) -> None:
+def test_kubectl_and_mcad_show_all_of_it(plane: ControlPlane, tmp_path: Path) -> None:
     file = tmp_path / "aw.yaml"
-    file.write_text(yaml.safe_dump(labelled(teams="reserch", strict="only")))
+    one = components("aw", suspended(job("j", 1, "1", 1)))
+    one["metadata"]["labels"] = {"teams": "reserch", "strict": "only"}
+    file.write_text(yaml.safe_dump(one))
+    expected = (f"Job j has spec.suspend: true{SUSPENDED}", unknown("teams", "reserch"))
     said = plane.kubectl("create", "--dry-run=server", "-f", str(file), check=False)
-    assert unknown("teams", "reserch") in said
+    assert [text in said for text in expected] == [True, True]
     sent = cli("submit", str(file), "--dry-run=server", kubeconfig=plane.admin_kubeconfig)
     assert sent.returncode == 0, sent.stderr
-    assert unknown("teams", "reserch") in sent.stderr
+    told = [line for line in sent.stderr.splitlines() if "default/aw" in line]  # by the server
+    assert told == [f"warning: default/aw: {text}" for text in expected]
