@@ -13,6 +13,7 @@ import ssl
 import zlib
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import suppress
+from email.message import Message
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from socket import gaierror
 from threading import Thread
@@ -52,7 +53,7 @@ async def send(
             content = answer.read()
             if answer.headers.get("Content-Encoding") == "gzip":
                 content = gzip.decompress(content)
-            return Response(answer.status, content, dict(answer.headers.items()))
+            return Response(answer.status, content, _joined(answer.headers))
         finally:
             connection.close()
 
@@ -114,6 +115,11 @@ class PlainApi:
         self, request: Request, idle_timeout: float, opened: Callable[[], None] = nothing
     ) -> AsyncGenerator[bytes, None]:
         raise NotImplementedError("a watch needs RestApi")
+
+
+def _joined(headers: Message) -> dict[str, str]:
+    """The headers by name; what comes several times, as warnings do, is one list."""
+    return {name: ", ".join(headers.get_all(name, [])) for name in headers}
 
 
 def words(error: Exception) -> str:
