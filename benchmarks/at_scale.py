@@ -7,9 +7,9 @@ Every row is a process of its own, with bytecode at hand, as the image has it.
 ``blocked`` is the most CPU time that the loop's thread spent between two turns of a task that asks
 for one every millisecond: other processes of the machine do not show in it.
 
-On 2 cores beside other work (load 15), 10,000 AppWrappers, 5,000 nodes, 50,000 pods, two runs; goals
-in brackets. The tree before the columns, by turns: RSS 243 MB (numpy is 25), one dispatch 1.04-1.14,
-GET one AppWrapper 73-80.
+On 2 cores beside other work (load 15), 10,000 AppWrappers, 5,000 nodes, 50,000 pods, two runs;
+goals in brackets. The tree before the columns, by turns: RSS 243 MB (numpy is 25), one dispatch
+1.04-1.14, GET one AppWrapper 73-80.
 
     start: CPU to the first write, s        4.9, 4.9 (5)
     start: loop blocked, ms                 41, 50 (50)
