@@ -247,8 +247,9 @@ class Cluster:
         self.admission.renew(entry.uid, entry.attempt + 1, self._sets(entry))
 
     def freeze(self, entry: Entry) -> None:
-        """Freeze room and charge of a deleted AppWrapper until its objects are gone (P9)."""
-        if entry.keeps_room:
+        """Freeze room and charge of a deleted AppWrapper until its objects are gone (P9). A new
+        leader may hear of the deletion before it has taken up the attempt, and its room."""
+        if entry.keeps_room and self.capacity.gangs.exists(entry.uid):
             self.admission.renew(entry.uid, entry.attempt + 1, ())
         self.admission.freeze(entry.uid)
 

@@ -528,6 +528,18 @@ def test_p12_a_pause_first_seen_after_the_barrier(fits: bool) -> None:
     assert bench.dispatcher.cluster.capacity.report.unplaced() == ()
 
 
+def test_p9_a_pause_that_is_deleted_before_its_room_was_taken_leaves_nothing() -> None:
+    """The leader hears of it and of its end before its first decision."""
+    bench = Bench(nodes=[node(milli=1000)])
+    bench.settle()
+    _first_seen_late(bench, workload("a", 500, dialect=Dialect.V1BETA2), DispatchPhase.PAUSED)
+    bench.delete("uid-a")
+    bench.advance(600)
+    assert "uid-a" not in bench.dispatcher.cluster.entries
+    bench.dispatcher.cluster.admission.check()
+    assert not bench.dispatcher.cluster.capacity.gangs.uids()
+
+
 def test_p12_what_runs_already_is_not_taken_down_for_room_that_it_has() -> None:
     """Its pods are bound: that it would not fit a second time says nothing."""
     bench = Bench(nodes=[node(milli=1000)]).start(workload("mine", 100))
