@@ -285,6 +285,10 @@ class FakeApi:
         fence = body.get("metadata", {}).pop("resourceVersion", metadata["resourceVersion"])
         if fence != metadata["resourceVersion"]:
             return refuse(409, "Conflict", "the object has been modified")
+        if request.method == "PUT":  # of a status
+            if body["metadata"].get("uid", metadata["uid"]) != metadata["uid"]:
+                return refuse(409, "Conflict", "the uid does not match")
+            return answer(self._commit(place.plural, obj | {"status": body["status"]}))
         return answer(self._commit(place.plural, _merged(obj, body)))
 
     def _list(self, request: Request, place: Place) -> Response:

@@ -8,7 +8,16 @@ from msgspec import Struct
 
 from mcad.api.labels import QUEUE_NAME, TREE
 from mcad.api.podspec import quantity, quantity_fault
-from mcad.api.wire import Json, Map, as_int, as_list, as_map, as_text, format_instant, parse_instant
+from mcad.api.wire import (
+    Json,
+    Map,
+    as_int,
+    as_list,
+    as_map,
+    as_text,
+    format_instant,
+    parse_instant,
+)
 from mcad.core.state.quantity import format_amount
 from mcad.core.state.quota_records import (
     BOOKS,
@@ -72,13 +81,18 @@ def quota_labels(labels: Map, queue_tree: str = "") -> tuple[tuple[str, str], ..
 # -- status --------------------------------------------------------------------------------------
 
 
+QUOTA_STATUS = frozenset({"observedGeneration", "conditions", "children"})
+"""The fields of a status that are ours."""
+
+
 def render_quota_status(view: QuotaView) -> Map:
-    """The value of ``status`` as a merge patch."""
-    return {
+    """The fields of ``status`` that are ours and have a value."""
+    fields = {
         "observedGeneration": view.generation or None,
         "conditions": [_render_condition(one) for one in view.conditions] or None,
         "children": [_render_node(one) for one in view.children] or None,
     }
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def _render_condition(condition: QuotaCondition) -> Map:

@@ -21,6 +21,9 @@ LEASE_GROUP = "coordination.k8s.io"
 WATCH = ("list", "watch")
 READ = ("get", *WATCH)
 WRAPPED_VERBS = ("create", "delete", *READ)
+STATUS_VERBS = ("patch", "update")
+"""A release before this one patches: it leads until the new one does, and after a rollback."""
+
 WRAPPED_BY_OTHERS = ("delete", *READ)
 
 WEBHOOKS = ("mutatingwebhookconfigurations", "validatingwebhookconfigurations")
@@ -55,7 +58,7 @@ def namespaced_rules(config: Config) -> list[Map]:
     between = {pair for one in config.allowed for pair in OWNED_THROUGH.get(one, ())}
     return [
         _rule(GROUP, ["appwrappers"], (*READ, "patch")),  # to remove upstream's finalizer
-        _rule(GROUP, ["appwrappers/status"], ("patch",)),
+        _rule(GROUP, ["appwrappers/status"], STATUS_VERBS),
         *_quota_rules(config),
         *_creation_rules(config),
         *_by_group({PODS} - config.allowed, ("delete",)),  # by force, if they do not terminate
@@ -70,7 +73,7 @@ def _quota_rules(config: Config) -> Iterator[Map]:
     """Rules for quota trees: read, and write their status; never change their spec."""
     if config.quota_enabled:
         yield _rule(QUOTA_GROUP, ["quotasubtrees"], WATCH)
-        yield _rule(QUOTA_GROUP, ["quotasubtrees/status"], ("patch",))
+        yield _rule(QUOTA_GROUP, ["quotasubtrees/status"], STATUS_VERBS)
 
 
 def _creation_rules(config: Config) -> Iterator[Map]:

@@ -1,8 +1,7 @@
 """Renders ``status`` from the core's view of it, and reads it back after a restart.
 
-All fields of ours are always rendered, as None without a value, so that a merge patch removes
-outdated values. As in MCAD, zeros are left out, except for the two requeueing fields of a queued
-AppWrapper.
+A status is replaced as a whole, with the fields of others (``STATUS`` are ours). As in MCAD, zeros
+are left out, except for the two requeueing fields of a queued AppWrapper.
 """
 
 from mcad.api.components import render_components
@@ -21,6 +20,7 @@ from mcad.api.wire import (
     clamp_priority,
     format_instant,
     parse_instant,
+    without_nulls,
 )
 from mcad.core.state.bounds import AVOIDED_MAX
 from mcad.core.state.model import (
@@ -51,6 +51,19 @@ was dispatched by another controller."""
 STATE_OF_PHASE = {"Suspended": QUEUED, "Succeeded": "Completed", "Failed": "Failed"}
 """Final and suspended phases of an upstream v1beta2 controller, as v1beta1 states."""
 
+STATUS = frozenset(
+    (
+        *("state", "phase", "queuejobstate", "canrun", "filterignore", "sender"),
+        *("systempriority", "prioritySource", "controllerfirsttimestamp"),
+        *("controllerfirstdispatchtimestamp", "numberOfRequeueings", "requeueingTimeInSeconds"),
+        *("resettingCount", "pending", "running", "Succeeded", "failed", "totalcpu"),
+        *("totalmemory", "totalgpu", "pendingpodconditions", "conditions", "componentStatus"),
+        *("dispatch", "quota", "reservation", "eviction", "observedGeneration"),
+    )
+)
+"""The fields of a status that are ours. All others stay as they are stored: those that only MCAD
+writes, and those of a later release after a rollback."""
+
 _TOTALS = {"totalcpu": "cpu", "totalmemory": "memory", "totalgpu": "nvidia.com/gpu"}
 """Milli-CPU, bytes and devices; MCAD had 32 bits for them, which is too few for bytes."""
 
@@ -75,7 +88,11 @@ CLOCK_SKEW: Duration = 60 * SECOND
 
 
 def render_status(view: StatusView, uid: str) -> Map:
-    """The value of ``status`` as a merge patch, for the AppWrapper with this uid."""
+    """The fields of ``status`` that are ours and have a value, for the AppWrapper with this uid."""
+    return as_map(without_nulls(_fields(view, uid)))
+
+
+def _fields(view: StatusView, uid: str) -> Map:
     queued, waits = view.state == QUEUED, view.requeueing_wait // SECOND
     totals = dict(view.pods.totals)
     return {

@@ -4,6 +4,7 @@ Also RFC 3339 times, which the core does not know.
 """
 
 import json
+from collections.abc import Container
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any
@@ -27,6 +28,20 @@ _TIME_MAX = 64  # characters of a time, with any reasonable number of digits
 _FIRST = (datetime(1000, 1, 1, tzinfo=UTC) - _EPOCH) // _MICROSECOND
 _LAST = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
 _INT64 = 2**63
+
+
+def without_nulls(value: Json) -> Json:
+    """The value without the fields of objects that are null."""
+    if isinstance(value, dict):
+        return {key: without_nulls(item) for key, item in value.items() if item is not None}
+    if isinstance(value, list):
+        return [without_nulls(item) for item in value]
+    return value
+
+
+def fields_of_others(status: Json, ours: Container[str]) -> Map:
+    """The fields of a status that are not ours."""
+    return {key: value for key, value in as_map(status).items() if key not in ours}
 
 
 def as_map(value: Json) -> Map:

@@ -17,6 +17,8 @@ from mcad.api.children import child_item, read_child
 from mcad.api.config import Config
 from mcad.api.owner import Owner, controller_of
 from mcad.api.pods import read_node, read_pod
+from mcad.api.status import STATUS
+from mcad.api.wire import fields_of_others
 from mcad.controller.early_objects import EarlyObjects
 from mcad.controller.mirror import Manifests, Mirror, Reflection, spec_mark, status_mark
 from mcad.controller.owner_chains import Missing, Owners
@@ -77,6 +79,7 @@ class Reading(Struct, frozen=True):
     status_mark: bytes
     workload: Workload
     manifests: Manifests
+    others: Json
     error: Exception | None = None
 
 
@@ -188,17 +191,19 @@ class EventTranslator:
             parsed, error = unread(obj), raised
         manifests = Manifests.of(parsed.manifests)
         uid, version = metadata["uid"], metadata["resourceVersion"]
-        return Reading(uid, version, spec, status, parsed.workload, manifests, error)
+        others = fields_of_others(obj.get("status"), STATUS)
+        return Reading(uid, version, spec, status, parsed.workload, manifests, others, error)
 
     def appwrapper_read(self, reading: Reading) -> None:
         """Take an AppWrapper of the first list that was read before."""
         self._take(reading, listed=True, rewound=False)
 
     def _take(self, reading: Reading, *, listed: bool, rewound: bool) -> None:
-        uid, version, spec, status, work, manifests, error = astuple(reading)
+        uid, version, spec, status, work, manifests, others, error = astuple(reading)
         if error is None:
             work = self._read.completed(work, manifests)
-        seat = Reflection(work, manifests, spec, version=version, status_mark=status, floor=version)
+        marks = {"version": version, "status_mark": status, "floor": version}
+        seat = Reflection(work, manifests, spec, others, **marks)
         self._mirror.put(uid, seat)
         self._feed(AppWrapperSeen(work, listed, rewound))
         if error is not None:

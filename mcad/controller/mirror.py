@@ -7,13 +7,13 @@ and of the status only a digest is kept, which is enough to see whether a write 
 import hashlib
 import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 from msgspec import Struct
 
 from mcad.api.defaults import may_have_defaults
-from mcad.api.wire import to_json
+from mcad.api.wire import to_json, without_nulls
 from mcad.core.state.model import Workload
 from mcad.kube.versions import is_older
 
@@ -79,11 +79,17 @@ class Manifests(Struct, frozen=True):
 
 @dataclass(slots=True)
 class Reflection(Versioned):
-    """One AppWrapper: its workload, manifests and versions."""
+    """One AppWrapper: its workload, manifests and versions, and the fields of its status that are
+    not ours: a status is replaced as a whole."""
 
     workload: Workload
     manifests: Manifests
     spec_mark: bytes
+    others: Json = field(default_factory=dict)
+
+    def whole(self, status: Json) -> Json:
+        """A status of ours with the fields of others, as it is stored."""
+        return {**self.others, **status}
 
     def shows(self, spec: bytes, status: bytes) -> bool:
         """Whether an observation contains nothing new."""
@@ -154,15 +160,7 @@ def status_mark(status: object) -> bytes:
     if not status or not isinstance(status, dict):
         return _NOTHING
     text = to_json(status)
-    return _hash(text) if b"null" not in text else _digest(_without_nulls(status))
-
-
-def _without_nulls(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _without_nulls(item) for key, item in value.items() if item is not None}
-    if isinstance(value, list):
-        return [_without_nulls(item) for item in value]
-    return value
+    return _hash(text) if b"null" not in text else _digest(without_nulls(status))
 
 
 def _digest(value: object) -> bytes:

@@ -9,8 +9,13 @@ import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from mcad.api.quotas import read_quota, read_quota_status, render_quota_status
-from mcad.api.wire import to_json
+from mcad.api.quotas import (
+    QUOTA_STATUS,
+    read_quota,
+    read_quota_status,
+    render_quota_status,
+)
+from mcad.api.wire import fields_of_others
 from mcad.controller.mirror import Versioned, status_mark
 from mcad.controller.request_failures import answer_of
 from mcad.core.events import QuotaGone, QuotaRefused, QuotaSeen, QuotaWritten
@@ -34,6 +39,7 @@ class _Seat(Versioned):
     """One QuotaSubtree as the core knows it."""
 
     subtree: QuotaSubtree
+    others: Json
     is_told: bool = False
 
 
@@ -67,7 +73,8 @@ class Quotas:
             if subtree == seat.subtree and seat.shows_status(mark):
                 seat.status_mark = mark
                 return
-        self._seats[uid] = _Seat(subtree, version=version, status_mark=mark, floor=version)
+        others = fields_of_others(obj.get("status"), QUOTA_STATUS)
+        self._seats[uid] = _Seat(subtree, others, version=version, status_mark=mark, floor=version)
         self._feed(QuotaSeen(subtree, read_quota_status(obj.get("status"))))
 
     def gone(self, uid: str) -> None:
@@ -76,16 +83,16 @@ class Quotas:
             self._feed(QuotaGone(uid))
 
     async def write(self, command: WriteQuota) -> None:
-        """Send one fenced patch of a status; a conflict means that a newer version comes."""
+        """Replace one status, fenced; a conflict means that a newer version comes."""
         seat = self._seats.get(command.uid)
         if seat is None:
             return  # deleted; the core has heard of it
-        status = render_quota_status(command.status)
+        status = {**seat.others, **render_quota_status(command.status)}
         seat.expected = mark = status_mark(status)
-        patch = to_json({"metadata": {"resourceVersion": seat.version}, "status": status})
+        fence = command.uid, seat.version
         where = (seat.subtree.namespace, seat.subtree.name)
         try:
-            answer = await self._client.patch_status(QUOTA_SUBTREES, *where, patch)
+            answer = await self._client.replace_status(QUOTA_SUBTREES, *where, fence, status)
         except KubeError as error:
             self._log_once(seat, error)
             self._feed(QuotaRefused(command.uid, command.serial, answer_of(error)))

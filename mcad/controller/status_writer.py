@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any
 
 from mcad.api.status import render_status
-from mcad.api.wire import to_json
 from mcad.controller.mirror import Mirror, Reflection, status_mark
 from mcad.controller.request_failures import answer_of
 from mcad.controller.write_lanes import Lane, held_alone
@@ -51,19 +50,18 @@ class StatusWriter:
         seat = self._mirror.get(command.uid)
         if seat is None:
             return  # deleted; the core is about to hear of it
-        wire = render_status(command.status, command.uid)
-        mark = status_mark(wire)
-        if mark == seat.status_mark and command.uid not in self._writing:
+        ours = render_status(command.status, command.uid)
+        if status_mark(seat.whole(ours)) == seat.status_mark and command.uid not in self._writing:
             self._latest.pop(command.uid, None)  # one that waits would say something else
             self._feed(StatusWritten(command.uid, command.serial))
             return
         self._latest[command.uid] = command.serial
-        job = partial(self._write_in_turn, command, wire, mark)
+        job = partial(self._write_in_turn, command, ours)
         lane.submit(
             partial(held_alone, self._errored, command.uid, job), begins=_is_intent(command)
         )
 
-    async def _write_in_turn(self, command: WriteStatus, wire: Json, mark: bytes) -> None:
+    async def _write_in_turn(self, command: WriteStatus, ours: Json) -> None:
         """Write after the running write of the same AppWrapper, unless superseded meanwhile."""
         uid = command.uid
         while uid in self._writing:
@@ -73,23 +71,22 @@ class StatusWriter:
             return
         done = self._writing[uid] = asyncio.Event()
         try:
-            self._feed(await self._write_status(command, seat, wire, mark))
+            self._feed(await self._write_status(command, seat, seat.whole(ours)))
         finally:
             del self._writing[uid]
             done.set()
             if self._latest.get(uid) == command.serial:
                 del self._latest[uid]
 
-    async def _write_status(
-        self, command: WriteStatus, seat: Reflection, wire: Json, mark: bytes
-    ) -> Event:
+    async def _write_status(self, command: WriteStatus, seat: Reflection, status: Json) -> Event:
         """Write with the version that the core knows: it has judged every newer one."""
         work = seat.workload
-        patch = {"metadata": {"resourceVersion": seat.version}, "status": wire}
-        body = to_json(patch)
+        fence, mark = (command.uid, seat.version), status_mark(status)
         seat.expected = mark
         try:
-            answer = await self._client.patch_status(APPWRAPPERS, work.namespace, work.name, body)
+            answer = await self._client.replace_status(
+                APPWRAPPERS, work.namespace, work.name, fence, status
+            )
         except KubeError as error:
             if isinstance(error, ApiError) and error.conflict:
                 return await self._settle_conflict(command, seat, mark)

@@ -33,6 +33,7 @@ def test_all_rights_of_a_dispatcher_of_jobs() -> None:
         *((appwrapper, "appwrappers", verb) for verb in read),
         (appwrapper, "appwrappers", "patch"),
         (appwrapper, "appwrappers/status", "patch"),
+        (appwrapper, "appwrappers/status", "update"),
         (appwrapper, "appwrappers/finalizers", "update"),
         *(("batch", "jobs", verb) for verb in (*read, "create", "delete")),
         *(("", resource, verb) for verb in WATCH for resource in ("nodes", "pods", "limitranges")),

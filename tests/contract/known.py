@@ -72,7 +72,6 @@ KNOWN: tuple[Known, ...] = (
     Known("patch_merge", "its kind", "body.*", _PATCHED),
     Known("patch_merge", "its apiVersion", "body.*", _PATCHED),
     Known("patch_strategic", "a list for a map", "body.*message", _PATCHED),
-    Known("aw_rules", "status: unknown", "body.*message", _PATCHED),
     Known("crd_objects", "unknown by a patch", "body.*message", _PATCHED),
     Known("update_immutable", "its *", "body.*message", _DIFF),
     Known("aw_refused", "priority a fraction", "body.*message", _FORMATS),

@@ -185,7 +185,7 @@ async def test_a_write_back_to_what_is_persisted_unsends_the_one_that_waits() ->
 async def test_a_write_does_not_overtake_one_that_was_sent() -> None:
     rig = Rig(lambda request: patched(str(10 + len(rig.api.requests))))
     gate = asyncio.Event()
-    rig.api.fail("PATCH", "", held(gate))
+    rig.api.fail("PUT", "", held(gate))
     await rig.run(write(1, "Pending", Urgency.REPORT))
     await rig.run(write(2, "Running", Urgency.DISPATCH))
     assert len(rig.api.requests) == 1
@@ -211,9 +211,7 @@ LIVE = {"metadata": {"uid": "uid-a", "resourceVersion": "11"}}
 )
 async def test_a_conflict_is_settled_by_reading_the_object(live: Json, answer: int) -> None:
     rig = Rig(
-        lambda request: (
-            status(409, "Conflict") if request.method == "PATCH" else Response(200, live)
-        )
+        lambda request: status(409, "Conflict") if request.method == "PUT" else Response(200, live)
     )
     await rig.run(write(1))
 
@@ -298,9 +296,9 @@ async def test_only_items_and_access_reviews_are_sent_as_the_impersonated_user()
         ("DELETE", None),
         ("GET", None),
         ("GET", None),
-        ("PATCH", None),
         ("POST", runner),
         ("POST", runner),
+        ("PUT", None),
     ]
     assert AccessReviewed("default", "", "pods", allowed=True, user=runner) in rig.shell.events
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from mcad.api.config import Config
+from mcad.api.status import STATUS
 from mcad.api.wire import to_json
 from mcad.cli.demo_cluster.cluster import embedded_cluster
 from mcad.controller.runtime import Controller
@@ -16,6 +17,8 @@ from mcad.kube.client import Client
 from mcad.kube.kinds import APPWRAPPERS
 from mcad.sim.clock import VirtualClock, run_virtually
 from mcad.sim.serving.server import SimApi
+from tests.controller.test_runtime import Rig, add_appwrapper
+from tests.fakeapi import held
 from tests.manifests import components, job
 
 Json = dict[str, Any]
@@ -58,6 +61,23 @@ async def outcome(status: Json) -> tuple[str, int]:
 )
 def test_an_appwrapper_with_the_status_of_another_one_runs(state: str, record: Json) -> None:
     assert run_virtually(outcome(stored(state, **record))) == ("Completed", 2)
+
+
+async def test_fields_that_are_not_ours_stay() -> None:
+    """MCAD's own, and those of a later release after a rollback; also what comes in meanwhile."""
+    theirs = {"isdispatched": True, "later": {"nested": [1]}}
+    gate = asyncio.Event()
+    async with Rig() as rig:
+        add_appwrapper(rig.server, "a", "1m")
+        rig.server.change("appwrappers", "a", lambda obj: obj.update(status=dict(theirs)))
+        rig.server.fail("PUT", "/appwrappers/", held(gate))
+        await rig.clock.advance(1)
+        rig.server.change("appwrappers", "a", lambda obj: obj["status"].update(meanwhile=7))
+        gate.set()
+        await rig.clock.advance(5)
+        status = rig.status("a")
+        assert status["state"] == "Running"
+        assert {key: status[key] for key in status.keys() - STATUS} == theirs | {"meanwhile": 7}
 
 
 def test_an_end_on_its_own_record_stays() -> None:

@@ -140,7 +140,7 @@ def ready(rig: Rig, name: str) -> Json:
 
 def quota_writes(rig: Rig) -> int:
     """The status writes to QuotaSubtrees so far."""
-    return len(rig.server.seen("PATCH", "/quotasubtrees/"))
+    return len(rig.server.seen("PUT", "/quotasubtrees/"))
 
 
 async def test_every_node_shows_its_figures_and_nothing_is_written_at_rest() -> None:
@@ -194,13 +194,23 @@ async def test_a_status_that_another_client_wrote_is_corrected() -> None:
         assert status_of(rig, "teams") == right
 
 
+async def test_fields_of_a_status_that_are_not_ours_stay() -> None:
+    async with rig_with(*TREE) as rig:
+        await rig.clock.advance(5)
+        rig.server.change("quotasubtrees", "teams", lambda obj: obj["status"].update(later=[1]))
+        add_labelled(rig, "a", "500m", gold="red")
+        await rig.clock.advance(10)
+        assert status_of(rig, "teams")["children"][0]["allocated"] == {"cpu": "500m"}
+        assert status_of(rig, "teams")["later"] == [1]
+
+
 async def test_a_write_is_fenced_by_the_version_that_was_judged() -> None:
     async with rig_with(*TREE) as rig:
         await rig.clock.advance(5)
-        for one in rig.server.seen("PATCH", "/quotasubtrees/"):
+        for one in rig.server.seen("PUT", "/quotasubtrees/"):
             assert content(one)["metadata"]["resourceVersion"]
             assert one.path.endswith("/status")
-        rig.server.fail("PATCH", "/quotasubtrees/", *[refuse(409, "Conflict")] * 2)
+        rig.server.fail("PUT", "/quotasubtrees/", *[refuse(409, "Conflict")] * 2)
         add_labelled(rig, "a", "500m", gold="red")
         await rig.clock.advance(10)
         assert status_of(rig, "teams")["children"][0]["allocated"] == {"cpu": "500m"}
@@ -210,7 +220,7 @@ async def test_a_status_that_may_not_be_written_is_told_once_and_tried_again(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     rig = rig_with(subtree("root", root="1"))
-    rig.server.fail_always("PATCH", "/quotasubtrees/", refuse(403, "Forbidden", "no right"))
+    rig.server.fail_always("PUT", "/quotasubtrees/", refuse(403, "Forbidden", "no right"))
     async with rig:
         await lively(rig, 60)
         told = [one.getMessage() for one in caplog.records if "quotasubtree=" in one.getMessage()]
@@ -325,7 +335,7 @@ async def test_the_status_of_an_appwrapper_names_its_leaves_and_nothing_else_is_
         for name in ("runs", "waits"):
             assert rig.status(name)["quota"] == [{"tree": "gold", "leaf": "red"}]
             assert rig.server.named("appwrappers", name)["metadata"]["labels"] == {"gold": "red"}
-        assert not [one for one in rig.server.seen("PATCH") if not one.path.endswith("/status")]
+        assert not [one for one in rig.server.seen("PUT") if not one.path.endswith("/status")]
 
 
 async def test_trees_that_are_installed_later_are_found_by_their_crd() -> None:

@@ -284,8 +284,8 @@ async def test_metrics_tell_of_requests_decisions_and_the_lease(stage: Stage) ->
     assert values[f'{requests}{{code="201",resource="pods",verb="create"}}'] == "1.0"
     assert float(values[f'{requests}{{code="200",resource="nodes",verb="watch"}}']) >= 1
     status = "appwrappers.workload.codeflare.dev/status"
-    assert float(values[f'{requests}{{code="200",resource="{status}",verb="patch"}}']) >= 2
-    timed = f'mcad_api_request_duration_seconds_count{{resource="{status}",verb="patch"}}'
+    assert float(values[f'{requests}{{code="200",resource="{status}",verb="update"}}']) >= 2
+    timed = f'mcad_api_request_duration_seconds_count{{resource="{status}",verb="update"}}'
     assert float(values[timed]) >= 2
     assert float(values["mcad_decision_duration_seconds_count"]) > 2
     assert float(values["mcad_loop_lag_seconds_count"]) > 2

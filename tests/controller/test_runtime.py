@@ -48,7 +48,7 @@ KINDS = (
 def writes(server: FakeApi) -> list[tuple[str, str]]:
     """What was sent: creates with their plurals, writes of a status with the name."""
     sent = [(one.method, one.path.split("/")) for one in server.requests]
-    verbs = {"POST": ("create", -1), "PATCH": ("status", -2)}
+    verbs = {"POST": ("create", -1), "PUT": ("status", -2)}
     return [(verbs[method][0], path[verbs[method][1]]) for method, path in sent if method in verbs]
 
 
@@ -247,7 +247,7 @@ async def test_a_stop_lets_what_is_under_way_end_and_begins_nothing() -> None:
     async with Rig(cpu="100") as rig:
         gate = asyncio.Event()
         rig.server.fail_always("POST", "", held(gate))
-        rig.server.fail_always("PATCH", "", held(gate))
+        rig.server.fail_always("PUT", "", held(gate))
         for number in range(3 * DISPATCH_WIDTH):
             add_appwrapper(rig.server, f"a{number}", "1m")
         await rig.clock.advance(1)
@@ -267,7 +267,7 @@ async def test_a_stop_lets_what_is_under_way_end_and_begins_nothing() -> None:
 async def held_back(rig: Rig, count: int) -> asyncio.Event:
     """So many AppWrappers come, and no status is written until the event is set."""
     gate = asyncio.Event()
-    rig.server.fail_always("PATCH", "", held(gate))
+    rig.server.fail_always("PUT", "", held(gate))
     for number in range(count):
         add_appwrapper(rig.server, f"a{number}", "1m")
     await rig.clock.advance(1)
@@ -300,7 +300,7 @@ async def test_a_higher_priority_overtakes_those_whose_intents_could_not_be_writ
 async def test_the_core_hears_of_no_outcome_after_the_stop() -> None:
     async with Rig() as rig:
         gate = asyncio.Event()
-        rig.server.fail_always("PATCH", "", held(gate))
+        rig.server.fail_always("PUT", "", held(gate))
         add_appwrapper(rig.server, "a", "1m")
         await rig.clock.advance(1)
         rig.stop.set()

@@ -1,6 +1,6 @@
 """docs/reference/appwrapper.md: the fields of the three kinds, from the schemas of their CRDs.
 
-``kubectl explain`` shows the same descriptions.
+``kubectl explain`` shows the same descriptions, of the fields with a type.
 """
 
 from __future__ import annotations
@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from mcad.api.crd import crds
+from mcad.api.crd import crds, structural
+from mcad.api.models import AppWrapperStatus
 from tests.documents.pages import DOCS, code, table
 
 PAGE = DOCS / "reference" / "appwrapper.md"
@@ -19,8 +20,12 @@ LIST, MAP = "[]", "{}"
 
 
 def generated() -> str:
-    """The generated part of the page."""
-    return "\n".join(line for crd in crds() for line in Kind(crd).lines())
+    """The generated part of the page, with the fields of the status that have no type there."""
+    appwrappers, *others = crds()
+    for version in appwrappers["spec"]["versions"]:
+        properties = version["schema"]["openAPIV3Schema"]["properties"]
+        properties["status"] = structural(AppWrapperStatus)
+    return "\n".join(line for crd in (appwrappers, *others) for line in Kind(crd).lines())
 
 
 class Kind:

@@ -255,9 +255,9 @@ AUTOMATA: tuple[Automaton, ...] = (
 
 
 def unfenced(requests: Iterable[Request]) -> Iterator[str]:
-    """Every patch of a status carries the version that it was judged by."""
+    """Every write of a status carries the version that it was judged by."""
     for one in requests:
-        if one.method == "PATCH" and one.path.endswith("/status"):
+        if one.method in ("PATCH", "PUT") and one.path.endswith("/status"):
             body = one.body if isinstance(one.body, dict) else decode(one.body or b"{}")
             if not (body.get("metadata") or {}).get("resourceVersion"):
                 yield f"{one.method} {one.path} is not fenced"

@@ -11,7 +11,15 @@ from collections.abc import Callable
 from random import Random
 from typing import Any, TypeVar
 
-from mcad.kube.client import CREATE, DELETE, Created, CreateOptions, DeleteOptions, Selection
+from mcad.kube.client import (
+    CREATE,
+    DELETE,
+    Created,
+    CreateOptions,
+    DeleteOptions,
+    Selection,
+    of_status,
+)
 from mcad.kube.clock import Clock
 from mcad.kube.errors import ApiError
 from mcad.kube.port import Request
@@ -109,6 +117,20 @@ class StoredClient:
     ) -> Json:
         """Apply a merge patch to the status; a version in it is the fence."""
         return await self._patch(resource, (namespace or "", name), patch, "status")
+
+    async def replace_status(
+        self,
+        resource: Resource,
+        namespace: str | None,
+        name: str,
+        version: tuple[str, str],
+        status: Json,
+    ) -> Json:
+        """Replace the status of the object with this uid and version."""
+        key, kind = (namespace or "", name), self._kind(resource)
+        body = of_status(resource, key, version, status)
+        how = Write(trusted=True, subresource="status")
+        return await self._serve(lambda: self._registry.update(kind, key, body, how))
 
     async def read(self, request: Request, timeout: float | None = None) -> Json:
         """The Events of a namespace that the field selector covers."""

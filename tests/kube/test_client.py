@@ -83,6 +83,19 @@ class TestVerbs:
         assert caught.value.conflict
         assert server.requests[-1].path == f"{IN_DEFAULT}/a"
 
+    async def test_a_replaced_status_is_fenced_by_uid_and_version(self, server, client):
+        made = server.put("pods", pod("a") | {"spec": {"x": 1}, "status": {"old": 1}})["metadata"]
+        uid, version = made["uid"], made["resourceVersion"]
+        for wrong in (("another", version), (uid, "1")):
+            with pytest.raises(ApiError) as caught:
+                await client.replace_status(PODS, "default", "a", wrong, {"new": 1})
+            assert caught.value.conflict
+        await client.replace_status(PODS, "default", "a", (uid, version), {"new": 1})
+        sent, stored = server.requests[-1], server.named("pods", "a")
+        assert (sent.method, sent.path) == ("PUT", f"{IN_DEFAULT}/a/status")
+        assert content(sent).keys() == {"apiVersion", "kind", "metadata", "status"}
+        assert (stored["spec"], stored["status"]) == ({"x": 1}, {"new": 1})
+
     async def test_dry_runs_say_so(self, server, client):
         server.put("pods", pod("a"))
         await client.dry_patch(PODS, "default", "a", {"spec": {"x": 1}})

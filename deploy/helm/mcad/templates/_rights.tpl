@@ -23,14 +23,14 @@ trainer.kubeflow.org/trainjobs: [jobset.x-k8s.io/jobsets, batch/jobs]
   verbs: [get, list, watch, patch]
 - apiGroups: [workload.codeflare.dev]
   resources: [appwrappers/status]
-  verbs: [patch]
+  verbs: [patch, update]
 {{- if .Values.config.quotaEnabled }}
 - apiGroups: [quota.codeflare.dev]
   resources: [quotasubtrees]
   verbs: [list, watch]
 - apiGroups: [quota.codeflare.dev]
   resources: [quotasubtrees/status]
-  verbs: [patch]
+  verbs: [patch, update]
 {{- end }}
 {{- if $impersonate }}
 # Items are created as this account only.
