@@ -44,7 +44,7 @@ CONCURRENCY = 16
 SERVERS = ("kube-apiserver", "etcd", "kube-scheduler", "kube-controller-manager", "kwok")
 KINDS = {
     "create appwrappers": 1,
-    "patch appwrappers/status": 2,
+    "write appwrappers/status": 2,
     "create pods": 1,
     "create events": 0,
 }
@@ -203,8 +203,10 @@ def counted(plane: ControlPlane, mark: int) -> list[AuditEntry]:
 
 
 def kind(one: AuditEntry) -> str:
-    """What was written: ``create pods``, ``patch appwrappers/status``."""
-    return f"{one.verb} {one.resource}" + (f"/{one.subresource}" if one.subresource else "")
+    """What was written: ``create pods``, ``write appwrappers/status``, whether patched or
+    replaced."""
+    verb = "write" if one.verb in ("patch", "update") else one.verb
+    return f"{verb} {one.resource}" + (f"/{one.subresource}" if one.subresource else "")
 
 
 def is_over(plane: ControlPlane, mark: int, count: int) -> bool:

@@ -11,6 +11,7 @@ from random import Random
 from typing import Literal, TypeVar
 
 from msgspec import Struct
+from msgspec.json import encode
 
 from mcad.kube.clock import Clock
 from mcad.kube.decode import Listed, take_list
@@ -361,7 +362,7 @@ class Client:
         The answer is the object's metadata only. A patch costs the API server more: it merges two
         whole objects and decodes the result anew.
         """
-        body = of_status(resource, (namespace or "", name), version, status)
+        body = encode(of_status(resource, (namespace or "", name), version, status))
         path = resource.path(namespace, name, "status")
         return await self._send(Request("PUT", path, body=body, headers=_METADATA), not_processed)
 

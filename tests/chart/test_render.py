@@ -298,6 +298,7 @@ def test_trees_are_read_by_all_and_written_with_a_role_of_their_own(helm: Helm) 
         ("quotasubtrees", "list"),
         ("quotasubtrees", "watch"),
         ("quotasubtrees/status", "patch"),
+        ("quotasubtrees/status", "update"),
     }
     assert roles.pop("mcad-view") == reading
     assert roles.pop("mcad-edit") == set()

@@ -43,6 +43,7 @@ UNUSED: dict[tuple[str, str, str], str] = {
     ("kueue.x-k8s.io", "workloadpriorityclasses", "watch"): "the same",
     (GROUP, "appwrappers/finalizers", "update"): "admission asks for it, no request does",
     (GROUP, "appwrappers", "patch"): "upstream's finalizer, which nothing here has",
+    (GROUP, "appwrappers/status", "patch"): "the release before writes so, which may still lead",
 }
 """Rights that are granted although no request of this module needs them, and why."""
 

@@ -342,7 +342,7 @@ def test_its_rights_suffice_and_go_no_further(
     assert {(one.verb, one.subresource) for one in used} == {
         ("list", ""),
         ("watch", ""),
-        ("patch", "status"),
+        ("update", "status"),
     }
     assert not [one for one in used if one.code in (401, 403)]
     patch = ("--type=merge", "-p", '{"spec": {"parent": "x"}}')

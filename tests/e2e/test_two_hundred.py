@@ -92,7 +92,7 @@ def check_writes(entries: list[AuditEntry], wanted: list[str], tell: str) -> Non
     found = Counter((one.verb, one.resource, one.subresource, one.name, one.code) for one in made)
     expected: Counter[tuple[str, str, str, str, int]] = Counter()
     for name in wanted:
-        expected["patch", "appwrappers", "status", name, 200] = 3
+        expected["update", "appwrappers", "status", name, 200] = 3
         expected["create", "pods", "", name, 201] = 1
     told, read = len(events(entries)), reads(entries).total()
     print(f"{tell}: {len(made)} writes, {told} Events, {read} reads, {watches(entries)}")
