@@ -27,7 +27,7 @@ from mcad.api.items import (
     read_item,
 )
 from mcad.api.labels import CONTROLLERS, PRIORITY_CLASS
-from mcad.api.located_fields import clamp_count, count_fault, describe, join
+from mcad.api.located_fields import clamp_count, clamp_priority, count_fault, describe, join
 from mcad.api.models import AppWrapperSpec, Component, GenericItem, Wire
 from mcad.api.podsets import DeclaredPods, DeclaredSet
 from mcad.api.scheduling import NOTHING as NO_RULES
@@ -43,7 +43,6 @@ from mcad.api.wire import (
     as_list,
     as_map,
     as_text,
-    clamp_priority,
     parse_instant,
 )
 from mcad.core.state.model import (

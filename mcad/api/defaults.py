@@ -13,6 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mcad.api.appwrapper import Parsed
+from mcad.api.located_fields import clamp_priority
 from mcad.api.podsets import infer, template_of
 from mcad.api.podspec import (
     Amounts,
@@ -23,7 +24,7 @@ from mcad.api.podspec import (
     pod_level,
     tolerations_of,
 )
-from mcad.api.wire import Json, Map, as_int, as_list, as_map, as_text, clamp_priority
+from mcad.api.wire import Json, Map, as_int, as_list, as_map, as_text
 from mcad.core.state.model import Constraint, PodSet, PrioritySource, Toleration, Workload
 
 PRIORITY_CLASS, WORKLOAD_PRIORITY_CLASS = "PriorityClass", "WorkloadPriorityClass"

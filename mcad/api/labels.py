@@ -4,10 +4,12 @@ import hashlib
 import re
 
 from mcad.api.wire import Json, as_map, as_text
-from mcad.core.state.model import Dialect, Workload
 
 GROUP = "workload.codeflare.dev"
 KIND = "AppWrapper"
+PREFIX = f"appwrapper.{GROUP}/"
+"""Before the name of an AppWrapper, as kubectl prints it."""
+
 VERSIONS = ("v1beta1", "v1beta2")
 """The versions that are served."""
 
@@ -86,26 +88,6 @@ def label_value(name: str) -> str:
         return name
     head = name[: MAX_VALUE - _DIGEST - 1].rstrip("-_.")
     return f"{head}-{short_hash(name)}"
-
-
-def item_labels(workload: Workload, item: int, attempt: int) -> dict[str, str]:
-    """The labels of item number ``item`` and of its pods."""
-    return {
-        APPWRAPPER: label_value(workload.name),
-        APPWRAPPER_UID: workload.uid,
-        ATTEMPT: str(attempt),
-        ITEM: str(item),
-    }
-
-
-def legacy_labels(workload: Workload, item: int) -> dict[str, str]:
-    """MCAD's labels of item number ``item``; v1beta2 does not have them."""
-    if workload.dialect is not Dialect.V1BETA1:
-        return {}
-    return {
-        LEGACY_APPWRAPPER: label_value(workload.name),
-        LEGACY_RESOURCE: label_value(workload.items[item].ref.name),
-    }
 
 
 def podset_value(item: int, index: int) -> str:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from mcad.api.wire import Json, Map, as_int, as_list, as_map
+from mcad.core.state.model import MAX_PRIORITY
 
 MAX_COUNT = 1_000_000
 """More pods than any cluster can hold: a larger count is a typing error."""
@@ -96,6 +97,11 @@ def count_fault(value: Json) -> str:
     if value > MAX_COUNT:
         return f"is {describe(value)}; at most {MAX_COUNT} is allowed."
     return ""
+
+
+def clamp_priority(value: int) -> int:
+    """A priority within the bounds of a pod's in Kubernetes."""
+    return min(max(value, -MAX_PRIORITY), MAX_PRIORITY)
 
 
 def clamp_count(value: int) -> int:

@@ -47,8 +47,8 @@ def render(
     obj: Map = json.loads(manifest)
     ref = workload.items[item].ref
     sets = [one for one in workload.sets if one.item == item]
-    ours = labels.item_labels(workload, item, attempt)
-    legacy = labels.legacy_labels(workload, item)
+    ours = _item_labels(workload, item, attempt)
+    legacy = _legacy_labels(workload, item)
     _write_out(obj, ref)
     leave_out_ttl(obj, ref.group, ref.kind)
     if workload.dialect is Dialect.V1BETA1:
@@ -163,3 +163,23 @@ def _own_map(owner: Map, key: str) -> Map:
     value = as_map(owner.get(key))
     owner[key] = value
     return value
+
+
+def _item_labels(workload: Workload, item: int, attempt: int) -> dict[str, str]:
+    """The labels of item number ``item`` and of its pods."""
+    return {
+        labels.APPWRAPPER: labels.label_value(workload.name),
+        labels.APPWRAPPER_UID: workload.uid,
+        labels.ATTEMPT: str(attempt),
+        labels.ITEM: str(item),
+    }
+
+
+def _legacy_labels(workload: Workload, item: int) -> dict[str, str]:
+    """MCAD's labels of item number ``item``; v1beta2 does not have them."""
+    if workload.dialect is not Dialect.V1BETA1:
+        return {}
+    return {
+        labels.LEGACY_APPWRAPPER: labels.label_value(workload.name),
+        labels.LEGACY_RESOURCE: labels.label_value(workload.items[item].ref.name),
+    }

@@ -7,7 +7,7 @@ are left out, except for the two requeueing fields of a queued AppWrapper.
 from mcad.api.components import render_components
 from mcad.api.durations import clamp_seconds
 from mcad.api.labels import MAX_ATTEMPT
-from mcad.api.located_fields import clamp_count, describe
+from mcad.api.located_fields import clamp_count, clamp_priority, describe
 from mcad.api.pods import POD_SCHEDULED, UNSCHEDULABLE
 from mcad.api.podspec import amounts, to_resources
 from mcad.api.wire import (
@@ -17,7 +17,6 @@ from mcad.api.wire import (
     as_list,
     as_map,
     as_text,
-    clamp_priority,
     format_instant,
     parse_instant,
     without_nulls,

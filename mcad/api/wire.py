@@ -11,7 +11,6 @@ from typing import Any
 
 import msgspec
 
-from mcad.core.state.model import MAX_PRIORITY
 from mcad.core.state.units import Instant
 
 Json = Any
@@ -67,11 +66,6 @@ def as_int(value: Json, default: int = 0) -> int:
     if not isinstance(value, int) or isinstance(value, bool):
         return default
     return min(max(value, -_INT64), _INT64 - 1)
-
-
-def clamp_priority(value: int) -> int:
-    """A priority within the bounds of a pod's in Kubernetes."""
-    return min(max(value, -MAX_PRIORITY), MAX_PRIORITY)
 
 
 def dig(value: Json, *keys: str) -> Json:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shlex
-import shutil
 import sys
 from pathlib import Path
 
@@ -26,6 +25,8 @@ def pasteable(text: str) -> str:
 
 def _shortest(program: Path) -> str:
     """The name if the shell finds the program by it, else a path, relative if possible."""
+    import shutil  # noqa: PLC0415 - for hints only
+
     found = shutil.which(program.name)
     if found is not None and os.path.abspath(found) == os.path.abspath(program):
         return program.name

@@ -9,7 +9,6 @@ import gc
 import io
 import os
 import sys
-import traceback
 from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager, suppress
 from importlib import import_module
@@ -264,6 +263,8 @@ def _give_up_what_cannot_be_written() -> None:
 
 def _internal(error: Exception) -> str:
     """The message for a bug, with its place in the code."""
+    import traceback  # noqa: PLC0415 - for a bug only
+
     frames = traceback.extract_tb(error.__traceback__)
     where = f" at {os.path.basename(frames[-1].filename)}:{frames[-1].lineno}" if frames else ""
     return (

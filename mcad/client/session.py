@@ -7,7 +7,7 @@ takes most of a second, which is too long for completion and --server.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from random import SystemRandom
 
 from msgspec import Struct
@@ -41,13 +41,16 @@ class Environment:
         self.clock: Clock = RealClock()
 
     @asynccontextmanager
-    async def connect(self, target: Target, *, watches: bool = True) -> AsyncIterator[Session]:
+    async def connect(
+        self, target: Target, *, watches: bool = True, knocks: bool = True
+    ) -> AsyncIterator[Session]:
         """Yield a session; failed requests in the block become ``McadError``. Without watches it
-        opens more quickly."""
+        opens more quickly. ``knocks=False`` is for blocks whose first request is not repeated."""
         try:
             opening = self.open(target) if watches else self.open_quickly(target)
             async with opening as (api, namespace):
-                await _knock(api)
+                if knocks:
+                    await knock(api)
                 client = Client(api, self.clock, SystemRandom(), timeout_s=CALL_S)
                 yield Session(client, namespace)
         except KubeError as error:
@@ -69,7 +72,8 @@ class Environment:
         found = _plain_server(target)
         if found is not None:
             server, namespace = found
-            yield PlainApi(server), namespace
+            with closing(PlainApi(server)) as api:
+                yield api, namespace
             return
         async with self.open(target) as opened:
             yield opened
@@ -89,7 +93,7 @@ def _plain_server(target: Target) -> tuple[Plain, str] | None:
     return (server, context.namespace) if server is not None and context is not None else None
 
 
-async def _knock(api: Api) -> None:
+async def knock(api: Api) -> None:
     """Send one request without retries: a wrong address is reported at once."""
     answer = await api.request(Request("GET", "/version"), KNOCK_S)
     if answer.status == 401:

@@ -11,7 +11,6 @@ import os
 import ssl
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -168,6 +167,8 @@ def _ssl_context(cluster: Json, user: Json) -> ssl.SSLContext:
     )
     certificate, key = _text(user, "client-certificate"), _text(user, "client-key")
     if certificate:
+        from tempfile import NamedTemporaryFile  # noqa: PLC0415 - for certificates only
+
         with NamedTemporaryFile("w") as file:  # private to us, and gone at once
             file.write(f"{certificate}\n{key}\n")
             file.flush()

@@ -23,48 +23,98 @@ from msgspec import json
 
 from mcad.kube.errors import ConnectionLost, OutcomeUnknown, RequestTimeout
 from mcad.kube.kubeconfig import Plain
-from mcad.kube.port import JSON, NOTHING, Request, Response, nothing
+from mcad.kube.port import JSON, Request, Response, nothing
 
 TIMEOUT_S = 15.0  # of a request that names none
+_READS = frozenset({"GET", "HEAD"})
 
 
-async def send(
-    base_url: str,
-    request: Request,
-    timeout_s: float,
-    headers: Mapping[str, str] = NOTHING,
-    context: ssl.SSLContext | None = None,
-) -> Response:
+async def send(base_url: str, request: Request, timeout_s: float) -> Response:
     """The answer, whatever its status; raises ``OutcomeUnknown``. No redirects, no proxies."""
-    path = urlsplit(base_url).path.rstrip("/") + request.path
-    if request.params:
-        path += "?" + urlencode(request.params)
-    headers = {"Accept-Encoding": "gzip", **headers, **request.headers}
-    body = request.body
-    if body is not None:
-        headers["Content-Type"] = request.content_type
-        body = body if isinstance(body, bytes) else json.encode(body)
+    link = Link(base_url)
+    try:
+        return await link.send(request, timeout_s, request.headers)
+    finally:
+        link.close()
 
-    def exchange() -> Response:
-        connection = _connection(base_url, timeout_s, context)
-        try:
-            connection.request(request.method, path, body, headers)
-            answer = connection.getresponse()
-            content = answer.read()
+
+class Link:
+    """Requests to one server. A connection of a read is kept for the next read; a write has its own
+    one, because a server may close a kept one at any time, and no write may be sent twice."""
+
+    def __init__(self, base_url: str, context: ssl.SSLContext | None = None) -> None:
+        self._url = urlsplit(base_url)
+        self._context = context
+        self._kept: list[HTTPConnection] = []
+        self._is_open = True
+
+    async def send(
+        self, request: Request, timeout_s: float, headers: Mapping[str, str]
+    ) -> Response:
+        """The answer, whatever its status; raises ``OutcomeUnknown``. No redirects, no proxies."""
+        path = self._url.path.rstrip("/") + request.path
+        if request.params:
+            path += "?" + urlencode(request.params)
+        headers = {"Accept-Encoding": "gzip", **headers}
+        body = request.body
+        if body is not None:
+            headers["Content-Type"] = request.content_type
+            body = body if isinstance(body, bytes) else json.encode(body)
+
+        def ask(connection: HTTPConnection) -> Response:
+            try:
+                connection.request(request.method, path, body, headers)
+                answer = connection.getresponse()
+                content = answer.read()
+            except BaseException:
+                connection.close()
+                raise
+            self._keep(connection)
             if answer.headers.get("Content-Encoding") == "gzip":
                 content = gzip.decompress(content)
             return Response(answer.status, content, _joined(answer.headers))
-        finally:
-            connection.close()
 
-    try:
-        return await _beside(exchange)
-    except TimeoutError as error:
-        raise RequestTimeout(f"no answer within {timeout_s:g} s") from error
-    except OSError as error:
-        raise ConnectionLost(words(error)) from error
-    except (HTTPException, EOFError, zlib.error, ValueError) as error:
-        raise ConnectionLost(f"no answer in HTTP ({str(error) or type(error).__name__})") from error
+        def exchange() -> Response:
+            if request.method in _READS:
+                # Another thread may have taken it, or the server may have closed it meanwhile.
+                with suppress(IndexError, ConnectionError):
+                    return ask(_hurried(self._kept.pop(), timeout_s))
+            return ask(self._connection(timeout_s))
+
+        try:
+            return await _beside(exchange)
+        except TimeoutError as error:
+            raise RequestTimeout(f"no answer within {timeout_s:g} s") from error
+        except OSError as error:
+            raise ConnectionLost(words(error)) from error
+        except (HTTPException, EOFError, zlib.error, ValueError) as error:
+            said = str(error) or type(error).__name__
+            raise ConnectionLost(f"no answer in HTTP ({said})") from error
+
+    def close(self) -> None:
+        """Close what is kept; a request under way closes its own connection."""
+        self._is_open = False
+        while self._kept:
+            self._kept.pop().close()
+
+    def _keep(self, connection: HTTPConnection) -> None:
+        self._kept.append(connection)
+        if not self._is_open:  # closed meanwhile, in the thread of the loop
+            self.close()
+
+    def _connection(self, timeout_s: float) -> HTTPConnection:
+        host, port = self._url.hostname or "", self._url.port
+        if self._url.scheme != "https":
+            return HTTPConnection(host, port, timeout=timeout_s)
+        return HTTPSConnection(host, port, timeout=timeout_s, context=self._context)
+
+
+def _hurried(connection: HTTPConnection, timeout_s: float) -> HTTPConnection:
+    """The connection with another timeout."""
+    connection.timeout = timeout_s
+    if connection.sock is not None:
+        connection.sock.settimeout(timeout_s)
+    return connection
 
 
 async def _beside(work: Callable[[], Response]) -> Response:
@@ -100,14 +150,18 @@ class PlainApi:
     """``mcad.kube.port.Api`` without watches."""
 
     def __init__(self, server: Plain) -> None:
-        self._server = server
+        self._link = Link(server.url, server.ssl_context)
+        self._headers = {"Accept": JSON, **server.headers}
+
+    def close(self) -> None:
+        """Close its connections."""
+        self._link.close()
 
     async def request(self, request: Request, timeout: float | None = None) -> Response:
-        server, seconds = self._server, TIMEOUT_S if timeout is None else timeout
-        headers = {"Accept": JSON, **server.headers}
+        seconds = TIMEOUT_S if timeout is None else timeout
         name = f"{request.method} {request.path}"
         try:
-            return await send(server.url, request, seconds, headers, server.ssl_context)
+            return await self._link.send(request, seconds, {**self._headers, **request.headers})
         except OutcomeUnknown as error:
             raise type(error)(f"{name}: {error}") from error
 
@@ -132,10 +186,3 @@ def words(error: Exception) -> str:
     if number and not isinstance(error, gaierror):
         return os.strerror(number)  # asyncio's own text repeats the address
     return getattr(error, "strerror", None) or str(error) or type(error).__name__
-
-
-def _connection(base_url: str, timeout_s: float, context: ssl.SSLContext | None) -> HTTPConnection:
-    url = urlsplit(base_url)
-    if url.scheme != "https":
-        return HTTPConnection(url.hostname or "", url.port, timeout=timeout_s)
-    return HTTPSConnection(url.hostname or "", url.port, timeout=timeout_s, context=context)

@@ -336,7 +336,7 @@ def test_hints_can_be_pasted(
     script, on_path, told = case
     python = tmp_path / ".venv" / "bin" / "python"
     found = {"mcad": f"{on_path}/mcad"} if on_path else {}
-    monkeypatch.setattr(invocation.shutil, "which", found.get)
+    monkeypatch.setattr(shutil, "which", found.get)
     monkeypatch.setattr(sys, "executable", str(python))
     monkeypatch.setattr(sys, "argv", [script.format(here=tmp_path)])
     monkeypatch.chdir(tmp_path)

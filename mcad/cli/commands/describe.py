@@ -20,7 +20,7 @@ from mcad.cli.pages.describe import Description, Page
 from mcad.cli.pages.tables import echo, echo_structured
 from mcad.client.appwrappers.latest_events import event_time, latest_events
 from mcad.client.appwrappers.read import read_appwrapper
-from mcad.client.figures.of_server import ServerFigures, server_at
+from mcad.client.figures.figures import Figures
 from mcad.client.figures.row import in_namespace
 from mcad.client.figures.source import asked_namespace, figures_in
 from mcad.client.scope import Scope, Source
@@ -73,6 +73,8 @@ def describe(
 
 async def _find(names: Sequence[ObjectName], scope: Scope, source: Source) -> Found:
     if source.server:
+        from mcad.client.figures.of_server import server_at  # noqa: PLC0415 - for --server only
+
         own = asked_namespace(environment(), source, scope) or ""
         return await _ask_server(server_at(source.server), in_full(names, own))
     async with environment().connect(source.target, watches=False) as session:
@@ -80,7 +82,7 @@ async def _find(names: Sequence[ObjectName], scope: Scope, source: Source) -> Fo
         return await _read_all(session, in_full(names, own))
 
 
-async def _ask_server(server: ServerFigures, names: Sequence[ObjectName]) -> Found:
+async def _ask_server(server: Figures, names: Sequence[ObjectName]) -> Found:
     details = [await server.detail(one.namespace or "", one.name) for one in names]
     described = [Description(None, detail) for detail in details if detail is not None]
     pairs = zip(names, details, strict=True)

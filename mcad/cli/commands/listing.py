@@ -15,7 +15,6 @@ from mcad.cli.arguments.names import ObjectName, qualified_names
 from mcad.cli.arguments.options import Output, list_output_options, scope_options, source_options
 from mcad.cli.arguments.row_filters import Filters, filter_options
 from mcad.cli.errors import INTERRUPTED, fail_for_missing
-from mcad.cli.live.watch_printer import PLACES_REPORTED, Printer, until_reader_leaves
 from mcad.cli.pages import rows as columns
 from mcad.cli.pages.output_forms import is_template, print_form
 from mcad.cli.pages.tables import echo, echo_structured, table
@@ -23,7 +22,6 @@ from mcad.client.figures.figures import warn_of_notes
 from mcad.client.figures.row import in_namespace, is_waiting
 from mcad.client.figures.source import follow_figures, open_figures
 from mcad.client.scope import Scope, Source
-from mcad.kube import selectors
 
 Json = dict[str, Any]
 
@@ -91,6 +89,8 @@ def _list(
     if not options.watch:
         asyncio.run(_print_once(wanted, source, scope, options, output))
         return
+    from mcad.cli.live.watch_printer import until_reader_leaves  # noqa: PLC0415 - for --watch only
+
     try:
         asyncio.run(until_reader_leaves(_watch(wanted, source, scope, options, output)))
     except KeyboardInterrupt:  # which is how a watch ends
@@ -100,6 +100,8 @@ def _list(
 def _check_selector(selector: str, source: Source) -> None:
     if source.server:
         raise click.UsageError("--server does not serve labels: omit --server, or -l")
+    from mcad.kube import selectors  # noqa: PLC0415 - for -l only
+
     try:
         selectors.labels(selector)
     except ValueError as error:
@@ -124,6 +126,8 @@ async def _print_once(
 async def _watch(
     wanted: Wanted, source: Source, scope: Scope, options: ListOptions, output: Output
 ) -> None:
+    from mcad.cli.live.watch_printer import PLACES_REPORTED, Printer  # noqa: PLC0415 - see above
+
     world = environment()
     printer = Printer(
         output,

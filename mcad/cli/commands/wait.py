@@ -7,6 +7,7 @@ import asyncio
 import click
 from msgspec import Struct
 
+from mcad.api.labels import PREFIX
 from mcad.cli.arguments.choice import Choice, choice_options, choose, read_names
 from mcad.cli.arguments.duration import SecondsType
 from mcad.cli.arguments.environment import environment
@@ -16,7 +17,7 @@ from mcad.cli.arguments.options import record, settings_options, target_options
 from mcad.cli.errors import FAILED, NOT_FOUND, show
 from mcad.cli.live.waiting import printed_wait
 from mcad.client.appwrappers.goals import GOALS
-from mcad.client.appwrappers.state import PREFIX, reference
+from mcad.client.appwrappers.state import reference
 from mcad.client.appwrappers.wait import wait_for
 from mcad.client.config import load_config
 from mcad.client.errors import NotFoundError

@@ -7,11 +7,11 @@ from typing import Any
 
 import click
 
+from mcad.api.labels import PREFIX
 from mcad.cli.arguments.names import ObjectName, qualified
 from mcad.cli.arguments.options import Output
 from mcad.cli.pages.start_times import start_column
 from mcad.cli.pages.tables import NONE, UNKNOWN, age, amounts
-from mcad.client.appwrappers.state import PREFIX
 
 Json = dict[str, Any]
 

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from mcad.api.labels import GROUP
+from mcad.api.labels import PREFIX
 from mcad.api.wire import as_list, as_map, as_text
 from mcad.core.state.model import DispatchPhase, Next
 from mcad.core.state.reasons import ConditionType, State
 
 Json = dict[str, Any]
-
-PREFIX = f"appwrapper.{GROUP}/"
-"""Before the name of an AppWrapper, as kubectl prints it."""
 
 DISPATCHED = (State.RUNNING, State.RUNNING_HOLD_COMPLETION, State.COMPLETED)
 _ENDS = {

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
 
 from mcad.api.list_page import PageQuery
 from mcad.client.figures.figures import Figures
-from mcad.client.figures.of_server import server_at
 from mcad.client.figures.of_visibility import VisibilityFigures, probe
 from mcad.client.figures.pace import LIVELY, Pace
 from mcad.client.figures.polled import (
@@ -22,13 +22,15 @@ from mcad.client.figures.polled import (
     poll_trees,
     polls_page,
 )
-from mcad.client.figures.stored import StoredFigures
 from mcad.client.scope import Scope, Source
-from mcad.client.session import Environment
+from mcad.client.session import Environment, knock
 from mcad.kube.client import Client, Selection
 from mcad.kube.errors import ApiError, KubeError
 from mcad.kube.kinds import APPWRAPPER_REPORTS, APPWRAPPERS, QUOTA_REPORTS
 from mcad.kube.resource import Resource
+
+if TYPE_CHECKING:
+    from mcad.client.figures.of_server import ServerFigures
 
 
 async def figures_in(
@@ -49,12 +51,15 @@ async def figures_in(
         reason = await probe(client, wants, namespace)
         if not reason:
             return await VisibilityFigures(client, namespace, max_age_s=max_age_s).renewed()
+        await knock(client.api)  # or no server answers at all
         only = None
         if namespace is None and own is not None and wants.namespaced:
             if not await probe(client, wants, own):
                 found = VisibilityFigures(client, own, only=own, max_age_s=max_age_s)
                 return await found.renewed()
             only = None if await _may_list_all(client) else own
+        from mcad.client.figures.stored import StoredFigures  # noqa: PLC0415 - rarely needed
+
         return StoredFigures(client, namespace, reason, find, only)
 
     return await find()
@@ -88,9 +93,9 @@ async def open_figures(
     namespace of the context if the caller may not see all.
     """
     if source.server:
-        yield server_at(source.server), asked_namespace(environment, source, scope)
+        yield _at_server(source.server), asked_namespace(environment, source, scope)
         return
-    async with environment.connect(source.target, watches=False) as session:
+    async with environment.connect(source.target, watches=False, knocks=False) as session:
         namespace = scope.choose(session.namespace)
         own = session.namespace if may_narrow else None
         figures = await figures_in(session.client, namespace, own=own, wants=wants)
@@ -104,7 +109,7 @@ async def open_questions(
     """What questions about changes are asked, and the namespace of names without one. Only their
     answer says whether the dispatcher can be asked."""
     if source.server:
-        yield server_at(source.server), namespace or environment.namespace(source.target)
+        yield _at_server(source.server), namespace or environment.namespace(source.target)
         return
     async with environment.connect(source.target, watches=False) as session:
         own = namespace or session.namespace
@@ -136,9 +141,9 @@ async def follow_figures(  # noqa: PLR0913 - what a command can ask for, by name
 
     if source.server:
         namespace = asked_namespace(environment, source, scope)
-        yield polling(server_at(source.server, pace.max_age_s), namespace), namespace
+        yield polling(_at_server(source.server, pace.max_age_s), namespace), namespace
         return
-    async with environment.connect(source.target, watches=False) as session:
+    async with environment.connect(source.target, watches=False, knocks=False) as session:
         namespace = scope.choose(session.namespace)
         own = session.namespace if may_narrow else None
         figures = await figures_in(
@@ -152,3 +157,9 @@ def asked_namespace(environment: Environment, source: Source, scope: Scope) -> s
     if scope.all_namespaces or scope.namespace:
         return scope.choose("")
     return environment.namespace(source.target)
+
+
+def _at_server(address: str, max_age_s: int = 0) -> ServerFigures:
+    from mcad.client.figures.of_server import server_at  # noqa: PLC0415 - for --server only
+
+    return server_at(address, max_age_s)

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
-from mcad.core.state.model import ObjectRef, Remnant
-from mcad.core.state.reservation import Reservation
+if TYPE_CHECKING:  # commands import these words alone
+    from mcad.core.state.model import ObjectRef, Remnant
+    from mcad.core.state.reservation import Reservation
 
 
 class ConditionType(StrEnum):
