@@ -18,6 +18,7 @@ import click
 from click.exceptions import NoSuchCommand
 from click.shell_completion import CompletionItem
 
+from mcad.cli.arguments.global_options import OPTIONS, check_taken, without_equals
 from mcad.cli.errors import (
     EXIT_CODES,
     FAILED,
@@ -156,6 +157,10 @@ class Program(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Also read ``-o=json``, as kubectl does."""
+        return super().parse_args(ctx, without_equals(args))
+
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Commands and options with this prefix, without importing commands."""
         names = [name for name in COMMANDS if name.startswith(incomplete)]
@@ -272,10 +277,24 @@ def _internal(error: Exception) -> str:
     )
 
 
+def _with_global_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    for option in reversed(OPTIONS):
+        command = option(command)
+    return command
+
+
 @click.group(cls=Program, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
+@_with_global_options
 @click.version_option(__version__, message="mcad %(version)s", help="Print the version.")
-def main() -> None:
-    """Dispatch AppWrappers: bundles of Kubernetes objects that start only when all of it fits."""
+@click.pass_context
+def main(ctx: click.Context, /, **before: Any) -> None:
+    """Dispatch AppWrappers: bundles of Kubernetes objects that start only when all of it fits.
+
+    The options below may stand before or after the command, as in kubectl.
+    """
+    command = ctx.invoked_subcommand and Program.get_command(main, ctx, ctx.invoked_subcommand)
+    if command:
+        check_taken(command, before)
 
 
 if __name__ == "__main__":

@@ -90,6 +90,8 @@ def explain_list(kind: Resource, error: KubeError, namespace: str | None) -> Mca
     """The error for a list that failed."""
     if not isinstance(error, ApiError) or not (error.forbidden or error.not_found):
         return explain(error)
+    if error.forbidden and "impersonate" in error.message:
+        return explain(error)
     if error.not_found:
         return McadError(not_installed(kind))
     if namespace:

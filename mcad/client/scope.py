@@ -6,10 +6,14 @@ from msgspec import Struct
 
 
 class Target(Struct, frozen=True):
-    """The API server: --kubeconfig and --context."""
+    """The API server and how it is asked: --kubeconfig, --context, --as, --as-group and
+    --request-timeout (seconds for each request, None for those of the program)."""
 
     kubeconfig: str | None = None
     context: str | None = None
+    as_user: str | None = None
+    as_groups: tuple[str, ...] = ()
+    request_timeout_s: float | None = None
 
 
 class Settings(Struct, frozen=True):
@@ -30,14 +34,12 @@ class Scope(Struct, frozen=True):
         return None if self.all_namespaces else self.namespace or default
 
 
-class Source(Struct, frozen=True):
+class Source(Target, frozen=True):
     """Where figures come from: the dispatcher of a cluster, or its HTTP port (--server)."""
 
-    kubeconfig: str | None = None
-    context: str | None = None
     server: str | None = None
 
     @property
     def target(self) -> Target:
         """The API server."""
-        return Target(self.kubeconfig, self.context)
+        return self

@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager, closing
 from random import SystemRandom
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from mcad.client.errors import explain
 from mcad.client.scope import Target
@@ -18,9 +19,11 @@ from mcad.kube import kubeconfig
 from mcad.kube.client import Client
 from mcad.kube.clock import Clock, RealClock
 from mcad.kube.errors import ApiError, KubeError
+from mcad.kube.impersonation import Pairs, impersonation
 from mcad.kube.kubeconfig import Plain
 from mcad.kube.plain import PlainApi
 from mcad.kube.port import Api, Request
+from mcad.kube.request_timeout import TimedApi
 
 CALL_S = 15.0  # of one call, retries included
 KNOCK_S = 10.0  # until the first answer
@@ -51,7 +54,8 @@ class Environment:
             async with opening as (api, namespace):
                 if knocks:
                     await knock(api)
-                client = Client(api, self.clock, SystemRandom(), timeout_s=CALL_S)
+                timeout_s = target.request_timeout_s or CALL_S
+                client = Client(api, self.clock, SystemRandom(), timeout_s=timeout_s)
                 yield Session(client, namespace)
         except KubeError as error:
             raise explain(error) from error
@@ -63,8 +67,11 @@ class Environment:
         from mcad.kube.rest import RestApi  # noqa: PLC0415
 
         connection = await load(self.clock, target.kubeconfig, target.context)
+        connection = replace(
+            connection, impersonated=_impersonated(target) or connection.impersonated
+        )
         async with RestApi(connection, self.clock) as api:
-            yield api, connection.namespace
+            yield _timed(api, target), connection.namespace
 
     @asynccontextmanager
     async def open_quickly(self, target: Target) -> AsyncIterator[tuple[Api, str]]:
@@ -73,7 +80,7 @@ class Environment:
         if found is not None:
             server, namespace = found
             with closing(PlainApi(server)) as api:
-                yield api, namespace
+                yield _timed(api, target), namespace
             return
         async with self.open(target) as opened:
             yield opened
@@ -90,7 +97,19 @@ def _plain_server(target: Target) -> tuple[Plain, str] | None:
         server = kubeconfig.plain(context) if context is not None else None
     except (OSError, ValueError):
         return None  # the client library says in words what is wrong
-    return (server, context.namespace) if server is not None and context is not None else None
+    if server is None or context is None:
+        return None
+    server = replace(server, impersonated=_impersonated(target) or server.impersonated)
+    return server, context.namespace
+
+
+def _impersonated(target: Target) -> Pairs:
+    """The headers of --as and --as-group, which replace what the kubeconfig says."""
+    return impersonation({"as": target.as_user, "as-groups": target.as_groups})
+
+
+def _timed(api: Api, target: Target) -> Api:
+    return TimedApi(api, target.request_timeout_s) if target.request_timeout_s else api
 
 
 async def knock(api: Api) -> None:

@@ -22,6 +22,7 @@ from msgspec import Struct
 
 from mcad.kube.clock import Clock
 from mcad.kube.errors import ConfigError
+from mcad.kube.impersonation import Pairs, impersonation
 from mcad.kube.kubeconfig import SERVICE_ACCOUNT, read_file
 from mcad.kube.proxy import Proxy, environment_proxy, read_proxy
 from mcad.kube.tls import Tls
@@ -69,6 +70,8 @@ class Connection(Struct, frozen=True):
     renew: Callable[[], Awaitable[None]] = _nothing_to_renew
     """Get a new credential where there can be one; called after a 401."""
     proxy: Proxy | None = None
+    impersonated: Pairs = ()
+    """The headers of the user as which requests are made."""
 
     @property
     def base_url(self) -> str:
@@ -191,7 +194,9 @@ async def _load_kubeconfig(clock: Clock, paths: str, context: str | None) -> Con
     namespace = str(selected.get("namespace") or "default")
     credential = _Credential(clock, loader, configuration, user)
     configuration.refresh_api_key_hook = credential.refresh
-    return Connection(configuration, tls, namespace, origin, credential.renew, proxy)
+    return Connection(
+        configuration, tls, namespace, origin, credential.renew, proxy, impersonation(user)
+    )
 
 
 def _user(config: ConfigNode, name: str | None) -> Mapping[str, object]:

@@ -16,13 +16,14 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
+from mcad.kube.impersonation import KEYS, Pairs, impersonation
 from mcad.kube.trust import trust
 from mcad.kube.types import Json
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 _FILES = ("certificate-authority", "client-certificate", "client-key", "tokenFile")
-_PLAIN = {*_FILES, *(f"{name}-data" for name in _FILES), "token"}
+_PLAIN = {*_FILES, *(f"{name}-data" for name in _FILES), "token", *KEYS}
 _NOT_PLAIN = {"proxy-url", "tls-server-name"}
 _PROXIES = ("HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy")
 
@@ -41,6 +42,7 @@ class Plain(Struct, frozen=True):
     url: str
     headers: Mapping[str, str]
     ssl_context: ssl.SSLContext | None
+    impersonated: Pairs = ()
 
 
 def read_context(kubeconfig: str | None, context: str | None) -> Context | None:
@@ -84,7 +86,8 @@ def plain(context: Context) -> Plain | None:
     token = _text(user, "tokenFile") or user.get("token") or ""
     headers = {"Authorization": f"Bearer {token.strip()}"} if token else {}
     secure = urlsplit(url).scheme == "https"
-    return Plain(url, headers, _ssl_context(cluster, user) if secure else None)
+    context_of_tls = _ssl_context(cluster, user) if secure else None
+    return Plain(url, headers, context_of_tls, impersonation(user))
 
 
 def read_file(path: Path) -> Json:

@@ -22,6 +22,7 @@ from urllib.parse import urlencode, urlsplit
 from msgspec import json
 
 from mcad.kube.errors import ConnectionLost, OutcomeUnknown, RequestTimeout
+from mcad.kube.impersonation import Pairs
 from mcad.kube.kubeconfig import Plain
 from mcad.kube.port import JSON, Request, Response, nothing
 
@@ -49,21 +50,24 @@ class Link:
         self._is_open = True
 
     async def send(
-        self, request: Request, timeout_s: float, headers: Mapping[str, str]
+        self, request: Request, timeout_s: float, headers: Mapping[str, str], more: Pairs = ()
     ) -> Response:
         """The answer, whatever its status; raises ``OutcomeUnknown``. No redirects, no proxies."""
         path = self._url.path.rstrip("/") + request.path
         if request.params:
             path += "?" + urlencode(request.params)
-        headers = {"Accept-Encoding": "gzip", **headers}
+        sent = [("Accept-Encoding", "gzip"), *headers.items(), *more]
         body = request.body
         if body is not None:
-            headers["Content-Type"] = request.content_type
             body = body if isinstance(body, bytes) else json.encode(body)
+            sent += [("Content-Type", request.content_type), ("Content-Length", str(len(body)))]
 
         def ask(connection: HTTPConnection) -> Response:
             try:
-                connection.request(request.method, path, body, headers)
+                connection.putrequest(request.method, path, skip_accept_encoding=True)
+                for header in sent:
+                    connection.putheader(*header)
+                connection.endheaders(body)
                 answer = connection.getresponse()
                 content = answer.read()
             except BaseException:
@@ -152,6 +156,7 @@ class PlainApi:
     def __init__(self, server: Plain) -> None:
         self._link = Link(server.url, server.ssl_context)
         self._headers = {"Accept": JSON, **server.headers}
+        self._impersonated = server.impersonated
 
     def close(self) -> None:
         """Close its connections."""
@@ -161,7 +166,8 @@ class PlainApi:
         seconds = TIMEOUT_S if timeout is None else timeout
         name = f"{request.method} {request.path}"
         try:
-            return await self._link.send(request, seconds, {**self._headers, **request.headers})
+            headers = {**self._headers, **request.headers}
+            return await self._link.send(request, seconds, headers, self._impersonated)
         except OutcomeUnknown as error:
             raise type(error)(f"{name}: {error}") from error
 

@@ -18,6 +18,7 @@ from typing import Self
 from urllib.parse import urlencode
 
 import aiohttp
+from multidict import CIMultiDict
 from yarl import URL
 
 from mcad.kube.clock import Clock
@@ -153,7 +154,8 @@ class RestApi:
         url = self._base_url + request.path
         if request.params:
             url += "?" + urlencode(request.params)
-        headers = {**self._headers, **credential.headers, **request.headers}
+        headers = CIMultiDict({**self._headers, **credential.headers, **request.headers})
+        headers.extend(self._connection.impersonated)
         body, data = request.body, None
         if body is not None:
             headers["Content-Type"] = request.content_type

@@ -122,7 +122,8 @@ def test_rows_as_templates_say(say: Say) -> None:
     result = say("queue", "-A", "-o", "jsonpath={.items[0].namespace}/{.items[0].name}{'\\n'}")
     assert (result.exit_code, result.output) == (0, "team-a/urgent\n")
     result = say("get", "fits", "suspended", "-o", "custom-columns=N:.name,P:.position,X:.none")
-    assert result.output.splitlines() == ["N           P   X", "fits        4   <none>", SUSPENDED]
+    assert result.stdout.splitlines() == ["N           P   X", "fits        4   <none>", SUSPENDED]
+    assert result.stderr == "warning: no row has .none.\n"
     result = say("get", "fits", "--no-headers", "-o", "custom-columns=D:{.demand.cpu}")
     assert result.output == "500m\n"
 

@@ -12,6 +12,7 @@ from tests.controlplane.fixtures import built_or_skip
 
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
+README_TITLE = "mcad: a standalone AppWrapper dispatcher for Kubernetes"
 PYTHON = ".venv/bin/python"
 WORDS_MAX = 900  # of the README
 
@@ -45,6 +46,22 @@ def test_the_first_block_can_be_pasted(tmp_path: Path) -> None:
     assert "0001-aw-generic-deployment-1 created" in done.stdout
     assert "condition met" in done.stdout
     assert "deployment.apps/0001-aw-generic-deployment-1" in done.stdout
+
+
+def test_commands_are_on_path_as_it_says() -> None:
+    """``make`` has set up ``.venv`` before; here it is the environment of the tests."""
+    tools = built_or_skip(binaries.ensure)
+    first, *_ = blocks(README, README_TITLE, "sh")
+    path = first.splitlines()[-1]
+    assert path.startswith('export PATH="$PWD/.venv/bin:$PATH"')
+    scripts = shlex.quote(str(Path(sys.executable).parent))
+    script = path.replace('"$PWD/.venv/bin', f'{scripts}:"{tools}')
+    typed = "\nmcad version; kubectl mcad version; kubectl mcad -n x version"
+    done = subprocess.run(
+        ["sh", "-ec", script + typed], capture_output=True, text=True, check=True, env=os.environ
+    )
+    assert len(done.stdout.splitlines()) == 3
+    assert done.stdout.startswith("mcad 0.")
 
 
 def test_the_readme_is_short() -> None:

@@ -223,7 +223,8 @@ def test_commands_are_listed_without_loading_any(instruction: str) -> None:
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=env)
     assert "describe" in done.stdout
-    cli = ["mcad.cli", "mcad.cli.errors", "mcad.cli.extras"]
+    options = [f"mcad.cli.arguments{one}" for one in ("", ".duration", ".global_options")]
+    cli = ["mcad.cli", "mcad.cli.errors", "mcad.cli.extras", *options]
     shell = [*cli, *(f"mcad.cli.{one}" for one in ("invocation", "main", "removed", "start"))]
     progress = ["mcad.client.figures", "mcad.client.figures.progress"]
     client = ["mcad.client", "mcad.client.errors", *progress]

@@ -35,7 +35,7 @@ def generated() -> str:
     frequent = [one for one, count in counts.items() if count >= COMMON_FROM]
     texts = Counter(_name(names) for names, _ in frequent)
     common = [one for one in frequent if texts[_name(one[0])] == 1]
-    lines = [*_exit_codes(), *_common(common)]
+    lines = [*_exit_codes(), *_global(), *_common(common)]
     for command in commands:
         lines += _section(command, common)
     return "\n".join(lines)
@@ -55,6 +55,18 @@ def _exit_codes() -> Iterator[str]:
 
 def _ending_so(case: Case) -> str:
     return "every command" if case.is_of_all else ", ".join(map(code, case.commands))
+
+
+def _global() -> Iterator[str]:
+    yield from ("## Global options", "")
+    yield from wrapped(
+        "These may stand before or after the command, as in kubectl: `mcad -n team queue`. The one "
+        "after the command counts. Commands that ask no cluster ignore those about the cluster; "
+        "`-o`, `-l` and `--no-headers` are only for commands that have them."
+    )
+    with click.Context(main, info_name="mcad") as ctx:
+        records = [one.get_help_record(ctx) for one in main.params]
+    yield from ("", *_table([one for one in records if one is not None]), "")
 
 
 def _common(options: list[tuple[str, str]]) -> Iterator[str]:

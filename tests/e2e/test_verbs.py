@@ -177,6 +177,23 @@ def test_nothing_of_another_team(plane: ControlPlane, roles: Mapping[str, Path])
         )
 
 
+def test_another_user_is_impersonated(roles: Mapping[str, Path]) -> None:
+    """With the rights of that user, of its groups, and if the caller may impersonate it."""
+    viewer = f"system:serviceaccount:{TEAM}:view"
+    as_viewer = say(roles["admin"], "--as", viewer, "hold", "--all", "--yes", "--dry-run")
+    assert as_viewer.exit_code == 0, as_viewer.output
+    refused = say(roles["admin"], "pause", "--as", viewer, where=())
+    assert refused.exit_code == 1
+    assert f'User "{viewer}" cannot create resource "dispatchpauses"' in refused.stderr
+    nobody = ("--as", "nobody", "get", "-A")
+    assert say(roles["admin"], *nobody, where=()).exit_code == 1
+    masters = say(roles["admin"], *nobody, "--as-group", "a", "--as-group=system:masters", where=())
+    assert masters.exit_code == 0, masters.output
+    denied = say(roles["edit"], "get", "--as", "nobody")
+    assert denied.exit_code == 1
+    assert f'User "system:serviceaccount:{TEAM}:edit" cannot impersonate' in denied.stderr
+
+
 def test_logs_need_the_right_to_read_them(plane: ControlPlane, roles: Mapping[str, Path]) -> None:
     """Simulated nodes have no kubelet: the answer shows that the API server has let it through."""
     create(plane, appwrapper("talks", deployment("talks", 1), namespace=TEAM))

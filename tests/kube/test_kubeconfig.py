@@ -91,7 +91,6 @@ def test_a_token_file_is_looked_for_beside_the_kubeconfig(tmp_path: Path) -> Non
         ({}, {"exec": {"command": "login"}}),
         ({}, {"auth-provider": {"name": "oidc"}}),
         ({}, {"username": "u", "password": "p"}),
-        ({}, {"as": "somebody"}),
         ({"proxy-url": "http://proxy"}, {}),
         ({"tls-server-name": "other"}, {}),
         ({"server": ""}, {}),

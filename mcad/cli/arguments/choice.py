@@ -16,9 +16,10 @@ from msgspec import Struct
 from mcad.api.labels import GROUP, KIND
 from mcad.api.wire import as_map, as_text
 from mcad.cli.arguments.completion_candidates import complete_appwrappers
+from mcad.cli.arguments.global_options import namespace_option, selector_option
 from mcad.cli.arguments.names import ObjectName, in_full, qualified_names
 from mcad.cli.arguments.one_appwrapper import check_namespace
-from mcad.cli.arguments.options import filename_option, namespace_option, record
+from mcad.cli.arguments.options import filename_option, record
 from mcad.cli.errors import FAILED
 from mcad.client.appwrappers.read import read_appwrapper
 from mcad.client.appwrappers.state import title
@@ -60,7 +61,7 @@ choice_options = record(
     Choice,
     click.argument("names", metavar="[NAME]...", nargs=-1, shell_complete=complete_appwrappers),
     filename_option("paths", "The AppWrappers in this file"),
-    click.option("-l", "--selector", metavar="LABELS", help="Those with these labels: a=b,c!=d."),
+    selector_option,
     click.option("--all", "everything", is_flag=True, help="All of the namespace; with -A, all."),
     namespace_option,
     click.option("-A", "--all-namespaces", is_flag=True, help="All namespaces, with -l or --all."),

@@ -54,7 +54,8 @@ def _complete(
 
 
 async def _names(ctx: click.Context, resource: Resource) -> list[str]:
-    target = Target(ctx.params.get("kubeconfig"), ctx.params.get("context"))
+    given = {key: ctx.params[key] for key in Target.__struct_fields__ if key in ctx.params}
+    target = Target(**given)
     environment = ctx.find_object(Environment) or Environment()
     async with asyncio.timeout(PATIENCE_S), environment.open_quickly(target) as (api, own):
         namespace = ctx.params.get("namespace") or own if resource != QUOTA_SUBTREES else None

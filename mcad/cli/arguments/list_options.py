@@ -7,6 +7,7 @@ from typing import Any
 import click
 from msgspec import Struct
 
+from mcad.cli.arguments.global_options import selector_option
 from mcad.cli.arguments.names import ObjectName
 from mcad.cli.arguments.options import record
 from mcad.cli.arguments.row_filters import Filters
@@ -29,12 +30,7 @@ class ListOptions(Struct, frozen=True):
 list_options = record(
     "options",
     ListOptions,
-    click.option(
-        "-l",
-        "--selector",
-        metavar="LABELS",
-        help="Only those with these labels: a=b,c!=d,e in (f).",
-    ),
+    selector_option,
     columns.sort_option,
     click.option(
         "-w", "--watch", is_flag=True, help="Print rows again as they change, until Ctrl-C."

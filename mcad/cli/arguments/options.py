@@ -9,7 +9,14 @@ from typing import Any
 import click
 from msgspec import Struct
 
-from mcad.cli.arguments.completion_candidates import complete_namespaces
+from mcad.cli.arguments import global_options
+from mcad.cli.arguments.global_options import (
+    context_option,
+    form_option,
+    kubeconfig_option,
+    namespace_option,
+    no_headers_option,
+)
 from mcad.cli.pages.colours import AUTO, CHOICES, Palette, palette
 from mcad.cli.pages.output_forms import FormType
 from mcad.client.scope import Scope, Settings, Source, Target
@@ -48,11 +55,6 @@ def record(name: str, kind: type[Struct], *options: Option) -> Option:
     return decorate
 
 
-TARGET_OPTIONS: tuple[Option, ...] = (
-    click.option("--kubeconfig", metavar="FILE", help="The kubeconfig to use."),
-    click.option("--context", metavar="NAME", help="The context of the kubeconfig to use."),
-)
-
 SETTINGS_OPTIONS: tuple[Option, ...] = (
     click.option("--config", metavar="FILE", help="The configuration file of the dispatcher."),
     click.option(
@@ -64,16 +66,9 @@ SETTINGS_OPTIONS: tuple[Option, ...] = (
     ),
 )
 
-target_options = record("target", Target, *TARGET_OPTIONS)
+target_options = record("target", Target, *global_options.target_options)
+cluster_options = record("target", Target, kubeconfig_option, context_option)
 settings_options = record("settings", Settings, *SETTINGS_OPTIONS)
-
-namespace_option = click.option(
-    "-n",
-    "--namespace",
-    metavar="NAME",
-    shell_complete=complete_namespaces,
-    help="The namespace; default: that of the context.",
-)
 
 scope_options = record(
     "scope",
@@ -124,37 +119,20 @@ def files_option(what: str) -> Option:
 
 
 def output_options(*forms: str) -> Option:
-    """-o with these forms besides the table, --no-headers and --color."""
+    """-o with these forms and templates besides the table, --no-headers and --color."""
     return record(
         "output",
         Output,
-        click.option(
-            "-o", "--output", "form", type=click.Choice(forms), help="The form of the output."
-        ),
-        click.option("--no-headers", is_flag=True, help="Leave out the column titles."),
+        form_option(FormType(*forms)),
+        no_headers_option,
         color_option,
     )
 
 
-list_output_options = record(
-    "output",
-    Output,
-    click.option(
-        "-o",
-        "--output",
-        "form",
-        type=FormType("json", "yaml", "wide", "name"),
-        help="The form of the output; the last two as in kubectl.",
-    ),
-    click.option("--no-headers", is_flag=True, help="Leave out the column titles."),
-    color_option,
-)
-"""``output_options`` of lists of AppWrappers, with forms that have a template."""
-
 source_options = record(
     "source",
     Source,
-    *TARGET_OPTIONS,
+    *global_options.target_options,
     click.option(
         "--server",
         metavar="URL",

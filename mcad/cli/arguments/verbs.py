@@ -16,6 +16,7 @@ from msgspec import Struct
 from mcad.api.wire import plural
 from mcad.cli.arguments.choice import Choice, ask, choose, read_names
 from mcad.cli.arguments.environment import environment
+from mcad.cli.arguments.global_options import form_option
 from mcad.cli.arguments.names import ObjectName, qualified
 from mcad.cli.arguments.one_appwrapper import absent
 from mcad.cli.arguments.options import record
@@ -71,7 +72,7 @@ verb_options = record(
         "--dry-run", is_flag=True, help="Let the API server check only; nothing is changed."
     ),
     click.option("-y", "--yes", is_flag=True, help="Do not ask before more than one is changed."),
-    click.option("-o", "--output", "form", type=click.Choice(["name"]), help="Print names only."),
+    form_option(click.Choice(["name"]), "Print names only."),
 )
 
 

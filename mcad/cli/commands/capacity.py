@@ -15,7 +15,8 @@ from mcad.cli.arguments.options import Output, output_options, source_options
 from mcad.cli.errors import fail_for_missing
 from mcad.cli.pages.capacity_amounts import STATES
 from mcad.cli.pages.human_amounts import human_amount
-from mcad.cli.pages.tables import echo, echo_structured, table
+from mcad.cli.pages.output_forms import echo_form, is_structured
+from mcad.cli.pages.tables import echo, table
 from mcad.client.errors import UnavailableError
 from mcad.client.figures.source import open_figures
 from mcad.client.scope import Scope, Source
@@ -53,8 +54,9 @@ def capacity(nodes: tuple[str, ...], total_only: bool, source: Source, output: O
     known = {node["name"]: node for node in view["nodes"]}
     missing = [name for name in nodes if name not in known]
     shown = [known[name] for name in nodes if name in known] if nodes else view["nodes"]
-    if output.form in ("json", "yaml"):
-        echo_structured(view | {"nodes": [] if total_only else shown}, output.form)
+    if is_structured(output.form):
+        shown = [] if total_only else shown
+        echo_form(view | {"nodes": shown}, output.form, shown, headers=not output.no_headers)
     elif output.form == "name":
         echo(f"node/{node['name']}" for node in shown)
     else:

@@ -13,12 +13,8 @@ from msgspec import Struct
 
 from mcad.api.config import Config
 from mcad.cli.arguments.environment import environment
-from mcad.cli.arguments.options import (
-    namespace_option,
-    record,
-    settings_options,
-    target_options,
-)
+from mcad.cli.arguments.global_options import namespace_option
+from mcad.cli.arguments.options import record, settings_options, target_options
 from mcad.cli.errors import FAILED, show_error
 from mcad.client.config import load_config
 from mcad.client.errors import McadError

@@ -12,17 +12,19 @@ from msgspec import Struct
 from mcad.api.wire import as_list
 from mcad.cli.arguments.completion_candidates import complete_appwrappers
 from mcad.cli.arguments.environment import environment
+from mcad.cli.arguments.global_options import form_option, namespace_option
 from mcad.cli.arguments.names import ObjectName, in_full, qualified_names
-from mcad.cli.arguments.options import color_option, namespace_option, source_options
+from mcad.cli.arguments.options import color_option, source_options
 from mcad.cli.errors import fail_for_missing, warn
 from mcad.cli.pages.colours import palette
 from mcad.cli.pages.describe import Description, Page
-from mcad.cli.pages.tables import echo, echo_structured
+from mcad.cli.pages.output_forms import FormType, echo_form
+from mcad.cli.pages.tables import echo
 from mcad.client.appwrappers.latest_events import event_time, latest_events
 from mcad.client.appwrappers.read import read_appwrapper
 from mcad.client.figures.figures import Figures
 from mcad.client.figures.row import in_namespace
-from mcad.client.figures.source import asked_namespace, figures_in
+from mcad.client.figures.source import asked_namespace, at_server, figures_in
 from mcad.client.scope import Scope, Source
 from mcad.client.session import Session
 
@@ -44,9 +46,7 @@ class Found(Struct, frozen=True):
 )
 @namespace_option
 @source_options
-@click.option(
-    "-o", "--output", "form", type=click.Choice(["json", "yaml"]), help="The form of the output."
-)
+@form_option(FormType("json", "yaml"))
 @color_option
 def describe(
     names: tuple[str, ...], namespace: str | None, source: Source, form: str | None, color: str
@@ -73,11 +73,9 @@ def describe(
 
 async def _find(names: Sequence[ObjectName], scope: Scope, source: Source) -> Found:
     if source.server:
-        from mcad.client.figures.of_server import server_at  # noqa: PLC0415 - for --server only
-
         own = asked_namespace(environment(), source, scope) or ""
-        return await _ask_server(server_at(source.server), in_full(names, own))
-    async with environment().connect(source.target, watches=False) as session:
+        return await _ask_server(at_server(source), in_full(names, own))
+    async with environment().connect(source, watches=False) as session:
         own = scope.choose(session.namespace) or ""
         return await _read_all(session, in_full(names, own))
 
@@ -114,9 +112,9 @@ def _print_structured(descriptions: list[Description], form: str, *, alone: bool
     """Print one AppWrapper as an object, several as a list."""
     views = [_structured(described) for described in descriptions]
     if not alone:
-        echo_structured({"items": views}, form)
+        echo_form({"items": views}, form, views)
     elif views:
-        echo_structured(views[0], form)
+        echo_form(views[0], form)
 
 
 def _structured(described: Description) -> Json:

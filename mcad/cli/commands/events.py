@@ -9,12 +9,14 @@ import click
 
 from mcad.api.wire import as_int, as_map, as_text
 from mcad.cli.arguments.environment import environment
+from mcad.cli.arguments.global_options import namespace_option
 from mcad.cli.arguments.one_appwrapper import one_option, read_one
-from mcad.cli.arguments.options import Output, namespace_option, output_options, target_options
+from mcad.cli.arguments.options import Output, output_options, target_options
 from mcad.cli.errors import INTERRUPTED
 from mcad.cli.live.event_follower import follow
 from mcad.cli.live.watch_printer import until_reader_leaves
-from mcad.cli.pages.tables import Columns, age, echo, echo_structured
+from mcad.cli.pages.output_forms import echo_form
+from mcad.cli.pages.tables import Columns, age, echo
 from mcad.client.appwrappers.latest_events import EVENTS, event_time
 from mcad.client.appwrappers.owned_objects import owned_objects
 from mcad.client.errors import one_line
@@ -62,7 +64,7 @@ async def _show(
         found = [event for event in found if _subject(event).get("uid") in uids]
         found.sort(key=_order)
         if output.form:
-            echo_structured({"items": found}, output.form)
+            echo_form({"items": found}, output.form, found, headers=not output.no_headers)
             return
         printer = _Printer(output)
         if found:

@@ -14,12 +14,8 @@ from mcad.api.catalog import WELL_KNOWN, Catalog
 from mcad.api.config import Config, catalog_of
 from mcad.api.wire import plural
 from mcad.cli.arguments.environment import environment
-from mcad.cli.arguments.options import (
-    files_option,
-    namespace_option,
-    settings_options,
-    target_options,
-)
+from mcad.cli.arguments.global_options import namespace_option
+from mcad.cli.arguments.options import files_option, settings_options, target_options
 from mcad.cli.errors import FAILED, show, show_error, warn
 from mcad.client.appwrappers.state import reference
 from mcad.client.config import load_config

@@ -12,12 +12,12 @@ from mcad.cli.arguments.completion_candidates import complete_appwrappers
 from mcad.cli.arguments.environment import environment
 from mcad.cli.arguments.list_options import ListOptions, Wanted, list_options, scope_of
 from mcad.cli.arguments.names import ObjectName, qualified_names
-from mcad.cli.arguments.options import Output, list_output_options, scope_options, source_options
+from mcad.cli.arguments.options import Output, output_options, scope_options, source_options
 from mcad.cli.arguments.row_filters import Filters, filter_options
 from mcad.cli.errors import INTERRUPTED, fail_for_missing
 from mcad.cli.pages import rows as columns
-from mcad.cli.pages.output_forms import is_template, print_form
-from mcad.cli.pages.tables import echo, echo_structured, table
+from mcad.cli.pages.output_forms import echo_form, is_template
+from mcad.cli.pages.tables import echo, table
 from mcad.client.figures.figures import warn_of_notes
 from mcad.client.figures.row import in_namespace, is_waiting
 from mcad.client.figures.source import follow_figures, open_figures
@@ -31,7 +31,7 @@ Json = dict[str, Any]
 @scope_options
 @list_options
 @filter_options
-@list_output_options
+@output_options("json", "yaml", "wide", "name")
 def queue(
     source: Source, scope: Scope, options: ListOptions, filters: Filters, output: Output
 ) -> None:
@@ -55,7 +55,7 @@ def queue(
 @scope_options
 @list_options
 @filter_options
-@list_output_options
+@output_options("json", "yaml", "wide", "name")
 def get(  # noqa: PLR0913 - one per group of options
     *,
     names: tuple[str, ...],
@@ -173,12 +173,10 @@ def _report_empty(wanted: Wanted, rows: list[Json], namespace: str | None) -> No
 
 def _print(rows: list[Json], output: Output, *, namespaces: bool) -> None:
     match output.form:
-        case "json" | "yaml":
-            echo_structured({"items": rows}, output.form)
         case "name":
             echo(columns.reference(row, namespaces=namespaces) for row in rows)
-        case str() as form if is_template(form):
-            print_form(rows, form, headers=not output.no_headers)
+        case str() as form if form != "wide":
+            echo_form({"items": rows}, form, rows, headers=not output.no_headers)
         case _ if rows:
             now = environment().clock.now_us()
             titles = columns.titles(output, namespaces=namespaces)

@@ -8,8 +8,9 @@ from typing import Any
 import click
 
 from mcad.cli.arguments.environment import environment
+from mcad.cli.arguments.global_options import namespace_option
 from mcad.cli.arguments.one_appwrapper import one_option, read_one
-from mcad.cli.arguments.options import namespace_option, record, target_options
+from mcad.cli.arguments.options import record, target_options
 from mcad.cli.errors import FAILED, INTERRUPTED
 from mcad.cli.live.log_reader import LogOptions, LogReader
 from mcad.cli.live.pod_follower import follow

@@ -13,6 +13,7 @@ from msgspec import Struct
 from mcad.api.pauses import read_pause
 from mcad.api.quotas import read_quota
 from mcad.cli.arguments.environment import environment
+from mcad.cli.arguments.global_options import GlobalOption
 from mcad.cli.arguments.options import record, target_options
 from mcad.cli.errors import warn
 from mcad.client.errors import McadError, NotFoundError, explain, not_installed
@@ -55,7 +56,13 @@ class PauseScope(Struct, frozen=True):
 scope_options = record(
     "scope",
     PauseScope,
-    click.option("-n", "--namespace", metavar="NAME", help="Only AppWrappers of this namespace."),
+    click.option(
+        "-n",
+        "--namespace",
+        metavar="NAME",
+        cls=GlobalOption,
+        help="Only AppWrappers of this namespace.",
+    ),
     click.option(
         "--quota",
         metavar="TREE/NODE",

@@ -14,6 +14,7 @@ from mcad.cli.arguments.environment import environment
 from mcad.cli.arguments.options import Output, output_options, source_options
 from mcad.cli.errors import INTERRUPTED, warn
 from mcad.cli.live.watch_printer import Notes, until_reader_leaves
+from mcad.cli.pages.output_forms import echo_form, is_structured, is_template
 from mcad.cli.pages.quota import FIGURES, figures, page
 from mcad.cli.pages.tables import Columns, Row, echo, echo_structured
 from mcad.client.errors import McadError, NotFoundError
@@ -67,6 +68,8 @@ def show(name: str, source: Source, watch: bool, output: Output) -> None:  # noq
     if not watch:
         asyncio.run(_print_once(name, source, output))
         return
+    if is_template(output.form):
+        raise click.UsageError("--watch excludes -o jsonpath and -o custom-columns")
     try:
         asyncio.run(until_reader_leaves(_watch(name, source, output)))
     except KeyboardInterrupt:  # which is how a watch ends
@@ -85,8 +88,10 @@ async def _print_once(name: str, source: Source, output: Output) -> None:
         return
     shown = [tree for tree in trees if place.tree in ("", tree["tree"])]
     _warn_of_faults(shown)
-    if output.form in ("json", "yaml"):
-        echo_structured(shown[0] if place.tree else {"trees": shown}, output.form)
+    if is_structured(output.form):
+        nodes = [{"tree": tree["tree"]} | node for tree in shown for node in tree["nodes"]]
+        value = shown[0] if place.tree else {"trees": shown}
+        echo_form(value, output.form, nodes, headers=not output.no_headers)
     else:
         rows = [row for tree in shown for row in rows_of(tree, wide=output.form == "wide")]
         columns = Columns(titles(wide=output.form == "wide"), output.palette)
@@ -159,8 +164,8 @@ def rows_of(tree: Json, *, wide: bool) -> Iterator[Row]:
 def _print_node(node: Json | None, place: Place, output: Output) -> None:
     if node is None:
         raise NotFoundError(f'node "{place.node}" of tree "{place.tree}" has just been deleted')
-    if output.form in ("json", "yaml"):
-        echo_structured(node, output.form)
+    if is_structured(output.form):
+        echo_form(node, output.form, headers=not output.no_headers)
     else:
         echo(page(node, output.palette, wide=output.form == "wide"))
 

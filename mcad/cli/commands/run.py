@@ -22,7 +22,7 @@ from aiohttp import web
 from msgspec import Struct
 
 from mcad.api.config import Config, to_settings
-from mcad.cli.arguments.options import settings_options, target_options
+from mcad.cli.arguments.options import cluster_options, settings_options
 from mcad.cli.commands.run_options import (
     Address,
     AddressType,
@@ -107,7 +107,7 @@ class Launch(Struct, frozen=True):
 @metrics_options
 @journal_options
 @visibility_options
-@target_options
+@cluster_options
 @settings_options
 def run(  # noqa: PLR0913 - click passes options by name
     http: Address,

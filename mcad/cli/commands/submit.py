@@ -11,19 +11,15 @@ from typing import Any
 
 import click
 from msgspec import Struct
+from msgspec.structs import asdict
 
 from mcad.api.catalog import WELL_KNOWN
 from mcad.api.config import Config, catalog_of
 from mcad.api.questions import Changes
 from mcad.cli.arguments.duration import SecondsType
 from mcad.cli.arguments.environment import environment
-from mcad.cli.arguments.options import (
-    files_option,
-    namespace_option,
-    record,
-    settings_options,
-    target_options,
-)
+from mcad.cli.arguments.global_options import form_option, namespace_option
+from mcad.cli.arguments.options import files_option, record, settings_options, target_options
 from mcad.cli.commands.what_if import ask, show_answer
 from mcad.cli.commands.wrap import wrapping_options
 from mcad.cli.errors import FAILED, show
@@ -64,13 +60,7 @@ submit_options = record(
         help="client: only read the files; server: the API server checks, but stores nothing; "
         "queue: show what the dispatcher would do, like `mcad what-if -f`.",
     ),
-    click.option(
-        "-o",
-        "--output",
-        "form",
-        type=click.Choice(["json", "yaml", "name"]),
-        help="The form of the output.",
-    ),
+    form_option(click.Choice(["json", "yaml", "name"])),
     click.option(
         "--wait", is_flag=True, help="Wait until all are dispatched; print why they wait."
     ),
@@ -141,7 +131,7 @@ def _show_queue(
     """--dry-run=queue."""
     if form == "name":
         raise click.UsageError("--dry-run=queue has the forms json and yaml")
-    source = Source(target.kubeconfig, target.context)
+    source = Source(**asdict(target))
     show_answer(asyncio.run(ask(Changes(), documents, namespace, source)), form)
 
 

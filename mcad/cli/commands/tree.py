@@ -11,9 +11,11 @@ import click
 from mcad.api.owner import controller_of
 from mcad.api.wire import as_list, as_map, as_text
 from mcad.cli.arguments.environment import environment
+from mcad.cli.arguments.global_options import namespace_option
 from mcad.cli.arguments.one_appwrapper import one_option, read_one
-from mcad.cli.arguments.options import Output, namespace_option, output_options, target_options
-from mcad.cli.pages.tables import NONE, age, echo, echo_structured, table
+from mcad.cli.arguments.options import Output, output_options, target_options
+from mcad.cli.pages.output_forms import echo_form
+from mcad.cli.pages.tables import NONE, age, echo, table
 from mcad.client.appwrappers.owned_objects import ItemObject, OwnedObjects, item_of, owned_objects
 from mcad.client.appwrappers.pod_state import node_of, pod_state
 from mcad.client.appwrappers.state import state
@@ -37,7 +39,7 @@ def tree(name: str, namespace: str | None, target: Target, output: Output) -> No
     """
     root = asyncio.run(_read(name, namespace, target))
     if output.form:
-        echo_structured(root, output.form)
+        echo_form(root, output.form, headers=not output.no_headers)
         return
     now = environment().clock.now_us()
     lines = [

@@ -7,14 +7,14 @@ import platform
 import click
 
 from mcad.api.labels import GROUP, VERSIONS
-from mcad.cli.pages.tables import echo, echo_structured
+from mcad.cli.arguments.global_options import form_option
+from mcad.cli.pages.output_forms import FormType, echo_form
+from mcad.cli.pages.tables import echo
 from mcad.version import __version__
 
 
 @click.command()
-@click.option(
-    "-o", "--output", "form", type=click.Choice(["json", "yaml"]), help="The form of the output."
-)
+@form_option(FormType("json", "yaml"))
 def version(form: str | None) -> None:
     """Print the version."""
     facts = {
@@ -23,6 +23,6 @@ def version(form: str | None) -> None:
         "appWrapperVersions": [f"{GROUP}/{one}" for one in VERSIONS],
     }
     if form:
-        echo_structured(facts, form)
+        echo_form(facts, form)
     else:
         echo([f"mcad {facts['version']} (Python {facts['python']})"])

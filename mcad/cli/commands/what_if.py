@@ -11,12 +11,14 @@ import click
 
 from mcad.api.questions import Changes, Question
 from mcad.cli.arguments.environment import environment
+from mcad.cli.arguments.global_options import form_option, namespace_option
 from mcad.cli.arguments.instant import until_option
 from mcad.cli.arguments.names import node_names
-from mcad.cli.arguments.options import filename_option, namespace_option, record, source_options
+from mcad.cli.arguments.options import filename_option, record, source_options
 from mcad.cli.errors import FAILED, show_error
 from mcad.cli.pages.drain import page as drain_page
-from mcad.cli.pages.tables import echo, echo_structured
+from mcad.cli.pages.output_forms import FormType, echo_form
+from mcad.cli.pages.tables import echo
 from mcad.cli.pages.what_if import page
 from mcad.client.answers.what_if import what_if as asked
 from mcad.client.figures.progress import working
@@ -78,9 +80,7 @@ change_options = record(
     help="Use the state at the end of a journal; no cluster is needed.",
 )
 @until_option
-@click.option(
-    "-o", "--output", "form", type=click.Choice(["json", "yaml"]), help="The form of the output."
-)
+@form_option(FormType("json", "yaml"))
 def what_if(  # noqa: PLR0913 - one per group of options
     *,
     named: tuple[str, ...],
@@ -137,7 +137,7 @@ async def _drain(names: tuple[str, ...], source: Source) -> Json:
 
 def _show_drain(found: Json, form: str | None) -> None:
     if form:
-        echo_structured({"moves": found["moves"]}, form)
+        echo_form({"moves": found["moves"]}, form, found["moves"])
     else:
         echo(drain_page(found))
 
@@ -160,7 +160,7 @@ def _ask_journal(
 
     told = what_if_then(end, changes, namespace, documents)
     if form:
-        echo_structured(told, form)
+        echo_form(told, form)
     else:
         echo(page(told, end.facts.now))
     for line in end.wrong:
@@ -172,7 +172,7 @@ def _ask_journal(
 def show_answer(told: Json, form: str | None) -> None:
     """Print what differs."""
     if form:
-        echo_structured(told, form)
+        echo_form(told, form)
     else:
         echo(page(told, environment().clock.now_us()))
 

@@ -12,11 +12,13 @@ import click
 
 from mcad.cli.arguments.completion_candidates import complete_appwrappers
 from mcad.cli.arguments.environment import environment
+from mcad.cli.arguments.global_options import form_option, namespace_option
 from mcad.cli.arguments.names import ObjectName, in_full, qualified_names
-from mcad.cli.arguments.options import color_option, namespace_option, source_options
+from mcad.cli.arguments.options import color_option, source_options
 from mcad.cli.errors import fail_for_missing, warn
 from mcad.cli.pages.colours import palette
-from mcad.cli.pages.tables import echo, echo_structured
+from mcad.cli.pages.output_forms import FormType, echo_form
+from mcad.cli.pages.tables import echo
 from mcad.cli.pages.why import page
 from mcad.client.figures.figures import Figures
 from mcad.client.figures.progress import working
@@ -35,9 +37,7 @@ BETWEEN = ("", "")  # two blank lines between pages, like kubectl
 )
 @namespace_option
 @source_options
-@click.option(
-    "-o", "--output", "form", type=click.Choice(["json", "yaml"]), help="The form of the output."
-)
+@form_option(FormType("json", "yaml"))
 @click.option("--proof", is_flag=True, help="Show the figures of the nodes, to check by hand.")
 @color_option
 def why(
@@ -59,7 +59,7 @@ def why(
     told = [one for one in found.values() if one is not None]
     if form:
         if told:
-            echo_structured(told[0] if len(chosen) == 1 else {"items": told}, form)
+            echo_form(told[0] if len(chosen) == 1 else {"items": told}, form, told)
     else:
         for number, one in enumerate(told):
             lines = page(one, palette(shown["color"]), with_proof=shown["proof"])

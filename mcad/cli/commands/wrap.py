@@ -6,7 +6,8 @@ from typing import Any
 
 import click
 
-from mcad.cli.arguments.options import Option, files_option, namespace_option, record
+from mcad.cli.arguments.global_options import form_option, namespace_option
+from mcad.cli.arguments.options import Option, files_option, record
 from mcad.cli.pages.tables import echo_structured
 from mcad.client.manifests.documents import read_documents
 from mcad.client.manifests.wrapping import Wrapping, wrapped
@@ -64,15 +65,7 @@ def wrapping_options(*, required: bool) -> Option:
 @files_option("A file of YAML or JSON")
 @namespace_option
 @wrapping_options(required=True)
-@click.option(
-    "-o",
-    "--output",
-    "form",
-    type=click.Choice(["yaml", "json"]),
-    default="yaml",
-    show_default=True,
-    help="The form of the output.",
-)
+@form_option(click.Choice(["yaml", "json"]), default="yaml", show_default=True)
 def wrap(paths: tuple[str, ...], namespace: str | None, wrapping: Wrapping, form: str) -> None:
     """Make an AppWrapper of manifests of any kind.
 

@@ -135,7 +135,10 @@ def parse_path(text: str) -> Path:
     if rest == ".":
         return ()
     while rest:
-        step, length = _step(rest)
+        try:
+            step, length = _step(rest)
+        except JsonPathError as error:
+            raise error if rest == text.strip() else JsonPathError(f"in {text}: {error}") from None
         steps.append(step)
         rest = rest[length:]
     return tuple(steps)

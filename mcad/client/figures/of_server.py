@@ -33,6 +33,7 @@ class ServerFigures(Struct, frozen=True):
 
     url: str
     max_age_s: int = 0  # of lists of AppWrappers
+    request_timeout_s: float | None = None  # of every request, instead of their own
     only: None = None
     notes: tuple[str, ...] = ()
 
@@ -110,7 +111,7 @@ class ServerFigures(Struct, frozen=True):
         """GET the JSON object at a path, or POST a body; None if there is none."""
         request = Request("GET" if body is None else "POST", f"/api/v1/{path}", body=body)
         try:
-            answer = await plain.send(self.url, request, timeout_s)
+            answer = await plain.send(self.url, request, self.request_timeout_s or timeout_s)
         except OutcomeUnknown as error:
             raise UnavailableError(
                 f"the dispatcher at {self.url} cannot be reached: {error}; --server is the address "

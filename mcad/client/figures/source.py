@@ -10,7 +10,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from mcad.api.list_page import PageQuery
+from mcad.client.errors import McadError
 from mcad.client.figures.figures import Figures
 from mcad.client.figures.of_visibility import VisibilityFigures, probe
 from mcad.client.figures.pace import LIVELY, Pace
@@ -93,9 +96,9 @@ async def open_figures(
     namespace of the context if the caller may not see all.
     """
     if source.server:
-        yield _at_server(source.server), asked_namespace(environment, source, scope)
+        yield at_server(source), asked_namespace(environment, source, scope)
         return
-    async with environment.connect(source.target, watches=False, knocks=False) as session:
+    async with environment.connect(source, watches=False, knocks=False) as session:
         namespace = scope.choose(session.namespace)
         own = session.namespace if may_narrow else None
         figures = await figures_in(session.client, namespace, own=own, wants=wants)
@@ -109,9 +112,9 @@ async def open_questions(
     """What questions about changes are asked, and the namespace of names without one. Only their
     answer says whether the dispatcher can be asked."""
     if source.server:
-        yield _at_server(source.server), namespace or environment.namespace(source.target)
+        yield at_server(source), namespace or environment.namespace(source)
         return
-    async with environment.connect(source.target, watches=False) as session:
+    async with environment.connect(source, watches=False) as session:
         own = namespace or session.namespace
         yield VisibilityFigures(session.client, own), own
 
@@ -141,9 +144,9 @@ async def follow_figures(  # noqa: PLR0913 - what a command can ask for, by name
 
     if source.server:
         namespace = asked_namespace(environment, source, scope)
-        yield polling(_at_server(source.server, pace.max_age_s), namespace), namespace
+        yield polling(at_server(source, pace.max_age_s), namespace), namespace
         return
-    async with environment.connect(source.target, watches=False, knocks=False) as session:
+    async with environment.connect(source, watches=False, knocks=False) as session:
         namespace = scope.choose(session.namespace)
         own = session.namespace if may_narrow else None
         figures = await figures_in(
@@ -156,10 +159,14 @@ def asked_namespace(environment: Environment, source: Source, scope: Scope) -> s
     """The namespace to show (None: all), without a session."""
     if scope.all_namespaces or scope.namespace:
         return scope.choose("")
-    return environment.namespace(source.target)
+    return environment.namespace(source)
 
 
-def _at_server(address: str, max_age_s: int = 0) -> ServerFigures:
+def at_server(source: Source, max_age_s: int = 0) -> ServerFigures:
+    """The dispatcher at --server; raises ``McadError`` if the options exclude each other."""
     from mcad.client.figures.of_server import server_at  # noqa: PLC0415 - for --server only
 
-    return server_at(address, max_age_s)
+    if source.as_user or source.as_groups:
+        raise McadError("the port of the dispatcher knows no users: omit --as, or --server")
+    found = server_at(source.server or "", max_age_s)
+    return replace(found, request_timeout_s=source.request_timeout_s)
