@@ -37,12 +37,15 @@ Json = dict[str, Any]
 
 class BadQuestionError(Exception):
     """A question without an answer. ``message`` names what is wrong; ``faults`` are those of
-    manifests, by their numbers."""
+    manifests, by their numbers; ``missing``: it names an object that does not exist."""
 
-    def __init__(self, message: str, faults: Sequence[tuple[int, str]] = ()) -> None:
+    def __init__(
+        self, message: str, faults: Sequence[tuple[int, str]] = (), *, missing: bool = False
+    ) -> None:
         super().__init__(message)
         self.message = message
         self.faults = tuple(faults)
+        self.missing = missing
 
 
 class Created(Struct, frozen=True):
@@ -121,7 +124,8 @@ def _uid(facts: Facts, name: str, own: str) -> str:
     for work in works:
         if f"{work.namespace}/{work.name}" == title:
             return work.uid
-    raise BadQuestionError(f'--without: there is no AppWrapper "{title}"; see `mcad get -A`')
+    told = f'--without: there is no AppWrapper "{title}"; see `mcad get -A`'
+    raise BadQuestionError(told, missing=True)
 
 
 def _nodes(facts: Facts, names: Collection[str], option: str) -> dict[str, NodeSeen]:
@@ -129,7 +133,7 @@ def _nodes(facts: Facts, names: Collection[str], option: str) -> dict[str, NodeS
     known = {one.node.name: one for one in facts.events if isinstance(one, NodeSeen)}
     for name in sorted({*names} - {*known}):
         hint = did_you_mean(name, list(known)) or "`mcad capacity` lists the nodes."
-        raise BadQuestionError(f'{option}there is no node "{name}". {hint}')
+        raise BadQuestionError(f'{option}there is no node "{name}". {hint}', missing=True)
     return known
 
 
@@ -181,7 +185,8 @@ def _with_quota(facts: Facts, where: str, amounts: str) -> Facts:
     found = with_share(facts, tree, node, _shares(amounts))
     if found is None:
         raise BadQuestionError(
-            f'--quota: there is no node "{node}" in a quota tree "{tree}"; see `mcad quota`'
+            f'--quota: there is no node "{node}" in a quota tree "{tree}"; see `mcad quota`',
+            missing=True,
         )
     return found
 

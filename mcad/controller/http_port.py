@@ -211,7 +211,7 @@ async def _or_why_not(
     try:
         return await handler(request)
     except BadQuestionError as error:
-        said = {"message": error.message, "faults": error.faults}
+        said = {"message": error.message, "faults": error.faults, "missing": error.missing}
         return web.json_response(said, status=422)
     except FiguresUnavailable as error:
         raise web.HTTPServiceUnavailable(text=f"{error}\n") from error

@@ -36,10 +36,24 @@ CASES = (
             "requeue": ("requeue", "nope", "--dry-run"),
             "priority": ("priority", "waits", "nope", "3", "--dry-run", "--yes"),
             "cancel": ("cancel", "nope", "--dry-run"),
+            "what-if --without": ("what-if", "--without", "nope"),
             "replay --aw": None,
         },
     ),
-    Case("a named node does not exist", 4, {"capacity": ("capacity", "nope")}),
+    Case(
+        "a named node does not exist",
+        4,
+        {
+            "capacity": ("capacity", "nope"),
+            "what-if --drain": ("what-if", "--drain", "nope"),
+            "what-if --like": ("what-if", "--nodes", "+1", "--like", "nope"),
+        },
+    ),
+    Case(
+        "a named node of a quota tree does not exist",
+        4,
+        {"what-if --quota": ("what-if", "--quota", "nope/nope", "cpu=1"), "quota": None},
+    ),
     Case("dispatch is not paused for that scope", 4, {"resume": ("resume",)}),
     Case(
         "no AppWrapper has those labels, or there is none",

@@ -15,7 +15,7 @@ from mcad.api.config import Config, catalog_of
 from mcad.api.questions import Changes, Question
 from mcad.client.answers.what_if import declared, refused, warn_of
 from mcad.client.errors import McadError
-from mcad.client.figures.figures import RejectedError
+from mcad.client.figures.figures import rejected
 from mcad.client.figures.progress import Progress, working
 from mcad.client.manifests.documents import Document
 from mcad.controller.answers import BadQuestionError, answer, created
@@ -51,7 +51,8 @@ def what_if_then(
             new = created(manifests, _reader(facts), facts.now)
             told = answer(facts, Question(changes, manifests), new, own)
         except BadQuestionError as error:
-            raise refused(RejectedError(error.message, error.faults), documents) from error
+            failed = rejected(error.message, error.faults, missing=error.missing)
+            raise refused(failed, documents) from error
     warn_of(told.pop("warnings"), documents)
     return told
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from mcad.api.questions import Question
-from mcad.client.errors import McadError, warn
+from mcad.client.errors import McadError, NotFoundError, warn
 
 Json = dict[str, Any]
 
@@ -19,6 +19,15 @@ class RejectedError(McadError):
     def __init__(self, message: str, faults: tuple[tuple[int, str], ...] = ()) -> None:
         super().__init__(message)
         self.faults = faults
+
+
+class UnknownNameError(RejectedError, NotFoundError):
+    """The question names an object that does not exist."""
+
+
+def rejected(message: str, faults: tuple[tuple[int, str], ...], *, missing: bool) -> RejectedError:
+    """The error of a question that is not answered."""
+    return UnknownNameError(message) if missing else RejectedError(message, faults)
 
 
 class Figures(Protocol):

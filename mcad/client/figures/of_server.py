@@ -12,7 +12,7 @@ from mcad.api.list_page import PageQuery
 from mcad.api.questions import Question
 from mcad.api.wire import as_int, as_text
 from mcad.client.errors import McadError, UnavailableError, one_line
-from mcad.client.figures.figures import TRIAL_S, RejectedError
+from mcad.client.figures.figures import TRIAL_S, rejected
 from mcad.client.figures.polled import ListPage, read_page
 from mcad.kube import plain
 from mcad.kube.errors import BadAnswer, OutcomeUnknown
@@ -129,7 +129,8 @@ class ServerFigures(Struct, frozen=True):
             raise self._strange("no JSON object") from error
         if answer.status == 422:
             faults = tuple((as_int(one[0]), as_text(one[1])) for one in view.get("faults", ()))
-            raise RejectedError(as_text(view.get("message")), faults)
+            missing = view.get("missing") is True
+            raise rejected(as_text(view.get("message")), faults, missing=missing)
         return view
 
     def _strange(self, what: str) -> McadError:

@@ -17,7 +17,7 @@ from mcad.api.list_page import PageQuery
 from mcad.api.questions import Question
 from mcad.api.wire import as_list, as_map, as_text
 from mcad.client.errors import McadError, UnavailableError, clause, explain
-from mcad.client.figures.figures import TRIAL_S, RejectedError
+from mcad.client.figures.figures import TRIAL_S, rejected
 from mcad.client.figures.pauses import read_notes
 from mcad.client.figures.polled import ListPage, read_page
 from mcad.kube.client import Client, Selection
@@ -36,6 +36,9 @@ from mcad.kube.resource import Resource
 Json = dict[str, Any]
 
 PROBE_S = 2.5  # patience with the API
+
+NOT_FOUND = "FieldValueNotFound"
+"""The reason of a cause in Kubernetes."""
 
 _FAULT = re.compile(r"spec\.manifests\[(\d+)\]")
 
@@ -166,7 +169,8 @@ class VisibilityFigures(Struct, frozen=True):
         if refused.not_found and refused.details.get("name"):
             return None
         if refused.status == 422:
-            raise RejectedError(refused.message, _faults(refused.details))
+            faults, missing = _faults(refused.details), _is_missing(refused.details)
+            raise rejected(refused.message, faults, missing=missing)
         said = "" if refused.transient else clause(refused.message)
         raise UnavailableError(no_answer(refused.status, said))
 
@@ -178,6 +182,12 @@ def _faults(details: Json) -> tuple[tuple[int, str], ...]:
         for cause in map(as_map, as_list(details.get("causes")))
         if (number := _FAULT.fullmatch(as_text(cause.get("field"))))
     )
+
+
+def _is_missing(details: Json) -> bool:
+    """Whether the question names an object that does not exist."""
+    causes = map(as_map, as_list(details.get("causes")))
+    return any(one.get("reason") == NOT_FOUND for one in causes)
 
 
 async def probe(client: Client, kind: Resource, namespace: str | None) -> str:

@@ -35,8 +35,8 @@ COLUMNS = (
 
 
 class Problem(Exception):  # noqa: N818 - it is answered as a Status
-    """An error answer: HTTP status, reason, message, the name of a missing object, and the faults
-    of manifests by number."""
+    """An error answer: HTTP status, reason, message, the name of a missing object, and causes as
+    in ``details`` of a Status."""
 
     def __init__(
         self,
@@ -45,23 +45,20 @@ class Problem(Exception):  # noqa: N818 - it is answered as a Status
         message: str,
         name: str = "",
         *,
-        faults: Sequence[tuple[int, str]] = (),
+        causes: Sequence[Json] = (),
     ) -> None:
         super().__init__(message)
         self.code = code
         self.reason = reason
         self.message = message
         self.name = name
-        self.faults = faults
+        self.causes = causes
 
     def document(self) -> Json:
         """The error as a Status object."""
         about: Json = {"group": APPWRAPPER_REPORTS.group, "name": self.name} if self.name else {}
-        if self.faults:
-            about["causes"] = [
-                {"field": f"spec.manifests[{number}]", "message": text}
-                for number, text in self.faults
-            ]
+        if self.causes:
+            about["causes"] = self.causes
         return {
             "kind": "Status",
             "apiVersion": "v1",

@@ -94,7 +94,7 @@ class _Api:
         except Problem as refused:
             problem = refused
         except BadQuestionError as error:
-            problem = Problem(422, "Invalid", error.message, faults=error.faults)
+            problem = Problem(422, "Invalid", error.message, causes=_causes(error))
         except web.HTTPException as error:
             reason = {404: "NotFound", 405: "MethodNotAllowed"}.get(error.status, "BadRequest")
             problem = Problem(error.status, reason, f"{error.reason}: {request.path[:256]}")
@@ -278,3 +278,12 @@ def _absent(plural: str, name: str) -> Problem:
 def _only_report(request: web.Request, kind: Resource, status: bytes) -> web.Response:
     text = documents.cluster_report(kind, status)
     return json_answer(text if "name" in request.match_info else documents.listed(kind, [text]))
+
+
+def _causes(error: BadQuestionError) -> list[Json]:
+    """What is wrong with a question: the faults of its manifests, or a name that is not there."""
+    if error.missing:
+        return [{"reason": "FieldValueNotFound", "field": "spec", "message": error.message}]
+    return [
+        {"field": f"spec.manifests[{number}]", "message": text} for number, text in error.faults
+    ]
