@@ -84,6 +84,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "events",
         "Show the Events of an AppWrapper, its items and its pods.",
     ),
+    "history": (
+        "history",
+        "Show AppWrappers that have ended: why, and what they took.",
+    ),
     "capacity": (
         "capacity",
         "Show allocatable, used, reserved and free capacity.",

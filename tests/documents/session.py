@@ -248,11 +248,13 @@ _SUFFIX = "[bcdfghjklmnpqrstvwxz2456789]"
 
 
 def folded(line: str) -> str:
-    """A line without what is of the moment: ages, times, random suffixes, widths of columns."""
+    """A line without what is of the moment: ages, times, random suffixes, widths of columns, and
+    requests multiplied by a run time of seconds."""
     line = re.sub(r"\b\d{4}-\d\d-\d\dT[\d:.]+Z", "<time>", line)
     line = re.sub(r"\b(\d+m)?\d+s\b", "<age>", line)
     line = re.sub(rf"-{_SUFFIX}{{8,10}}-{_SUFFIX}{{5}}\b", "-<suffix>", line)
     line = re.sub(rf"-{_SUFFIX}{{5}}\b", "-<suffix>", line)
+    line = re.sub(r"\bcpu=<?0\.00\d+,memory=[\d.]+Ki\b", "<requested hours>", line)
     return re.sub(r"\s+", " ", line).strip()
 
 

@@ -31,7 +31,7 @@ class FormType(click.ParamType[str]):
     name = "FORM"
 
     def __init__(self, *forms: str) -> None:
-        """The forms besides the table."""
+        """The forms besides the table and those with templates."""
         self._forms = forms
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
