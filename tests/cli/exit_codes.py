@@ -61,6 +61,7 @@ CASES = (
         {
             "get": ("get", "-l", "a=b"),
             "queue": ("queue", "-l", "a=b"),
+            "history": ("history", "-l", "a=b"),
             "hold": ("hold", "-l", "a=b"),
             "release": ("release", "-l", "a=b"),
             "requeue": ("requeue", "-l", "a=b"),

@@ -109,6 +109,7 @@ CREATE = PATCH.replace("patch", "create")
 
 READS = {
     ("queue",): "",
+    ("history", "-o", "json"): '"items": [',
     ("get", "job"): "job ",
     ("describe", "job"): "Name:         job",
     ("tree", "job"): "└─Deployment/job ",
