@@ -142,6 +142,13 @@ MATRIX: dict[str, tuple[Told, Told, Told, Told]] = {
         (0, ("waits",)),
         (0, ("waits",)),
     ),
+    f"history -o json -n {TEAM}": ((0, ('"items": []',)),) * 4,
+    "history -o json -A": (
+        (1, ("in the whole cluster; choose a namespace of yours",)),
+        (1, ("in the whole cluster; choose a namespace of yours",)),
+        (0, ('"items": []',)),
+        (0, ('"items": []',)),
+    ),
     f"describe waits -n {TEAM}": (
         (0, ("Position: 1 of 1", "cpu: 2 requested, 1 available", "(cpu: 1 of 6 used)")),
     )

@@ -113,7 +113,7 @@ def history(target: Target, scope: Scope, options: HistoryOptions, output: Outpu
     else:
         found, namespace = asyncio.run(_read_stored(target, scope, options.selector or ""))
     shown = sorted(filter(options.keeps, found), key=lambda one: (one.ended, one.name))
-    if not shown:
+    if not shown and not is_structured(output.form):
         click.echo(f"No AppWrapper has ended{in_namespace(namespace)}.", err=True)
     _print(shown, options, output, namespaces=namespace is None)
     for line in wrong:
