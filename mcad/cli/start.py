@@ -18,7 +18,10 @@ def main() -> None:
     gc.disable()  # until the command is imported, too: what is imported stays
     from mcad.cli.main import main as command  # noqa: PLC0415 - the slow import
 
-    command()
+    try:
+        command()
+    finally:
+        gc.freeze()  # at its end Python looks for garbage in everything else, for nothing
 
 
 def complete() -> None:
