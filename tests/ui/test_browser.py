@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from itertools import product
@@ -18,28 +18,16 @@ from typing import Any
 
 import pytest
 
-from tests.cli.cluster import (
-    appwrapper,
-    crowd,
-    deployment,
-    event,
-    reserved,
-    tutorial,
-    unplaced,
-)
+from tests.cli.cluster import appwrapper, crowd, deployment, tutorial
 from tests.cli.dispatcher import NOW_US
-from tests.cli.shares import shares
-from tests.fakeapi import FakeApi, forbidden
+from tests.fakeapi import FakeApi
 from tests.ui.opened import Page, opened
-from tests.ui.test_server import OTHERS
-
-Json = dict[str, Any]
+from tests.ui.states import STATES
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 ARGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"]
 ARGS += ["--disable-background-networking", "--disable-component-update"]
 WIDTHS, SCHEMES = (360, 800, 1440), ("light", "dark")
-SECOND = "/appwrappers/default/0002-aw-generic-deployment-2"
 PICTURES = Path(__file__).parents[2] / "docs/pictures"
 AXE = Path(__file__).parent / "vendor/axe.min.js"
 
@@ -50,6 +38,16 @@ def chromium() -> None:
         pytest.skip("the page was NOT tried in a browser: `make browser` does that")
     if CHROMIUM is None:
         pytest.fail("no Chromium: `apt-get install chromium`", pytrace=False)
+
+
+CUT_OFF = """() => Array.from(document.querySelectorAll("body *")).filter(one => {
+  const box = one.getBoundingClientRect(), width = document.documentElement.clientWidth;
+  if (!box.width || one.closest(".skip, .hidden, svg")) return false;
+  if ((box.right > width + 1 || box.left < -1) && !one.parentElement.closest(".wide")) return true;
+  if (one.matches(".wide, input, select")) return false;
+  return getComputedStyle(one).overflowX !== "visible" && one.scrollWidth > one.clientWidth;
+}).map(one => `${one.tagName} ${one.className || one.id}: ${one.textContent.slice(0, 60)}`)"""
+"""Elements that reach beyond the screen or are cut off; wide tables scroll in their own boxes."""
 
 
 class Seen:
@@ -67,17 +65,19 @@ class Seen:
     async def loaded(self) -> None:
         """Wait for the answer in the drawer, if there is one."""
         await self.tab.wait_for_selector("#answer :text('Being tried')", state="detached")
-        await self.tab.wait_for_selector("#told :text('Events alone')", state="detached")
+        await self.tab.wait_for_selector("#events :text('Events alone')", state="detached")
 
     async def judge(self) -> None:
-        """No violation, nothing wider than the screen, no complaint, nothing from elsewhere."""
+        """No violation, nothing cut off, no complaint, no request to elsewhere."""
         violations = await self.tab.evaluate(
             "async () => (await axe.run()).violations.map("
             "one => `${one.id}: ${one.nodes.map(node => node.html).join(' ')}`)"
         )
         assert violations == []
-        over = await self.tab.evaluate("document.documentElement.scrollWidth - innerWidth")
+        root = "document.documentElement"
+        over = await self.tab.evaluate(f"{root}.scrollWidth - {root}.clientWidth")
         assert over <= 0
+        assert await self.tab.evaluate(CUT_OFF) == []
         assert self.complaints == []
         assert [url for url in self.asked if not url.startswith((self.url, "data:"))] == []
 
@@ -117,70 +117,6 @@ async def browsing() -> AsyncIterator[Browser]:
             await chromium.close()
 
 
-def tenant() -> FakeApi:
-    api = tutorial()
-    api.fail_always("*", OTHERS, forbidden)
-    return api
-
-
-def empty() -> FakeApi:
-    api = FakeApi()
-    api.put("namespaces", {"metadata": {"name": "default"}})
-    api.objects |= {"appwrappers": {}, "nodes": {}, "pods": {}}
-    return api
-
-
-def paused() -> FakeApi:
-    api = tutorial()
-    spec = {"reason": "disks are moved"}
-    api.put("dispatchpauses", {"metadata": {"name": "cluster", "uid": "u-pause"}, "spec": spec})
-    return api
-
-
-def named(obj: Json) -> str:
-    name: str = obj["metadata"]["name"]
-    return name
-
-
-def charged() -> FakeApi:
-    """The quota tree, with an eviction of the last hour and Events."""
-    api = shares()
-    evicted = {"count": 2, "reason": "Reclaimed", "title": "default/own", "by": "u-own"}
-    evicted["at"] = "2027-01-15T07:45:00.000000Z"
-    api.change("appwrappers", "late", lambda obj: obj["status"].update(eviction=evicted))
-    (late,) = (one for one in api.objects["appwrappers"].values() if named(one) == "late")
-    uid = late["metadata"]["uid"]
-    for number, (reason, message) in enumerate(EVENTS):
-        told = event(uid, reason, message)
-        told["eventTime"] = f"2027-01-15T07:4{number}:00.100000Z"
-        api.put("events", told)
-    return api
-
-
-EVENTS = (
-    ("Queued", "Insufficient quota."),
-    ("Dispatched", "2 pods fit on 1 node."),
-    ("Reclaimed", "Evicted so that default/own can reclaim its quota; requeued."),
-)
-
-
-STATES: dict[str, tuple[Callable[[], FakeApi], str]] = {
-    "queue": (crowd, "/"),
-    "waiting": (tutorial, SECOND),
-    "running": (tutorial, "/appwrappers/default/0001-aw-generic-deployment-1"),
-    "quota": (charged, "/appwrappers/default/late"),
-    "paused": (paused, SECOND),
-    "events": (charged, "/appwrappers/default/late/events"),
-    "reserved": (reserved, "/appwrappers/default/big"),
-    "kept-off": (reserved, "/appwrappers/default/small"),
-    "unplaced": (unplaced, "/"),
-    "no-dispatcher": (lambda: tutorial(led=False), "/"),
-    "tenant": (tenant, SECOND),
-    "no-match": (crowd, "/?name=none"),
-    "unknown": (tutorial, "/appwrappers/default/none"),
-    "answer": (tutorial, SECOND + "/why"),
-    "empty": (empty, "/"),
-}
 SCREENS = {"queue": 800, "answer": 800, "events": 800, "paused": 800, "reserved": 360}
 """What docs/use/page.md shows besides the whole page, and how wide."""
 PICTURED = {("quota", 1440, scheme): f"ui-{scheme}.jpg" for scheme in SCHEMES} | {
