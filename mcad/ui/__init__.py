@@ -3,6 +3,7 @@
     server     the addresses of the page, on loopback
     guard      which requests are answered: Host, token and cookie, security headers
     board      the latest figures, followed once for all open pages
+    leader     the leader as its Lease names it
     stream     what an open page is sent: parts of it that have changed
     details    one AppWrapper: its row, its conditions, its Events, what would start it
     pages      from figures to HTML, with templates/

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from time import thread_time
 from typing import Any
@@ -14,10 +14,12 @@ from msgspec.structs import replace
 from mcad.client.errors import McadError
 from mcad.client.figures.pace import PATIENT, SHARING, Pace
 from mcad.client.figures.polled import PolledFigures, PollingFeed
+from mcad.client.figures.presence import UNKNOWN, Heartbeat
 from mcad.client.figures.source import follow_figures
 from mcad.client.scope import Scope, Source
 from mcad.client.session import Environment
 from mcad.ui.history import History, Sample
+from mcad.ui.leader import LeaderWatch
 from mcad.ui.listing import Listing, listing_of
 from mcad.ui.rows import PAGE_ROWS
 
@@ -25,6 +27,7 @@ Json = dict[str, Any]
 
 RETRY_S = 5.0  # until figures that have ended are followed again
 RENDERED_S = 0.2  # by then open pages have what is new
+UNSETTLED_S = 120.0  # after another leader its first figures are asked for often
 LINGER_S = 60.0  # figures are renewed for so long after the last page was closed
 
 
@@ -33,7 +36,7 @@ class Moment(Struct, frozen=True):
 
     Capacity and quota are None if the caller may not see them. ``trouble`` is why the figures may
     be outdated; ``at_us`` stays at the last moment without trouble. ``namespace`` is the only one
-    shown, None for all.
+    shown, None for all. ``leader`` is that of the Lease, which may be newer than the figures.
     """
 
     version: int
@@ -45,6 +48,7 @@ class Moment(Struct, frozen=True):
     namespace: str | None
     trouble: str = ""
     history: tuple[Sample, ...] = ()
+    leader: Heartbeat = UNKNOWN
 
 
 class Board:
@@ -75,6 +79,9 @@ class Board:
         self._spent_s = 0.0
         self._history = History()
         self._wanted = asyncio.Event()
+        self._leader = LeaderWatch(environment, source.target, self._attended, self._hurry)
+        self._hurried = asyncio.Event()
+        self._unsettled_until = float("-inf")
 
     @asynccontextmanager
     async def watched(self) -> AsyncIterator[None]:
@@ -121,12 +128,17 @@ class Board:
         following = asyncio.ensure_future(self._follow())
         if on_end is not None:
             following.add_done_callback(lambda _: on_end())
+        tasks = [following]
+        if not self.source.server:  # without a kubeconfig there is no Lease to read
+            tasks.append(asyncio.ensure_future(self._leader.follow()))
         try:
             yield
         finally:
-            following.cancel()
-            with suppress(asyncio.CancelledError):
-                await following
+            for one in tasks:
+                one.cancel()
+            for one in tasks:
+                with suppress(asyncio.CancelledError):
+                    await one
 
     async def _follow(self) -> None:
         """Follow for ever. A failure before the first figures is raised, later ones are shown."""
@@ -151,7 +163,9 @@ class Board:
         async with following as (self._feed, namespace):
             feed = self._feed
             while True:
-                figures = await feed.next()
+                await self._unless_hurried(feed.rest())
+                self._hurried.clear()
+                figures = await feed.poll()
                 try:
                     self._publish(await self._read(feed, figures, namespace))
                 except McadError as error:  # the dispatcher ended between two requests
@@ -162,15 +176,47 @@ class Board:
 
     async def _rest(self) -> None:
         """Pause after an update as its cost demands, pages and parts of them included."""
-        await self.environment.clock.sleep(RENDERED_S)
+        clock = self.environment.clock
+        await clock.sleep(RENDERED_S)
         spent_s = thread_time()
         if self._spent_s:  # the first lists are read once
-            await self.environment.clock.sleep(self._pace.pause_s(spent_s - self._spent_s))
+            pause_s = self._pace.pause_s(spent_s - self._spent_s)
+            await self._unless_hurried(clock.sleep(pause_s))
         self._spent_s = spent_s
         if not self._is_watched:
             self._history.forget()
+        await self._attended()
+
+    async def _attended(self) -> None:
+        """Wait until a page is open."""
+        while not self._is_watched:
             self._wanted.clear()
             await self._wanted.wait()
+
+    def _hurry(self) -> None:
+        """Another dispatcher leads, or none: show that, and ask for figures at once."""
+        if self._latest is not None:
+            self._unsettled_until = self.environment.clock.monotonic() + UNSETTLED_S
+            self._publish(self._latest)
+            self._hurried.set()
+
+    async def _unless_hurried(self, rest: Awaitable[None]) -> None:
+        """Rest until another dispatcher leads; while it has not answered yet, only shortly."""
+        resting = asyncio.ensure_future(rest)
+        waits = [resting, asyncio.ensure_future(self._hurried.wait())]
+        if self._is_unsettled:
+            waits.append(asyncio.ensure_future(self.environment.clock.sleep(RETRY_S)))
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for one in waits:
+                one.cancel()
+
+    @property
+    def _is_unsettled(self) -> bool:
+        latest = self._latest
+        answers = latest is not None and not latest.trouble and not latest.figures.is_stored
+        return not answers and self.environment.clock.monotonic() < self._unsettled_until
 
     async def _read(
         self, feed: PollingFeed, figures: PolledFigures, namespace: str | None
@@ -206,6 +252,6 @@ class Board:
 
     def _publish(self, moment: Moment) -> None:
         self._version += 1
-        self._latest = replace(moment, version=self._version)
+        self._latest = replace(moment, version=self._version, leader=self._leader.latest)
         changed, self._changed = self._changed, asyncio.Event()
         changed.set()

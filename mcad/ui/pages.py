@@ -21,6 +21,7 @@ from mcad.cli.pages.reservation_lines import eviction, kept_off, reservation_fac
 from mcad.cli.pages.rows import place
 from mcad.cli.pages.start_times import start_column, start_lines
 from mcad.cli.pages.tables import amounts
+from mcad.client.figures.presence import Presence
 from mcad.ui.bars import NODES_SHOWN, capacity_bars, node_cells, quota_rows
 from mcad.ui.board import Moment
 from mcad.ui.details import Details, Told
@@ -160,6 +161,9 @@ def _health(moment: Moment) -> Json:
     facts = moment.listing.facts
     return {
         "is_stored": moment.figures.is_stored,
+        "leader": moment.leader,
+        "leads": moment.leader.presence is Presence.RUNNING,
+        "absent": moment.leader.presence is Presence.ABSENT,
         "namespace": moment.namespace,
         "notes": _notes(moment),
         "trouble": moment.trouble,

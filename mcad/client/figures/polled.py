@@ -18,6 +18,7 @@ from mcad.kube.clock import Clock
 Json = dict[str, Any]
 
 POLL_S = 1.0
+FAILED_S = 5.0  # until a poll that failed is tried again: it has cost the dispatcher nothing
 
 
 class ListPage(Struct, frozen=True):
@@ -146,8 +147,16 @@ class PollingFeed:
         self._resting_until = float("-inf")
 
     async def next(self) -> PolledFigures:
-        """Poll after a pause; a failure after the first answer only sets ``trouble``."""
+        """Poll after a pause."""
+        await self.rest()
+        return await self.poll()
+
+    async def rest(self) -> None:
+        """Pause for as long as the latest poll demands."""
         await self._clock.sleep(max(self._resting_until - self._clock.monotonic(), 0.0))
+
+    async def poll(self) -> PolledFigures:
+        """Poll at once; a failure after the first answer only sets ``trouble``."""
         begun = self._clock.monotonic()
         try:
             self._latest = await self._poll(self._source)
@@ -158,5 +167,6 @@ class PollingFeed:
                 raise
             self.trouble = error.message
         ended = self._clock.monotonic()
-        self._resting_until = ended + max(POLL_S, self._pace.pause_s(ended - begun))
+        pause_s = FAILED_S if self.trouble else max(POLL_S, self._pace.pause_s(ended - begun))
+        self._resting_until = ended + pause_s
         return self._latest
