@@ -18,12 +18,16 @@ SIZE_MAX = 1000
 WAITING = "waiting"
 """The filter by state for all that wait: in the queue, or on hold."""
 
-_TEXTS = ("namespace", "leaf", "state", "name", "only")
+SORTS = ("namespace", "name", "state", "priority", "firstSeen")
+"""Fields by which a list may be sorted, the greatest first with a minus before them."""
+
+_TEXTS = ("namespace", "leaf", "state", "name", "only", "sort")
 
 
 class PageQuery(Struct, frozen=True):
     """Filters, and which page of so many rows. ``leaf`` is TREE/NODE: all that is charged at or
     below it; ``name`` is a part of the name. Other namespaces than ``only`` are not even counted.
+    ``sort`` is one of ``SORTS``, "" for the order of the queue.
     """
 
     namespace: str = ""
@@ -31,6 +35,7 @@ class PageQuery(Struct, frozen=True):
     state: str = ""
     name: str = ""
     only: str = ""
+    sort: str = ""
     page: int = 1
     size: int = SIZE_MAX
 
@@ -46,6 +51,8 @@ class PageQuery(Struct, frozen=True):
         if "pageSize" not in params:
             return None
         texts = {key: params.get(key, "") for key in _TEXTS}
+        if not sorts(texts["sort"]):
+            raise ValueError(f"sort must be one of {', '.join(SORTS)}, or one with - before it")
         page = _number("page", params.get("page", "1"), 10**6)
         return cls(**texts, page=page, size=_number("pageSize", params["pageSize"], SIZE_MAX))
 
@@ -91,7 +98,7 @@ class PageFacts(Counts, frozen=True, rename="camel", kw_only=True):
     """Which page it is, of how many, and how many AppWrappers match.
 
     The counts and the notices are those of all, whatever the filter. An older dispatcher tells no
-    evictions.
+    evictions, and sorts nothing: ``sort`` is how the rows are sorted.
     """
 
     number: int
@@ -99,6 +106,7 @@ class PageFacts(Counts, frozen=True, rename="camel", kw_only=True):
     matching: int
     paused: str = ""
     evictions: Evictions = field(default_factory=Evictions)
+    sort: str = ""
 
     @classmethod
     def read(cls, value: Json) -> Self:
@@ -107,6 +115,11 @@ class PageFacts(Counts, frozen=True, rename="camel", kw_only=True):
             return convert(value, cls)
         except ValidationError as error:
             raise ValueError(f"page: {error}") from error
+
+
+def sorts(sort: str) -> bool:
+    """Whether it is an order of a list, "" included."""
+    return sort == "" or sort.removeprefix("-") in SORTS
 
 
 def _number(name: str, text: str, most: int) -> int:

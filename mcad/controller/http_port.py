@@ -143,7 +143,8 @@ class _Port:
         With ``?pageSize=100&page=1`` 100 of them and, as ``page``, counts of all and the evictions
         of the last hour; filters are ``namespace``, ``leaf`` (TREE/NODE), ``state`` (or
         ``waiting``) and ``name`` (a part of it). ``only=NAMESPACE`` leaves out all others, in
-        counts too.
+        counts too. ``sort`` is ``namespace``, ``name``, ``state``, ``priority`` or
+        ``firstSeen``, with ``-`` before it for the greatest first.
         """
         query = asked_page(request)
         if query is None:

@@ -7,7 +7,7 @@ serves several pages; each row is made once.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -111,13 +111,34 @@ def page_of(
     ``uids`` are those that the filter by quota lets through, None without one.
     """
     found = [one for one in outlines if _matches(one, query, uids)] if _filters(query) else outlines
+    found = _sorted(found, query.sort)
     pages = max(-(-len(found) // query.size), 1)
     number = min(query.page, pages)
     first = (number - 1) * query.size
     facts = PageFacts(
-        **asdict(counts), **asdict(notices), number=number, pages=pages, matching=len(found)
+        **asdict(counts),
+        **asdict(notices),
+        number=number,
+        pages=pages,
+        matching=len(found),
+        sort=query.sort,
     )
     return found[first : first + query.size], facts
+
+
+_SORT_KEYS: dict[str, Callable[[Outline], str | int]] = {
+    "namespace": lambda one: one.namespace,
+    "name": lambda one: one.name,
+    "state": lambda one: one.state,
+    "priority": lambda one: one.priority,
+    "firstSeen": lambda one: one.first_seen,
+}
+
+
+def _sorted(found: Sequence[Outline], sort: str) -> Sequence[Outline]:
+    """Equal ones stay in the order of the queue."""
+    key = _SORT_KEYS.get(sort.removeprefix("-"))
+    return sorted(found, key=key, reverse=sort.startswith("-")) if key is not None else found
 
 
 def _filters(query: PageQuery) -> bool:

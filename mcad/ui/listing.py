@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any, Protocol
 
 from mcad.api.list_page import Notices, PageFacts, PageQuery
+from mcad.api.wire import parse_instant
 from mcad.client.errors import McadError
 from mcad.client.figures.figures import Figures
 from mcad.client.figures.polled import PolledFigures
@@ -52,6 +53,8 @@ class ListedRows:
                 row["state"],
                 is_in_line(row),
                 is_waiting(row),
+                row["priority"],
+                parse_instant(row["firstSeen"]),
             )
             for place, row in enumerate(rows, 1)
         ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 from aiohttp import web
 from msgspec.structs import replace
 
-from mcad.api.list_page import Evictions, PageFacts, PageQuery
+from mcad.api.list_page import SORTS, Evictions, PageFacts, PageQuery
 from mcad.controller import leader_figures, shared_answers
 from mcad.controller.paged_list import PagedList
 from mcad.controller.views import rows_view
@@ -35,6 +36,8 @@ QUERIES = [
     Query(namespace="none"),
     Query(leaf=f"{TREE}/research"),
     Query(leaf=f"{TREE}/none"),
+    *(Query(sort=sign + field) for sign, field in product(("", "-"), SORTS)),
+    Query(sort="-name", state="waiting"),
 ]
 
 
@@ -54,6 +57,18 @@ async def test_pages_of_the_port_are_parts_of_its_list() -> None:
     assert (first.states, first.namespaces, first.paused) == (["Pending"], ["default"], "")
     assert [row["name"] for row in named["items"]] == [one for one in NAMES if "a1" in one][:8]
     assert (named["page"]["matching"], named["page"]["total"]) == (10, COUNT)
+
+
+async def test_pages_are_parts_of_the_sorted_list() -> None:
+    async with full() as rig:
+        pages = [body(await get(rig, f"{ALL}&pageSize=8&sort=-name&page={n}")) for n in range(1, 5)]
+        by_state = body(await get(rig, f"{ALL}&pageSize=100&sort=-state"))
+        unsorted = body(await get(rig, f"{ALL}&pageSize=100"))
+    names = [row["name"] for page in pages for row in page["items"]]
+    assert names == sorted(NAMES, reverse=True)
+    assert {page["page"]["sort"] for page in pages} == {"-name"}
+    assert by_state["items"] == unsorted["items"], "equal ones stay in the order of the queue"
+    assert unsorted["page"]["sort"] == ""
 
 
 async def test_every_page_has_the_latest_evictions_of_the_last_hour_and_their_number() -> None:
@@ -116,6 +131,10 @@ async def test_pages_that_accept_an_age_are_made_from_one_list(
     [
         ("pageSize=0", "pageSize must be a number from 1 to 1000"),
         ("pageSize=1001", "pageSize must be a number from 1 to 1000"),
+        (
+            "pageSize=8&sort=demand",
+            "sort must be one of namespace, name, state, priority, firstSeen",
+        ),
         ("pageSize=8&page=x", "page must be a number from 1 to 1000000"),
     ],
 )

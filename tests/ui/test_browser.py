@@ -22,7 +22,7 @@ from tests.cli.cluster import appwrapper, crowd, deployment, tutorial
 from tests.cli.dispatcher import NOW_US
 from tests.fakeapi import FakeApi
 from tests.ui.opened import Page, opened
-from tests.ui.states import STATES
+from tests.ui.states import STATES, long
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 ARGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"]
@@ -185,9 +185,40 @@ async def test_keys_walk_through_the_page() -> None:
         await seen.tab.keyboard.press("/")
         await seen.tab.keyboard.type("no-mem")
         await seen.tab.keyboard.press("Enter")
-        await seen.tab.wait_for_url("**/?name=no-mem")
+        await seen.tab.wait_for_url("**/?name=no-mem#queue-title")
         assert await seen.tab.locator("a.row").all_text_contents() == ["no-memory"]
         await seen.judge()
+
+
+IN_VIEW = """name => {
+  const box = document.getElementById(name).getBoundingClientRect();
+  return box.top >= 0 && box.bottom <= innerHeight;
+}"""
+
+
+@pytest.mark.parametrize(("width", "height"), [(360, 640), (1440, 900)])
+async def test_choosing_a_quota_leaf_brings_its_rows_into_view(width: int, height: int) -> None:
+    async with browsing() as browser, opened(long()) as page, browser.at(page) as seen:
+        await seen.tab.set_viewport_size({"width": width, "height": height})
+        await seen.tab.focus("#quota-teams-research")
+        await seen.tab.keyboard.press("Enter")
+        await _shows_leaf(seen, "teams/research", ["own", "borrower"])
+        await seen.tab.select_option("select[name=leaf]", "teams/ops")
+        await _shows_leaf(seen, "teams/ops", ["watchers"])
+        await seen.tab.click("text=Show all")
+        await seen.tab.wait_for_url("**/#queue-title")
+        assert await seen.tab.locator("a.row").count() == 6
+
+
+async def _shows_leaf(seen: Seen, leaf: str, rows: list[str]) -> None:
+    await seen.tab.wait_for_url(f"**/?leaf={leaf.replace('/', '%2F')}#queue-title")
+    await seen.tab.wait_for_selector("#queue")
+    assert await seen.tab.locator("a.row").all_text_contents() == rows
+    assert await seen.tab.evaluate(IN_VIEW, "queue-title")
+    assert await seen.tab.evaluate(
+        IN_VIEW, await seen.tab.locator("a.row").first.get_attribute("id")
+    )
+    assert await seen.tab.locator("select[name=leaf]").input_value() == leaf
 
 
 async def test_an_open_page_follows_the_cluster_and_keeps_the_focus() -> None:

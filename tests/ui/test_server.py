@@ -172,7 +172,8 @@ async def test_the_page_shows_capacity_nodes_and_queue() -> None:
     assert "cpu used 1950m, reserved 0, free 50m of 2" in text
     assert "minikube 98" in text
     assert (
-        f"1 default {SECOND} Pending cpu=150m memory=512Mi pods=2 cpu cpu: 150m requested" in text
+        f"1 default {SECOND} Pending 0 2027-01-15T07:59:00.000000Z cpu=150m memory=512Mi pods=2 "
+        "cpu cpu: 150m requested" in text
     )
 
 
@@ -225,6 +226,43 @@ async def test_rows_are_filtered_by_the_address(query: str, wanted: set[str]) ->
         assert _names(await page.get("/" + query)) == wanted
 
 
+@pytest.mark.parametrize(
+    ("query", "first", "sorted_by"),
+    [
+        ("", "urgent", ("position", "ascending")),
+        ("?sort=name", "fits", ("name", "ascending")),
+        ("?sort=-name", "urgent", ("name", "descending")),
+        ("?sort=namespace", "fragmented", ("namespace", "ascending")),
+        ("?sort=-firstSeen&namespace=default", "guessed", ("firstSeen", "descending")),
+        ("?sort=-priority", "urgent", ("priority", "descending")),
+        ("?sort=demand", "urgent", ("position", "ascending")),
+    ],
+)
+async def test_rows_are_sorted_by_the_address(
+    query: str, first: str, sorted_by: tuple[str, str]
+) -> None:
+    async with opened(crowd()) as page:
+        text = await page.get("/" + query)
+    assert re.findall(r'<a class="row"[^>]*>([^<]+)</a>', text)[0] == first
+    assert re.findall(r'aria-sort="(\w+)"><a id="sort-(\w+)"', text) == [sorted_by[::-1]]
+
+
+async def test_an_order_stays_with_filters_pages_and_drawers() -> None:
+    async with opened(crowd()) as page:
+        text = await page.get("/?namespace=default&sort=name")
+        other = await page.get("/appwrappers/default/fits?namespace=default&sort=-name")
+    again, away = (
+        "/?namespace=default&amp;sort=-name#queue-title",
+        "/?namespace=default#queue-title",
+    )
+    assert f'id="sort-name" href="{again}"' in text, "the same header turns it round"
+    assert f'id="sort-position" href="{away}"' in text
+    assert '<input type="hidden" name="sort" value="name">' in text
+    assert 'href="/appwrappers/default/fits?namespace=default&amp;sort=name"' in text
+    assert 'sse-connect="/events?namespace=default&amp;sort=name&' in text
+    assert 'class="close" href="/?namespace=default&amp;sort=-name"' in other
+
+
 async def test_rows_of_a_quota_node_are_those_below_it() -> None:
     async with opened(shares()) as page:
         text = await page.get("/")
@@ -249,7 +287,7 @@ async def test_a_page_of_many_rows_has_one_hundred() -> None:
         assert _names(await page.get("/?state=waiting&page=9")) == _names(second)
     assert (len(_names(first)), len(_names(second))) == (100, 31)
     assert "131 of 132 AppWrappers, page 1 of 2" in first
-    assert 'href="/?state=waiting&amp;page=2"' in first
+    assert 'href="/?state=waiting&amp;page=2#queue-title"' in first
 
 
 async def test_a_tenant_sees_the_own_namespace_and_is_told_so() -> None:
@@ -340,7 +378,8 @@ async def test_an_open_page_is_sent_the_parts_that_changed() -> None:
         await asyncio.sleep(0.2)
         while not events.empty():
             assert events.get_nowait()[0] == "changed"  # nothing that the page has already
-        api.change("appwrappers", SECOND, lambda obj: obj["spec"].update(priority=7))
+        labels = {"seen": "yes"}
+        api.change("appwrappers", SECOND, lambda obj: obj["metadata"].update(labels=labels))
         assert await _until_changed(events) == set()  # no column has it
         api.remove("appwrappers", SECOND)
         while not (sent := await _until_changed(events)):

@@ -51,7 +51,10 @@ class Row(Struct, frozen=True):
 
 
 class Outline(Struct, frozen=True):
-    """The fields by which lists filter and count, no verdict. ``waits``: in line, or on hold."""
+    """The fields by which lists filter, sort and count, no verdict.
+
+    ``waits``: in line, or on hold.
+    """
 
     place: int
     uid: str
@@ -60,6 +63,8 @@ class Outline(Struct, frozen=True):
     state: str
     in_line: bool
     waits: bool
+    priority: int
+    first_seen: Instant
 
 
 HEADS_ASKED = 100
@@ -136,11 +141,12 @@ class Picture:
         deque(self.order(), maxlen=0)
         made = []
         for place, (key, still) in enumerate(self._ordered or (), 1):
-            work, _, phase, hold, *_ = still
+            work, seen, phase, hold, *_ = still
             in_line = key[0] == _IN_LINE
             shown = _PENDING if phase is Phase.WAITING else str(state(_copy(still)))
             waits = in_line or (hold is not None and hold.code != "")
-            made.append(Outline(place, work.uid, work.namespace, work.name, shown, in_line, waits))
+            names = work.uid, work.namespace, work.name
+            made.append(Outline(place, *names, shown, in_line, waits, work.priority, seen))
         return made
 
     def rows(self, wanted: Callable[[int, Workload], bool] = _all) -> Iterator[Row | None]:
