@@ -6,6 +6,8 @@
     leader     the leader as its Lease names it
     stream     what an open page is sent: parts of it that have changed
     details    one AppWrapper: its row, its conditions, its Events, what would start it
+    pods       its pods and the end of their logs
+    manifest   it as YAML
     pages      from figures to HTML, with templates/
     history    use over time, since a page was opened
     bars       capacity, nodes and quota as what the templates draw

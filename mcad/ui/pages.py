@@ -26,6 +26,7 @@ from mcad.ui.bars import NODES_SHOWN, capacity_bars, node_cells, quota_rows
 from mcad.ui.board import Moment
 from mcad.ui.details import Details, Told
 from mcad.ui.history import HEIGHT, WIDTH, lines
+from mcad.ui.pods import PODS_SHOWN, OnePod, Pod
 from mcad.ui.rows import PAGE_ROWS, Query, Shown
 from mcad.version import __version__
 
@@ -114,9 +115,27 @@ class Pages:
         """What blocks an AppWrapper and what would start it, or why that is not known."""
         return self._render("answer.html", told=told, problem=problem)
 
-    def told(self, found: Sequence[Told], problem: str = "") -> str:
-        """The Events about an AppWrapper, or why they are not known."""
-        return self._render("events.html", found=found, problem=problem)
+    def told(self, found: Sequence[Told]) -> str:
+        """The Events about an AppWrapper or a pod."""
+        return self._render("events.html", found=found)
+
+    def pods(self, row: Json, found: Sequence[Json]) -> str:
+        """The pods of an AppWrapper, with links to their logs."""
+        pods, more = list(map(Pod.of, found[:PODS_SHOWN])), max(len(found) - PODS_SHOWN, 0)
+        return self._render("pods.html", row=row, pods=pods, more=more)
+
+    def pod(self, row: Json, one: OnePod) -> str:
+        """A pod of an AppWrapper with a log."""
+        events = self.told(one.events or ())
+        return self._render("pod.html", row=row, one=one, events=events)
+
+    def manifest(self, text: str, *, is_cut: bool) -> str:
+        """YAML."""
+        return self._render("manifest.html", text=text, is_cut=is_cut)
+
+    def problem(self, text: str) -> str:
+        """Why a part is not shown."""
+        return self._render("problem.html", problem=text)
 
     def single(self, title: str, text: str, *, is_html: bool = False) -> str:
         """A page of one text: an answer without script, or what is wrong."""

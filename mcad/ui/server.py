@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import aclosing, asynccontextmanager, suppress
 from importlib.resources import files
 
@@ -12,10 +12,13 @@ from aiohttp import web
 
 from mcad.client.errors import McadError
 from mcad.controller.http_server import Server
+from mcad.kube.client import Client
 from mcad.ui.board import Board, Moment
 from mcad.ui.details import read_answer, read_details, read_told
 from mcad.ui.guard import NAMES, Guard, add_headers
+from mcad.ui.manifest import read_manifest
 from mcad.ui.pages import Pages
+from mcad.ui.pods import read_pod, read_pods
 from mcad.ui.rows import Query
 from mcad.ui.stream import events
 
@@ -49,6 +52,9 @@ class Ui:
         app.router.add_get("/appwrappers/{namespace}/{name}/why", self._why)
         app.router.add_get("/appwrappers/{namespace}/{name}/facts", self._facts)
         app.router.add_get("/appwrappers/{namespace}/{name}/events", self._told)
+        app.router.add_get("/appwrappers/{namespace}/{name}/pods", self._pods)
+        app.router.add_get("/appwrappers/{namespace}/{name}/pods/{pod}", self._pod)
+        app.router.add_get("/appwrappers/{namespace}/{name}/yaml", self._yaml)
         app.router.add_get("/events", self._events)
         app.router.add_get("/static/{name}", self._file)
         return app
@@ -88,13 +94,66 @@ class Ui:
 
     async def _told(self, request: web.Request) -> web.Response:
         """The latest Events about one AppWrapper."""
+
+        async def read(namespace: str, name: str) -> str:
+            moment = await self._latest()
+            return self.pages.told(await read_told(self.board, moment, namespace, name))
+
+        return await self._read(request, "Events of", read)
+
+    async def _pods(self, request: web.Request) -> web.Response:
+        """The pods of one AppWrapper."""
+
+        async def read(namespace: str, name: str) -> str:
+            async with self._client(namespace) as client:
+                found = await read_pods(client, namespace, name)
+            return self.pages.pods({"namespace": namespace, "name": name}, found)
+
+        return await self._read(request, "Pods of", read)
+
+    async def _pod(self, request: web.Request) -> web.Response:
+        """A pod of one AppWrapper, with the end of a log."""
+        pod, container = request.match_info["pod"], request.query.get("container", "")
+
+        async def read(namespace: str, name: str) -> str:
+            async with self._client(namespace) as client:
+                found = await read_pod(client, (namespace, name), pod, container)
+            return self.pages.pod({"namespace": namespace, "name": name}, found)
+
+        return await self._read(request, f"Pod {pod} of", read)
+
+    async def _yaml(self, request: web.Request) -> web.Response:
+        """One AppWrapper as YAML."""
+
+        async def read(namespace: str, name: str) -> str:
+            async with self._client(namespace) as client:
+                text, is_cut = await read_manifest(client, namespace, name)
+            return self.pages.manifest(text, is_cut=is_cut)
+
+        return await self._read(request, "YAML of", read)
+
+    @asynccontextmanager
+    async def _client(self, namespace: str) -> AsyncIterator[Client]:
+        """The API server with the rights of the caller; raises ``McadError`` where the page shows
+        another namespace only."""
+        board = self.board
+        if board.source.server:
+            raise McadError("Omit --server to see this: it is in the cluster.")
+        if (await self._latest()).namespace not in (None, namespace):
+            raise McadError(f"This page does not show namespace {namespace}.")
+        async with board.environment.connect(board.source.target, watches=False) as session:
+            yield session.client
+
+    async def _read(
+        self, request: web.Request, what: str, read: Callable[[str, str], Awaitable[str]]
+    ) -> web.Response:
+        """A part about one AppWrapper, or why it cannot be read."""
         title = request.match_info["namespace"], request.match_info["name"]
-        moment = await self._latest()
         try:
-            text = self.pages.told(await read_told(self.board, moment, *title))
+            text = await read(*title)
         except McadError as error:
-            text = self.pages.told([], error.message)
-        return self._part_or_page(request, f"Events of {'/'.join(title)}", text)
+            text = self.pages.problem(error.message)
+        return self._part_or_page(request, f"{what} {'/'.join(title)}", text)
 
     async def _why(self, request: web.Request) -> web.Response:
         """Why one AppWrapper waits, and what would start it."""

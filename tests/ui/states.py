@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from mcad.kube.port import Response
 from tests.cli.cluster import (
     appwrapper,
     crowd,
@@ -22,6 +23,8 @@ from tests.ui.test_server import OTHERS
 Json = dict[str, Any]
 
 SECOND = "/appwrappers/default/0002-aw-generic-deployment-2"
+RUNNING = "/appwrappers/default/0001-aw-generic-deployment-1"
+POD = "0001-aw-generic-deployment-1-7-x"
 
 
 def tenant() -> FakeApi:
@@ -64,6 +67,20 @@ def charged() -> FakeApi:
     return api
 
 
+def logged() -> FakeApi:
+    """The tutorial's cluster with a pod that logs: many lines, one of them very long."""
+    api = tutorial()
+
+    def begin(pod: Json) -> None:
+        pod["spec"]["containers"] = [{"name": "main"}, {"name": "helper"}]
+        pod["status"]["containerStatuses"] = [{"name": "main", "state": {"running": {}}}]
+
+    api.change("pods", POD, begin)
+    told = b"".join(b"line %d of the log\n" % number for number in range(199)) + b"z" * 500
+    api.fail_always("GET", "/log$", Response(200, told))
+    return api
+
+
 LONG = "a-namespace-as-long-as-one-may-be-without-a-place-for-line-end"
 LONG_NAME = "z" * 40 + LONG * 2
 
@@ -91,7 +108,7 @@ EVENTS = (
 STATES: dict[str, tuple[Callable[[], FakeApi], str]] = {
     "queue": (crowd, "/"),
     "waiting": (tutorial, SECOND),
-    "running": (tutorial, "/appwrappers/default/0001-aw-generic-deployment-1"),
+    "running": (tutorial, RUNNING),
     "quota": (charged, "/appwrappers/default/late"),
     "paused": (paused, SECOND),
     "events": (charged, "/appwrappers/default/late/events"),
@@ -103,6 +120,9 @@ STATES: dict[str, tuple[Callable[[], FakeApi], str]] = {
     "no-match": (crowd, "/?name=none"),
     "unknown": (tutorial, "/appwrappers/default/none"),
     "answer": (tutorial, SECOND + "/why"),
+    "yaml": (tutorial, RUNNING + "/yaml"),
+    "pods": (tutorial, RUNNING + "/pods"),
+    "pod": (logged, f"{RUNNING}/pods/{POD}"),
     "long": (long, f"/appwrappers/{LONG}/{LONG_NAME}"),
     "empty": (empty, "/"),
 }

@@ -22,7 +22,7 @@ from tests.cli.cluster import appwrapper, crowd, deployment, tutorial
 from tests.cli.dispatcher import NOW_US
 from tests.fakeapi import FakeApi
 from tests.ui.opened import Page, opened
-from tests.ui.states import STATES, long
+from tests.ui.states import LONG, LONG_NAME, POD, RUNNING, SECOND, STATES, logged, long
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 ARGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"]
@@ -138,6 +138,9 @@ async def test_every_state_at_every_width_in_both_schemes() -> None:
 
 async def _judge_everywhere(seen: Seen, name: str) -> None:
     await seen.loaded()
+    for summary in await seen.tab.locator("summary").all():
+        await summary.click()
+    await seen.tab.wait_for_selector("details :text('Open alone')", state="detached")
     if name == "unknown":  # the status of the page
         seen.complaints = [one for one in seen.complaints if "404" not in one]
     for width, scheme in product(WIDTHS, SCHEMES):
@@ -188,6 +191,82 @@ async def test_keys_walk_through_the_page() -> None:
         await seen.tab.wait_for_url("**/?name=no-mem#queue-title")
         assert await seen.tab.locator("a.row").all_text_contents() == ["no-memory"]
         await seen.judge()
+
+
+FOCUSABLE = """() => Array.from(document.querySelectorAll(
+  "a[href], button, input:not([type=hidden]), select, summary, [tabindex='0']"
+)).filter(one => one.checkVisibility()).map(one => one.outerHTML.slice(0, 120))"""
+FOCUS = """() => {
+  const one = document.activeElement, box = one.getBoundingClientRect();
+  const isShown = getComputedStyle(one).outlineStyle !== "none"
+    && box.bottom > 0 && box.top < innerHeight && box.right > 0 && box.left < innerWidth;
+  return [one.outerHTML.slice(0, 120), isShown];
+}"""
+
+
+@pytest.mark.parametrize("width", [360, 1440])
+async def test_tab_reaches_all_that_can_be_used_and_shows_where_it_is(width: int) -> None:
+    path = f"/appwrappers/{LONG}/{LONG_NAME}"
+    async with browsing() as browser, opened(long()) as page:
+        for address in ("/", path):
+            async with browser.at(page, address) as seen:
+                await seen.loaded()
+                await seen.tab.set_viewport_size({"width": width, "height": 640})
+                wanted = await seen.tab.evaluate(FOCUSABLE)
+                await seen.tab.evaluate("document.activeElement.blur()")
+                reached = []
+                while len(reached) < len(wanted):
+                    await seen.tab.keyboard.press("Tab")
+                    html, is_shown = await seen.tab.evaluate(FOCUS)
+                    reached.append(html)
+                    if not is_shown:
+                        break
+                assert reached == wanted
+
+
+async def test_every_action_by_keyboard_alone() -> None:
+    async with browsing() as browser, opened(logged()) as page, browser.at(page) as seen:
+        press, tab = seen.tab.keyboard.press, seen.tab
+
+        async def enter(selector: str, address: str) -> None:
+            await _tab_to(seen, selector)
+            await press("Enter")
+            await tab.wait_for_url(f"**{address}")
+
+        await enter("a.skip", "/#queue")
+        await enter("#sort-name", "/?sort=name#queue-title")
+        await enter("#sort-name", "/?sort=-name#queue-title")
+        await _tab_to(seen, "select[name=state]")
+        await press("R")  # Running
+        await tab.wait_for_url("**/?state=Running&sort=-name#queue-title")
+        await enter("#filters a", "/#queue-title")
+        await enter("a.row", SECOND)
+        await tab.wait_for_selector("#drawer-title:focus")
+        await enter("a.close", "/")
+        await press("j")
+        await press("j")
+        await press("Enter")
+        await tab.wait_for_selector("#drawer-title:focus")
+        for part in ("yaml", "pods"):
+            await _tab_to(seen, f"#{part} summary")
+            await press("Enter")
+            await tab.wait_for_selector(f"#{part} .wide")
+        await seen.judge()
+        await enter(f"#pods a[href='{RUNNING}/pods/{POD}']", f"/pods/{POD}")
+        await enter("a[href$='container=helper']", f"/pods/{POD}?container=helper")
+        await enter("p > a[href*='container=']", f"/pods/{POD}?container=helper")
+        await enter(f"a[href='{RUNNING}']", RUNNING)
+        await press("Escape")
+        assert await tab.locator("#drawer .drawer").count() == 0
+
+
+async def _tab_to(seen: Seen, selector: str) -> None:
+    """Press the tabulator until an element has the focus."""
+    for _ in range(100):
+        await seen.tab.keyboard.press("Tab")
+        if await seen.tab.evaluate("name => document.activeElement.matches(name)", selector):
+            return
+    raise AssertionError(f"the tabulator does not reach {selector}")
 
 
 IN_VIEW = """name => {
