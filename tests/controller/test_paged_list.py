@@ -165,3 +165,16 @@ async def test_a_dispatcher_finds_what_the_page_finds_in_rows(
         assert replace(facts, evictions=Evictions()) == of_rows.facts
         matched += 0 < facts.matching < facts.total
     assert matched or only or made is crowd
+
+
+async def test_a_quota_node_leaves_those_that_count_at_or_below_it() -> None:
+    controller = await Onlooker(shares()).controller()
+    cluster, now = controller.dispatcher.cluster, controller.clock.now_us()
+    listed = PagedList(cluster, Picture(cluster, now))
+    found = {
+        node: {one.name for one in listed.find(PageQuery(leaf=f"{TREE}/{node}"))[0]}
+        for node in ("research", "cluster", "none")
+    }
+    assert found["research"] == {"own", "borrower"}
+    assert found["cluster"] > found["research"]
+    assert found["none"] == set()
