@@ -2,6 +2,10 @@
 
     server     the addresses of the page, on loopback
     guard      which requests are answered: Host, token and cookie, security headers
+    login      the same for browsers that log in with a token of the cluster
+    callers    those that have logged in, each with a board and a view
+    token_access  the cluster with the token of a caller
+    view       answers with what one caller may see
     board      the latest figures, followed once for all open pages
     leader     the leader as its Lease names it
     stream     what an open page is sent: parts of it that have changed

@@ -11,10 +11,12 @@ from __future__ import annotations
 import hmac
 import re
 import secrets
-from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, Protocol
 
 from aiohttp import web
+
+from mcad.ui.view import VIEW, View
 
 if TYPE_CHECKING:
     from aiohttp.typedefs import Middleware
@@ -43,11 +45,44 @@ NO_COOKIE = (
 OTHER_HOST = "This page is served at 127.0.0.1 and localhost only.\n"
 
 
-class Guard:
-    """Checks every request; ``address`` is what the user opens."""
+class Gate(Protocol):
+    """Decides which requests are answered, and with the view of which caller."""
 
-    def __init__(self, on_used: Callable[[str], None] | None = None) -> None:
+    @property
+    def middleware(self) -> Middleware:
+        """For ``web.Application``: puts the view of the caller into a request, or refuses it."""
+        ...
+
+    @property
+    def routes(self) -> Sequence[web.RouteDef]:
+        """Addresses of its own."""
+        ...
+
+    @property
+    def address(self) -> str:
+        """The address to open."""
+        ...
+
+    def serve_at(self, port: int) -> None:
+        """The port is known as soon as the server listens."""
+        ...
+
+    def end_streams(self) -> None:
+        """End what open pages are sent."""
+        ...
+
+
+class Guard:
+    """Lets the browser in that has used the printed address: it sees what ``view`` has.
+
+    Implements ``Gate``.
+    """
+
+    routes: Sequence[web.RouteDef] = ()
+
+    def __init__(self, view: View, on_used: Callable[[str], None] | None = None) -> None:
         """``on_used`` is called with the next address after one was used."""
+        self.view = view
         self._on_used = on_used
         self._session = secrets.token_urlsafe(32)
         self._token = secrets.token_urlsafe(32)
@@ -64,8 +99,12 @@ class Guard:
 
     @property
     def cookie(self) -> str:
-        """The name of the cookie: cookies are not separated by ports."""
-        return f"mcad-ui-{self._port}"
+        """The name of the cookie."""
+        return cookie_of(self._port)
+
+    def end_streams(self) -> None:
+        """End what open pages are sent."""
+        self.view.end_streams()
 
     @property
     def middleware(self) -> Middleware:
@@ -73,19 +112,15 @@ class Guard:
 
         @web.middleware
         async def check(request: web.Request, handler: Handler) -> web.StreamResponse:
-            self._check_host(request)
+            check_host(request)
             if token := request.query.get("token"):
                 return self._exchange(request, token)
             if not self._has_session(request):
                 raise web.HTTPForbidden(text=NO_COOKIE)
+            request[VIEW] = self.view
             return await handler(request)
 
         return check
-
-    def _check_host(self, request: web.Request) -> None:
-        hosts = request.headers.getall("Host", [])
-        if len(hosts) != 1 or not _HOST.fullmatch(hosts[0].lower()):
-            raise web.HTTPForbidden(text=OTHER_HOST)
 
     def _has_session(self, request: web.Request) -> bool:
         return _same(request.cookies.get(self.cookie, ""), self._session)
@@ -101,6 +136,18 @@ class Guard:
         answer = web.Response(status=303, headers={"Location": "/"})
         answer.set_cookie(self.cookie, self._session, httponly=True, samesite="Strict", path="/")
         return answer
+
+
+def check_host(request: web.Request) -> None:
+    """Refuse a request for another name than one of loopback."""
+    hosts = request.headers.getall("Host", [])
+    if len(hosts) != 1 or not _HOST.fullmatch(hosts[0].lower()):
+        raise web.HTTPForbidden(text=OTHER_HOST)
+
+
+def cookie_of(port: int) -> str:
+    """The name of a cookie: cookies are not separated by ports."""
+    return f"mcad-ui-{port}"
 
 
 async def add_headers(_: web.Request, answer: web.StreamResponse) -> None:

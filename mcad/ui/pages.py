@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from functools import cache
 from typing import Any
 from urllib.parse import quote
 
@@ -39,21 +40,10 @@ PARTS = ("health", "capacity", "history", "nodes", "quota", "evictions", "queue"
 class Pages:
     """Renders pages and parts; each part once for all pages with the same query."""
 
-    def __init__(self) -> None:
-        self._jinja = Environment(
-            loader=PackageLoader("mcad.ui"),
-            autoescape=True,
-            undefined=StrictUndefined,
-            trim_blocks=True,
-            lstrip_blocks=True,
-        )
-        self._jinja.filters |= {
-            "amounts": amounts,
-            "human": lambda amount, resource: human_amount(resource, amount),
-            "place": place,
-            "path": _path,
-        }
-        self._jinja.globals |= {"version": __version__, "size": PAGE_ROWS}
+    def __init__(self, who: str = "") -> None:
+        """``who`` has logged in; "" is the owner of the kubeconfig."""
+        self._jinja = _templates()
+        self._who = who
         self._version = -1
         self._known: dict[tuple[str, Query | None], str] = {}
         self.rendered = 0  # parts, for tests
@@ -86,6 +76,7 @@ class Pages:
         """A whole page, with a drawer if ``details`` are given."""
         return self._render(
             "page.html",
+            who=self._who,
             titled=f"{details.title} - mcad" if details is not None else "mcad",
             parts=parts,
             query=query,
@@ -137,12 +128,38 @@ class Pages:
         """Why a part is not shown."""
         return self._render("problem.html", problem=text)
 
+    def login(self, problem: str = "", *, needs_token: bool, back: str = "", who: str = "") -> str:
+        """The form of a login; ``who`` has logged in already."""
+        return self._render(
+            "login.html", problem=problem, needs_token=needs_token, back=back, who=who
+        )
+
     def single(self, title: str, text: str, *, is_html: bool = False) -> str:
         """A page of one text: an answer without script, or what is wrong."""
         return self._render("single.html", title=title, content=text, is_html=is_html)
 
     def _render(self, name: str, **values: Any) -> str:
         return self._jinja.get_template(name).render(values)
+
+
+@cache
+def _templates() -> Environment:
+    """The templates, which all callers share; figures are not kept in them."""
+    made = Environment(
+        loader=PackageLoader("mcad.ui"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters |= {
+        "amounts": amounts,
+        "human": lambda amount, resource: human_amount(resource, amount),
+        "place": place,
+        "path": _path,
+    }
+    made.globals |= {"version": __version__, "size": PAGE_ROWS}
+    return made
 
 
 def instant(at_us: int) -> str:

@@ -9,8 +9,10 @@ from typing import Any
 
 from aiohttp import web
 
+from mcad.client.scope import Source
 from mcad.controller import http_port, loopback
 from mcad.controller.visibility import routes
+from mcad.ui.login import Login
 from mcad.ui.server import Ui
 from tests.documents.pages import DOCS, code, table, wrapped
 
@@ -31,7 +33,11 @@ API = (
     "`visibility.enabled` is set in the chart, as it is by default. The caller needs the "
     "verb `get` or `list` for the resource; see [figures for all users](../operate/visibility.md)."
 )
-UI = "`mcad ui` on loopback, for the browser in which the printed address was opened."
+UI = (
+    "`mcad ui` on loopback, for the browser in which the printed address was opened. With "
+    "`--login`, for browsers that have logged in by `POST /login`, and for requests with "
+    "`Authorization: Bearer`."
+)
 
 
 def generated() -> str:
@@ -40,13 +46,13 @@ def generated() -> str:
     nothing: Any = SimpleNamespace(lease=None, middleware=guard, guard=guard)  # only routes count
     private = " and ".join(map(code, loopback.PRIVATE))
     port = http_port.application(nothing)
-    api, page = routes.application(nothing, nothing, nothing), Ui(nothing, nothing).application()
+    api, page = routes.application(nothing, nothing, nothing), Ui(Login(nothing, Source()))
     return "\n".join(
         (
             *_section("Port of the dispatcher", PORT.format(private=private), port),
             *_section("Metrics over TLS", SECURE, http_port.metrics_application(nothing, nothing)),
             *_section("Visibility API", API, api),
-            *_section("Page of mcad ui", UI, page),
+            *_section("Page of mcad ui", UI, page.application()),
         )
     )
 

@@ -248,8 +248,7 @@ def _pause_and_resume(
     )
     plane.wait_for(
         lambda: ANSWERS in page.parts["health"] and page.parts["queue"].count(why) == 2,
-        120,  # it asks ever more seldom while none answers
-        "the page shows the next leader, and what waits",
+        what="the page shows the next leader, and what waits",
     )
     assert why in page.parts["health"]
     assert "early" in say(roles["view"], "get", "--state", "running", "-o", "name").stdout
@@ -300,6 +299,36 @@ def test_a_tenant_sees_the_own_namespace_alone_in_the_page(
         assert "secret" not in left, path
         assert "team-b" not in left, path
         assert "Not shown" not in text, path
+
+
+def test_a_login_shows_what_its_token_may_see(
+    plane: ControlPlane, roles: Mapping[str, Path], dispatcher: Dispatcher
+) -> None:
+    """The page runs with the rights of an administrator, and uses none of them."""
+    plane.create_namespace("team-b")
+    create(plane, appwrapper("hidden", deployment("hidden", 1), namespace="team-b"))
+    create(plane, appwrapper("own", deployment("own", 1), namespace=TEAM))
+    done = say(roles["edit"], "wait", "own", "--for=running", "--timeout=60s")
+    assert done.exit_code == 0, done.output
+    account = plane.service_account(TEAM, "view")
+    about = f"/appwrappers/{TEAM}/own"
+    for namespace in ("", TEAM):
+        with UiProcess(roles["admin"], login=(account, namespace)) as page:
+            text = page.get()[1]
+            yaml, pods = page.get(f"{about}/yaml")[1], page.get(f"{about}/pods")[1]
+            (pod,) = re.findall(rf'href="({about}/pods/own-[^"]+)"', pods)
+            log = page.get(pod)[1]
+            others = [page.get(f"/appwrappers/team-b/hidden{part}") for part in ("", "/yaml")]
+        assert ANSWERS in text
+        assert f"system:serviceaccount:{TEAM}:view" in text
+        assert f"Namespace <b>{TEAM}</b> only" in text
+        assert ">own<" in text
+        assert "kind: Deployment" in yaml
+        assert "Events" in log
+        assert ":10250/containerLogs/" in log, "which no kubelet answers here"
+        assert [status for status, _ in others] == [404, 200]
+        assert "does not show namespace team-b" in others[1][1]
+        assert "kind: Deployment" not in others[1][1]
 
 
 def test_the_account_of_the_chart_shows_the_whole_cluster_in_the_page(

@@ -14,7 +14,9 @@ import aiohttp
 from mcad.client.scope import Scope, Source
 from mcad.client.session import Environment
 from mcad.ui.board import Board
-from mcad.ui.server import Ui, served
+from mcad.ui.guard import Guard
+from mcad.ui.server import served
+from mcad.ui.view import View
 from tests.cli.conftest import FakeEnvironment
 from tests.cli.test_submit_wait import TickingClock
 from tests.fakeapi import FakeApi
@@ -29,13 +31,13 @@ class Page:
     """A browser with a session, as far as HTTP goes."""
 
     board: Board
-    ui: Ui
+    guard: Guard
     http: aiohttp.ClientSession
     printed: list[str] = field(default_factory=list)
 
     @property
     def url(self) -> str:
-        return self.ui.guard.address.partition("/?")[0]
+        return self.guard.address.partition("/?")[0]
 
     async def get(self, path: str, **headers: str) -> str:
         """The text of an answer."""
@@ -88,11 +90,12 @@ async def opened_at(
     everything = Scope(all_namespaces=True)
     board = Board(world, source or Source(), scope or everything, may_narrow=True)
     printed: list[str] = []
-    async with board.followed(), served(board, 0, printed.append) as ui:
+    guard = Guard(View(board), printed.append)
+    async with board.followed(), served(guard, 0):
         jar = aiohttp.CookieJar(unsafe=True)  # keeps cookies of an address too
         async with aiohttp.ClientSession(cookie_jar=jar) as http:
-            page = Page(board, ui, http, printed)
-            async with http.get(ui.guard.address) as answer:
+            page = Page(board, guard, http, printed)
+            async with http.get(guard.address) as answer:
                 assert answer.status == 200, await answer.text()
             yield page
 

@@ -9,16 +9,24 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Self
 from urllib.error import HTTPError
-from urllib.request import HTTPCookieProcessor, build_opener
+from urllib.parse import urlencode
+from urllib.request import HTTPCookieProcessor, Request, build_opener
 
 MCAD = (sys.executable, "-m", "mcad")
 LINE_START = "The page is at "
 
 
 class UiProcess:
-    """A context manager that ends the process and expects a clean end."""
+    """A context manager that ends the process and expects a clean end.
 
-    def __init__(self, kubeconfig: Path | str, *args: str) -> None:
+    With ``login`` a token, and the namespace that may be shown, go into the form of the page.
+    """
+
+    def __init__(
+        self, kubeconfig: Path | str, *args: str, login: tuple[str, str] | None = None
+    ) -> None:
+        self._login = login
+        args = (*args, "--login") if login is not None else args
         self._command = [*MCAD, "ui", "--no-browser", "--kubeconfig", str(kubeconfig), *args]
         self._opener = build_opener(HTTPCookieProcessor())
 
@@ -27,9 +35,17 @@ class UiProcess:
         assert self._process.stdout is not None
         address = self._process.stdout.readline().removeprefix(LINE_START).strip()
         assert address.startswith("http://127.0.0.1:"), address
-        self._url = address.partition("/?")[0]
-        self._opener.open(address, timeout=30).close()
+        self._url = address.partition("/?")[0].rstrip("/")
+        if self._login is None:
+            self._opener.open(address, timeout=30).close()
+        else:
+            self._log_in(*self._login)
         return self
+
+    def _log_in(self, token: str, namespace: str) -> None:
+        form = urlencode({"token": token, "namespace": namespace, "back": "/"}).encode()
+        headers = {"Sec-Fetch-Site": "same-origin"}
+        self._opener.open(Request(self._url + "/login", form, headers), timeout=60).close()
 
     def __exit__(self, *_: object) -> None:
         self._process.terminate()

@@ -322,7 +322,7 @@ async def test_a_page_says_that_its_server_is_gone() -> None:
     async with browsing() as browser, opened(tutorial()) as page, browser.at(page) as seen:
         await asyncio.sleep(0.5)
         assert not await seen.tab.locator("#lost").is_visible()
-        await page.ui.end_streams()
+        page.guard.end_streams()
         await seen.tab.wait_for_selector("#lost", state="visible")
         await seen.tab.wait_for_selector("#lost", state="hidden")  # it connects again
 

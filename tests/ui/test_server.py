@@ -40,7 +40,7 @@ async def status(url: str, **headers: str) -> int:
 async def test_the_address_works_once_and_the_next_one_is_printed() -> None:
     async with opened(tutorial()) as page:
         (address,) = page.printed
-        used = page.ui.guard.address
+        used = page.guard.address
         assert address == used  # that of the session of the fixture is gone
         assert await status(page.url + "/") == 403
         assert await status(page.url + "/?token=wrong") == 403
@@ -392,13 +392,13 @@ async def test_ten_open_pages_share_one_rendering() -> None:
     async with opened(api) as page, AsyncExitStack() as stack:
         queues = [await stack.enter_async_context(page.events()) for _ in range(10)]
         await asyncio.sleep(0.2)
-        before, first = page.ui.pages.rendered, (await page.board.after(0)).version
+        before, first = page.guard.view.pages.rendered, (await page.board.after(0)).version
         api.remove("appwrappers", SECOND)
         for queue in queues:
             while "queue" not in await _until_changed(queue):
                 pass
         moments = (await page.board.after(0)).version - first
-        assert page.ui.pages.rendered - before == moments * len(PARTS)
+        assert page.guard.view.pages.rendered - before == moments * len(PARTS)
 
 
 async def _until_changed(events: asyncio.Queue[Any]) -> set[str]:

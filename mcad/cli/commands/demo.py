@@ -236,7 +236,9 @@ async def _page(path: Path, stop: asyncio.Event) -> AsyncIterator[str]:
     """Serve the page of ``mcad ui``; yields its address."""
     from mcad.client.figures.pace import AT_ONCE  # noqa: PLC0415 - with the page
     from mcad.ui.board import Board  # noqa: PLC0415 - needs the extra
+    from mcad.ui.guard import Guard  # noqa: PLC0415
     from mcad.ui.server import served  # noqa: PLC0415
+    from mcad.ui.view import View  # noqa: PLC0415
 
     source, everywhere = Source(kubeconfig=str(path)), Scope(all_namespaces=True)
     board = Board(Environment(), source, everywhere, may_narrow=False, pace=AT_ONCE)
@@ -244,8 +246,9 @@ async def _page(path: Path, stop: asyncio.Event) -> AsyncIterator[str]:
     def print_next(address: str) -> None:
         click.echo(f"For another browser: {address}")
 
-    async with board.followed(stop.set), served(board, 0, print_next) as page:
-        yield page.guard.address
+    guard = Guard(View(board), print_next)
+    async with board.followed(stop.set), served(guard, 0):
+        yield guard.address
 
 
 def _ready(path: Path, page: str, palette: Palette) -> Iterator[str]:
