@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
-from secrets import randbelow
 from time import thread_time
 from typing import Any
 
@@ -29,7 +28,6 @@ Json = dict[str, Any]
 RETRY_S = 5.0  # until figures that have ended are followed again
 RENDERED_S = 0.2  # by then open pages have what is new
 UNSETTLED_S = 120.0  # after another leader its first figures are asked for often
-VERSIONS = 10**12  # among which the first is drawn
 LINGER_S = 60.0  # figures are renewed for so long after the last page was closed
 
 
@@ -74,7 +72,7 @@ class Board:
         self._pace = pace
         self._latest: Moment | None = None
         self._changed = asyncio.Event()
-        self._version = randbelow(VERSIONS)  # a page of another process, or login, has others
+        self._version = 0
         self._feed: PollingFeed | None = None
         self._watchers = 0
         self._attended_until = float("-inf")

@@ -70,7 +70,7 @@ class Callers:
 
     async def _enter(self, key: str, token: str, namespace: str) -> Caller:
         if len(self._callers) >= CALLERS_MAX:
-            self._sweep()
+            self.sweep()
         if len(self._callers) >= CALLERS_MAX:
             raise McadError(f"{CALLERS_MAX} callers use this page already; try again later")
         server = ApiServer.of(self.target)
@@ -142,9 +142,10 @@ class Callers:
     async def _sweep_for_ever(self) -> None:
         while True:
             await self._environment.clock.sleep(SWEEP_S)
-            self._sweep()
+            self.sweep()
 
-    def _sweep(self) -> None:
+    def sweep(self) -> None:
+        """End those that are idle, and those that have logged in long ago."""
         now = self._environment.clock.monotonic()
         for key, one in list(self._callers.items()):
             if one.view.is_open:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
+from secrets import token_hex
 from typing import Any
 from urllib.parse import quote
 
@@ -44,6 +45,7 @@ class Pages:
         """``who`` has logged in; "" is the owner of the kubeconfig."""
         self._jinja = _templates()
         self._who = who
+        self._mark = token_hex(4)  # a page of another process, or of another login, has another one
         self._version = -1
         self._known: dict[tuple[str, Query | None], str] = {}
         self.rendered = 0  # parts, for tests
@@ -80,10 +82,16 @@ class Pages:
             titled=f"{details.title} - mcad" if details is not None else "mcad",
             parts=parts,
             query=query,
-            seen=moment.version,
+            seen=f"{self._mark}-{moment.version}",
             choices=_choices(moment),
             drawer=self.drawer(moment, query, details) if details is not None else "",
         )
+
+    def version_of(self, seen: str) -> int:
+        """The version of the figures that a page was rendered from, -1 if it is not of here."""
+        mark, _, number = seen.partition("-")
+        is_number = number.isascii() and number.isdigit() and len(number) < 16
+        return int(number) if mark == self._mark and is_number else -1
 
     def drawer(self, moment: Moment, query: Query, details: Details) -> str:
         """One AppWrapper."""

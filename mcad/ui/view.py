@@ -147,11 +147,10 @@ class View:
 
     async def events(self, request: web.Request) -> web.StreamResponse:
         """A stream of changes (server-sent events)."""
-        seen = request.query.get("seen", "")
-        number = int(seen) if seen.isascii() and seen.isdigit() and len(seen) < 16 else -1
+        seen = self.pages.version_of(request.query.get("seen", ""))
         answer = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         await answer.prepare(request)
-        sending = asyncio.ensure_future(self._send(answer, Query.of(request.query), number))
+        sending = asyncio.ensure_future(self._send(answer, Query.of(request.query), seen))
         self._streams.add(sending)
         try:
             with suppress(ConnectionError, asyncio.CancelledError):

@@ -65,6 +65,17 @@ def test_its_account_reads_no_secrets_and_writes_nothing(
     assert spaces == ({"team-a"} if "watchNamespaces" in values else {""})
 
 
+def test_with_a_login_its_account_has_no_rights(helm: Helm) -> None:
+    proxy = {"name": "proxy", "image": "proxy:1"}
+    objects = helm.template(ui={"enabled": True, "login": True, "extraContainers": [proxy]})
+    pod = ui_of(objects, "Deployment")["spec"]["template"]["spec"]
+    assert pod["containers"][0]["args"] == ["ui", "--no-browser", "--login", "--port=8081"]
+    assert pod["containers"][1] == proxy
+    assert list(granted_to(objects, ACCOUNT, NAMESPACE)) == []
+    assert pod["serviceAccountName"] == ACCOUNT
+    assert pod["automountServiceAccountToken"] is True, "the volume has the CA of the cluster"
+
+
 def test_a_port_that_needs_rights_is_refused(helm: Helm) -> None:
     with pytest.raises(HelmError, match="port"):
         helm.template(ui={"enabled": True, "port": 80})

@@ -23,6 +23,7 @@ from tests.cli.dispatcher import NOW_US
 from tests.fakeapi import FakeApi
 from tests.ui.opened import Page, opened
 from tests.ui.states import LONG, LONG_NAME, POD, RUNNING, SECOND, STATES, logged, long
+from tests.ui.test_login import TENANT, Cluster, Site, site
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 ARGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"]
@@ -53,7 +54,7 @@ CUT_OFF = """() => Array.from(document.querySelectorAll("body *")).filter(one =>
 class Seen:
     """A page of a browser, and what it complained about."""
 
-    def __init__(self, tab: Any, page: Page) -> None:
+    def __init__(self, tab: Any, page: Page | Site) -> None:
         self.tab = tab
         self.url = page.url
         self.complaints: list[str] = []
@@ -87,7 +88,7 @@ class Browser:
         self._chromium = chromium
 
     @asynccontextmanager
-    async def at(self, page: Page, path: str = "/", **more: Any) -> AsyncIterator[Seen]:
+    async def at(self, page: Page | Site, path: str = "/", **more: Any) -> AsyncIterator[Seen]:
         """The page at an address, opened with a token as it is printed."""
         context = await self._chromium.new_context(viewport={"width": 1440, "height": 900}, **more)
         try:
@@ -258,6 +259,46 @@ async def test_every_action_by_keyboard_alone() -> None:
         await enter(f"a[href='{RUNNING}']", RUNNING)
         await press("Escape")
         assert await tab.locator("#drawer .drawer").count() == 0
+
+
+async def test_a_login_by_keyboard_alone(tmp_path: Path) -> None:
+    """A browser says that the form is of this page, and has the session afterwards."""
+    here = "/appwrappers/team-a/urgent?sort=name"
+    async with (
+        browsing() as browser,
+        site(Cluster(), tmp_path) as page,
+        browser.at(page, here) as seen,
+    ):
+        press, tab = seen.tab.keyboard.press, seen.tab
+        seen.complaints = [one for one in seen.complaints if "401" not in one]
+        for width, scheme in product(WIDTHS, SCHEMES):
+            await tab.set_viewport_size({"width": width, "height": 900})
+            await tab.emulate_media(color_scheme=scheme)
+            await seen.judge()
+        await _tab_to(seen, "input[name=token]")
+        await tab.keyboard.type("wrong")
+        await press("Enter")
+        await tab.wait_for_selector(".trouble")
+        seen.complaints = [one for one in seen.complaints if "401" not in one]
+        await seen.judge()
+        await _tab_to(seen, "input[name=token]")
+        await tab.keyboard.type(TENANT)
+        await press("Tab")
+        await tab.keyboard.type("team-a")
+        await press("Enter")
+        await tab.wait_for_url(f"**{here}")
+        await tab.wait_for_selector("#drawer-title:has-text('team-a/urgent')")
+        await seen.loaded()
+        await seen.judge()
+        await _tab_to(seen, "a[href='/login']")
+        await press("Enter")
+        await tab.wait_for_url("**/login")
+        await seen.judge()
+        await _tab_to(seen, "form[action='/logout'] button")
+        await press("Enter")
+        await tab.wait_for_selector("input[name=token]")
+        answer = await tab.goto(page.url)
+        assert answer.status == 401
 
 
 async def _tab_to(seen: Seen, selector: str) -> None:

@@ -12,19 +12,23 @@ from typing import Any
 
 import aiohttp
 import pytest
+from click.testing import CliRunner
 
-from mcad.client.scope import Source
+from mcad.cli.main import main
+from mcad.client.scope import Source, Target
 from mcad.client.session import Environment
 from mcad.kube.port import Request, Response
 from mcad.ui import callers
 from mcad.ui.guard import HEADERS
 from mcad.ui.login import Login
+from mcad.ui.pages import Pages
 from mcad.ui.server import served
+from mcad.ui.token_access import ApiServer
 from tests.cli.cluster import crowd, kubeconfig
 from tests.fakeapi import FakeApi, answer, forbidden, refuse
 from tests.kube.support import FakeClock
 from tests.serving import serve
-from tests.ui.opened import PATIENCE_S
+from tests.ui.opened import PATIENCE_S, opened
 
 ADMIN, TENANT, ROBOT = "admin-token", "tenant-token", "robot.token-x=="
 USERS = {ADMIN: "ada", TENANT: "tina", ROBOT: "system:serviceaccount:team-a:robot"}
@@ -126,6 +130,60 @@ async def test_each_browser_sees_what_its_token_may_see(tmp_path: Path) -> None:
             "does not show namespace default"
             in (await tenant.get("/appwrappers/default/fits/yaml"))[1]
         )
+
+
+async def test_a_page_of_another_login_is_sent_everything() -> None:
+    """The versions of the figures of two callers may be the same."""
+    async with opened(crowd()) as page:
+        (seen,) = re.findall(r"seen=([0-9a-f]+-[0-9]+)", await page.get("/"))
+        pages = page.guard.view.pages
+        assert str(pages.version_of(seen)) == seen.partition("-")[2]
+        assert [Pages().version_of(seen), pages.version_of("1"), pages.version_of("")] == [-1] * 3
+
+
+async def test_a_token_shows_a_namespace_in_one_browser_and_all_in_another(tmp_path: Path) -> None:
+    async with site(Cluster(), tmp_path) as page, _browser() as other:
+        await page.log_in(ADMIN)
+        narrow = Site(page.url, page.gate, other)
+        await narrow.log_in(ADMIN, namespace="team-a")
+        assert names((await narrow.get())[1]) == {"urgent", "too-large"}
+        assert "fits" in names((await page.get())[1])
+
+
+def test_nothing_of_the_user_of_a_kubeconfig_is_taken(tmp_path: Path) -> None:
+    """Neither a token nor a certificate, which the API server would believe before a token."""
+    path = Path(kubeconfig(tmp_path, "https://127.0.0.1:1", namespace="here"))
+    user = "user: {token: admin-token, client-certificate: missing.crt, client-key: missing.key}"
+    path.write_text(path.read_text().replace("user: {}", user))
+    found = ApiServer.of(Target(str(path)))
+    assert (found.plain.url, found.namespace) == ("https://127.0.0.1:1", "here")
+    assert found.plain.headers == {}
+
+
+@pytest.mark.parametrize(
+    ("environment", "said"),
+    [
+        ({"KUBECONFIG": "none"}, "there is no kubeconfig, and this is not a pod"),
+        ({"HTTPS_PROXY": "http://127.0.0.1:1"}, "--login cannot use this context"),
+    ],
+)
+def test_a_cluster_that_a_login_cannot_reach_is_named(
+    environment: dict[str, str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KUBECONFIG", kubeconfig(tmp_path, "https://127.0.0.1:1"))
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    done = CliRunner().invoke(main, ["ui", "--login", "--no-browser"])
+    assert done.exit_code == 1
+    assert said in done.stderr
+
+
+@pytest.mark.parametrize("more", [["-n", "x"], ["-A"], ["--server", "http://127.0.0.1:1"]])
+def test_what_the_token_decides_is_no_option(more: list[str]) -> None:
+    done = CliRunner().invoke(main, ["ui", "--login", *more])
+    assert done.exit_code == 2
+    assert "--login goes without --server, -n and -A" in done.stderr
 
 
 async def test_a_service_account_sees_its_namespace(tmp_path: Path) -> None:
@@ -322,21 +380,28 @@ async def test_idle_sessions_end_and_open_pages_keep_theirs(tmp_path: Path) -> N
     world = Timed()
     clock: Any = world.clock
     async with site(Cluster(), tmp_path, world) as page:
+
+        async def pass_by(seconds: float) -> None:
+            clock.now += seconds
+            await asyncio.sleep(0.05)
+            page.gate.callers.sweep()
+
         await page.log_in(ADMIN)
         async with page.http.get(page.url + "/events") as stream:
             await stream.content.readany()
             for _ in range(8):
-                clock.now += callers.IDLE_S / 4
-                await asyncio.sleep(0.05)
+                await pass_by(callers.IDLE_S / 4)
             assert (await page.get())[0] == 200
-        for _ in range(8):
-            clock.now += callers.IDLE_S / 4
-            await asyncio.sleep(0.05)
-        assert (await page.get())[0] == 401
+        async with asyncio.timeout(PATIENCE_S):  # until it is noticed that the page is closed
+            while (await page.get())[0] == 200:
+                await pass_by(callers.IDLE_S + 1.0)
         await page.log_in(ADMIN)
-        clock.now += callers.AGE_S + 2 * callers.SWEEP_S
-        await asyncio.sleep(0.1)
-        assert (await page.get())[0] == 401
+        await pass_by(callers.IDLE_S - 1.0)
+        assert (await page.get())[0] == 200
+        async with page.http.get(page.url + "/events") as stream:
+            await stream.content.readany()
+            await pass_by(callers.AGE_S)
+            assert (await page.get())[0] == 401
 
 
 @pytest.mark.parametrize("method", ["PUT", "PATCH", "DELETE"])
