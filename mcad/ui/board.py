@@ -51,6 +51,10 @@ class Moment(Struct, frozen=True):
     leader: Heartbeat = UNKNOWN
 
 
+class Over(Exception):  # noqa: N818 - an end, and no error
+    """The figures are not followed any more."""
+
+
 class Board:
     """Follows the figures in one task; pages wait for the next moment."""
 
@@ -82,6 +86,7 @@ class Board:
         self._leader = LeaderWatch(environment, source.target, self._attended, self._hurry)
         self._hurried = asyncio.Event()
         self._unsettled_until = float("-inf")
+        self._is_over = False
 
     @asynccontextmanager
     async def watched(self) -> AsyncIterator[None]:
@@ -117,8 +122,10 @@ class Board:
         return self._latest
 
     async def after(self, version: int) -> Moment:
-        """The latest figures as soon as they are later than ``version``."""
+        """The latest figures as soon as they are later than ``version``; raises ``Over``."""
         while self._latest is None or self._latest.version <= version:
+            if self._is_over:
+                raise Over
             await self._changed.wait()
         return self._latest
 
@@ -134,6 +141,8 @@ class Board:
         try:
             yield
         finally:
+            self._is_over = True
+            self._changed.set()
             for one in tasks:
                 one.cancel()
             for one in tasks:

@@ -99,6 +99,7 @@ class Callers:
             raise McadError("the cluster has not answered in time; try again later") from None
         finally:
             first.cancel()
+            await asyncio.wait({first})
         if living.done():
             _raise_why(living)
 

@@ -10,7 +10,7 @@ from aiohttp import web
 
 from mcad.client.errors import McadError
 from mcad.kube.client import Client
-from mcad.ui.board import Board, Moment
+from mcad.ui.board import Board, Moment, Over
 from mcad.ui.details import read_answer, read_details, read_told
 from mcad.ui.manifest import read_manifest
 from mcad.ui.pages import Pages
@@ -153,7 +153,7 @@ class View:
         sending = asyncio.ensure_future(self._send(answer, Query.of(request.query), seen))
         self._streams.add(sending)
         try:
-            with suppress(ConnectionError, asyncio.CancelledError):
+            with suppress(ConnectionError, asyncio.CancelledError, Over):
                 await sending
         finally:
             sending.cancel()
@@ -177,7 +177,10 @@ class View:
             one.cancel()
 
     async def _latest(self) -> Moment:
-        return await self.board.now()
+        try:
+            return await self.board.now()
+        except Over:  # the caller has logged out meanwhile
+            raise web.HTTPServiceUnavailable(text="Reload the page.\n") from None
 
     def _failure(self, status: int, text: str) -> web.Response:
         return html(self.pages.single("Not shown", text), status)

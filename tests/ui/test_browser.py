@@ -254,6 +254,11 @@ async def test_every_action_by_keyboard_alone() -> None:
             await tab.wait_for_selector(f"#{part} .wide")
         await seen.judge()
         await enter(f"#pods a[href='{RUNNING}/pods/{POD}']", f"/pods/{POD}")
+        assert "line 198" in await tab.locator(".end pre").inner_text()
+        assert await tab.evaluate("Math.abs(document.querySelector('.end').scrollTop) < 2")
+        box = await tab.locator(".end").bounding_box()
+        text = await tab.locator(".end pre").bounding_box()
+        assert text["y"] + text["height"] <= box["y"] + box["height"], "its last line is in view"
         await enter("a[href$='container=helper']", f"/pods/{POD}?container=helper")
         await enter("p > a[href*='container=']", f"/pods/{POD}?container=helper")
         await enter(f"a[href='{RUNNING}']", RUNNING)

@@ -18,7 +18,7 @@ from mcad.cli.main import main
 from mcad.client.scope import Source, Target
 from mcad.client.session import Environment
 from mcad.kube.port import Request, Response
-from mcad.ui import callers
+from mcad.ui import callers, token_access
 from mcad.ui.guard import HEADERS
 from mcad.ui.login import Login
 from mcad.ui.pages import Pages
@@ -27,6 +27,7 @@ from mcad.ui.token_access import ApiServer
 from tests.cli.cluster import crowd, kubeconfig
 from tests.fakeapi import FakeApi, answer, forbidden, refuse
 from tests.kube.support import FakeClock
+from tests.pki import authority
 from tests.serving import serve
 from tests.ui.opened import PATIENCE_S, opened
 
@@ -158,6 +159,20 @@ def test_nothing_of_the_user_of_a_kubeconfig_is_taken(tmp_path: Path) -> None:
     found = ApiServer.of(Target(str(path)))
     assert (found.plain.url, found.namespace) == ("https://127.0.0.1:1", "here")
     assert found.plain.headers == {}
+
+
+def test_in_a_pod_the_server_and_its_authority_are_those_of_the_cluster(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    authority(tmp_path, "ca")
+    monkeypatch.setattr(token_access, "SERVICE_ACCOUNT", tmp_path)
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "none"))
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "fd00::1")
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "6443")
+    found = ApiServer.of(Target()).plain
+    assert (found.url, found.headers) == ("https://[fd00::1]:6443", {})
+    assert found.ssl_context is not None
+    assert len(found.ssl_context.get_ca_certs()) == 1
 
 
 @pytest.mark.parametrize(
