@@ -81,6 +81,12 @@ def logged() -> FakeApi:
     return api
 
 
+def unled(api: FakeApi) -> FakeApi:
+    """The same without a dispatcher."""
+    del api.objects["leases"]
+    return api
+
+
 LONG = "a-namespace-as-long-as-one-may-be-without-a-place-for-line-end"
 LONG_NAME = "z" * 40 + LONG * 2
 
@@ -125,4 +131,5 @@ STATES: dict[str, tuple[Callable[[], FakeApi], str]] = {
     "pod": (logged, f"{RUNNING}/pods/{POD}"),
     "long": (long, f"/appwrappers/{LONG}/{LONG_NAME}"),
     "empty": (empty, "/"),
+    "not-shown": (lambda: unled(shares()), "/?leaf=teams/research"),
 }

@@ -120,6 +120,7 @@ async def browsing() -> AsyncIterator[Browser]:
 
 SCREENS = {"queue": 800, "answer": 800, "events": 800, "paused": 800, "reserved": 360}
 """What docs/use/page.md shows besides the whole page, and how wide."""
+STATUSES = {"unknown": "404", "not-shown": "502"}  # of the page itself
 PICTURED = {("quota", 1440, scheme): f"ui-{scheme}.jpg" for scheme in SCHEMES} | {
     (name, width, scheme): f"ui-{name}-{scheme}.jpg"
     for (name, width), scheme in product(SCREENS.items(), SCHEMES)
@@ -142,8 +143,8 @@ async def _judge_everywhere(seen: Seen, name: str) -> None:
     for summary in await seen.tab.locator("summary").all():
         await summary.click()
     await seen.tab.wait_for_selector("details :text('Open alone')", state="detached")
-    if name == "unknown":  # the status of the page
-        seen.complaints = [one for one in seen.complaints if "404" not in one]
+    if status := STATUSES.get(name):  # which a browser complains of
+        seen.complaints = [one for one in seen.complaints if status not in one]
     for width, scheme in product(WIDTHS, SCHEMES):
         await seen.tab.set_viewport_size({"width": width, "height": 900})
         await seen.tab.emulate_media(color_scheme=scheme)
