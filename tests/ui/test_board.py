@@ -32,6 +32,11 @@ async def test_figures_rest_while_no_page_is_open(monkeypatch: pytest.MonkeyPatc
                     pass
 
 
+def test_the_longer_figures_take_the_longer_is_the_pause() -> None:
+    pace = Pace(1 / 5, 10.0)
+    assert (pace.pause_s(0.0), pace.pause_s(1.0), pace.pause_s(9.0)) == (0.0, 4.0, 10.0)
+
+
 async def test_nothing_waits_for_figures_that_are_not_followed_any_more() -> None:
     async with opened(tutorial()) as page:
         looked = page.board
@@ -42,8 +47,3 @@ async def test_nothing_waits_for_figures_that_are_not_followed_any_more() -> Non
         for late in (waiting, looked.after(version + 1000)):
             with pytest.raises(board.Over):
                 await late
-
-
-def test_the_longer_figures_take_the_longer_is_the_pause() -> None:
-    pace = Pace(1 / 5, 10.0)
-    assert (pace.pause_s(0.0), pace.pause_s(1.0), pace.pause_s(9.0)) == (0.0, 4.0, 10.0)
