@@ -226,6 +226,26 @@ async def test_tab_reaches_all_that_can_be_used_and_shows_where_it_is(width: int
                 assert reached == wanted
 
 
+async def test_a_jump_within_the_page_keeps_it_and_the_way_back_renews_it() -> None:
+    async with browsing() as browser, opened(crowd()) as page, browser.at(page) as seen:
+        tab, path = seen.tab, "/appwrappers/team-a/urgent"
+        await tab.evaluate("window.kept = true")
+        await _tab_to(seen, "a.skip")
+        await tab.keyboard.press("Enter")
+        await tab.wait_for_timeout(500)
+        assert await tab.evaluate("window.kept && document.activeElement.id") == "queue"
+        await tab.keyboard.press("j")
+        await tab.keyboard.press("Enter")
+        await tab.wait_for_url(f"**{path}")
+        await tab.wait_for_selector("#drawer-title:focus")
+        assert await tab.evaluate("window.kept")
+        await tab.go_back()
+        await tab.wait_for_function("!window.kept && !document.querySelector('.drawer')")
+        await tab.go_forward()
+        await tab.wait_for_selector("#drawer-title")
+        assert tab.url.endswith(path)
+
+
 async def test_every_action_by_keyboard_alone() -> None:
     async with browsing() as browser, opened(logged()) as page, browser.at(page) as seen:
         press, tab = seen.tab.keyboard.press, seen.tab
@@ -261,7 +281,9 @@ async def test_every_action_by_keyboard_alone() -> None:
         text = await tab.locator(".end pre").bounding_box()
         assert text["y"] + text["height"] <= box["y"] + box["height"], "its last line is in view"
         await enter("a[href$='container=helper']", f"/pods/{POD}?container=helper")
-        await enter("p > a[href*='container=']", f"/pods/{POD}?container=helper")
+        await _tab_to(seen, "p > a[href*='container=']")
+        async with tab.expect_navigation():  # to the same address
+            await press("Enter")
         await enter(f"a[href='{RUNNING}']", RUNNING)
         await press("Escape")
         assert await tab.locator("#drawer .drawer").count() == 0

@@ -35,13 +35,19 @@
     const link = document.querySelector("#drawer a.close");
     if (!link) return false;
     history.pushState({}, "", link.href);
+    shown = address();
     document.getElementById("drawer").replaceChildren();
     const row = opened && document.getElementById(opened);
     if (row) row.focus();
     return true;
   }
 
-  let opened = "";
+  // A jump within the page changes its history too, and what is shown stays true.
+  function address() {
+    return location.pathname + location.search;
+  }
+
+  let opened = "", shown = address();
   const MOVES = { j: 1, ArrowDown: 1, k: -1, ArrowUp: -1 };
 
   document.addEventListener("keydown", function (event) {
@@ -91,7 +97,8 @@
   document.addEventListener("htmx:sseError", () => lost(true));
   document.addEventListener("htmx:sseOpen", () => lost(false));
   document.addEventListener("DOMContentLoaded", writeAges);
-  window.addEventListener("popstate", () => location.reload());
+  document.addEventListener("htmx:pushedIntoHistory", () => { shown = address(); });
+  window.addEventListener("popstate", () => address() !== shown && location.reload());
   // A page that the browser kept is one without a connection.
   window.addEventListener("pageshow", (event) => event.persisted && location.reload());
   setInterval(writeAges, 1000);
