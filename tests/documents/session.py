@@ -22,7 +22,7 @@ import shlex
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, chdir
 from itertools import groupby
 from pathlib import Path
@@ -136,7 +136,7 @@ class Session:
             if block.cluster is not None or self._cluster is None:
                 self._begin(block.cluster or "")
             for step in steps(block):
-                self._run(step)
+                run(step, self._type)
 
     def _begin(self, options: str) -> None:
         self._stack.close()
@@ -146,20 +146,6 @@ class Session:
         shape, config, dispatches = _options(shlex.split(options))
         self._cluster = Embedded(folder, shape, config)
         self._stack.enter_context(self._cluster.running(dispatches=dispatches))
-
-    def _run(self, step: Step) -> None:
-        deadline = time.monotonic() + PATIENCE_S
-        while True:
-            code, printed = self._type(step.command)
-            if step.lines is None:
-                assert code == 0, f"{step.command}\n{printed}"
-                return
-            if says(printed, step.lines):
-                return
-            if not READS.match(step.command) or time.monotonic() > deadline:
-                wanted = "\n".join(step.lines)
-                raise AssertionError(f"$ {step.command}\n{printed}\nThe page says:\n{wanted}")
-            time.sleep(0.2)
 
     def _type(self, command: str) -> tuple[int, str]:
         """Exit code and output. A pipe of nothing but ``mcad`` costs no process."""
@@ -195,6 +181,23 @@ class Session:
                 if result.exit_code:
                     break
         return result.exit_code, result.output
+
+
+def run(step: Step, type_: Callable[[str], tuple[int, str]]) -> None:
+    """Type a command and compare; ``type_`` returns exit code and output. A command that reads is
+    typed again until it prints what the page says."""
+    deadline = time.monotonic() + PATIENCE_S
+    while True:
+        code, printed = type_(step.command)
+        if step.lines is None:
+            assert code == 0, f"{step.command}\n{printed}"
+            return
+        if says(printed, step.lines):
+            return
+        if not READS.match(step.command) or time.monotonic() > deadline:
+            wanted = "\n".join(step.lines)
+            raise AssertionError(f"$ {step.command}\n{printed}\nThe page says:\n{wanted}")
+        time.sleep(0.2)
 
 
 def statements(script: str) -> Iterator[str]:
