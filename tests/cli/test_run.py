@@ -63,7 +63,15 @@ class Running:
 
 @contextmanager
 def running(folder: Path, url: str, *options: str) -> Iterator[Running]:
-    process = Running("--kubeconfig", kubeconfig(folder, url), *options, log=folder / "log")
+    config = kubeconfig(folder, url)
+    with started("--kubeconfig", config, *options, log=folder / "log") as process:
+        yield process
+
+
+@contextmanager
+def started(*options: str, log: Path) -> Iterator[Running]:
+    """``mcad run`` with these options; it is killed at the end."""
+    process = Running(*options, log=log)
     try:
         yield process
     finally:
