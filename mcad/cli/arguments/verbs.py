@@ -29,7 +29,6 @@ from mcad.client.scope import Target
 from mcad.client.session import AT_ONCE, Session
 from mcad.kube.client import Client
 from mcad.kube.errors import ApiError, KubeError, OutcomeUnknown
-from mcad.kube.kinds import APPWRAPPERS
 
 Json = dict[str, Any]
 
@@ -165,11 +164,3 @@ def _report(obj: Json, result: Result, options: VerbOptions, *, spans: bool) -> 
     where = in_namespace(metadata["namespace"]) if spans else ""
     dry = " (server dry run)" if options.dry_run and result.changed else ""
     click.echo(f"{reference(obj)} {result.words}{where}{dry}")
-
-
-async def patch_spec(client: Client, obj: Json, spec: Json, *, dry_run: bool) -> None:
-    """Change fields of the spec of exactly this object; ``ApiError`` if another has its name."""
-    metadata = obj["metadata"]
-    body: Json = {"metadata": {"uid": metadata["uid"]}, "spec": spec}
-    patch = client.dry_patch if dry_run else client.patch
-    await patch(APPWRAPPERS, metadata["namespace"], metadata["name"], body)

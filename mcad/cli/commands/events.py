@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from mcad.api.wire import as_int, as_map, as_text
+from mcad.api.wire import as_int, as_text
 from mcad.cli.arguments.environment import environment
 from mcad.cli.arguments.global_options import namespace_option
 from mcad.cli.arguments.one_appwrapper import one_option, read_one
@@ -17,15 +17,13 @@ from mcad.cli.live.event_follower import follow
 from mcad.cli.live.watch_printer import until_reader_leaves
 from mcad.cli.pages.output_forms import echo_form
 from mcad.cli.pages.tables import Columns, age, echo
-from mcad.client.appwrappers.latest_events import EVENTS, event_time
+from mcad.client.appwrappers.latest_events import all_events, event_time, subject_of
 from mcad.client.appwrappers.owned_objects import owned_objects
 from mcad.client.errors import one_line
 from mcad.client.scope import Target
-from mcad.kube.client import Selection
 
 Json = dict[str, Any]
 
-SECOND = len("2026-01-01T00:00:00")
 TITLES = ("LAST-SEEN", "TYPE", "REASON", "OBJECT", "MESSAGE")
 
 
@@ -59,10 +57,8 @@ async def _show(
     async with environment().connect(target, watches=watch) as session:
         obj = await read_one(session, name, namespace)
         owned = await owned_objects(session.client, obj)
-        where, uids = Selection(obj["metadata"]["namespace"]), {obj["metadata"]["uid"], *owned.uids}
-        found, version = await session.client.list_all(EVENTS, where)
-        found = [event for event in found if _subject(event).get("uid") in uids]
-        found.sort(key=_order)
+        uids = {obj["metadata"]["uid"], *owned.uids}
+        found, version = await all_events(session.client, obj, uids)
         if output.form:
             echo_form({"items": found}, output.form, found, headers=not output.no_headers)
             return
@@ -73,16 +69,6 @@ async def _show(
             click.echo(f"No Events about {name} are kept.", err=True)
         if watch:
             await follow(session.client, obj, uids, version, printer.show)
-
-
-def _order(event: Json) -> tuple[str, int]:
-    """By the second, which is all that most Events tell, and then as they were written."""
-    version = as_text(as_map(event.get("metadata")).get("resourceVersion"))
-    return (event_time(event) or "")[:SECOND], int(version) if version.isdigit() else 0
-
-
-def _subject(event: Json) -> Json:
-    return as_map(event.get("involvedObject"))
 
 
 class _Printer:
@@ -99,7 +85,7 @@ class _Printer:
 
 
 def _cells(event: Json, now_us: int) -> tuple[str, ...]:
-    subject, times = _subject(event), as_int(event.get("count"))
+    subject, times = subject_of(event), as_int(event.get("count"))
     often = f" (x{times})" if times > 1 else ""
     return (
         age(event_time(event), now_us) + often,

@@ -13,11 +13,11 @@ from mcad.cli.arguments.verbs import (
     Verb,
     VerbOptions,
     apply,
-    patch_spec,
     same,
     verb_options,
 )
-from mcad.client.appwrappers.state import has_attempt, is_held, why_over
+from mcad.client.appwrappers.state import has_attempt
+from mcad.client.appwrappers.suspension import suspend, why_not_held, why_not_released
 from mcad.client.scope import Target
 from mcad.kube.client import Client
 
@@ -47,14 +47,14 @@ def release(choice: Choice, options: VerbOptions, target: Target) -> None:
 
 
 async def _hold(client: Client, obj: Json, *, dry_run: bool) -> Result:
-    if why := why_over(obj) or "it is on hold already" * is_held(obj):
+    if why := why_not_held(obj):
         return same(why)
-    await patch_spec(client, obj, {"suspend": True}, dry_run=dry_run)
+    await suspend(client, obj, suspended=True, dry_run=dry_run)
     return Result("held; its attempt ends" if has_attempt(obj) else "held")
 
 
 async def _release(client: Client, obj: Json, *, dry_run: bool) -> Result:
-    if why := why_over(obj) or "it is not on hold" * (not is_held(obj)):
+    if why := why_not_released(obj):
         return same(why)
-    await patch_spec(client, obj, {"suspend": False}, dry_run=dry_run)
+    await suspend(client, obj, suspended=False, dry_run=dry_run)
     return Result("released")

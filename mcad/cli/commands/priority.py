@@ -14,11 +14,11 @@ from mcad.cli.arguments.verbs import (
     Verb,
     VerbOptions,
     apply,
-    patch_spec,
     same,
     verb_options,
 )
 from mcad.client.appwrappers.state import why_over
+from mcad.client.appwrappers.suspension import patch_spec
 from mcad.client.scope import Target
 from mcad.core.state.model import MAX_PRIORITY
 from mcad.kube.client import Client

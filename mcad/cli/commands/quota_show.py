@@ -17,8 +17,9 @@ from mcad.cli.live.watch_printer import Notes, until_reader_leaves
 from mcad.cli.pages.output_forms import echo_form, is_structured, is_template
 from mcad.cli.pages.quota import FIGURES, figures, page
 from mcad.cli.pages.tables import Columns, Row, echo, echo_structured
-from mcad.client.errors import McadError, NotFoundError
-from mcad.client.figures.figures import Figures, warn_of_notes
+from mcad.client.errors import NotFoundError
+from mcad.client.figures.figures import warn_of_notes
+from mcad.client.figures.quota_trees import read_trees, warnings_of
 from mcad.client.figures.source import follow_figures, open_figures
 from mcad.client.scope import Scope, Source
 from mcad.core.state.spelling import ALIKE_MAX, did_you_mean
@@ -30,14 +31,6 @@ EVERYWHERE = Scope(all_namespaces=True)
 TITLES = ("TREE", "NODE", *FIGURES)
 WIDE_TITLES = ("PARENT", "LIMIT")
 INDENT = "  "
-OFF_AT_SERVER = "quota is off: this dispatcher enforces no quota; set its quotaEnabled to true"
-OFF = (
-    "no dispatcher has written the status of a QuotaSubtree that you may see: quota is off, or its "
-    "trees are in other namespaces"
-)
-NO_TREE = (
-    "there is no quota tree, so nothing is limited; create QuotaSubtrees, see `mcad quota check -f`"
-)
 
 
 class Place(Struct, frozen=True):
@@ -79,7 +72,7 @@ def show(name: str, source: Source, watch: bool, output: Output) -> None:  # noq
 async def _print_once(name: str, source: Source, output: Output) -> None:
     looking = open_figures(environment(), source, EVERYWHERE, may_narrow=True, wants=QUOTA_REPORTS)
     async with looking as (read, _):
-        trees = await _trees(read)
+        trees = await read_trees(read)
         place = find(name, trees)
         node = await read.quota_node(place.tree, place.node) if place.node else None
     warn_of_notes(read)
@@ -96,16 +89,6 @@ async def _print_once(name: str, source: Source, output: Output) -> None:
         rows = [row for tree in shown for row in rows_of(tree, wide=output.form == "wide")]
         columns = Columns(titles(wide=output.form == "wide"), output.palette)
         echo(columns.lines(rows, headers=not output.no_headers) if rows else [])
-
-
-async def _trees(figures: Figures) -> list[Json]:
-    view = await figures.quota()
-    if not view["enabled"]:
-        raise McadError(OFF if figures.is_stored else OFF_AT_SERVER)
-    if not view["trees"]:
-        raise McadError(NO_TREE)
-    trees: list[Json] = view["trees"]
-    return trees
 
 
 def find(name: str, trees: list[Json]) -> Place:
@@ -134,11 +117,8 @@ def _did_you_mean(name: str, nodes: list[tuple[str, str]]) -> str:
 
 
 def _warn_of_faults(trees: list[Json]) -> None:
-    for tree in trees:
-        for one in tree["faults"]:
-            warn(f'{one["quotaSubtree"]}: node "{one["node"]}" does not count: {one["message"]}')
-        for text in tree["warnings"]:
-            warn(f"tree {tree['tree']}: {text}")
+    for text in warnings_of(trees):
+        warn(text)
 
 
 # -- rows ----------------------------------------------------------------------------------------
@@ -185,7 +165,7 @@ async def _watch(name: str, source: Source, output: Output) -> None:
             notes.mention(feed.trouble)
             notes.note(read.notes)
             if place is None:
-                place = find(name, await _trees(read))
+                place = find(name, await read_trees(read))
             printer.show((await read.quota())["trees"], place)
 
 

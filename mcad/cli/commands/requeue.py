@@ -22,13 +22,13 @@ from mcad.cli.arguments.verbs import (
     Verb,
     VerbOptions,
     apply,
-    patch_spec,
     same,
     verb_options,
 )
 from mcad.cli.errors import warn
 from mcad.cli.live.waiting import printed_wait
 from mcad.client.appwrappers.state import has_attempt, is_held, title, why_over
+from mcad.client.appwrappers.suspension import patch_spec
 from mcad.client.appwrappers.wait import wait_for
 from mcad.client.appwrappers.watch import Goal, Verdict
 from mcad.client.config import load_config

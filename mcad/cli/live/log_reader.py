@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Any
 
 import click
 from msgspec import Struct
 
-from mcad.api.wire import as_list, as_map, as_text
 from mcad.cli.errors import show, show_error, warn
 from mcad.cli.pages.colours import printable
+from mcad.client.appwrappers.pod_logs import NO_CONTENT, container_of, log_request, read_log
 from mcad.client.appwrappers.pod_state import ENDED, has_started, phase_of, pod_state
 from mcad.client.errors import McadError, explain
 from mcad.kube.client import Client
-from mcad.kube.errors import ApiError, KubeError, RequestTimeout, api_error
-from mcad.kube.kinds import PODS
+from mcad.kube.errors import ApiError, KubeError, RequestTimeout
 from mcad.kube.port import Request
 
 Json = dict[str, Any]
 
 SILENCE_S = 86_400.0  # of a log that is followed
-LOG_S = 60.0  # for a whole log
-OK, NO_CONTENT = 200, 204
-DEFAULT_CONTAINER = "kubectl.kubernetes.io/default-container"
 
 
 class LogOptions(Struct, frozen=True):
@@ -49,12 +45,7 @@ class LogReader:
 
     def container_of(self, pod: Json) -> str:
         """The container to read; raises ``McadError`` if the pod has none of this name."""
-        names, notes = _containers(pod), as_map(pod["metadata"].get("annotations"))
-        chosen = self._options.container or as_text(notes.get(DEFAULT_CONTAINER)) or names[0]
-        if chosen not in names:
-            name = pod["metadata"]["name"]
-            raise McadError(f"pod {name} has no container {chosen}; choose {' or '.join(names)}")
-        return chosen
+        return container_of(pod, self._options.container)
 
     def is_ready(self, pod: Json) -> bool:
         """Whether there is a log to read: the container has started."""
@@ -83,13 +74,8 @@ class LogReader:
 
     async def _print(self, pod: Json, container: str) -> None:
         metadata, options = pod["metadata"], self._options
-        params = {"container": container}
-        if options.tail is not None:
-            params["tailLines"] = str(options.tail)
-        if options.follow:
-            params["follow"] = "true"
-        path = PODS.path(metadata["namespace"], metadata["name"], "log")
-        lines = self._lines(Request("GET", path, params))
+        more = {"follow": "true"} if options.follow else {}
+        lines = self._lines(log_request(pod, container, options.tail, more))
         try:
             async with aclosing(lines):
                 async for line in lines:
@@ -101,16 +87,14 @@ class LogReader:
             warn(f"pod {metadata['name']} wrote nothing for a day; its log is no longer followed")
 
     async def _lines(self, request: Request) -> AsyncGenerator[bytes, None]:
-        """The lines of a log; a stream would leave out a last one without an end of line."""
+        """The lines of a log."""
         if self._options.follow:
             async with aclosing(self._client.api.stream(request, SILENCE_S)) as stream:
                 async for line in stream:
                     yield line
             return
-        answer = await self._client.api.request(request, LOG_S)
-        if answer.status != OK or not isinstance(answer.body, bytes):
-            raise api_error(answer.status, answer.body)
-        for line in answer.body.removesuffix(b"\n").split(b"\n") if answer.body else ():
+        body = await read_log(self._client, request)
+        for line in body.removesuffix(b"\n").split(b"\n") if body else ():
             yield line
 
 
@@ -118,9 +102,3 @@ def _shown(line: bytes) -> str:
     """A line as it is for a pipe; on a terminal without what would control it."""
     text = line.decode(errors="replace")
     return printable(text.replace("\t", "    ")) if sys.stdout.isatty() else text
-
-
-def _containers(pod: Json) -> Sequence[str]:
-    spec = as_map(pod.get("spec"))
-    every = [*as_list(spec.get("containers")), *as_list(spec.get("initContainers"))]
-    return [as_text(as_map(one).get("name")) for one in every]
