@@ -58,7 +58,7 @@ class Over(Exception):  # noqa: N818 - an end, and no error
 class Board:
     """Follows the figures in one task; pages wait for the next moment."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what a page can ask for, by name
         self,
         environment: Environment,
         source: Source,
@@ -66,14 +66,17 @@ class Board:
         *,
         may_narrow: bool,
         pace: Pace = PATIENT,
+        persistent: bool = False,
     ) -> None:
         """``may_narrow``: show the namespace of the context if the caller may not see all. ``pace``
-        is that of updates, by the CPU time of this thread."""
+        is that of updates, by the CPU time of this thread. ``persistent``: a failure before the
+        first figures is no end."""
         self.environment = environment
         self.source = source
         self._scope = scope
         self._may_narrow = may_narrow
         self._pace = pace
+        self._persistent = persistent
         self._latest: Moment | None = None
         self._changed = asyncio.Event()
         self._version = 0
@@ -155,7 +158,7 @@ class Board:
             try:
                 await self._follow_once()
             except McadError as error:
-                if self._latest is None:
+                if self._latest is None and not self._persistent:
                     raise
                 self._publish_trouble(error.message)
             await self.environment.clock.sleep(RETRY_S)

@@ -241,7 +241,10 @@ async def _page(path: Path, stop: asyncio.Event) -> AsyncIterator[str]:
     from mcad.ui.view import View  # noqa: PLC0415
 
     source, everywhere = Source(kubeconfig=str(path)), Scope(all_namespaces=True)
-    board = Board(Environment(), source, everywhere, may_narrow=False, pace=AT_ONCE)
+    # The server is in this process: it answers, unless the process is stopped in the meantime.
+    board = Board(
+        Environment(), source, everywhere, may_narrow=False, pace=AT_ONCE, persistent=True
+    )
 
     def print_next(address: str) -> None:
         click.echo(f"For another browser: {address}")
