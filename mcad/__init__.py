@@ -13,6 +13,11 @@ from mcad.version import __version__
 
 if TYPE_CHECKING:
     from mcad.client.api.asynchronous import AsyncAppWrapper, AsyncClient
+    from mcad.client.api.capacity import Capacity, NodeCapacity
+    from mcad.client.api.events import Event, Events
+    from mcad.client.api.logs import Log
+    from mcad.client.api.progress import Progress
+    from mcad.client.api.quota import Quota, QuotaNode
     from mcad.client.api.results import Difference, Fate, Queue, QueueRow, Remedy, WhatIf, Why
     from mcad.client.api.synchronous import AppWrapper, Client
     from mcad.client.errors import (
@@ -22,10 +27,16 @@ if TYPE_CHECKING:
         McadWarning,
         NotFoundError,
         TimedOutError,
+        UnavailableError,
     )
 
 _HOMES = {
     "mcad.client.api.asynchronous": ("AsyncAppWrapper", "AsyncClient"),
+    "mcad.client.api.capacity": ("Capacity", "NodeCapacity"),
+    "mcad.client.api.events": ("Event", "Events"),
+    "mcad.client.api.logs": ("Log",),
+    "mcad.client.api.progress": ("Progress",),
+    "mcad.client.api.quota": ("Quota", "QuotaNode"),
     "mcad.client.api.results": (
         "Difference",
         "Fate",
@@ -43,6 +54,7 @@ _HOMES = {
         "McadWarning",
         "NotFoundError",
         "TimedOutError",
+        "UnavailableError",
     ),
 }
 
@@ -50,18 +62,27 @@ __all__ = [
     "AppWrapper",
     "AsyncAppWrapper",
     "AsyncClient",
+    "Capacity",
     "Client",
     "Difference",
+    "Event",
+    "Events",
     "FailedError",
     "Fate",
     "InvalidError",
+    "Log",
     "McadError",
     "McadWarning",
+    "NodeCapacity",
     "NotFoundError",
+    "Progress",
     "Queue",
     "QueueRow",
+    "Quota",
+    "QuotaNode",
     "Remedy",
     "TimedOutError",
+    "UnavailableError",
     "WhatIf",
     "Why",
     "__version__",

@@ -7,7 +7,6 @@ import inspect
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -26,22 +25,6 @@ from tests.serving import served
 Json = dict[str, Any]
 
 ROOT = Path(__file__).parents[2]
-
-
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Embedded]:
-    """One node of 8 CPUs, with a dispatcher."""
-    with Embedded(tmp_path_factory.mktemp("client")).running() as running:
-        yield running
-
-
-@pytest.fixture
-def client(cluster: Embedded) -> Iterator[mcad.Client]:
-    with mcad.Client(kubeconfig=str(cluster.kubeconfig)) as client:
-        yield client
-        for row in client.queue(all_namespaces=True, waiting_only=False):
-            client.delete(f"{row.namespace}/{row.name}")
-            client.wait(f"{row.namespace}/{row.name}", "deleted", timeout=20)
 
 
 def job(name: str, cpu: str) -> models.V1Job:

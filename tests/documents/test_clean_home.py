@@ -15,7 +15,11 @@ from tests.controlplane.fixtures import built_or_skip
 from tests.documents.checkout import Checkout
 from tests.documents.session import ROOT, blocks, run, steps
 
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs/start").glob("*.md"))]
+PAGES = [
+    ROOT / "README.md",
+    *sorted((ROOT / "docs/start").glob("*.md")),
+    ROOT / "docs/use/python.md",
+]
 
 ELSEWHERE = re.compile(r"(make test|minikube|kind|docker|helm|oc|kubectl rollout)\b")
 """How commands begin that need a container engine, a cluster with the image, or this test."""

@@ -10,17 +10,34 @@ from mcad.api.config import Config
 from mcad.api.questions import Changes
 from mcad.client.answers.what_if import what_if
 from mcad.client.api import html
+from mcad.client.api.capacity import Capacity
+from mcad.client.api.events import Event, Events
+from mcad.client.api.logs import Log, read_logs
 from mcad.client.api.objects import Objects, documents_of
+from mcad.client.api.progress import Progress, Reporter
+from mcad.client.api.quota import Quota
 from mcad.client.api.results import Queue, QueueRow, WhatIf, Why
 from mcad.client.appwrappers.goals import GOALS
+from mcad.client.appwrappers.latest_events import all_events
+from mcad.client.appwrappers.owned_objects import owned_objects
 from mcad.client.appwrappers.read import read_appwrapper
+from mcad.client.appwrappers.state import is_held, title, why_over
 from mcad.client.appwrappers.state import state as state_of
+from mcad.client.appwrappers.suspension import suspend
 from mcad.client.appwrappers.wait import wait_for
 from mcad.client.appwrappers.watch import Wait
 from mcad.client.config import load_config
-from mcad.client.errors import FailedError, McadError, NotFoundError, explain
+from mcad.client.errors import (
+    FailedError,
+    McadError,
+    NotFoundError,
+    UnavailableError,
+    explain,
+    warn,
+)
 from mcad.client.figures.figures import warn_of_notes
 from mcad.client.figures.of_visibility import VisibilityFigures
+from mcad.client.figures.quota_trees import read_trees, warnings_of
 from mcad.client.figures.row import is_waiting, within
 from mcad.client.figures.source import figures_in
 from mcad.client.manifests.documents import Document
@@ -30,7 +47,7 @@ from mcad.client.scope import Settings, Target
 from mcad.client.session import Environment, Session
 from mcad.kube.client import DeleteOptions
 from mcad.kube.errors import KubeError
-from mcad.kube.kinds import APPWRAPPERS
+from mcad.kube.kinds import APPWRAPPERS, CAPACITY_REPORTS, QUOTA_REPORTS
 
 Json = dict[str, Any]
 
@@ -131,19 +148,22 @@ class AsyncClient:
         *,
         timeout: float | None = None,
         on_reason: Callable[[str], object] | None = None,
+        on_progress: Callable[[Progress], object] | None = None,
     ) -> None:
         """Wait until an AppWrapper is dispatched, running, completed, failed or deleted.
 
         ``timeout`` is in seconds; None: wait for ever. ``on_reason`` is called with a sentence each
-        time that the reason changes why it waits. Raises ``TimedOutError``, and ``FailedError`` if
-        it never will: it has failed while completed was awaited, say.
+        time that the reason changes why it waits; ``on_progress`` each time that its position in
+        line, its state, its reason or the number of its pods changes, with ``print`` for a line.
+        Raises ``TimedOutError``, and ``FailedError`` if it never will: it has failed while
+        completed was awaited, say.
         """
         obj = await self._find(name)
         if obj is None and until == "deleted":
             return
         if obj is None:
             raise self._missing(name)
-        await self._wait(obj, until, timeout, on_reason)
+        await self._wait(obj, until, timeout, on_reason, on_progress)
 
     async def _wait(
         self,
@@ -151,14 +171,17 @@ class AsyncClient:
         until: Until,
         timeout_s: float | None,
         on_reason: Callable[[str], object] | None,
+        on_progress: Callable[[Progress], object] | None,
     ) -> None:
         if until not in GOALS:
             raise McadError(f"until={until!r}: write one of {', '.join(map(repr, GOALS))}")
         failures: list[McadError] = []
         said = on_reason or (lambda _: None)
         wait = Wait(GOALS[until], lambda _: None, failures.append, said, timeout_s)
+        client = self._connection.client
         with _explained():
-            await wait_for(self._connection.client, self._config(), [obj], wait)
+            waiting = wait_for(client, self._config(), [obj], wait)
+            await (Reporter(client, obj, on_progress).during(waiting) if on_progress else waiting)
         for failure in failures:
             raise FailedError(failure.message)
 
@@ -211,6 +234,79 @@ class AsyncClient:
             asked = VisibilityFigures(self._connection.client, self.namespace)
             own = self.namespace
             return WhatIf(await what_if(asked, changes, documents, None, own))
+
+    async def quota(self, tree: str | None = None) -> Quota:
+        """The nodes of all quota trees, or of one; raises ``McadError`` if quota is off."""
+        with _explained():
+            client, own = self._connection.client, self.namespace
+            figures = await figures_in(client, None, own=own, wants=QUOTA_REPORTS)
+            warn_of_notes(figures)
+            trees = await read_trees(figures)
+        found = [one for one in trees if tree in (None, one["tree"])]
+        if not found:
+            known = ", ".join(one["tree"] for one in trees)
+            raise NotFoundError(f'no quota tree "{tree}"; there is {known}')
+        for text in warnings_of(found):
+            warn(text)
+        return Quota.of(found)
+
+    async def capacity(self) -> Capacity:
+        """What the nodes have, what is used, reserved and free. Raises ``UnavailableError`` where
+        the dispatcher cannot be asked."""
+        with _explained():
+            figures = await figures_in(self._connection.client, None, wants=CAPACITY_REPORTS)
+            view = await figures.capacity()
+        if view is None:
+            raise UnavailableError("; ".join(("the capacity is not stored", *figures.notes)))
+        warn_of_notes(figures)
+        return Capacity(view)
+
+    async def events(self, name: str) -> Events:
+        """The Events of an AppWrapper, its items and its pods, oldest first. The API server keeps
+        them for an hour; raises ``NotFoundError``."""
+        return await self._events(await self._read(name))
+
+    async def _events(self, obj: Json) -> Events:
+        with _explained():
+            client = self._connection.client
+            uids = {obj["metadata"]["uid"], *(await owned_objects(client, obj)).uids}
+            found, _ = await all_events(client, obj, uids)
+        return Events(map(Event.of, found))
+
+    async def logs(
+        self,
+        name: str,
+        *,
+        item: int | None = None,
+        container: str | None = None,
+        tail: int | None = None,
+    ) -> tuple[Log, ...]:
+        """The logs of the pods of an AppWrapper as they are now: of all, or of one ``item``; of
+        the first container, or of another; whole, or the last lines. Raises ``NotFoundError``."""
+        return await self._logs(await self._read(name), item, container, tail)
+
+    async def _logs(
+        self, obj: Json, item: int | None, container: str | None, tail: int | None
+    ) -> tuple[Log, ...]:
+        with _explained():
+            return await read_logs(self._connection.client, obj, item, container, tail)
+
+    async def hold(self, name: str) -> None:
+        """Keep an AppWrapper from starting until it is released. What is dispatched is ended first;
+        its place in line stays. Raises ``McadError`` if it has ended, and ``NotFoundError``."""
+        await self._suspend(await self._read(name), suspended=True)
+
+    async def release(self, name: str) -> None:
+        """Let an AppWrapper on hold queue again, at its original position; errors as ``hold``."""
+        await self._suspend(await self._read(name), suspended=False)
+
+    async def _suspend(self, obj: Json, *, suspended: bool) -> None:
+        if why := why_over(obj):
+            verb = "held" if suspended else "released"
+            raise McadError(f"{title(obj)} cannot be {verb}: {why}")
+        if is_held(obj) is not suspended:
+            with _explained():
+                await suspend(self._connection.client, obj, suspended=suspended)
 
     async def delete(self, name: str) -> None:
         """Delete an AppWrapper with all of its objects; raises ``NotFoundError``."""
@@ -299,14 +395,38 @@ class AsyncAppWrapper:
         *,
         timeout: float | None = None,
         on_reason: Callable[[str], object] | None = None,
+        on_progress: Callable[[Progress], object] | None = None,
     ) -> Self:
         """Wait as ``AsyncClient.wait`` does, and read it again unless it is deleted."""
-        await self._client._wait(self.raw, until, timeout, on_reason)
+        await self._client._wait(self.raw, until, timeout, on_reason, on_progress)
         return self if until == "deleted" else await self.refresh()
 
     async def why(self) -> Why:
         """Why it waits, and what would start it."""
         return await self._client.why(f"{self.namespace}/{self.name}")
+
+    async def events(self) -> Events:
+        """The Events of it, of its items and of its pods, oldest first."""
+        return await self._client._events(self.raw)
+
+    async def logs(
+        self, *, item: int | None = None, container: str | None = None, tail: int | None = None
+    ) -> tuple[Log, ...]:
+        """The logs of its pods; see ``AsyncClient.logs``."""
+        return await self._client._logs(self.raw, item, container, tail)
+
+    async def hold(self) -> Self:
+        """Keep it from starting until it is released, and read it again."""
+        return await self._suspend(suspended=True)
+
+    async def release(self) -> Self:
+        """Let it queue again, and read it again."""
+        return await self._suspend(suspended=False)
+
+    async def _suspend(self, *, suspended: bool) -> Self:
+        await self.refresh()
+        await self._client._suspend(self.raw, suspended=suspended)
+        return await self.refresh()
 
     async def delete(self) -> None:
         """Delete it with all of its objects."""

@@ -28,3 +28,8 @@ def facts(title: str, values: Mapping[str, str]) -> str:
 def note(text: str) -> str:
     """A sentence."""
     return f"<p>{escape(text)}</p>"
+
+
+def amounts(values: Mapping[str, str]) -> str:
+    """Amounts in one cell."""
+    return ", ".join(f"{name} {amount}" for name, amount in values.items())

@@ -95,7 +95,7 @@ class Queue(Sequence[QueueRow]):
 def _cells(row: QueueRow) -> Iterator[str]:
     yield "?" if row.position is None else str(row.position or "")
     yield from (row.namespace, row.name, row.state, str(row.priority))
-    yield ", ".join(f"{name} {amount}" for name, amount in row.demand.items())
+    yield html.amounts(row.demand)
     yield from (row.waits_for, row.why)
 
 

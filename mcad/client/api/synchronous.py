@@ -12,7 +12,12 @@ from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, Self, TypeVar
 
 from mcad.client.api.asynchronous import AsyncAppWrapper, AsyncClient, Dialect, Until
+from mcad.client.api.capacity import Capacity
+from mcad.client.api.events import Events
+from mcad.client.api.logs import Log
 from mcad.client.api.objects import Objects
+from mcad.client.api.progress import Progress
+from mcad.client.api.quota import Quota
 from mcad.client.api.results import Queue, WhatIf, Why
 from mcad.client.errors import McadError
 
@@ -37,7 +42,7 @@ class _LoopThread:
             raise McadError("the client is closed; make another `Client()`")
         if threading.current_thread() is self._thread:  # a callback: it would wait for itself
             work.close()
-            raise McadError("call no method of the client in on_reason")
+            raise McadError("call no method of the client in on_reason or on_progress")
         future = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
             return future.result()
@@ -143,10 +148,13 @@ class Client:
         *,
         timeout: float | None = None,
         on_reason: Callable[[str], object] | None = None,
+        on_progress: Callable[[Progress], object] | None = None,
     ) -> None:
         """Wait until an AppWrapper is dispatched, running, completed, failed or deleted; see
         ``AsyncClient.wait``."""
-        work = self._client.wait(name, until, timeout=timeout, on_reason=on_reason)
+        work = self._client.wait(
+            name, until, timeout=timeout, on_reason=on_reason, on_progress=on_progress
+        )
         self._thread.run(work)
 
     def why(self, name: str) -> Why:
@@ -168,6 +176,38 @@ class Client:
             objects, nodes=nodes, like=like, without=without, quota=quota, settings=settings
         )
         return self._thread.run(work)
+
+    def quota(self, tree: str | None = None) -> Quota:
+        """The nodes of all quota trees, or of one; raises ``McadError`` if quota is off."""
+        return self._thread.run(self._client.quota(tree))
+
+    def capacity(self) -> Capacity:
+        """What the nodes have, what is used, reserved and free."""
+        return self._thread.run(self._client.capacity())
+
+    def events(self, name: str) -> Events:
+        """The Events of an AppWrapper, its items and its pods, oldest first."""
+        return self._thread.run(self._client.events(name))
+
+    def logs(
+        self,
+        name: str,
+        *,
+        item: int | None = None,
+        container: str | None = None,
+        tail: int | None = None,
+    ) -> tuple[Log, ...]:
+        """The logs of the pods of an AppWrapper as they are now; see ``AsyncClient.logs``."""
+        work = self._client.logs(name, item=item, container=container, tail=tail)
+        return self._thread.run(work)
+
+    def hold(self, name: str) -> None:
+        """Keep an AppWrapper from starting until it is released; see ``AsyncClient.hold``."""
+        self._thread.run(self._client.hold(name))
+
+    def release(self, name: str) -> None:
+        """Let an AppWrapper on hold queue again, at its original position."""
+        self._thread.run(self._client.release(name))
 
     def delete(self, name: str) -> None:
         """Delete an AppWrapper with all of its objects; raises ``NotFoundError``."""
@@ -218,14 +258,38 @@ class AppWrapper:
         *,
         timeout: float | None = None,
         on_reason: Callable[[str], object] | None = None,
+        on_progress: Callable[[Progress], object] | None = None,
     ) -> Self:
         """Wait as ``Client.wait`` does, and read it again unless it is deleted."""
-        self._thread.run(self._behind.wait(until, timeout=timeout, on_reason=on_reason))
+        work = self._behind.wait(
+            until, timeout=timeout, on_reason=on_reason, on_progress=on_progress
+        )
+        self._thread.run(work)
         return self
 
     def why(self) -> Why:
         """Why it waits, and what would start it."""
         return self._thread.run(self._behind.why())
+
+    def events(self) -> Events:
+        """The Events of it, of its items and of its pods, oldest first."""
+        return self._thread.run(self._behind.events())
+
+    def logs(
+        self, *, item: int | None = None, container: str | None = None, tail: int | None = None
+    ) -> tuple[Log, ...]:
+        """The logs of its pods; see ``AsyncClient.logs``."""
+        return self._thread.run(self._behind.logs(item=item, container=container, tail=tail))
+
+    def hold(self) -> Self:
+        """Keep it from starting until it is released, and read it again."""
+        self._thread.run(self._behind.hold())
+        return self
+
+    def release(self) -> Self:
+        """Let it queue again, and read it again."""
+        self._thread.run(self._behind.release())
+        return self
 
     def delete(self) -> None:
         """Delete it with all of its objects."""
