@@ -52,6 +52,13 @@ class Release:
         """Other values, and only these."""
         self._run("upgrade", "--reset-values", *args, **values)
 
+    def roll_back(self, revision: int) -> str:
+        """To an earlier revision: what Helm says about it."""
+        where = ("--namespace", self.namespace)
+        return self._helm.run(
+            "rollback", self.name, str(revision), *where, kubeconfig=self._plane.admin_kubeconfig
+        )
+
     def uninstall(self, *args: str) -> str:
         """What Helm says about it."""
         return self._helm.run(

@@ -48,6 +48,12 @@ def installed(
     return release
 
 
+@pytest.fixture(scope="module")
+def former_crds(installed: Release, control_plane: ControlPlane) -> Json:
+    """The schemas before the upgrade."""
+    return schemas(control_plane)
+
+
 def phases(plane: ControlPlane) -> dict[str, str]:
     """Name -> phase of the pods."""
     return {one["metadata"]["name"]: one["status"].get("phase", "") for one in pods(plane, TEAM)}
@@ -57,6 +63,13 @@ def uids(plane: ControlPlane) -> set[str]:
     """Of AppWrappers and pods: another uid is another object."""
     found = [*appwrappers(plane, TEAM).values(), *pods(plane, TEAM)]
     return {one["metadata"]["uid"] for one in found}
+
+
+def schemas(plane: ControlPlane) -> Json:
+    """The schemas of the CRDs, without descriptions."""
+    path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    found = (plane.get(f"{path}/{one['metadata']['name']}") for one in CRDS)
+    return {one["metadata"]["name"]: one["spec"]["versions"] for one in found}
 
 
 def versions(plane: ControlPlane) -> dict[str, str]:
@@ -106,7 +119,9 @@ def test_the_recording_is_of_the_last_former_version() -> None:
     assert found == former.COMMIT, "python -m tests.chart.former"
 
 
-def test_upgrade(helm: Helm, control_plane: ControlPlane, installed: Release) -> None:
+def test_upgrade(
+    helm: Helm, control_plane: ControlPlane, installed: Release, former_crds: Json
+) -> None:
     """Helm upgrades the CRDs and touches no AppWrapper; the new dispatcher goes on with all."""
     plane, release = control_plane, Release(helm, control_plane)
     before = uids(plane), versions(plane), statuses(plane)
@@ -123,6 +138,28 @@ def test_upgrade(helm: Helm, control_plane: ControlPlane, installed: Release) ->
     assert not refused(entries)
     assert touched(entries) == set()
     assert (uids(plane), statuses(plane)) == (before[0], before[2])
+
+
+def test_roll_back_and_forth(
+    helm: Helm, control_plane: ControlPlane, installed: Release, former_crds: Json
+) -> None:
+    """Helm takes back the CRDs, too: the dispatcher of the newer version refuses these, and no
+    AppWrapper is touched. The upgrade can be made again."""
+    plane, release = control_plane, Release(helm, control_plane)
+    before, newer = (uids(plane), versions(plane), statuses(plane)), schemas(plane)
+
+    release.roll_back(1)
+
+    assert schemas(plane) == former_crds
+    assert former_crds != newer
+    assert (uids(plane), versions(plane), statuses(plane)) == before
+    newer_one = Dispatcher(plane, release.account(), name="too-new").start(ready=False)
+    assert newer_one.end_of_life(30) == 1
+    assert "is not the one of this version" in newer_one.log()
+    release.upgrade(**VALUES)
+    assert schemas(plane) == newer
+    assert (uids(plane), versions(plane), statuses(plane)) == before
+    assert touched(lead(plane, release, "forth")) == set()
 
 
 def test_uninstall_and_reinstall(

@@ -65,7 +65,9 @@ class Reader:
                     if ELSEWHERE.match(step.command):
                         self.not_typed.append(f"{page.name}: {' '.join(step.command.split()[:2])}")
                         continue
-                    if kubeconfig is None and step.command.startswith(("kubectl", "mcad")):
+                    if kubeconfig is None and step.command.startswith(
+                        ("kubectl", "mcad", "python")
+                    ):
                         kubeconfig = clusters.enter_context(self._checkout.cluster(""))
                     print(f"{page.name}: {step.command}")
                     run(step, partial(self._checkout.type, kubeconfig))
