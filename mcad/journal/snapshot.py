@@ -7,8 +7,11 @@ words of others are persistent ids of the pickle, because only those can replace
 
 from __future__ import annotations
 
+import copyreg
 import io
 import pickle
+from collections.abc import Iterator
+from enum import Enum
 from typing import Any
 
 from mcad.core.cluster import Cluster
@@ -34,7 +37,7 @@ class CannotRestoreError(Exception):
 def take(cluster: Cluster) -> bytes:
     """The state of a core as bytes."""
     content = io.BytesIO()
-    _Taker(content, protocol=5).dump(cluster)
+    _Taker(content).dump(cluster)
     return content.getvalue()
 
 
@@ -50,8 +53,24 @@ def restore(payload: bytes) -> Cluster:
 
 
 class _Taker(pickle.Pickler):
+    def __init__(self, content: io.BytesIO) -> None:
+        super().__init__(content, protocol=5)
+        self.dispatch_table = copyreg.dispatch_table | dict.fromkeys(_enums(Enum), _by_value)
+
     def persistent_id(self, obj: Any) -> str | None:
         return without_words(obj) if type(obj) is str and BEGIN in obj else None
+
+
+def _enums(base: type[Enum]) -> Iterator[type[Enum]]:
+    """The enumerations that there are, below a base."""
+    for one in base.__subclasses__():
+        yield one
+        yield from _enums(one)
+
+
+def _by_value(member: Enum) -> tuple[type[Enum], tuple[Any]]:
+    """Python 3.11.2, that of Debian 12, would write ``getattr``, which no snapshot may name."""
+    return type(member), (member.value,)
 
 
 class _Restorer(pickle.Unpickler):

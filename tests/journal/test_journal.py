@@ -7,6 +7,7 @@ import pickle
 import subprocess
 import sys
 import time
+from enum import Enum
 from itertools import pairwise
 from pathlib import Path
 
@@ -227,6 +228,19 @@ class Evil:
 def test_a_snapshot_makes_nothing_but_what_is_the_cores(evil: object) -> None:
     with pytest.raises(snapshot.CannotRestoreError):
         snapshot.restore(pickle.dumps(evil, protocol=5))
+
+
+def test_a_snapshot_is_the_same_with_the_python_of_debian_12(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """3.11.2 pickles members of enumerations by the name of an attribute."""
+
+    def by_name(self: Enum, protocol: int) -> tuple[object, tuple[object, str]]:
+        return getattr, (type(self), self.name)
+
+    monkeypatch.setattr(Enum, "__reduce_ex__", by_name)
+    bench = Bench(nodes=[node(milli=1000)]).start(workload("w", 2000))
+    assert snapshot.restore(snapshot.take(bench.dispatcher.cluster)).entries
 
 
 def test_a_snapshot_names_no_attribute_of_what_it_may_make() -> None:
