@@ -26,6 +26,7 @@ HELM = HERE / "helm"
 PROMTOOL = HERE / "promtool"
 ACTIONLINT = HERE / "actionlint"
 DASHBOARDS = HERE / "dashboards"
+LUA = HERE / "lua"
 
 CACHE_ENV = "MCAD_CONTROLPLANE_CACHE"
 GO_NEEDED = (1, 26)
@@ -102,6 +103,13 @@ def ensure_checkdashboard() -> Path:
     sources = (path.read_bytes() for path in sorted(DASHBOARDS.glob("*/*.go")))
     folder = cache_root() / f"checkdashboard-{_key(DASHBOARDS, STRIP, *sources)}"
     return _ensure(folder, _build_checkdashboard) / "bin" / "checkdashboard"
+
+
+def ensure_health() -> Path:
+    """The interpreter of health checks of Argo CD."""
+    sources = (path.read_bytes() for path in sorted(LUA.glob("*/*.go")))
+    folder = cache_root() / f"lua-{_key(LUA, STRIP, *sources)}"
+    return _ensure(folder, _build_health) / "bin" / "health"
 
 
 def kubernetes_version() -> str:
@@ -207,6 +215,10 @@ def _build_actionlint(out: Path) -> None:
 
 def _build_checkdashboard(out: Path) -> None:
     _go_build(DASHBOARDS, STRIP, out / "bin", about="a minute on a cold machine")
+
+
+def _build_health(out: Path) -> None:
+    _go_build(LUA, STRIP, out / "bin", about="a few seconds")
 
 
 def _go_build(module: Path, ldflags: str, out: Path, *, about: str, tags: str = "") -> None:
