@@ -62,6 +62,7 @@ LONGEST = (
     "contract/test_workloads.py",
     "chart/test_upgrade.py",
     "chart/test_dockerfile.py",
+    "documents/test_clean_home.py",
     "lifecycle/test_others.py",
     "faults/test_histories.py",
     "documents/test_commands.py",
