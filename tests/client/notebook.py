@@ -89,6 +89,7 @@ except TimedOutError as error:
     print(error)""",
     ),
     (CODE, "client.queue()"),
+    (CODE, "client.capacity()"),
     (
         TEXT,
         """Each remedy was tried on a copy of the dispatcher with the objects of this moment: with
@@ -122,11 +123,24 @@ has a fault.""",
 except InvalidError as error:
     print(error)""",
     ),
-    (TEXT, "## Delete"),
+    (
+        TEXT,
+        """## Hold, release, delete
+
+What is held ends, keeps its place in line, and queues again when it is released. `events()` and
+`logs()` tell what happened to it.""",
+    ),
+    (
+        CODE,
+        """training.hold()
+evaluation.wait("running", timeout=60)
+training.release()
+next(one.reason for one in training.events() if one.subject == "AppWrapper/training")""",
+    ),
     (
         CODE,
         """training.delete()
-evaluation.wait("running", timeout=60)""",
+training.wait("deleted", timeout=60)""",
     ),
     (
         CODE,

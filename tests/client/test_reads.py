@@ -67,7 +67,7 @@ def test_capacity(client: mcad.Client) -> None:
     assert (node.name, node.state) == ("node-1", "Ready")
     assert (node.allocatable["cpu"], node.used["cpu"], node.free["cpu"]) == ("8", "2", "6")
     assert (capacity.total.free, capacity.unplaced) == (node.free, {})
-    assert repr(capacity).startswith("<Capacity of 1 nodes: cpu 6, ")
+    assert repr(capacity).startswith("<Capacity of 1 node: cpu 6, ")
     assert "<td>node-1</td>" in capacity._repr_html_()
 
 

@@ -7,6 +7,7 @@ from typing import Any, overload
 
 from msgspec import Struct
 
+from mcad.api.wire import plural
 from mcad.client.api import html
 
 Json = dict[str, Any]
@@ -66,7 +67,7 @@ class Capacity(Sequence[NodeCapacity]):
 
     def __repr__(self) -> str:
         free = html.amounts(self.total.free)
-        return f"<Capacity of {len(self)} nodes: {free or 'nothing'} free>"
+        return f"<Capacity of {plural(len(self), 'node')}: {free or 'nothing'} free>"
 
     def _repr_html_(self) -> str:
         return _table([*self, self.total])
