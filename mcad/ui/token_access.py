@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from typing import Self
 
 from msgspec import Struct
@@ -94,8 +94,9 @@ class TokenEnvironment(Environment):
     async def open(self, target: Target) -> AsyncIterator[tuple[Api, str]]:  # noqa: ARG002 - the server's
         """Yield the API without watches, and the namespace of the caller."""
         headers = {"Authorization": f"Bearer {self._token}"}
-        api = PlainApi(Plain(self._server.url, headers, self._server.ssl_context))
-        yield _Noticing(api, self._on_refused), self.own
+        server = Plain(self._server.url, headers, self._server.ssl_context)
+        with closing(PlainApi(server)) as api:
+            yield _Noticing(api, self._on_refused), self.own
 
     @asynccontextmanager
     async def open_quickly(self, target: Target) -> AsyncIterator[tuple[Api, str]]:
