@@ -7,17 +7,22 @@ from typing import Any, Self
 
 from msgspec import Struct
 
-from mcad.api.wire import as_int, as_list, as_map, as_text
+from mcad.api.wire import as_int, as_list, as_map
 from mcad.cli.pages.colours import printable
 from mcad.client.appwrappers.latest_events import list_events
 from mcad.client.appwrappers.owned_objects import owned_objects
+from mcad.client.appwrappers.pod_logs import (
+    NO_CONTENT,
+    container_of,
+    containers_of,
+    log_request,
+    read_log,
+)
 from mcad.client.appwrappers.pod_state import ENDED, has_started, node_of, phase_of, pod_state
 from mcad.client.appwrappers.read import read_appwrapper
 from mcad.client.errors import McadError, explain
 from mcad.kube.client import Client
-from mcad.kube.errors import ApiError, KubeError, api_error
-from mcad.kube.kinds import PODS
-from mcad.kube.port import Request
+from mcad.kube.errors import ApiError, KubeError
 from mcad.ui.details import Told
 
 Json = dict[str, Any]
@@ -28,7 +33,6 @@ FEW_LINES = 10  # of a log whose last lines are so long that LINES of them are n
 READ_MAX = 1024 * 1024  # bytes that the API server is asked for
 SHOWN_MAX = 64 * 1024  # bytes
 LOG_S = 15.0
-OK, NO_CONTENT = 200, 204  # the latter of a pod that never had a node
 
 
 class Pod(Struct, frozen=True):
@@ -88,21 +92,15 @@ async def read_pods(client: Client, namespace: str, name: str) -> list[Json]:
 
 
 async def read_pod(client: Client, title: tuple[str, str], name: str, container: str) -> OnePod:
-    """A pod of the AppWrapper ``title``; "" is the first container. Raises ``McadError``."""
+    """A pod of the AppWrapper ``title``; "" is its default container. Raises ``McadError``."""
     pods = await read_pods(client, *title)
     pod = next((one for one in pods if one["metadata"]["name"] == name), None)
     if pod is None:
         raise McadError(f"{'/'.join(title)} has no pod {name} any more.")
-    containers = _containers(pod)
-    chosen = container if container in containers else containers[0]
+    containers = containers_of(pod)
+    chosen = container_of(pod, container if container in containers else None)
     events = await _events(client, pod)
     return OnePod(Pod.of(pod), containers, chosen, await _log(client, pod, chosen), events)
-
-
-def _containers(pod: Json) -> list[str]:
-    spec = as_map(pod.get("spec"))
-    every = [*as_list(spec.get("containers")), *as_list(spec.get("initContainers"))]
-    return [as_text(as_map(one).get("name")) for one in every] or [""]
 
 
 async def _events(client: Client, pod: Json) -> list[Told] | None:
@@ -138,12 +136,10 @@ async def _log(client: Client, pod: Json, container: str) -> Log:
 
 
 async def _end_of_log(client: Client, pod: Json, container: str, lines: int) -> bytes:
-    metadata = pod["metadata"]
-    params = {"container": container, "tailLines": str(lines), "limitBytes": str(READ_MAX)}
-    path = PODS.path(metadata["namespace"], metadata["name"], "log")
-    answer = await client.api.request(Request("GET", path, params), LOG_S)
-    if answer.status == NO_CONTENT:
+    request = log_request(pod, container, lines, {"limitBytes": str(READ_MAX)})
+    try:
+        return await read_log(client, request, LOG_S)
+    except ApiError as error:
+        if error.status != NO_CONTENT:
+            raise
         return b""
-    if answer.status != OK or not isinstance(answer.body, bytes):
-        raise api_error(answer.status, answer.body)
-    return answer.body
