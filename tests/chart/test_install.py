@@ -50,6 +50,7 @@ RARE: dict[tuple[str, str, str], str] = {
     ("kueue.x-k8s.io", "workloadpriorityclasses", "watch"): "Kueue is installed beside it",
     (GROUP, "appwrappers/finalizers", "update"): "never requested: the admission plugin"
     " OwnerReferencesPermissionEnforcement asks whether it is granted",
+    (GROUP, "appwrappers/status", "patch"): "the dispatcher of a release before leads meanwhile",
 }
 """Rights that are not used in the walk, and what uses them."""
 
