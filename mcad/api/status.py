@@ -63,6 +63,9 @@ STATUS = frozenset(
 """The fields of a status that are ours. All others stay as they are stored: those that only MCAD
 writes, and those of a later release after a rollback."""
 
+FORMER = frozenset({"claim"})
+"""Fields that were ours in a former release: they go with the next write."""
+
 _TOTALS = {"totalcpu": "cpu", "totalmemory": "memory", "totalgpu": "nvidia.com/gpu"}
 """Milli-CPU, bytes and devices; MCAD had 32 bits for them, which is too few for bytes."""
 

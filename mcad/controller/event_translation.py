@@ -17,7 +17,7 @@ from mcad.api.children import child_item, read_child
 from mcad.api.config import Config
 from mcad.api.owner import Owner, controller_of
 from mcad.api.pods import read_node, read_pod
-from mcad.api.status import STATUS
+from mcad.api.status import FORMER, STATUS
 from mcad.api.wire import fields_of_others
 from mcad.controller.early_objects import EarlyObjects
 from mcad.controller.mirror import Manifests, Mirror, Reflection, spec_mark, status_mark
@@ -191,7 +191,7 @@ class EventTranslator:
             parsed, error = unread(obj), raised
         manifests = Manifests.of(parsed.manifests)
         uid, version = metadata["uid"], metadata["resourceVersion"]
-        others = fields_of_others(obj.get("status"), STATUS)
+        others = fields_of_others(obj.get("status"), STATUS | FORMER)
         return Reading(uid, version, spec, status, parsed.workload, manifests, others, error)
 
     def appwrapper_read(self, reading: Reading) -> None:

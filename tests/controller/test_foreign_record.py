@@ -69,7 +69,8 @@ async def test_fields_that_are_not_ours_stay() -> None:
     gate = asyncio.Event()
     async with Rig() as rig:
         add_appwrapper(rig.server, "a", "1m")
-        rig.server.change("appwrappers", "a", lambda obj: obj.update(status=dict(theirs)))
+        stored = theirs | {"claim": {"nodes": ["of a former release"]}}
+        rig.server.change("appwrappers", "a", lambda obj: obj.update(status=stored))
         rig.server.fail("PUT", "/appwrappers/", held(gate))
         await rig.clock.advance(1)
         rig.server.change("appwrappers", "a", lambda obj: obj["status"].update(meanwhile=7))
