@@ -22,7 +22,7 @@ WATCH = ("list", "watch")
 READ = ("get", *WATCH)
 WRAPPED_VERBS = ("create", "delete", *READ)
 STATUS_VERBS = ("patch", "update")
-"""A release before this one patches: it leads until the new one does, and after a rollback."""
+"""The release before this one patches statuses; it may lead during an upgrade or a rollback."""
 
 WRAPPED_BY_OTHERS = ("delete", *READ)
 

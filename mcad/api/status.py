@@ -64,7 +64,7 @@ STATUS = frozenset(
 writes, and those of a later release after a rollback."""
 
 FORMER = frozenset({"claim"})
-"""Fields that were ours in a former release: they go with the next write."""
+"""Fields that were ours in a former release. The next write drops them."""
 
 _TOTALS = {"totalcpu": "cpu", "totalmemory": "memory", "totalgpu": "nvidia.com/gpu"}
 """Milli-CPU, bytes and devices; MCAD had 32 bits for them, which is too few for bytes."""

@@ -202,8 +202,9 @@ class EventTranslator:
         uid, version, spec, status, work, manifests, others, error = astuple(reading)
         if error is None:
             work = self._read.completed(work, manifests)
-        marks = {"version": version, "status_mark": status, "floor": version}
-        seat = Reflection(work, manifests, spec, others, **marks)
+        seat = Reflection(
+            work, manifests, spec, others, version=version, status_mark=status, floor=version
+        )
         self._mirror.put(uid, seat)
         self._feed(AppWrapperSeen(work, listed, rewound))
         if error is not None:

@@ -40,8 +40,8 @@ async def send(base_url: str, request: Request, timeout_s: float) -> Response:
 
 
 class Link:
-    """Requests to one server. A connection of a read is kept for the next read; a write has its own
-    one, because a server may close a kept one at any time, and no write may be sent twice."""
+    """Requests to one server. The connection of a read is kept for the next read. Each write opens
+    its own: a server may close a kept connection at any time, and no write is sent twice."""
 
     def __init__(self, base_url: str, context: ssl.SSLContext | None = None) -> None:
         self._url = urlsplit(base_url)

@@ -51,7 +51,7 @@ class Moment(Struct, frozen=True):
     leader: Heartbeat = UNKNOWN
 
 
-class Over(Exception):  # noqa: N818 - an end, and no error
+class BoardEndedError(Exception):
     """The figures are not followed any more."""
 
 
@@ -125,10 +125,10 @@ class Board:
         return self._latest
 
     async def after(self, version: int) -> Moment:
-        """The latest figures as soon as they are later than ``version``; raises ``Over``."""
+        """The latest figures, later than ``version``; raises ``BoardEndedError``."""
         while self._latest is None or self._latest.version <= version:
             if self._is_over:
-                raise Over
+                raise BoardEndedError
             await self._changed.wait()
         return self._latest
 

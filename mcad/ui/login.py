@@ -98,13 +98,13 @@ class Login:
 
     async def form(self, request: web.Request) -> web.Response:
         """The form of a login, and of a logout."""
-        problem, who = "", ""
+        problem, user = "", ""
         try:
             caller = await self._caller(request)
-            who = caller.view.who if caller is not None else ""
+            user = caller.view.user if caller is not None else ""
         except McadError as error:
             problem = error.message
-        return self._ask(request, problem, who=who, status=200)
+        return self._ask(request, problem, user=user, status=200)
 
     async def log_in(self, request: web.Request) -> web.Response:
         """Log in, and go to the page that was asked for."""
@@ -168,7 +168,7 @@ class Login:
     def _ask(
         self, request: web.Request, problem: str = "", *, status: int = 401, **more: str
     ) -> web.Response:
-        """The form; ``more`` is where to go ``back`` to, and ``who`` has logged in."""
+        """The form; ``more`` is where to go ``back`` to, and the ``user`` with a login."""
         if request.method == "GET" and not _is_open(request):
             more["back"] = request.path_qs
         needs_token = not _token_of_proxy(request)

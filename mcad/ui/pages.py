@@ -41,10 +41,10 @@ PARTS = ("health", "capacity", "history", "nodes", "quota", "evictions", "queue"
 class Pages:
     """Renders pages and parts; each part once for all pages with the same query."""
 
-    def __init__(self, who: str = "") -> None:
-        """``who`` has logged in; "" is the owner of the kubeconfig."""
+    def __init__(self, user: str = "") -> None:
+        """``user`` is the name of a caller with a login; "" is the owner of the kubeconfig."""
         self._jinja = _templates()
-        self._who = who
+        self._user = user
         self._mark = token_hex(4)  # a page of another process, or of another login, has another one
         self._version = -1
         self._known: dict[tuple[str, Query | None], str] = {}
@@ -78,7 +78,7 @@ class Pages:
         """A whole page, with a drawer if ``details`` are given."""
         return self._render(
             "page.html",
-            who=self._who,
+            user=self._user,
             titled=f"{details.title} - mcad" if details is not None else "mcad",
             parts=parts,
             query=query,
@@ -136,10 +136,10 @@ class Pages:
         """Why a part is not shown."""
         return self._render("problem.html", problem=text)
 
-    def login(self, problem: str = "", *, needs_token: bool, back: str = "", who: str = "") -> str:
-        """The form of a login; ``who`` has logged in already."""
+    def login(self, problem: str = "", *, needs_token: bool, back: str = "", user: str = "") -> str:
+        """The form of a login; ``user`` is the name of a caller with a login."""
         return self._render(
-            "login.html", problem=problem, needs_token=needs_token, back=back, who=who
+            "login.html", problem=problem, needs_token=needs_token, back=back, user=user
         )
 
     def single(self, title: str, text: str, *, is_html: bool = False) -> str:

@@ -10,7 +10,7 @@ from aiohttp import web
 
 from mcad.client.errors import McadError
 from mcad.kube.client import Client
-from mcad.ui.board import Board, Moment, Over
+from mcad.ui.board import Board, BoardEndedError, Moment
 from mcad.ui.details import read_answer, read_details, read_told
 from mcad.ui.manifest import read_manifest
 from mcad.ui.pages import Pages
@@ -22,11 +22,11 @@ from mcad.ui.stream import events
 class View:
     """Answers with what a board has; nothing is shared with the views of others."""
 
-    def __init__(self, board: Board, who: str = "") -> None:
-        """``who`` has logged in; "" is the owner of the kubeconfig."""
+    def __init__(self, board: Board, user: str = "") -> None:
+        """``user`` is the name of a caller with a login; "" is the owner of the kubeconfig."""
         self.board = board
-        self.who = who
-        self.pages = Pages(who)
+        self.user = user
+        self.pages = Pages(user)
         self._answering = asyncio.Lock()  # each takes a copy of the dispatcher: one at a time
         self._streams: set[asyncio.Task[None]] = set()
 
@@ -153,7 +153,7 @@ class View:
         sending = asyncio.ensure_future(self._send(answer, Query.of(request.query), seen))
         self._streams.add(sending)
         try:
-            with suppress(ConnectionError, asyncio.CancelledError, Over):
+            with suppress(ConnectionError, asyncio.CancelledError, BoardEndedError):
                 await sending
         finally:
             sending.cancel()
@@ -179,7 +179,7 @@ class View:
     async def _latest(self) -> Moment:
         try:
             return await self.board.now()
-        except Over:  # the caller has logged out meanwhile
+        except BoardEndedError:  # the caller has logged out meanwhile
             raise web.HTTPServiceUnavailable(text="Reload the page.\n") from None
 
     def _failure(self, status: int, text: str) -> web.Response:

@@ -193,3 +193,18 @@ def yaml_of(obj: Json) -> str:
     """For kubectl."""
     text: str = yaml.safe_dump(obj)
     return text
+
+
+def expression_warnings(plane: ControlPlane, policy: str) -> list[Any]:
+    """What the API server finds wrong with the expressions of a policy."""
+    path = f"/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/{policy}"
+
+    def checked() -> Any:
+        found = plane.request("GET", path)[1]
+        status = found.get("status", {})
+        current = status.get("observedGeneration") == found["metadata"]["generation"]
+        return status if current else None
+
+    status = plane.wait_for(checked, 60, "the policy is type-checked")
+    warnings: list[Any] = status.get("typeChecking", {}).get("expressionWarnings", [])
+    return warnings

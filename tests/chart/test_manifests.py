@@ -14,7 +14,7 @@ import yaml
 
 from mcad.api.appwrapper import MAX_POD_SETS_ALL
 from mcad.api.labels import GROUP
-from tests.chart.cluster import PULLED_NOWHERE, Release
+from tests.chart.cluster import PULLED_NOWHERE, Release, expression_warnings
 from tests.chart.helm import ROOT, Helm
 from tests.controlplane.controlplane import ControlPlane
 from tests.e2e.process import Dispatcher
@@ -418,16 +418,7 @@ def test_what_is_too_much_to_judge_is_not_denied_for_that(plane: ControlPlane) -
 
 
 def test_the_api_server_finds_no_fault_with_the_expressions(plane: ControlPlane) -> None:
-    path = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/mcad-manifests"
-
-    def checked() -> Json | None:
-        found = plane.request("GET", path)[1]
-        status: Json = found.get("status", {})
-        current = status.get("observedGeneration") == found["metadata"]["generation"]
-        return status if current else None
-
-    status = plane.wait_for(checked, 60, "the policy is type-checked")
-    assert status.get("typeChecking", {}).get("expressionWarnings", []) == []
+    assert expression_warnings(plane, "mcad-manifests") == []
 
 
 def test_not_even_an_unknown_key_of_a_template_is_exchanged(plane: ControlPlane) -> None:

@@ -22,7 +22,7 @@ from mcad.api.live.switches import Switch
 from mcad.api.models import MAX_ITEMS, MAX_POD_SETS
 from mcad.api.podsets import infer
 from tests import budget
-from tests.chart.cluster import PULLED_NOWHERE, Release
+from tests.chart.cluster import PULLED_NOWHERE, Release, expression_warnings
 from tests.chart.helm import ROOT, Helm
 from tests.controlplane.controlplane import ControlPlane
 from tests.e2e.support import cli
@@ -495,16 +495,7 @@ def test_what_cannot_be_read_is_let_in(plane: ControlPlane) -> None:
 
 
 def test_the_api_server_finds_no_fault_with_the_expressions(plane: ControlPlane) -> None:
-    path = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/mcad-warnings"
-
-    def checked() -> Json | None:
-        found = plane.request("GET", path)[1]
-        status: Json = found.get("status", {})
-        current = status.get("observedGeneration") == found["metadata"]["generation"]
-        return status if current else None
-
-    status = plane.wait_for(checked, 60, "the policy is type-checked")
-    assert status.get("typeChecking", {}).get("expressionWarnings", []) == []
+    assert expression_warnings(plane, "mcad-warnings") == []
 
 
 def test_kubectl_and_mcad_show_all_of_it(plane: ControlPlane, tmp_path: Path) -> None:

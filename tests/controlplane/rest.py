@@ -26,19 +26,10 @@ class Rest:
         self._opened: list[http.client.HTTPSConnection] = []
 
     def send(
-        self,
-        method: str,
-        path: str,
-        body: object = None,
-        *,
-        content_type: str = "application/json",
-        accept: str = "application/json",
-        token: str = "",
+        self, method: str, path: str, body: object = None, **options: str
     ) -> tuple[int, bytes]:
         """Status and body of the answer to a request with a JSON body, or with none."""
-        status, _, raw = self.exchange(
-            method, path, body, content_type=content_type, accept=accept, token=token
-        )
+        status, _, raw = self.exchange(method, path, body, **options)
         return status, raw
 
     def exchange(

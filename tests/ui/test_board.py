@@ -84,5 +84,5 @@ async def test_nothing_waits_for_figures_that_are_not_followed_any_more() -> Non
         await asyncio.sleep(0)
     async with asyncio.timeout(PATIENCE_S):
         for late in (waiting, looked.after(version + 1000)):
-            with pytest.raises(board.Over):
+            with pytest.raises(board.BoardEndedError):
                 await late

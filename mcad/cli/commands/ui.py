@@ -64,12 +64,7 @@ async def _serve(board: Board, port: int, *, opens: bool) -> None:
     with Stop() as stop:
         guard = Guard(View(board), _print_next)
         async with board.followed(stop.event.set), served(guard, port):
-            stop.begun()
-            click.echo(f"The page is at {guard.address}")
-            click.echo("Ctrl-C ends it.")
-            if opens:
-                await asyncio.to_thread(webbrowser.open, guard.address)
-            await stop.event.wait()
+            await _shown(guard.address, stop, opens=opens)
 
 
 async def _serve_logins(guard: Login, port: int, *, opens: bool) -> None:
@@ -77,12 +72,18 @@ async def _serve_logins(guard: Login, port: int, *, opens: bool) -> None:
     ApiServer.of(guard.callers.target)
     with Stop() as stop:
         async with guard.callers.swept(), served(guard, port):
-            stop.begun()
-            click.echo(f"The page is at {guard.address}")
-            click.echo("Each browser logs in with a token of the cluster. Ctrl-C ends it.")
-            if opens:
-                await asyncio.to_thread(webbrowser.open, guard.address)
-            await stop.event.wait()
+            note = "Each browser logs in with a token of the cluster. "
+            await _shown(guard.address, stop, note, opens=opens)
+
+
+async def _shown(address: str, stop: Stop, note: str = "", *, opens: bool) -> None:
+    """Say where the page is, and show it until a signal."""
+    stop.begun()
+    click.echo(f"The page is at {address}")
+    click.echo(f"{note}Ctrl-C ends it.")
+    if opens:
+        await asyncio.to_thread(webbrowser.open, address)
+    await stop.event.wait()
 
 
 def spare_the_collector() -> None:
