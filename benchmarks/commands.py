@@ -1,12 +1,13 @@
 """Commands that ask the dispatcher, beside kubectl, on a real API server with the chart's objects.
 
-    python -m benchmarks.commands [--appwrappers 200 2000] [--rounds 9]
+    python -m benchmarks.commands [--appwrappers 200 2000] [--rounds 9] [--mcad PATH]
 
 AppWrappers are stored that wait, in a hundred namespaces; a dispatcher answers at the visibility
 API as the chart installs it. In each round every command is a process of its own, one after the
 other: ``kubectl get appwrappers -A`` first, with its discovery cached, then those of ``mcad``. CPU
 time is that of the process, not of the API server and the dispatcher. The median of the ratios of a
-round counts, never a time alone; the goal is 2 at most.
+round counts, never a time alone; the goal is 2 at most. ``--mcad`` names the program of another
+installation: an editable one, as of ``make``, searches longer for each module.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ class Spent(NamedTuple):
     cpu_s: float
 
 
-def commands(number: int) -> dict[str, list[str]]:
+def commands(mcad: str, number: int) -> dict[str, list[str]]:
     """What is typed; ``number`` is that of the AppWrapper in question."""
     name = KINDS["appwrappers"].key(number)
     typed = {
@@ -58,7 +59,6 @@ def commands(number: int) -> dict[str, list[str]]:
         "mcad why NAME": ["why", name],
         "mcad version": ["version"],
     }
-    mcad = str(Path(sys.executable).parent / "mcad")
     return {what: [mcad, *words] for what, words in typed.items()}
 
 
@@ -77,11 +77,12 @@ def spent(command: Sequence[str], env: Mapping[str, str]) -> Spent:
     return Spent(wall_s, usage.ru_utime + usage.ru_stime)
 
 
-def measure(plane: ControlPlane, rounds: int) -> None:
+def measure(plane: ControlPlane, typed: Mapping[str, list[str]], rounds: int) -> None:
     """Print the medians of each command, and of its ratios to kubectl."""
     env = {**os.environ, "KUBECONFIG": str(plane.admin_kubeconfig), "HOME": str(plane.folder)}
+    env.pop("PYTHONDONTWRITEBYTECODE", None)  # users have the bytecode of what they installed
     kubectl = [str(plane.layout.bin / "kubectl"), "get", "appwrappers", "-A"]
-    known = {KUBECTL: kubectl} | commands(7)
+    known = {KUBECTL: kubectl} | typed
     for command in known.values():
         spent(command, env)  # caches are warm
     print(speed(), flush=True)
@@ -121,13 +122,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--appwrappers", type=int, nargs="+", default=[200, 2000])
     parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--mcad", default=str(Path(sys.executable).parent / "mcad"))
     args = parser.parse_args()
     with TemporaryDirectory() as home:
         helm = Helm(binaries.ensure_helm(), Path(home))
         for count in args.appwrappers:
             with installed(count, helm) as plane:
                 print(f"{count} AppWrappers: wall s, CPU s, ratios to kubectl of both")
-                measure(plane, args.rounds)
+                middle_of_the_line = count // 2
+                measure(plane, commands(args.mcad, middle_of_the_line), args.rounds)
 
 
 if __name__ == "__main__":

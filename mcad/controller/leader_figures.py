@@ -20,6 +20,7 @@ from mcad.controller.gc_tuning import not_collected
 from mcad.controller.paged_list import PagedList
 from mcad.controller.shared_answers import SharedAnswers
 from mcad.controller.views import capacity_sums, detail_steps, node_steps, row_steps
+from mcad.core.answers.behind import is_behind
 from mcad.core.answers.dry_run import Facts
 from mcad.core.events import Event
 from mcad.core.views.rows import Picture
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from mcad.controller.replica import Replica
     from mcad.controller.runtime import Controller
     from mcad.core.cluster import Cluster
+    from mcad.core.state.entry import Entry
 
 Json = dict[str, Any]
 T = TypeVar("T")
@@ -107,7 +109,9 @@ class LeaderFigures:
             detail = await self.detail(namespace, name)
             if detail is None:
                 return None
-            return detail | await asyncio.to_thread(why_answer, await self._facts(), detail["uid"])
+            uid, now = detail["uid"], self._controller.clock.now_us()
+            facts = await self._facts(is_behind(self._cluster(), uid, now))
+            return detail | await asyncio.to_thread(why_answer, facts, uid)
 
     async def what_if(self, question: Question, own: str) -> Json:
         """What would differ; ``own`` is the namespace of names without one. Raises
@@ -130,10 +134,11 @@ class LeaderFigures:
         finally:
             self._asked -= 1
 
-    async def _facts(self) -> Facts:
-        """What was observed, for copies: they run in a thread, beside the dispatcher."""
+    async def _facts(self, leave_out: Callable[[Entry], bool] = lambda _: False) -> Facts:
+        """What was observed, for copies: they run in a thread, beside the dispatcher. AppWrappers
+        to ``leave_out`` are not needed."""
         cluster = self._cluster()
-        events: list[Event] = await self._in_slices(present(cluster))
+        events: list[Event] = await self._in_slices(present(cluster, leave_out))
         return Facts(cluster.settings, events, self._controller.clock.now_us())
 
     def titles(self) -> frozenset[str]:

@@ -21,7 +21,7 @@ from mcad.core.state.records import replace
 from mcad.core.status.status import derive, persisted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from mcad.core.cluster import Cluster
     from mcad.core.state.entry import Entry
@@ -30,9 +30,11 @@ if TYPE_CHECKING:
 _BEING_CREATED = frozenset({Phase.INTENDING, Phase.CREATING, Phase.CONFIRMING})
 
 
-def present(cluster: Cluster) -> Iterator[Event]:
-    """Every present object as an event. The core may go on between two of them, as a cluster does
-    between the lists of a dispatcher that starts.
+def present(
+    cluster: Cluster, leave_out: Callable[[Entry], bool] = lambda _: False
+) -> Iterator[Event]:
+    """Every present object as an event, but for AppWrappers to ``leave_out``. The core may go on
+    between two of them, as a cluster does between the lists of a dispatcher that starts.
 
     An AppWrapper that is being created is restored as dispatched, although this core may not know
     all of its objects.
@@ -43,7 +45,7 @@ def present(cluster: Cluster) -> Iterator[Event]:
     yield from map(QuotaSeen, list(cluster.forest.subtrees.values()))
     yield from map(PauseSeen, list(cluster.waiting.dispatch_pauses.by_uid.values()))
     for entry in list(cluster.entries.values()):
-        if not entry.rebuilt and entry.phase is not Phase.GONE:
+        if not (entry.rebuilt or entry.phase is Phase.GONE or leave_out(entry)):
             work = replace(entry.edited or entry.workload, persisted=_saved(entry, cluster.now))
             yield AppWrapperSeen(work, listed=True)
     yield from map(ChildSeen, list(cluster.objects.by_uid.values()))

@@ -8,6 +8,7 @@ certificate     why an AppWrapper does not fit, as figures to check by hand
 remedies        the records of answers
 node_drain      which pods a drain of nodes moves, and where they fit
 outcome         what the next cycles do with such facts
+behind          which AppWrappers may be left out of the facts
 changed_facts   the facts with a change
 search          the smallest number that suffices, by trying
 changes         a change of the facts, made on a dispatcher and taken back

@@ -1,8 +1,11 @@
-"""Which AppWrappers ahead would have to leave the line, for an AppWrapper that waits for them."""
+"""AppWrappers ahead in line: which of them would have to leave, for an AppWrapper that waits for
+them, and how many want the same nodes."""
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
+from functools import partial
 
 from mcad.core.answers.changes import Leave
 from mcad.core.answers.dry_run import DryRun
@@ -38,6 +41,21 @@ def _ahead(run: DryRun, uid: str) -> list[str]:
     turns = {one: waiting.turns.at(*places[one], now) for one in _firsts(run)}
     own = waiting.turns.at(*places[uid], now)
     return sorted((one for one in turns if turns[one] < own), key=turns.__getitem__)[:AHEAD_MAX]
+
+
+def rivals_ahead(run: DryRun, uid: str) -> int:
+    """How many AppWrappers ahead in line could go to the same nodes."""
+    waiting, capacity, now = run.cluster.waiting, run.cluster.capacity, run.facts.now
+    place = waiting.queue.place_of(uid)
+    if place is None:
+        return 0
+    shape, own = place[0].shape, waiting.turns.at(*place, now)
+    count = 0
+    for eqclass in waiting.queue.eqclasses():
+        if capacity.compete(eqclass.shape, shape):
+            turn = partial(waiting.turns.at, eqclass, now=now)
+            count += bisect_left(eqclass.members.keys(), own, key=turn)
+    return count
 
 
 def _firsts(run: DryRun) -> Iterator[str]:

@@ -88,11 +88,15 @@ class _VerdictsBefore:
                 self._asks_back[eqclass] = eqclass.asks_back
         self._asked = self._owners.copy()
 
-    def forget_others(self) -> None:
-        """Judge the classes whose verdicts changed again in the next walk."""
+    def restore(self) -> None:
+        """Restore the verdicts of classes that are refused for the same as before, and judge the
+        others again in the next walk."""
         for eqclass in list(self._waiting.queue.eqclasses()):
-            if self._refusals.get(eqclass) is not eqclass.refusal:
+            before, after = self._refusals.get(eqclass), eqclass.refusal
+            if before is None or after is None or before.signature != after.signature:
                 self._waiting.verdicts.requeue(eqclass)
+            else:
+                eqclass.refusal = before
 
     def restore_owners(self) -> None:
         """Let the same classes as before keep borrowers waiting."""
@@ -110,13 +114,14 @@ class DryRun:
     ``starting`` are the uids of the AppWrappers that start in it without any change, in order.
     ``holders`` (an ordered set) are the uids of AppWrappers that hold room: leaving ones first,
     then the lowest priority, and of these the latest dispatch. ``candidates`` are the AppWrappers
-    that may be evicted, None if none ever is. ``trials`` counts the walks.
+    that may be evicted, None if none ever is. ``trials`` counts the walks, and ``left`` is the work
+    that is left for them, in steps.
     """
 
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
         self.trials = 0
-        self._left = 2**62
+        self.left = 2**62
         self._begin()
         present = sorted(release_set.present(self.cluster), key=_order)
         self.holders = {entry.uid: None for entry in present}
@@ -149,11 +154,11 @@ class DryRun:
 
     def allow(self, steps: int) -> None:
         """Allow trials this much work from now on; the last trial may exceed it."""
-        self._left = steps
+        self.left = steps
 
     def spend(self, microseconds: int) -> None:
         """Count work besides trials: steps of a snapshot, each about a microsecond."""
-        self._left -= microseconds // STEP_US
+        self.left -= microseconds // STEP_US
 
     @property
     def cluster(self) -> Cluster:
@@ -177,7 +182,7 @@ class DryRun:
     def tried(self, *changes: Change) -> Iterator[list[str]]:
         """The AppWrappers that start after these changes (uids, in order). The cluster is in that
         state within the context, and as before after it. ``OutOfWorkError`` if no work is left."""
-        if self._left <= 0:
+        if self.left <= 0:
             raise OutOfWorkError
         self.trials += 1
         self._serials = {}
@@ -195,13 +200,13 @@ class DryRun:
                 self._withdraw()
                 for undo in reversed(take_back):
                     undo()
-                known.forget_others()
+                known.restore()
                 self._walk()
                 self._withdraw()
                 known.restore_owners()
             else:
                 self._begin()
-            self._left -= TRIAL_STEPS + cluster.admission.steps - begun
+            self.left -= TRIAL_STEPS + cluster.admission.steps - begun
 
     def _walk(self) -> bool:
         """Walk the line until nothing more starts; False if that takes too many passes."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from mcad.core.answers.ahead import rivals_ahead
 from mcad.core.answers.changes import AddNodes
 from mcad.core.answers.dry_run import DryRun
 from mcad.core.answers.remedies import Kind, Remedy
-from mcad.core.answers.search import smallest
 from mcad.core.nodes.columns import UNBOUNDED, slots
 from mcad.core.nodes.filters import admits
 from mcad.core.nodes.resources import with_pod_slot
@@ -17,6 +17,12 @@ from mcad.core.state.refusal import Refusal
 
 KINDS_TRIED = 3
 """Kinds of nodes to try; one node of each kind is the model of the added nodes."""
+
+NUMBERS_TRIED = 8
+"""Numbers of nodes that are tried one after the other."""
+
+RIVALS_FEW = 32
+"""Where at most so many AppWrappers are ahead a trial is cheap, and an estimate says little."""
 
 NODES_MAX = 256
 """Nodes that are added at a time at most."""
@@ -29,17 +35,30 @@ def extra_nodes(run: DryRun, uid: str, refusal: Refusal) -> Iterator[Remedy]:
 
 
 def _like(run: DryRun, uid: str, refusal: Refusal, node: Node) -> Iterator[Remedy]:
-    least = _least(run.entry(uid), refusal, node)
-
-    def suffices(count: int) -> bool:
-        return run.starts(uid, AddNodes(node, count))
-
-    count = smallest(suffices, least, NODES_MAX) if least <= NODES_MAX else None
+    count = _smallest(run, uid, node, _least(run.entry(uid), refusal, node))
     if count is None:
         return
     nodes = "1 more node" if count == 1 else f"{count} more nodes"
     text = f"{nodes} like {node.name}."
     yield Remedy(Kind.NODES, text, AddNodes(node, count), number=count)
+
+
+def _smallest(run: DryRun, uid: str, node: Node, least: int) -> int | None:
+    """The smallest number of nodes that suffices, from ``least`` on; None if none of the first few
+    does. More may serve another AppWrapper instead, so no number is left out. If so few of many
+    AppWrappers ahead start on the least number that there is no work left for enough numbers, no
+    other is tried."""
+    last, before = least + NUMBERS_TRIED - 1, run.left
+    for count in range(least, min(last, NODES_MAX) + 1):
+        with run.tried(AddNodes(node, count)) as started:
+            if uid in started:
+                return count
+        if started and count == least:
+            affordable = min(last, least + run.left // (before - run.left))
+            rivals = rivals_ahead(run, uid)
+            if rivals > RIVALS_FEW and rivals * least > len(started) * affordable:
+                return None
+    return None
 
 
 def _models(run: DryRun, entry: Entry) -> list[Node]:

@@ -6,16 +6,6 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 
-TRIED_MAX = 8
-"""Numbers that are tried one after the other, where more need not be better."""
-
-
-def smallest(suffices: Callable[[int], bool], first: int, last: int) -> int | None:
-    """The first number from ``first`` to ``last`` that suffices, None if none of the first few
-    does. More may serve another AppWrapper instead, so no number is left out."""
-    numbers = range(first, min(last, first + TRIED_MAX - 1) + 1)
-    return next((number for number in numbers if suffices(number)), None)
-
 
 def largest(suffices: Callable[[int], bool], first: int, last: int) -> int | None:
     """The largest number from ``first`` to ``last`` that suffices where less is better; None if

@@ -108,7 +108,7 @@ class Queue:
 
     def eqclass_of(self, entry: Entry) -> EquivalenceClass | None:
         """The class of an AppWrapper, None if it is not in line."""
-        place = self._places.get(entry.uid)
+        place = self.place_of(entry.uid)
         return place[0] if place is not None else None
 
     def refusal_of(self, entry: Entry) -> Refusal | None:
@@ -131,6 +131,10 @@ class Queue:
     def put_in_order(self, eqclasses: Iterable[EquivalenceClass]) -> None:
         """Keep all classes in this order, which is mostly the order of the next pass."""
         self._eqclasses = {eqclass.alike: eqclass for eqclass in eqclasses}
+
+    def place_of(self, uid: str) -> tuple[EquivalenceClass, Key] | None:
+        """The class and the static key of an AppWrapper, None if it is not in line."""
+        return self._places.get(uid)
 
     def places(self) -> dict[str, tuple[EquivalenceClass, Key]]:
         """The class and the static key of each AppWrapper in line, by uid; a copy."""
