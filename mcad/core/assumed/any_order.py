@@ -89,7 +89,7 @@ def _emptied(unbound: Sequence[Unbound]) -> Columns:
 
 def _admitted(one: Unbound) -> Mask:
     """The rows where these pods may go."""
-    mask, rows = one.pods.mask, one.pods.ledger.rows
+    mask, rows = one.pods.mask.copy(), one.pods.ledger.rows
     mask[[rows[name].at for name in one.off if name in rows]] = False
     return mask
 

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import reduce
+from operator import or_
 from typing import NamedTuple
 
 from mcad.core.nodes.columns import Mask, slots
@@ -86,7 +88,6 @@ class Prospect:
     refused_at: int = -1
     domains_work: int = 0
     line: int = -1
-    _nodes: tuple[int, NodeSet] = (-1, 0)
 
     def __post_init__(self) -> None:
         parts = (part for part in self.parts if not part.per_node)
@@ -113,11 +114,10 @@ class Prospect:
 
     @property
     def nodes(self) -> NodeSet:
-        """The rows of ``mask`` as a set, cached until a node changes: read thousands of times."""
-        changes = self.ledger.constraints.changes
-        if self._nodes[0] != changes:
-            self._nodes = changes, as_set(self.mask)
-        return self._nodes[1]
+        """The rows of ``mask`` as a set."""
+        if not self.on_nodes:
+            return as_set(self.mask)
+        return reduce(or_, (part.pods.nodes for part in self.parts), 0)
 
     def plan(self, draft: Draft) -> Plan:
         """The draft, which is by parts of the prospect, as a plan by pod sets of the gang."""

@@ -20,6 +20,9 @@ from mcad.core.state.model import Constraint, Node, Requirement, Taint
 NodeSet = int
 """Nodes as bits by row: intersection and overlap of two sets are one operation."""
 
+READ_MAX = 64
+"""Constraints whose rows are known as a mask, of a byte for each row, and as a set."""
+
 
 class Facts(Packed):
     """The facts of every row that constraints read: its name, readiness, labels and taints.
@@ -153,7 +156,11 @@ def _tolerates_all(constraint: Constraint, taints: tuple[Taint, ...] | None) -> 
 class Constraints(Packed):
     """The constraints in use, and the nodes that each admits. ``changes`` numbers the changes of
     nodes: facts derived from a row of bits hold until it changes. ``largest`` has, by number, a row
-    to try first with a pod that is large."""
+    to try first with a pod that is large.
+
+    The last constraints that were read have their rows as a mask and as a set too, because each
+    verdict reads both: without them it takes a quarter longer.
+    """
 
     def __init__(self, facts: Facts, rows: int) -> None:
         self._facts = facts
@@ -163,6 +170,8 @@ class Constraints(Packed):
         self._unused: list[int] = []
         self.changes = 0
         self.largest: dict[int, int] = {}
+        self._masks: dict[int, Mask] = {}
+        self._sets: dict[int, NodeSet] = {}
 
     def hold(self, constraint: Constraint) -> int:
         """Hold the constraint and return its number, until each ``hold`` has its ``let_go``."""
@@ -184,7 +193,8 @@ class Constraints(Packed):
         if not self._used[constraint]:
             del self._used[constraint]
             number = self._numbers.pop(constraint)
-            self.largest.pop(number, None)
+            for known in (self.largest, self._masks, self._sets):
+                known.pop(number, None)
             self._bits[number] = 0
             self._unused.append(number)
 
@@ -193,10 +203,11 @@ class Constraints(Packed):
         longer = np.zeros((len(self._bits), rows // 8), np.uint8)
         longer[:, : self._bits.shape[1]] = self._bits
         self._bits = longer
+        self._forget_rows()
 
     def enter(self, at: int, node: Node) -> None:
         """Enter a node that is new in the row, or has changed."""
-        self.leave(at)
+        self.leave(at)  # forgets the rows
         bit = 1 << (at & 7)
         for constraint, number in self._numbers.items():
             if admits(node, constraint):
@@ -206,14 +217,35 @@ class Constraints(Packed):
         """Clear the row of a node that is gone."""
         self.changes += 1
         self._bits[:, at >> 3] &= 0xFF ^ (1 << (at & 7))
+        self._forget_rows()
+
+    def _forget_rows(self) -> None:
+        self._masks.clear()
+        self._sets.clear()
 
     def mask(self, number: int) -> Mask:
-        """The rows that a constraint admits."""
-        return np.unpackbits(self._bits[number], bitorder="little").view(np.bool_)
+        """The rows that a constraint admits, for reading."""
+        known = self._masks.get(number)
+        if known is None:
+            self._read(number)
+            known = self._masks[number]
+        return known
 
     def nodes(self, number: int) -> NodeSet:
         """The rows that a constraint admits, as a set."""
-        return int.from_bytes(self._bits[number].tobytes(), "little")
+        known = self._sets.get(number)
+        if known is None:
+            self._read(number)
+            known = self._sets[number]
+        return known
+
+    def _read(self, number: int) -> None:
+        if len(self._masks) >= READ_MAX:
+            self._forget_rows()
+        bits = self._bits[number]
+        mask = np.unpackbits(bits, bitorder="little").view(np.bool_)
+        mask.flags.writeable = False
+        self._masks[number], self._sets[number] = mask, int.from_bytes(bits.tobytes(), "little")
 
     def count(self, number: int) -> int:
         """How many rows a constraint admits."""
