@@ -206,8 +206,9 @@ class Columns(Packed):
 
 def take_slots(slots: Slots, pods: int, *, most_first: bool) -> Slots:
     """Take this many slots, or all, from the rows with the fewest (most) slots first. Of equal rows
-    the row with the least free amount comes first, so that large gaps stay (best fit)."""
-    order = _in_order(slots, most_first=most_first)
+    the row with the least free amount comes first, so that large gaps stay (best fit). Each row has
+    a slot, so as many rows as slots suffice."""
+    order = _first_in_order(slots, pods, most_first=most_first)
     rows, here, free = (each[order] for each in slots)
     upto = int(np.searchsorted(np.cumsum(here), pods)) + 1
     rows, here = rows[:upto], here[:upto]
@@ -221,17 +222,20 @@ _ROW_BITS, _FREE_BITS = 17, 30
 _PODS_MAX = (1 << 15) - 1  # the rest of 62 bits
 
 
-def _in_order(slots: Slots, *, most_first: bool) -> NDArray[np.int64]:
-    """The order of rows by slots, then by free amount, then by number. All three are one integer:
-    sorting integers takes a tenth of the time."""
-    if len(slots.rows) <= 1:
-        return np.arange(len(slots.rows))
+def _first_in_order(slots: Slots, count: int, *, most_first: bool) -> NDArray[np.int64]:
+    """The first rows, at least ``count``, in the order of slots, then of free amount, then of
+    number. All three are one integer: sorting integers takes a tenth of the time."""
     pods = slots.pods
+    if len(pods) <= 1:
+        return np.arange(len(pods))
     if len(pods) > 1 << _ROW_BITS or pods.max() > _PODS_MAX:
         return np.lexsort((slots.free, -pods if most_first else pods))
     too_long = max(0, int(slots.free.max()).bit_length() - _FREE_BITS)
     keys = (_PODS_MAX - pods if most_first else pods) << _FREE_BITS
     keys = (keys | slots.free >> too_long) << _ROW_BITS | np.arange(len(pods))
+    if 0 < count < len(keys):
+        keys.partition(count - 1)
+        keys = keys[:count]
     keys.sort()
     return keys & ((1 << _ROW_BITS) - 1)
 

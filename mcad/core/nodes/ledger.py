@@ -227,7 +227,7 @@ class Ledger:
         return {**{name: offered(n) for name, n in node.allocatable}, **self.ports}
 
     def _grow(self) -> None:
-        before, self._rows = self._rows, self._rows + max(ROWS_MIN, self._rows // 2 // 8 * 8)
+        before, self._rows = self._rows, self._rows + max(ROWS_MIN, self._rows // 8 // 8 * 8)
         self.at_row += [None] * (self._rows - before)
         self._vacant = list(range(self._rows - 1, before - 1, -1))
         for each in (*self._columns, self.facts, self.constraints):

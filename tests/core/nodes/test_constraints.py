@@ -201,3 +201,12 @@ def test_equal_values_have_one_code_and_codes_are_used_again(
         ]
     assert codes.size <= 1 + 4 + 1, "four rows, and one that changes has two for a moment"
     assert codes.code("none has it") == codes.size
+
+
+def test_rows_that_were_read_grow_with_the_others() -> None:
+    facts = Facts(8)
+    constraints = Constraints(facts, 8)
+    number = constraints.hold(Constraint())
+    assert len(constraints.mask(number)) == 8
+    constraints.grow(16)
+    assert len(constraints.mask(number)) == 16
