@@ -27,6 +27,7 @@ class Line:
         self._heads: list[Head] = sorted(found)
         self.is_reordered = self._heads != found
         self._at = 0
+        self._left_until: Turn | None = None
         self.seen = len(self._heads)
 
     @property
@@ -57,7 +58,12 @@ class Line:
         self._put(self._turns.of(eqclass, self._now), eqclass)
 
     def leave(self, until: Turn) -> int:
-        """Skip the classes before this turn that may keep their verdict. Returns how many."""
+        """Skip the classes before this turn that may keep their verdict. Returns how many. A second
+        call for the same turn finds none, because no verdict changes before its class comes; so it
+        looks at none, although thousands call."""
+        if self._left_until == until:
+            return 0
+        self._left_until = until
         end = bisect_left(self._heads, until, lo=self._at, key=_turn)
         passed = self._heads[self._at : end]
         self._heads[self._at : end] = tried = [h for h in passed if not h[1].may_keep_verdict]
