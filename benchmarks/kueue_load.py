@@ -69,6 +69,11 @@ class Shape(NamedTuple):
         """CPUs of all queues."""
         return self.cohorts * self.queues * NOMINAL
 
+    @property
+    def count(self) -> int:
+        """Workloads of all queues."""
+        return self.cohorts * self.queues * sum(one.count for one in self.classes)
+
     def scaled(self, scale: float) -> Shape:
         """With fewer workloads, at the same intervals."""
         classes = (one._replace(count=max(1, round(one.count * scale))) for one in self.classes)
@@ -176,7 +181,7 @@ class Load:
         self._client = client
         self._creator = creator or client
         self._tasks: set[asyncio.Task[None]] = set()
-        self._left = sum(one.count for one in shape.classes) * shape.cohorts * shape.queues
+        self._left = shape.count
         self._done = asyncio.Event()
         self._failure: BaseException | None = None
         self.courses: dict[tuple[str, str], Course] = {}

@@ -18,6 +18,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
+import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,13 +27,17 @@ from pathlib import Path
 from benchmarks.dispatch_rate import cpu_s, kind
 from benchmarks.kueue_arms import Kueue, KueueJobs, Mcad
 from benchmarks.kueue_load import SHAPES, Record, Shape, play
+from tests.controlplane.audit import AuditEntry
 from tests.controlplane.commands import ADMIN
 from tests.controlplane.controlplane import ControlPlane
+from tests.e2e.process import USER
 
 PROCESSES = ("kube-apiserver", "etcd", "kube-controller-manager")
 INFLIGHT = ["--max-requests-inflight=5000", "--max-mutating-requests-inflight=2500"]
 """As in Kueue's harness."""
 ARMS = ("kueue", "kueue-jobs", "mcad")
+QUIET_S = 8.0
+"""Longer than the dispatcher lets an Event wait."""
 ENVIRONMENT = {"GOGC": "100"}
 """Go's default: with that of the tests, 15,000 workloads take 13 GB of the API server."""
 
@@ -60,7 +65,7 @@ def run(arm: Kueue | Mcad, shape: Shape) -> None:
         spent = {name: cpu_s(one) - before[name] for name, one in pids.items()}
         peaks = {name: peak_mb(one) for name, one in pids.items() if name != "generator"}
         tell(found, spent, peaks)
-        tell_writes(plane, mark, arm.user)
+        tell_writes(plane, mark, arm.user, shape.count)
 
 
 def tell(found: Record, spent: dict[str, float], peaks: dict[str, float]) -> None:
@@ -75,14 +80,26 @@ def tell(found: Record, spent: dict[str, float], peaks: dict[str, float]) -> Non
     print("  peak MB: " + ", ".join(f"{name} {one:.0f}" for name, one in peaks.items()))
 
 
-def tell_writes(plane: ControlPlane, mark: int, user: str) -> None:
-    """The writes of the arm and of the generator, and how many were refused."""
+def tell_writes(plane: ControlPlane, mark: int, user: str, count: int) -> None:
+    """The writes of the arm and of the generator for each of so many workloads, once the arm writes
+    no more, and how many were refused."""
+    before = -1
+    while before < len(writes := _writes(plane, mark)):
+        before = len(writes)
+        time.sleep(QUIET_S)
     for account, name in ((user, "arm"), (ADMIN, "generator")):
-        made = [one for one in plane.audit(mark) if one.user == account and one.is_write]
-        kinds = Counter(kind(one) for one in made if one.resource != "leases")
+        made = [one for one in writes if one.user == account]
+        kinds = Counter(map(kind, made))
         refused = sum(one.code >= 300 for one in made)
-        told = ", ".join(f"{each} {n}" for each, n in kinds.most_common())
-        print(f"  writes of the {name}: {kinds.total()} ({refused} refused): {told}", flush=True)
+        told = ", ".join(f"{each} {n / count:.2f}" for each, n in kinds.most_common())
+        total = f"{kinds.total() / count:.2f} each ({refused} refused)"
+        print(f"  writes of the {name}: {total}: {told}", flush=True)
+
+
+def _writes(plane: ControlPlane, mark: int) -> list[AuditEntry]:
+    """Of the arm and of the generator."""
+    made = (one for one in plane.audit(mark) if one.is_write and one.resource != "leases")
+    return [one for one in made if one.user in (ADMIN, USER, Kueue.user)]
 
 
 def peak_mb(pid: int) -> float:

@@ -106,8 +106,9 @@ class Executor:
         self._mirror = mirror
         self._recorder = recorder
         self._shell = shell
-        self._dispatches = Lane(DISPATCH_WIDTH)
+        self._dispatches = Lane(DISPATCH_WIDTH, sleep=client.clock.sleep)
         self._reports = Lane(REPORT_WIDTH, before=self._dispatches)
+        recorder.is_busy = lambda: self._dispatches.is_busy
         self.lanes = {"dispatch": self._dispatches, "report": self._reports}
         self._warnings = PodWarnings(client)
         self._statuses = StatusWriter(
@@ -124,8 +125,8 @@ class Executor:
         """Start to execute a command; never blocks."""
         match command:
             case WriteStatus():
-                urgent = command.urgency is Urgency.DISPATCH
-                self._statuses.submit(command, self._dispatches if urgent else self._reports)
+                is_report = command.urgency is Urgency.REPORT
+                self._statuses.submit(command, self._reports if is_report else self._dispatches)
             case WriteQuota():
                 self._submit_quota(command)
             case CreateItem():

@@ -16,6 +16,7 @@ from mcad.core.commands import WriteStatus
 from mcad.core.events import Event, StatusRefused, StatusWritten
 from mcad.core.state.answer import Answer
 from mcad.core.state.model import DispatchPhase
+from mcad.core.state.status_view import Urgency
 from mcad.kube.client import Client
 from mcad.kube.errors import ApiError, KubeError
 from mcad.kube.kinds import APPWRAPPERS
@@ -43,7 +44,7 @@ class StatusWriter:
         self._observe = observe
         self._errored = errored
         self._writing: dict[str, asyncio.Event] = {}
-        self._latest: dict[str, int] = {}
+        self._latest: dict[str, tuple[WriteStatus, Json]] = {}
 
     def submit(self, command: WriteStatus, lane: Lane) -> None:
         """Write in the turn of the lane; a status that is stored already is not sent."""
@@ -55,28 +56,30 @@ class StatusWriter:
             self._latest.pop(command.uid, None)  # one that waits would say something else
             self._feed(StatusWritten(command.uid, command.serial))
             return
-        self._latest[command.uid] = command.serial
-        job = partial(self._write_in_turn, command, ours)
-        lane.submit(
-            partial(held_alone, self._errored, command.uid, job), begins=_is_intent(command)
+        self._latest[command.uid] = command, ours
+        job = partial(
+            held_alone, self._errored, command.uid, partial(self._write_newest, command.uid)
         )
+        if command.urgency is Urgency.DISPATCH:
+            lane.submit(job, begins=_is_intent(command))
+        else:
+            lane.defer(job)
 
-    async def _write_in_turn(self, command: WriteStatus, ours: Json) -> None:
-        """Write after the running write of the same AppWrapper, unless superseded meanwhile."""
-        uid = command.uid
+    async def _write_newest(self, uid: str) -> None:
+        """Write the newest status of the AppWrapper after its running write. There is none if an
+        earlier turn, of a status that it superseded, was for the newest already."""
         while uid in self._writing:
             await self._writing[uid].wait()
-        seat = self._mirror.get(uid)
-        if seat is None or self._latest.get(uid) != command.serial:
+        seat, newest = self._mirror.get(uid), self._latest.pop(uid, None)
+        if seat is None or newest is None:
             return
+        command, ours = newest
         done = self._writing[uid] = asyncio.Event()
         try:
             self._feed(await self._write_status(command, seat, seat.whole(ours)))
         finally:
             del self._writing[uid]
             done.set()
-            if self._latest.get(uid) == command.serial:
-                del self._latest[uid]
 
     async def _write_status(self, command: WriteStatus, seat: Reflection, status: Json) -> Event:
         """Write with the version that the core knows: it has judged every newer one."""

@@ -10,8 +10,11 @@ from collections import deque
 from collections.abc import Callable, Coroutine
 
 Job = Callable[[], Coroutine[None, None, None]]
+Sleep = Callable[[float], Coroutine[None, None, None]]
 
 BEGIN_EVERY = 4  # of so many jobs one may begin, or large gangs would keep all others from it
+MOMENT_S = 5.0  # a short attempt is over by then, also where the server is slow
+BUSY = 8  # jobs of a lane, under way or waiting; the server has others to answer as well
 
 
 async def held_alone(errored: Callable[[str, Exception], None], uid: str, job: Job) -> None:
@@ -26,8 +29,12 @@ async def held_alone(errored: Callable[[str, Exception], None], uid: str, job: J
 class Lane:
     """A queue of jobs and the tasks that run them."""
 
-    def __init__(self, width: int, before: "Lane | None" = None) -> None:
+    def __init__(
+        self, width: int, before: "Lane | None" = None, sleep: Sleep = asyncio.sleep
+    ) -> None:
         """While jobs wait in the lane ``before`` this one, only one job at a time starts here."""
+        self._sleep = sleep
+        self._deferred: set[asyncio.Task[None]] = set()
         self._width = width
         self._before = before
         self._beginning: deque[Job] = deque()
@@ -52,6 +59,11 @@ class Lane:
         """Number of jobs under way."""
         return len(self._running)
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether jobs queue up, here or in the server."""
+        return self.running + self.waiting >= BUSY
+
     def submit(self, job: Job, *, begins: bool = False) -> None:
         """Start the job in its turn; a closed lane ignores it. ``begins``: nothing is under way
         that waits for it."""
@@ -59,6 +71,20 @@ class Lane:
             return
         (self._beginning if begins else self._continuing).append(job)
         self._start()
+
+    def defer(self, job: Job) -> None:
+        """Start the job in its turn; if this lane, or the one before it, is busy after a moment, as
+        the job may be needless then."""
+        if not (self._before or self).is_busy:
+            self.submit(job)
+            return
+        task = asyncio.ensure_future(self._later(job))
+        self._deferred.add(task)
+        task.add_done_callback(self._deferred.discard)
+
+    async def _later(self, job: Job) -> None:
+        await self._sleep(MOMENT_S)
+        self.submit(job)
 
     def raise_failure(self) -> None:
         """Raise the exception of a failed job: jobs report through events, so it is a bug."""
@@ -79,6 +105,8 @@ class Lane:
 
     def _close(self) -> None:
         self._closed = True
+        for task in self._deferred:
+            task.cancel()
         self._beginning.clear()
         self._continuing.clear()
 

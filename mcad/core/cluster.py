@@ -142,21 +142,21 @@ class Cluster:
 
         In an awaited phase even an unchanged status is written, because the outcome moves the
         AppWrapper on. Pods are counted anew with every write, and the count alone is no reason for
-        a write. A dispatch does not wait behind a report of the same AppWrapper, which may be the
-        last of thousands: it supersedes the report, whose outcome is ignored.
+        a write. A write supersedes an open one that gives way to it (the report may be the last of
+        thousands, the confirmation waits for a moment): the newest status is written once, and the
+        outcome of the former is ignored.
         """
         if entry.phase in (Phase.GONE, Phase.FOREIGN):
             return
         writes = entry.writes
-        supersedes = urgency is Urgency.DISPATCH and writes.urgency is Urgency.REPORT
-        if writes.flying is not None and not supersedes:
+        if not writes.gives_way_to(urgency):
             writes.dirty = True
             return
         writes.dirty = False
         if entry.workload.dialect is Dialect.V1BETA2:
             keep_conditions(entry, self.now)
         view = derive(entry)
-        if view == writes.written and entry.phase not in AWAITED:
+        if view == (writes.flying or writes.written) and entry.phase not in AWAITED:
             return
         if pod_counts.recount(entry, self.capacity, self.now):
             view = replace(view, pods=entry.pods)

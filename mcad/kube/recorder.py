@@ -7,6 +7,7 @@ grow without bounds, and no decision may depend on it.
 import asyncio
 import hashlib
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import NoReturn, Self
@@ -61,6 +62,7 @@ class Limits(Struct, frozen=True):
     refill_s: float = 300.0  # client-go's spam filter has these two numbers
     objects_max: int = 10_000  # of which it is remembered what was said
     queue_max: int = 5_000  # Events waiting to be written
+    moment_s: float = 15.0  # for how long an Event waits where writes queue up
 
 
 @dataclass(slots=True)
@@ -70,6 +72,7 @@ class Counts:
     written: int = 0
     repeated: int = 0  # suppressed: said before
     limited: int = 0  # suppressed: too many about one object
+    overtaken: int = 0  # suppressed: another one came before it was written
     dropped: int = 0  # the queue was full
     failed: int = 0  # refused, or lost on the way
 
@@ -87,12 +90,16 @@ class Recorder:
     """Takes Events at once and writes them from ``run``, in order per task that runs it."""
 
     def __init__(self, client: Client, reporter: Reporter, limits: Limits | None = None) -> None:
-        """``run`` must be running for anything to be written."""
+        """``run`` must be running for anything to be written. ``is_busy`` may be set: whether other
+        writes queue up."""
+        self.is_busy: Callable[[], bool] = lambda: False
         self.counts = Counts()
         self._client = client
         self._reporter = reporter
         self._limits = limits or Limits()
         self._accounts: OrderedDict[str, _Account] = OrderedDict()
+        self._held: dict[str, Json] = {}  # by the uid of the object
+        self._releases: set[asyncio.Task[None]] = set()
         self._queue: asyncio.Queue[Json] = asyncio.Queue(self._limits.queue_max)
 
     def record(
@@ -100,13 +107,37 @@ class Recorder:
     ) -> None:
         """Say ``note`` about an object, unless it was said lately or too much was. Never raises.
 
-        ``reason`` and ``action`` are CamelCase words; too long ones are cut, like the note.
+        ``reason`` and ``action`` are CamelCase words; too long ones are cut, like the note. Where
+        writes queue up, an Event that is no warning waits for a moment. If another one about the
+        same object comes meanwhile, only the later one is written: the state before is over.
         """
         note = _cut(note, NOTE_BYTES_MAX)
         if not self._may_say(regarding.uid, reason, note):
             return
         event = self._event(regarding, reason, note, action)
         event["type"] = "Warning" if warning else "Normal"
+        if not warning and (self.is_busy() or regarding.uid in self._held):
+            self._hold(regarding.uid, event)
+        else:
+            self._put(event)
+
+    def _hold(self, uid: str, event: Json) -> None:
+        is_first = uid not in self._held
+        self._held[uid] = event
+        if len(self._held) > self._limits.queue_max:
+            self._put(self._held.pop(uid))
+        elif is_first:
+            task = asyncio.ensure_future(self._release(uid))
+            self._releases.add(task)
+            task.add_done_callback(self._releases.discard)
+        else:
+            self.counts.overtaken += 1
+
+    async def _release(self, uid: str) -> None:
+        await self._client.clock.sleep(self._limits.moment_s)
+        self._put(self._held.pop(uid))
+
+    def _put(self, event: Json) -> None:
         try:
             self._queue.put_nowait(event)
         except asyncio.QueueFull:
@@ -119,6 +150,10 @@ class Recorder:
 
     async def drain(self) -> None:
         """Write what is still waiting, at shutdown; the caller bounds the time."""
+        for task in self._releases:
+            task.cancel()
+        while self._held:
+            self._put(self._held.popitem()[1])
         while not self._queue.empty():
             await self._write(self._queue.get_nowait())
 

@@ -173,6 +173,17 @@ async def test_a_report_that_was_superseded_before_it_was_sent_is_not_sent() -> 
     assert rig.shell.events == [StatusWritten("uid-a", 2)]
 
 
+async def test_of_reports_that_wait_the_newest_is_sent_in_the_turn_of_the_first() -> None:
+    rig = Rig(lambda request: patched("11"))
+    rig.executor.lanes["report"]._width = 0
+    await rig.run(write(1, "Pending", Urgency.REPORT), write(2, "Failed", Urgency.REPORT))
+    rig.executor.lanes["report"]._width = 1
+    await rig.run(write(3, "Running", Urgency.REPORT))
+
+    assert [body["status"]["state"] for body in rig.bodies()] == ["Running"]
+    assert rig.shell.events == [StatusWritten("uid-a", 3)]
+
+
 async def test_a_write_back_to_what_is_persisted_unsends_the_one_that_waits() -> None:
     rig = Rig(lambda request: patched("11"))
     rig.mirror.get("uid-a").status_mark = status_mark(render_status(view("Running"), "uid-a"))

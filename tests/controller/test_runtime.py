@@ -16,6 +16,7 @@ from mcad.controller.http_port import STALL_S
 from mcad.controller.other_controllers import Write
 from mcad.controller.preflight import Preflight, Unfit
 from mcad.controller.runtime import Controller
+from mcad.controller.write_lanes import MOMENT_S
 from mcad.core.cluster import Cluster
 from mcad.core.commands import DeleteItem
 from mcad.core.events import Decide, Event
@@ -186,6 +187,8 @@ async def test_a_pass_that_ended_at_its_limit_is_followed_by_another_at_once() -
         add_appwrapper(rig.server, f"a{number}", "1m")
     async with rig:
         await rig.clock.advance(2)
+        assert writes(rig.server).count(("create", "pods")) == count
+        await rig.clock.advance(MOMENT_S)
         states = [rig.status(f"a{n}").get("state") for n in range(count)]
         assert states == ["Running"] * count
 

@@ -9,7 +9,7 @@ from mcad.controller.mirror import spec_mark, status_mark
 from mcad.controller.owner_chains import CHAIN_MAX, FOREIGN, End, Missing, Owners
 from mcad.controller.streams import SILENCE_S, Stream
 from mcad.controller.wakeup import Alarm
-from mcad.controller.write_lanes import Job, Lane
+from mcad.controller.write_lanes import BUSY, MOMENT_S, Job, Lane
 from mcad.core.state.model import Pod, PodPhase
 from mcad.core.state.units import SECOND
 from mcad.kube.errors import ApiError, ConnectionLost, KubeError, RequestTimeout
@@ -134,6 +134,56 @@ async def test_a_lane_behind_another_runs_one_job_while_jobs_wait_there() -> Non
     assert dispatches.waiting == 0
     await jobs.end("2")
     assert jobs.started == ["a", "1", "2", "b", "3", "4", "5"]
+
+
+class Naps:
+    """Sleeps that a test ends."""
+
+    def __init__(self) -> None:
+        self.seconds: list[float] = []
+        self._over = asyncio.Event()
+
+    async def sleep(self, seconds: float) -> None:
+        self.seconds.append(seconds)
+        await self._over.wait()
+
+    async def end(self) -> None:
+        self._over.set()
+        await settled()
+
+
+async def test_a_deferred_job_starts_at_once_at_rest_and_after_a_moment_in_a_busy_lane() -> None:
+    naps, jobs = Naps(), Jobs()
+    dispatches = Lane(2 * BUSY, sleep=naps.sleep)
+    reports = Lane(1, before=dispatches, sleep=naps.sleep)
+    for lane, name in ((dispatches, "confirmation"), (reports, "report")):
+        lane.defer(jobs.job(name))
+    await settled()
+    assert jobs.started == ["confirmation", "report"]
+    await jobs.end("confirmation", "report")
+    for number in range(BUSY):
+        dispatches.submit(jobs.job(f"d{number}"))
+    dispatches.defer(jobs.job("later confirmation"))
+    reports.defer(jobs.job("later report"))
+    await settled()
+    assert jobs.started[2:] == [f"d{number}" for number in range(BUSY)]
+    assert naps.seconds == [MOMENT_S, MOMENT_S]
+    await naps.end()
+    assert jobs.started[-2:] == ["later confirmation", "later report"]
+
+
+async def test_a_lane_that_drains_drops_what_is_deferred() -> None:
+    naps, jobs = Naps(), Jobs()
+    lane = Lane(2 * BUSY, sleep=naps.sleep)
+    for number in range(BUSY):
+        lane.submit(jobs.job(f"d{number}"))
+    lane.defer(jobs.job("deferred"))
+    await settled()
+    draining = asyncio.ensure_future(lane.drain())
+    await jobs.end(*(f"d{number}" for number in range(BUSY)))
+    await draining
+    await naps.end()
+    assert "deferred" not in jobs.started
 
 
 async def test_a_lane_remembers_what_a_job_died_of() -> None:

@@ -20,7 +20,7 @@ MEANING = {
     Signal.INTENT_WRITTEN: "the intent is recorded in status",
     Signal.INTENT_REFUSED: "the object was changed first",
     Signal.ALL_EXIST: "every item is created",
-    Signal.CONFIRMED: "that is recorded in status",
+    Signal.CONFIRMED: "that is recorded in status, or its end is about to be",
     Signal.COMPLETE: "every item is finished and no pod runs",
     Signal.KEEP: "it failed and is kept to be looked at",
     Signal.TAKE_BACK: "its attempt ends",

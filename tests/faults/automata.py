@@ -176,8 +176,9 @@ def attempts_are_conserved(history: Iterable[Write]) -> Iterator[str]:
 
 
 def counted(history: Iterable[Write]) -> dict[str, int]:
-    """How many attempts were confirmed, and ended, and how many of those stood when the AppWrapper
-    was deleted: of these the answer may have come too late to be counted."""
+    """How many attempts were confirmed, and ended, and how many of those begun stood when the
+    AppWrapper was deleted: of these the answer may have come too late to be counted, and an end
+    that supersedes the confirmation too late to be stored."""
     sums = {"dispatched": 0, "ended": 0, "deleted": 0}
     standing: set[str] = set()
     for write in history:
@@ -187,9 +188,10 @@ def counted(history: Iterable[Write]) -> dict[str, int]:
         uid, before, after = _uid(change), _phase(change.previous), _phase(change.obj)
         if change.type == "DELETED":
             sums["deleted"] += uid in standing
+        elif after == "creating" != before:
+            standing.add(uid)
         elif before == "creating" and after == "dispatched":
             sums["dispatched"] += 1
-            standing.add(uid)
         elif before == "undeploying" != after:
             sums["ended"] += 1
             standing.discard(uid)
@@ -202,7 +204,7 @@ def miscounted(told: Mapping[str, int], history: Iterable[Write]) -> Iterator[st
     stored = counted(history)
     unheard = stored["dispatched"] - told["dispatched"]
     unstored = told["ended"] - stored["ended"]
-    if not (0 <= unstored <= stored["deleted"] and 0 <= unheard <= stored["deleted"]):
+    if not (0 <= unstored <= stored["deleted"] and abs(unheard) <= stored["deleted"]):
         yield f"metrics tell of {dict(told)}, stored are {stored}"
 
 

@@ -205,7 +205,7 @@ class World:
         told = {"dispatched": 0, "ended": 0}
         for metric in leader.metrics.registry.collect():
             for sample in metric.samples:
-                if sample.name == "mcad_events_total" and sample.labels["reason"] == "Dispatched":
+                if sample.name == "mcad_dispatch_duration_seconds_count":
                     told["dispatched"] += int(sample.value)
                 if sample.name == "mcad_attempts_ended_total":
                     told["ended"] += int(sample.value)

@@ -164,3 +164,45 @@ class TestFailures:
             await task
         notes = [content(request)["note"] for request in server.seen("POST")]
         assert notes == [f"note {number}" for number in range(10)]
+
+
+class TestUnderLoad:
+    """Where writes queue up, an Event waits for a moment and a later one takes its place."""
+
+    async def test_the_later_one_of_an_object_is_written(self, server, recorder):
+        recorder.is_busy = lambda: True
+        say(recorder, "waits")
+        say(recorder, "runs")
+        say(recorder, "waits", uid="u-2")
+        notes = sorted(event["note"] for event in await written(server, recorder))
+        assert notes == ["runs", "waits"]
+        assert (recorder.counts.written, recorder.counts.overtaken) == (2, 1)
+
+    async def test_a_warning_is_written_at_once_and_takes_no_place(self, server, recorder):
+        recorder.is_busy = lambda: True
+        say(recorder, "waits")
+        say(recorder, "is refused", warning=True)
+        say(recorder, "fails", warning=True)
+        assert recorder._queue.qsize() == 2
+        assert len(await written(server, recorder)) == 3
+
+    async def test_it_is_written_after_the_moment_also_if_the_load_is_over(self, server, client):
+        recorder = Recorder(client, REPORTER, Limits(moment_s=0.01))
+        running = asyncio.ensure_future(recorder.run())
+        recorder.is_busy = lambda: True
+        say(recorder, "waits")
+        recorder.is_busy = lambda: False
+        say(recorder, "runs")
+        await eventually(lambda: recorder.counts.written == 1)
+        say(recorder, "ends")
+        await eventually(lambda: recorder.counts.written == 2)
+        running.cancel()
+        notes = [content(request)["note"] for request in server.seen("POST", EVENTS)]
+        assert notes == ["runs", "ends"]
+
+    async def test_no_more_wait_than_the_queue_may_hold(self, server, client):
+        recorder = Recorder(client, REPORTER, Limits(queue_max=3))
+        recorder.is_busy = lambda: True
+        for number in range(5):
+            say(recorder, "waits", uid=f"u-{number}")
+        assert (len(recorder._held), recorder._queue.qsize()) == (3, 2)

@@ -282,7 +282,8 @@ EVENT_WRITES = _dispatcher.counter(
     "event_writes_total",
     "result",
     "What became of Events: written; left out because they were repeated or too many about one "
-    "object (limited); dropped because too many waited; failed",
+    "object (limited), or a later one came before they were written (overtaken); dropped because "
+    "too many waited; failed",
 )
 PAUSED = _dispatcher.gauge(
     "dispatch_paused",

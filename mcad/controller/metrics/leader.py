@@ -141,7 +141,7 @@ class Metrics:
         if self._written is None:
             return
         family = declared.EVENT_WRITES.counts()
-        for result in ("written", "repeated", "limited", "dropped", "failed"):
+        for result in ("written", "repeated", "limited", "overtaken", "dropped", "failed"):
             family.add_metric((result,), getattr(self._written, result))
         yield family
 

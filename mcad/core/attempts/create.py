@@ -162,21 +162,26 @@ def _all_exist(cluster: Cluster, entry: Entry) -> None:
     entry.unset_condition(ConditionType.PREEMPTED, now, reason=RUNNABLE)
     entry.stamp_condition(ConditionType.DISPATCHED, now, reason=RUNNABLE)
     cluster.move(entry, Signal.ALL_EXIST)
-    cluster.settle(entry, Urgency.DISPATCH)
+    cluster.settle(entry, Urgency.CONFIRMATION)
 
 
-def confirmed(cluster: Cluster, entry: Entry) -> None:
-    """Begin to run: the confirmation is persisted."""
+def run(cluster: Cluster, entry: Entry) -> None:
+    """Begin to run: the confirmation is persisted, or the end that supersedes it is about to be."""
     cluster.move(entry, Signal.CONFIRMED)
     entry.stops_waiting()
     entry.past.refusals, entry.wait.head_for = 0, 0
     cluster.reservations.waits_no_more(entry)
+    entry.run.awaits_nodes, entry.run.waited_for_nodes = True, 0
+    entry.begin_stage(cluster.now)
+
+
+def confirmed(cluster: Cluster, entry: Entry) -> None:
+    """Run, and announce it: the confirmation is persisted."""
+    run(cluster, entry)
     count, waited = len(entry.inventory), (cluster.now - entry.first_seen) // 1_000
     note = f"Created {count} item{'' if count == 1 else 's'} {waited} ms after it was first seen"
     note += f"{_where(entry.record)}{_apart(entry.record)}."
     cluster.announce(entry, EventReason.DISPATCHED, note, action="Dispatch")
-    entry.run.awaits_nodes, entry.run.waited_for_nodes = True, 0
-    entry.begin_stage(cluster.now)
     cluster.agenda.to_judge[entry.uid] = None
 
 

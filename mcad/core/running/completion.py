@@ -27,7 +27,7 @@ def hear(entry: Entry, child: Child) -> None:
     """Note whether an object of the attempt reports its end; the note outlives the object."""
     if not 0 <= child.item < len(entry.workload.items):
         return
-    is_v1beta2 = entry.workload.dialect is Dialect.V1BETA2
+    is_v1beta2 = _is_v1beta2(entry)
     if child.state is ItemState.SUCCEEDED if is_v1beta2 else _has_ended(entry, child):
         entry.run.finished.add(child.item)
     if is_v1beta2 and child.state is ItemState.FAILED:
@@ -52,17 +52,26 @@ def judge(cluster: Cluster, entry: Entry) -> bool:
     An object may report its end before any pod exists (a Deployment's Progressing), and between two
     waves of a Job there is no pod.
     """
-    is_v1beta2 = entry.workload.dialect is Dialect.V1BETA2
-    is_over = _has_succeeded(cluster, entry) if is_v1beta2 else _has_said_so(entry)
-    pods, kind = cluster.capacity.pods, ConditionType.RUNNING_HOLD_COMPLETION
-    counts = pods.counts(entry.uid)
-    if is_over and not (counts.running or counts.pending or pods.wanted(entry.uid)):
+    if is_complete(cluster, entry):
         _complete(cluster, entry)
         return True
-    if is_over and not is_v1beta2 and not entry.shows(kind):
+    kind, is_v1beta1 = ConditionType.RUNNING_HOLD_COMPLETION, not _is_v1beta2(entry)
+    if is_v1beta1 and _has_said_so(entry) and not entry.shows(kind):
         entry.set_condition(kind, cluster.now, reason=SOME_ITEMS_COMPLETED)
     _record(entry)
     return False
+
+
+def is_complete(cluster: Cluster, entry: Entry) -> bool:
+    """Whether it has reported its end, and no pod runs or is yet to come."""
+    is_over = _has_succeeded(cluster, entry) if _is_v1beta2(entry) else _has_said_so(entry)
+    pods = cluster.capacity.pods
+    counts = pods.counts(entry.uid)
+    return is_over and not (counts.running or counts.pending or pods.wanted(entry.uid))
+
+
+def _is_v1beta2(entry: Entry) -> bool:
+    return entry.workload.dialect is Dialect.V1BETA2
 
 
 def _record(entry: Entry) -> None:

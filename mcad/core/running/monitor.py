@@ -35,6 +35,9 @@ def _judge(cluster: Cluster, entry: Entry) -> None:
     match entry.phase:
         case Phase.CREATING:
             create.judge(cluster, entry)
+        case Phase.CONFIRMING if completion.is_complete(cluster, entry):
+            create.run(cluster, entry)  # its end is written instead of the confirmation (ADR 69)
+            _judge_running(cluster, entry)
         case Phase.RUNNING:
             _judge_running(cluster, entry)
         case Phase.COMPLETED:

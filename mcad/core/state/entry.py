@@ -58,6 +58,12 @@ class StatusWrites:
     dirty: bool = False  # another write follows as soon as the outcome is known
     tries: Tries = field(default_factory=Tries)  # writes that failed in a row
 
+    def gives_way_to(self, urgency: Urgency) -> bool:
+        """Whether a later write takes the place of the open one, if there is one."""
+        first = self.urgency
+        may_wait = first is Urgency.REPORT or urgency is Urgency.DISPATCH is not first
+        return self.flying is None or may_wait
+
     def send(self, view: StatusView, phase: Phase, urgency: Urgency) -> int:
         """Note a write on its way; returns its number."""
         self.serial += 1

@@ -48,7 +48,9 @@ class StatusView(Struct, frozen=True):
 
 
 class Urgency(StrEnum):
-    """Whether a next step waits for a write. Reports give way to dispatches."""
+    """Whether a next step waits for a write. Reports give way to dispatches. A confirmation may
+    wait a moment where writes queue up: the end of a short attempt makes it needless."""
 
     DISPATCH = "dispatch"
+    CONFIRMATION = "confirmation"
     REPORT = "report"
