@@ -38,7 +38,7 @@ V = "version v1beta2"
 DIFFERENT: list[tuple[str, Callable[[Json], object]]] = [
     (f"{V}: is missing", old),
     (f"{V}: is missing", lambda crd: crd["spec"]["versions"].pop(1)),
-    ("version v1beta1: is not served", lambda crd: version(crd, 0).update(served=False)),
+    (f"{V}: is not served", lambda crd: version(crd).update(served=False)),
     (
         "version v2: is served, but this mcad does not know it",
         lambda crd: crd["spec"]["versions"].append({"name": "v2", "served": True}),
@@ -101,6 +101,7 @@ SAME: dict[str, Callable[[Json], object]] = {
     "nothing": lambda crd: None,
     "labels": lambda crd: crd["metadata"].update(labels={"helm.sh/chart": "mcad-0.1.0"}),
     "status": lambda crd: crd.update(status={"storedVersions": ["v1beta1", "v1beta2"]}),
+    "v1beta1 not served": lambda crd: version(crd, 0).update(served=False),
     "v1beta1 stored": lambda crd: (
         version(crd, 0).update(storage=True),
         version(crd).update(storage=False),

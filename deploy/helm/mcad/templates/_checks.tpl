@@ -22,6 +22,37 @@ warmStandby: "remove it: a standby always holds a copy, and needs as much memory
 faultTolerance.retryLimitCeiling: "remove it: a ValidatingAdmissionPolicy can bound the annotation retryLimit"
 {{- end -}}
 
+{{/* Whether v1beta1 may be left out: nothing is stored as such, and what was written as such has ended. */}}
+{{- define "mcad.dialects" -}}
+{{- if not (has "v1beta2" .Values.dialects) -}}
+{{- fail "dialects: v1beta2 cannot be left out: the dispatcher reads and writes it, and items name it in their owner references. Set dialects to [v1beta2] or to [v1beta1, v1beta2]." -}}
+{{- end -}}
+{{- if not (has "v1beta1" .Values.dialects) -}}
+{{- $crd := lookup "apiextensions.k8s.io/v1" "CustomResourceDefinition" "" "appwrappers.workload.codeflare.dev" | default dict -}}
+{{- $isServed := false -}}
+{{- range dig "spec" "versions" list $crd -}}
+{{- if and (eq .name "v1beta1") .served }}{{ $isServed = true }}{{ end -}}
+{{- end -}}
+{{- if has "v1beta1" (dig "status" "storedVersions" list $crd) -}}
+{{- fail "dialects: v1beta1 cannot be left out yet: AppWrappers may be stored as v1beta1. Run mcad migrate storage, which writes each once." -}}
+{{- end -}}
+{{- if $isServed -}}
+{{- $need := list -}}
+{{- range (lookup "workload.codeflare.dev/v1beta2" "AppWrapper" "" "").items -}}
+{{- $one := . -}}
+{{- $wrote := false -}}
+{{- range $one.metadata.managedFields }}{{ if eq .apiVersion "workload.codeflare.dev/v1beta1" }}{{ $wrote = true }}{{ end }}{{ end -}}
+{{- if and $wrote (not (has (dig "status" "state" "" $one) (list "Completed" "Failed" "Deleted"))) -}}
+{{- $need = append $need (printf "%s/%s" $one.metadata.namespace $one.metadata.name) -}}
+{{- end -}}
+{{- end -}}
+{{- if $need -}}
+{{- fail (printf "dialects: v1beta1 cannot be left out yet: AppWrappers that were written as v1beta1 have not ended (%d, %s for example). Wait for their ends, or delete them." (len $need) (first $need)) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
 {{/* Checks beyond the schema: values that contradict each other, or do not fit this cluster. */}}
 {{- define "mcad.checks" -}}
 {{- $removed := include "mcad.removed" . | fromYaml -}}
@@ -36,6 +67,7 @@ faultTolerance.retryLimitCeiling: "remove it: a ValidatingAdmissionPolicy can bo
 {{- end -}}
 {{- end -}}
 {{- end -}}
+{{- include "mcad.dialects" . -}}
 {{- if eq .Values.authorization "policy" -}}
 {{- if semverCompare "<1.30.0-0" .Capabilities.KubeVersion.Version -}}
 {{- fail (printf "authorization: policy needs Kubernetes 1.30 or later, and this is %s: it has no ValidatingAdmissionPolicy. Set authorization to impersonate, or to none if all users with the right to create AppWrappers may create all of wrappedResources." .Capabilities.KubeVersion.Version) -}}
