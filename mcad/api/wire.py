@@ -106,6 +106,7 @@ def _instant(text: str) -> Instant:
         return 0  # not a time, or a time without a zone
 
 
+@lru_cache(_INSTANTS)
 def format_instant(instant: Instant) -> str | None:
     """A MicroTime of Kubernetes: ``2023-07-21T11:18:27.082148Z``; None for 0, "never".
 

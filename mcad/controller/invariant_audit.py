@@ -22,6 +22,8 @@ SHARE = 0.005
 """CPU seconds for checks per elapsed second."""
 AT_ONCE_S = 0.002
 """Maximum CPU seconds after one cycle, so that checks do not delay the next cycle."""
+WORTH_S = AT_ONCE_S / 4
+"""Minimum: after fewer CPU seconds the readings of the clock cost more than the checks."""
 LOGGED_MAX = 100
 """Maximum number of violations that are logged; all are counted."""
 
@@ -58,6 +60,8 @@ class InvariantAudit:
         """
         self._left_s += (now - self._looked_at) * SHARE
         self._looked_at, self._left_s = now, min(self._left_s, AT_ONCE_S)
+        if self._left_s < WORTH_S:
+            return Checks(0, ())
         begun, most = self._cpu(), len(self._cluster.entries)
         checked, violations = 0, list[str]()
         while checked < most and self._cpu() - begun < self._left_s:

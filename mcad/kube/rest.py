@@ -18,6 +18,7 @@ from typing import Self
 from urllib.parse import urlencode
 
 import aiohttp
+import msgspec
 from multidict import CIMultiDict
 from yarl import URL
 
@@ -43,7 +44,7 @@ encrypt all of their bytes, on loopback too. No stream: a proxy would keep event
 
 _GZIP_BITS = 16 + zlib.MAX_WBITS  # of zlib: with the header of gzip
 
-_ENCODER = json.JSONEncoder(separators=(",", ":"))  # json.dumps would build one per call
+_ENCODER = msgspec.json.Encoder()
 _NO_TIMEOUT = aiohttp.ClientTimeout(total=None)  # asyncio.timeout covers all of a request
 
 
@@ -160,7 +161,7 @@ class RestApi:
         if body is not None:
             headers["Content-Type"] = request.content_type
             if not isinstance(body, bytes):
-                body = _ENCODER.encode(body).encode()
+                body = _encoded(body)
             data = _Timely(body, self._clock, until)
         return await session.request(
             request.method,
@@ -213,6 +214,13 @@ def user_agent() -> str:
         return f"mcad/{version('mcad')}"
     except PackageNotFoundError:
         return "mcad/unpackaged"
+
+
+def _encoded(body: object) -> bytes:
+    try:
+        return _ENCODER.encode(body)
+    except (msgspec.MsgspecError, ValueError, OverflowError):  # half a surrogate pair, say
+        return json.dumps(body, separators=(",", ":")).encode()
 
 
 def _login(proxy: Proxy | None) -> dict[str, str]:
