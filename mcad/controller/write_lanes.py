@@ -14,6 +14,9 @@ Sleep = Callable[[float], Coroutine[None, None, None]]
 
 BEGIN_EVERY = 4  # of so many jobs one may begin, or large gangs would keep all others from it
 MOMENT_S = 5.0  # a short attempt is over by then, also where the server is slow
+LOOKS = 5  # whether the lane is still busy
+LOOK_S = MOMENT_S / LOOKS
+CALM = 2  # such looks in a row end the moment: under load a lane is not busy for a blink
 BUSY = 8  # jobs of a lane, under way or waiting; the server has others to answer as well
 
 
@@ -34,7 +37,9 @@ class Lane:
     ) -> None:
         """While jobs wait in the lane ``before`` this one, only one job at a time starts here."""
         self._sleep = sleep
-        self._deferred: set[asyncio.Task[None]] = set()
+        self._deferred: deque[tuple[int, Job]] = deque()  # with the last look that it waits for
+        self._looks = 0
+        self._looking: asyncio.Task[None] | None = None
         self._width = width
         self._before = before
         self._beginning: deque[Job] = deque()
@@ -73,18 +78,26 @@ class Lane:
         self._start()
 
     def defer(self, job: Job) -> None:
-        """Start the job in its turn; if this lane, or the one before it, is busy after a moment, as
-        the job may be needless then."""
+        """Start the job in its turn. While this lane, or the one before it, is busy, the job waits
+        for a moment at most: it may be needless then."""
         if not (self._before or self).is_busy:
             self.submit(job)
             return
-        task = asyncio.ensure_future(self._later(job))
-        self._deferred.add(task)
-        task.add_done_callback(self._deferred.discard)
+        self._deferred.append((self._looks + LOOKS, job))
+        if self._looking is None:
+            self._looking = asyncio.ensure_future(self._look())
 
-    async def _later(self, job: Job) -> None:
-        await self._sleep(MOMENT_S)
-        self.submit(job)
+    async def _look(self) -> None:
+        """Submit the deferred jobs whose moment is over; all of them once the lane is not busy at
+        two looks in a row."""
+        calm = 0
+        while self._deferred:
+            await self._sleep(LOOK_S)
+            self._looks += 1
+            calm = 0 if (self._before or self).is_busy else calm + 1
+            while self._deferred and (calm >= CALM or self._deferred[0][0] <= self._looks):
+                self.submit(self._deferred.popleft()[1])
+        self._looking = None
 
     def raise_failure(self) -> None:
         """Raise the exception of a failed job: jobs report through events, so it is a bug."""
@@ -105,8 +118,9 @@ class Lane:
 
     def _close(self) -> None:
         self._closed = True
-        for task in self._deferred:
-            task.cancel()
+        self._deferred.clear()
+        if self._looking is not None:
+            self._looking.cancel()
         self._beginning.clear()
         self._continuing.clear()
 

@@ -62,7 +62,9 @@ class Limits(Struct, frozen=True):
     refill_s: float = 300.0  # client-go's spam filter has these two numbers
     objects_max: int = 10_000  # of which it is remembered what was said
     queue_max: int = 5_000  # Events waiting to be written
-    moment_s: float = 15.0  # for how long an Event waits where writes queue up
+    moment_s: float = 15.0  # for how long an Event waits while writes queue up
+    look_s: float = 1.0  # how often it is looked whether they still do
+    calm: int = 3  # looks in a row without end the wait
 
 
 @dataclass(slots=True)
@@ -98,8 +100,8 @@ class Recorder:
         self._reporter = reporter
         self._limits = limits or Limits()
         self._accounts: OrderedDict[str, _Account] = OrderedDict()
-        self._held: dict[str, Json] = {}  # by the uid of the object
-        self._releases: set[asyncio.Task[None]] = set()
+        self._held: dict[str, tuple[float, Json]] = {}  # until when, by the uid of the object
+        self._releasing: asyncio.Task[None] | None = None
         self._queue: asyncio.Queue[Json] = asyncio.Queue(self._limits.queue_max)
 
     def record(
@@ -122,20 +124,28 @@ class Recorder:
             self._put(event)
 
     def _hold(self, uid: str, event: Json) -> None:
-        is_first = uid not in self._held
-        self._held[uid] = event
-        if len(self._held) > self._limits.queue_max:
-            self._put(self._held.pop(uid))
-        elif is_first:
-            task = asyncio.ensure_future(self._release(uid))
-            self._releases.add(task)
-            task.add_done_callback(self._releases.discard)
-        else:
+        until = self._client.clock.monotonic() + self._limits.moment_s
+        if uid in self._held:
+            until = self._held[uid][0]
             self.counts.overtaken += 1
+        self._held[uid] = until, event
+        if len(self._held) > self._limits.queue_max:
+            self._put(self._held.pop(uid)[1])
+        elif self._releasing is None:
+            self._releasing = asyncio.ensure_future(self._release())
 
-    async def _release(self, uid: str) -> None:
-        await self._client.clock.sleep(self._limits.moment_s)
-        self._put(self._held.pop(uid))
+    async def _release(self) -> None:
+        """Write held Events whose moment is over; all of them once no writes queue up."""
+        calm = 0
+        while self._held:
+            await self._client.clock.sleep(self._limits.look_s)
+            now, calm = self._client.clock.monotonic(), 0 if self.is_busy() else calm + 1
+            for uid, (until, event) in list(self._held.items()):
+                if calm < self._limits.calm and now < until:
+                    break
+                del self._held[uid]
+                self._put(event)
+        self._releasing = None
 
     def _put(self, event: Json) -> None:
         try:
@@ -150,10 +160,11 @@ class Recorder:
 
     async def drain(self) -> None:
         """Write what is still waiting, at shutdown; the caller bounds the time."""
-        for task in self._releases:
-            task.cancel()
-        while self._held:
-            self._put(self._held.popitem()[1])
+        if self._releasing is not None:
+            self._releasing.cancel()
+        for _, event in self._held.values():
+            self._put(event)
+        self._held.clear()
         while not self._queue.empty():
             await self._write(self._queue.get_nowait())
 

@@ -186,12 +186,15 @@ class TestUnderLoad:
         assert recorder._queue.qsize() == 2
         assert len(await written(server, recorder)) == 3
 
-    async def test_it_is_written_after_the_moment_also_if_the_load_is_over(self, server, client):
-        recorder = Recorder(client, REPORTER, Limits(moment_s=0.01))
+    @pytest.mark.parametrize(("is_busy", "moment_s"), [(True, 0.01), (False, 1e6)])
+    async def test_it_is_written_after_the_moment_or_the_load(
+        self, server, client, is_busy, moment_s
+    ):
+        recorder = Recorder(client, REPORTER, Limits(moment_s=moment_s, look_s=0.01))
         running = asyncio.ensure_future(recorder.run())
         recorder.is_busy = lambda: True
         say(recorder, "waits")
-        recorder.is_busy = lambda: False
+        recorder.is_busy = lambda: is_busy
         say(recorder, "runs")
         await eventually(lambda: recorder.counts.written == 1)
         say(recorder, "ends")
