@@ -12,7 +12,7 @@ import yaml
 from msgspec.structs import replace
 
 from mcad.api.config import Config
-from mcad.api.crd import NAME, crds
+from mcad.api.crd import NAME, READ_BY_PEOPLE, crds
 from mcad.api.labels import GROUP
 from mcad.api.rbac import rules
 from mcad.api.status import read_status
@@ -375,3 +375,19 @@ def test_a_template_may_be_as_large_as_we_allow(plane: ControlPlane) -> None:
     assert len(json.dumps(made)) > 1 << 20
     patched = say(plane, "big", RUNNING)
     assert patched == (200, "")
+
+
+@pytest.mark.parametrize("version", ["v1beta1", "v1beta2"])
+def test_kubectl_explains_what_people_read_in_a_status(plane: ControlPlane, version: str) -> None:
+    command = ("explain", "appwrappers.status", f"--api-version={GROUP}/{version}")
+    known = lambda: "FIELDS:" in plane.kubectl(*command, check=False)  # noqa: E731
+    plane.wait_for(known, what="kubectl knows the kind")
+    told = plane.kubectl(*command)
+    fields = told.partition("FIELDS:")[2]
+    for name in READ_BY_PEOPLE:
+        _, found, rest = fields.partition(f"\n  {name}\t<")
+        assert found, name
+        words = rest.partition("\n")[2].partition("\n\n")[0].split()
+        assert len(words) > 2, f"{name} has no description"
+        assert "no description" not in " ".join(words), name
+    assert "dispatch" in told.partition("FIELDS:")[0], "the others are named in the description"
