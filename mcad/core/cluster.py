@@ -142,9 +142,9 @@ class Cluster:
 
         In an awaited phase even an unchanged status is written, because the outcome moves the
         AppWrapper on. Pods are counted anew with every write, and the count alone is no reason for
-        a write. A write supersedes an open one that gives way to it (the report may be the last of
-        thousands, the confirmation waits for a moment): the newest status is written once, and the
-        outcome of the former is ignored.
+        a write. A dispatch supersedes an open report of the same AppWrapper, which may be the last
+        of thousands, and a confirmation, which may wait for a moment: the outcome of the former is
+        ignored.
         """
         if entry.phase in (Phase.GONE, Phase.FOREIGN):
             return
@@ -156,7 +156,7 @@ class Cluster:
         if entry.workload.dialect is Dialect.V1BETA2:
             keep_conditions(entry, self.now)
         view = derive(entry)
-        if view == (writes.flying or writes.written) and entry.phase not in AWAITED:
+        if view == writes.written and entry.phase not in AWAITED:
             return
         if pod_counts.recount(entry, self.capacity, self.now):
             view = replace(view, pods=entry.pods)

@@ -59,10 +59,9 @@ class StatusWrites:
     tries: Tries = field(default_factory=Tries)  # writes that failed in a row
 
     def gives_way_to(self, urgency: Urgency) -> bool:
-        """Whether a later write takes the place of the open one, if there is one."""
-        first = self.urgency
-        may_wait = first is Urgency.REPORT or urgency is Urgency.DISPATCH is not first
-        return self.flying is None or may_wait
+        """Whether a later write takes the place of the open one, if there is one. Of two reports
+        both are written: a condition that ended and began anew has to show both."""
+        return self.flying is None or urgency is Urgency.DISPATCH is not self.urgency
 
     def send(self, view: StatusView, phase: Phase, urgency: Urgency) -> int:
         """Note a write on its way; returns its number."""
