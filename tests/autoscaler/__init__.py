@@ -1,0 +1,11 @@
+"""An autoscaler in the place of cluster-autoscaler, with the troubles that real ones have.
+
+It speaks through the API only, so it works on the embedded cluster, in virtual time, and on a real
+control plane. What it answers is what cluster-autoscaler 1.36.1 answers (ADR 68); what clouds do to
+it (no machines left, fewer than ordered, late, lost again) is drawn by a seed.
+
+    groups    node groups, and what becomes of nodes that are ordered
+    room      a copy of the nodes, on which pods are tried
+    standin   the autoscaler: one look every two seconds
+    kinds     the resources that it reads, and their CRDs
+"""
