@@ -495,7 +495,7 @@ class ReservedPlace(Wire):
 class ReservationStatus(Wire):
     """Room reserved for an AppWrapper before it is free; other AppWrappers cannot use it."""
 
-    reason: str = Field(description="Starved, Planned, Preempting or Reclaiming.")
+    reason: str = Field(description="Starved, Planned, Preempting, Reclaiming or ScalingUp.")
     since: Time = Field(description="The time when the reservation was made.")
     until: Time | None = Field(default=None, description="The time when the reservation expires.")
     start: Time | None = Field(

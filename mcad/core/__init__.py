@@ -9,6 +9,7 @@ invariants      compares everything that is kept twice
 views           what lists and questions show
 cycle           one scheduling cycle, in its order
 observed        observations of AppWrappers, objects and pods, and the restart
+scale_up        nodes that an autoscaler is asked for
 preemption      which AppWrappers are evicted, and for which AppWrapper
 reservations    room that is kept for an AppWrapper before it is free
 running         AppWrappers that run: finished, unhealthy, requeued

@@ -40,6 +40,7 @@ from mcad.core.state.records import replace
 from mcad.core.state.reservation import PendingEviction
 from mcad.core.state.reservation_book import Reservations
 from mcad.core.state.rights import Rights
+from mcad.core.state.scale_up import ScaleUps
 from mcad.core.state.settings import Settings
 from mcad.core.state.status_view import Urgency
 from mcad.core.state.units import Instant
@@ -73,6 +74,7 @@ class Cluster:
         self.walk = Walk()
         self.admission = Admission(self.capacity, self.forest, self.waiting.turns)
         self.reservations = Reservations()
+        self.scale_ups = ScaleUps()
         self.evictions: dict[str, PendingEviction] = {}
         self.eviction_pace = EvictionPace(settings.max_evictions_per_minute)
         self.quota_statuses = QuotaStatuses()

@@ -138,6 +138,28 @@ class RecordQuotaEvent(Struct, frozen=True):
     note: str
 
 
+class RequestScaleUp(Struct, frozen=True):
+    """Ask the autoscaler for room: create the request of this attempt, unless it exists. Answered
+    by ScaleUpSeen or ScaleUpRefused.
+
+    ``attempt`` is the attempt that the dispatch would begin, ``pods`` are (item, index of the pod
+    set in the item, pods without a place).
+    """
+
+    uid: str
+    attempt: int
+    pods: tuple[tuple[int, int, int], ...]
+
+
+class WithdrawScaleUp(Struct, frozen=True):
+    """Delete the request of this attempt and all that was made for it, also if its AppWrapper is
+    gone; repeated by the controller until nothing of it is left. Answered by ScaleUpGone, also if
+    there was nothing to delete."""
+
+    uid: str
+    attempt: int
+
+
 class WakeAt(Struct, frozen=True):
     """Send ``Decide`` at this instant, whatever else happens; a later WakeAt does not undo it."""
 
@@ -158,4 +180,6 @@ Command = (
     | RecordEvent
     | RecordQuotaEvent
     | WakeAt
+    | RequestScaleUp
+    | WithdrawScaleUp
 )

@@ -12,6 +12,7 @@ from mcad.core.commands import Command, WakeAt, WriteStatus
 from mcad.core.cycle import cycle, quota_reports
 from mcad.core.observed import objects, workloads
 from mcad.core.running import items, reset
+from mcad.core.scale_up import observed as scale_ups
 from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import Phase
 from mcad.core.state.reasons import EventReason
@@ -131,6 +132,9 @@ _OBSERVED: dict[type, Callable[[Cluster, Any], None]] = {
     events.PauseSeen: lambda cluster, event: cluster.waiting.dispatch_pauses.seen(event.pause),
     events.PauseGone: lambda cluster, event: cluster.waiting.dispatch_pauses.gone(event.uid),
     events.KindWatched: objects.kind_watched,
+    events.ScaleUpSeen: scale_ups.seen,
+    events.ScaleUpGone: scale_ups.gone,
+    events.ScaleUpRefused: scale_ups.refused,
 }
 """By type, which is faster than to match: nearly all events are observations."""
 

@@ -11,6 +11,8 @@ from mcad.core.state.internal_error import InternalError
 from mcad.core.state.model import Child, Node, Pod, Remnant, Workload
 from mcad.core.state.quota_records import QuotaSubtree, QuotaView
 from mcad.core.state.records import Struct
+from mcad.core.state.scale_up import ScaleUpState
+from mcad.core.state.units import Instant
 
 
 class Leading(Struct, frozen=True):
@@ -259,6 +261,32 @@ class LookFailed(_OfAttempt, frozen=True):
     answer: Answer
 
 
+class ScaleUpSeen(_OfAttempt, frozen=True):
+    """The scale-up request of an attempt, as its object shows it; also of a request that no
+    AppWrapper waits for any more.
+
+    ``message`` has the autoscaler's words, ``since`` is when the object was created, ``object``
+    names it: "ProvisioningRequest default/grow-1". ``until_bound``: the pods of the attempt name
+    the object, so that it has to stay until they are bound; else it goes at the dispatch.
+    """
+
+    state: ScaleUpState
+    message: str
+    since: Instant
+    object: str
+    until_bound: bool = False
+
+
+class ScaleUpGone(_OfAttempt, frozen=True):
+    """Nothing is left of the scale-up request of an attempt."""
+
+
+class ScaleUpRefused(_OfAttempt, frozen=True):
+    """The scale-up request was not created, or the outcome is unknown."""
+
+    answer: Answer
+
+
 Event = (
     Leading
     | AppWrapperSeen
@@ -290,4 +318,7 @@ Event = (
     | StrayRefused
     | Remaining
     | LookFailed
+    | ScaleUpSeen
+    | ScaleUpGone
+    | ScaleUpRefused
 )

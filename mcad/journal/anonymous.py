@@ -135,6 +135,7 @@ RULES = {
     "WarningsRead": _rules(name="uid pod", text="words"),
     "AccessReviewed": _rules(name="namespace user", keep="group resource"),
     "StrayRefused": _rules(name="uid object_uid"),
+    "ScaleUpSeen": _rules(name="uid object", text="message"),
     "Remnant": _rules(name="uid", key="finalizers"),
 }
 """What becomes of each text by record and field. In all other records only ``uid`` is one."""

@@ -77,6 +77,7 @@ OWNERS = {
     "recovered": "cycle/cycle.py",
     "epoch": "cycle/cycle.py dispatcher.py",
     "settings agenda objects capacity forest waiting rights walk admission errors injections": "",
+    "scale_ups": "",
     "eviction_pace quota_statuses history": "",
     "passed": "dispatcher.py",
 }
@@ -87,6 +88,7 @@ HOMONYMS = {
     "queue/queue.py": "planned_at",  # of EquivalenceClass
     "assumed/pod_index.py": "finished",
     "attempts/access.py": "asked",  # of Rights
+    "scale_up/observed.py": "state",  # of ScaleUpRequest
 }
 """Fields of other classes with one of these names."""
 

@@ -18,6 +18,7 @@ _WHY = {
     ReservationReason.PLANNED: "head of the queue; run time limits give its start time",
     ReservationReason.PREEMPTING: "evicts AppWrappers of lower priority",
     ReservationReason.RECLAIMING: "evicts borrowers of its quota",
+    ReservationReason.SCALING_UP: "asks an autoscaler for nodes",
 }
 
 

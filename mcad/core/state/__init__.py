@@ -6,6 +6,7 @@ milestones      events of AppWrappers in a step, for figures
 agenda, timers  the work of the next passes, and when; the purposes of timers
 objects         the wrapped objects observed, their names, and pods without a proven owner
 reservation, reservation_book   a reservation; all reservations
+scale_up        the requests to an autoscaler
 model, quota_records   AppWrappers, nodes, pods, objects; QuotaSubtrees
 dispatch_pause  DispatchPauses
 status_view, answer   the content of a status; the content of a failed answer

@@ -297,6 +297,16 @@ TOMBSTONE_LOOK: Duration = 30 * SECOND
 in a gap of its watch."""
 
 
+SCALE_UP_TIMEOUT: Duration = 900 * SECOND
+"""How long an AppWrapper waits for the nodes that it asked for, unless the setting says other."""
+
+USUAL_SCALE_UP: Duration = 120 * SECOND
+"""How long nodes take to come, before there is a scale-up to learn from."""
+
+SCALE_UPS_KEPT = 15
+"""The last scale-ups whose median duration is expected of the next."""
+
+
 def backoff(failures: int, base: Duration, ceiling: Duration) -> Duration:
     """Exponential, saturating: ``base`` after the first failure, never above ``ceiling``."""
     return min(ceiling, base << min(max(failures - 1, 0), 20))

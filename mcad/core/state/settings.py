@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 
-from mcad.core.state.bounds import BINDING_WAIT
+from mcad.core.state.bounds import BINDING_WAIT, SCALE_UP_TIMEOUT
 from mcad.core.state.records import Struct
 from mcad.core.state.units import SECOND, Duration
 
@@ -50,3 +50,7 @@ class Settings(Struct, frozen=True):
     quota_grace: Duration = 0  # how long a deleted QuotaSubtree counts; 0 if quotas do not count
     topology_levels: tuple[str, ...] = ()  # node labels, those of the widest domains first
     max_priority: tuple[tuple[str, int], ...] = ()  # (namespace, ceiling); ``*`` is all others
+    scale_up: bool = False  # ask an autoscaler for missing nodes
+    scale_up_concurrent: int = 5  # AppWrappers that wait for new nodes at a time
+    scale_up_timeout: Duration = SCALE_UP_TIMEOUT
+    startup_taints: tuple[str, ...] = ()  # keys; a node with one of them is not usable yet

@@ -1,0 +1,103 @@
+"""Scale-up requests: what the autoscaler was asked for, and what has become of it.
+
+The controller makes an object of the autoscaler for each request; its name follows from the uid of
+the AppWrapper and the attempt that the dispatch would begin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from mcad.core.state.answer import Answer
+from mcad.core.state.bounds import SCALE_UPS_KEPT, USUAL_SCALE_UP, Tries
+from mcad.core.state.units import Duration, Instant
+
+
+class ScaleUpState(StrEnum):
+    """The progress of a request, as the autoscaler shows it."""
+
+    ASKED = "Asked"  # the object exists, and the autoscaler has said nothing
+    ACCEPTED = "Accepted"
+    PROVISIONED = "Provisioned"
+    FAILED = "Failed"
+    EXPIRED = "Expired"  # provisioned, but the nodes are not kept for it any more
+    REVOKED = "Revoked"  # provisioned, and the nodes were lost
+
+
+FAILURES = frozenset({ScaleUpState.FAILED, ScaleUpState.REVOKED})
+"""States in which no node comes any more."""
+
+Key = tuple[str, int]
+"""(uid, attempt): what the name of a request is derived from."""
+
+
+@dataclass(slots=True)
+class ScaleUpRequest:
+    """One request, from the command that asks for it until its object is gone.
+
+    ``seen`` is whether the object was observed; before, ``state`` is ASKED. ``until_bound``: the
+    pods of the attempt name the object, so that it stays until they are bound. ``withdrawn``: the
+    deletion is requested. ``again_at`` is when a refused request is repeated, 0 if none is.
+    """
+
+    uid: str
+    attempt: int
+    since: Instant
+    state: ScaleUpState = ScaleUpState.ASKED
+    message: str = ""
+    object: str = ""
+    until_bound: bool = False
+    seen: bool = False
+    withdrawn: bool = False
+    again_at: Instant = 0
+    tries: Tries = field(default_factory=Tries)
+
+    def refused(self, answer: Answer, now: Instant) -> None:
+        """Note that the object was not created. A refusal that lasts is a failure."""
+        self.again_at = now + self.tries.pause(answer)
+        if self.tries.is_lasting(answer):
+            self.state, self.message = ScaleUpState.FAILED, answer.message
+
+
+class ScaleUps:
+    """All requests that exist, by uid and attempt, and how long the last ones took."""
+
+    def __init__(self) -> None:
+        self._requests: dict[Key, ScaleUpRequest] = {}
+        self._took: list[Duration] = []
+
+    def __iter__(self) -> Iterator[ScaleUpRequest]:
+        return iter(list(self._requests.values()))
+
+    def __len__(self) -> int:
+        return len(self._requests)
+
+    def get(self, uid: str, attempt: int) -> ScaleUpRequest | None:
+        """The request of the attempt, None without one."""
+        return self._requests.get((uid, attempt))
+
+    def ask(self, uid: str, attempt: int, now: Instant) -> ScaleUpRequest:
+        """Note a new request."""
+        request = self._requests[uid, attempt] = ScaleUpRequest(uid, attempt, now)
+        return request
+
+    def seen(self, uid: str, attempt: int, since: Instant) -> ScaleUpRequest:
+        """The request of an object that was observed, perhaps made by an earlier leader."""
+        request = self._requests.get((uid, attempt)) or self.ask(uid, attempt, since)
+        request.seen, request.since = True, since
+        return request
+
+    def gone(self, uid: str, attempt: int) -> None:
+        """Forget a request whose object does not exist any more."""
+        self._requests.pop((uid, attempt), None)
+
+    def took(self, duration: Duration) -> None:
+        """Note how long nodes took to come, from the request until all pods had places."""
+        self._took = [*self._took[1 - SCALE_UPS_KEPT :], duration]
+
+    @property
+    def usual(self) -> Duration:
+        """How long a scale-up usually takes: the median of the last ones."""
+        return sorted(self._took)[len(self._took) // 2] if self._took else USUAL_SCALE_UP
