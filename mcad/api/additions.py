@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Self
 
 from msgspec import Struct
+from msgspec.structs import replace
 from pydantic import Field, StrictStr, field_validator
 
 from mcad.api import labels
@@ -17,6 +18,7 @@ from mcad.api.autopilot import NO_AVOIDANCE, AutopilotSettings, Avoidance
 from mcad.api.located_fields import Fault, join
 from mcad.api.models import PodSetInfo, SchedulingGate
 from mcad.api.podsetinfos import Contradiction, merge_into
+from mcad.api.scale_up.kept import KEPT
 from mcad.api.strict import Strict
 from mcad.api.templates import PathError, find_templates, follow, set_path
 from mcad.api.wire import Json, Map
@@ -121,12 +123,17 @@ class Additions(Struct, frozen=True):
     injected: PodSetInfo = NOTHING
     scheduler: str = ""
     avoidance: Avoidance = NO_AVOIDANCE
+    keeps_pods: bool = False  # spec.scaleUp.keepPods
 
     @classmethod
     def of(cls, injection: Injection, scheduler: str, autopilot: AutopilotSettings) -> Self:
         """From the settings."""
         injected = injection.info() if injection != Injection() else NOTHING
         return cls(injected, scheduler, Avoidance.of(autopilot))
+
+    def keeping(self, *, keeps_pods: bool) -> "Additions":
+        """With the annotations that keep autoscalers from moving pods, if those are asked for."""
+        return replace(self, keeps_pods=True) if keeps_pods else self
 
     def add(
         self, manifest: Map, paths: Sequence[str], templates: Sequence[Map]
@@ -136,13 +143,15 @@ class Additions(Struct, frozen=True):
         ``paths`` are pod templates that a search by shape might miss; ``templates`` are those that
         the demand was read from.
         """
-        for_all = self.injected is not NOTHING or self.scheduler
+        for_all = self.injected is not NOTHING or self.scheduler or self.keeps_pods
         if not for_all and not any(map(self.avoidance.concerns, templates)):
             return manifest, []
         added: Map = copy.deepcopy(manifest)
         faults: list[Fault] = []
         for path, template in _templates(added, paths):
             faults += merge_into(template, self.injected, _of_configuration(path))
+            if self.keeps_pods:
+                faults += merge_into(template, KEPT, _of_keep_pods(path))
             if self.scheduler and template["spec"].get("schedulerName") in (None, ""):
                 template["spec"]["schedulerName"] = self.scheduler
             self.avoidance.add(template)
@@ -168,6 +177,14 @@ def _at(manifest: Map, paths: Sequence[str]) -> Iterator[tuple[str, Map]]:
             yield path, follow(path, manifest)
         except PathError:
             continue  # the operator makes it, or it is a fault that is reported elsewhere
+
+
+def _of_keep_pods(path: str) -> Contradiction:
+    def fault(place: str, key: str, value: str, given: Json) -> Fault:
+        message = f"is {given!r}, but spec.scaleUp.keepPods sets {value!r}; remove one of them."
+        return Fault(join(path, f"{place}.{key}"), message)
+
+    return fault
 
 
 def _of_configuration(path: str) -> Contradiction:

@@ -11,6 +11,7 @@ from functools import cache
 from typing import Any, get_args
 
 from msgspec import Struct
+from msgspec.structs import replace
 from pydantic import ValidationError
 
 from mcad.api.anti_affinity import relate
@@ -238,7 +239,8 @@ def _read_spec(value: Json, owner: Owner, catalog: Catalog, *, from_json: bool) 
         return spec
     _check_rules(spec.model, spec)
     spec.warnings += _ignored(spec.model)
-    entries = list(_entries(spec.model, spec))
+    keeps = spec.model.scale_up is not None and spec.model.scale_up.keep_pods is True
+    entries = [replace(one, keeps_pods=keeps) for one in _entries(spec.model, spec)]
     _read_items(entries, owner, catalog, spec)
     return spec
 

@@ -16,6 +16,7 @@ from mcad.api.evictions import EVERYWHERE
 from mcad.api.identity import Impersonate, LeaderElection, is_name, is_namespace
 from mcad.api.labels import key_fault
 from mcad.api.quotas import LeafLabels
+from mcad.api.scale_up.settings import ScaleUpSettings
 from mcad.api.strict import MILLISECONDS, SECONDS, Strict
 from mcad.api.tolerance import FaultToleranceSettings, Tolerances
 from mcad.api.wrapped_kinds import DEFAULT_WRAPPED, WrappedGroup
@@ -245,6 +246,11 @@ class Config(Strict):
             "is cut to it, with a warning, and priorityslope adds no more."
         ),
     )
+    scale_up: ScaleUpSettings = Field(
+        default=ScaleUpSettings(),
+        alias="scaleUp",
+        description="Requests for nodes, in clusters that an autoscaler grows.",
+    )
     impersonate: Impersonate | None = Field(
         default=None,
         description=(
@@ -335,6 +341,15 @@ class Config(Strict):
             )
         return self
 
+    @model_validator(mode="after")
+    def _asks_for_nodes_only_where_they_count(self) -> Self:
+        if self.scale_up.is_on and self.fit is not Fit.NODES:
+            raise ValueError(
+                "scaleUp needs fit: nodes, because with aggregate no pod lacks a node; set "
+                "scaleUp.via to off, or fit to nodes"
+            )
+        return self
+
     @property
     def allowed(self) -> frozenset[tuple[str, str]]:
         """(group, plural) of everything that may be wrapped."""
@@ -374,24 +389,29 @@ def to_settings(config: Config) -> Settings:
         quota_grace=round(config.quota_grace_period * SECOND) if config.quota_enabled else 0,
         topology_levels=config.topology_levels,
         max_priority=tuple(sorted(config.max_priority.items())),
+        scale_up=config.scale_up.is_on,
+        scale_up_concurrent=config.scale_up.concurrent,
+        scale_up_timeout=round(config.scale_up.timeout * SECOND),
+        startup_taints=config.scale_up.startup_taints,
     )
 
 
 _NAMED_OTHERWISE = {
-    "backoff_time": "backoff",
-    "head_of_line_holding_time": "head_of_line_holding",
-    "dispatch_resource_reservation_timeout": "reservation_timeout",
-    "preemption_grace_period": "preemption_grace",
+    "backoff_time": ("backoff",),
+    "head_of_line_holding_time": ("head_of_line_holding",),
+    "dispatch_resource_reservation_timeout": ("reservation_timeout",),
+    "preemption_grace_period": ("preemption_grace",),
+    "scale_up": ("scale_up", "scale_up_concurrent", "scale_up_timeout", "startup_taints"),
 }
-"""Fields of ``Config`` that have another name in ``Settings``."""
+"""Fields of ``Config`` that have another name, or several fields, in ``Settings``."""
 
-DECISIVE: Mapping[str, str] = {
-    field.alias or name: _NAMED_OTHERWISE.get(name, name)
+DECISIVE: Mapping[str, tuple[str, ...]] = {
+    field.alias or name: _NAMED_OTHERWISE.get(name, (name,))
     for name, field in Config.model_fields.items()
-    if _NAMED_OTHERWISE.get(name, name) in Settings.__struct_fields__
+    if _NAMED_OTHERWISE.get(name, (name,))[0] in Settings.__struct_fields__
 }
-"""The settings that decisions depend on, by the name that users know, and their ``Settings`` field.
-``quotaEnabled`` is not one of them: labels that name leaves are read before."""
+"""The settings that decisions depend on, by the name that users know, and their ``Settings``
+fields. ``quotaEnabled`` is not one of them: labels that name leaves are read before."""
 
 
 def overridden(settings: Settings, config: Config) -> Settings:
@@ -405,4 +425,5 @@ def overridden(settings: Settings, config: Config) -> Settings:
                 f"{name}: no decision depends on it; these can be set: {', '.join(DECISIVE)}"
             )
     new = to_settings(config)
-    return replace(settings, **{DECISIVE[name]: getattr(new, DECISIVE[name]) for name in given})
+    fields = [field for name in given for field in DECISIVE[name]]
+    return replace(settings, **{field: getattr(new, field) for field in fields})

@@ -64,6 +64,7 @@ class Entry(Struct, frozen=True):
     infos: tuple[PodSetInfo, ...] = ()
     completion: tuple[str, ...] = ()
     from_json: bool = False
+    keeps_pods: bool = False  # spec.scaleUp.keepPods
 
 
 class Owner(Struct, frozen=True):
@@ -304,7 +305,8 @@ def _demand(
     completed, faults = merge_infos(template, paths, entry.infos)
     if makes_pods(served.group, served.resource):
         pods = [found.template for found in inference.found]
-        completed, more = catalog.additions.add(completed, paths, pods)
+        additions = catalog.additions.keeping(keeps_pods=entry.keeps_pods)
+        completed, more = additions.add(completed, paths, pods)
         faults += more
     if completed is not template:
         inference = infer(completed, served.group, served.kind)

@@ -33,6 +33,13 @@ PODSET = f"{GROUP}/podset"
 OURS = (APPWRAPPER, APPWRAPPER_UID, ATTEMPT, ITEM, PODSET)
 """Labels of created objects; a manifest with another value for one of them is refused."""
 
+SCALE_UP_UID = f"{GROUP}/scale-up-uid"
+SCALE_UP_ATTEMPT = f"{GROUP}/scale-up-attempt"
+SCALE_UP_CONTENT = f"{GROUP}/scale-up-content"
+SCALE_UP_GROUP = f"{GROUP}/scale-up-group"
+"""Labels of a scale-up request and of all that is made for it: the AppWrapper and the attempt that
+ask, a hash of what is asked, and the pods that have to be in one topology domain."""
+
 LEGACY_APPWRAPPER = "appwrapper.mcad.ibm.com"
 LEGACY_RESOURCE = "resourceName"
 """MCAD's labels, kept for selectors of users; the dispatcher does not read them."""

@@ -9,6 +9,7 @@ from mcad.api.kinds import KINDS
 from mcad.api.located_fields import Part, join
 from mcad.api.operators import image_of
 from mcad.api.podsets import family_parts
+from mcad.api.scale_up.objects import consuming
 from mcad.api.templates import PathError, find_templates, follow, set_path
 from mcad.api.ttl import leave_out_ttl
 from mcad.api.wire import Map, as_map
@@ -35,15 +36,17 @@ SERVER_FIELDS = (
 """Metadata that an object exported from a cluster has; the server refuses or ignores it."""
 
 
-def render(
+def render(  # noqa: PLR0913 - each is known in another place
     manifest: bytes,
     workload: Workload,
     item: int,
     attempt: int,
     rules: NodeRules = NO_NODE_RULES,
+    *,
+    request: str = "",
 ) -> bytes:
     """The body of a POST for item number ``item`` of this attempt. The rules say where its pods
-    may go."""
+    may go; they use what the ProvisioningRequest of the name ``request`` has booked, if any."""
     obj: Map = json.loads(manifest)
     ref = workload.items[item].ref
     sets = [one for one in workload.sets if one.item == item]
@@ -55,6 +58,8 @@ def render(
         _copy_labels(obj)
     for path, holder in _label_maps(obj, ref, sets):
         _label_pod(holder, _pod_labels(path, sets, ours), legacy)
+        if request:
+            holder["annotations"] = consuming(request) | _own_map(holder, "annotations")
     for spot in find_templates(obj) if any(rules) else ():
         keep_off(spot.template, rules, set_path(spot.path))
         if rules.prefers is not None:

@@ -245,6 +245,17 @@ class Component(Wire):
     annotations: dict[str, str] | None = Field(default=None, description="Accepted and ignored.")
 
 
+class ScaleUpSpec(Wire):
+    """What the AppWrapper asks of an autoscaler."""
+
+    keep_pods: bool | None = Field(
+        default=None,
+        alias="keepPods",
+        description="If true, its pods get annotations that keep cluster-autoscaler and Karpenter "
+        "from moving them while they run; so their nodes stay.",
+    )
+
+
 class AppWrapperSpec(Wire):
     """The desired objects: either ``resources`` (v1beta1) or ``components`` (v1beta2)."""
 
@@ -281,6 +292,7 @@ class AppWrapperSpec(Wire):
         description="The controller of the AppWrapper. With the name of another controller, this "
         "dispatcher ignores it.",
     )
+    scale_up: ScaleUpSpec | None = Field(default=None, alias="scaleUp")
     service: Free = Field(default=None, description=ACCEPTED)
     selector: Free = Field(default=None, description=ACCEPTED)
 

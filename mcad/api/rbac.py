@@ -12,6 +12,8 @@ import yaml
 
 from mcad.api.config import Config
 from mcad.api.labels import GROUP, QUOTA_GROUP
+from mcad.api.scale_up.objects import priority_class
+from mcad.api.scale_up.settings import Via
 from mcad.api.wire import Map
 
 NAME = "mcad"
@@ -32,6 +34,7 @@ WEBHOOKS = ("mutatingwebhookconfigurations", "validatingwebhookconfigurations")
 Pair = tuple[str, str]
 
 PODS: Pair = ("", "pods")
+_POD_TEMPLATES: Pair = ("", "podtemplates")
 _JOBS: Pair = ("batch", "jobs")
 _REPLICA_SETS: Pair = ("apps", "replicasets")
 _STATEFUL_SETS: Pair = ("apps", "statefulsets")
@@ -61,6 +64,7 @@ def namespaced_rules(config: Config) -> list[Map]:
         _rule(GROUP, ["appwrappers/status"], STATUS_VERBS),
         *_quota_rules(config),
         *_creation_rules(config),
+        *_scale_up_rules(config),
         *_by_group({PODS} - config.allowed, ("delete",)),  # by force, if they do not terminate
         *_by_group(between - config.allowed, ("get",)),
         _rule("", ["limitranges"], WATCH),  # default requests of containers
@@ -89,6 +93,16 @@ def _creation_rules(config: Config) -> Iterator[Map]:
     one = _rule("", ["serviceaccounts"], ("impersonate",))
     yield one | {"resourceNames": [config.impersonate.service_account]}
     yield from _by_group(config.allowed, WRAPPED_BY_OTHERS)
+
+
+def _scale_up_rules(config: Config) -> Iterator[Map]:
+    """Rules for requests to an autoscaler, and for the pods that they are for."""
+    own = ("create", "delete", "get", "list")
+    if config.scale_up.via is Via.PLACEHOLDER_PODS:
+        yield from _by_group([PODS], own)  # pods of the cluster are watched anyway
+    elif config.scale_up.is_on:
+        yield from _by_group([_POD_TEMPLATES], own)
+        yield from _by_group(config.scale_up.kinds, WRAPPED_VERBS)
 
 
 def cluster_rules(config: Config) -> list[Map]:
@@ -133,7 +147,8 @@ def _named_lease(config: Config, verbs: tuple[str, ...]) -> Map:
 
 
 def rules(config: Config, namespace: str = "mcad-system", service_account: str = NAME) -> list[Map]:
-    """ServiceAccount, roles and bindings, in the order to apply them."""
+    """ServiceAccount, roles and bindings, in the order to apply them, and the PriorityClass of
+    placeholder pods, if those are used."""
     subject = {"kind": "ServiceAccount", "name": service_account, "namespace": namespace}
     account = {
         "apiVersion": "v1",
@@ -144,8 +159,10 @@ def rules(config: Config, namespace: str = "mcad-system", service_account: str =
     lease_home = config.leader_election.namespace
     everywhere = not config.watch_namespaces
     shared = cluster_rules(config) + (namespaced_rules(config) if everywhere else [])
+    has_placeholders = config.scale_up.via is Via.PLACEHOLDER_PODS
     return [
         account,
+        *([priority_class()] if has_placeholders else []),
         *_role_and_binding("", shared, subject),
         *(
             one

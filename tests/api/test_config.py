@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 import yaml
+from msgspec.structs import replace
 
 from mcad.api.config import Config, catalog_of, to_settings
 from mcad.api.removed_settings import REMOVED
+from mcad.api.scale_up.settings import Via
 from mcad.api.sources import ENVIRONMENT_PREFIX, NAMES, ConfigError, load
 from mcad.core.state.settings import Fairness, Fit, Policy, Settings
 from mcad.core.state.units import SECOND
@@ -39,13 +41,23 @@ UNITS: list[tuple[str, str, Any]] = [
     ("maxEvictionsPerMinute=8", "max_evictions_per_minute", 8),
     ("preemptionGracePeriod=1.5", "preemption_grace", 1_500_000),
     ("topologyLevels=[block, rack]", "topology_levels", ("block", "rack")),
+    ("scaleUp.via=auto", "scale_up", True),
+    ("scaleUp.concurrent=3", "scale_up_concurrent", 3),
+    ("scaleUp.timeout=2m30s", "scale_up_timeout", 150 * SECOND),
+    ("scaleUp.startupTaints=[b, a, b]", "startup_taints", ("a", "b")),
     ("maxPriority={team-a: 100, '*': -5}", "max_priority", (("*", -5), ("team-a", 100))),
 ]
 
 
 def test_every_setting_in_the_cores_units() -> None:
-    config = load(sets=["quotaEnabled=true", *(text for text, _, _ in UNITS)])
-    assert to_settings(config) == Settings(**{field: value for _, field, value in UNITS})
+    settings = Settings()
+    for text, field, value in UNITS:
+        found = to_settings(load(sets=["quotaEnabled=true", text]))
+        assert getattr(found, field) == value
+        settings = replace(settings, **{field: value})
+    together = [text for text, _, _ in UNITS if text != "fit=aggregate"]
+    found = to_settings(load(sets=["quotaEnabled=true", *together]))
+    assert found == replace(settings, fit=Fit.NODES)
     assert {field for _, field, _ in UNITS} == {*Settings.__struct_fields__} - {"binding_wait"}
 
 
@@ -131,6 +143,24 @@ def test_every_setting_has_a_variable() -> None:
     assert NAMES["fit"] == "MCAD_FIT"
 
 
+@pytest.mark.parametrize("word", ["off", "'off'", "false"])
+def test_yaml_reads_off_as_false(word: str) -> None:
+    assert not load(sets=[f"scaleUp.via={word}"]).scale_up.is_on
+
+
+def test_the_kinds_by_which_an_autoscaler_may_be_asked() -> None:
+    group = "autoscaling.x-k8s.io"
+    requests, buffers = (group, "provisioningrequests"), (group, "capacitybuffers")
+    kinds = {via: load(sets=[f"scaleUp.via={via}"]).scale_up.kinds for via in Via}
+    assert kinds == {
+        Via.OFF: (),
+        Via.AUTO: (requests, buffers),
+        Via.PROVISIONING_REQUEST: (requests,),
+        Via.CAPACITY_BUFFER: (buffers,),
+        Via.PLACEHOLDER_PODS: (),
+    }
+
+
 def test_nothing_is_wrapped_by_default_that_gives_rights() -> None:
     allowed = Config().allowed
     assert ("", "pods") in allowed
@@ -157,6 +187,23 @@ WRONG: list[tuple[str, ...]] = [
     ),
     ("backoffTime: must be at least 0, not -1.", "backoffTime=-1"),
     ("must be at most 604800, not 9999999.", "backoffTime=9999999"),
+    (
+        "scaleUp.via: must be 'off', 'auto', 'ProvisioningRequest', 'CapacityBuffer' or "
+        "'PlaceholderPods', not the string 'yes please'.",
+        "scaleUp.via=yes please",
+    ),
+    ("scaleUp.concurrent: must be at least 1, not 0.", "scaleUp.concurrent=0"),
+    ("scaleUp.timeout: must be at least 1, not 0.", "scaleUp.timeout=0"),
+    (
+        "scaleUp.startupTaints: 'a b' is not the key of a taint: 'a b' is not a key like",
+        "scaleUp.startupTaints=[a b]",
+    ),
+    (
+        "scaleUp needs fit: nodes, because with aggregate no pod lacks a node; set scaleUp.via to "
+        "off, or fit to nodes",
+        "scaleUp.via=auto",
+        "fit=aggregate",
+    ),
     ("fit: must be 'nodes' or 'aggregate', not the string 'x'.", "fit=x"),
     ("MCAD_QUEUE_NAME_TREE: queueNameTree: 'my teams' is not", "MCAD_QUEUE_NAME_TREE=my teams"),
     (

@@ -51,6 +51,26 @@ def test_all_rights_of_a_dispatcher_of_jobs() -> None:
     }
 
 
+def test_the_rights_to_ask_an_autoscaler_are_granted_only_if_it_is_asked() -> None:
+    group, own = "autoscaling.x-k8s.io", ("create", "delete", "get", "list")
+    without = granted(rules(load(sets=ONLY_JOBS)), "ClusterRole")
+    templates = {("", "podtemplates", verb) for verb in own}
+    requests = {(group, "provisioningrequests", verb) for verb in (*own, "watch")}
+    buffers = {(group, "capacitybuffers", verb) for verb in (*own, "watch")}
+    more = {
+        "off": set(),
+        "auto": templates | requests | buffers,
+        "ProvisioningRequest": templates | requests,
+        "CapacityBuffer": templates | buffers,
+        "PlaceholderPods": {("", "pods", verb) for verb in ("create", "get")},
+    }
+    for via, added in more.items():
+        objects = rules(load(sets=[*ONLY_JOBS, f"scaleUp.via={via}"]))
+        assert granted(objects, "ClusterRole") - without == added, via
+        classes = [one for one in objects if one["kind"] == "PriorityClass"]
+        assert [one["value"] for one in classes] == ([-10] if via == "PlaceholderPods" else [])
+
+
 def test_nothing_is_granted_by_a_pattern_and_nothing_wrapped_is_changed() -> None:
     config = Config()
     everything = granted(rules(config), "ClusterRole")

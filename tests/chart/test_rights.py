@@ -10,6 +10,8 @@ import pytest
 from mcad.api.catalog import WELL_KNOWN
 from mcad.api.config import Config
 from mcad.api.rbac import OWNED_THROUGH, rules
+from mcad.api.scale_up.objects import priority_class
+from mcad.api.scale_up.settings import Via
 from tests.chart.helm import NAMESPACE, Helm
 from tests.chart.rights import granted_to
 from tests.chart.test_render import IMPERSONATE, INVISIBLE, MATRIX, config_of
@@ -26,6 +28,10 @@ VALUES: dict[str, dict[str, Any]] = {
 } | {
     "impersonated jobs": IMPERSONATE | {"wrappedResources": wrapped(("batch", "jobs"))},
     "group twice": {"wrappedResources": wrapped(("batch", "jobs"), ("batch", "cronjobs"))},
+    **{
+        f"scale-up by {via}": {"config": {"scaleUp": {"via": via}}}
+        for via in ("off", False, *(one.value for one in Via))
+    },
     "every owner": {"wrappedResources": wrapped(*OWNED_THROUGH)},
     **{
         f"{group} {name}": {"wrappedResources": wrapped((group, name))}
@@ -41,6 +47,16 @@ def test_the_chart_grants_what_the_cli_prints(helm: Helm, values: dict[str, Any]
     expected = granted_to(rules(config_of(objects), NAMESPACE, account), account, NAMESPACE)
     assert expected
     assert granted_to(objects, account, NAMESPACE) == expected
+
+
+def test_the_chart_has_the_class_of_placeholder_pods(helm: Helm) -> None:
+    """As ``mcad rbac`` prints it."""
+    for via in Via:
+        objects = helm.template(config={"scaleUp": {"via": via.value}}, **INVISIBLE)
+        classes = [one for one in objects if one["kind"] == "PriorityClass"]
+        for one in classes:
+            del one["metadata"]["labels"]
+        assert classes == ([priority_class()] if via is Via.PLACEHOLDER_PODS else [])
 
 
 def test_another_account_gets_the_same_rights(helm: Helm) -> None:

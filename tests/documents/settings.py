@@ -13,6 +13,7 @@ from mcad.api.autopilot import AutopilotSettings
 from mcad.api.config import Config
 from mcad.api.identity import Impersonate, LeaderElection
 from mcad.api.removed_settings import REMOVED
+from mcad.api.scale_up.settings import ScaleUpSettings
 from mcad.api.sources import NAMES
 from mcad.api.strict import Strict, Unit
 from mcad.api.tolerance import FaultToleranceSettings
@@ -25,6 +26,7 @@ PARTS: dict[str, type[Strict]] = {
     "faultTolerance": FaultToleranceSettings,
     "autopilot": AutopilotSettings,
     "inject": Injection,
+    "scaleUp": ScaleUpSettings,
     "leaderElection": LeaderElection,
     "impersonate": Impersonate,
 }

@@ -15,6 +15,12 @@ serving.kserve.io/inferenceservices: [apps/deployments, apps/replicasets]
 trainer.kubeflow.org/trainjobs: [jobset.x-k8s.io/jobsets, batch/jobs]
 {{- end -}}
 
+{{/* How an autoscaler is asked for nodes; "" is not at all. YAML reads the word off as false. */}}
+{{- define "mcad.scaleUpVia" -}}
+{{- $via := (.Values.config.scaleUp | default dict).via | default "off" -}}
+{{- if ne (toString $via) "off" }}{{ $via }}{{ end -}}
+{{- end -}}
+
 {{/* Rules for every namespace with AppWrappers. */}}
 {{- define "mcad.namespacedRules" -}}
 {{- $impersonate := eq .Values.authorization "impersonate" -}}
@@ -74,6 +80,27 @@ trainer.kubeflow.org/trainjobs: [jobset.x-k8s.io/jobsets, batch/jobs]
   resources: [{{ regexReplaceAll ".*/" . "" }}]
   verbs: [get]
 {{- end }}
+{{- end }}
+{{- $via := include "mcad.scaleUpVia" . }}
+{{- if eq $via "PlaceholderPods" }}
+# Pods that keep the places of others while nodes are added.
+- apiGroups: [""]
+  resources: [pods]
+  verbs: [create, delete, get, list]
+{{- else if $via }}
+# Requests for nodes, and the pods that they are for.
+- apiGroups: [""]
+  resources: [podtemplates]
+  verbs: [create, delete, get, list]
+- apiGroups: [autoscaling.x-k8s.io]
+  resources:
+    {{- if ne $via "ProvisioningRequest" }}
+    - capacitybuffers
+    {{- end }}
+    {{- if ne $via "CapacityBuffer" }}
+    - provisioningrequests
+    {{- end }}
+  verbs: [create, delete, get, list, watch]
 {{- end }}
 # Default requests of containers.
 - apiGroups: [""]
