@@ -5,7 +5,7 @@ It keeps what is needed to attribute an object (owners, manifests), and decides 
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 from msgspec import Struct
 from msgspec.structs import astuple, replace
@@ -17,6 +17,7 @@ from mcad.api.children import child_item, read_child
 from mcad.api.config import Config
 from mcad.api.owner import Owner, controller_of
 from mcad.api.pods import read_node, read_pod
+from mcad.api.scale_up.objects import is_placeholder
 from mcad.api.status import FORMER, STATUS
 from mcad.api.wire import fields_of_others
 from mcad.controller.early_objects import EarlyObjects
@@ -114,6 +115,18 @@ class Readers(Struct, frozen=True):
         return cls(appwrapper, partial(read_node, evictions=config.autopilot.evictions), completed)
 
 
+class Placeholders(Protocol):
+    """Takes pods that keep places of AppWrappers for which nodes are added."""
+
+    def seen(self, obj: Json) -> None:
+        """Take a new or changed placeholder."""
+        ...
+
+    def gone(self, object_uid: str) -> None:
+        """A pod was deleted; it may be any pod."""
+        ...
+
+
 class EventTranslator:
     """Translates observations and feeds them to the core.
 
@@ -136,6 +149,7 @@ class EventTranslator:
         self._ask = ask
         self._judged = judged
         self.errored: Callable[[str, Exception], None] = _raise
+        self.placeholders: Placeholders | None = None
         self._owners = Owners()
         self._early = EarlyObjects()
         self._nodes: dict[str, str] = {}
@@ -241,16 +255,28 @@ class EventTranslator:
     # -- pods --------------------------------------------------------------------------------
 
     def pod_seen(self, sighting: SlimPod) -> None:
-        """Take a pod as it is. A pod that is itself an item is first reported as an item (C2)."""
+        """Take a pod as it is. A pod that is itself an item is first reported as an item (C2). A
+        placeholder uses no room: its place is reserved for the AppWrapper that asked."""
+        if self._is_placeholder(sighting):
+            return
         if sighting.obj is not None:
             self.object_seen(catalog_entry(PODS), sighting.obj)
         self._attribute(sighting.pod, sighting.controller)
 
     def pod_gone(self, uid: str) -> None:
         """A pod was deleted."""
+        if self.placeholders is not None:
+            self.placeholders.gone(uid)
         self._owners.forget_pod(uid)
         self._forget_object(uid)
         self._feed(PodGone(uid))
+
+    def _is_placeholder(self, sighting: SlimPod) -> bool:
+        found, obj = self.placeholders, sighting.obj
+        if found is None or obj is None or not is_placeholder(obj):
+            return False
+        found.seen(obj)
+        return True
 
     def _attribute(self, pod: Pod, controller: Owner | None) -> None:
         end = self._owners.appwrapper(controller)

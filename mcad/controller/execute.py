@@ -17,6 +17,7 @@ from mcad.controller.mirror import Mirror
 from mcad.controller.pod_warnings import PodWarnings
 from mcad.controller.quota_subtrees import Quotas
 from mcad.controller.request_failures import answer_of
+from mcad.controller.scale_ups import ScaleUps
 from mcad.controller.status_writer import StatusWriter
 from mcad.controller.write_lanes import Job, Lane, held_alone
 from mcad.core.commands import (
@@ -30,8 +31,10 @@ from mcad.core.commands import (
     ReadWarnings,
     RecordEvent,
     RecordQuotaEvent,
+    RequestScaleUp,
     ReviewAccess,
     WakeAt,
+    WithdrawScaleUp,
     WriteQuota,
     WriteStatus,
 )
@@ -67,9 +70,11 @@ REPORT_WIDTH = 4  # concurrent requests that no dispatch waits for
 
 
 class Shell(Protocol):
-    """What the executor needs of the controller. Without ``quotas`` no quota status is written."""
+    """What the executor needs of the controller. Without ``quotas`` no quota status is written,
+    and without ``scale_ups`` no autoscaler is asked."""
 
     quotas: Quotas | None
+    scale_ups: ScaleUps | None
 
     def feed(self, event: Event) -> None:
         """Feed an event to the core, now or after the step under way."""
@@ -121,7 +126,7 @@ class Executor:
         AppWrapper of a higher priority that comes meanwhile could not overtake them."""
         return self._dispatches.beginning > 0
 
-    def submit(self, command: Command) -> None:
+    def submit(self, command: Command) -> None:  # noqa: PLR0912 - one branch per command
         """Start to execute a command; never blocks."""
         match command:
             case WriteStatus():
@@ -149,6 +154,8 @@ class Executor:
                 self._run(command.uid, partial(self._force, command))
             case DeleteStray():
                 self._run(command.uid, partial(self._delete_stray, command))
+            case RequestScaleUp() | WithdrawScaleUp():
+                self._submit_scale_up(command)
 
     def _run(self, uid: str, job: Job, lane: Lane | None = None) -> None:
         """Run a job about one AppWrapper in its turn; an error of ours holds that one."""
@@ -159,6 +166,14 @@ class Executor:
         if quotas is not None:
             self._reports.submit(lambda: quotas.write(command))
 
+    def _submit_scale_up(self, command: RequestScaleUp | WithdrawScaleUp) -> None:
+        ups = self._shell.scale_ups
+        if ups is None:
+            return  # the core has no such setting either
+        job = ups.job(command)
+        if job is not None:
+            self._run(command.uid, job)
+
     # -- creation ----------------------------------------------------------------------------
 
     def _submit_create(self, command: CreateItem) -> None:
@@ -167,7 +182,9 @@ class Executor:
             return
         work, number = seat.workload, command.item
         manifest = seat.manifests.text(number)
-        body = render(manifest, work, number, command.attempt, command.node_rules)
+        ups, about = self._shell.scale_ups, (command.uid, command.attempt)
+        named = ups.request_named_by(*about) if ups is not None else ""
+        body = render(manifest, work, number, command.attempt, command.node_rules, request=named)
         ref = work.items[number].ref
         self._run(command.uid, partial(self._create, command, ref, body))
 

@@ -35,6 +35,7 @@ from mcad.controller.mirror import Mirror
 from mcad.controller.overcommitment_log import OvercommitmentLog
 from mcad.controller.preflight import Gate, Preflight
 from mcad.controller.quota_subtrees import Quotas
+from mcad.controller.scale_ups import ScaleUps
 from mcad.controller.served_kinds import Kinds
 from mcad.controller.wakeup import Alarm
 from mcad.controller.watches import Watches
@@ -99,6 +100,7 @@ class Controller:
         writer = client.fenced(self._time_to_write)
         self.quotas = Quotas(writer, self.feed) if config.quota_enabled else None
         self.pauses = Pauses(self.feed)
+        self.scale_ups = self._scale_ups(writer) if config.scale_up.is_on else None
         self.executor = Executor(writer, self._mirror, self._recorder, self, creator=creator)
         self._defaults = Defaults(
             client, self._mirror, self, config.watch_namespaces, self._kinds.served
@@ -111,6 +113,8 @@ class Controller:
             self.dispatcher.cluster.judged,
         )
         self._sightings.errored = self.errored
+        if self.scale_ups is not None and self.scale_ups.has_placeholders:
+            self._sightings.placeholders = self.scale_ups
         gate = Gate(preflight.installed, self.clock, self.spawn) if preflight else None
         alone = preflight is None or not preflight.coexist
         adoption = Adoption(client, self._recorder, self.spawn) if alone else None
@@ -140,6 +144,19 @@ class Controller:
         self.stepped_at = self.clock.monotonic()
         self._is_held = False  # nothing is dispatched, and that was said
         self._look_again_at: Instant = 0
+
+    def _scale_ups(self, writer: Client) -> ScaleUps:
+        config = self.config
+        return ScaleUps(
+            writer,
+            self._mirror,
+            config.scale_up,
+            self._kinds.served,
+            feed=self.feed,
+            spawn=self.spawn,
+            namespaces=config.watch_namespaces,
+            judged=self.dispatcher.cluster.judged,
+        )
 
     # -- life --------------------------------------------------------------------------------
 
@@ -346,6 +363,8 @@ class Controller:
     def synced(self) -> None:
         """Every kind is listed: decide from now on (P11)."""
         _log.info("synced appwrappers=%d", len(self._mirror))
+        if self.scale_ups is not None and self.watches.has_requests:
+            self.spawn(self.scale_ups.sweep())
         self._wake()
 
     def _decide(self) -> None:

@@ -25,6 +25,7 @@ class Kinds:
         self._discovery = discovery
         self._allowed = wrapped_pairs(config)
         self._own = {NAME, QUOTA_NAME} if config.quota_enabled else {NAME}
+        self._asked_by = config.scale_up.kinds
         self._served: dict[tuple[str, str], Resource] = {}
         self._config = config
         self.catalog = catalog_of(config, ())
@@ -56,9 +57,9 @@ class Kinds:
         return Resource(kind.group, kind.version, kind.resource, kind.kind, kind.namespaced)
 
     def concerns(self, crd: str) -> bool:
-        """Whether a CRD is one of ours, or of a kind that may be wrapped."""
+        """Whether a CRD is one of ours, of a kind that may be wrapped, or of the autoscaler."""
         plural, _, group = crd.partition(".")
-        return (group, plural) in self._allowed or crd in self._own
+        return (group, plural) in (*self._allowed, *self._asked_by) or crd in self._own
 
     def serves(self, pair: tuple[str, str]) -> bool:
         """Whether (group, plural) is served in any version."""
@@ -69,8 +70,10 @@ class Kinds:
         return self._served.get(pair)
 
     def missing(self) -> set[str]:
-        """The CRD names of kinds that may be wrapped and are not served."""
-        return {f"{pair[1]}.{pair[0]}" for pair in self._allowed if pair not in self._served}
+        """The CRD names of kinds that may be wrapped, or by which an autoscaler may be asked, and
+        that are not served."""
+        wanted = (*self._allowed, *self._asked_by)
+        return {f"{pair[1]}.{pair[0]}" for pair in wanted if pair not in self._served}
 
     def wrapped(self) -> Iterable[Resource]:
         """The served kinds that may be wrapped, without pods, in the order of the configuration."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from msgspec.structs import replace
 
 from mcad.api import labels, projections
+from mcad.api.scale_up.settings import GROUP, PLURALS
 from mcad.controller.event_translation import (
     EventTranslator,
     SlimNode,
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from mcad.controller.appwrapper_intake import AppWrapperIntake
     from mcad.controller.dispatch_pauses import Pauses
     from mcad.controller.quota_subtrees import Quotas
+    from mcad.controller.scale_ups import ScaleUps
 
 Json = dict[str, Any]
 T = TypeVar("T")
@@ -66,6 +68,11 @@ ESSENTIAL = tuple(
 """What every decision rests on. QuotaSubtrees are watched if quota is on; without the CRD of
 DispatchPauses there are none."""
 
+ASKED = tuple((GROUP, plural) for plural in PLURALS.values())
+"""The kinds by which an autoscaler is asked. No decision waits for them."""
+
+UNWRAPPED = frozenset({*ESSENTIAL, *ASKED})
+
 CLOSELY_S, WATCHED_S = (12, 15), (50, 60)
 """Seconds for which the essential kinds are watched at a time, and all others: what a watch keeps
 back is found when it ends (ADR 43)."""
@@ -82,13 +89,14 @@ QUOTA_ABSENCE = f"QuotaSubtrees are not installed; {INSTALL}, or set quotaEnable
 class Host(Protocol):
     """What the watches need of the controller.
 
-    ``arrivals`` takes AppWrappers, ``pauses`` DispatchPauses, and ``quotas`` QuotaSubtrees if quota
-    is on.
+    ``arrivals`` takes AppWrappers, ``pauses`` DispatchPauses, ``quotas`` QuotaSubtrees if quota is
+    on, and ``scale_ups`` what an autoscaler says, if it is asked.
     """
 
     arrivals: AppWrapperIntake
     quotas: Quotas | None
     pauses: Pauses
+    scale_ups: ScaleUps | None
 
     def feed(self, event: Event) -> None:
         """Feed an event to the core."""
@@ -195,8 +203,14 @@ class Watches:
         return [
             f"{stream.name}: {stream.error or 'not listed yet'}"
             for pair, stream in self.streams.items()
-            if pair not in ESSENTIAL and not stream.is_watched
+            if pair not in UNWRAPPED and not stream.is_watched
         ]
+
+    @property
+    def has_requests(self) -> bool:
+        """Whether there may be requests to an autoscaler, and all of them can be seen."""
+        streams = [self.streams[pair] for pair in ASKED if pair in self.streams]
+        return bool(streams) and all(one.is_watched for one in streams)
 
     def stand_by(self) -> None:
         """Start all watches, and hold back what they tell until ``lead`` is called (ADR 55)."""
@@ -212,7 +226,7 @@ class Watches:
         """What was held back counts as soon as each kind has caught up with the present (P11)."""
         self._stands_by = False
         for pair in self.streams:
-            if pair not in ESSENTIAL:
+            if pair not in UNWRAPPED:
                 self._host.feed(KindWatched(*pair, False, "not listed yet"))
         for watch in self._watches.values():
             watch.stream.lead()
@@ -306,6 +320,8 @@ class Watches:
             came = served and watch.stream.is_absent and watch.resource in LATE
             if came or (not served and not watch.stream.error):
                 watch.start()
+        if self._host.scale_ups is not None:
+            self._watch_requests(self._host.scale_ups)
         for resource in self._kinds.wrapped():
             known = self._watches.get((resource.group, resource.plural))
             if known is not None:
@@ -329,6 +345,21 @@ class Watches:
                 ),
                 namespaces=self._namespaces if resource.namespaced else EVERYWHERE,
             )
+
+    def _watch_requests(self, ups: ScaleUps) -> None:
+        """Watch the requests to an autoscaler, by served kinds, as ``watch_wrapped`` does."""
+        for pair in ups.kinds:
+            resource, known = self._kinds.served(pair), self._watches.get(pair)
+            if resource is None:
+                continue
+            if known is None:
+                seen, name = partial(ups.seen, pair=pair), f"{resource.plural}.{resource.group}"
+                stream: Stream[Json] = self._stream(name, seen, ups.gone)
+                selection = Selection(label_selector=labels.SCALE_UP_UID)
+                self._watch(resource, stream, selection=selection, namespaces=self._namespaces)
+            elif known.resource != resource or known.stream.error:
+                known.resource = resource
+                known.start()
 
     def _watch_anew(self, watch: _Watch, resource: Resource) -> None:
         if watch.resource != resource:
@@ -376,7 +407,9 @@ class Watches:
             self._report_copy()
             return
         key = next(k for k, known in self.streams.items() if known is stream)
-        if key not in ESSENTIAL:
+        if key in ASKED:
+            self._requests_changed(key, stream)
+        elif key not in ESSENTIAL:
             words = stream.error if stream.is_absent else quoted(stream.error)
             self._host.feed(KindWatched(*key, stream.is_watched, words))
             if stream.is_absent:
@@ -384,6 +417,11 @@ class Watches:
         elif self._is_optional(stream):
             self._host.pauses.absent()
         self._pass_barrier()
+
+    def _requests_changed(self, pair: tuple[str, str], stream: Stream[Any]) -> None:
+        if stream.is_absent and self._host.scale_ups is not None:
+            self._host.scale_ups.absent(pair)
+            self._host.kind_denied()
 
     def _report_copy(self) -> None:
         """Log once that a take-over needs no list."""

@@ -29,6 +29,7 @@ DISPATCH_PAUSES = Resource(
 LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease")
 NAMESPACES = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
 NODES = Resource("", "v1", "nodes", "Node", namespaced=False)
+POD_TEMPLATES = Resource("", "v1", "podtemplates", "PodTemplate")
 PODS = Resource("", "v1", "pods", "Pod")
 QUOTA_REPORTS = Resource(
     labels.VISIBILITY_GROUP, "v1beta1", "quotareports", "QuotaReport", namespaced=False

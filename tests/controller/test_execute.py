@@ -57,6 +57,9 @@ STATUS_PATH = "/apis/workload.codeflare.dev/v1beta2/namespaces/default/appwrappe
 class Shell:
     """Records what the executor tells."""
 
+    quotas = None
+    scale_ups = None
+
     def __init__(self) -> None:
         self.events: list[Event] = []
         self.observed: list[Json] = []

@@ -47,6 +47,7 @@ DECLARES = {
     "mcad/core/state/errors.py": "fields of the errors of a step",
     "mcad/core/state/condition_reasons.py": "conditions and their reasons",
     "mcad/core/state/records.py": "names of msgspec",
+    "mcad/api/scale_up/kept.py": "annotations of pods",
     "mcad/core/state/run_policy.py": "fields of settings with their defaults",
     "mcad/core/state/status_view.py": "fields of a status",
     "mcad/core/state/timers.py": "names of timers",

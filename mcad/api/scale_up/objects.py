@@ -170,7 +170,7 @@ def _object(api_version: str, kind: str, name: str, ask: Ask) -> Map:
 
 
 def _marked(obj: Map) -> Map:
-    """The object with a label by which one of another content is told from it."""
+    """The object with a label that differs if the content does."""
     text = json.dumps({"spec": obj.get("spec"), "template": obj.get("template")}, sort_keys=True)
     obj["metadata"]["labels"][labels.SCALE_UP_CONTENT] = labels.short_hash(text)
     return obj

@@ -187,6 +187,18 @@ RESERVED = _kept.counter(
 GIVEN_UP = _kept.counter(
     "reservations_given_up_total", "", "Reservations that ended without a dispatch"
 )
+SCALE_UPS = _kept.counter(
+    "scale_up_requests_total",
+    "outcome",
+    "Requests to an autoscaler: asked, and what became of them: provisioned (dispatched to the new "
+    "nodes), failed, withdrawn, wasted (nodes were provided, and not used)",
+)
+SCALE_UP_SECONDS = _kept.histogram(
+    "scale_up_seconds",
+    "",
+    "Time from a request to an autoscaler to the dispatch to the nodes that came for it",
+    WAITS,
+)
 STUCK = _kept.gauge(
     "stuck_teardowns",
     "kind",

@@ -12,6 +12,7 @@ from mcad.controller.metrics import declared
 from mcad.controller.metrics.appwrappers import AppWrapperGauges
 from mcad.controller.metrics.cluster import NodeGauges, lane_metrics, stream_metrics
 from mcad.controller.metrics.quota import QuotaGauges
+from mcad.controller.metrics.scale_ups import ScaleUpCounts
 from mcad.controller.metrics.turnover import Turnover
 from mcad.core.attempts.teardown import TAKEN_BACK
 from mcad.core.commands import Command, RecordEvent
@@ -57,6 +58,7 @@ class Metrics:
         self._violated = declared.VIOLATED.counter(registry)
         self._decision = declared.DECISION.histogram(registry)
         self._lag = declared.LOOP_LAG.histogram(registry)
+        self._scale_ups = ScaleUpCounts(cluster, registry, clock)
         self.turnover = Turnover(cluster, registry)
         self._appwrappers = AppWrapperGauges(cluster, self.turnover.leaves)
         self._nodes = NodeGauges(cluster)
@@ -83,6 +85,7 @@ class Metrics:
         self.turnover.count(self._cluster.passed)
         for command in commands:
             self._commands.labels(type(command).__name__).inc()
+            self._scale_ups.count(command)
             if isinstance(command, RecordEvent):
                 self._events.labels(command.reason).inc()
                 self._count_ended(command)

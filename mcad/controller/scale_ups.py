@@ -1,0 +1,315 @@
+"""Asks an autoscaler for nodes: creates and deletes the objects of scale-up requests.
+
+Names are derived from the AppWrapper and the attempt, so that a creation is repeated after a crash
+at any write. A withdrawal finds by labels what exists, also what an earlier leader made.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from functools import partial
+from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
+
+from mcad.api import labels
+from mcad.api.scale_up.answers import asked_by
+from mcad.api.scale_up.objects import MAX_POD_SETS, Ask, Made, made_for
+from mcad.api.scale_up.settings import GROUP, PLURALS, ScaleUpSettings, Via
+from mcad.api.scale_up.templates import wanted
+from mcad.api.wire import plural
+from mcad.controller.request_failures import answer_of
+from mcad.controller.scale_up_book import Book
+from mcad.core.commands import RequestScaleUp, WithdrawScaleUp
+from mcad.core.events import ScaleUpRefused
+from mcad.core.state.answer import Answer
+from mcad.kube.client import DeleteOptions, Selection
+from mcad.kube.errors import ApiError, KubeError
+from mcad.kube.kinds import POD_TEMPLATES, PODS
+from mcad.kube.retry import Backoff, Pace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Iterator, Sequence
+
+    from mcad.controller.mirror import Mirror
+    from mcad.controller.scale_up_book import Key
+    from mcad.controller.write_lanes import Job
+    from mcad.core.events import Event
+    from mcad.core.state.model import Workload
+    from mcad.kube.client import Client
+    from mcad.kube.resource import Resource
+
+Json = dict[str, Any]
+_log = logging.getLogger(__name__)
+
+POD = (PODS.group, PODS.plural)
+_VIA = {(GROUP, plural_): via for via, plural_ in PLURALS.items()} | {POD: Via.PLACEHOLDER_PODS}
+
+AGAIN = Pace(first_s=0.2, max_s=30.0)
+"""Between two tries to delete what is left of a request."""
+
+
+class ScaleUps:
+    """The requests of one controller."""
+
+    def __init__(  # noqa: PLR0913 - each is a part of the controller
+        self,
+        client: Client,
+        mirror: Mirror,
+        settings: ScaleUpSettings,
+        served: Callable[[tuple[str, str]], Resource | None],
+        *,
+        feed: Callable[[Event], None],
+        spawn: Callable[[Coroutine[Any, Any, Any]], object],
+        namespaces: Sequence[str] = (),
+        judged: Callable[[str], Workload | None],
+    ) -> None:
+        """``client`` is the one that may write. ``served`` returns a kind in the version that
+        discovery prefers, ``judged`` an AppWrapper as the core counts it."""
+        self._client = client
+        self._mirror = mirror
+        self._settings = settings
+        self._served = served
+        self._feed = feed
+        self._spawn = spawn
+        self._namespaces: Sequence[str | None] = namespaces or (None,)
+        self._judged = judged
+        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._withdrawn: set[Key] = set()
+        self.book = Book(mirror, client.clock, feed, spawn)
+
+    # -- what the watches show -----------------------------------------------------------------
+
+    @property
+    def kinds(self) -> tuple[tuple[str, str], ...]:
+        """(group, plural) of the kinds to be watched, if they are served."""
+        return self._settings.kinds
+
+    @property
+    def has_placeholders(self) -> bool:
+        """Whether pods are created in the place of others."""
+        return self._settings.via is Via.PLACEHOLDER_PODS
+
+    def request_named_by(self, uid: str, attempt: int) -> str:
+        """The ProvisioningRequest that the pods of an attempt use, "" if there is none."""
+        objects = self.book.objects((uid, attempt))
+        names = (one.name for one in objects if one.via is Via.PROVISIONING_REQUEST)
+        return next(names, "")
+
+    def seen(self, obj: Json, pair: tuple[str, str] = POD) -> None:
+        """Take a new or changed object of this kind."""
+        self.book.seen(_VIA[pair], obj)
+
+    def gone(self, object_uid: str) -> None:
+        """An object was deleted, by whatever user. What belongs to it goes as well."""
+        key = self.book.gone(object_uid)
+        if key is not None:
+            self._clear(key)
+
+    def absent(self, pair: tuple[str, str]) -> None:
+        """A kind is not installed any more."""
+        for key in self.book.forget_kind(_VIA[pair]):
+            self._clear(key)
+
+    def _clear(self, key: Key) -> None:
+        """Delete the rest of a request."""
+        if key not in self._withdrawn and key not in self.book.unfinished:
+            self._withdrawn.add(key)
+            self._spawn(self._withdraw(key))
+
+    def job(self, command: RequestScaleUp | WithdrawScaleUp) -> Job | None:
+        """The job that executes a command; None if there is nothing to do."""
+        if isinstance(command, RequestScaleUp):
+            return self._request(command)
+        return self._begin_to_withdraw(command)
+
+    # -- creation ------------------------------------------------------------------------------
+
+    def _request(self, command: RequestScaleUp) -> Job | None:
+        """The job that creates a request; None if there is nothing to create."""
+        key = command.uid, command.attempt
+        seat, work = self._mirror.get(command.uid), self._judged(command.uid)
+        if seat is None or work is None:
+            return None
+        if key in self._withdrawn:
+            self._refuse(key, 409, "Conflict", "an earlier request is being deleted")
+            return None
+        found = self._way()
+        if found is None:
+            self._refuse(key, 404, "NotServed", self._not_served())
+            return None
+        via, resource = found
+        pods = wanted(work, seat.manifests.texts(), command.pods)
+        if via is Via.PROVISIONING_REQUEST and len(pods) > MAX_POD_SETS:
+            words = f"its pods are of {plural(len(pods), 'kind')}, and a ProvisioningRequest takes "
+            words += f"{MAX_POD_SETS}; an administrator can set scaleUp.via to CapacityBuffer"
+            self._refuse(key, 422, "TooManyPodSets", words)
+            return None
+        ask = Ask(work, command.attempt, tuple(pods), round(self._settings.timeout))
+        made = made_for(via, resource.version, ask)
+        return partial(self._create, key, via, resource, made)
+
+    def _way(self) -> tuple[Via, Resource] | None:
+        """How the autoscaler is asked, None if the cluster does not serve the kind for it."""
+        if self.has_placeholders:
+            return Via.PLACEHOLDER_PODS, PODS
+        for via, plural_ in PLURALS.items():
+            pair = GROUP, plural_
+            resource = self._served(pair) if pair in self.kinds else None
+            if resource is not None:
+                return via, resource
+        return None
+
+    def _not_served(self) -> str:
+        wanted_ = " nor ".join(name for _, name in self.kinds)
+        words = "the cluster serves " + (
+            f"neither {wanted_}" if " nor " in wanted_ else f"no {wanted_}"
+        )
+        return f"{words} of {GROUP}; install them with the autoscaler, or set scaleUp.via"
+
+    def _refuse(self, key: Key, status: int, reason: str, words: str) -> None:
+        self._feed(ScaleUpRefused(*key, Answer(status, reason, words)))
+
+    async def _create(self, key: Key, via: Via, resource: Resource, made: Made) -> None:
+        async with self._turn(key):
+            self.book.unfinished.add(key)
+            try:
+                for body in made.templates:
+                    await self._ensure(POD_TEMPLATES, body)
+                created = [await self._ensure(resource, body) for body in made.requests]
+            except KubeError as error:
+                self._feed(ScaleUpRefused(*key, answer_of(error)))
+                return
+            finally:
+                self.book.unfinished.discard(key)
+            for obj in created:
+                self.book.seen(via, obj)
+
+    async def _ensure(self, resource: Resource, body: Json) -> Json:
+        """Create an object unless it exists. One of another content is of an AppWrapper that was
+        edited since: it is deleted, and the request refused until then."""
+        metadata = body["metadata"]
+        where = metadata["namespace"], metadata["name"]
+        try:
+            return await self._client.create(resource, where[0], body)
+        except ApiError as error:
+            if not error.already_exists:
+                raise
+        live = await self._client.get(resource, *where)
+        title = f"{resource.kind} {where[0]}/{where[1]}"
+        if asked_by(live) != asked_by(body):
+            words = f"{title} exists and was not made by the dispatcher; delete it"
+            raise ApiError(422, "NameTaken", words)
+        content = labels.labels_of(live).get(labels.SCALE_UP_CONTENT)
+        is_leaving = "deletionTimestamp" in live["metadata"]
+        if not is_leaving and content == labels.labels_of(body)[labels.SCALE_UP_CONTENT]:
+            return live
+        if not is_leaving:
+            await self._delete(resource, live)
+        raise ApiError(409, "Conflict", f"{title} of an earlier request is being deleted")
+
+    # -- withdrawal ----------------------------------------------------------------------------
+
+    def _begin_to_withdraw(self, command: WithdrawScaleUp) -> Job | None:
+        """The job that deletes a request; None while one is under way."""
+        key = command.uid, command.attempt
+        if key in self._withdrawn:
+            return None
+        self._withdrawn.add(key)
+        return partial(self._withdraw, key)
+
+    async def _withdraw(self, key: Key) -> None:
+        """Delete a request. What is left after that is deleted by a task that takes no turn of
+        writes while it waits."""
+        if await self._is_left(key):
+            self._spawn(self._withdraw_rest(key))
+
+    async def _withdraw_rest(self, key: Key) -> None:
+        backoff = Backoff(self._client.clock, self._client.rng, AGAIN)
+        await self._client.clock.sleep(backoff.delay())
+        while await self._is_left(key):
+            await self._client.clock.sleep(backoff.delay())
+
+    async def _is_left(self, key: Key) -> bool:
+        """Delete what there is of a request; whether something may be left."""
+        async with self._turn(key):
+            try:
+                if await self._delete_all(key) and await self._delete_all(key):
+                    return True
+            except KubeError as error:
+                _log.warning("a scale-up request cannot be deleted key=%s error=%s", key, error)
+                return True
+            self._withdrawn.discard(key)
+            self.book.deleted(key)
+            return False
+
+    async def _delete_all(self, key: Key) -> int:
+        """Delete all that a live list shows of a request, what it refers to last. Returns how many
+        objects that were."""
+        count = 0
+        for resource in self._resources():
+            for namespace in self._where(key):
+                for one in await self._list(resource, namespace, key[0]):
+                    if asked_by(one) == key:
+                        count += 1
+                        await self._delete(resource, one)
+        return count
+
+    def _resources(self) -> Iterator[Resource]:
+        if self.has_placeholders:
+            yield PODS
+            return
+        yield from (one for one in map(self._served, self.kinds) if one is not None)
+        yield POD_TEMPLATES
+
+    def _where(self, key: Key) -> Sequence[str | None]:
+        """The namespaces in which a request may have objects."""
+        seat = self._mirror.get(key[0])
+        if seat is not None:
+            return (seat.workload.namespace,)
+        known = {one.namespace for one in self.book.objects(key)}
+        return sorted(known) or self._namespaces
+
+    async def _list(self, resource: Resource, namespace: str | None, uid: str) -> list[Json]:
+        selector = f"{labels.SCALE_UP_UID}={uid}" if uid else labels.SCALE_UP_UID
+        selection = Selection(namespace, selector, metadata_only=True)
+        try:
+            return (await self._client.list_all(resource, selection))[0]
+        except ApiError as error:
+            if error.not_found:
+                return []  # the kind itself is gone, and so are its objects
+            raise
+
+    async def _delete(self, resource: Resource, obj: Json) -> None:
+        metadata = obj["metadata"]
+        if "deletionTimestamp" in metadata and resource is not PODS:
+            return
+        options = DeleteOptions(uid=metadata["uid"])
+        try:
+            await self._client.delete(resource, metadata["namespace"], metadata["name"], options)
+        except ApiError as error:
+            if not (error.not_found or error.conflict):
+                raise
+
+    # -- what an earlier leader left -------------------------------------------------------------
+
+    async def sweep(self) -> None:
+        """Delete PodTemplates without a request: an earlier leader ended between the two."""
+        if self.has_placeholders:
+            return
+        try:
+            for namespace in self._namespaces:
+                for one in await self._list(POD_TEMPLATES, namespace, ""):
+                    await self._sweep(one)
+        except KubeError as error:
+            _log.warning("PodTemplates of scale-up requests cannot be listed error=%s", error)
+
+    async def _sweep(self, template: Json) -> None:
+        key = asked_by(template)
+        async with self._turn(key):
+            if key[0] and key not in self.book and key not in self._withdrawn:
+                await self._delete(POD_TEMPLATES, template)
+
+    def _turn(self, key: Key) -> asyncio.Lock:
+        """What is done about one AppWrapper is done one after the other."""
+        return self._turns.setdefault(key[0], asyncio.Lock())
