@@ -109,9 +109,14 @@ class Admission:
 
     def reserve(self, gang: Gang, designation: Designation, plan: Plan) -> None:
         """Reserve room that others still use; shares may become overcommitted."""
-        self._capacity.reserve(gang.uid, gang.attempt, gang.shape, gang.sets, plan)
+        self.reserve_uncharged(gang, plan)
         self._charge(gang, designation)
         self._forest.mark(gang.uid, ChargedAs.RESERVED)
+
+    def reserve_uncharged(self, gang: Gang, plan: Plan) -> None:
+        """Reserve the places of the plan, which may be too few for the gang, and charge nothing:
+        the pods without a place wait for nodes that may never come (R14)."""
+        self._capacity.reserve(gang.uid, gang.attempt, gang.shape, gang.sets, plan)
 
     def assume_at(self, gang: Gang, designation: Designation, plan: Plan) -> None:
         """Take the room of a plan that looked past reservations."""
@@ -177,8 +182,9 @@ class Admission:
         """Check that both books are right and have the same AppWrappers; for tests. O(all)."""
         self._capacity.check()
         self._forest.check()
-        self._turns.check(self._capacity.gangs.uids())
-        reserved, charged = set(self._capacity.gangs.uids()), set(self._forest.charges)
+        gangs, charged = self._capacity.gangs, set(self._forest.charges)
+        self._turns.check(charged)
+        reserved = {uid for uid in gangs.uids() if uid in charged or not gangs.is_reserved(uid)}
         for uid, charge in self._forest.charges.items():
             kind = self._kind(uid)
             check(charge.kind is kind, "charged-as-it-is-held", f"{uid}: {charge.kind}, {kind}")

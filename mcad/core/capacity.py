@@ -102,6 +102,16 @@ class Capacity:
         row = self._ledger.rows.get(name)
         return row is not None and row.node.ready
 
+    @property
+    def changes(self) -> int:
+        """The number of the last change of the books."""
+        return self._ledger.now
+
+    @property
+    def moved(self) -> int:
+        """The number of the last change at which a node came, went or changed."""
+        return self._ledger.moved
+
     def node_seen(self, node: Node) -> None:
         """Enter a node that appeared or changed."""
         row = self._ledger.rows.get(node.name)

@@ -26,8 +26,10 @@ from mcad.core.commands import (
     ReadWarnings,
     RecordEvent,
     RecordQuotaEvent,
+    RequestScaleUp,
     ReviewAccess,
     WakeAt,
+    WithdrawScaleUp,
     WriteQuota,
     WriteStatus,
 )
@@ -46,6 +48,7 @@ from mcad.core.events import (
     ItemDeleted,
     ItemInspected,
     ItemRefused,
+    NodeGone,
     NodeSeen,
     PauseGone,
     PauseSeen,
@@ -56,6 +59,9 @@ from mcad.core.events import (
     QuotaSeen,
     QuotaWritten,
     Remaining,
+    ScaleUpGone,
+    ScaleUpRefused,
+    ScaleUpSeen,
     StatusRefused,
     StatusWritten,
     StrayRefused,
@@ -79,6 +85,7 @@ from mcad.core.state.model import (
     Workload,
 )
 from mcad.core.state.quota_records import QuotaSubtree, QuotaView
+from mcad.core.state.scale_up import Key, ScaleUpState
 from mcad.core.state.settings import Settings
 from mcad.core.state.status_view import StatusView
 from mcad.core.state.units import SECOND, Duration, Instant
@@ -175,6 +182,9 @@ class Bench:
     quota_status: dict[str, QuotaView] = field(default_factory=dict)  # what QuotaSubtrees show
     lead: Callable[[Settings], Dispatcher] = Dispatcher  # makes each dispatcher, the first one too
     heard: Callable[[tuple[Command, ...]], object] = bool  # is given what each step commands
+    scale_ups: dict[Key, ScaleUpSeen] = field(default_factory=dict)  # the requests that exist
+    asked: list[RequestScaleUp] = field(default_factory=list)  # every request for nodes
+    names_requests: bool = False  # the pods of an attempt name its request
     _serial: int = 0
 
     def __post_init__(self) -> None:
@@ -314,6 +324,8 @@ class Bench:
             self.feed(AppWrapperSeen(self.observed(uid), listed=True))
         for ref in list(self.things):
             self.observe(ref)
+        for request in self.scale_ups.values():
+            self.feed(request)
         return self
 
     def restart(self) -> None:
@@ -360,6 +372,8 @@ class Bench:
                 if thing is not None and thing.child.workload == command.uid:
                     self.delete_object(command.ref)  # the controller looks up whose it is
                 return ItemDeleted(command.uid, command.attempt, command.item)
+            case RequestScaleUp() | WithdrawScaleUp():
+                return self._scale_up(command)
             case DeleteStray() | ForceDeletion():
                 return self._delete_exactly(command)
             case LookForRemains():
@@ -376,6 +390,39 @@ class Bench:
                 ]
                 return Remaining(command.uid, command.attempt, tuple(left))
         raise AssertionError(command)
+
+    def _scale_up(self, command: RequestScaleUp | WithdrawScaleUp) -> Event:
+        if isinstance(command, WithdrawScaleUp):
+            self.scale_ups.pop((command.uid, command.attempt), None)
+            return ScaleUpGone(command.uid, command.attempt)
+        self.asked.append(command)
+        name = f"ProvisioningRequest default/{command.uid}-{command.attempt}"
+        new = ScaleUpSeen(
+            *(command.uid, command.attempt, ScaleUpState.ASKED, "", self.now, name),
+            until_bound=self.names_requests,
+        )
+        return self.scale_ups.setdefault((command.uid, command.attempt), new)
+
+    def autoscale(self, name: str, state: ScaleUpState, message: str = "") -> Bench:
+        """The autoscaler says something about the only request for an AppWrapper."""
+        (key,) = [one for one in self.scale_ups if one[0] == f"uid-{name}"]
+        self.scale_ups[key] = replace(self.scale_ups[key], state=state, message=message)
+        self.feed(self.scale_ups[key])
+        return self
+
+    def add_node(self, *nodes: Node) -> Bench:
+        """Nodes join, or change."""
+        for one in nodes:
+            self.nodes = [other for other in self.nodes if other.name != one.name] + [one]
+            self.feed(NodeSeen(one))
+        return self
+
+    def remove_node(self, *names: str) -> Bench:
+        """Nodes go."""
+        self.nodes = [one for one in self.nodes if one.name not in names]
+        for name in names:
+            self.feed(NodeGone(name))
+        return self
 
     def _write_quota(self, command: WriteQuota) -> Event:
         if command.uid not in self.quotas:
@@ -517,6 +564,8 @@ class Bench:
             return ItemRefused(command.uid, command.attempt, command.item, answer)
         if isinstance(command, DeleteItem):
             return DeletionRefused(command.uid, command.attempt, command.item, answer)
+        if isinstance(command, RequestScaleUp):
+            return ScaleUpRefused(command.uid, command.attempt, answer)
         if isinstance(command, DeleteStray):
             return StrayRefused(command.uid, command.object_uid, answer)
         raise AssertionError(f"{kind} cannot be refused here")

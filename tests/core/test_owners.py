@@ -64,7 +64,8 @@ OWNERS = {
     "reported_at": "cycle/cycle.py reservations/manage.py observed/workloads.py",
     "restored": "cycle/cycle.py observed/recovery.py",
     # reservations and evictions
-    "reservation waits_for patience eviction_patience": "state/reservation_book.py",
+    "reservation waits_for": "state/reservation_book.py",
+    "patience eviction_patience scale_up_patience": "state/reservation_book.py",
     "planned_at": "preemption/search.py",
     "eviction": "preemption/eviction.py observed/recovery.py",
     # set when an AppWrapper becomes known, and never again

@@ -206,6 +206,14 @@ class Gangs:
             return 0
         return sum(allotment.unplaced for allotment in self._assumed.allotments(uid))
 
+    def unplaced_pods(self, uid: str) -> tuple[tuple[int, int, int], ...]:
+        """(item, index, pods) of the pod sets with pods without a node, DaemonSets aside."""
+        return tuple(
+            (one.pod_set.item, one.pod_set.index, one.unplaced)
+            for one in self._assumed.allotments(uid)
+            if one.unplaced and not one.pod_set.per_node
+        )
+
     def nodes_of(self, uid: str) -> list[str]:
         """The sorted names of the nodes on which its pods are assumed or reserved."""
         return self._assumed.nodes_of(uid)

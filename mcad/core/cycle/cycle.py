@@ -2,11 +2,13 @@
 
 1. take up begun work   2. timers   3. completion and orphans   4. nodes for unplaced pods
 5. dispatch of AppWrappers whose reserved room is free, then of others in the order of the line
-6. evictions, reservations for the starved, backfill   7. reports about the refused and the trees
+6. evictions, reservations for the starved, backfill, requests for nodes
+7. reports about the refused and the trees
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from itertools import islice
 
@@ -24,6 +26,8 @@ from mcad.core.quota.absent import reports_absence
 from mcad.core.quota.explain import Words
 from mcad.core.reservations import backfill, manage, starvation
 from mcad.core.running import monitor, reset, stage
+from mcad.core.scale_up import asking
+from mcad.core.scale_up import keep as scale_up
 from mcad.core.state.bounds import JUDGED_PER_PASS, REPORTS_PER_PASS, RESTATE_INTERVAL
 from mcad.core.state.entry import Entry
 from mcad.core.state.eviction_pace import reports_due_evictions
@@ -71,12 +75,15 @@ def decide(cluster: Cluster, *, may_dispatch: bool) -> None:
     begun = cluster.admission.steps
     cluster.capacity.place_unplaced()
     cluster.agenda.spent += cluster.admission.steps - begun
+    scales_up = cluster.settings.asks_for_nodes
     if paused.apply(cluster) and may_dispatch:
         part(cluster, manage.keep)
+        if scales_up:
+            part(cluster, scale_up.keep)
         reset.resume(cluster)
         part(cluster, eviction.continue_attempt)
         quota_reports.report_late(cluster)
-        _walk_and_look(cluster)
+        _walk_and_look(cluster, (*_LOOKS, asking.look) if scales_up else _LOOKS)
         part(cluster, _report)
         quota_reports.report(cluster)
 
@@ -84,7 +91,7 @@ def decide(cluster: Cluster, *, may_dispatch: bool) -> None:
 _LOOKS = (search.walk, starvation.watch, backfill.walk)
 
 
-def _walk_and_look(cluster: Cluster) -> None:
+def _walk_and_look(cluster: Cluster, looks: tuple[Callable[[Cluster], None], ...]) -> None:
     """The walk along the line, and the periodic steps. When the work of the pass is done, the rest
     is left for the next pass, which begins with it, so that walk and steps all get their turn. No
     step begins before all that may fit is found."""
@@ -92,7 +99,7 @@ def _walk_and_look(cluster: Cluster) -> None:
     if is_look_first:
         cluster.waiting.requeue_for_nodes()
     cluster.walk.gives_way = False
-    stages = (*_LOOKS, dispatch) if is_look_first else (dispatch, *_LOOKS)
+    stages = (*looks, dispatch) if is_look_first else (dispatch, *looks)
     for number, step in enumerate(stages):
         if number and cluster.agenda.is_spent:
             cluster.walk.gives_way = not is_look_first

@@ -22,7 +22,7 @@ NEVER: Instant = 2**62
 QUICK, SLOW = 10, 90
 """Percentiles of the times of equal runs: for the earliest end, and for the probable end."""
 
-_AT_WORK = frozenset({Phase.INTENDING, Phase.CREATING, Phase.CONFIRMING, Phase.RUNNING})
+AT_WORK = frozenset({Phase.INTENDING, Phase.CREATING, Phase.CONFIRMING, Phase.RUNNING})
 
 
 class ExpectedEnd(NamedTuple):
@@ -82,7 +82,7 @@ def grace(cluster: Cluster, entry: Entry) -> Duration:
 def of_present(cluster: Cluster, entry: Entry) -> ExpectedEnd:
     """The end of an AppWrapper that holds room."""
     late, record = at_latest(cluster, entry), entry.dispatch
-    if record is None or entry.phase not in _AT_WORK:
+    if record is None or entry.phase not in AT_WORK:
         return ExpectedEnd(cluster.now, late, late != NEVER)
     return _end(cluster, entry.workload, late, record.since)
 

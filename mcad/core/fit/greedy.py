@@ -115,6 +115,26 @@ def pack(prospect: Prospect, nodes: Nodes, budget: int, weights: Mapping[str, in
     return Packing(plan, work=work)
 
 
+def part_that_fits(prospect: Prospect, nodes: Nodes, weights: Mapping[str, int]) -> Draft:
+    """Where pods of a gang go that does not fit as a whole, large pods first; exact for one set."""
+    names = sorted({name for part in prospect.parts for name, _ in part.pods.request})
+    trial = _Trial(nodes, nodes.columns.copy(names))
+    order = sorted(
+        enumerate(prospect.parts),
+        key=lambda one: (not one[1].per_node, -size(one[1].pods.request, weights)),
+    )
+    plan: Draft = []
+    for number, part in order:
+        need = Need(number, part.pods, part.replicas, part.apart)
+        if part.per_node:
+            found = trial.slots(need)
+            trial.take(need, found.rows, found.pods)
+            plan += [(number, at, 1) for at in found.rows.tolist()]
+        else:
+            plan += trial.fill(need, most_first=nodes.most_first)[0]
+    return plan
+
+
 def as_many_as_fit(prospect: Prospect, nodes: Nodes) -> Draft:
     """Where pods of a gang go, part after part, if not all pods need a place."""
     names = sorted({name for part in prospect.parts for name, _ in part.pods.request})

@@ -38,7 +38,7 @@ from mcad.core.state.eviction_pace import NextEvictions
 from mcad.core.state.lifecycle import TEARING_DOWN
 from mcad.core.state.reservation import EVICTIONS, Eviction, ReservationReason
 from mcad.core.state.survey import Survey
-from mcad.core.state.units import Duration
+from mcad.core.state.units import Duration, Instant
 
 if TYPE_CHECKING:
     from collections.abc import Set
@@ -225,10 +225,26 @@ def _has_a_right(cluster: Cluster, entry: Entry, lowest: int | None = None) -> b
     settings, work = cluster.settings, entry.workload
     if settings.preemption and (lowest is None or lowest < work.priority):
         return True
-    if entry.uid in cluster.reservations:  # its demand is charged to its shares already
+    if _is_charged(entry):
         return settings.reclaim
     demand = cluster.admission.demand(cluster.capacity.shape(work.sets))
     return settings.reclaim and cluster.forest.may_reclaim(cluster.path(entry), demand)
+
+
+def _is_charged(entry: Entry) -> bool:
+    """Whether its demand is charged to its shares already, for its reservation."""
+    reservation = entry.reservation
+    return reservation is not None and reservation.reason is not ReservationReason.SCALING_UP
+
+
+def may_find_victims(cluster: Cluster, entry: Entry, planned_at: Instant) -> bool:
+    """Whether victims for the AppWrapper may be found by the next search: none has been made for
+    its class lately, or its evictions are due."""
+    if not (_is_possible(cluster) and may_win(cluster, entry)):
+        return False
+    due = cluster.eviction_pace.next
+    is_next = due is not None and due.preemptor == entry.uid
+    return is_next or planned_at <= cluster.now - cluster.settings.backoff // 2
 
 
 def _survey_steps(cluster: Cluster) -> int:

@@ -43,7 +43,7 @@ def make(cluster: Cluster, entry: Entry, reason: ReservationReason, releasing: R
     """Reserve, for an AppWrapper in line, the room that comes free when the release set is gone."""
     until = _until(cluster, entry, reason, releasing)
     reservation = Reservation(reason, cluster.now, until, releasing.start)
-    message = _begin(cluster, entry, reservation, releasing)
+    message = begin(cluster, entry, reservation, releasing)
     cluster.announce(entry, EventReason.ROOM_RESERVED, message, action="Reservation")
 
 
@@ -75,8 +75,14 @@ def to_leave(settings: Settings) -> Duration:
     return max(settings.reservation_timeout, STUCK_AFTER)
 
 
-def _begin(cluster: Cluster, entry: Entry, reservation: Reservation, releasing: ReleaseSet) -> str:
-    cluster.admission.reserve(*cluster.next_gang(entry), releasing.plan)
+def begin(cluster: Cluster, entry: Entry, reservation: Reservation, releasing: ReleaseSet) -> str:
+    """Reserve the places of the plan; returns the sentence about the reservation. Nodes that may
+    never come are charged to no share."""
+    gang, designation = cluster.next_gang(entry)
+    if reservation.reason is ReservationReason.SCALING_UP:
+        cluster.admission.reserve_uncharged(gang, releasing.plan)
+    else:
+        cluster.admission.reserve(gang, designation, releasing.plan)
     places = cluster.capacity.gangs.places_of(entry.uid)
     reservation = replace(reservation, nodes=tuple(places), pods=tuple(places.values()))
     waits_for = {uid: cluster.entries[uid].attempt for uid in releasing.leaving}
@@ -118,7 +124,7 @@ def keep(cluster: Cluster) -> None:
     reservations, pressed = cluster.reservations, cluster.capacity.reserved.take_pressed()
     if reservations and cluster.agenda.is_time_for(Look.RESERVATIONS):
         reservations.to_look.update(dict.fromkeys(reservations))
-    owners = reservations.in_turn()
+    owners = [one for one in reservations.in_turn() if not _scales_up(one[1])]
     for number, (uid, entry) in enumerate(owners):
         if number and cluster.agenda.is_spent:
             left = [one for one, _ in owners[number:] if one in pressed]
@@ -132,13 +138,17 @@ def keep(cluster: Cluster) -> None:
         _keep_one(cluster, entry, pressed.get(uid, ()), is_due=is_due)
 
 
+def _scales_up(entry: Entry) -> bool:
+    return entry.reserved.reason is ReservationReason.SCALING_UP  # kept by scale_up/keep.py
+
+
 def _keep_one(cluster: Cluster, entry: Entry, pressed: Iterable[str], *, is_due: bool) -> None:
     is_free = cluster.admission.is_free(entry.uid, cluster.reservations.younger(entry.uid))
     is_over = entry.reserved.until <= cluster.now
     if cluster.capacity.gangs.unplaced(entry.uid):
         _plan_again(cluster, entry, "A node is gone.")
     elif is_free and (plan := _try(cluster, entry, at_once=is_over)) is not None:
-        _fulfil(cluster, entry, plan)
+        fulfil(cluster, entry, plan)
     elif is_over:
         left = _waits_for(cluster, entry) or _intruders(cluster, entry)
         end(cluster, entry, f"It expired while waiting for {some_of(left) or 'its quota'}.")
@@ -213,7 +223,7 @@ def _move(cluster: Cluster, entry: Entry) -> None:
     if found is not None:
         cluster.unreserve(entry)
         releasing = ReleaseSet(found.plan, found.leaving, reservation.start)
-        _begin(cluster, entry, reservation, releasing)
+        begin(cluster, entry, reservation, releasing)
 
 
 def _intruders(cluster: Cluster, entry: Entry) -> list[str]:
@@ -251,7 +261,7 @@ def _room(cluster: Cluster, entry: Entry) -> Plan | None:
     return release_set.place(cluster, release_set.for_owner(cluster, entry))
 
 
-def _fulfil(cluster: Cluster, entry: Entry, plan: Plan) -> None:
+def fulfil(cluster: Cluster, entry: Entry, plan: Plan) -> None:
     """Dispatch by the plan: the reserved room is free, or as much elsewhere. Room that came free by
     itself goes to the highest priority that fits by now; room of evicted victims does not."""
     reservation = entry.reserved
@@ -297,9 +307,9 @@ def _plan_again(cluster: Cluster, entry: Entry, why: str) -> None:
             until = max(reservation.until, _until(cluster, entry, reservation.reason, releasing))
             reservation = replace(reservation, start=releasing.start, until=until)
     if releasing is not None:
-        _begin(cluster, entry, reservation, releasing)
+        begin(cluster, entry, reservation, releasing)
     else:
-        _end(cluster, entry, f"{why} There is no room for it elsewhere.")
+        give_up(cluster, entry, f"{why} There is no room for it elsewhere.")
 
 
 def _look(cluster: Cluster, entry: Entry) -> None:
@@ -307,7 +317,7 @@ def _look(cluster: Cluster, entry: Entry) -> None:
     shape, free = cluster.capacity.shape(entry.workload.sets), cluster.capacity.reserved.spare()
     plan = _room(cluster, entry) if cluster.capacity.may_fit(shape, free) else None
     if plan is not None:
-        _fulfil(cluster, entry, plan)
+        fulfil(cluster, entry, plan)
     elif cluster.now - entry.wait.reported_at >= RESTATE_INTERVAL:
         left = _waits_for(cluster, entry)
         if left != entry.reserved.waits_for:
@@ -325,7 +335,7 @@ def end(cluster: Cluster, entry: Entry, why: str) -> None:
     is_evicting = entry.reserved.reason in EVICTIONS
     patience = entry.eviction_patience if is_evicting else entry.patience
     patience.came_to_nothing(entry.reserved.since, cluster.now)
-    _end(cluster, entry, why)
+    give_up(cluster, entry, why)
 
 
 def outranking(cluster: Cluster, owner: Entry) -> Iterator[Entry]:
@@ -359,10 +369,11 @@ def clear(cluster: Cluster, entry: Entry, plan: Plan) -> None:
 
 def give_way(cluster: Cluster, entry: Entry, other: Entry) -> None:
     """End a reservation for an AppWrapper with a higher priority."""
-    _end(cluster, entry, f"{other.title} has a higher priority and goes first.")
+    give_up(cluster, entry, f"{other.title} has a higher priority and goes first.")
 
 
-def _end(cluster: Cluster, entry: Entry, why: str) -> None:
+def give_up(cluster: Cluster, entry: Entry, why: str) -> None:
+    """End a reservation; the AppWrapper is in line again, at its position."""
     cluster.line_up(entry)
     note = f"Room is not kept for it any more. {why}"
     cluster.announce(entry, EventReason.RESERVATION_ENDED, note, action="Reservation", warning=True)
@@ -374,10 +385,18 @@ def _end(cluster: Cluster, entry: Entry, why: str) -> None:
 def resume(cluster: Cluster) -> None:
     """Resume reservations on record, the oldest first, as far as victims already leave."""
     for entry, reservation in in_line(cluster, cluster.reservations.take_on_record()):
-        if cluster.settings.fit is Fit.NODES or reservation.reason in EVICTIONS:
+        if reservation.reason is ReservationReason.SCALING_UP and cluster.settings.asks_for_nodes:
+            cluster.reservations.on_record[entry.uid] = reservation  # resumed by scale_up/keep.py
+        elif _may_resume(cluster, reservation):
             _resume_one(cluster, entry, reservation)
         else:
-            cluster.settle(entry)  # where only sums count there is no such protection
+            cluster.settle(entry)  # this dispatcher makes no such reservation
+
+
+def _may_resume(cluster: Cluster, reservation: Reservation) -> bool:
+    if reservation.reason is ReservationReason.SCALING_UP:
+        return False  # requests are switched off
+    return cluster.settings.fit is Fit.NODES or reservation.reason in EVICTIONS
 
 
 def in_line(cluster: Cluster, found: dict[str, Reservation]) -> Iterator[tuple[Entry, Reservation]]:
@@ -400,6 +419,6 @@ def _resume_one(cluster: Cluster, entry: Entry, reservation: Reservation) -> Non
     if releasing is None and reservation.reason not in EVICTIONS:
         releasing = release_set.earliest(cluster, entry)
     if releasing is not None:
-        _begin(cluster, entry, reservation, releasing)
+        begin(cluster, entry, reservation, releasing)
     else:
         cluster.settle(entry)  # removes the reservation from its status

@@ -275,3 +275,8 @@ class Snapshot:
             return None
         plans = (way.plan() for way in self._ways)
         return next((plan for plan in plans if plan is not None), None)
+
+    def partial(self) -> Plan:
+        """Where pods of the gang would go if not all of them need a place, and its shares do not
+        count. Preferred domains are not looked at."""
+        return self._ways[-1].partial()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from mcad.core.fit.greedy import Nodes, as_many_as_fit, pack
+from mcad.core.fit.greedy import Nodes, as_many_as_fit, pack, part_that_fits
 from mcad.core.fit.prospect import Draft, Prospect
 from mcad.core.nodes.columns import UNBOUNDED, Columns, Mask
 from mcad.core.nodes.ledger import Ledger, Plan
@@ -117,6 +117,12 @@ class Way:
             return self._prospect.plan(as_many_as_fit(self._prospect, self._nodes))
         draft = self._draft if self._stands() else self._search()
         return None if draft is None else self._prospect.plan(sorted(draft, key=lambda one: one[0]))
+
+    def partial(self) -> Plan:
+        """Where pods of the gang would go if not all of them need a place."""
+        self.steps += self.parts * self._ledger.size // ROWS_PER_STEP
+        weights = self._ledger.allocatable
+        return self._prospect.plan(part_that_fits(self._prospect, self._nodes, weights))
 
     @property
     def is_spent(self) -> bool:

@@ -140,12 +140,14 @@ class Look(StrEnum):
     RESERVATIONS = "reservations"  # is there room elsewhere, and which AppWrappers are in the way
     BACKFILL = "backfill"  # which AppWrappers may use free reserved room
     EVICTIONS = "evictions"  # for which AppWrappers victims are searched
+    SCALE_UPS = "scale-ups"  # which AppWrappers ask for nodes
 
 
 LOOKS: dict[Look, Duration] = {
     Look.RESERVATIONS: 10 * SECOND,
     Look.BACKFILL: 20 * SECOND,
     Look.EVICTIONS: SECOND,
+    Look.SCALE_UPS: SECOND,
 }
 """Minimum time between two looks. Slurm looks for backfill every 30 s (``bf_interval``)."""
 
@@ -305,6 +307,15 @@ USUAL_SCALE_UP: Duration = 120 * SECOND
 
 SCALE_UPS_KEPT = 15
 """The last scale-ups whose median duration is expected of the next."""
+
+
+SCALE_UP_PAUSE: Duration = 30 * SECOND
+SCALE_UP_PAUSE_MAX: Duration = 1800 * SECOND
+"""After a scale-up that failed: wait, exponentially, before the next request of the AppWrapper."""
+
+SCALE_UPS_JUDGED = 20
+"""AppWrappers of which one look finds out whether they should ask; each costs a look at every node.
+"""
 
 
 def backoff(failures: int, base: Duration, ceiling: Duration) -> Duration:

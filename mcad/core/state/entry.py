@@ -242,6 +242,7 @@ class Entry:
     waits_for: dict[str, int] = field(default_factory=dict)  # its release set: uid -> attempt
     patience: Patience = field(default_factory=Patience)  # of reservations that wait for ends
     eviction_patience: Patience = field(default_factory=Patience)  # of reservations with victims
+    scale_up_patience: Patience = field(default_factory=Patience)  # of reservations for new nodes
 
     # -- evictions -----------------------------------------------------------------------------
 

@@ -400,6 +400,8 @@ def some_of(names: Sequence[str]) -> str:
 def explain_reservation(reservation: Reservation) -> str:
     """The sentence about an AppWrapper that has this reservation."""
     count = len(reservation.nodes)
+    if reservation.reason == "ScalingUp" and not count:
+        return "No node has room for its pods; an autoscaler is asked for nodes."
     where = f" on {count} node{'' if count == 1 else 's'}" if count else ""
     text = reservation.reason.text.format(others=some_of(reservation.waits_for))
     return f"Room{where} is reserved for it{text}"

@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from mcad.core.state.records import Struct
-from mcad.core.state.units import Instant
+from mcad.core.state.units import Duration, Instant
 
 
 class ReservationReason(StrEnum):
@@ -91,7 +91,7 @@ class Patience:
     tries: int = 0
     until: Instant = 0
 
-    def came_to_nothing(self, since: Instant, now: Instant) -> None:
+    def came_to_nothing(self, since: Instant, now: Instant, at_least: Duration = 0) -> None:
         """Count a failed reservation: the next waits three times as long as this one lasted."""
         self.tries += 1
-        self.until = now + 3 * (now - since)
+        self.until = now + max(at_least, 3 * (now - since))

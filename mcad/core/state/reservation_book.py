@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from mcad.core.state.bounds import SCALE_UP_PAUSE, SCALE_UP_PAUSE_MAX, backoff
 from mcad.core.state.entry import Entry
 from mcad.core.state.records import replace
 from mcad.core.state.reservation import Patience, Reservation
@@ -123,11 +124,18 @@ class Reservations(Mapping[str, Entry]):
         if reservation is not None:
             self.on_record[entry.uid] = reservation
 
+    def scale_up_failed(self, entry: Entry, now: Instant) -> None:
+        """Count a reservation for which no nodes came: the next waits, longer each time."""
+        patience = entry.scale_up_patience
+        pause = backoff(patience.tries + 1, SCALE_UP_PAUSE, SCALE_UP_PAUSE_MAX)
+        patience.came_to_nothing(entry.reserved.since, now, pause)
+
     def waits_no_more(self, entry: Entry) -> None:
         """Reset the counts of an AppWrapper that was dispatched or is gone."""
         self.firsts.waited.pop(entry.uid, None)
         self.intended.pop(entry.uid, None)
         entry.patience, entry.eviction_patience = Patience(), Patience()
+        entry.scale_up_patience = Patience()
 
     def take_on_record(self) -> dict[str, Reservation]:
         """Take the reservations to be planned again, once."""

@@ -6,9 +6,10 @@ the AppWrapper and the attempt that the dispatch would begin.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import NamedTuple
 
 from mcad.core.state.answer import Answer
 from mcad.core.state.bounds import SCALE_UPS_KEPT, USUAL_SCALE_UP, Tries
@@ -61,10 +62,24 @@ class ScaleUpRequest:
             self.state, self.message = ScaleUpState.FAILED, answer.message
 
 
+class Searched(NamedTuple):
+    """The last search for places of a reservation: the change of the books, and of the nodes."""
+
+    changes: int
+    moved: int
+    at: Instant
+
+
 class ScaleUps:
-    """All requests that exist, by uid and attempt, and how long the last ones took."""
+    """All requests that exist, by uid and attempt, and how long the last ones took.
+
+    ``searched`` has the last search for places by the uid of the reservation's owner, ``judged``
+    when it was last judged whether an AppWrapper should ask.
+    """
 
     def __init__(self) -> None:
+        self.searched: dict[str, Searched] = {}
+        self.judged: dict[str, Instant] = {}
         self._requests: dict[Key, ScaleUpRequest] = {}
         self._took: list[Duration] = []
 
@@ -92,6 +107,18 @@ class ScaleUps:
     def gone(self, uid: str, attempt: int) -> None:
         """Forget a request whose object does not exist any more."""
         self._requests.pop((uid, attempt), None)
+
+    def of(self, uid: str) -> bool:
+        """Whether a request of the AppWrapper exists, of any attempt."""
+        return any(of == uid for of, _ in self._requests)
+
+    def keep_searched(self, owners: Container[str]) -> None:
+        """Forget the searches for reservations that have ended."""
+        self.searched = {uid: last for uid, last in self.searched.items() if uid in owners}
+
+    def forget_judged(self, before: Instant) -> None:
+        """Forget judgements up to this instant: these AppWrappers are judged anew."""
+        self.judged = {uid: at for uid, at in self.judged.items() if at > before}
 
     def took(self, duration: Duration) -> None:
         """Note how long nodes took to come, from the request until all pods had places."""

@@ -54,3 +54,8 @@ class Settings(Struct, frozen=True):
     scale_up_concurrent: int = 5  # AppWrappers that wait for new nodes at a time
     scale_up_timeout: Duration = SCALE_UP_TIMEOUT
     startup_taints: tuple[str, ...] = ()  # keys; a node with one of them is not usable yet
+
+    @property
+    def asks_for_nodes(self) -> bool:
+        """Whether an autoscaler is asked for nodes; where only sums count none can be."""
+        return self.scale_up and self.fit is Fit.NODES

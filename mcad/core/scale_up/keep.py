@@ -1,0 +1,230 @@
+"""The life of reservations for which nodes are asked: places as nodes come, and the dispatch when
+all pods have one (core R14).
+
+Such a reservation charges no share. Its request stands until the AppWrapper is dispatched, or until
+its pods are bound if they name the request; every other request is withdrawn.
+"""
+
+from __future__ import annotations
+
+from mcad.core.cluster import Cluster
+from mcad.core.commands import RequestScaleUp, WithdrawScaleUp
+from mcad.core.eligibility import end_times
+from mcad.core.nodes.ledger import Plan
+from mcad.core.reservations import manage, release_set
+from mcad.core.reservations.release_set import ReleaseSet
+from mcad.core.state.entry import Entry
+from mcad.core.state.lifecycle import Phase
+from mcad.core.state.reservation import Reservation, ReservationReason
+from mcad.core.state.scale_up import FAILURES, ScaleUpRequest, ScaleUpState, Searched
+from mcad.core.state.units import SECOND
+
+# -- making --------------------------------------------------------------------------------------
+
+
+def begin(cluster: Cluster, entry: Entry, plan: Plan) -> None:
+    """Reserve the places of the plan for an AppWrapper in line, and ask for the other pods."""
+    settings, now = cluster.settings, cluster.now
+    start, until = now + cluster.scale_ups.usual, now + settings.scale_up_timeout
+    reservation = Reservation(ReservationReason.SCALING_UP, now, until, start)
+    manage.begin(cluster, entry, reservation, ReleaseSet(plan, ()))
+    _ask(cluster, entry)
+
+
+def _ask(cluster: Cluster, entry: Entry) -> None:
+    pods = cluster.capacity.gangs.unplaced_pods(entry.uid)
+    if pods:
+        attempt = entry.attempt + 1
+        cluster.scale_ups.ask(entry.uid, attempt, cluster.now)
+        cluster.emit(RequestScaleUp(entry.uid, attempt, pods))
+
+
+def resume(cluster: Cluster) -> None:
+    """Resume the reservations on record, with the places that there are now. The request of an
+    earlier leader is known from its object; what it did not create is asked for again."""
+    for entry, reservation in manage.in_line(cluster, cluster.reservations.take_on_record()):
+        snapshot = release_set.what_if(cluster, entry)
+        manage.begin(cluster, entry, reservation, ReleaseSet(snapshot.partial(), ()))
+
+
+# -- keeping -------------------------------------------------------------------------------------
+
+
+def owners(cluster: Cluster) -> list[Entry]:
+    """The AppWrappers that wait for nodes, the oldest reservation first; those whose nodes are
+    said to be there come before the others."""
+    found = [one for one in cluster.reservations.values() if _scales_up(one)]
+    return sorted(found, key=lambda one: (not _is_provisioned(cluster, one), one.reserved.since))
+
+
+def _scales_up(entry: Entry) -> bool:
+    return entry.reserved.reason is ReservationReason.SCALING_UP
+
+
+def request_of(cluster: Cluster, entry: Entry) -> ScaleUpRequest | None:
+    """The request for the next attempt of a waiting AppWrapper."""
+    return cluster.scale_ups.get(entry.uid, entry.attempt + 1)
+
+
+def _is_provisioned(cluster: Cluster, entry: Entry) -> bool:
+    request = request_of(cluster, entry)
+    return request is not None and request.state is ScaleUpState.PROVISIONED
+
+
+def keep(cluster: Cluster) -> None:
+    """First in a pass, after the other reservations: find places on nodes that came, dispatch,
+    follow the requests, and withdraw those that nothing waits for."""
+    if cluster.reservations.on_record:
+        resume(cluster)
+    for number, entry in enumerate(owners(cluster)):
+        if number and cluster.agenda.is_spent:
+            cluster.agenda.carry_over()
+            break
+        cluster.errors.about = entry.uid
+        _keep_one(cluster, entry)
+    cluster.scale_ups.keep_searched(cluster.reservations)
+    _withdraw_unneeded(cluster)
+
+
+def _keep_one(cluster: Cluster, entry: Entry) -> None:
+    if _may_find_places(cluster, entry):
+        _find_places(cluster, entry)
+    if entry.uid not in cluster.reservations:
+        return
+    if entry.reserved.until <= cluster.now:
+        _fail(cluster, entry, "The nodes that it asked for did not come in time.")
+        return
+    _follow(cluster, entry)
+
+
+def _may_find_places(cluster: Cluster, entry: Entry) -> bool:
+    """Whether nodes came or changed since the last search; after other changes there is one search
+    a second."""
+    capacity, found = cluster.capacity, cluster.scale_ups.searched
+    last = found.get(entry.uid)
+    if last is not None and last.changes == capacity.changes:
+        return False
+    if last is not None and last.moved == capacity.moved and cluster.now < last.at + SECOND:
+        cluster.agenda.wake_at(last.at + SECOND)
+        return False
+    found[entry.uid] = Searched(capacity.changes, capacity.moved, cluster.now)
+    return True
+
+
+def _find_places(cluster: Cluster, entry: Entry) -> None:
+    """Dispatch if all pods have places; else keep the places that there are."""
+    snapshot = release_set.what_if(cluster, entry, (entry.uid,))
+    plan = release_set.place(cluster, snapshot)
+    if plan is None and _is_provisioned(cluster, entry):
+        plan = _instead_of_others(cluster, entry)
+    if plan is not None:
+        _go(cluster, entry, plan)
+        return
+    for uid in _passing(cluster, entry):
+        snapshot.remove_anyway(uid)
+    begun = snapshot.steps
+    partial = snapshot.partial()
+    cluster.agenda.spent += snapshot.steps - begun
+    if _placed(partial) != _held(cluster, entry) or not _holds(cluster, entry):
+        _place(cluster, entry, partial)
+
+
+def _placed(plan: Plan) -> int:
+    return sum(pods for _, _, pods in plan)
+
+
+def _held(cluster: Cluster, entry: Entry) -> int:
+    places = cluster.capacity.gangs.places_of(entry.uid)
+    return sum(map(sum, places.values()))
+
+
+def _holds(cluster: Cluster, entry: Entry) -> bool:
+    """Whether only AppWrappers that end in time use room on its nodes."""
+    pods, uids = cluster.capacity.reserved.occupants(entry.uid)
+    passing = _passing(cluster, entry)
+    return all(one.workload in passing for one in pods) and all(uid in passing for uid in uids)
+
+
+def _passing(cluster: Cluster, entry: Entry) -> dict[str, None]:
+    """The uids (an ordered set) of the AppWrappers on its nodes that are gone when its nodes are
+    expected, as they declare: backfill let them in."""
+    pods, uids = cluster.capacity.reserved.occupants(entry.uid)
+    known = cluster.known(dict.fromkeys((*(one.workload for one in pods), *uids)))
+    start = entry.reserved.start
+    return {one.uid: None for one in known if end_times.at_latest(cluster, one) <= start}
+
+
+def _place(cluster: Cluster, entry: Entry, plan: Plan) -> None:
+    reservation = entry.reserved
+    cluster.unreserve(entry)
+    manage.begin(cluster, entry, reservation, ReleaseSet(plan, ()))
+
+
+def _instead_of_others(cluster: Cluster, entry: Entry) -> Plan | None:
+    """Where the AppWrapper goes, whose nodes are there, on nodes that an AppWrapper holds whose
+    own nodes are not: of nodes that are equal, it may have got the wrong ones."""
+    lifted = [one.uid for one in owners(cluster) if not _is_provisioned(cluster, one)]
+    snapshot = release_set.what_if(cluster, entry, (entry.uid, *lifted))
+    plan = release_set.place(cluster, snapshot) if lifted else None
+    for owner in manage.owners_on(cluster, plan or []):
+        if owner is not entry:
+            _place(cluster, owner, [])
+            cluster.scale_ups.searched.pop(owner.uid, None)
+    return plan
+
+
+def _go(cluster: Cluster, entry: Entry, plan: Plan) -> None:
+    since = entry.reserved.since
+    manage.fulfil(cluster, entry, plan)
+    if entry.phase is Phase.INTENDING:
+        cluster.scale_ups.took(cluster.now - since)
+
+
+# -- following -----------------------------------------------------------------------------------
+
+
+def _follow(cluster: Cluster, entry: Entry) -> None:
+    request = request_of(cluster, entry)
+    if request is None:
+        _ask(cluster, entry)
+    elif request.withdrawn:
+        return  # it is asked for again when that is gone
+    elif request.state in FAILURES:
+        words = request.message.rstrip(".") or "no reason is given"
+        _fail(cluster, entry, f"{request.object or 'The request'}: {request.state}: {words}.")
+    elif request.state is ScaleUpState.EXPIRED:
+        _withdraw(cluster, request)
+    elif not request.seen and 0 < request.again_at <= cluster.now:
+        request.again_at = 0
+        pods = cluster.capacity.gangs.unplaced_pods(entry.uid)
+        cluster.emit(RequestScaleUp(entry.uid, request.attempt, pods))
+
+
+def _fail(cluster: Cluster, entry: Entry, why: str) -> None:
+    cluster.reservations.scale_up_failed(entry, cluster.now)
+    manage.give_up(cluster, entry, why)
+
+
+def _withdraw_unneeded(cluster: Cluster) -> None:
+    for request in cluster.scale_ups:
+        if not request.withdrawn and not _is_needed(cluster, request):
+            _withdraw(cluster, request)
+
+
+def _withdraw(cluster: Cluster, request: ScaleUpRequest) -> None:
+    request.withdrawn = True
+    cluster.emit(WithdrawScaleUp(request.uid, request.attempt))
+
+
+def _is_needed(cluster: Cluster, request: ScaleUpRequest) -> bool:
+    entry = cluster.entries.get(request.uid)
+    if entry is None:
+        return False
+    if entry.uid in cluster.reservations:
+        return _scales_up(entry) and request.attempt == entry.attempt + 1
+    return request.until_bound and entry.attempt == request.attempt and _binds(entry)
+
+
+def _binds(entry: Entry) -> bool:
+    """Whether pods of its present attempt are yet to be bound."""
+    return entry.phase in end_times.AT_WORK and not entry.record.placed
