@@ -38,6 +38,14 @@ class Gang(NamedTuple):
     sets: tuple[PodSet, ...]
 
 
+class Demanded(NamedTuple):
+    """What a waiting AppWrapper will be charged for its shape, and where."""
+
+    uid: str
+    shape: Shape
+    path: Path
+
+
 class Removed(NamedTuple):
     """An AppWrapper that a dry run removed from both books."""
 
@@ -70,6 +78,19 @@ class Admission:
             return None
         self._asked += 1
         return self._forest.refusal(path, self.demand(shape))
+
+    def suffices_beside(self, gang: Demanded, others: Iterable[Demanded]) -> bool:
+        """Whether the shares suffice for a gang beside others that are charged nothing yet."""
+        trees, charges = self._forest.trees, self._forest.charges
+
+        def seated(one: Demanded) -> Shares:
+            return Shares(trees, charges, one.path, self.demand(one.shape), ())
+
+        shares = seated(gang)
+        for other in others:
+            shares.assume(other.uid, tuple(seated(other).seats))
+            self._asked += 1
+        return shares.fits()
 
     def what_if(
         self,

@@ -43,12 +43,16 @@ class Use:
 
 
 class PodIndex:
-    """Every pod that exists, by uid, by the node whose room it takes, and by AppWrapper."""
+    """Every pod that exists, by uid, by the node whose room it takes, and by AppWrapper.
+
+    ``leaving`` are the pods of no AppWrapper that terminate, by uid.
+    """
 
     def __init__(self, ledger: Ledger, assumed: Assumed) -> None:
         self._ledger = ledger
         self._assumed = assumed
         self.uses: dict[str, Use] = {}
+        self.leaving: dict[str, Use] = {}
         self.on_node: dict[str, dict[str, Use]] = {}
         self._of: dict[str, dict[str, Use]] = {}
         self._phases: dict[str, dict[PodKey, int]] = {}
@@ -119,6 +123,8 @@ class PodIndex:
         pod = use.pod
         if pod.charged:
             self.on_node.setdefault(pod.charged, {})[pod.uid] = use
+        if pod.terminating and not pod.workload and use.weighs:
+            self.leaving[pod.uid] = use
         if pod.workload:
             self._assumed.held.pop(pod.workload, None)
             self._of.setdefault(pod.workload, {})[pod.uid] = use
@@ -130,6 +136,7 @@ class PodIndex:
         pod = use.pod
         if pod.charged:
             _drop(self.on_node, pod.charged, pod.uid)
+        self.leaving.pop(pod.uid, None)
         if pod.workload:
             self._assumed.held.pop(pod.workload, None)
             _drop(self._of, pod.workload, pod.uid)

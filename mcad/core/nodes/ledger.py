@@ -72,6 +72,11 @@ Plan = list[tuple[tuple[int, ...], Row, int]]
 several sets in one entry are equal."""
 
 
+def placed(plan: Plan) -> int:
+    """The pods that have a place in the plan."""
+    return sum(pods for _, _, pods in plan)
+
+
 class Ledger:
     """Every node's row, what is free on it, and the entries not yet posted.
 

@@ -11,9 +11,10 @@ from mcad.core.eligibility import end_times
 from mcad.core.nodes.ledger import Plan
 from mcad.core.snapshot.removal import Room, fewest
 from mcad.core.snapshot.snapshot import Snapshot
+from mcad.core.state.bounds import ENDS_PER_PASS
 from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import TEARING_DOWN
-from mcad.core.state.reservation_book import Ends
+from mcad.core.state.reservation_book import EndOrder, Ends
 from mcad.core.state.settings import Fit
 from mcad.core.state.units import Instant
 
@@ -86,6 +87,17 @@ def ends(cluster: Cluster, entries: Iterable[Entry]) -> list[tuple[Ends, str]]:
     found = [(_end(cluster, one), one.uid) for one in entries]
     cluster.agenda.spent += 3 * len(found)
     return found
+
+
+def knows_ends(cluster: Cluster, order: EndOrder) -> bool:
+    """Whether the order of ends is known; if not, this pass finds out a part of it."""
+    if order.unknown is None:
+        order.unknown = [one.uid for one in present(cluster)]
+    while order.unknown and not cluster.agenda.is_spent:
+        part, order.unknown = order.unknown[:ENDS_PER_PASS], order.unknown[ENDS_PER_PASS:]
+        order.line += ends(cluster, cluster.known(part))
+        order.line.sort()
+    return not order.unknown
 
 
 def earliest(

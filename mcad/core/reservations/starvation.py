@@ -19,7 +19,6 @@ from mcad.core.nodes.shape import Shape
 from mcad.core.queue.equivalence import EquivalenceClass
 from mcad.core.reservations import manage, release_set
 from mcad.core.state.bounds import (
-    ENDS_PER_PASS,
     FIRSTS_LOOK,
     FIRSTS_LOOKED_AT,
     FIRSTS_MAX,
@@ -90,25 +89,13 @@ def _consider_rest(cluster: Cluster) -> None:
     for uid in list(firsts.to_consider):
         entry = cluster.entries.get(uid)
         if entry is not None and _may_get_one(cluster, entry):
-            if not _knows_ends(cluster) or cluster.agenda.is_spent:
+            if not release_set.knows_ends(cluster, firsts.ends) or cluster.agenda.is_spent:
                 cluster.walk.gives_way = True
                 cluster.agenda.carry_over()
                 return
-            _consider(cluster, entry, firsts.line)
+            _consider(cluster, entry, firsts.ends.line)
         del firsts.to_consider[uid]
-    firsts.line, firsts.unknown = [], None
-
-
-def _knows_ends(cluster: Cluster) -> bool:
-    """Whether the order of ends is known; if not, this pass finds out a part of it."""
-    firsts = cluster.reservations.firsts
-    if firsts.unknown is None:
-        firsts.unknown = [one.uid for one in release_set.present(cluster)]
-    while firsts.unknown and not cluster.agenda.is_spent:
-        part, firsts.unknown = firsts.unknown[:ENDS_PER_PASS], firsts.unknown[ENDS_PER_PASS:]
-        firsts.line += release_set.ends(cluster, cluster.known(part))
-        firsts.line.sort()
-    return not firsts.unknown
+    firsts.ends.forget()
 
 
 def _waits(cluster: Cluster, uid: str) -> bool:

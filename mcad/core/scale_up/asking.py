@@ -7,17 +7,23 @@ come, nor while victims for it may be found.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 
+from mcad.core.admission import Demanded
 from mcad.core.cluster import Cluster
 from mcad.core.eligibility import pre_enqueue
 from mcad.core.eligibility.precedence import outranked
+from mcad.core.nodes.ledger import placed
 from mcad.core.preemption import search
+from mcad.core.queue.equivalence import EquivalenceClass
 from mcad.core.reservations import manage, release_set
 from mcad.core.scale_up import keep
-from mcad.core.state.bounds import HEADS_TRIED, SCALE_UPS_JUDGED, Look
+from mcad.core.snapshot.snapshot import Snapshot
+from mcad.core.state.bounds import HEADS_TRIED, REFUSED_STEPS, SCALE_UPS_JUDGED, Look
 from mcad.core.state.entry import Entry
+from mcad.core.state.reservation import ReservationReason
+from mcad.core.state.units import Instant
 from mcad.core.state.waiting_reason import WaitingReason
 
 _BY_NODES = frozenset(
@@ -30,57 +36,116 @@ _BY_NODES = frozenset(
 )
 """Refusals that new nodes may end."""
 
+_BY_ENDS = frozenset({ReservationReason.STARVED, ReservationReason.PLANNED})
+"""Reservations that wait until AppWrappers end by themselves."""
+
 
 def look(cluster: Cluster) -> None:
     """Let the first in line that nodes are missing for ask, as many as may wait at a time."""
-    if not len(cluster.waiting.queue) or not cluster.agenda.is_time_for(Look.SCALE_UPS):
+    if not (len(cluster.waiting.queue) or cluster.reservations):
         return
     free = cluster.settings.scale_up_concurrent - len(keep.owners(cluster))
-    if free <= 0:
+    if free <= 0 or not cluster.agenda.is_time_for(Look.SCALE_UPS):
         return
     cluster.scale_ups.forget_judged(cluster.now - cluster.settings.backoff // 2)
-    for entry, planned_at in islice(_candidates(cluster), SCALE_UPS_JUDGED):
+    found = list(islice(_candidates(cluster), SCALE_UPS_JUDGED))
+    order = cluster.reservations.soon
+    if found and not release_set.knows_ends(cluster, order):
+        cluster.walk.gives_way = True
+        cluster.agenda.look_again(Look.SCALE_UPS)
+        return
+    for entry, planned_at in found:
         cluster.errors.about = entry.uid
         cluster.scale_ups.judged[entry.uid] = cluster.now
         free -= _consider(cluster, entry, planned_at)
         if free <= 0 or cluster.agenda.is_spent:
-            return
+            break
+    order.forget()
 
 
-def _candidates(cluster: Cluster) -> Iterator[tuple[Entry, int]]:
-    """The AppWrappers whose refusal new nodes may end, in the order of the line, with the instant
-    of the last search for victims."""
+def _candidates(cluster: Cluster) -> Iterator[tuple[Entry, Instant]]:
+    """The AppWrappers whose wait new nodes may end, in the order of the line, with the instant of
+    the last search for victims. Owners of reservations that wait for ends were first in line."""
+    judged = cluster.scale_ups.judged
+    for owner in list(cluster.reservations.values()):
+        if owner.reserved.reason in _BY_ENDS and owner.uid not in judged:
+            yield owner, owner.planned_at
+    for eqclass in _refused(cluster):
+        # No victims are searched for one that would not fit without any other.
+        planned_at = eqclass.planned_at if eqclass.is_refused else cluster.now
+        for entry in eqclass.front(HEADS_TRIED):
+            if entry.uid not in judged:
+                yield entry, planned_at
+
+
+def _refused(cluster: Cluster) -> list[EquivalenceClass]:
+    """The classes that nodes are missing for, in the order of their heads."""
     waiting = cluster.waiting
     refused = [
         one
         for one in waiting.queue.eqclasses()
         if one.refusal is not None and one.refusal.reason in _BY_NODES and one.members
     ]
-    cluster.agenda.spent += len(refused)
-    for _, eqclass in sorted(waiting.turns.line(refused, cluster.now)):
-        for entry in eqclass.front(HEADS_TRIED):
-            if entry.uid not in cluster.scale_ups.judged:
-                yield entry, eqclass.planned_at
+    cluster.agenda.spent += len(refused) * REFUSED_STEPS
+    return [eqclass for _, eqclass in sorted(waiting.turns.line(refused, cluster.now))]
 
 
-def _consider(cluster: Cluster, entry: Entry, planned_at: int) -> bool:
+def _consider(cluster: Cluster, entry: Entry, planned_at: Instant) -> bool:
     """Let the AppWrapper ask, unless it cannot start by that, or starts sooner without."""
     if not _may_ask(cluster, entry) or search.may_find_victims(cluster, entry, planned_at):
         return False
-    snapshot = release_set.what_if(cluster, entry, outranked(cluster, entry))
-    if release_set.place(cluster, snapshot) is not None:
-        return False  # it fits, and has its turn in the next walk
-    begun = snapshot.steps
-    plan = snapshot.partial()
+    lifted = (entry.uid, *outranked(cluster, entry))
+    snapshot, soon = release_set.what_if(cluster, entry, lifted), _ends_soon(cluster)
+    if release_set.least(cluster, snapshot, soon) is not None:
+        return False
+    begun, plan = snapshot.steps, snapshot.partial()
+    is_near = _waits_for_pods(cluster, entry, snapshot, soon)
     cluster.agenda.spent += snapshot.steps - begun
+    if is_near:
+        return False
+    cluster.unreserve(entry)
     manage.clear(cluster, entry, plan)
     keep.begin(cluster, entry, plan)
     return True
+
+
+def _ends_soon(cluster: Cluster) -> list[str]:
+    """The uids of the AppWrappers that are gone, as they declare or as is expected, before nodes
+    would come."""
+    horizon = cluster.now + cluster.scale_ups.usual
+    return [
+        uid
+        for (late, likely, _), uid in cluster.reservations.soon.line
+        if min(late, likely) <= horizon
+    ]
+
+
+def _waits_for_pods(
+    cluster: Cluster, entry: Entry, snapshot: Snapshot, soon: Iterable[str]
+) -> bool:
+    """Whether pods of no AppWrapper that terminate leave enough room, beside the AppWrappers that
+    end soon. Such pods may stay for ever, so they are waited for as long as for nodes."""
+    snapshot.remove_leaving_pods()
+    for uid in soon:
+        snapshot.remove_anyway(uid)
+    if placed(snapshot.partial()) < sum(one.replicas for one in entry.workload.sets):
+        cluster.scale_ups.near.pop(entry.uid, None)
+        return False
+    since = cluster.scale_ups.near.setdefault(entry.uid, cluster.now)
+    return cluster.now < since + cluster.scale_ups.usual
 
 
 def _may_ask(cluster: Cluster, entry: Entry) -> bool:
     if cluster.now < entry.scale_up_patience.until or cluster.scale_ups.of(entry.uid):
         return False
     if any(one.topology is not None and one.topology.required for one in entry.workload.sets):
-        return False  # nobody knows in which domain a new node will be
+        return False  # in which domain a new node will be is unknown
+    others = (_demanded(cluster, one) for one in keep.owners(cluster))
+    if not cluster.admission.suffices_beside(_demanded(cluster, entry), others):
+        return False
     return pre_enqueue.obstacle(cluster, entry) is None
+
+
+def _demanded(cluster: Cluster, entry: Entry) -> Demanded:
+    shape = cluster.capacity.shape(entry.workload.sets)
+    return Demanded(entry.uid, shape, cluster.path(entry))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from mcad.core.cluster import Cluster
 from mcad.core.commands import RequestScaleUp, WithdrawScaleUp
 from mcad.core.eligibility import end_times
-from mcad.core.nodes.ledger import Plan
+from mcad.core.nodes.ledger import Plan, placed
 from mcad.core.reservations import manage, release_set
 from mcad.core.reservations.release_set import ReleaseSet
 from mcad.core.state.entry import Entry
@@ -125,12 +125,15 @@ def _find_places(cluster: Cluster, entry: Entry) -> None:
     begun = snapshot.steps
     partial = snapshot.partial()
     cluster.agenda.spent += snapshot.steps - begun
-    if _placed(partial) != _held(cluster, entry) or not _holds(cluster, entry):
+    if placed(partial) != _held(cluster, entry) or not _holds(cluster, entry):
         _place(cluster, entry, partial)
+    if not cluster.capacity.gangs.unplaced(entry.uid) and _lacks_quota(cluster, entry):
+        manage.give_up(cluster, entry, "Its quota has been used by others since.")
 
 
-def _placed(plan: Plan) -> int:
-    return sum(pods for _, _, pods in plan)
+def _lacks_quota(cluster: Cluster, entry: Entry) -> bool:
+    shape = cluster.capacity.shape(entry.workload.sets)
+    return cluster.admission.quota_refusal(shape, cluster.path(entry)) is not None
 
 
 def _held(cluster: Cluster, entry: Entry) -> int:
@@ -139,7 +142,9 @@ def _held(cluster: Cluster, entry: Entry) -> int:
 
 
 def _holds(cluster: Cluster, entry: Entry) -> bool:
-    """Whether only AppWrappers that end in time use room on its nodes."""
+    """Whether its nodes exist, and only AppWrappers that end in time use room there."""
+    if list(entry.reserved.nodes) != cluster.capacity.gangs.nodes_of(entry.uid):
+        return False
     pods, uids = cluster.capacity.reserved.occupants(entry.uid)
     passing = _passing(cluster, entry)
     return all(one.workload in passing for one in pods) and all(uid in passing for uid in uids)

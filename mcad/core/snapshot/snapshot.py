@@ -159,6 +159,16 @@ class Snapshot:
         self.shares.remove(uid)
         self._shift(uid, 1)
 
+    def remove_leaving_pods(self) -> None:
+        """Give back the room of pods of no AppWrapper that terminate. Only ``partial`` counts it:
+        such pods may stay for ever."""
+        rows = self._view.ledger.rows
+        for use in self._view.pod_index.leaving.values():
+            row = rows.get(use.pod.charged)
+            if row is not None:
+                self._add(row.at, use.request, 1)
+                self._spent += 1
+
     def restore(self, uid: str) -> None:
         """Take again the room and the charge that the AppWrapper gave back."""
         self.shares.restore(uid)

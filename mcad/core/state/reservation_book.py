@@ -18,21 +18,33 @@ AppWrappers without an expectation)"""
 
 
 @dataclass(slots=True)
+class EndOrder:
+    """The AppWrappers that hold room, those that end first in front, found in parts: ``line`` is
+    sorted, and ``unknown`` are the uids whose end is not determined yet, None before the first
+    part."""
+
+    line: list[tuple[Ends, str]] = field(default_factory=list)
+    unknown: list[str] | None = None
+
+    def forget(self) -> None:
+        """Begin anew at the next question."""
+        self.line, self.unknown = [], None
+
+
+@dataclass(slots=True)
 class Firsts:
     """The first in line at the last look, and for how long so far, by uid (R8); and whether a
     reservation ended since, so that the next look is now.
 
     ``to_consider`` (an ordered set) are the uids of first AppWrappers that the look has not planned
-    for yet. ``line`` has the AppWrappers that end first, found once for all of them; ``unknown``
-    are the uids whose end the look has not determined yet, None before it begins.
+    for yet; ``ends`` is found once for all of them.
     """
 
     looked_at: Instant = 0
     waited: dict[str, Duration] = field(default_factory=dict)
     reservation_ended: bool = False
     to_consider: dict[str, None] = field(default_factory=dict)
-    line: list[tuple[Ends, str]] = field(default_factory=list)
-    unknown: list[str] | None = None
+    ends: EndOrder = field(default_factory=EndOrder)
 
 
 class Reservations(Mapping[str, Entry]):
@@ -43,7 +55,8 @@ class Reservations(Mapping[str, Entry]):
     whose pods are not all bound; ``intended`` holds the reservations whose owners' intent is not
     persisted yet. ``on_record`` are reservations to be planned again, as the status of their owners
     shows them, ``preemptors`` as the records of their victims do. ``firsts`` counts how long the
-    first in line have waited (R8). ``to_look`` (an ordered set) are the uids of the owners whose
+    first in line have waited (R8), ``soon`` is the order of ends for AppWrappers that may ask for
+    nodes (R14). ``to_look`` (an ordered set) are the uids of the owners whose
     reservations are due for a look at their nodes. ``next_try`` is when an owner of free room that
     could not start is planned for again; without an entry, in each pass.
     """
@@ -55,6 +68,7 @@ class Reservations(Mapping[str, Entry]):
         self.on_record: dict[str, Reservation] = {}
         self.preemptors: dict[str, Reservation] = {}
         self.firsts = Firsts()
+        self.soon = EndOrder()
         self.to_look: dict[str, None] = {}
         self.next_try: dict[str, Instant] = {}
         self._next = ""

@@ -74,12 +74,14 @@ class ScaleUps:
     """All requests that exist, by uid and attempt, and how long the last ones took.
 
     ``searched`` has the last search for places by the uid of the reservation's owner, ``judged``
-    when it was last judged whether an AppWrapper should ask.
+    when it was last judged whether an AppWrapper should ask, and ``near`` since when pods that
+    terminate keep one from asking.
     """
 
     def __init__(self) -> None:
         self.searched: dict[str, Searched] = {}
         self.judged: dict[str, Instant] = {}
+        self.near: dict[str, Instant] = {}
         self._requests: dict[Key, ScaleUpRequest] = {}
         self._took: list[Duration] = []
 
@@ -118,6 +120,8 @@ class ScaleUps:
 
     def forget_judged(self, before: Instant) -> None:
         """Forget judgements up to this instant: these AppWrappers are judged anew."""
+        kept = {uid: at for uid, at in self.near.items() if uid in self.judged}
+        self.near = kept
         self.judged = {uid: at for uid, at in self.judged.items() if at > before}
 
     def took(self, duration: Duration) -> None:

@@ -1,10 +1,18 @@
 """Which AppWrappers ask for nodes, for how many pods, and when they are dispatched."""
 
+import pytest
 from msgspec.structs import replace
 
 from mcad.core.commands import RequestScaleUp
+from mcad.core.events import PodSeen
+from mcad.core.scale_up import asking, keep
+from mcad.core.state.model import Pod, PodPhase, Topology
+from mcad.core.state.reservation import ReservationReason
 from mcad.core.state.scale_up import ScaleUpState
-from tests.core.bench import PATIENT, Bench, node, workload
+from mcad.core.state.settings import Policy
+from mcad.core.state.units import SECOND
+from tests.core.bench import PATIENT, Bench, cpu, node, workload
+from tests.core.quotas import GOLD, child, subtree
 
 GROWS = replace(PATIENT, scale_up=True)
 
@@ -44,3 +52,166 @@ def test_nothing_is_asked_for_where_all_of_it_fits() -> None:
     bench.advance(5)
     assert bench.names() == ["a-0"]
     assert not bench.asked
+
+
+def _asked(bench: Bench) -> list[str]:
+    return [one.uid.removeprefix("uid-") for one in bench.asked]
+
+
+def test_they_ask_in_the_order_of_the_line_as_many_as_may_at_a_time() -> None:
+    bench = Bench(replace(GROWS, scale_up_concurrent=2))
+    names = "abcd"
+    bench.start(*(workload(name, 1000, priority=name == "c") for name in names))
+    bench.advance(5)
+    assert _asked(bench) == ["c", "a"]
+    bench.add_node(node("n1", 1000))
+    bench.advance(12)
+    assert bench.order == ["c"]  # whose reservation is the oldest
+    assert _asked(bench) == ["c", "a", "b"]
+
+
+def test_one_without_quota_for_it_does_not_ask() -> None:
+    bench = Bench(GROWS)
+    bench.share(subtree("root", child("root", cpu=2000)))
+    bench.share(subtree("teams", child("x", True, cpu=1500), parent="root"))
+    team = {"quota": ((GOLD, "x"),)}
+    bench.start(*(workload(name, milli, **team) for name, milli in (("a", 1600), ("b", 1000))))
+    bench.start(workload("c", 1000, **team), workload("d", 500, **team))
+    bench.advance(5)
+    assert _asked(bench) == ["b", "d"]  # c would not have quota beside b
+
+
+def test_a_reservation_for_new_nodes_is_charged_to_no_share() -> None:
+    bench = Bench(GROWS, [node("n1", 1000)])
+    bench.share(subtree("root", child("root", cpu=2000)))
+    bench.share(subtree("teams", child("x", True, cpu=2000), parent="root"))
+    team = {"quota": ((GOLD, "x"),)}
+    bench.start(workload("a", 2000, **team))
+    bench.advance(2)
+    assert _asked(bench) == ["a"]
+    bench.start(workload("b", 1000, **team))
+    assert bench.order == ["b"]
+    bench.add_node(node("new", 2000))
+    bench.advance(2)
+    assert bench.order == ["b"]
+    ended = [one.note for one in bench.events if one.reason == "ReservationEnded"]
+    assert ended == ["Room is not kept for it any more. Its quota has been used by others since."]
+    assert not bench.scale_ups
+
+
+@pytest.mark.parametrize(("limit", "asks"), [(60, False), (600, True)])
+def test_one_does_not_ask_if_an_end_lets_it_start_sooner_than_nodes_come(
+    limit: int, asks: bool
+) -> None:
+    bench = Bench(GROWS, [node("n1", 1000)])
+    bench.start(workload("a", 1000, run_limit=limit * SECOND))
+    bench.bind("a-0")
+    bench.start(workload("b", 1000))
+    bench.advance(5)
+    assert _asked(bench) == (["b"] if asks else [])
+
+
+def test_the_last_requests_say_how_long_nodes_take() -> None:
+    bench = Bench(GROWS)
+    bench.start(workload("a", 1000))
+    bench.advance(30)
+    bench.add_node(node("n1", 1000))
+    bench.settle()
+    bench.edit("uid-a", run_limit=60 * SECOND)
+    bench.bind("a-0").start(workload("b", 1000))
+    bench.advance(5)
+    assert _asked(bench) == ["a", "b"]  # n1 is free in two minutes at the latest; nodes take 30 s
+
+
+def test_one_waits_for_pods_of_others_that_terminate_as_long_as_for_nodes() -> None:
+    bench = Bench(GROWS, [node("n1", 1000)])
+    other = Pod("p", "kube-system", "p", "n1", PodPhase.RUNNING, cpu(1000, 1), terminating=True)
+    bench.feed(PodSeen(other))
+    bench.start(workload("a", 1000))
+    bench.advance(100)
+    assert not bench.asked
+    bench.advance(60)
+    assert _asked(bench) == ["a"]
+
+
+def test_one_for_which_victims_may_be_found_does_not_ask() -> None:
+    settings = replace(GROWS, preemption=True, min_run_time=0)
+    bench = Bench(settings, [node("n1", 1000)])
+    bench.start(workload("low", 1000))
+    bench.bind("low-0").start(workload("high", 1000, priority=1))
+    bench.advance(5)
+    assert _asked(bench) == ["low"]  # the victim
+    assert bench.order == ["low", "high"]
+
+
+def test_one_with_victims_that_may_not_be_evicted_yet_asks() -> None:
+    settings = replace(GROWS, preemption=True, min_run_time=600 * SECOND)
+    bench = Bench(settings, [node("n1", 1000)])
+    bench.start(workload("low", 1000))
+    bench.bind("low-0").start(workload("high", 1000, priority=1))
+    bench.advance(5)
+    assert _asked(bench) == ["high"]
+
+
+def test_a_reservation_that_waits_longer_than_for_nodes_becomes_one_for_new_nodes() -> None:
+    settings = replace(GROWS, policy=Policy.BACKFILL)
+    bench = Bench(settings, [node("n1", 1000)])
+    bench.start(workload("a", 1000, run_limit=3600 * SECOND))
+    bench.bind("a-0").start(workload("b", 1000))
+    bench.advance(40)
+    assert _asked(bench) == ["b"]
+    assert bench.entry("b").reserved.reason is ReservationReason.SCALING_UP
+
+
+def test_a_gang_that_needs_one_topology_domain_does_not_ask() -> None:
+    bench = Bench(replace(GROWS, topology_levels=("rack",)))
+    work = workload("a", 1000)
+    (pods,) = work.sets
+    bench.start(replace(work, sets=(replace(pods, topology=Topology(("rack",))),)))
+    bench.advance(5)
+    assert not bench.asked
+
+
+def test_the_nodes_that_come_are_kept_for_the_one_that_asked() -> None:
+    bench = Bench(replace(GROWS, scale_up_concurrent=1))
+    bench.start(workload("a", 1000, 1000))
+    bench.advance(2)
+    bench.add_node(node("n1", 1000))
+    bench.start(workload("b", 500), workload("c", 500, run_limit=3600 * SECOND))
+    bench.start(workload("d", 500, run_limit=30 * SECOND))
+    bench.advance(25)
+    assert bench.order == ["d"]  # it is gone before the other node is expected
+    bench.add_node(node("n2", 1000))
+    bench.advance(2)
+    assert bench.order == ["d"]  # and still has its pod on the node
+    bench.advance(60)
+    assert bench.order == ["d", "a"]
+
+
+def test_one_whose_nodes_are_there_goes_before_one_whose_nodes_are_not() -> None:
+    bench = Bench(GROWS)
+    bench.start(workload("a", 1000, 1000), workload("b", 1000))
+    bench.advance(2)
+    bench.add_node(node("n1", 1000))
+    bench.advance(2)
+    assert not bench.order
+    bench.autoscale("b", ScaleUpState.PROVISIONED)
+    bench.add_node(node("tiny", 1))
+    bench.advance(2)
+    assert bench.order == ["b"]
+    assert bench.entry("a").reservation is not None
+
+
+def test_nothing_of_it_runs_where_it_is_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[str] = []
+    for module in (asking, keep):
+        for name, one in vars(module).items():
+            if callable(one) and getattr(one, "__module__", "") == module.__name__:
+                monkeypatch.setattr(module, name, lambda *_, name=name: calls.append(name))
+    bench = Bench(PATIENT)
+    bench.start(workload("a", 1000))
+    bench.advance(60)
+    assert not calls
+    assert not bench.asked
+    wishes = len(bench.wishes)
+    assert wishes <= 1  # no look of its own

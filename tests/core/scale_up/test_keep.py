@@ -1,0 +1,216 @@
+"""What becomes of a request: failures, withdrawals, refusals, and a new leader."""
+
+from collections.abc import Callable
+
+import pytest
+from msgspec.structs import replace
+
+from mcad.core.commands import WithdrawScaleUp
+from mcad.core.events import PodSeen, ScaleUpGone
+from mcad.core.state.answer import Answer
+from mcad.core.state.dispatch_pause import DispatchPause
+from mcad.core.state.model import Pod, PodPhase
+from mcad.core.state.scale_up import ScaleUpState
+from mcad.core.state.units import SECOND
+from tests.core.bench import PATIENT, START, Bench, cpu, node, workload
+
+GROWS = replace(PATIENT, scale_up=True)
+
+
+def _asks(*nodes: int, **changes: object) -> Bench:
+    """A gang of two pods that has asked for nodes."""
+    bench = Bench(GROWS, [node(f"n{at}", milli) for at, milli in enumerate(nodes)])
+    bench.start(workload("a", 1000, 1000, **changes))
+    bench.advance(2)
+    assert [(one.uid, one.attempt) for one in bench.asked] == [("uid-a", 1)]
+    return bench
+
+
+def _ended(bench: Bench) -> list[str]:
+    notes = (one.note for one in bench.events if one.reason == "ReservationEnded")
+    return [one.removeprefix("Room is not kept for it any more. ") for one in notes]
+
+
+@pytest.mark.parametrize("state", [ScaleUpState.FAILED, ScaleUpState.REVOKED])
+def test_a_request_that_failed_ends_with_the_words_of_the_autoscaler(state: ScaleUpState) -> None:
+    bench = _asks()
+    bench.autoscale("a", state, "out of stock")
+    bench.advance(2)
+    assert _ended(bench) == [f"ProvisioningRequest default/uid-a-1: {state}: out of stock."]
+    assert not bench.scale_ups
+    bench.advance(20)
+    assert len(bench.asked) == 1
+    bench.advance(30)
+    assert len(bench.asked) == 2  # the same attempt asks again after a pause
+
+
+def test_each_failure_makes_the_pause_longer() -> None:
+    bench = _asks()
+    begun = bench.now
+    while len(bench.asked) < 6:
+        if bench.scale_ups:
+            bench.autoscale("a", ScaleUpState.FAILED)
+        bench.advance(1)
+    assert (30 + 60 + 120 + 240 + 480) * SECOND < bench.now - begun < 1000 * SECOND
+
+
+def test_nodes_that_do_not_come_in_time_are_not_waited_for() -> None:
+    bench = _asks(1000)
+    bench.start(workload("b", 1000))
+    bench.advance(890)
+    assert not bench.order
+    bench.advance(20)
+    assert _ended(bench) == ["The nodes that it asked for did not come in time."]
+    assert bench.order == ["b"]  # the node that was kept is free for the next
+    assert [key for key in bench.scale_ups if key[0] == "uid-a"] == []
+    bench.advance(2000)
+    assert [one.uid for one in bench.asked].count("uid-a") == 1  # three times as long as before
+
+
+def _edit(bench: Bench) -> None:
+    bench.edit("uid-a", sets=workload("a", 1000, 2000).sets, payload="other")
+
+
+def _suspend(bench: Bench) -> None:
+    bench.edit("uid-a", suspended=True)
+
+
+def _delete(bench: Bench) -> None:
+    bench.delete("uid-a")
+
+
+def _pause(bench: Bench) -> None:
+    bench.pause(DispatchPause("uid-p", "p"))
+
+
+def _prefer(bench: Bench) -> None:
+    bench.start(workload("b", 1000, priority=1))
+
+
+def _release(bench: Bench) -> None:
+    bench.add_node(node("other", 3000))
+
+
+@pytest.mark.parametrize("end", [_edit, _suspend, _delete, _pause, _prefer, _release])
+def test_a_request_that_nothing_waits_for_is_withdrawn(end: Callable[[Bench], None]) -> None:
+    bench = _asks(1000)
+    bench.scale_ups = {key: replace(one, object="first") for key, one in bench.scale_ups.items()}
+    end(bench)
+    bench.advance(25)
+    assert "first" not in [one.object for one in bench.scale_ups.values()]
+
+
+def test_a_new_leader_goes_on_with_the_request_and_the_places() -> None:
+    bench = _asks(1000)
+    since = bench.entry("a").reserved.since
+    bench.start(workload("b", 1000))
+    bench.restart()
+    bench.advance(2)
+    assert [one.uid for one in bench.asked] == ["uid-a", "uid-b"]
+    assert bench.entry("a").reserved.since == since
+    assert bench.entry("a").reserved.nodes == ("n0",)
+    bench.add_node(node("new", 1000))
+    bench.advance(2)
+    assert bench.order == ["a"]
+    bench.advance(2)
+    assert [key[0] for key in bench.scale_ups] == ["uid-b"]
+
+
+def test_a_new_leader_asks_again_for_what_the_former_did_not_create() -> None:
+    bench = Bench(GROWS)
+    bench.submit(workload("a", 1000))
+    while not bench.asked and bench.status.get("uid-a") is None:
+        bench.advance(1)
+    bench.scale_ups.clear()
+    bench.restart()
+    bench.advance(2)
+    assert ("uid-a", 1) in bench.scale_ups
+
+
+def test_a_new_leader_withdraws_a_request_without_a_reservation() -> None:
+    bench = _asks()
+    bench.scale_ups["uid-gone", 3] = replace(bench.scale_ups["uid-a", 1], uid="uid-gone", attempt=3)
+    bench.restart()
+    bench.advance(2)
+    assert list(bench.scale_ups) == [("uid-a", 1)]
+
+
+def test_a_leader_that_may_not_ask_drops_the_reservation() -> None:
+    bench = _asks(1000)
+    bench.settings = PATIENT
+    bench.restart()
+    bench.advance(2)
+    assert bench.status["uid-a"].reservation is None
+    bench.start(workload("b", 1000))
+    assert bench.order == ["b"]
+
+
+def test_a_refused_request_is_repeated_and_a_lasting_refusal_is_a_failure() -> None:
+    bench = Bench(GROWS)
+    bench.refuse("RequestScaleUp", Answer(503, "ServiceUnavailable", "busy"))
+    bench.start(workload("a", 1000))
+    bench.advance(5)
+    assert len(bench.scale_ups) == 1
+    bench = Bench(GROWS)
+    bench.refuse("RequestScaleUp", *([Answer(403, "Forbidden", "no right to create")] * 4))
+    bench.start(workload("a", 1000))
+    bench.advance(60)
+    assert _ended(bench) == ["The request: Failed: no right to create."]
+
+
+def test_a_booking_that_expired_is_renewed() -> None:
+    bench = _asks()
+    bench.autoscale("a", ScaleUpState.EXPIRED)
+    bench.decide()
+    assert bench.pending == [WithdrawScaleUp("uid-a", 1)]
+    bench.advance(2)
+    assert len(bench.asked) == 2
+    assert bench.entry("a").reservation is not None
+    assert not _ended(bench)
+
+
+def test_a_request_that_a_user_deletes_is_made_again() -> None:
+    bench = _asks()
+    bench.scale_ups.clear()
+    bench.feed(ScaleUpGone("uid-a", 1))
+    bench.advance(1)
+    assert len(bench.asked) == 2
+
+
+def test_a_request_that_the_pods_name_stays_until_they_are_bound() -> None:
+    bench = Bench(GROWS, names_requests=True)
+    bench.start(workload("a", 1000, 1000))
+    bench.advance(2)
+    bench.add_node(node("new", 2000))
+    bench.advance(2)
+    assert bench.names() == ["a-0", "a-1"]
+    bench.bind("a-0", "new").advance(2)
+    assert bench.scale_ups
+    bench.bind("a-1", "new").advance(30)
+    assert not bench.scale_ups
+
+
+def test_a_place_that_another_pod_takes_is_found_again_elsewhere_or_waited_for() -> None:
+    bench = _asks(1000)
+    bench.feed(PodSeen(Pod("p", "x", "p", "n0", PodPhase.RUNNING, cpu(1000, 1))))
+    bench.advance(3)
+    assert bench.entry("a").reserved.nodes == ()
+    bench.add_node(node("new-1", 1000))
+    bench.advance(2)
+    assert bench.entry("a").reserved.nodes == ("new-1",)
+    bench.remove_node("new-1")
+    bench.advance(2)
+    assert bench.entry("a").reserved.nodes == ()
+    bench.add_node(node("new-2", 1000), node("new-3", 1000))
+    bench.advance(2)
+    assert bench.order == ["a"]
+    assert len(bench.asked) == 1
+
+
+def test_what_it_is_told_of_a_request_at_the_intent_is_not_forgotten() -> None:
+    bench = _asks(1000)
+    bench.add_node(node("new", 1000))
+    bench.refuse("WriteStatus", Answer(409, "Conflict", "changed"))
+    bench.advance(5)
+    assert bench.order == ["a"]
+    assert not bench.scale_ups
