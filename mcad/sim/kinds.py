@@ -112,6 +112,7 @@ class KindTable:
 
     def _reindex(self) -> None:
         custom = [kind for kinds in self._custom.values() for kind in kinds]
+        custom.sort(key=lambda kind: version_priority(kind.version), reverse=True)
         self._by_path = dict(self._builtin)
         self._by_path |= {(kind.group, kind.version, kind.plural): kind for kind in custom}
         self._by_kind = {(kind.api_version, kind.kind): kind for kind in self._by_path.values()}

@@ -296,8 +296,9 @@ def _is_appwrapper(change: Change) -> bool:
 
 
 def _owner(obj: Json) -> str:
-    """The uid of the AppWrapper that controls it, "" if none does, or it only says so."""
-    if is_forged(obj):
+    """The uid of the AppWrapper whose item it is, "" if it is none, or only says so. What is made
+    for a scale-up request has an owner, and is no item."""
+    if is_forged(obj) or labels.SCALE_UP_UID in labels.labels_of(obj):
         return ""
     for one in obj["metadata"].get("ownerReferences") or ():
         if one.get("controller") and one["kind"] == labels.KIND:

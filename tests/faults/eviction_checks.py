@@ -18,7 +18,7 @@ from mcad.sim.registry import Registry
 from mcad.sim.store import Change
 from tests.faults.edits import STORAGE
 from tests.faults.interference import Interference
-from tests.faults.reservation_checks import ReservationChecks, claim_of, dispatch_of, goes
+from tests.faults.reservation_checks import ReservationChecks, dispatch_of, goes, nodes_of
 
 Json = dict[str, Any]
 SOON_S = 200.0
@@ -136,7 +136,7 @@ class EvictionChecks:
 
     def _compare_claims(self) -> None:
         """A new reservation may be told before the end of the one before, but not for long."""
-        nodes = Counter(n for one in self._reservations.standing() for n in claim_of(one)["nodes"])
+        nodes = Counter(n for one in self._reservations.standing() for n in nodes_of(one))
         now = self._clock.monotonic()
         self._twice = {
             n: self._twice.get(n, now) for n, reservations in nodes.items() if reservations > 1

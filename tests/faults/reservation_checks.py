@@ -22,6 +22,8 @@ Json = dict[str, Any]
 PODS, NODES = ("", "pods"), ("", "nodes")
 EVICTING = ("Preempting", "Reclaiming")
 """Reservations that no other AppWrapper may make use of meanwhile."""
+ASKING = "ScalingUp"
+"""A reservation for nodes that an autoscaler adds: its start is an estimate."""
 LATE_S = SPELL_S + 100.0
 """By so much a promised start, or a deadline, may be missed: no process may have led meanwhile."""
 
@@ -30,6 +32,11 @@ def claim_of(obj: Json) -> Json | None:
     """What its status says that it is promised."""
     found: Json | None = (obj.get("status") or {}).get("reservation")
     return found
+
+
+def nodes_of(obj: Json) -> list[str]:
+    """The nodes that it is promised; there may be none yet where nodes are asked for."""
+    return list((claim_of(obj) or {}).get("nodes") or ())
 
 
 def dispatch_of(obj: Json | None) -> Json:
@@ -78,7 +85,7 @@ class ReservationChecks:
         if reservation is not None and self._made.get(uid, ("", 0))[0] != reservation["since"]:
             self._made[uid] = reservation["since"], generation
             self.cases[f"reservation: {reservation['reason']}"] += 1
-            if reservation.get("start"):
+            if reservation.get("start") and reservation["reason"] != ASKING:
                 now = self._registry.clock.monotonic()
                 self._starts[uid] = now, parse_instant(reservation["start"])
         had = claim_of(change.previous or {})
@@ -134,7 +141,7 @@ class ReservationChecks:
         reservation, node = claim_of(other) or {}, pod["spec"]["nodeName"]
         if (
             mine is other
-            or node not in reservation["nodes"]
+            or node not in nodes_of(other)
             or begun <= parse_instant(reservation["since"])
         ):
             return
@@ -159,12 +166,12 @@ class ReservationChecks:
         """Whether its nodes have room for all pods of the owner when those that have to leave are
         gone, with what is bound there by now."""
         store, wanted = self._registry.store, sum(map(pods_to_come, items_of(owner)))
-        found = (store.get(NODES, ("", name)) for name in reservation["nodes"])
+        found = (store.get(NODES, ("", name)) for name in nodes_of(owner))
         free = sum(int(node["status"]["allocatable"]["cpu"]) for node in found if node)
         leaving = {title.partition("/")[2] for title in reservation.get("waitsFor") or ()}
         for _, pod in store.items(PODS):
             if (
-                pod["spec"].get("nodeName") in reservation["nodes"]
+                pod["spec"].get("nodeName") in nodes_of(owner)
                 and pods_to_come(pod)
                 and not is_forged(pod)
             ):

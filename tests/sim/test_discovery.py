@@ -36,6 +36,17 @@ def test_nothing_is_at_other_paths(kinds: KindTable) -> None:
         assert discovery.answer(path, KUBECTL, kinds) is None
 
 
+def test_the_version_of_a_group_is_that_of_its_newest_kind_whatever_came_first() -> None:
+    kinds = KindTable()
+    for plural, versions in (("buffers", ("v1alpha1", "v1beta1")), ("requests", ("v1beta1", "v1"))):
+        served = [{"name": name, "served": True} for name in versions]
+        names = {"plural": plural, "kind": plural.capitalize()}
+        spec = {"group": "example.com", "names": names, "scope": "Cluster", "versions": served}
+        kinds.set_crd({"metadata": {"name": f"{plural}.example.com"}, "spec": spec})
+    group = _answer(kinds, "/apis/example.com")
+    assert [one["version"] for one in group["versions"]] == ["v1", "v1beta1", "v1alpha1"]
+
+
 @pytest.mark.controlplane
 def test_every_document_is_that_of_a_real_api_server(plane: ControlPlane, kinds: KindTable) -> None:
     plane.wait_for(
