@@ -36,9 +36,11 @@ OURS = (APPWRAPPER, APPWRAPPER_UID, ATTEMPT, ITEM, PODSET)
 SCALE_UP_UID = f"{GROUP}/scale-up-uid"
 SCALE_UP_ATTEMPT = f"{GROUP}/scale-up-attempt"
 SCALE_UP_CONTENT = f"{GROUP}/scale-up-content"
+SCALE_UP_OBJECTS = f"{GROUP}/scale-up-objects"
 SCALE_UP_GROUP = f"{GROUP}/scale-up-group"
 """Labels of a scale-up request and of all that is made for it: the AppWrapper and the attempt that
-ask, a hash of what is asked, and the pods that have to be in one topology domain."""
+ask, a hash of what is asked, of how many objects the request consists, and the pods that have to be
+in one topology domain."""
 
 LEGACY_APPWRAPPER = "appwrapper.mcad.ibm.com"
 LEGACY_RESOURCE = "resourceName"

@@ -1,7 +1,7 @@
 """Renders the object to create: the user's template with name, owner and labels."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from mcad.api import labels
 from mcad.api.affinity import keep_off, lean_to, stay_in
@@ -21,6 +21,8 @@ from mcad.core.state.model import (
     PodSet,
     Workload,
 )
+
+NO_REQUESTS: Mapping[int, str] = {}
 
 SERVER_FIELDS = (
     "creationTimestamp",
@@ -43,10 +45,10 @@ def render(  # noqa: PLR0913 - each is known in another place
     attempt: int,
     rules: NodeRules = NO_NODE_RULES,
     *,
-    request: str = "",
+    requests: Mapping[int, str] = NO_REQUESTS,
 ) -> bytes:
     """The body of a POST for item number ``item`` of this attempt. The rules say where its pods
-    may go; they use what the ProvisioningRequest of the name ``request`` has booked, if any."""
+    may go; ``requests`` are the ProvisioningRequests whose nodes pods use, by index of the set."""
     obj: Map = json.loads(manifest)
     ref = workload.items[item].ref
     sets = [one for one in workload.sets if one.item == item]
@@ -58,8 +60,8 @@ def render(  # noqa: PLR0913 - each is known in another place
         _copy_labels(obj)
     for path, holder in _label_maps(obj, ref, sets):
         _label_pod(holder, _pod_labels(path, sets, ours), legacy)
-        if request:
-            holder["annotations"] = consuming(request) | _own_map(holder, "annotations")
+        if named := next((requests[one.index] for one in _at(path, sets, requests)), ""):
+            holder["annotations"] = consuming(named) | _own_map(holder, "annotations")
     for spot in find_templates(obj) if any(rules) else ():
         keep_off(spot.template, rules, set_path(spot.path))
         if rules.prefers is not None:
@@ -78,6 +80,11 @@ def render(  # noqa: PLR0913 - each is known in another place
         "ownerReferences": [_owner_reference(workload)],
     }
     return json.dumps(obj, separators=(",", ":")).encode()
+
+
+def _at(path: str, sets: list[PodSet], requests: Mapping[int, str]) -> Iterator[PodSet]:
+    """The pod sets at a path that use the nodes of a request."""
+    return (one for one in sets if one.path in (path, "") and one.index in requests)
 
 
 def _templates_at(path: str, obj: Map) -> list[Map]:

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from mcad.api import labels
 from mcad.api.children import attempt_of
-from mcad.api.manifest import render
+from mcad.api.manifest import NO_REQUESTS, render
 from mcad.api.owner import controller_of
 from mcad.controller.mirror import Mirror
 from mcad.controller.pod_warnings import PodWarnings
@@ -183,8 +183,8 @@ class Executor:
         work, number = seat.workload, command.item
         manifest = seat.manifests.text(number)
         ups, about = self._shell.scale_ups, (command.uid, command.attempt)
-        named = ups.request_named_by(*about) if ups is not None else ""
-        body = render(manifest, work, number, command.attempt, command.node_rules, request=named)
+        named = ups.named_by_pods(*about, number) if ups is not None else NO_REQUESTS
+        body = render(manifest, work, number, command.attempt, command.node_rules, requests=named)
         ref = work.items[number].ref
         self._run(command.uid, partial(self._create, command, ref, body))
 

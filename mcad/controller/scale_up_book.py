@@ -57,9 +57,7 @@ class Book:
         self._reported: dict[Key, Sight] = {}
         self._due: dict[Key, Instant] = {}
         self._deleted: set[str] = set()  # uids of objects that the watch has not seen go yet
-        self.unfinished: set[Key] = (
-            set()
-        )  # they are being created, so that some objects are missing
+        self.silent: set[Key] = set()  # requests whose objects are being created
 
     def __contains__(self, key: Key) -> bool:
         return key in self._requests
@@ -115,12 +113,12 @@ class Book:
         self._feed(ScaleUpGone(*key))
 
     def report(self, key: Key) -> None:
-        """Tell the core how far a request is, if that has changed and all of it exists."""
+        """Tell the core how far a request is, if that has changed."""
         objects = self._requests.get(key)
-        if not objects or key in self.unfinished:
+        if not objects or key in self.silent:
             return
         now = self._clock.now_us()
-        whole = together(held.sight for held in objects.values())
+        whole = together([held.sight for held in objects.values()])
         sight = whole.at(now)
         self._look_again(key, whole.later_at if whole.later_at > now else 0)
         if self._reported.get(key) == sight:

@@ -7,7 +7,9 @@ at any write. A withdrawal finds by labels what exists, also what an earlier lea
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
+from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
@@ -16,12 +18,12 @@ from mcad.api import labels
 from mcad.api.scale_up.answers import asked_by
 from mcad.api.scale_up.objects import MAX_POD_SETS, Ask, Made, made_for
 from mcad.api.scale_up.settings import GROUP, PLURALS, ScaleUpSettings, Via
-from mcad.api.scale_up.templates import wanted
+from mcad.api.scale_up.templates import Wanted, pod_template, wanted
 from mcad.api.wire import plural
 from mcad.controller.request_failures import answer_of
 from mcad.controller.scale_up_book import Book
 from mcad.core.commands import RequestScaleUp, WithdrawScaleUp
-from mcad.core.events import ScaleUpRefused
+from mcad.core.events import ScaleUpRefused, ScaleUpServed
 from mcad.core.state.answer import Answer
 from mcad.kube.client import DeleteOptions, Selection
 from mcad.kube.errors import ApiError, KubeError
@@ -76,7 +78,14 @@ class ScaleUps:
         self._judged = judged
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._withdrawn: set[Key] = set()
+        self._is_served = True
         self.book = Book(mirror, client.clock, feed, spawn)
+
+    def tell_served(self) -> None:
+        """Tell the core whether the cluster serves a kind by which to ask, if that has changed."""
+        if self._is_served != (is_served := self._way() is not None):
+            self._is_served = is_served
+            self._feed(ScaleUpServed(is_served))
 
     # -- what the watches show -----------------------------------------------------------------
 
@@ -90,11 +99,18 @@ class ScaleUps:
         """Whether pods are created in the place of others."""
         return self._settings.via is Via.PLACEHOLDER_PODS
 
-    def request_named_by(self, uid: str, attempt: int) -> str:
-        """The ProvisioningRequest that the pods of an attempt use, "" if there is none."""
+    def named_by_pods(self, uid: str, attempt: int, item: int) -> dict[int, str]:
+        """The ProvisioningRequests whose nodes the pods of an item use, by index of the pod set."""
         objects = self.book.objects((uid, attempt))
-        names = (one.name for one in objects if one.via is Via.PROVISIONING_REQUEST)
-        return next(names, "")
+        exist = {one.name for one in objects}
+        seat, work = self._mirror.get(uid), self._judged(uid)
+        if not exist or seat is None or work is None:
+            return {}
+        manifest, ask = json.loads(seat.manifests.text(item)), Ask(work, attempt, (), 0)
+        sets = (one for one in work.sets if one.item == item)
+        templates = ((one.index, Wanted(pod_template(work, one, manifest), 1)) for one in sets)
+        names = ((index, ask.of_placement(one)) for index, one in templates)
+        return {index: name for index, name in names if name in exist}
 
     def seen(self, obj: Json, pair: tuple[str, str] = POD) -> None:
         """Take a new or changed object of this kind."""
@@ -113,7 +129,7 @@ class ScaleUps:
 
     def _clear(self, key: Key) -> None:
         """Delete the rest of a request."""
-        if key not in self._withdrawn and key not in self.book.unfinished:
+        if key not in self._withdrawn and key not in self.book.silent:
             self._withdrawn.add(key)
             self._spawn(self._withdraw(key))
 
@@ -140,8 +156,9 @@ class ScaleUps:
             return None
         via, resource = found
         pods = wanted(work, seat.manifests.texts(), command.pods)
-        if via is Via.PROVISIONING_REQUEST and len(pods) > MAX_POD_SETS:
-            words = f"its pods are of {plural(len(pods), 'kind')}, and a ProvisioningRequest takes "
+        most = max(Counter(one.placement for one in pods).values(), default=0)
+        if via is Via.PROVISIONING_REQUEST and most > MAX_POD_SETS:
+            words = f"its pods are of {plural(most, 'kind')}, and a ProvisioningRequest takes "
             words += f"{MAX_POD_SETS}; an administrator can set scaleUp.via to CapacityBuffer"
             self._refuse(key, 422, "TooManyPodSets", words)
             return None
@@ -172,18 +189,18 @@ class ScaleUps:
 
     async def _create(self, key: Key, via: Via, resource: Resource, made: Made) -> None:
         async with self._turn(key):
-            self.book.unfinished.add(key)
+            self.book.silent.add(key)
             try:
                 for body in made.templates:
                     await self._ensure(POD_TEMPLATES, body)
-                created = [await self._ensure(resource, body) for body in made.requests]
+                for body in made.requests:
+                    self.book.seen(via, await self._ensure(resource, body))
             except KubeError as error:
                 self._feed(ScaleUpRefused(*key, answer_of(error)))
                 return
             finally:
-                self.book.unfinished.discard(key)
-            for obj in created:
-                self.book.seen(via, obj)
+                self.book.silent.discard(key)
+            self.book.report(key)
 
     async def _ensure(self, resource: Resource, body: Json) -> Json:
         """Create an object unless it exists. One of another content is of an AppWrapper that was

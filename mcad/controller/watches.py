@@ -360,6 +360,8 @@ class Watches:
             elif known.resource != resource or known.stream.error:
                 known.resource = resource
                 known.start()
+        if not self._stands_by:
+            ups.tell_served()
 
     def _watch_anew(self, watch: _Watch, resource: Resource) -> None:
         if watch.resource != resource:

@@ -132,6 +132,7 @@ _OBSERVED: dict[type, Callable[[Cluster, Any], None]] = {
     events.PauseSeen: lambda cluster, event: cluster.waiting.dispatch_pauses.seen(event.pause),
     events.PauseGone: lambda cluster, event: cluster.waiting.dispatch_pauses.gone(event.uid),
     events.KindWatched: objects.kind_watched,
+    events.ScaleUpServed: scale_ups.served,
     events.ScaleUpSeen: scale_ups.seen,
     events.ScaleUpGone: scale_ups.gone,
     events.ScaleUpRefused: scale_ups.refused,

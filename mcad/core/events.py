@@ -261,6 +261,13 @@ class LookFailed(_OfAttempt, frozen=True):
     answer: Answer
 
 
+class ScaleUpServed(Struct, frozen=True):
+    """Whether the cluster serves a kind by which an autoscaler can be asked; until this says other,
+    it does."""
+
+    served: bool
+
+
 class ScaleUpSeen(_OfAttempt, frozen=True):
     """The scale-up request of an attempt, as its object shows it; also of a request that no
     AppWrapper waits for any more.
@@ -318,6 +325,7 @@ Event = (
     | StrayRefused
     | Remaining
     | LookFailed
+    | ScaleUpServed
     | ScaleUpSeen
     | ScaleUpGone
     | ScaleUpRefused

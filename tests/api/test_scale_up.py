@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from mcad.api import labels
 from mcad.api.scale_up.answers import BOOKED, NOT_READY, Sight, asked_by, read, together
@@ -148,7 +149,7 @@ def test_a_required_topology_is_asked_for_as_one_domain(group: str, label: str) 
 def test_equal_pods_are_asked_for_together_and_sets_without_missing_pods_not_at_all() -> None:
     thing = replicated(template(), template(), template(container("2")), template(container("3")))
     found = asked(v1beta2(thing), (0, 0, 4), (0, 1, 2), (0, 2, 1), (0, 3, 0))
-    assert [one.count for one in found] == [6, 1]
+    assert [one.count for one in found] == [1, 6]
 
 
 def made(via: Via, version: str = "v1", attempt: int = 3) -> Made:
@@ -168,18 +169,43 @@ def test_a_provisioning_request_and_its_templates() -> None:
     found = made(Via.PROVISIONING_REQUEST)
     assert named(found.templates) == [f"v1 PodTemplate {BASE}-0", f"v1 PodTemplate {BASE}-1"]
     (request,) = found.requests
-    assert named(found.requests) == [f"autoscaling.x-k8s.io/v1 ProvisioningRequest {BASE}"]
+    name = f"{BASE}-{found.requests[0]['metadata']['name'][-5:]}"
+    assert named(found.requests) == [f"autoscaling.x-k8s.io/v1 ProvisioningRequest {name}"]
     assert request["spec"] == {
         "provisioningClassName": "best-effort-atomic-scale-up.autoscaling.x-k8s.io",
         "parameters": {"ValidUntilSeconds": "900"},
         "podSets": [
-            {"count": 4, "podTemplateRef": {"name": f"{BASE}-0"}},
-            {"count": 2, "podTemplateRef": {"name": f"{BASE}-1"}},
+            {"count": 2, "podTemplateRef": {"name": f"{BASE}-0"}},
+            {"count": 4, "podTemplateRef": {"name": f"{BASE}-1"}},
         ],
     }
     assert consuming(BASE) == {
         "autoscaling.x-k8s.io/consume-provisioning-request": BASE,
         "autoscaling.x-k8s.io/provisioning-class-name": request["spec"]["provisioningClassName"],
+    }
+
+
+GPUS = container(name="gpu") | {"resources": {"limits": {"example.com/gpu": 1}}}
+APART: dict[str, tuple[Map, int]] = {
+    "more of the same": (template(container("4", "8Gi")), 1),
+    "another label": (template(labels={"role": "b"}), 1),
+    "another selector": (template(nodeSelector={"zone": "b"}), 2),
+    "a toleration": (template(tolerations=[{"operator": "Exists"}]), 2),
+    "devices": (template(GPUS), 2),
+}
+
+
+@pytest.mark.parametrize("case", APART)
+def test_pods_of_another_placement_have_a_request_of_their_own(case: str) -> None:
+    """A request is served from one node group."""
+    other, count = APART[case]
+    parsed = accepted(v1beta2(replicated(template(container("1", "1Gi")), other)))
+    pods = wanted(parsed.workload, parsed.manifests, [(0, 0, 4), (0, 1, 2)])
+    found = made_for(Via.PROVISIONING_REQUEST, "v1", Ask(parsed.workload, 3, tuple(pods), 900))
+    assert len(found.requests) == len({*named(found.requests)}) == count
+    assert sum(len(one["spec"]["podSets"]) for one in found.requests) == len(found.templates) == 2
+    assert {labels.labels_of(one)[labels.SCALE_UP_OBJECTS] for one in found.requests} == {
+        str(count)
     }
 
 
@@ -189,8 +215,8 @@ def test_a_capacity_buffer_per_template() -> None:
     kind = "autoscaling.x-k8s.io/v1beta1 CapacityBuffer"
     assert named(found.requests) == [f"{kind} {BASE}-0", f"{kind} {BASE}-1"]
     assert [one["spec"] for one in found.requests] == [
-        {"podTemplateRef": {"name": f"{BASE}-0"}, "replicas": 4},
-        {"podTemplateRef": {"name": f"{BASE}-1"}, "replicas": 2},
+        {"podTemplateRef": {"name": f"{BASE}-0"}, "replicas": 2},
+        {"podTemplateRef": {"name": f"{BASE}-1"}, "replicas": 4},
     ]
 
 
@@ -198,8 +224,8 @@ def test_placeholder_pods_give_way_and_get_no_requests() -> None:
     found = made(Via.PLACEHOLDER_PODS)
     assert not found.templates
     assert [one["metadata"]["name"] for one in found.requests] == [
-        *(f"{BASE}-0-{at}" for at in range(4)),
-        *(f"{BASE}-1-{at}" for at in range(2)),
+        *(f"{BASE}-0-{at}" for at in range(2)),
+        *(f"{BASE}-1-{at}" for at in range(4)),
     ]
     for pod in found.requests:
         assert is_placeholder(pod)
@@ -379,6 +405,12 @@ def test_what_the_autoscaler_says(case: str) -> None:
 
 def sight(state: ScaleUpState, name: str, since: int = 5, later: int = 0) -> Sight:
     return Sight(state, f"words of {name}", since, f"CapacityBuffer a/{name}", later)
+
+
+def test_a_request_of_which_a_part_is_missing_has_to_be_made_anew() -> None:
+    one = replace(sight(ScaleUpState.ACCEPTED, "x"), objects=2)
+    assert together([one]).state is ScaleUpState.EXPIRED
+    assert together([one, one]).state is ScaleUpState.ACCEPTED
 
 
 def test_several_objects_are_one_request() -> None:

@@ -71,7 +71,7 @@ def story(seed: int, *, kind: bool = False) -> Story:
         crowded=crowded,
         robbed=crowded,
         config=config,
-        settles_s=1500.0,
+        settles_s=4000.0,
     )
     return Story(seed, via, groups, moods, scenario, _plan(rng, said), kind, said)
 
@@ -117,7 +117,7 @@ def _acts(
         ends[name] = "Completed" if fits else ""
         said.append(f"{now:.1f} create {name}: {_told(made)}{'' if fits else ', too large'}")
         if not fits:
-            acts.append((LAST_S, delete(name)))
+            acts.append((LAST_S, _softly(delete(name))))
         if kind or rng.random() < 0.6:
             continue
         later = now + rng.uniform(0.0, 120.0)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from mcad.api import labels
+from mcad.api.scale_up.templates import Wanted
 from mcad.api.wire import format_instant
 from mcad.controller.scale_ups import ScaleUps
 from mcad.core.commands import Command, CreateItem, RequestScaleUp, WithdrawScaleUp
@@ -31,6 +32,9 @@ REQUESTS = Resource(GROUP, "v1", "provisioningrequests", "ProvisioningRequest")
 BUFFERS = Resource(GROUP, "v1beta1", "capacitybuffers", "CapacityBuffer")
 TABLE = (*KINDS, POD_TEMPLATES)
 NAME = f"a-{labels.short_hash('uid-a')}-1"
+TEMPLATE = {"spec": {"containers": [{"resources": {"requests": {"cpu": "2"}}}]}}
+WHERE = Wanted(TEMPLATE, 1).placement
+REQUEST = f"{NAME}-{WHERE}"
 ASK = RequestScaleUp("uid-a", 1, ((0, 0, 1),))
 WITHDRAW = WithdrawScaleUp("uid-a", 1)
 
@@ -72,7 +76,7 @@ class Asking(Rig):
 
     def say(self, plural: str, name: str, *conditions: tuple[str, str]) -> None:
         """What the autoscaler writes: conditions that have just changed."""
-        at = "2026-01-01T00:00:00Z"
+        at = format_instant(self.client.clock.now_us())
 
         def change(obj: Json) -> None:
             obj["status"] = {
@@ -104,7 +108,7 @@ def sent(server: FakeApi) -> list[str]:
 
 
 _ABOUT = ("podtemplates", "provisioningrequests", "capacitybuffers", "pods")
-CREATION = [f"POST podtemplates {NAME}-0", f"POST provisioningrequests {NAME}"]
+CREATION = [f"POST podtemplates {NAME}-0", f"POST provisioningrequests {REQUEST}"]
 
 
 async def test_a_request_is_created_after_its_templates_and_followed() -> None:
@@ -114,11 +118,11 @@ async def test_a_request_is_created_after_its_templates_and_followed() -> None:
         (seen,) = heard
         assert isinstance(seen, ScaleUpSeen)
         assert (seen.uid, seen.attempt, seen.state) == ("uid-a", 1, ScaleUpState.ASKED)
-        assert seen.object == f"ProvisioningRequest default/{NAME}"
+        assert seen.object == f"ProvisioningRequest default/{REQUEST}"
         assert seen.until_bound
 
-        rig.say("provisioningrequests", NAME, ("Accepted", "True"))
-        rig.say("provisioningrequests", NAME, ("Accepted", "True"), ("Failed", "True"))
+        rig.say("provisioningrequests", REQUEST, ("Accepted", "True"))
+        rig.say("provisioningrequests", REQUEST, ("Accepted", "True"), ("Failed", "True"))
         heard = await rig.heard()
         states = [one.state for one in heard if isinstance(one, ScaleUpSeen)]
         assert states == [ScaleUpState.ASKED, ScaleUpState.ACCEPTED, ScaleUpState.FAILED]
@@ -129,7 +133,7 @@ async def test_what_did_not_change_for_the_core_is_not_reported_again() -> None:
     async with Asking(REQUESTS) as rig:
         await rig.do(ASK)
         rig.events.clear()
-        rig.server.change("provisioningrequests", NAME, lambda one: one.update(status={}))
+        rig.server.change("provisioningrequests", REQUEST, lambda one: one.update(status={}))
         assert not await rig.heard()
 
 
@@ -139,7 +143,7 @@ async def test_a_request_that_exists_is_not_created_again() -> None:
         await rig.do(ASK)
         heard = await rig.do(ASK)
         assert not [one for one in heard if isinstance(one, ScaleUpRefused)]
-        assert rig.server.names("provisioningrequests") == [NAME]
+        assert rig.server.names("provisioningrequests") == [REQUEST]
         assert rig.server.names("podtemplates") == [f"{NAME}-0"]
 
 
@@ -163,7 +167,7 @@ async def test_a_crash_at_each_write_leaves_what_the_next_leader_completes(write
         heard = await second.heard()
         assert [type(one) for one in heard] == ([ScaleUpSeen] if writes == 2 else [])
         await second.do(ASK)
-        assert server.names("provisioningrequests") == [NAME]
+        assert server.names("provisioningrequests") == [REQUEST]
         assert server.names("podtemplates") == [f"{NAME}-0"]
 
 
@@ -196,7 +200,7 @@ async def test_a_withdrawn_request_goes_with_its_templates() -> None:
         rig.server.requests.clear()
         assert await rig.do(WITHDRAW) == [ScaleUpGone("uid-a", 1)]
         assert sent(rig.server) == [
-            f"DELETE provisioningrequests {NAME}",
+            f"DELETE provisioningrequests {REQUEST}",
             f"DELETE podtemplates {NAME}-0",
         ]
         assert all(
@@ -231,7 +235,7 @@ async def test_other_attempts_are_left_alone() -> None:
     async with Asking(REQUESTS) as rig:
         await rig.do(ASK, RequestScaleUp("uid-a", 2, ((0, 0, 1),)))
         await rig.do(WITHDRAW)
-        assert rig.server.names("provisioningrequests") == [f"{NAME[:-1]}2"]
+        assert rig.server.names("provisioningrequests") == [f"{NAME[:-1]}2-{WHERE}"]
         assert rig.server.names("podtemplates") == [f"{NAME[:-1]}2-0"]
 
 
@@ -252,7 +256,7 @@ async def test_a_request_that_a_user_deletes_is_gone_with_its_templates() -> Non
     async with Asking(REQUESTS) as rig:
         await rig.do(ASK)
         rig.events.clear()
-        rig.server.remove("provisioningrequests", NAME)
+        rig.server.remove("provisioningrequests", REQUEST)
         assert await rig.heard() == [ScaleUpGone("uid-a", 1)]
         assert not rig.server.names("podtemplates")
 
@@ -294,15 +298,8 @@ async def test_a_refused_request_is_told_in_the_words_of_the_server() -> None:
 async def test_a_booking_that_nears_its_end_is_told_as_expired() -> None:
     async with Asking(REQUESTS) as rig:
         await rig.do(ASK)
-        now = rig.client.clock.now_us()
-        rig.say("provisioningrequests", NAME, ("Provisioned", "True"))
-
-        def just_now(obj: Json) -> None:
-            obj["status"]["conditions"][0]["lastTransitionTime"] = format_instant(now)
-
-        rig.server.change("provisioningrequests", NAME, just_now)
-        heard = await rig.heard(1)
-        assert heard[-1].state is ScaleUpState.PROVISIONED
+        rig.say("provisioningrequests", REQUEST, ("Provisioned", "True"))
+        assert (await rig.heard(1))[-1].state is ScaleUpState.PROVISIONED
         rig.events.clear()
         assert not await rig.heard(530)
         (expired,) = await rig.heard(20)
@@ -332,13 +329,71 @@ async def test_pods_name_the_request_that_was_made_for_them() -> None:
         notes = {one["labels"][labels.ATTEMPT]: one.get("annotations") for one in bodies}
         assert notes == {
             "1": {
-                f"{GROUP}/consume-provisioning-request": NAME,
+                f"{GROUP}/consume-provisioning-request": REQUEST,
                 f"{GROUP}/provisioning-class-name": (
                     "best-effort-atomic-scale-up.autoscaling.x-k8s.io"
                 ),
             },
             "2": None,
         }
+
+
+def add_two_placements(server: FakeApi) -> None:
+    """An AppWrapper of two pods: one of them selects nodes."""
+    components = []
+    for name, more in (("b-0", {}), ("b-1", {"nodeSelector": {"zone": "b"}})):
+        container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "2"}}}
+        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}}
+        components.append({"template": pod | {"spec": {"containers": [container]} | more}})
+    metadata = {"name": "b", "namespace": "default", "uid": "uid-b", "generation": 1}
+    server.put("appwrappers", {"metadata": metadata, "spec": {"components": components}})
+
+
+BOTH = RequestScaleUp("uid-b", 1, ((0, 0, 1), (1, 0, 1)))
+
+
+async def test_a_gang_of_two_placements_has_two_requests_and_each_pod_names_its_own() -> None:
+    async with Asking(REQUESTS) as rig:
+        add_two_placements(rig.server)
+        await rig.clock.advance(0.3)
+        (seen,) = await rig.do(BOTH)
+        names = rig.server.names("provisioningrequests")
+        assert len(names) == 2
+        assert seen.object.endswith(" and 1 other")
+        rig.say("provisioningrequests", names[0], ("Provisioned", "True"))
+        assert (await rig.heard())[-1].state is ScaleUpState.ASKED
+        rig.say("provisioningrequests", names[1], ("Provisioned", "False"))
+        assert (await rig.heard())[-1].state is ScaleUpState.FAILED
+        await rig.do(CreateItem("uid-b", 1, 0), CreateItem("uid-b", 1, 1))
+        bodies = [content(one) for one in rig.server.seen("POST", "/pods$")]
+        key = f"{GROUP}/consume-provisioning-request"
+        used = {one["metadata"]["name"]: one["metadata"]["annotations"][key] for one in bodies}
+        assert {*used.values()} == {*names}
+        sets = {
+            name: rig.server.named("provisioningrequests", name)["spec"]["podSets"]
+            for name in names
+        }
+        selected = sets[used["b-1"]][0]["podTemplateRef"]["name"]
+        template = rig.server.named("podtemplates", selected)["template"]
+        assert template["spec"]["nodeSelector"] == {"zone": "b"}
+
+
+async def test_a_request_of_which_a_former_leader_made_a_part_is_made_anew() -> None:
+    async with Asking(REQUESTS) as first:
+        add_two_placements(first.server)
+        await first.clock.advance(0.3)
+        await first.do(BOTH)
+        lost = first.server.names("provisioningrequests")[1]
+    first.server.remove("provisioningrequests", lost)
+    async with Asking(server=first.server) as second:
+        heard = await second.heard()
+        assert [one.state for one in heard if isinstance(one, ScaleUpSeen)] == [
+            ScaleUpState.EXPIRED
+        ]
+        await second.do(WithdrawScaleUp("uid-b", 1))
+        (seen,) = await second.do(BOTH)
+        assert seen.state is ScaleUpState.ASKED
+        assert len(second.server.names("provisioningrequests")) == 2
 
 
 async def test_placeholder_pods_use_no_room_and_are_followed() -> None:
@@ -369,7 +424,7 @@ async def test_a_request_in_another_namespace_says_nothing_about_an_appwrapper()
     async with Asking(REQUESTS) as rig:
         await rig.do(ASK)
         rig.events.clear()
-        forged = rig.server.named("provisioningrequests", NAME)
+        forged = rig.server.named("provisioningrequests", REQUEST)
         meta = {**forged["metadata"], "namespace": "elsewhere", "uid": "forged"}
         told = {"conditions": [{"type": "Failed", "status": "True"}]}
         rig.server.put("provisioningrequests", {**forged, "metadata": meta, "status": told})
@@ -396,7 +451,7 @@ async def test_a_kind_that_is_installed_later_is_taken_up_and_one_that_goes_is_l
         await rig.clock.advance(5)
         (seen,) = await rig.do(ASK)
         assert isinstance(seen, ScaleUpSeen)
-        rig.say("provisioningrequests", NAME, ("Accepted", "True"))
+        rig.say("provisioningrequests", REQUEST, ("Accepted", "True"))
         assert (await rig.heard())[-1].state is ScaleUpState.ACCEPTED
 
         rig.events.clear()

@@ -4,9 +4,10 @@ A ProvisioningRequest is answered by cluster-autoscaler, a CapacityBuffer by clu
 Karpenter, and placeholder pods by kube-scheduler, which binds them.
 """
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from mcad.api import labels
 from mcad.api.scale_up.settings import Via
@@ -28,7 +29,7 @@ CONSUMED = "CapacityBookingConsumed"
 
 class Sight(Struct, frozen=True):
     """One object of a request, as it is at present. ``later``: if it stays so, it is in this state
-    from this instant on; 0 is never."""
+    from this instant on; 0 is never. ``objects`` is of how many objects the request consists."""
 
     state: ScaleUpState
     message: str
@@ -36,6 +37,7 @@ class Sight(Struct, frozen=True):
     title: str
     later_at: Instant = 0
     later: ScaleUpState = ScaleUpState.FAILED
+    objects: int = 1
 
     def at(self, now: Instant) -> "Sight":
         """What the object says at this instant."""
@@ -53,20 +55,18 @@ def asked_by(obj: Map) -> tuple[str, int]:
 
 def read(via: Via, obj: Map) -> Sight:
     """What the autoscaler says about an object of a request."""
-    match via:
-        case Via.PROVISIONING_REQUEST:
-            return _request(obj)
-        case Via.CAPACITY_BUFFER:
-            return _buffer(obj)
-        case _:
-            return _pod(obj)
+    readers = {Via.PROVISIONING_REQUEST: _request, Via.CAPACITY_BUFFER: _buffer}
+    count = labels.parse_number(labels.labels_of(obj).get(labels.SCALE_UP_OBJECTS), 1)
+    return replace(readers.get(via, _pod)(obj), objects=count)
 
 
-def together(sights: Iterable[Sight]) -> Sight:
+def together(sights: Sequence[Sight]) -> Sight:
     """The objects of one request as one: it has failed if one of them has, and is as far as the
-    last of them."""
+    last of them. A request of which a part is missing has to be made anew."""
     found = sorted(sights, key=lambda one: (_ORDER.index(one.state), one.title))
     worst, others = found[0], len(found) - 1
+    if len(found) < max(one.objects for one in found):
+        return Sight(ScaleUpState.EXPIRED, PARTLY, worst.since, worst.title)
     due = min((one for one in found if one.later_at), key=lambda one: one.later_at, default=worst)
     return Sight(
         worst.state,
@@ -77,6 +77,8 @@ def together(sights: Iterable[Sight]) -> Sight:
         due.later,
     )
 
+
+PARTLY = "a part of the request does not exist"
 
 _ORDER = (
     ScaleUpState.FAILED,

@@ -1,12 +1,14 @@
 """The objects of a scale-up request: PodTemplates first, because a ProvisioningRequest whose
-templates are missing fails for good (ADR 68), and then what the autoscaler reads.
+templates are missing fails for good, and then what the autoscaler reads (ADR 68).
+
+There is a ProvisioningRequest for each placement, because one is served from one node group.
 
 All are owned by the AppWrapper, and named after the AppWrapper, its uid and the attempt, so that
 to create them again is safe.
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
@@ -50,6 +52,10 @@ class Ask(Struct, frozen=True):
         """The name of what is made for the pods of this number."""
         return f"{self.name}-{number}"
 
+    def of_placement(self, one: Wanted) -> str:
+        """The name of the ProvisioningRequest for pods with such a placement."""
+        return f"{self.name}-{one.placement}"
+
 
 class Made(Struct, frozen=True):
     """What is created for a request, in this order."""
@@ -61,15 +67,14 @@ class Made(Struct, frozen=True):
 def made_for(via: Via, version: str, ask: Ask) -> Made:
     """The objects of a request by this kind, in this version."""
     if via is Via.PLACEHOLDER_PODS:
-        return Made((), tuple(_placeholders(ask)))
+        return Made((), _counted(_placeholders(ask)))
     templates = [
         _object("v1", "PodTemplate", ask.of_set(number), ask) | {"template": one.template}
         for number, one in enumerate(ask.pods)
     ]
     api_version = f"{GROUP}/{version}"
-    is_one = via is Via.PROVISIONING_REQUEST
-    requests = [_request(api_version, ask)] if is_one else list(_buffers(api_version, ask))
-    return Made(tuple(map(_marked, templates)), tuple(map(_marked, requests)))
+    ask_by = _requests if via is Via.PROVISIONING_REQUEST else _buffers
+    return Made(tuple(map(_marked, templates)), _counted(ask_by(api_version, ask)))
 
 
 def consuming(request: str) -> dict[str, str]:
@@ -97,17 +102,19 @@ def priority_class() -> Map:
     }
 
 
-def _request(api_version: str, ask: Ask) -> Map:
-    return _object(api_version, "ProvisioningRequest", ask.name, ask) | {
-        "spec": {
-            "provisioningClassName": CLASS,
-            "parameters": {"ValidUntilSeconds": str(ask.valid_s)},
-            "podSets": [
-                {"count": one.count, "podTemplateRef": {"name": ask.of_set(number)}}
-                for number, one in enumerate(ask.pods)
-            ],
+def _requests(api_version: str, ask: Ask) -> Iterator[Map]:
+    sets: dict[str, list[Map]] = {}
+    for number, one in enumerate(ask.pods):
+        pods = {"count": one.count, "podTemplateRef": {"name": ask.of_set(number)}}
+        sets.setdefault(ask.of_placement(one), []).append(pods)
+    for name, pod_sets in sets.items():
+        yield _object(api_version, "ProvisioningRequest", name, ask) | {
+            "spec": {
+                "provisioningClassName": CLASS,
+                "parameters": {"ValidUntilSeconds": str(ask.valid_s)},
+                "podSets": pod_sets,
+            }
         }
-    }
 
 
 def _buffers(api_version: str, ask: Ask) -> Iterator[Map]:
@@ -121,7 +128,7 @@ def _placeholders(ask: Ask) -> Iterator[Map]:
     """One pod per pod. None of them becomes ready, so that no Service sends requests to it."""
     for number, one in enumerate(ask.pods):
         for at in range(one.count):
-            yield _marked(_placeholder(f"{ask.of_set(number)}-{at}", one.template, ask))
+            yield _placeholder(f"{ask.of_set(number)}-{at}", one.template, ask)
 
 
 def _placeholder(name: str, template: Map, ask: Ask) -> Map:
@@ -167,6 +174,14 @@ def _object(api_version: str, kind: str, name: str, ask: Ask) -> Map:
             "ownerReferences": [owner],
         },
     }
+
+
+def _counted(objects: Iterable[Map]) -> tuple[Map, ...]:
+    """The objects of a request, each with the number of all: so a part is known as such."""
+    found = list(objects)
+    for one in found:
+        one["metadata"]["labels"][labels.SCALE_UP_OBJECTS] = str(len(found))
+    return tuple(map(_marked, found))
 
 
 def _marked(obj: Map) -> Map:

@@ -14,11 +14,20 @@ from mcad.api import labels
 from mcad.api.templates import PathError, follow
 from mcad.api.wire import Map, as_list, as_map
 from mcad.core.state.model import HOSTNAME, PodSet, Requirement, Resources, Toleration, Workload
-from mcad.core.state.quantity import HUGE_PAGES, format_amount
+from mcad.core.state.quantity import (
+    CPU,
+    EPHEMERAL_STORAGE,
+    HUGE_PAGES,
+    MEMORY,
+    format_amount,
+)
 
 IMAGE = "registry.k8s.io/pause:3.10"
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _ABOUT_OTHERS = ("podAffinity", "podAntiAffinity")
+_PLACEMENT = ("nodeSelector", "affinity", "tolerations", "topologySpreadConstraints")
+_EVERYWHERE = {CPU, MEMORY, EPHEMERAL_STORAGE}
+_DIGITS = 5
 _POD = "pods"  # the slot on the node, which is no request of a container
 
 
@@ -28,19 +37,35 @@ class Wanted(Struct, frozen=True):
     template: Map
     count: int
 
+    @property
+    def placement(self) -> str:
+        """A hash of where the pods may go and which devices they need: equal ones can be on nodes
+        of one node group."""
+        spec = self.template["spec"]
+        where = {name: spec.get(name) for name in _PLACEMENT}
+        requests = spec["containers"][0]["resources"]["requests"]
+        devices = sorted(requests.keys() - _EVERYWHERE)
+        return labels.short_hash(json.dumps([where, devices], sort_keys=True))[:_DIGITS]
+
 
 def wanted(
     work: Workload, manifests: Sequence[bytes], pods: Iterable[tuple[int, int, int]]
 ) -> list[Wanted]:
-    """The templates of the pods (item, index of the pod set, pods); equal ones are one."""
+    """The templates of the pods (item, index of the pod set, pods), those of large pods first;
+    equal ones are one."""
     sets = {(one.item, one.index): one for one in work.sets}
     counts: dict[str, int] = {}
-    for item, index, count in pods:
-        if count > 0:
-            template = pod_template(work, sets[item, index], json.loads(manifests[item]))
-            text = json.dumps(template, sort_keys=True)
-            counts[text] = counts.get(text, 0) + count
+    missing = [one for one in pods if one[2] > 0]
+    for item, index, count in sorted(missing, key=lambda one: _size(sets[one[:2]]), reverse=True):
+        template = pod_template(work, sets[item, index], json.loads(manifests[item]))
+        text = json.dumps(template, sort_keys=True)
+        counts[text] = counts.get(text, 0) + count
     return [Wanted(json.loads(text), count) for text, count in counts.items()]
+
+
+def _size(one: PodSet) -> tuple[int, int]:
+    request = dict(one.request)
+    return request.get(CPU, 0), request.get(MEMORY, 0)
 
 
 def pod_template(work: Workload, one: PodSet, manifest: Map) -> Map:

@@ -42,7 +42,7 @@ _BY_ENDS = frozenset({ReservationReason.STARVED, ReservationReason.PLANNED})
 
 def look(cluster: Cluster) -> None:
     """Let the first in line that nodes are missing for ask, as many as may wait at a time."""
-    if not (len(cluster.waiting.queue) or cluster.reservations):
+    if not cluster.scale_ups.served or not (len(cluster.waiting.queue) or cluster.reservations):
         return
     free = cluster.settings.scale_up_concurrent - len(keep.owners(cluster))
     if free <= 0 or not cluster.agenda.is_time_for(Look.SCALE_UPS):

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from mcad.core.cluster import Cluster
-from mcad.core.events import ScaleUpGone, ScaleUpRefused, ScaleUpSeen
+from mcad.core.events import ScaleUpGone, ScaleUpRefused, ScaleUpSeen, ScaleUpServed
+
+
+def served(cluster: Cluster, event: ScaleUpServed) -> None:
+    """Note whether an autoscaler can be asked."""
+    cluster.scale_ups.served = event.served
 
 
 def seen(cluster: Cluster, event: ScaleUpSeen) -> None:

@@ -79,6 +79,7 @@ class ScaleUps:
     """
 
     def __init__(self) -> None:
+        self.served = True  # the cluster serves a kind by which to ask, as far as is known
         self.searched: dict[str, Searched] = {}
         self.judged: dict[str, Instant] = {}
         self.near: dict[str, Instant] = {}
