@@ -136,7 +136,7 @@ class Admission:
 
     def reserve_uncharged(self, gang: Gang, plan: Plan) -> None:
         """Reserve the places of the plan, which may be too few for the gang, and charge nothing:
-        the pods without a place wait for nodes that may never come (R14)."""
+        the pods without a place wait for nodes that may never come (R13)."""
         self._capacity.reserve(gang.uid, gang.attempt, gang.shape, gang.sets, plan)
 
     def assume_at(self, gang: Gang, designation: Designation, plan: Plan) -> None:

@@ -24,6 +24,7 @@ from mcad.core.fit.own_nodes import unbound_of
 from mcad.core.fit.prospect import Prospect
 from mcad.core.fit.questions import Questions
 from mcad.core.fit.topology_levels import common_domain, domain_levels, put_together, widened
+from mcad.core.nodes.closing import marked
 from mcad.core.nodes.constraints import NodeSet
 from mcad.core.nodes.ledger import Ledger, Plan
 from mcad.core.nodes.reserved_free import Spare
@@ -114,6 +115,8 @@ class Capacity:
 
     def node_seen(self, node: Node) -> None:
         """Enter a node that appeared or changed."""
+        if self._settings.asks_for_nodes:
+            node = marked(node, self._settings.startup_taints)
         row = self._ledger.rows.get(node.name)
         if row is None:
             self._ledger.add(node)

@@ -16,6 +16,7 @@ import msgspec
 from mcad.core.commands import Command
 from mcad.core.dispatcher import Dispatcher
 from mcad.core.events import Event
+from mcad.core.nodes.closing import LEAVING, STARTING
 from mcad.core.state.records import replace
 from mcad.core.state.units import Instant
 from mcad.journal import reader
@@ -59,6 +60,8 @@ def _title(rename: Rename, text: str) -> str:
 
 def _key(rename: Rename, text: str) -> str:
     """Keys of Kubernetes and vendors stay: the scheduler needs them, and they identify no user."""
+    if text in LEAVING or text in STARTING:
+        return text
     domain, slash, _ = text.partition("/")
     is_public = slash and domain.endswith(_PUBLIC_DOMAINS)
     return text if is_public else rename(text)
@@ -114,7 +117,7 @@ RULES = {
     "Unscheduled": _rules(text="message"),
     "Reservation": _rules(name="nodes waits_for"),
     "Eviction": _rules(name="by", title="title"),
-    "Node": _rules(name="name", label="labels", keep="allocatable evicts"),
+    "Node": _rules(name="name", label="labels", key="closed", keep="allocatable evicts"),
     "NodeGone": _rules(name="name"),
     "QuotaSubtree": _rules(name="uid namespace name tree parent"),
     "DispatchPause": _rules(name="uid name namespace tree node", text="reason"),
@@ -192,6 +195,8 @@ def _names(sessions: Iterable[Session], wrong: list[str]) -> set[str]:
 
     for session in sessions:
         found.update(namespace for namespace, _ in session.header.settings.max_priority)
+        for key in session.header.settings.startup_taints:
+            _key(collect, key)
         for event in _events(session, wrong):
             renamed(event, collect)
     return found
@@ -225,7 +230,9 @@ class _Recorded(Dispatcher):
 def _header(session: Session, name: str, rename: Rename) -> Header:
     old = session.header.settings
     ceilings = tuple((rename(namespace), n) for namespace, n in old.max_priority)
-    return Header(name, session.header.epoch, replace(old, max_priority=ceilings))
+    taints = tuple(_key(rename, key) for key in old.startup_taints)
+    settings = replace(old, max_priority=ceilings, startup_taints=taints)
+    return Header(name, session.header.epoch, settings)
 
 
 def _copy(

@@ -13,6 +13,7 @@ from mcad.core.events import (
     PauseSeen,
     PodSeen,
     QuotaSeen,
+    ScaleUpSeen,
 )
 from mcad.core.state.lifecycle import Phase
 from mcad.core.state.model import DispatchPhase, Persisted
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
     from mcad.core.cluster import Cluster
     from mcad.core.state.entry import Entry
+    from mcad.core.state.scale_up import ScaleUpRequest
     from mcad.core.state.units import Instant
 
 _BEING_CREATED = frozenset({Phase.INTENDING, Phase.CREATING, Phase.CONFIRMING})
@@ -50,6 +52,13 @@ def present(
             yield AppWrapperSeen(work, listed=True)
     yield from map(ChildSeen, list(cluster.objects.by_uid.values()))
     yield from map(PodSeen, list(cluster.capacity.pods.all()))
+    yield from (_seen(one) for one in cluster.scale_ups if one.seen)
+
+
+def _seen(request: ScaleUpRequest) -> ScaleUpSeen:
+    one = request
+    about = (one.uid, one.attempt, one.state, one.message, one.since, one.object, one.until_bound)
+    return ScaleUpSeen(*about)
 
 
 def _saved(entry: Entry, now: Instant) -> Persisted:

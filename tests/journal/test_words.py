@@ -58,6 +58,7 @@ KEPT = {
     ("Problem", "message"),
     ("QuotaChild", "flaw"),
     ("QuotaCondition", "message"),
+    ("ScaleUpSeen", "message"),  # an autoscaler's, of groups of nodes
     ("Unscheduled", "message"),  # kube-scheduler's, of nodes
     ("Workload", "warnings"),
 }

@@ -14,7 +14,14 @@ from numpy.typing import NDArray
 
 from mcad.core.nodes.codes import Codes
 from mcad.core.nodes.columns import Mask, Packed, grown
-from mcad.core.nodes.filters import admits, in_service, matches, repelling, tolerates
+from mcad.core.nodes.filters import (
+    admits,
+    in_service,
+    matches,
+    repelling,
+    takes_pods,
+    tolerates,
+)
 from mcad.core.state.model import Constraint, Node, Requirement, Taint
 
 NodeSet = int
@@ -53,7 +60,7 @@ class Facts(Packed):
         """Enter the facts of a node in the row."""
         self._names[node.name] = at
         self._present[at] = True
-        self._ready[at], self.in_service[at] = node.ready, in_service(node)
+        self._ready[at], self.in_service[at] = takes_pods(node), in_service(node)
         self._taints.set(at, repelling(node))
         for key, value in node.labels:
             codes = self._labels.get(key)

@@ -18,7 +18,12 @@ _INT64 = 2**63
 
 def in_service(node: Node) -> bool:
     """Whether a node is ready and not cordoned: it counts with ``fit: aggregate``."""
-    return node.ready and not node.unschedulable
+    return takes_pods(node) and not node.unschedulable
+
+
+def takes_pods(node: Node) -> bool:
+    """Whether pods can start on the node, whatever they tolerate."""
+    return node.ready and not node.closed
 
 
 def admits(node: Node, constraint: Constraint) -> bool:
@@ -26,7 +31,7 @@ def admits(node: Node, constraint: Constraint) -> bool:
 
     A node that is not ready admits no pod: even with tolerated taints, nothing starts there.
     """
-    if not node.ready:
+    if not takes_pods(node):
         return False
     if constraint.node_name and constraint.node_name != node.name:
         return False
@@ -36,8 +41,9 @@ def admits(node: Node, constraint: Constraint) -> bool:
 
 
 def repelling(node: Node) -> tuple[Taint, ...]:
-    """The taints that a pod has to tolerate, including the taint of a cordoned node."""
-    found = tuple(taint for taint in node.taints if taint.effect in _REPELLING)
+    """The taints that a pod has to tolerate, including the taint of a cordoned node and the one by
+    which the node is closed."""
+    found = tuple(one for one in node.taints if one.effect in _REPELLING or one.key == node.closed)
     return (*found, UNSCHEDULABLE) if node.unschedulable else found
 
 

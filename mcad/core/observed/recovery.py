@@ -40,6 +40,8 @@ def restore(cluster: Cluster, entry: Entry, saved: Persisted) -> None:
     entry.counted = tuple(at for at in saved.quota if at[1] == DEFAULT_LEAF)
     entry.deleted_trees = saved.deleted_trees
     entry.dispatch, entry.pods = saved.dispatch, saved.pods
+    if entry.shows(ConditionType.SCALE_UP):
+        cluster.scale_ups.shown[entry.uid] = None
     if saved.reservation is not None:
         cluster.reservations.on_record[entry.uid] = saved.reservation
     if saved.dispatch is not None and saved.dispatch.preemptor:

@@ -30,7 +30,13 @@ from mcad.core.state.bounds import (
     Look,
 )
 from mcad.core.state.entry import Entry
-from mcad.core.state.reasons import EventReason, explain_reservation, some_of
+from mcad.core.state.reasons import (
+    SCALE_UP_WITHDRAWN,
+    ConditionType,
+    EventReason,
+    explain_reservation,
+    some_of,
+)
 from mcad.core.state.records import replace
 from mcad.core.state.reservation import EVICTIONS, Reservation, ReservationReason
 from mcad.core.state.settings import Fit, Settings
@@ -390,6 +396,8 @@ def resume(cluster: Cluster) -> None:
         elif _may_resume(cluster, reservation):
             _resume_one(cluster, entry, reservation)
         else:
+            reason = SCALE_UP_WITHDRAWN
+            entry.unset_condition(ConditionType.SCALE_UP, cluster.now, reason=reason)
             cluster.settle(entry)  # this dispatcher makes no such reservation
 
 

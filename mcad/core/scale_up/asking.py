@@ -1,4 +1,4 @@
-"""Which AppWrappers ask an autoscaler for nodes (core R14).
+"""Which AppWrappers ask an autoscaler for nodes (core R13).
 
 Those that would be dispatched but for nodes, in the order of the line: quota, holds and pauses are
 judged first. An AppWrapper does not ask if declared or expected ends let it start sooner than nodes
@@ -22,6 +22,7 @@ from mcad.core.scale_up import keep
 from mcad.core.snapshot.snapshot import Snapshot
 from mcad.core.state.bounds import HEADS_TRIED, REFUSED_STEPS, SCALE_UPS_JUDGED, Look
 from mcad.core.state.entry import Entry
+from mcad.core.state.refusal import Refusal
 from mcad.core.state.reservation import ReservationReason
 from mcad.core.state.units import Instant
 from mcad.core.state.waiting_reason import WaitingReason
@@ -38,6 +39,11 @@ _BY_NODES = frozenset(
 
 _BY_ENDS = frozenset({ReservationReason.STARVED, ReservationReason.PLANNED})
 """Reservations that wait until AppWrappers end by themselves."""
+
+
+def may_be_ended_by_nodes(refusal: Refusal | None) -> bool:
+    """Whether new nodes may end the wait."""
+    return refusal is not None and refusal.reason in _BY_NODES
 
 
 def look(cluster: Cluster) -> None:
@@ -84,7 +90,7 @@ def _refused(cluster: Cluster) -> list[EquivalenceClass]:
     refused = [
         one
         for one in waiting.queue.eqclasses()
-        if one.refusal is not None and one.refusal.reason in _BY_NODES and one.members
+        if may_be_ended_by_nodes(one.refusal) and one.members
     ]
     cluster.agenda.spent += len(refused) * REFUSED_STEPS
     return [eqclass for _, eqclass in sorted(waiting.turns.line(refused, cluster.now))]

@@ -1,5 +1,5 @@
 """The life of reservations for which nodes are asked: places as nodes come, and the dispatch when
-all pods have one (core R14).
+all pods have one (core R13).
 
 Such a reservation charges no share. Its request stands until the AppWrapper is dispatched, or until
 its pods are bound if they name the request; every other request is withdrawn.
@@ -13,8 +13,10 @@ from mcad.core.eligibility import end_times
 from mcad.core.nodes.ledger import Plan, placed
 from mcad.core.reservations import manage, release_set
 from mcad.core.reservations.release_set import ReleaseSet
+from mcad.core.scale_up import shown
 from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import Phase
+from mcad.core.state.reasons import SCALE_UP_TIMED_OUT, ConditionType
 from mcad.core.state.reservation import Reservation, ReservationReason
 from mcad.core.state.scale_up import FAILURES, ScaleUpRequest, ScaleUpState, Searched
 from mcad.core.state.units import SECOND
@@ -35,8 +37,9 @@ def _ask(cluster: Cluster, entry: Entry) -> None:
     pods = cluster.capacity.gangs.unplaced_pods(entry.uid)
     if pods:
         attempt = entry.attempt + 1
-        cluster.scale_ups.ask(entry.uid, attempt, cluster.now)
+        request = cluster.scale_ups.ask(entry.uid, attempt, cluster.now, pods)
         cluster.emit(RequestScaleUp(entry.uid, attempt, pods))
+        shown.show_one(cluster, entry, request)
 
 
 def resume(cluster: Cluster) -> None:
@@ -84,6 +87,7 @@ def keep(cluster: Cluster) -> None:
         _keep_one(cluster, entry)
     cluster.scale_ups.keep_searched(cluster.reservations)
     _withdraw_unneeded(cluster)
+    shown.show(cluster, owners(cluster))
 
 
 def _keep_one(cluster: Cluster, entry: Entry) -> None:
@@ -92,7 +96,8 @@ def _keep_one(cluster: Cluster, entry: Entry) -> None:
     if entry.uid not in cluster.reservations:
         return
     if entry.reserved.until <= cluster.now:
-        _fail(cluster, entry, "The nodes that it asked for did not come in time.")
+        why = "The nodes that it asked for did not come in time."
+        _fail(cluster, entry, SCALE_UP_TIMED_OUT, why)
         return
     _follow(cluster, entry)
 
@@ -196,7 +201,8 @@ def _follow(cluster: Cluster, entry: Entry) -> None:
         return  # it is asked for again when that is gone
     elif request.state in FAILURES:
         words = request.message.rstrip(".") or "no reason is given"
-        _fail(cluster, entry, f"{request.object or 'The request'}: {request.state}: {words}.")
+        why = f"{request.object or 'The request'}: {request.state}: {words}."
+        _fail(cluster, entry, request.state, why)
     elif request.state is ScaleUpState.EXPIRED:
         _withdraw(cluster, request)
     elif not request.seen and 0 < request.again_at <= cluster.now:
@@ -205,7 +211,9 @@ def _follow(cluster: Cluster, entry: Entry) -> None:
         cluster.emit(RequestScaleUp(entry.uid, request.attempt, pods))
 
 
-def _fail(cluster: Cluster, entry: Entry, why: str) -> None:
+def _fail(cluster: Cluster, entry: Entry, reason: str, why: str) -> None:
+    kind = ConditionType.SCALE_UP
+    entry.put_condition(kind, cluster.now, status=False, reason=reason, message=why)
     cluster.reservations.scale_up_failed(entry, cluster.now)
     manage.give_up(cluster, entry, why)
 

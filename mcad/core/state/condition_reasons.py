@@ -11,6 +11,7 @@ from typing import Final
 
 from mcad.core.state import reasons
 from mcad.core.state.reasons import ConditionType, EventReason, State, TeardownReason
+from mcad.core.state.scale_up import ScaleUpState
 from mcad.core.state.waiting_reason import Ends, WaitingReason
 
 _EVICTIONS: Final = {
@@ -74,6 +75,7 @@ MEANING: Final[Mapping[ConditionType, str]] = {
     ConditionType.QUOTA_RESERVED: "It holds room on nodes and in its quota (v1beta2).",
     ConditionType.RESOURCES_DEPLOYED: "Its objects exist (v1beta2).",
     ConditionType.PODS_READY: "As many pods as expected are ready (v1beta2).",
+    ConditionType.SCALE_UP: "It waits for nodes that it asked an autoscaler for.",
     ConditionType.STALLED: "Pods of it do not run; the message says why. Absent if all do.",
     ConditionType.UNHEALTHY: "Its pods or objects do not work (v1beta2).",
     ConditionType.DELETING_RESOURCES: "Its objects are being deleted.",
@@ -110,6 +112,12 @@ TRUE: Final[Mapping[ConditionType, Mapping[str, str]]] = {
     ConditionType.QUOTA_RESERVED: {**_RESUMED, **_RESET},
     ConditionType.RESOURCES_DEPLOYED: {**_RESUMED, **_SUCCEEDED},
     ConditionType.PODS_READY: {reasons.SUFFICIENT_PODS_READY: "Enough pods are ready."},
+    ConditionType.SCALE_UP: {
+        ScaleUpState.ASKED: "The autoscaler has not answered yet.",
+        ScaleUpState.ACCEPTED: "The autoscaler works on it.",
+        ScaleUpState.PROVISIONED: "The autoscaler says that the nodes are there.",
+        ScaleUpState.EXPIRED: "The nodes are not kept for it any more; it asks again.",
+    },
     ConditionType.STALLED: {
         **_STALLS,
         reasons.PODS_MISSING: "Its controllers have not created pods that they should.",
@@ -152,6 +160,13 @@ FALSE: Final[Mapping[ConditionType, Mapping[str, str]]] = {
         reasons.INSUFFICIENT_PODS_READY: "Too few pods are ready; the message counts them.",
         reasons.SUSPENDED: "An item is suspended, and no pod is left to expect.",
         **_TEARDOWNS,
+    },
+    ConditionType.SCALE_UP: {
+        ScaleUpState.FAILED: "The autoscaler gave up; the message has its words.",
+        ScaleUpState.REVOKED: "The nodes were lost again; the message has the autoscaler's words.",
+        reasons.SCALE_UP_TIMED_OUT: "The nodes did not come within `scaleUp.timeout`.",
+        reasons.SCALE_UP_WITHDRAWN: "It does not wait for new nodes any more.",
+        reasons.RUNNABLE: "It is dispatched.",
     },
     ConditionType.UNHEALTHY: {
         reasons.RESUMING: "An attempt begins.",

@@ -423,6 +423,7 @@ class Node(Struct, frozen=True):
     taints: tuple[Taint, ...] = ()
     labels: tuple[tuple[str, str], ...] = ()
     evicts: tuple[str, ...] = ()  # resources whose users have to leave it (Autopilot's labels)
+    closed: str = ""  # the taint (a key) by which it takes no pods yet, or no more (closing.py)
 
 
 class PodPhase(StrEnum):

@@ -32,6 +32,7 @@ class ConditionType(StrEnum):
     QUOTA_RESERVED = "QuotaReserved"
     RESOURCES_DEPLOYED = "ResourcesDeployed"
     PODS_READY = "PodsReady"
+    SCALE_UP = "ScaleUp"
     STALLED = "Stalled"
     UNHEALTHY = "Unhealthy"
     DELETING_RESOURCES = "DeletingResources"
@@ -81,6 +82,8 @@ DISRUPTIONS = {
 }
 """Reasons of the condition DisruptionTarget of a pod (Kubernetes docs, Disruptions)."""
 
+SCALE_UP_TIMED_OUT = "TimedOut"
+SCALE_UP_WITHDRAWN = "Withdrawn"
 EVICTION_CALLED_OFF = "EvictionCalledOff"
 
 

@@ -35,7 +35,7 @@ class ReservationReason(StrEnum):
     PLANNED = "Planned", "; it starts when that is free, on time by declared limits."
     PREEMPTING = "Preempting", "; AppWrappers of lower priority are evicted for it: {others}."
     RECLAIMING = "Reclaiming", "; its quota is reclaimed from {others}."
-    # An autoscaler is asked for nodes for the pods that have no place (R14).
+    # An autoscaler is asked for nodes for the pods that have no place (R13).
     SCALING_UP = "ScalingUp", "; an autoscaler is asked for nodes for its other pods."
 
 

@@ -56,7 +56,7 @@ class Reservations(Mapping[str, Entry]):
     persisted yet. ``on_record`` are reservations to be planned again, as the status of their owners
     shows them, ``preemptors`` as the records of their victims do. ``firsts`` counts how long the
     first in line have waited (R8), ``soon`` is the order of ends for AppWrappers that may ask for
-    nodes (R14). ``to_look`` (an ordered set) are the uids of the owners whose
+    nodes (R13). ``to_look`` (an ordered set) are the uids of the owners whose
     reservations are due for a look at their nodes. ``next_try`` is when an owner of free room that
     could not start is planned for again; without an entry, in each pass.
     """

@@ -30,6 +30,9 @@ class ScaleUpState(StrEnum):
 FAILURES = frozenset({ScaleUpState.FAILED, ScaleUpState.REVOKED})
 """States in which no node comes any more."""
 
+Pods = tuple[tuple[int, int, int], ...]
+"""(item, index of the pod set in the item, pods)"""
+
 Key = tuple[str, int]
 """(uid, attempt): what the name of a request is derived from."""
 
@@ -38,6 +41,7 @@ Key = tuple[str, int]
 class ScaleUpRequest:
     """One request, from the command that asks for it until its object is gone.
 
+    ``pods`` are the pods that were asked for, () in a request of an earlier leader.
     ``seen`` is whether the object was observed; before, ``state`` is ASKED. ``until_bound``: the
     pods of the attempt name the object, so that it stays until they are bound. ``withdrawn``: the
     deletion is requested. ``again_at`` is when a refused request is repeated, 0 if none is.
@@ -46,6 +50,7 @@ class ScaleUpRequest:
     uid: str
     attempt: int
     since: Instant
+    pods: Pods = ()
     state: ScaleUpState = ScaleUpState.ASKED
     message: str = ""
     object: str = ""
@@ -75,7 +80,8 @@ class ScaleUps:
 
     ``searched`` has the last search for places by the uid of the reservation's owner, ``judged``
     when it was last judged whether an AppWrapper should ask, and ``near`` since when pods that
-    terminate keep one from asking.
+    terminate keep one from asking. ``shown`` (an ordered set) are the uids of those whose status
+    says that they wait for nodes.
     """
 
     def __init__(self) -> None:
@@ -83,6 +89,7 @@ class ScaleUps:
         self.searched: dict[str, Searched] = {}
         self.judged: dict[str, Instant] = {}
         self.near: dict[str, Instant] = {}
+        self.shown: dict[str, None] = {}
         self._requests: dict[Key, ScaleUpRequest] = {}
         self._took: list[Duration] = []
 
@@ -96,9 +103,9 @@ class ScaleUps:
         """The request of the attempt, None without one."""
         return self._requests.get((uid, attempt))
 
-    def ask(self, uid: str, attempt: int, now: Instant) -> ScaleUpRequest:
+    def ask(self, uid: str, attempt: int, now: Instant, pods: Pods = ()) -> ScaleUpRequest:
         """Note a new request."""
-        request = self._requests[uid, attempt] = ScaleUpRequest(uid, attempt, now)
+        request = self._requests[uid, attempt] = ScaleUpRequest(uid, attempt, now, pods)
         return request
 
     def seen(self, uid: str, attempt: int, since: Instant) -> ScaleUpRequest:

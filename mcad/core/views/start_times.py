@@ -14,12 +14,13 @@ from enum import StrEnum
 
 from mcad.core.cluster import Cluster
 from mcad.core.eligibility.end_times import NEVER, QUICK, SLOW
+from mcad.core.scale_up import asking
 from mcad.core.state.bounds import START_TIMES_AHEAD, START_TIMES_STEPS
 from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import Phase
 from mcad.core.state.records import Struct, replace
-from mcad.core.state.reservation import EVICTIONS, Reservation
-from mcad.core.state.units import Instant
+from mcad.core.state.reservation import EVICTIONS, Reservation, ReservationReason
+from mcad.core.state.units import SECOND, Instant
 from mcad.core.views.start_estimate import Start, StartEstimate
 
 
@@ -29,6 +30,7 @@ class Basis(StrEnum):
     RESERVATION = "Reservation"  # room is kept, and declared limits say when it is free
     LIMITS = "Limits"  # declared limits; but another AppWrapper may come and go ahead of it
     EXPECTATIONS = "Expectations"  # expectations of manifests, or runs of equal shape
+    SCALE_UP = "ScaleUp"  # new nodes, which take as long as the last ones did
     NOTHING = ""
 
 
@@ -57,21 +59,22 @@ def start_times(
     for entry in ahead:
         if estimate.steps >= START_TIMES_STEPS:
             break
-        start_time = _latest(estimate, entry, undated)
+        start_time = _on_new_nodes(cluster, entry, _latest(estimate, entry, undated))
         if entry.uid in asked:
             found[entry.uid] = _with_earliest(estimate, entry, start_time)
     for uid in asked:
         if uid in cluster.entries and uid not in found:
-            found[uid] = _of_another(estimate, cluster.entries[uid])
+            found[uid] = _of_another(cluster, estimate, cluster.entries[uid])
     return found
 
 
 def _place_reservations(cluster: Cluster, estimate: StartEstimate) -> list[Entry]:
-    """Place AppWrappers with a reservation before the line; returns those of unknown start."""
+    """Place AppWrappers with a reservation before the line; returns those of unknown start. Those
+    that wait for new nodes are not placed: what they will leave of them is unknown."""
     dated = sorted(
         (one.reservation.start or NEVER, one.uid, one)
         for one in cluster.reservations.values()
-        if one.reservation is not None
+        if one.reservation is not None and one.reserved.reason is not ReservationReason.SCALING_UP
     )
     return [
         one
@@ -96,6 +99,27 @@ def _latest(estimate: StartEstimate, entry: Entry, undated: list[Entry]) -> Star
         return StartTime(why="It does not fit beside what stays for all that is known.")
     have = "has" if count == 1 else "have"
     return StartTime(why=f"{count} of those it waits for {have} no declared limit and no history.")
+
+
+def _on_new_nodes(cluster: Cluster, entry: Entry, start_time: StartTime) -> StartTime:
+    """The start time, or without one the time when nodes would come if it asked for them."""
+    eqclass = cluster.waiting.queue.eqclass_of(entry)
+    if start_time.latest or not cluster.settings.asks_for_nodes or eqclass is None:
+        return start_time
+    if not asking.may_be_ended_by_nodes(eqclass.refusal):
+        return start_time
+    usual = cluster.scale_ups.usual
+    at = max(cluster.now, entry.scale_up_patience.until) + usual
+    why = f"If the cluster grows for it: a scale-up takes about {usual // SECOND} s."
+    return StartTime(0, at, Basis.SCALE_UP, why)
+
+
+def _of_request(cluster: Cluster, reservation: Reservation) -> StartTime:
+    if reservation.start <= cluster.now:
+        return StartTime(why="The nodes that it asked for take longer than is usual.")
+    usual = cluster.scale_ups.usual // SECOND
+    why = f"It starts when the nodes that it asked for are there: that takes about {usual} s."
+    return StartTime(0, reservation.start, Basis.SCALE_UP, why)
 
 
 def _rests_on(start: Start) -> str:
@@ -124,11 +148,13 @@ def _with_earliest(estimate: StartEstimate, entry: Entry, start_time: StartTime)
     return replace(start_time, earliest=earliest, why=f"{start_time.why} {said}")
 
 
-def _of_another(estimate: StartEstimate, entry: Entry) -> StartTime:
+def _of_another(cluster: Cluster, estimate: StartEstimate, entry: Entry) -> StartTime:
     """The start time of an AppWrapper that is not among the first in line."""
     if entry.phase is not Phase.WAITING:
         return StartTime()
     if entry.reservation is not None:
+        if entry.reserved.reason is ReservationReason.SCALING_UP:
+            return _of_request(cluster, entry.reserved)
         return _of_reservation(estimate, entry, entry.reservation)
     if entry.wait.hold is not None:
         return StartTime(why=f"It is kept out of the line ({entry.wait.hold.reason}).")

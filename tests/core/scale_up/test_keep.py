@@ -12,7 +12,7 @@ from mcad.core.state.dispatch_pause import DispatchPause
 from mcad.core.state.model import Pod, PodPhase
 from mcad.core.state.scale_up import ScaleUpState
 from mcad.core.state.units import SECOND
-from tests.core.bench import PATIENT, START, Bench, cpu, node, workload
+from tests.core.bench import PATIENT, Bench, cpu, node, workload
 
 GROWS = replace(PATIENT, scale_up=True)
 
