@@ -34,7 +34,7 @@ def begin(cluster: Cluster, entry: Entry, plan: Plan) -> None:
 
 
 def _ask(cluster: Cluster, entry: Entry) -> None:
-    pods = cluster.capacity.gangs.unplaced_pods(entry.uid)
+    pods = cluster.capacity.gangs.pods_to_ask_for(entry.uid)
     if pods:
         attempt = entry.attempt + 1
         request = cluster.scale_ups.ask(entry.uid, attempt, cluster.now, pods)
@@ -207,7 +207,7 @@ def _follow(cluster: Cluster, entry: Entry) -> None:
         _withdraw(cluster, request)
     elif not request.seen and 0 < request.again_at <= cluster.now:
         request.again_at = 0
-        pods = cluster.capacity.gangs.unplaced_pods(entry.uid)
+        pods = cluster.capacity.gangs.pods_to_ask_for(entry.uid)
         cluster.emit(RequestScaleUp(entry.uid, request.attempt, pods))
 
 

@@ -70,7 +70,8 @@ class Growing:
         assert entry.reserved.reason is ReservationReason.SCALING_UP
         assert command.attempt == entry.attempt + 1
         asked = sum(count for _, _, count in command.pods)
-        assert 0 < asked == cluster.capacity.gangs.unplaced(command.uid)
+        assert cluster.capacity.gangs.unplaced(command.uid)
+        assert asked == sum(one.replicas for one in entry.workload.sets if not one.per_node)
         if self.is_exact:
             request = dict(entry.workload.sets[0].request)["cpu"]
             places = sum(

@@ -17,11 +17,11 @@ from tests.core.quotas import GOLD, child, subtree
 GROWS = replace(PATIENT, scale_up=True)
 
 
-def test_one_that_lacks_nodes_asks_for_the_pods_without_a_place_and_is_dispatched_to_them() -> None:
+def test_one_that_lacks_nodes_asks_for_all_of_its_pods_and_starts_when_all_have_places() -> None:
     bench = Bench(GROWS, [node("n1", 2000)])
     bench.start(workload("a", 1500, 1500, 1500))
     bench.advance(2)
-    assert bench.asked == [RequestScaleUp("uid-a", 1, ((1, 0, 1), (2, 0, 1)))]
+    assert bench.asked == [RequestScaleUp("uid-a", 1, ((0, 0, 1), (1, 0, 1), (2, 0, 1)))]
     assert bench.status["uid-a"].reservation is not None
     assert bench.status["uid-a"].reservation.nodes == ("n1",)
 
