@@ -143,7 +143,7 @@ class RequestScaleUp(Struct, frozen=True):
     by ScaleUpSeen or ScaleUpRefused.
 
     ``attempt`` is the attempt that the dispatch would begin, ``pods`` are (item, index of the pod
-    set in the item, pods without a place).
+    set in the item, pods) of the whole gang, pods with a place included (ADR 68).
     """
 
     uid: str

@@ -290,6 +290,8 @@ def start_what_fits(cluster: Cluster) -> bool:
         quota_reports.rank_anew(cluster)
     cluster.capacity.place_unplaced()
     manage.keep(cluster)
+    if cluster.settings.asks_for_nodes:
+        scale_up.keep(cluster, at_once=True)
     dispatch(cluster)
     return continues or not is_at_rest(cluster)
 

@@ -166,6 +166,7 @@ def _firsts(cluster: Cluster, due: Iterable[EquivalenceClass]) -> Iterator[Entry
             eqclass.planned_at = cluster.now
             ask_back(cluster, eqclass)  # its leaf may have got room since it was refused
             entry = _first_that_may(cluster, eqclass)
+            eqclass.planned_for = entry.uid if entry is not None else ""
             if entry is not None:
                 yield entry
 
@@ -237,14 +238,24 @@ def _is_charged(entry: Entry) -> bool:
     return reservation is not None and reservation.reason is not ReservationReason.SCALING_UP
 
 
-def may_find_victims(cluster: Cluster, entry: Entry, planned_at: Instant) -> bool:
-    """Whether victims for the AppWrapper may be found by the next search: none has been made for
-    its class lately, or its evictions are due."""
+def may_find_victims(cluster: Cluster, entry: Entry, planned: Planned) -> bool:
+    """Whether victims for the AppWrapper may be found by a search to come: the last one is too long
+    ago, its evictions are due later, or it found victims for another member of the class."""
     if not (_is_possible(cluster) and may_win(cluster, entry)):
         return False
-    due = cluster.eviction_pace.next
-    is_next = due is not None and due.preemptor == entry.uid
-    return is_next or planned_at <= cluster.now - cluster.settings.backoff // 2
+    due, served = cluster.eviction_pace.next, cluster.entries.get(planned.uid)
+    if due is not None and due.preemptor in (entry.uid, planned.uid):
+        return True
+    is_old = planned.at <= cluster.now - cluster.settings.backoff // 2
+    return is_old or served is None or not _still_lacks(cluster, served)
+
+
+def _still_lacks(cluster: Cluster, entry: Entry) -> bool:
+    """Whether the AppWrapper waits, and without victims."""
+    reservation = entry.reservation
+    if reservation is not None:
+        return reservation.reason not in EVICTIONS
+    return entry in cluster.waiting.queue
 
 
 def _survey_steps(cluster: Cluster) -> int:
@@ -253,6 +264,13 @@ def _survey_steps(cluster: Cluster) -> int:
 
 def _look_steps(cluster: Cluster) -> int:
     return _survey_steps(cluster) + EVICTION_STEPS
+
+
+class Planned(NamedTuple):
+    """The last search for victims of a class: when, and for which member (a uid)."""
+
+    at: Instant
+    uid: str
 
 
 VictimOrder = tuple[int, int, str]

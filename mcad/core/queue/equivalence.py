@@ -61,7 +61,8 @@ class EquivalenceClass:
     ``key`` is the key of the head, the first of the ``members``, if there is one, and ``turn`` its
     turn without aging, borrowing and shares. ``refusal`` is the common verdict, reached at
     ``tested_at``; it stands until what the class ``awaits`` may be there. ``planned_at`` is when
-    victims for the head were last searched, 0 if the head has changed since. ``asks_back`` is the
+    victims for the head were last searched, 0 if another head came since, and ``planned_for`` the
+    uid of that head. ``asks_back`` is the
     uid of the head that keeps borrowers waiting, and since when (borrow_wait.py). ``deferred_for``
     is how long borrowers of the class fitted and were deferred in all, and ``deferred_at`` the last
     instant of a current wait, else 0.
@@ -80,6 +81,7 @@ class EquivalenceClass:
     tested_at: Instant = 0
     awaits: Awaited | None = None
     planned_at: Instant = 0
+    planned_for: str = ""
     asks_back: tuple[str, Instant] = NO_HEAD
     deferred_for: Duration = 0
     deferred_at: Instant = 0

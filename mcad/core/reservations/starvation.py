@@ -154,7 +154,12 @@ class _Unreserved:
 
 def _is_behind_a_reservation(cluster: Cluster, eqclass: EquivalenceClass) -> bool:
     entry, shape_of = eqclass.first(), cluster.capacity.shape
-    owners = (one for one in cluster.reservations.values() if not outranks(entry, one))
+    reservations = cluster.reservations.values()
+    owners = (
+        one
+        for one in reservations
+        if not outranks(entry, one) and one.reserved.reason is not ReservationReason.SCALING_UP
+    )
     reserved = (shape_of(one.workload.sets) for one in owners)
     return any(cluster.capacity.compete(one, eqclass.shape) for one in reserved)
 

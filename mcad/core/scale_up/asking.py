@@ -14,8 +14,9 @@ from mcad.core.admission import Demanded
 from mcad.core.cluster import Cluster
 from mcad.core.eligibility import pre_enqueue
 from mcad.core.eligibility.precedence import outranked
-from mcad.core.nodes.ledger import placed
+from mcad.core.nodes.ledger import Plan
 from mcad.core.preemption import search
+from mcad.core.preemption.search import Planned
 from mcad.core.queue.equivalence import EquivalenceClass
 from mcad.core.reservations import manage, release_set
 from mcad.core.scale_up import keep
@@ -24,7 +25,6 @@ from mcad.core.state.bounds import HEADS_TRIED, REFUSED_STEPS, SCALE_UPS_JUDGED,
 from mcad.core.state.entry import Entry
 from mcad.core.state.refusal import Refusal
 from mcad.core.state.reservation import ReservationReason
-from mcad.core.state.units import Instant
 from mcad.core.state.waiting_reason import WaitingReason
 
 _BY_NODES = frozenset(
@@ -48,7 +48,7 @@ def may_be_ended_by_nodes(refusal: Refusal | None) -> bool:
 
 def look(cluster: Cluster) -> None:
     """Let the first in line that nodes are missing for ask, as many as may wait at a time."""
-    if not cluster.scale_ups.served or not (len(cluster.waiting.queue) or cluster.reservations):
+    if not (cluster.scale_ups.served and (len(cluster.waiting.queue) or cluster.reservations)):
         return
     free = cluster.settings.scale_up_concurrent - len(keep.owners(cluster))
     if free <= 0 or not cluster.agenda.is_time_for(Look.SCALE_UPS):
@@ -60,28 +60,30 @@ def look(cluster: Cluster) -> None:
         cluster.walk.gives_way = True
         cluster.agenda.look_again(Look.SCALE_UPS)
         return
-    for entry, planned_at in found:
+    for entry, planned in found:
         cluster.errors.about = entry.uid
+        if planned is not None and search.may_find_victims(cluster, entry, planned):
+            continue  # asked about again at the next look
         cluster.scale_ups.judged[entry.uid] = cluster.now
-        free -= _consider(cluster, entry, planned_at)
+        free -= _consider(cluster, entry)
         if free <= 0 or cluster.agenda.is_spent:
             break
     order.forget()
 
 
-def _candidates(cluster: Cluster) -> Iterator[tuple[Entry, Instant]]:
-    """The AppWrappers whose wait new nodes may end, in the order of the line, with the instant of
-    the last search for victims. Owners of reservations that wait for ends were first in line."""
+def _candidates(cluster: Cluster) -> Iterator[tuple[Entry, Planned | None]]:
+    """The AppWrappers whose wait new nodes may end, in the order of the line, with the last search
+    for victims; None if there is none, because they would not fit without any other. Owners of
+    reservations that wait for ends were first in line."""
     judged = cluster.scale_ups.judged
     for owner in list(cluster.reservations.values()):
         if owner.reserved.reason in _BY_ENDS and owner.uid not in judged:
-            yield owner, owner.planned_at
+            yield owner, Planned(owner.planned_at, owner.uid)
     for eqclass in _refused(cluster):
-        # No victims are searched for one that would not fit without any other.
-        planned_at = eqclass.planned_at if eqclass.is_refused else cluster.now
+        last = Planned(eqclass.planned_at, eqclass.planned_for)
         for entry in eqclass.front(HEADS_TRIED):
             if entry.uid not in judged:
-                yield entry, planned_at
+                yield entry, last if eqclass.is_refused else None
 
 
 def _refused(cluster: Cluster) -> list[EquivalenceClass]:
@@ -96,16 +98,16 @@ def _refused(cluster: Cluster) -> list[EquivalenceClass]:
     return [eqclass for _, eqclass in sorted(waiting.turns.line(refused, cluster.now))]
 
 
-def _consider(cluster: Cluster, entry: Entry, planned_at: Instant) -> bool:
+def _consider(cluster: Cluster, entry: Entry) -> bool:
     """Let the AppWrapper ask, unless it cannot start by that, or starts sooner without."""
-    if not _may_ask(cluster, entry) or search.may_find_victims(cluster, entry, planned_at):
+    if not _may_ask(cluster, entry):
         return False
     lifted = (entry.uid, *outranked(cluster, entry))
     snapshot, soon = release_set.what_if(cluster, entry, lifted), _ends_soon(cluster)
     if release_set.least(cluster, snapshot, soon) is not None:
         return False
     begun, plan = snapshot.steps, snapshot.partial()
-    is_near = _waits_for_pods(cluster, entry, snapshot, soon)
+    is_near = not _lacking(entry, plan) or _waits_for_pods(cluster, entry, snapshot, soon)
     cluster.agenda.spent += snapshot.steps - begun
     if is_near:
         return False
@@ -113,6 +115,14 @@ def _consider(cluster: Cluster, entry: Entry, planned_at: Instant) -> bool:
     manage.clear(cluster, entry, plan)
     keep.begin(cluster, entry, plan)
     return True
+
+
+def _lacking(entry: Entry, plan: Plan) -> int:
+    """The pods without a place in the plan. Those of DaemonSets do not count: a new node would need
+    one more."""
+    counted = [not one.per_node for one in entry.workload.sets]
+    there = sum(pods for sets, _, pods in plan if counted[sets[0]])
+    return sum(one.replicas for one in entry.workload.sets if not one.per_node) - there
 
 
 def _ends_soon(cluster: Cluster) -> list[str]:
@@ -134,7 +144,7 @@ def _waits_for_pods(
     snapshot.remove_leaving_pods()
     for uid in soon:
         snapshot.remove_anyway(uid)
-    if placed(snapshot.partial()) < sum(one.replicas for one in entry.workload.sets):
+    if _lacking(entry, snapshot.partial()):
         cluster.scale_ups.near.pop(entry.uid, None)
         return False
     since = cluster.scale_ups.near.setdefault(entry.uid, cluster.now)

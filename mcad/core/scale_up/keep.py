@@ -14,6 +14,7 @@ from mcad.core.nodes.ledger import Plan, placed
 from mcad.core.reservations import manage, release_set
 from mcad.core.reservations.release_set import ReleaseSet
 from mcad.core.scale_up import shown
+from mcad.core.state.bounds import SCALE_UP_PAUSE
 from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import Phase
 from mcad.core.state.reasons import SCALE_UP_TIMED_OUT, ConditionType
@@ -34,12 +35,19 @@ def begin(cluster: Cluster, entry: Entry, plan: Plan) -> None:
 
 
 def _ask(cluster: Cluster, entry: Entry) -> None:
-    pods = cluster.capacity.gangs.pods_to_ask_for(entry.uid)
-    if pods:
-        attempt = entry.attempt + 1
-        request = cluster.scale_ups.ask(entry.uid, attempt, cluster.now, pods)
-        cluster.emit(RequestScaleUp(entry.uid, attempt, pods))
+    lacking = cluster.capacity.gangs.unplaced_pods(entry.uid)
+    if lacking:
+        request = cluster.scale_ups.ask(entry.uid, entry.attempt + 1, cluster.now, lacking)
+        _emit(cluster, entry)
         shown.show_one(cluster, entry, request)
+
+
+def _emit(cluster: Cluster, entry: Entry) -> None:
+    """Ask for the whole gang: the autoscaler puts its pods on free room first, also on the room
+    that is reserved for the pods with a place (ADR 68)."""
+    sets = (one for one in entry.workload.sets if not one.per_node and one.replicas)
+    pods = tuple((one.item, one.index, one.replicas) for one in sets)
+    cluster.emit(RequestScaleUp(entry.uid, entry.attempt + 1, pods))
 
 
 def resume(cluster: Cluster) -> None:
@@ -74,9 +82,10 @@ def _is_provisioned(cluster: Cluster, entry: Entry) -> bool:
     return request is not None and request.state is ScaleUpState.PROVISIONED
 
 
-def keep(cluster: Cluster) -> None:
+def keep(cluster: Cluster, *, at_once: bool = False) -> None:
     """First in a pass, after the other reservations: find places on nodes that came, dispatch,
-    follow the requests, and withdraw those that nothing waits for."""
+    follow the requests, and withdraw those that nothing waits for. ``at_once``: search for places
+    after each change, for dry runs."""
     if cluster.reservations.on_record:
         resume(cluster)
     for number, entry in enumerate(owners(cluster)):
@@ -84,14 +93,15 @@ def keep(cluster: Cluster) -> None:
             cluster.agenda.carry_over()
             break
         cluster.errors.about = entry.uid
-        _keep_one(cluster, entry)
+        if entry.uid in cluster.reservations:
+            _keep_one(cluster, entry, at_once=at_once)
     cluster.scale_ups.keep_searched(cluster.reservations)
     _withdraw_unneeded(cluster)
     shown.show(cluster, owners(cluster))
 
 
-def _keep_one(cluster: Cluster, entry: Entry) -> None:
-    if _may_find_places(cluster, entry):
+def _keep_one(cluster: Cluster, entry: Entry, *, at_once: bool) -> None:
+    if _may_find_places(cluster, entry, at_once=at_once):
         _find_places(cluster, entry)
     if entry.uid not in cluster.reservations:
         return
@@ -102,14 +112,15 @@ def _keep_one(cluster: Cluster, entry: Entry) -> None:
     _follow(cluster, entry)
 
 
-def _may_find_places(cluster: Cluster, entry: Entry) -> bool:
+def _may_find_places(cluster: Cluster, entry: Entry, *, at_once: bool) -> bool:
     """Whether nodes came or changed since the last search; after other changes there is one search
     a second."""
     capacity, found = cluster.capacity, cluster.scale_ups.searched
     last = found.get(entry.uid)
     if last is not None and last.changes == capacity.changes:
         return False
-    if last is not None and last.moved == capacity.moved and cluster.now < last.at + SECOND:
+    is_early = last is not None and cluster.now < last.at + SECOND and not at_once
+    if last is not None and is_early and last.moved == capacity.moved:
         cluster.agenda.wake_at(last.at + SECOND)
         return False
     found[entry.uid] = Searched(capacity.changes, capacity.moved, cluster.now)
@@ -203,12 +214,24 @@ def _follow(cluster: Cluster, entry: Entry) -> None:
         words = request.message.rstrip(".") or "no reason is given"
         why = f"{request.object or 'The request'}: {request.state}: {words}."
         _fail(cluster, entry, request.state, why)
-    elif request.state is ScaleUpState.EXPIRED:
+    elif request.state is ScaleUpState.EXPIRED or _is_too_small(cluster, entry, request):
         _withdraw(cluster, request)
     elif not request.seen and 0 < request.again_at <= cluster.now:
         request.again_at = 0
-        pods = cluster.capacity.gangs.pods_to_ask_for(entry.uid)
-        cluster.emit(RequestScaleUp(entry.uid, request.attempt, pods))
+        _emit(cluster, entry)
+
+
+def _is_too_small(cluster: Cluster, entry: Entry, request: ScaleUpRequest) -> bool:
+    """Whether more pods lack a place than when it was made, for some time: places were lost."""
+    before = {(item, index): count for item, index, count in request.lacking}
+    lacking = cluster.capacity.gangs.unplaced_pods(entry.uid)
+    if not before or all(count <= before.get((item, index), 0) for item, index, count in lacking):
+        request.small_since = 0
+        return False
+    request.small_since = request.small_since or cluster.now
+    until = request.small_since + SCALE_UP_PAUSE
+    cluster.agenda.wake_at(max(until, cluster.now))
+    return until <= cluster.now
 
 
 def _fail(cluster: Cluster, entry: Entry, reason: str, why: str) -> None:

@@ -311,7 +311,8 @@ SCALE_UPS_KEPT = 15
 
 SCALE_UP_PAUSE: Duration = 30 * SECOND
 SCALE_UP_PAUSE_MAX: Duration = 1800 * SECOND
-"""After a scale-up that failed: wait, exponentially, before the next request of the AppWrapper."""
+"""After a scale-up that failed: wait, exponentially, before the next request of the AppWrapper. A
+request that has become too small is made anew after the first pause."""
 
 SCALE_UPS_JUDGED = 20
 """AppWrappers of which one look finds out whether they should ask; each costs a look at every node.

@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from mcad.core.commands import RequestScaleUp
-from mcad.core.events import PodSeen
+from mcad.core.events import PodSeen, ScaleUpServed
 from mcad.core.scale_up import asking, keep
 from mcad.core.state.model import Pod, PodPhase, Topology
 from mcad.core.state.reservation import ReservationReason
@@ -17,11 +17,14 @@ from tests.core.quotas import GOLD, child, subtree
 GROWS = replace(PATIENT, scale_up=True)
 
 
-def test_one_that_lacks_nodes_asks_for_all_of_its_pods_and_starts_when_all_have_places() -> None:
+def test_one_that_lacks_nodes_asks_for_its_gang_and_is_dispatched_when_all_have_places() -> None:
     bench = Bench(GROWS, [node("n1", 2000)])
     bench.start(workload("a", 1500, 1500, 1500))
     bench.advance(2)
+    # Of the whole gang: the autoscaler puts pods on n1 first (ADR 68).
     assert bench.asked == [RequestScaleUp("uid-a", 1, ((0, 0, 1), (1, 0, 1), (2, 0, 1)))]
+    (request,) = bench.dispatcher.cluster.scale_ups
+    assert request.lacking == ((1, 0, 1), (2, 0, 1))
     assert bench.status["uid-a"].reservation is not None
     assert bench.status["uid-a"].reservation.nodes == ("n1",)
 
@@ -142,6 +145,29 @@ def test_one_for_which_victims_may_be_found_does_not_ask() -> None:
     bench.advance(5)
     assert _asked(bench) == ["low"]  # the victim
     assert bench.order == ["low", "high"]
+
+
+def test_one_whose_evictions_wait_for_their_turn_does_not_ask() -> None:
+    settings = replace(GROWS, preemption=True, min_run_time=0, max_evictions_per_minute=1)
+    bench = Bench(settings, [node("n1", 1000), node("n2", 1000)])
+    bench.start(workload("low-1", 1000), workload("low-2", 1000))
+    bench.bind("low-1-0", "n1").bind("low-2-0", "n2")
+    bench.start(workload("high-1", 1000, priority=1), workload("high-2", 1000, priority=1))
+    bench.advance(30)
+    assert not {"high-1", "high-2"}.intersection(_asked(bench))
+    bench.advance(40)
+    assert bench.order[-2:] == ["high-1", "high-2"]
+
+
+def test_nothing_is_asked_for_where_no_kind_is_served() -> None:
+    bench = Bench(GROWS)
+    bench.feed(ScaleUpServed(served=False))
+    bench.start(workload("a", 1000))
+    bench.advance(5)
+    assert not bench.asked
+    bench.feed(ScaleUpServed(served=True))
+    bench.advance(5)
+    assert _asked(bench) == ["a"]
 
 
 def test_one_with_victims_that_may_not_be_evicted_yet_asks() -> None:

@@ -5,11 +5,14 @@ from collections.abc import Callable
 import pytest
 from msgspec.structs import replace
 
+from mcad.core.answers.dry_run import DryRun, Facts
+from mcad.core.answers.why import why
 from mcad.core.commands import WithdrawScaleUp
-from mcad.core.events import PodSeen, ScaleUpGone
+from mcad.core.events import AppWrapperSeen, NodeSeen, PodSeen, ScaleUpGone
 from mcad.core.state.answer import Answer
 from mcad.core.state.dispatch_pause import DispatchPause
 from mcad.core.state.model import Pod, PodPhase
+from mcad.core.state.reservation import ReservationReason
 from mcad.core.state.scale_up import ScaleUpState
 from mcad.core.state.units import SECOND
 from tests.core.bench import PATIENT, Bench, cpu, node, workload
@@ -214,3 +217,38 @@ def test_what_it_is_told_of_a_request_at_the_intent_is_not_forgotten() -> None:
     bench.advance(5)
     assert bench.order == ["a"]
     assert not bench.scale_ups
+
+
+def test_a_request_is_made_anew_if_more_pods_lack_a_place_for_some_time() -> None:
+    bench = _asks(1000)
+    bench.remove_node("n0")
+    bench.advance(20)
+    assert len(bench.asked) == 1
+    bench.advance(20)
+    assert len(bench.asked) == 2
+    (request,) = bench.dispatcher.cluster.scale_ups
+    assert request.lacking == ((0, 0, 1), (1, 0, 1))
+    assert not _ended(bench)
+
+
+def test_reserved_room_is_known_to_questions() -> None:
+    bench = _asks(1000)
+    bench.start(workload("b", 1000))
+    events = [*map(NodeSeen, bench.nodes)]
+    events += [AppWrapperSeen(bench.observed(uid), listed=True) for uid in bench.works]
+    run = DryRun(Facts(GROWS, [*events, *bench.scale_ups.values()], bench.now))
+    assert not why(run, "uid-a").starts
+    assert not why(run, "uid-b").starts
+    more = [*events, NodeSeen(node("new", 1000)), *bench.scale_ups.values()]
+    assert why(DryRun(Facts(GROWS, more, bench.now)), "uid-a").starts
+
+
+def test_one_that_waits_for_new_nodes_keeps_none_from_protection_against_starvation() -> None:
+    settings = replace(GROWS, protect_after=20 * SECOND, scale_up_concurrent=1)
+    bench = Bench(settings, [node("n1", 1000), node("n2", 1000)])
+    bench.start(workload("r", 1000, 500), workload("a", 3000))
+    bench.bind("r-0", "n1").bind("r-1", "n2").advance(2)
+    bench.start(workload("b", 900))
+    bench.advance(120)
+    assert bench.entry("a").reserved.reason is ReservationReason.SCALING_UP
+    assert bench.entry("b").reserved.reason is ReservationReason.STARVED
