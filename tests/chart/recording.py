@@ -18,12 +18,23 @@ from mcad.cli.demo_cluster.cluster import embedded_cluster
 from mcad.controller.replica import Replica
 from mcad.kube.client import Client, DeleteOptions
 from mcad.kube.errors import ConnectionLost
-from mcad.kube.kinds import APPWRAPPERS, DISPATCH_PAUSES, OLD_APPWRAPPERS, PODS, QUOTA_SUBTREES
+from mcad.kube.kinds import (
+    APPWRAPPERS,
+    CRDS,
+    DISPATCH_PAUSES,
+    OLD_APPWRAPPERS,
+    PODS,
+    QUOTA_SUBTREES,
+)
 from mcad.kube.port import Request, Response, nothing
 from mcad.sim.clock import VirtualClock, run_virtually
 from mcad.sim.cluster import Cluster
 from mcad.sim.serving.server import SimApi
 from tests import errors_held
+from tests.autoscaler.groups import Group, Moods
+from tests.autoscaler.kinds import crds
+from tests.autoscaler.standin import StandIn
+from tests.autoscaler.standin import start as start_autoscaler
 from tests.manifests import generic, pod, subtree
 
 Json = dict[str, Any]
@@ -95,6 +106,7 @@ class Stage:
         self.minute = 0
         self._config, self._wanted = config, wanted
         self._replica: Replica | None = None
+        self.autoscaler: asyncio.Task[None] | None = None
         cluster.add_node("node", cpu="1")
         self.start()
 
@@ -339,6 +351,30 @@ async def _break_the_books(stage: Stage) -> None:
     entry.wait.hold = object()  # type: ignore[assignment]  # no running AppWrapper has one
 
 
+async def _autoscale(stage: Stage, moods: Moods) -> None:
+    """An autoscaler with nodes of 2 CPUs, and what it reads."""
+    for crd in crds():
+        await stage.user.create(CRDS, None, crd)
+    groups = [Group("small", "2", 3)]
+    stage.autoscaler = start_autoscaler(StandIn(stage.user, groups, moods))
+
+
+async def _ask_in_vain(stage: Stage) -> None:
+    await _autoscale(stage, Moods())
+    await stage.submit("large", "3")
+
+
+async def _ask_for_nodes_that_do_not_come(stage: Stage) -> None:
+    await _autoscale(stage, Moods(never=1.0))
+    await stage.submit("large", "1500m")
+
+
+async def _ask_no_more(stage: Stage) -> None:
+    await _withdraw(stage)
+    assert stage.autoscaler is not None
+    stage.autoscaler.cancel()
+
+
 async def _withdraw_a(stage: Stage) -> None:
     await stage.delete("a")
 
@@ -411,6 +447,26 @@ FAULTS = (
         _resume,
         2,
         thresholds={"pausedFor": "5m"},
+    ),
+    Fault(
+        "McadScaleUpsFail",
+        "an autoscaler that has no node that is large enough",
+        _ask_in_vain,
+        20,
+        _ask_no_more,
+        75,
+        {"scaleUp": {"via": "ProvisioningRequest"}},
+        {"scaleUpFailuresPerHour": 2},
+    ),
+    Fault(
+        "McadScaleUpsWasted",
+        "a cloud whose nodes do not come",
+        _ask_for_nodes_that_do_not_come,
+        20,
+        _ask_no_more,
+        75,
+        {"scaleUp": {"via": "ProvisioningRequest", "timeout": 60}},
+        {"scaleUpsWastedPerHour": 1},
     ),
     Fault("McadInternalError", "a book is changed by hand", _break_the_books, 3, _withdraw_a, 3),
 )
