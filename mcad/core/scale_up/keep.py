@@ -14,7 +14,6 @@ from mcad.core.nodes.ledger import Plan, placed
 from mcad.core.reservations import manage, release_set
 from mcad.core.reservations.release_set import ReleaseSet
 from mcad.core.scale_up import shown
-from mcad.core.state.bounds import SCALE_UP_PAUSE
 from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import Phase
 from mcad.core.state.reasons import SCALE_UP_TIMED_OUT, ConditionType
@@ -35,19 +34,12 @@ def begin(cluster: Cluster, entry: Entry, plan: Plan) -> None:
 
 
 def _ask(cluster: Cluster, entry: Entry) -> None:
-    lacking = cluster.capacity.gangs.unplaced_pods(entry.uid)
-    if lacking:
-        request = cluster.scale_ups.ask(entry.uid, entry.attempt + 1, cluster.now, lacking)
-        _emit(cluster, entry)
+    pods = cluster.capacity.gangs.unplaced_pods(entry.uid)
+    if pods:
+        attempt = entry.attempt + 1
+        request = cluster.scale_ups.ask(entry.uid, attempt, cluster.now, pods)
+        cluster.emit(RequestScaleUp(entry.uid, attempt, pods))
         shown.show_one(cluster, entry, request)
-
-
-def _emit(cluster: Cluster, entry: Entry) -> None:
-    """Ask for the whole gang: the autoscaler puts its pods on free room first, also on the room
-    that is reserved for the pods with a place (ADR 68)."""
-    sets = (one for one in entry.workload.sets if not one.per_node and one.replicas)
-    pods = tuple((one.item, one.index, one.replicas) for one in sets)
-    cluster.emit(RequestScaleUp(entry.uid, entry.attempt + 1, pods))
 
 
 def resume(cluster: Cluster) -> None:
@@ -214,24 +206,11 @@ def _follow(cluster: Cluster, entry: Entry) -> None:
         words = request.message.rstrip(".") or "no reason is given"
         why = f"{request.object or 'The request'}: {request.state}: {words}."
         _fail(cluster, entry, request.state, why)
-    elif request.state is ScaleUpState.EXPIRED or _is_too_small(cluster, entry, request):
+    elif request.state is ScaleUpState.EXPIRED:
         _withdraw(cluster, request)
     elif not request.seen and 0 < request.again_at <= cluster.now:
         request.again_at = 0
         _emit(cluster, entry)
-
-
-def _is_too_small(cluster: Cluster, entry: Entry, request: ScaleUpRequest) -> bool:
-    """Whether more pods lack a place than when it was made, for some time: places were lost."""
-    before = {(item, index): count for item, index, count in request.lacking}
-    lacking = cluster.capacity.gangs.unplaced_pods(entry.uid)
-    if not before or all(count <= before.get((item, index), 0) for item, index, count in lacking):
-        request.small_since = 0
-        return False
-    request.small_since = request.small_since or cluster.now
-    until = request.small_since + SCALE_UP_PAUSE
-    cluster.agenda.wake_at(max(until, cluster.now))
-    return until <= cluster.now
 
 
 def _fail(cluster: Cluster, entry: Entry, reason: str, why: str) -> None:

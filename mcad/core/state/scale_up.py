@@ -41,7 +41,7 @@ Key = tuple[str, int]
 class ScaleUpRequest:
     """One request, from the command that asks for it until its object is gone.
 
-    ``lacking`` are the pods without a place when it was made, () in a request of an earlier leader.
+    ``pods`` are the pods that were asked for, () in a request of an earlier leader.
     ``seen`` is whether the object was observed; before, ``state`` is ASKED. ``until_bound``: the
     pods of the attempt name the object, so that it stays until they are bound. ``withdrawn``: the
     deletion is requested. ``small_since`` is since when more pods lack a place than when it was
@@ -51,7 +51,7 @@ class ScaleUpRequest:
     uid: str
     attempt: int
     since: Instant
-    lacking: Pods = ()
+    pods: Pods = ()
     state: ScaleUpState = ScaleUpState.ASKED
     message: str = ""
     object: str = ""
@@ -105,9 +105,9 @@ class ScaleUps:
         """The request of the attempt, None without one."""
         return self._requests.get((uid, attempt))
 
-    def ask(self, uid: str, attempt: int, now: Instant, lacking: Pods = ()) -> ScaleUpRequest:
+    def ask(self, uid: str, attempt: int, now: Instant, pods: Pods = ()) -> ScaleUpRequest:
         """Note a new request."""
-        request = self._requests[uid, attempt] = ScaleUpRequest(uid, attempt, now, lacking)
+        request = self._requests[uid, attempt] = ScaleUpRequest(uid, attempt, now, pods)
         return request
 
     def seen(self, uid: str, attempt: int, since: Instant) -> ScaleUpRequest:

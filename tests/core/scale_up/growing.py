@@ -69,25 +69,17 @@ class Growing:
         self.cases["asked"] += 1
         assert entry.reserved.reason is ReservationReason.SCALING_UP
         assert command.attempt == entry.attempt + 1
-        assert len(command.pods) == len(entry.workload.sets)
-        request = cluster.scale_ups.get(command.uid, command.attempt)
-        assert request is not None
-        if request.tries.failures or request.tries.denials:
-            return  # made some time ago
-        lacking = sum(count for _, _, count in request.lacking)
-        assert 0 < lacking == cluster.capacity.gangs.unplaced(command.uid)
-        # Nodes are set aside for pods of dispatched gangs that have lost their places (C6).
-        gangs = cluster.capacity.gangs
-        is_set_aside = any(gangs.unplaced(u) for u in gangs.uids() if not gangs.is_reserved(u))
-        if self.is_exact and not is_set_aside:
-            size = dict(entry.workload.sets[0].request)["cpu"]
+        asked = sum(count for _, _, count in command.pods)
+        assert 0 < asked == cluster.capacity.gangs.unplaced(command.uid)
+        if self.is_exact:
+            request = dict(entry.workload.sets[0].request)["cpu"]
             places = sum(
-                max(0, room) // size
+                max(0, room) // request
                 for name, room in self._rooms(cluster)
                 if self._holder(cluster, name) in ("", entry.uid)
             )
-            assert lacking == len(entry.workload.sets) - min(places, len(entry.workload.sets))
-            self.cases["asked for some"] += lacking < len(entry.workload.sets)
+            assert asked == len(entry.workload.sets) - min(places, len(entry.workload.sets))
+            self.cases["asked for some"] += asked < len(entry.workload.sets)
 
     def _check_start(self, cluster: Cluster, entry: Entry) -> None:
         gangs = cluster.capacity.gangs
@@ -158,9 +150,9 @@ class Growing:
         if not self.bench.scale_ups:
             return
         uid, attempt = self.rng.choice(list(self.bench.scale_ups))
-        work, request = self.bench.works.get(uid), self.bench.dispatcher.cluster.scale_ups
-        made = request.get(uid, attempt)
-        count = len(made.lacking) if made is not None and made.lacking else 1
+        asked = [one for one in self.bench.asked if (one.uid, one.attempt) == (uid, attempt)]
+        work = self.bench.works.get(uid)
+        count = sum(n for _, _, n in asked[-1].pods) if asked else 1
         large = work is not None and dict(work.sets[0].request)["cpu"] > SIZE
         state = self.rng.choice((*ScaleUpState, ScaleUpState.PROVISIONED))
         if state is ScaleUpState.PROVISIONED and not large:

@@ -30,7 +30,7 @@ def _start_time(bench: Bench, name: str = "a") -> StartTime:
 
 def test_the_condition_says_what_was_asked_for_and_what_the_autoscaler_says() -> None:
     bench = _asks(1000)
-    asked = "Asked for nodes for 1 pod of 1 CPU, 1 pod of 1 CPU; " + NAME
+    asked = "Asked for nodes for 1 pod of 1 CPU; " + NAME
     assert bench.condition("a", "ScaleUp") == (True, "Asked", f"{asked}: Asked.")
     bench.autoscale("a", ScaleUpState.ACCEPTED, "2 nodes of group g")
     bench.settle()
