@@ -60,6 +60,13 @@ def test_a_start_that_limits_promise() -> None:
     assert lines[-1] == "  Waits for:    nothing any more"
 
 
+def test_nodes_that_are_still_to_come() -> None:
+    lines = said(reservation=CLAIM | {"reason": "ScalingUp", "start": UNTIL, "waitsFor": None})
+    assert "  Reason:       ScalingUp (asks an autoscaler for nodes)" in lines
+    assert f"  Starts by:    {UNTIL}, if nodes come as soon as usual" in lines
+    assert lines[-1] == "  Waits for:    new nodes"
+
+
 @pytest.mark.parametrize(
     ("nodes", "count", "room"),
     [

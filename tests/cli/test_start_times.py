@@ -33,6 +33,7 @@ def starts(earliest: int = 0, latest: int = 0, rests_on: str = "Limits") -> Json
         (starts(5, 30, "Reservation"), "5m-30m"),
         (starts(5, 30, "Expectations"), "5m-30m?"),
         (starts(0, 30, "Expectations"), "<30m?"),
+        (starts(0, 30, "ScaleUp"), "<30m?"),
     ],
 )
 def test_the_column_says_in_what_time(given: Json | None, cell: str) -> None:
@@ -49,6 +50,7 @@ def test_what_is_over_is_no_time_away() -> None:
     [
         (starts(5, 30), f"between {AT[5]} (in 5m) and {AT[30]} (in 30m)"),
         (starts(0, 30), f"at {AT[30]} (in 30m) at the latest"),
+        (starts(0, 30, "ScaleUp"), f"about {AT[30]} (in 30m), on new nodes"),
         (starts(5), f"at {AT[5]} (in 5m) at the earliest"),
         (starts(), "<unknown>"),
     ],

@@ -29,12 +29,18 @@ def reservation_facts(reservation: Json, ago: Ago) -> Iterator[Line]:
     yield "Reason", f"{reason}{why}"
     yield "Room", _room(reservation)
     yield "Since", ago(reservation.get("since"))
+    is_for_nodes = reason == ReservationReason.SCALING_UP
     if start := reservation.get("start"):
-        yield "Starts by", f"{start}, if running AppWrappers keep their limits"
+        how = (
+            "nodes come as soon as usual"
+            if is_for_nodes
+            else "running AppWrappers keep their limits"
+        )
+        yield "Starts by", f"{start}, if {how}"
     if until := reservation.get("until"):
         yield "Given up", f"{until}, if the room is not free by then"
     waits_for = [as_text(one) for one in as_list(reservation.get("waitsFor"))]
-    yield "Waits for", some_of(waits_for) or "nothing any more"
+    yield "Waits for", some_of(waits_for) or ("new nodes" if is_for_nodes else "nothing any more")
 
 
 def _room(reservation: Json) -> str:

@@ -9,18 +9,20 @@ from mcad.cli.pages.tables import NONE, UNKNOWN, until
 
 Json = dict[str, Any]
 
-EXPECTATIONS = "Expectations"
-"""``restsOn`` of an estimate that depends on expected run times (``mcad.core.views``)."""
+SCALE_UP = "ScaleUp"
+DOUBTFUL = frozenset({"Expectations", SCALE_UP})
+"""``restsOn`` of an estimate that depends on expected run times, or on new nodes
+(``mcad.core.views``)."""
 
 
 def start_column(starts: Json | None, now_us: int) -> str:
     """A table cell: ``5m-30m``, ``<30m`` at the latest, ``>5m`` at the earliest.
 
-    ``?`` marks a latest start that depends on expected run times.
+    ``?`` marks a latest start that depends on expectations.
     """
     if not starts or not (starts["earliest"] or starts["latest"]):
         return NONE
-    doubt = "?" * (starts["restsOn"] == EXPECTATIONS)
+    doubt = "?" * (starts["restsOn"] in DOUBTFUL)
     early = until(starts["earliest"], now_us) if starts["earliest"] else ""
     late = until(starts["latest"], now_us) + doubt if starts["latest"] else ""
     if early and late:
@@ -33,7 +35,9 @@ def start_column(starts: Json | None, now_us: int) -> str:
 def start_lines(starts: Json, now_us: int) -> Iterator[tuple[str, str]]:
     """Lines of a page: the estimated start, and what the estimate is based on."""
     early, late = (_instant(starts[key], now_us) for key in ("earliest", "latest"))
-    if early and late:
+    if late and starts["restsOn"] == SCALE_UP:
+        yield "Starts", f"about {late}, on new nodes"
+    elif early and late:
         yield "Starts", f"between {early} and {late}"
     elif late:
         yield "Starts", f"at {late} at the latest"
