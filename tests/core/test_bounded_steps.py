@@ -58,6 +58,7 @@ class Case(NamedTuple):
     preemption: bool
     policy: Policy
     trees: bool
+    grows: bool = False
 
     def sets(self, number: int, rng: Random) -> hostile.Sets:
         """The pod sets of one in line."""
@@ -74,7 +75,13 @@ class Case(NamedTuple):
 
     def shape(self) -> hostile.Shape:
         """The same as a shape of the benchmark."""
-        chosen = Settings(preemption=self.preemption, policy=self.policy, min_run_time=0)
+        chosen = Settings(
+            preemption=self.preemption,
+            policy=self.policy,
+            min_run_time=0,
+            scale_up=self.grows,
+            scale_up_concurrent=20,
+        )
         return hostile.Shape("drawn", self.sets, self.queued, chosen, trees=self.trees)
 
 
@@ -104,6 +111,7 @@ CASES = st.builds(
     preemption=st.booleans(),
     policy=st.sampled_from(Policy),
     trees=st.booleans(),
+    grows=st.booleans(),
 )
 
 
@@ -161,6 +169,7 @@ class Counted(hostile.Story):
 @example(Case((Kind(64, 4, 8_000, ANYWHERE),), NODES_MAX, 300, 60, True, BACKFILL, False))
 @example(Case((Kind(2, 4, 100, NOT_IN),), NODES_MAX, 200, 43, False, BEST_EFFORT, False))
 @example(Case((Kind(42, 500, 100, NOT_IN),), NODES_MAX, 42, 19, False, BEST_EFFORT, False))
+@example(Case((Kind(42, 500, 100, NOT_IN),), NODES_MAX, 42, 19, False, BEST_EFFORT, False, True))
 @example(Case((Kind(3, 60, 30_000, ANYWHERE),), NODES_MAX, 300, 60, True, BACKFILL, True))
 @example(
     Case(
