@@ -123,10 +123,48 @@ class Growing:
             self.rng.choice(actions)()
             self.bench.advance(self.rng.choice((1, 1, 2, 5, 20)))
             self._check_requests()
+        if self.rng.random() < 0.5:
+            self.serve_all()
         for uid in list(self.bench.works):
             self.bench.delete(uid)
         self.bench.advance(5)
         assert not self.bench.scale_ups, "a request is left at the end"
+
+    def serve_all(self) -> None:
+        """The autoscaler gives all that is asked for: every gang that fits its nodes starts."""
+        for one in [one for one in self.bench.nodes if one.taints]:
+            self.bench.add_node(replace(one, taints=()))
+        self.bench.refusals.clear()
+        for _ in range(90):
+            self.bind()
+            if not (waiting := self._servable()):
+                self.cases["all served"] += 1
+                return
+            requests = self.bench.dispatcher.cluster.scale_ups
+            for key, seen in list(self.bench.scale_ups.items()):
+                made = requests.get(*key)
+                large = self._is_large(key[0])
+                if made is not None and seen.state is not ScaleUpState.PROVISIONED and not large:
+                    self._add(sum(count for _, _, count in made.lacking) or 4)
+                    self.bench.autoscale(key[0].removeprefix("uid-"), ScaleUpState.PROVISIONED)
+            if any(not thing.node for thing in self.bench.things.values()):
+                self._add(1)  # for pods that have lost their places
+            self.bench.advance(60)
+        raise AssertionError(f"not served: {[one.title for one in waiting]}")
+
+    def _servable(self) -> list[Entry]:
+        entries = self.bench.dispatcher.cluster.entries.values()
+        return [
+            one
+            for one in entries
+            if one.phase is Phase.WAITING
+            and not one.workload.suspended
+            and not self._is_large(one.uid)
+        ]
+
+    def _is_large(self, uid: str) -> bool:
+        work = self.bench.works.get(uid)
+        return work is not None and dict(work.sets[0].request)["cpu"] > SIZE
 
     def _check_requests(self) -> None:
         cluster = self.bench.dispatcher.cluster
@@ -150,12 +188,10 @@ class Growing:
         if not self.bench.scale_ups:
             return
         uid, attempt = self.rng.choice(list(self.bench.scale_ups))
-        asked = [one for one in self.bench.asked if (one.uid, one.attempt) == (uid, attempt)]
-        work = self.bench.works.get(uid)
-        count = sum(n for _, _, n in asked[-1].pods) if asked else 1
-        large = work is not None and dict(work.sets[0].request)["cpu"] > SIZE
+        made = self.bench.dispatcher.cluster.scale_ups.get(uid, attempt)
+        count = len(made.lacking) if made is not None and made.lacking else 1
         state = self.rng.choice((*ScaleUpState, ScaleUpState.PROVISIONED))
-        if state is ScaleUpState.PROVISIONED and not large:
+        if state is ScaleUpState.PROVISIONED and not self._is_large(uid):
             self._add(self.rng.choice((count, count, max(1, count - 1))))
         self.bench.autoscale(uid.removeprefix("uid-"), state, "words")
         self.cases[state] += 1

@@ -29,6 +29,6 @@ def test_gangs_start_with_all_places_and_ask_for_the_others(begin: int) -> None:
             raise
         cases.update(one.cases)
     if begin == 0:  # a block of a longer run may have fewer
-        assert min(cases[one] for one in ("asked", "asked for some", "starts", "leaders")) >= 10, (
-            cases
-        )
+        common = ("asked", "asked for some", "starts", "leaders")
+        assert min(cases[one] for one in common) >= 10, cases
+        assert cases["all served"] >= 5, cases
