@@ -10,6 +10,7 @@ from __future__ import annotations
 from mcad.core.cluster import Cluster
 from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import Phase
+from mcad.core.state.reservation import ReservationReason
 from mcad.core.state.violations import check
 
 
@@ -52,6 +53,10 @@ def _check_room(cluster: Cluster, entry: Entry) -> None:
             entry.reservation is not None,
         )
         check(holds == has_reservation, "room-while-waiting-is-reserved", entry.title)
+    if entry.reservation is not None:
+        is_charged = entry.uid in cluster.forest.charges
+        is_to_come = entry.reservation.reason is ReservationReason.SCALING_UP
+        check(is_charged != is_to_come, "charged-unless-nodes-are-to-come", entry.title)
     pending = cluster.evictions.get(entry.uid)
     is_behind = bool(cluster.waiting.dispatch_pauses.pending)  # called off after the last one
     if pending is not None and not entry.workload.deleting and not is_behind:

@@ -14,6 +14,7 @@ from mcad.core.events import (
     PodSeen,
     QuotaSeen,
     ScaleUpSeen,
+    ScaleUpServed,
 )
 from mcad.core.state.lifecycle import Phase
 from mcad.core.state.model import DispatchPhase, Persisted
@@ -52,6 +53,8 @@ def present(
             yield AppWrapperSeen(work, listed=True)
     yield from map(ChildSeen, list(cluster.objects.by_uid.values()))
     yield from map(PodSeen, list(cluster.capacity.pods.all()))
+    if not cluster.scale_ups.served:
+        yield ScaleUpServed(served=False)
     yield from (_seen(one) for one in cluster.scale_ups if one.seen)
 
 

@@ -1,5 +1,6 @@
 """What becomes of a request: failures, withdrawals, refusals, and a new leader."""
 
+import dataclasses
 from collections.abc import Callable
 
 import pytest
@@ -8,13 +9,15 @@ from msgspec.structs import replace
 from mcad.core.answers.dry_run import DryRun, Facts
 from mcad.core.answers.why import why
 from mcad.core.commands import WithdrawScaleUp
-from mcad.core.events import AppWrapperSeen, NodeSeen, PodSeen, ScaleUpGone
+from mcad.core.dispatcher import Dispatcher
+from mcad.core.events import AppWrapperSeen, NodeSeen, PodSeen, ScaleUpGone, ScaleUpServed
 from mcad.core.state.answer import Answer
 from mcad.core.state.dispatch_pause import DispatchPause
 from mcad.core.state.model import Pod, PodPhase
 from mcad.core.state.reservation import ReservationReason
 from mcad.core.state.scale_up import ScaleUpState
 from mcad.core.state.units import SECOND
+from mcad.journal.restart import present
 from tests.core.bench import PATIENT, Bench, cpu, node, workload
 
 GROWS = replace(PATIENT, scale_up=True)
@@ -252,3 +255,15 @@ def test_one_that_waits_for_new_nodes_keeps_none_from_protection_against_starvat
     bench.advance(120)
     assert bench.entry("a").reserved.reason is ReservationReason.SCALING_UP
     assert bench.entry("b").reserved.reason is ReservationReason.STARVED
+
+
+@pytest.mark.parametrize("is_served", [False, True])
+def test_a_journal_that_begins_now_knows_the_requests(is_served: bool) -> None:
+    bench = _asks(1000)
+    bench.autoscale("a", ScaleUpState.ACCEPTED, "words").feed(ScaleUpServed(served=is_served))
+    cluster, other = bench.dispatcher.cluster, Dispatcher(GROWS)
+    for event in present(cluster):
+        other.step(event, bench.now)
+    (known,), (again,) = cluster.scale_ups, other.cluster.scale_ups
+    assert dataclasses.replace(known, lacking=()) == again
+    assert other.cluster.scale_ups.served is is_served
