@@ -51,7 +51,6 @@ DECLARES = {
     "mcad/core/state/run_policy.py": "fields of settings with their defaults",
     "mcad/core/state/status_view.py": "fields of a status",
     "mcad/core/state/timers.py": "names of timers",
-    "mcad/core/state/settings.py": "fields of settings with their defaults",
     "mcad/kube/kinds.py": "names of kinds",
     "mcad/kube/types.py": "names of types",
 }

@@ -14,6 +14,7 @@ from mcad.core.nodes.ledger import Plan, placed
 from mcad.core.reservations import manage, release_set
 from mcad.core.reservations.release_set import ReleaseSet
 from mcad.core.scale_up import shown
+from mcad.core.state.bounds import SCALE_UP_OVERDUE, SCALE_UP_PAUSE
 from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import Phase
 from mcad.core.state.reasons import SCALE_UP_TIMED_OUT, ConditionType
@@ -206,11 +207,40 @@ def _follow(cluster: Cluster, entry: Entry) -> None:
         words = request.message.rstrip(".") or "no reason is given"
         why = f"{request.object or 'The request'}: {request.state}: {words}."
         _fail(cluster, entry, request.state, why)
-    elif request.state is ScaleUpState.EXPIRED:
-        _withdraw(cluster, request)
+    elif (
+        request.state is ScaleUpState.EXPIRED
+        or _is_too_small(cluster, entry, request)
+        or _is_overdue(cluster, entry, request)
+    ):
+        _withdraw(cluster, request)  # and ask anew
     elif not request.seen and 0 < request.again_at <= cluster.now:
         request.again_at = 0
         _emit(cluster, entry)
+
+
+def _is_too_small(cluster: Cluster, entry: Entry, request: ScaleUpRequest) -> bool:
+    """Whether more pods lack a place than when it was made, for some time: places were lost."""
+    before = {(item, index): count for item, index, count in request.lacking}
+    lacking = cluster.capacity.gangs.unplaced_pods(entry.uid)
+    if not before or all(count <= before.get((item, index), 0) for item, index, count in lacking):
+        request.small_since = 0
+        return False
+    request.small_since = request.small_since or cluster.now
+    until = request.small_since + SCALE_UP_PAUSE
+    cluster.agenda.wake_at(max(until, cluster.now))
+    return until <= cluster.now
+
+
+def _is_overdue(cluster: Cluster, entry: Entry, request: ScaleUpRequest) -> bool:
+    """Whether the nodes, which the autoscaler has ordered, should have been there for long, and
+    pods lack a place: other pods took room that it had counted on."""
+    if request.state is not ScaleUpState.PROVISIONED:
+        return False
+    due = request.provisioned_at + max(SCALE_UP_OVERDUE, 2 * cluster.scale_ups.usual)
+    if cluster.now < due:
+        cluster.agenda.wake_at(due)
+        return False
+    return bool(cluster.capacity.gangs.unplaced_pods(entry.uid))
 
 
 def _fail(cluster: Cluster, entry: Entry, reason: str, why: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mcad.core.cluster import Cluster
 from mcad.core.events import ScaleUpGone, ScaleUpRefused, ScaleUpSeen, ScaleUpServed
+from mcad.core.state.scale_up import ScaleUpState
 
 
 def served(cluster: Cluster, event: ScaleUpServed) -> None:
@@ -14,6 +15,8 @@ def served(cluster: Cluster, event: ScaleUpServed) -> None:
 def seen(cluster: Cluster, event: ScaleUpSeen) -> None:
     """Note the state of a request, perhaps one that an earlier leader made."""
     request = cluster.scale_ups.seen(event.uid, event.attempt, min(event.since, cluster.now))
+    if event.state is ScaleUpState.PROVISIONED:
+        request.provisioned_at = request.provisioned_at or cluster.now
     request.state, request.message = event.state, event.message
     request.object, request.until_bound = event.object, event.until_bound
 

@@ -44,7 +44,8 @@ class ScaleUpRequest:
     ``pods`` are the pods that were asked for, () in a request of an earlier leader.
     ``seen`` is whether the object was observed; before, ``state`` is ASKED. ``until_bound``: the
     pods of the attempt name the object, so that it stays until they are bound. ``withdrawn``: the
-    deletion is requested. ``small_since`` is since when more pods lack a place than when it was
+    deletion is requested. ``provisioned_at`` is when it was first seen as PROVISIONED.
+    ``small_since`` is since when more pods lack a place than when it was
     made, 0 if none do. ``again_at`` is when a refused request is repeated, 0 if none is.
     """
 
@@ -59,6 +60,7 @@ class ScaleUpRequest:
     seen: bool = False
     withdrawn: bool = False
     again_at: Instant = 0
+    provisioned_at: Instant = 0
     small_since: Instant = 0
     tries: Tries = field(default_factory=Tries)
 

@@ -9,7 +9,7 @@ from mcad.core.scale_up import asking, keep
 from mcad.core.state.model import Pod, PodPhase, Topology
 from mcad.core.state.reservation import ReservationReason
 from mcad.core.state.scale_up import ScaleUpState
-from mcad.core.state.settings import Policy
+from mcad.core.state.settings import Fit, Policy
 from mcad.core.state.units import SECOND
 from tests.core.bench import PATIENT, Bench, cpu, node, workload
 from tests.core.quotas import GOLD, child, subtree
@@ -157,6 +157,13 @@ def test_one_whose_evictions_wait_for_their_turn_does_not_ask() -> None:
     assert not {"high-1", "high-2"}.intersection(_asked(bench))
     bench.advance(40)
     assert bench.order[-2:] == ["high-1", "high-2"]
+
+
+def test_nothing_is_asked_for_where_only_sums_count() -> None:
+    bench = Bench(replace(GROWS, fit=Fit.AGGREGATE))
+    bench.start(workload("a", 1000))
+    bench.advance(5)
+    assert not bench.asked
 
 
 def test_nothing_is_asked_for_where_no_kind_is_served() -> None:

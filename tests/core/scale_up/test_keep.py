@@ -234,6 +234,17 @@ def test_a_request_is_made_anew_if_more_pods_lack_a_place_for_some_time() -> Non
     assert not _ended(bench)
 
 
+def test_a_request_is_made_anew_if_the_nodes_that_were_ordered_are_not_enough() -> None:
+    bench = _asks(1000)
+    bench.autoscale("a", ScaleUpState.PROVISIONED)
+    bench.advance(235)
+    assert len(bench.asked) == 1
+    bench.advance(10)
+    assert len(bench.asked) == 2
+    assert [one.state for one in bench.scale_ups.values()] == [ScaleUpState.ASKED]
+    assert bench.entry("a").reserved.nodes == ("n0",)
+
+
 def test_reserved_room_is_known_to_questions() -> None:
     bench = _asks(1000)
     bench.start(workload("b", 1000))
