@@ -7,6 +7,7 @@ from mcad.api.status import render_eviction, render_reservation
 from mcad.api.wire import format_instant
 from mcad.core.cluster import Cluster
 from mcad.core.state.entry import Entry
+from mcad.core.state.reasons import ConditionType
 from mcad.core.state.refusal import Refusal
 from mcad.core.state.reservation import Reservation
 from mcad.core.state.units import SECOND, Instant
@@ -20,11 +21,15 @@ EVICTIONS_SHOWN = 20
 
 
 def reservation_view(cluster: Cluster, entry: Entry, refusal: Refusal | None) -> Json:
-    """The reservation of an AppWrapper, the reservations in its way, and its last eviction.
+    """The reservation of an AppWrapper, what an autoscaler is asked for it, the reservations in its
+    way, and its last eviction.
 
-    None or empty without any. ``refusal`` is its present refusal.
+    None or empty without any, and no key if no autoscaler is asked. ``refusal`` is its present
+    refusal.
     """
-    return {
+    shown = entry.conditions.get(ConditionType.SCALE_UP)
+    asked = {"scaleUp": shown.message} if shown is not None and shown.status else {}
+    return asked | {
         "reservation": render_reservation(entry.reservation)
         if entry.reservation is not None
         else None,

@@ -180,6 +180,8 @@ def _reservation(detail: Json) -> list[tuple[str, str]]:
     lines = [("Kept off by", told) for told in kept_off(detail)]
     if evicted := as_map(detail.get("eviction")):
         lines.append(("Evicted", eviction(evicted, str)))
+    if detail.get("scaleUp"):
+        lines.append(("Scale-up", detail["scaleUp"]))
     if reservation := as_map(detail.get("reservation")):
         lines += [
             ("Reservation", f"{key}: {text}") for key, text in reservation_facts(reservation, str)

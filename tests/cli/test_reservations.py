@@ -60,11 +60,14 @@ def test_a_start_that_limits_promise() -> None:
     assert lines[-1] == "  Waits for:    nothing any more"
 
 
-def test_nodes_that_are_still_to_come() -> None:
-    lines = said(reservation=CLAIM | {"reason": "ScalingUp", "start": UNTIL, "waitsFor": None})
+def test_nodes_that_an_autoscaler_is_asked_for() -> None:
+    asked = "Asked for nodes for 2 pods of 3 CPU; ProvisioningRequest team/big-1: Accepted."
+    scaling = CLAIM | {"reason": "ScalingUp", "start": UNTIL, "waitsFor": None}
+    lines = said(reservation=scaling, scaleUp=asked)
     assert "  Reason:       ScalingUp (asks an autoscaler for nodes)" in lines
-    assert f"  Starts by:    {UNTIL}, if nodes come as soon as usual" in lines
-    assert lines[-1] == "  Waits for:    new nodes"
+    assert f"  Starts by:    {UNTIL}, if nodes come as fast as usual" in lines
+    assert f"  Given up:     {UNTIL}, if the nodes are not there by then" in lines
+    assert lines[-2:] == ["  Waits for:    new nodes", f"Scale-up:     {asked}"]
 
 
 @pytest.mark.parametrize(

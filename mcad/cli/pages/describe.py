@@ -163,6 +163,8 @@ class Page:
         if reservation := as_map(detail.get("reservation")):
             yield "Reservation:"
             yield from indented(pair(*fact) for fact in reservation_facts(reservation, self._ago))
+        if detail.get("scaleUp"):
+            yield pair("Scale-up", detail["scaleUp"])
         for told in kept_off(detail):
             yield pair("Kept off by", told)
         if evicted := as_map(detail.get("eviction")):

@@ -29,18 +29,17 @@ def reservation_facts(reservation: Json, ago: Ago) -> Iterator[Line]:
     yield "Reason", f"{reason}{why}"
     yield "Room", _room(reservation)
     yield "Since", ago(reservation.get("since"))
-    is_for_nodes = reason == ReservationReason.SCALING_UP
+    scales = reason == ReservationReason.SCALING_UP
     if start := reservation.get("start"):
-        how = (
-            "nodes come as soon as usual"
-            if is_for_nodes
-            else "running AppWrappers keep their limits"
+        condition = (
+            "nodes come as fast as usual" if scales else "running AppWrappers keep their limits"
         )
-        yield "Starts by", f"{start}, if {how}"
+        yield "Starts by", f"{start}, if {condition}"
     if until := reservation.get("until"):
-        yield "Given up", f"{until}, if the room is not free by then"
+        what = "nodes are not there" if scales else "room is not free"
+        yield "Given up", f"{until}, if the {what} by then"
     waits_for = [as_text(one) for one in as_list(reservation.get("waitsFor"))]
-    yield "Waits for", some_of(waits_for) or ("new nodes" if is_for_nodes else "nothing any more")
+    yield "Waits for", some_of(waits_for) or ("new nodes" if scales else "nothing any more")
 
 
 def _room(reservation: Json) -> str:

@@ -24,6 +24,8 @@ def page(told: Json, palette: Palette, *, with_proof: bool = False) -> Iterator[
     if told["waitsFor"]:
         yield pair("Waits for", told["waitsFor"])
     yield pair("Why", told["why"] or NONE)
+    if told.get("scaleUp"):
+        yield pair("Scale-up", told["scaleUp"])
     if with_proof:
         yield from _proof(told.get("certificate"), palette)
     yield from _held(told.get("heldBy"), palette)
