@@ -29,6 +29,7 @@ FIRST = (
     "priorities.md",
     "quotas.md",
     "reservations.md",
+    "autoscaling.md",
     "retries.md",
     "python.md",
     "samples.md",

@@ -32,6 +32,8 @@ VALUES: dict[str, dict[str, Any]] = {
         f"scale-up by {via}": {"config": {"scaleUp": {"via": via}}}
         for via in ("off", False, *(one.value for one in Via))
     },
+    "scale-up where it watches": MATRIX["watch"] | {"config": {"scaleUp": {"via": "auto"}}},
+    "scale-up impersonating": IMPERSONATE | {"config": {"scaleUp": {"via": "PlaceholderPods"}}},
     "every owner": {"wrappedResources": wrapped(*OWNED_THROUGH)},
     **{
         f"{group} {name}": {"wrappedResources": wrapped((group, name))}

@@ -102,6 +102,13 @@ def test_pods_that_do_not_run_have_the_stored_reason(api: FakeApi, mcad: Type) -
     assert (row["stalled"], row["why"]) == ("NoNode", "1 pod has no node.")
 
 
+def test_what_an_autoscaler_is_asked_is_that_of_the_status(api: FakeApi, mcad: Type) -> None:
+    assert "Scale-up:" not in mcad("describe", SECOND).stdout
+    asked = condition("ScaleUp", "07:59:30", "Accepted", "Asked for nodes for 1 pod.")
+    api.change("appwrappers", SECOND, lambda obj: obj["status"]["conditions"].append(asked))
+    assert "Scale-up:     Asked for nodes for 1 pod." in mcad("describe", SECOND).stdout
+
+
 def test_a_reason_that_is_not_stored_is_an_error(api: FakeApi, mcad: Type) -> None:
     api.change("appwrappers", SECOND, lambda obj: obj["status"].update(conditions=[]))
     result = mcad("why", SECOND)

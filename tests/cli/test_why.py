@@ -119,6 +119,14 @@ def test_the_proof_has_the_figures_of_the_nodes(mcad: Type) -> None:
     ]
 
 
+def test_what_an_autoscaler_is_asked_is_told() -> None:
+    row = {"name": "a", "namespace": "default", "state": "Pending", "queuejobstate": "Backoff"}
+    row |= {"position": 0, "waitsFor": "RoomReserved", "why": "Room is reserved.", "heldBy": None}
+    asked = "Asked for nodes for 2 pods of 3 CPU; ProvisioningRequest default/a-1: Accepted."
+    assert f"Scale-up:     {asked}" in [*page(row | {"scaleUp": asked}, PLAIN)]
+    assert not [line for line in page(row, PLAIN) if "Scale-up" in line]
+
+
 def test_where_there_is_nothing_to_list_the_proof_says_so() -> None:
     row = {
         "name": "a",

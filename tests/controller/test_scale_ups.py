@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -192,6 +193,23 @@ async def test_templates_of_a_request_are_not_swept_not_even_if_requests_cannot_
     async with Asking(server=first.server) as third:
         await third.heard()
         assert third.server.names("podtemplates")
+
+
+async def test_a_standby_holds_requests_back_until_it_leads() -> None:
+    async with Asking(REQUESTS) as first:
+        await first.do(ASK)
+    second = Asking(server=first.server)
+    standing = asyncio.ensure_future(second.controller.stand_by())
+    assert not await second.heard(2)
+    assert second.server.seen("WATCH", "/provisioningrequests")
+    standing.cancel()
+    async with second:
+        (seen,) = await second.heard()
+        assert isinstance(seen, ScaleUpSeen)
+        assert second.server.names("podtemplates")
+        assert not [
+            one for one in second.events if isinstance(one, KindWatched) and one.group == GROUP
+        ]
 
 
 async def test_a_withdrawn_request_goes_with_its_templates() -> None:

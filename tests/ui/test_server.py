@@ -13,7 +13,7 @@ import pytest
 
 from mcad.client.scope import Scope
 from mcad.ui.pages import PARTS
-from tests.cli.cluster import appwrapper, crowd, deployment, reserved, tutorial
+from tests.cli.cluster import appwrapper, condition, crowd, deployment, reserved, tutorial
 from tests.cli.shares import shares
 from tests.fakeapi import forbidden
 from tests.ui.opened import PATIENCE_S, Page, opened
@@ -326,6 +326,15 @@ async def test_data_gets_old_when_the_api_server_is_gone_and_new_again() -> None
         assert SECOND in text
         api.recover()
         await page.until(lambda text: "Data up to date" in text)
+
+
+async def test_a_drawer_says_what_an_autoscaler_is_asked() -> None:
+    api = tutorial(led=False)
+    asked = condition("ScaleUp", "07:59:30", "Accepted", "Asked for nodes for 1 pod.")
+    api.change("appwrappers", SECOND, lambda obj: obj["status"]["conditions"].append(asked))
+    async with opened(api) as page:
+        text = _words(await page.get(DRAWER))
+    assert "Scale-up Asked for nodes for 1 pod." in text
 
 
 async def test_without_a_dispatcher_what_is_stored_is_shown() -> None:

@@ -83,7 +83,8 @@ class StoredFigures(Struct, frozen=True):
         phases = ("pending", "running", "succeeded", "failed")
         counts = {one: status.get(one, status.get(one.capitalize())) for one in phases}
         unknown = ("starts", "inLine", "dialect", "items", "podSets")
-        return {
+        asked = message(obj, ConditionType.SCALE_UP)
+        return ({"scaleUp": asked} if asked else {}) | {
             **_row(obj),
             **dict.fromkeys(unknown),
             "ahead": [],
