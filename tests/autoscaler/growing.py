@@ -50,6 +50,7 @@ class GrowingWorld(World):
         self._via = scenario.config.scale_up.via
         self.pods: set[str] = set()  # uids of those that AppWrappers have made
         self.late: set[str] = set()  # of those without a node for more than LATE_S
+        self.used: set[str] = set()  # names of the nodes that had one
         self._waits: dict[str, float] = {}  # by uid: since when
         registry.store.listen(PODS, self._heard)
 
@@ -64,11 +65,18 @@ class GrowingWorld(World):
         if labels.APPWRAPPER_UID not in tags or labels.SCALE_UP_UID in tags:
             return
         self.pods.add(uid)
+        if node := pod["spec"].get("nodeName"):
+            self.used.add(node)
         if change.type == "ADDED":
             self._waits[uid] = now
-        elif pod["spec"].get("nodeName") or change.type == "DELETED":
+        elif node or change.type == "DELETED":
             if now - self._waits.pop(uid, now) > LATE_S:
                 self.late.add(uid)
+
+    @property
+    def wasted(self) -> set[str]:
+        """The nodes that came and had no pod of an AppWrapper."""
+        return set(self.autoscaler.figures.ready_s) - self.used
 
     async def _furnish(self) -> float:
         for crd in crds():

@@ -145,6 +145,9 @@ class ReservationChecks:
             or begun <= parse_instant(reservation["since"])
         ):
             return
+        if reservation["reason"] == ASKING:
+            self.cases["beside nodes to come"] += 1  # it keeps places, and not whole nodes
+            return
         limit = _limit(mine)
         if limit and begun + limit * SECOND <= parse_instant(reservation.get("start")):
             self.cases["backfilled"] += 1
