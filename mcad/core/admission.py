@@ -18,7 +18,7 @@ from mcad.core.nodes.shape import Shape
 from mcad.core.queue.ordering import Turns
 from mcad.core.quota.usage import Charge, ChargedAs, Forest
 from mcad.core.snapshot.quota import Shares
-from mcad.core.snapshot.snapshot import Snapshot
+from mcad.core.snapshot.snapshot import ANYWHERE, Snapshot, Where
 from mcad.core.state.model import PodSet, Resources
 from mcad.core.state.quota_records import Designation, Path
 from mcad.core.state.refusal import Refusal
@@ -98,14 +98,13 @@ class Admission:
         path: Path,
         lifted: Collection[str] = (),
         uncharged: Collection[str] = (),
-        only: Collection[str] = (),
+        where: Where = ANYWHERE,
     ) -> Snapshot:
         """Where a gang on this path would go if others left. The reservations of ``lifted`` count
-        as free, on nodes and in shares, those of ``uncharged`` in shares only. ``only`` names the
-        nodes that the gang may use (none: all)."""
+        as free, on nodes and in shares, those of ``uncharged`` in shares only."""
         free = (*lifted, *uncharged)
         shares = Shares(self._forest.trees, self._forest.charges, path, self.demand(shape), free)
-        return self._capacity.what_if(shape, lifted, shares, only)
+        return self._capacity.what_if(shape, lifted, shares, where)
 
     def assume(
         self,

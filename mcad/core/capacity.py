@@ -31,7 +31,7 @@ from mcad.core.nodes.reserved_free import Spare
 from mcad.core.nodes.resources import total, with_pod_slot
 from mcad.core.nodes.shape import Shape
 from mcad.core.snapshot.quota import Shares
-from mcad.core.snapshot.snapshot import Snapshot, Variants, View
+from mcad.core.snapshot.snapshot import ANYWHERE, Snapshot, Variants, View, Where
 from mcad.core.state.model import (
     Constraint,
     Domain,
@@ -250,17 +250,16 @@ class Capacity:
         shape: Shape,
         lifted: Collection[str] = (),
         shares: Shares | None = None,
-        only: Collection[str] = (),
+        where: Where = ANYWHERE,
     ) -> Snapshot:
         """Where a gang of this shape, charged to these shares, would go if others left. The
-        reservations of ``lifted`` count as free room. ``only`` names the nodes that it may use
-        (none: all). Good until the next event."""
+        reservations of ``lifted`` count as free room. Good until the next event."""
         shares = shares or Shares({}, {}, (), (), ())
         prospect = self._memory.hold_for_questions(shape)
         begun = self._judge.steps
         prefers, may = self._domains.variants(prospect) if shape.groups else ([], [prospect])
         gang = Variants(prospect, prefers, may)
-        snapshot = Snapshot(self._view, gang, lifted, shares, only)
+        snapshot = Snapshot(self._view, gang, lifted, shares, where)
         snapshot.spend(self._judge.steps - begun)
         return snapshot
 

@@ -10,7 +10,7 @@ from mcad.core.cluster import Cluster
 from mcad.core.eligibility import end_times
 from mcad.core.nodes.ledger import Plan
 from mcad.core.snapshot.removal import Room, fewest
-from mcad.core.snapshot.snapshot import Snapshot
+from mcad.core.snapshot.snapshot import ANYWHERE, Snapshot, Where
 from mcad.core.state.bounds import ENDS_PER_PASS
 from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import TEARING_DOWN
@@ -33,12 +33,12 @@ class ReleaseSet(NamedTuple):
 
 
 def what_if(
-    cluster: Cluster, entry: Entry, lifted: Collection[str] = (), only: Collection[str] = ()
+    cluster: Cluster, entry: Entry, lifted: Collection[str] = (), where: Where = ANYWHERE
 ) -> Snapshot:
-    """A dry run for a waiting AppWrapper. The reservations of ``lifted`` (uids) do not count.
-    ``only`` names the nodes that it may use (none: all)."""
+    """A dry run for a waiting AppWrapper. The reservations of ``lifted`` (uids) do not count."""
     shape, path = cluster.capacity.shape(entry.workload.sets), cluster.path(entry)
-    return _counted(cluster, cluster.admission.what_if(shape, path, lifted, only=only))
+    snapshot = cluster.admission.what_if(shape, path, lifted, where=where)
+    return _counted(cluster, snapshot)
 
 
 def _counted(cluster: Cluster, snapshot: Snapshot) -> Snapshot:
@@ -125,7 +125,7 @@ def without(
 ) -> ReleaseSet | None:
     """Where the AppWrapper goes when all or some of ``leaving`` (uids) are gone; None if it does
     not fit. ``only`` names the nodes that it may use (none: all)."""
-    found = least(cluster, what_if(cluster, entry, only=only), leaving)
+    found = least(cluster, what_if(cluster, entry, where=Where(only)), leaving)
     return ReleaseSet(found.plan, found.leaving) if found is not None else None
 
 

@@ -14,6 +14,7 @@ from mcad.core.nodes.ledger import Plan, placed
 from mcad.core.reservations import manage, release_set
 from mcad.core.reservations.release_set import ReleaseSet
 from mcad.core.scale_up import shown
+from mcad.core.snapshot.snapshot import Where
 from mcad.core.state.bounds import SCALE_UP_OVERDUE, SCALE_UP_PAUSE
 from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import Phase
@@ -21,6 +22,8 @@ from mcad.core.state.reasons import SCALE_UP_TIMED_OUT, ConditionType
 from mcad.core.state.reservation import Reservation, ReservationReason
 from mcad.core.state.scale_up import FAILURES, ScaleUpRequest, ScaleUpState, Searched
 from mcad.core.state.units import SECOND
+
+_BESIDE = Where(beside=True)
 
 # -- making --------------------------------------------------------------------------------------
 
@@ -122,13 +125,14 @@ def _may_find_places(cluster: Cluster, entry: Entry, *, at_once: bool) -> bool:
 
 def _find_places(cluster: Cluster, entry: Entry) -> None:
     """Dispatch if all pods have places; else keep the places that there are."""
-    snapshot = release_set.what_if(cluster, entry, (entry.uid,))
-    plan = release_set.place(cluster, snapshot)
+    own = (entry.uid,)
+    plan = release_set.place(cluster, release_set.what_if(cluster, entry, own, _BESIDE))
     if plan is None and _is_provisioned(cluster, entry):
         plan = _instead_of_others(cluster, entry)
     if plan is not None:
         _go(cluster, entry, plan)
         return
+    snapshot = release_set.what_if(cluster, entry, own)
     for uid in _passing(cluster, entry):
         snapshot.remove_anyway(uid)
     begun = snapshot.steps

@@ -48,6 +48,17 @@ class Variants(NamedTuple):
     may: Sequence[Prospect]
 
 
+class Where(NamedTuple):
+    """The nodes that a gang may use: ``only`` names them (none: all). ``beside``: also what is left
+    of nodes that are reserved for others, as if it started at once."""
+
+    only: Collection[str] = ()
+    beside: bool = False
+
+
+ANYWHERE = Where()
+
+
 class Planned(NamedTuple):
     """The room that a gang would hold: (node, amounts), or where only sums count the amounts
     ``anywhere``; and its places in the quota trees."""
@@ -58,9 +69,9 @@ class Planned(NamedTuple):
 
 
 class Snapshot:
-    """One gang, and the AppWrappers removed for it. ``shares`` is the quota side. ``only`` names
-    the nodes that the gang may use (none: all). The gang fits if it fits in one of its ways: so no
-    AppWrapper is evicted, and no room is reserved, unless one whole domain comes free (ADR 49).
+    """One gang, and the AppWrappers removed for it. ``shares`` is the quota side, ``where`` says
+    which nodes the gang may use. The gang fits if it fits in one of its ways: so no AppWrapper is
+    evicted, and no room is reserved, unless one whole domain comes free (ADR 49).
 
     ``hopeless``: the gang would not fit even without all other AppWrappers, or unplaced pods have
     to find nodes first. The work so far is ``steps``, about a microsecond each.
@@ -72,7 +83,7 @@ class Snapshot:
         gang: Variants,
         lifted: Collection[str],
         shares: Shares,
-        only: Collection[str] = (),
+        where: Where = ANYWHERE,
     ) -> None:
         self.shares = shares
         self._view = view
@@ -84,7 +95,7 @@ class Snapshot:
         self._free = view.ledger.free.copy(names)
         self._columns = {name: self._free.column(name) for name in names}
         self._unplaced: Books = dict(view.unplaced_pods.demand())
-        self._ways = self._made(gang, self._open_to_all(lifted, only))
+        self._ways = self._made(gang, self._open_to_all(lifted, where))
         self._ways_at: dict[int, list[Way]] = {}
         for way in self._ways:
             for at in way.concerned.nonzero()[0].tolist():
@@ -95,7 +106,7 @@ class Snapshot:
             for uid in view.assumed.reserved.keys() & lifted:
                 self._give(self._held_anywhere(uid), 1)
 
-    def _open_to_all(self, lifted: Collection[str], only: Collection[str]) -> Mask:
+    def _open_to_all(self, lifted: Collection[str], where: Where) -> Mask:
         """The rows that any gang may use, with the room of lifted reservations given back."""
         ledger, assumed, set_aside = self._view.ledger, self._view.assumed, self._view.unplaced_pods
         usable = ~ledger.nothing() if set_aside.usable is None else set_aside.usable
@@ -103,11 +114,11 @@ class Snapshot:
             for row in [ledger.rows[name] for name in assumed.nodes_of(owner)]:
                 if row.reserved_for in lifted:
                     self._add(row.at, row.reserved.items(), 1)
-                elif row.reserved_for:
+                elif row.reserved_for and not where.beside:
                     usable[row.at] = False
-        if only:
+        if where.only:
             among = ledger.nothing()
-            among[[ledger.rows[name].at for name in only if name in ledger.rows]] = True
+            among[[ledger.rows[name].at for name in where.only if name in ledger.rows]] = True
             usable &= among
         return usable
 

@@ -221,6 +221,17 @@ def test_the_nodes_that_come_are_kept_for_the_one_that_asked() -> None:
     assert bench.order == ["d", "a"]
 
 
+def test_one_starts_on_what_another_leaves_of_the_nodes_that_are_kept_for_it() -> None:
+    bench = Bench(GROWS)
+    bench.start(workload("a", 1000, 9000), workload("b", 3000))
+    bench.advance(2)
+    assert _asked(bench) == ["a", "b"]
+    bench.add_node(node("n1", 4000))
+    bench.advance(2)
+    assert bench.entry("a").reserved.nodes == ("n1",)
+    assert bench.order == ["b"]
+
+
 def test_one_whose_nodes_are_there_goes_before_one_whose_nodes_are_not() -> None:
     bench = Bench(GROWS)
     bench.start(workload("a", 1000, 1000), workload("b", 1000))

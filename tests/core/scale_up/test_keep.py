@@ -278,3 +278,15 @@ def test_a_journal_that_begins_now_knows_the_requests(is_served: bool) -> None:
     (known,), (again,) = cluster.scale_ups, other.cluster.scale_ups
     assert dataclasses.replace(known, lacking=()) == again
     assert other.cluster.scale_ups.served is is_served
+
+
+def test_a_leader_that_may_not_ask_keeps_no_room_until_others_end() -> None:
+    bench = Bench(GROWS, [node("n0", 1000), node("n1", 1000)])
+    bench.start(workload("r", 1000, run_limit=3600 * SECOND))
+    bench.bind("r-0", "n0").start(workload("a", 1000, 1000))
+    bench.advance(2)
+    assert bench.entry("a").reserved.nodes == ("n1",)
+    bench.settings = PATIENT
+    bench.restart()
+    bench.advance(2)
+    assert bench.entry("a").reservation is None

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from mcad.core.capacity import Capacity
 from mcad.core.nodes.ledger import Plan
 from mcad.core.nodes.shape import Shape
-from mcad.core.snapshot.snapshot import Snapshot
+from mcad.core.snapshot.snapshot import Snapshot, Where
 from mcad.core.state.model import Node, Pod, PodPhase, PodSet
 from mcad.core.state.settings import Fit, Settings
 from mcad.core.state.work_bounds import SHIFT_STEPS
@@ -174,7 +174,7 @@ def test_one_node_is_in_one_claim() -> None:
 def test_room_on_other_nodes_than_the_named_ones_is_of_no_use() -> None:
     capacity = cluster(node("n1", "4"), node("n2", "4"))
     bound(capacity, "a", "n1", "4")
-    asked = capacity.what_if(capacity.shape((pods(1, "3"),)), only=("n1", "gone"))
+    asked = capacity.what_if(capacity.shape((pods(1, "3"),)), where=Where(("n1", "gone")))
 
     assert not asked.fits()
     assert asked.remove("a")
