@@ -18,7 +18,7 @@ from mcad.core.snapshot.snapshot import Where
 from mcad.core.state.bounds import SCALE_UP_OVERDUE, SCALE_UP_PAUSE
 from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import Phase
-from mcad.core.state.reasons import SCALE_UP_TIMED_OUT, ConditionType
+from mcad.core.state.reasons import SCALE_UP_TIMED_OUT, ConditionType, EventReason
 from mcad.core.state.reservation import Reservation, ReservationReason
 from mcad.core.state.scale_up import FAILURES, ScaleUpRequest, ScaleUpState, Searched
 from mcad.core.state.units import SECOND
@@ -33,7 +33,8 @@ def begin(cluster: Cluster, entry: Entry, plan: Plan) -> None:
     settings, now = cluster.settings, cluster.now
     start, until = now + cluster.scale_ups.usual, now + settings.scale_up_timeout
     reservation = Reservation(ReservationReason.SCALING_UP, now, until, start)
-    manage.begin(cluster, entry, reservation, ReleaseSet(plan, ()))
+    message = manage.begin(cluster, entry, reservation, ReleaseSet(plan, ()))
+    cluster.announce(entry, EventReason.ROOM_RESERVED, message, action="Reservation")
     _ask(cluster, entry)
 
 

@@ -88,6 +88,7 @@ def test_the_pods_are_described_with_their_requests() -> None:
 def test_the_reservation_says_that_no_node_has_room_or_how_many_have() -> None:
     bare = "No node has room for its pods; an autoscaler is asked for nodes."
     assert _asks().condition("a", "Backoff") == (True, "RoomReserved", bare)
+    assert [one.note for one in _asks().events if one.reason == "RoomReserved"] == [bare]
     part = "Room on 1 node is reserved for it; an autoscaler is asked for nodes for its other pods."
     assert _asks(1000).condition("a", "Backoff") == (True, "RoomReserved", part)
 
