@@ -57,7 +57,7 @@ class Book:
         self._reported: dict[Key, Sight] = {}
         self._due: dict[Key, Instant] = {}
         self._deleted: set[str] = set()  # uids of objects that the watch has not seen go yet
-        self.silent: set[Key] = set()  # requests whose objects are being created
+        self.silent: set[Key] = set()  # requests of which not all objects are created yet
 
     def __contains__(self, key: Key) -> bool:
         return key in self._requests
@@ -159,3 +159,4 @@ class Book:
         self._requests.pop(key, None)
         self._reported.pop(key, None)
         self._due.pop(key, None)
+        self.silent.discard(key)

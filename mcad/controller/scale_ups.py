@@ -197,9 +197,8 @@ class ScaleUps:
                     self.book.seen(via, await self._ensure(resource, body))
             except KubeError as error:
                 self._feed(ScaleUpRefused(*key, answer_of(error)))
-                return
-            finally:
-                self.book.silent.discard(key)
+                return  # what was made stays silent until the rest is made, or all is withdrawn
+            self.book.silent.discard(key)
             self.book.report(key)
 
     async def _ensure(self, resource: Resource, body: Json) -> Json:

@@ -64,7 +64,7 @@ def test_a_pod_asks_for_what_the_fit_test_counts() -> None:
                 "image": "registry.k8s.io/pause:3.10",
                 "resources": {
                     "requests": {"cpu": "3250m", "memory": "5Gi", "example.com/chip": "2"},
-                    "limits": {"example.com/chip": "2"},
+                    "limits": {"cpu": "3250m", "memory": "5Gi", "example.com/chip": "2"},
                 },
             }
         ]
@@ -128,9 +128,9 @@ def test_pods_that_were_declared_without_a_template() -> None:
     entry = {"replicas": 3, "requests": {"cpu": "2", "memory": "1Gi"}}
     thing = obj("example.com/v1", "Widget", spec={"size": 3})
     (one,) = asked(v1beta1(generic(thing, custompodresources=[entry])), (0, 0, 3))
-    assert one.template["spec"]["containers"][0]["resources"] == {
-        "requests": {"cpu": "2", "memory": "1Gi"}
-    }
+    amounts = {"cpu": "2", "memory": "1Gi"}
+    resources = {"requests": amounts, "limits": amounts}
+    assert one.template["spec"]["containers"][0]["resources"] == resources
 
 
 @pytest.mark.parametrize(("group", "label"), [("", "0.0"), ("ring", labels.short_hash("ring"))])

@@ -396,6 +396,29 @@ async def test_a_gang_of_two_placements_has_two_requests_and_each_pod_names_its_
         assert template["spec"]["nodeSelector"] == {"zone": "b"}
 
 
+async def test_a_request_of_which_a_part_is_refused_says_nothing_until_the_rest_exists() -> None:
+    """Else it would be withdrawn and made anew as fast as the autoscaler answers."""
+    async with Asking(REQUESTS) as rig:
+        add_two_placements(rig.server)
+        await rig.clock.advance(0.3)
+        no_more = refuse(403, "Forbidden", "exceeded quota")
+
+        async def after_the_first(_: Request) -> Response | None:
+            return no_more if rig.server.names("provisioningrequests") else None
+
+        rig.server.fail_always("POST", "/provisioningrequests$", after_the_first)
+        (refused,) = await rig.do(BOTH)
+        assert isinstance(refused, ScaleUpRefused)
+        (name,) = rig.server.names("provisioningrequests")
+        rig.say("provisioningrequests", name, ("Accepted", "True"))
+        assert await rig.heard() == [refused]
+        rig.server.recover()
+        (seen,) = await rig.do(BOTH)
+        assert seen.state is ScaleUpState.ASKED
+        await rig.do(WithdrawScaleUp("uid-b", 1))
+        assert not rig.server.names("provisioningrequests")
+
+
 async def test_a_request_of_which_a_former_leader_made_a_part_is_made_anew() -> None:
     async with Asking(REQUESTS) as first:
         add_two_placements(first.server)

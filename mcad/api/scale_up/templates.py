@@ -17,7 +17,6 @@ from mcad.core.state.model import HOSTNAME, PodSet, Requirement, Resources, Tole
 from mcad.core.state.quantity import (
     CPU,
     EPHEMERAL_STORAGE,
-    HUGE_PAGES,
     MEMORY,
     format_amount,
 )
@@ -114,12 +113,10 @@ def _container(one: PodSet) -> Map:
 
 
 def _resources(request: Resources) -> Map:
-    """The requests. Those of devices and huge pages have to be limits as well."""
-    requests = {name: format_amount(name, size) for name, size in request if name != _POD}
-    limits = {
-        name: size for name, size in requests.items() if "/" in name or name.startswith(HUGE_PAGES)
-    }
-    return {"requests": requests} | ({"limits": limits} if limits else {})
+    """Requests and limits. Those of devices and huge pages have to be equal, and a LimitRange would
+    add limits that are lower than the requests."""
+    amounts = {name: format_amount(name, size) for name, size in request if name != _POD}
+    return {"requests": amounts, "limits": amounts}
 
 
 def _affinity(work: Workload, one: PodSet, spec: Map) -> Map:
