@@ -178,11 +178,9 @@ class ScaleUps:
         return None
 
     def _not_served(self) -> str:
-        wanted_ = " nor ".join(name for _, name in self.kinds)
-        words = "the cluster serves " + (
-            f"neither {wanted_}" if " nor " in wanted_ else f"no {wanted_}"
-        )
-        return f"{words} of {GROUP}; install them with the autoscaler, or set scaleUp.via"
+        names = " or ".join(name for _, name in self.kinds)
+        words = f"the cluster does not serve {names} of {GROUP}"
+        return f"{words}; install them with the autoscaler, or set scaleUp.via"
 
     def _refuse(self, key: Key, status: int, reason: str, words: str) -> None:
         self._feed(ScaleUpRefused(*key, Answer(status, reason, words)))

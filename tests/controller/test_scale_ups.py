@@ -478,7 +478,7 @@ async def test_a_cluster_that_serves_no_such_kind_is_asked_nothing() -> None:
         assert isinstance(refused, ScaleUpRefused)
         assert refused.answer.reason == "NotServed"
         assert refused.answer.message == (
-            "the cluster serves neither provisioningrequests nor capacitybuffers of "
+            "the cluster does not serve provisioningrequests or capacitybuffers of "
             "autoscaling.x-k8s.io; install them with the autoscaler, or set scaleUp.via"
         )
         assert not sent(rig.server)

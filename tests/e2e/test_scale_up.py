@@ -16,7 +16,7 @@ import pytest
 from tests.controlplane.autoscaler import kinds
 from tests.controlplane.controlplane import ControlPlane
 from tests.controlplane.fixtures import controlplane_or_skip
-from tests.e2e.process import ACCOUNT, NAMESPACE, Dispatcher, install, mcad, printed
+from tests.e2e.process import ACCOUNT, NAMESPACE, SHORT_LEASE, Dispatcher, install, mcad, printed
 from tests.e2e.support import appwrapper, create, delete, deployment, items, pods, status_of
 
 pytestmark = pytest.mark.controlplane
@@ -64,8 +64,8 @@ def plane() -> Iterator[ControlPlane]:
 
 
 @contextmanager
-def asking(plane: ControlPlane, via: str) -> Iterator[str]:
-    """A dispatcher that asks in this way, and a namespace of its own."""
+def asking(plane: ControlPlane, via: str) -> Iterator[tuple[str, Dispatcher]]:
+    """A namespace of its own, and a dispatcher that asks in this way."""
     namespace = via.lower()
     restricted = {"pod-security.kubernetes.io/enforce": "restricted"}
     body = {"metadata": {"name": namespace, "labels": restricted}}
@@ -75,8 +75,8 @@ def asking(plane: ControlPlane, via: str) -> Iterator[str]:
     account = install(plane)
     rights = ("--namespace", NAMESPACE, "--service-account", ACCOUNT)
     plane.apply(printed("rbac", *rights, *settings))
-    with Dispatcher(plane, account, *settings) as dispatcher:
-        yield namespace
+    with Dispatcher(plane, account, *settings, *SHORT_LEASE) as dispatcher:
+        yield namespace, dispatcher
         delete(plane, namespace=namespace)
         plane.wait_for(lambda: not remains(plane, namespace), 60, "no request is left")
         assert "forbidden" not in dispatcher.log().lower()
@@ -130,7 +130,7 @@ def requested(plane: ControlPlane, via: str, namespace: str, count: int) -> list
 @pytest.mark.parametrize("via", WAYS)
 def test_an_appwrapper_gets_the_nodes_that_it_asked_for(plane: ControlPlane, via: str) -> None:
     count = 3 if via == "PlaceholderPods" else 1
-    with asking(plane, via) as namespace:
+    with asking(plane, via) as (namespace, _):
         create(plane, gang("grow", namespace))
         objects = requested(plane, via, namespace, count)
         for one in objects:
@@ -180,16 +180,33 @@ def by_suspension(plane: ControlPlane, namespace: str) -> None:
 def test_what_is_not_needed_any_more_is_withdrawn(
     plane: ControlPlane, via: str, end: Callable[[ControlPlane, str], None]
 ) -> None:
-    with asking(plane, via) as namespace:
+    with asking(plane, via) as (namespace, _):
         create(plane, gang("grow", namespace))
         requested(plane, via, namespace, 3 if via == "PlaceholderPods" else 1)
         end(plane, namespace)
         plane.wait_for(lambda: not remains(plane, namespace), 60, "no request is left")
 
 
+@pytest.mark.parametrize("via", WAYS)
+def test_the_next_leader_goes_on_with_a_request(plane: ControlPlane, via: str) -> None:
+    count = 3 if via == "PlaceholderPods" else 1
+    with asking(plane, via) as (namespace, dispatcher):
+        create(plane, gang("grow", namespace))
+        before = requested(plane, via, namespace, count)
+        dispatcher.kill()
+        dispatcher.start()
+        for number in range(3):
+            plane.add_node(f"{namespace}-{number}", cpu="4")
+        plane.wait_for(lambda: len(running(plane, namespace)) == 3, 60, "all pods run")
+        if via == "ProvisioningRequest":
+            notes = [one["metadata"].get("annotations", {}) for one in running(plane, namespace)]
+            assert {one[CONSUMES] for one in notes} == {before[0]["metadata"]["name"]}
+        plane.wait_for(lambda: not remains(plane, namespace), 60, "no request is left")
+
+
 def test_a_failure_is_told_in_the_words_of_the_autoscaler(plane: ControlPlane) -> None:
     via = "ProvisioningRequest"
-    with asking(plane, via) as namespace:
+    with asking(plane, via) as (namespace, _):
         create(plane, gang("grow", namespace))
         (request,) = requested(plane, via, namespace, 1)
         say(plane, via, request, Accepted="True", Provisioned="False Capacity is not found.")

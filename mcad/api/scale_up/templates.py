@@ -54,9 +54,12 @@ def wanted(
     equal ones are one."""
     sets = {(one.item, one.index): one for one in work.sets}
     counts: dict[str, int] = {}
+    objects: dict[int, Map] = {}
     missing = [one for one in pods if one[2] > 0]
     for item, index, count in sorted(missing, key=lambda one: _size(sets[one[:2]]), reverse=True):
-        template = pod_template(work, sets[item, index], json.loads(manifests[item]))
+        if item not in objects:
+            objects[item] = json.loads(manifests[item])
+        template = pod_template(work, sets[item, index], objects[item])
         text = json.dumps(template, sort_keys=True)
         counts[text] = counts.get(text, 0) + count
     return [Wanted(json.loads(text), count) for text, count in counts.items()]
