@@ -121,7 +121,9 @@ class Watcher:
 
     def late(self) -> int:
         """How many pods had no node for five seconds."""
-        return sum(self.bound[uid][0] - at > 5.0 for uid, at in self.seen.items() if uid in self.bound)
+        return sum(
+            self.bound[uid][0] - at > 5.0 for uid, at in self.seen.items() if uid in self.bound
+        )
 
 
 def _is_usable(node: Json) -> bool:
