@@ -248,3 +248,21 @@ def test_gangs_of_all_shapes_start_from_zero_nodes_and_the_impossible_block_none
         assert made <= WASTE * least
         delete(plane)
         plane.wait_for(lambda: not left(plane), 60, "no request is left")
+
+
+@pytest.mark.parametrize("via", ["CapacityBuffer", "PlaceholderPods"])
+def test_buffers_and_placeholders_bring_nodes_and_what_is_idle_goes(via: str) -> None:
+    with (
+        growing(via, SMALL, LARGE, GPUS, unneeded="20s") as plane,
+        watching(plane) as watcher,
+    ):
+        create(plane, *(gang(f"gang-{n}", shape) for n, shape in enumerate(SHAPES)))
+        plane.wait_for(lambda: len(running(plane)) == len(SHAPES), 300, "all of them run")
+        time.sleep(2 * LOOK_S)
+        starts = watcher.starts()
+        print(f"nodes: {Counter(watcher.groups.values())}, needed: {needed(watcher.groups)}")
+        print(f"{len(watcher.seen)} pods, late: {watcher.late()}", sorted(starts.values()))
+        assert watcher.late() <= 0.002 * len(watcher.seen)
+        plane.wait_for(lambda: not left(plane), 60, "no request is left")
+        delete(plane)
+        plane.wait_for(lambda: not items(plane, "/api/v1/nodes"), 180, "idle nodes are removed")
