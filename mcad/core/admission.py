@@ -86,6 +86,7 @@ class Admission:
         def seated(one: Demanded) -> Shares:
             return Shares(trees, charges, one.path, self.demand(one.shape), ())
 
+        self._asked += 1
         shares = seated(gang)
         for other in others:
             shares.assume(other.uid, tuple(seated(other).seats))

@@ -75,15 +75,29 @@ def _candidates(cluster: Cluster) -> Iterator[tuple[Entry, Planned | None]]:
     """The AppWrappers whose wait new nodes may end, in the order of the line, with the last search
     for victims; None if there is none, because they would not fit without any other. Owners of
     reservations that wait for ends were first in line."""
-    judged = cluster.scale_ups.judged
     for owner in list(cluster.reservations.values()):
-        if owner.reserved.reason in _BY_ENDS and owner.uid not in judged:
+        if owner.reserved.reason in _BY_ENDS and _is_due(cluster, owner):
             yield owner, Planned(owner.planned_at, owner.uid)
     for eqclass in _refused(cluster):
+        if cluster.agenda.is_spent:
+            return
+        due = [one for one in eqclass.front(HEADS_TRIED) if _is_due(cluster, one)]
+        if not due:
+            continue
+        if not _is_served(cluster, due[0]):  # the others are equal
+            cluster.scale_ups.judged.update((one.uid, cluster.now) for one in due)
+            continue
         last = Planned(eqclass.planned_at, eqclass.planned_for)
-        for entry in eqclass.front(HEADS_TRIED):
-            if entry.uid not in judged:
-                yield entry, last if eqclass.is_refused else None
+        for entry in due:
+            yield entry, last if eqclass.is_refused else None
+
+
+def _is_due(cluster: Cluster, entry: Entry) -> bool:
+    """Whether the AppWrapper was not judged lately, and no request of it exists or failed lately;
+    asked first of all in line, so that those behind are reached."""
+    known, patience = cluster.scale_ups, entry.scale_up_patience
+    is_judged = entry.uid in known.judged
+    return not (is_judged or cluster.now < patience.until or known.of(entry.uid))
 
 
 def _refused(cluster: Cluster) -> list[EquivalenceClass]:
@@ -100,7 +114,7 @@ def _refused(cluster: Cluster) -> list[EquivalenceClass]:
 
 def _consider(cluster: Cluster, entry: Entry) -> bool:
     """Let the AppWrapper ask, unless it cannot start by that, or starts sooner without."""
-    if not _may_ask(cluster, entry):
+    if not _is_served(cluster, entry) or pre_enqueue.obstacle(cluster, entry) is not None:
         return False
     lifted = (entry.uid, *outranked(cluster, entry))
     snapshot, soon = release_set.what_if(cluster, entry, lifted), _ends_soon(cluster)
@@ -151,15 +165,18 @@ def _waits_for_pods(
     return cluster.now < since + cluster.scale_ups.usual
 
 
-def _may_ask(cluster: Cluster, entry: Entry) -> bool:
-    if cluster.now < entry.scale_up_patience.until or cluster.scale_ups.of(entry.uid):
-        return False
+def _is_served(cluster: Cluster, entry: Entry) -> bool:
+    """Whether its quota suffices beside all that wait for nodes, and nodes can be asked for: in
+    which topology domain a new node will be is unknown."""
     if any(one.topology is not None and one.topology.required for one in entry.workload.sets):
-        return False  # in which domain a new node will be is unknown
-    others = (_demanded(cluster, one) for one in keep.owners(cluster))
-    if not cluster.admission.suffices_beside(_demanded(cluster, entry), others):
         return False
-    return pre_enqueue.obstacle(cluster, entry) is None
+    if not cluster.path(entry):
+        return True
+    begun = cluster.admission.steps
+    others = (_demanded(cluster, one) for one in keep.owners(cluster))
+    suffices = cluster.admission.suffices_beside(_demanded(cluster, entry), others)
+    cluster.agenda.spent += cluster.admission.steps - begun
+    return suffices
 
 
 def _demanded(cluster: Cluster, entry: Entry) -> Demanded:

@@ -159,6 +159,17 @@ def test_one_whose_evictions_wait_for_their_turn_does_not_ask() -> None:
     assert bench.order[-2:] == ["high-1", "high-2"]
 
 
+def test_those_behind_many_that_may_not_ask_are_reached() -> None:
+    bench = Bench(GROWS)
+    bench.share(subtree("root", child("root", cpu=10_000)))
+    bench.share(subtree("teams", child("x", True, cpu=1999), child("y", cpu=8000), parent="root"))
+    team = {"quota": ((GOLD, "x"),)}
+    bench.start(*(workload(f"x{number}", 1000 + number, **team) for number in range(300)))
+    bench.start(workload("a", 1500, quota=((GOLD, "y"),)))
+    bench.advance(15)
+    assert _asked(bench) == ["x0", "a"]
+
+
 def test_nothing_is_asked_for_where_only_sums_count() -> None:
     bench = Bench(replace(GROWS, fit=Fit.AGGREGATE))
     bench.start(workload("a", 1000))
