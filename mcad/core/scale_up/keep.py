@@ -35,6 +35,8 @@ def begin(cluster: Cluster, entry: Entry, plan: Plan) -> None:
     reservation = Reservation(ReservationReason.SCALING_UP, now, until, start)
     message = manage.begin(cluster, entry, reservation, ReleaseSet(plan, ()))
     cluster.announce(entry, EventReason.ROOM_RESERVED, message, action="Reservation")
+    nodes = frozenset(one.name for one in cluster.capacity.nodes())
+    cluster.scale_ups.nodes_before[entry.uid] = nodes
     _ask(cluster, entry)
 
 
@@ -92,7 +94,7 @@ def keep(cluster: Cluster, *, at_once: bool = False) -> None:
         cluster.errors.about = entry.uid
         if entry.uid in cluster.reservations:
             _keep_one(cluster, entry, at_once=at_once)
-    cluster.scale_ups.keep_searched(cluster.reservations)
+    cluster.scale_ups.keep_only(cluster.reservations)
     _withdraw_unneeded(cluster)
     shown.show(cluster, owners(cluster))
 
@@ -195,8 +197,11 @@ def _instead_of_others(cluster: Cluster, entry: Entry) -> Plan | None:
 def _go(cluster: Cluster, entry: Entry, plan: Plan) -> None:
     since = entry.reserved.since
     manage.fulfil(cluster, entry, plan)
-    if entry.phase is Phase.INTENDING:
-        cluster.scale_ups.took(cluster.now - since)
+    before = cluster.scale_ups.nodes_before.get(entry.uid)
+    if entry.phase is not Phase.INTENDING or before is None:
+        return
+    if not before.issuperset(cluster.capacity.gangs.nodes_of(entry.uid)):
+        cluster.scale_ups.took(cluster.now - since)  # else room came free
 
 
 # -- following -----------------------------------------------------------------------------------

@@ -82,7 +82,8 @@ class Searched(NamedTuple):
 class ScaleUps:
     """All requests that exist, by uid and attempt, and how long the last ones took.
 
-    ``searched`` has the last search for places by the uid of the reservation's owner, ``judged``
+    ``searched`` has the last search for places by the uid of the reservation's owner, and
+    ``nodes_before`` the nodes that there were when it asked, unknown after a restart. ``judged`` is
     when it was last judged whether an AppWrapper should ask, and ``near`` since when pods that
     terminate keep one from asking. ``shown`` (an ordered set) are the uids of those whose status
     says that they wait for nodes.
@@ -91,6 +92,7 @@ class ScaleUps:
     def __init__(self) -> None:
         self.served = True  # the cluster serves a kind by which to ask, as far as is known
         self.searched: dict[str, Searched] = {}
+        self.nodes_before: dict[str, frozenset[str]] = {}
         self.judged: dict[str, Instant] = {}
         self.near: dict[str, Instant] = {}
         self.shown: dict[str, None] = {}
@@ -126,9 +128,11 @@ class ScaleUps:
         """Whether a request of the AppWrapper exists, of any attempt."""
         return any(of == uid for of, _ in self._requests)
 
-    def keep_searched(self, owners: Container[str]) -> None:
-        """Forget the searches for reservations that have ended."""
-        self.searched = {uid: last for uid, last in self.searched.items() if uid in owners}
+    def keep_only(self, owners: Container[str]) -> None:
+        """Forget the searches, and the nodes before, of reservations that have ended."""
+        for of_owner in (self.searched, self.nodes_before):
+            for uid in [uid for uid in of_owner if uid not in owners]:
+                del of_owner[uid]
 
     def forget_judged(self, before: Instant) -> None:
         """Forget judgements up to this instant: these AppWrappers are judged anew."""

@@ -126,6 +126,16 @@ def test_the_last_requests_say_how_long_nodes_take() -> None:
     assert _asked(bench) == ["a", "b"]  # n1 is free in two minutes at the latest; nodes take 30 s
 
 
+def test_room_that_came_free_says_nothing_of_how_long_nodes_take() -> None:
+    bench = Bench(GROWS, [node("n1", 1000)])
+    bench.start(workload("a", 1000))
+    bench.bind("a-0").start(workload("b", 1000))
+    bench.advance(5)
+    bench.delete("uid-a").advance(2)
+    assert bench.order == ["a", "b"]
+    assert bench.dispatcher.cluster.scale_ups.usual == 120 * SECOND
+
+
 def test_one_waits_for_pods_of_others_that_terminate_as_long_as_for_nodes() -> None:
     bench = Bench(GROWS, [node("n1", 1000)])
     other = Pod("p", "kube-system", "p", "n1", PodPhase.RUNNING, cpu(1000, 1), terminating=True)
